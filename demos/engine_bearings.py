@@ -61,11 +61,12 @@ bearings = {
     "rigid bore": OilFilm(FiniteBearing, **size, oil=oil, **grid),
     "elastic bore": OilFilm(ElasticBearing, **size, oil=oil, **grid, bore=bore),
 }
-run_in = int(round(np.radians(60.0) / speed / dt))
+run_in = round(np.radians(60.0) / speed / dt)
 runs, films = {}, {}
 for name, film in bearings.items():
-    options = {} if film is None else {"bearings": {"big_end": film}}
-    engine = inline_engine(rod, EngineDesign(cylinders=1), speed=speed, angle=start, **options)
+    big_end = {} if film is None else {"big_end": film}
+    design = EngineDesign(cylinders=1)
+    engine = inline_engine(rod, design, speed=speed, angle=start, bearings=big_end)
     with helpers.timed(name):
         runs[name] = mbd.simulate(engine, t_end=0.02 + run_in * dt, dt=dt)
     if film is not None:
@@ -93,8 +94,8 @@ rows = {
 helpers.plot_histories(results / "film.png", ("crank angle (°)", angle), rows)
 circle = 1e6 * size["clearance"] * np.exp(1j * np.linspace(0.0, 2 * np.pi, 100))
 with helpers.figure(results / "orbits.png", 1, 3, title="orbit of the journal (µm)") as axes:
-    for ax, (name, film) in zip(axes, films.items(), strict=True):
-        ax.plot(*(1e6 * film.displacement[cycle, :2].T))
+    for ax, (name, history) in zip(axes, films.items(), strict=True):
+        ax.plot(*(1e6 * history.displacement[cycle, :2].T))
         ax.plot(circle.real, circle.imag, "k--", lw=0.8)
         ax.set(title=name, aspect="equal", xlim=(-55, 55), ylim=(-55, 55))
 # -

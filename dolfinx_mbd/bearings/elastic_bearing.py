@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.bearings.finite_bearing import FiniteBearing
 from dolfinx_mbd.body import Bore
-from dolfinx_mbd.checks import instance
+from dolfinx_mbd.checks import array, instance
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.film_frames import (
@@ -73,6 +73,7 @@ class ElasticBearing(FiniteBearing):
     _along: Array = field(init=False, repr=False)  # (m+1, 3)
     _weights: Array = field(init=False, repr=False)  # (patterns, n, m+1), m²
     _surface: Array = field(init=False, repr=False)  # (patterns, modes)
+    _point: Array = field(init=False, repr=False)  # motion and s of the last solution
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -91,7 +92,7 @@ class ElasticBearing(FiniteBearing):
         patterns = np.einsum("ia,jl->alij", around, along).reshape(-1, *self.grid.areas.shape)
         surface = bore.displacement.reshape(len(patterns), -1)
         assign(self, _around=around, _along=along, _weights=patterns * self.grid.areas)
-        assign(self, _surface=surface)
+        assign(self, _surface=surface, _point=np.full(10 + 2 * len(surface), np.nan))
 
     @property
     def surface(self) -> Array:
@@ -119,7 +120,7 @@ class ElasticBearing(FiniteBearing):
         """
         m = len(self._surface)
         s = np.zeros((2, m)) if surface is None else surface
-        self.pressure(motion, s)
+        self._solve_elastic(motion, s)
         g, facts = self.grid.loads()
         forces = np.tensordot(self._weights, self.grid.pressures.sum(axis=0))
         dg = np.zeros((5 + m, 9 + 2 * m))
@@ -143,13 +144,29 @@ class ElasticBearing(FiniteBearing):
         gap, s, rate, s_rate = columns
         return np.hstack([gap, rate, by_speed[:, None], s, s_rate])
 
-    def pressure(self, motion: Array, surface: Array | None = None) -> Array:
+    def pressure(self, motion: ArrayLike, surface: ArrayLike | None = None) -> Array:
         """Return the pressure at the nodes of the grid, (n, m+1), Pa; see `FiniteBearing`.
 
-        `surface` holds the coefficients of w and their rates, (2, m).
+        Args:
+            motion: Motion of the journal, (10,), for example from `motion_vector`.
+            surface: Coefficients s of w and their rates, (2, m); by default the bore is undeformed.
+
+        Raises:
+            InputError: An argument has a wrong shape.
         """
-        w, rate = (None, None) if surface is None else map(self.displacement, surface)
-        return self.grid.solve(*self.grid.gap(motion, w, rate), float(motion[8]))
+        shape = 2, len(self._surface)
+        s = np.zeros(shape) if surface is None else array("surface", surface, shape)
+        self._solve_elastic(array("motion", motion, (10,)), s)
+        return np.asarray(self.grid.pressures.sum(axis=0))
+
+    def _solve_elastic(self, motion: Array, s: Array) -> None:
+        """Solve for the pressure, unless the arguments are those of the last solution."""
+        point = np.concatenate([motion, s.ravel()])
+        if not np.array_equal(point, self._point):
+            self._point[:] = np.nan
+            w, rate = map(self.displacement, s)
+            self.grid.solve(*self.grid.gap(motion, w, rate), float(motion[8]))
+            self._point[:] = point
 
     def wrenches(self, pair: FramePair, surface: Array | None = None) -> Array:
         """Return forces and moments on both frames, then the forces on s, (12 + m,)."""

@@ -179,7 +179,7 @@ class FilmBearing(FilmElement):
 
     def smallest_gap(self, pair: FramePair) -> float:
         """Return the smallest gap at the ends of the bearing, m."""
-        x, y, tx, ty = map(float, film_motion(*pair)[:4])
+        x, y, tx, ty = (float(entry) for entry in film_motion(*pair)[:4])
         ends = [math.hypot(x + z * tx, y + z * ty) for z in (-0.5 * self.length, 0.5 * self.length)]
         return self.clearance - max(ends)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import dolfinx_mbd as mbd
 from dolfinx_mbd import bearings
 from tests.campaigns.bench import Bench
@@ -31,7 +33,39 @@ def _run(b: Bench) -> mbd.Solution:
     return mbd.simulate(mbd.System([ground, rotor], loads=[film]), t_end=1e-3, dt=5e-4)
 
 
+def _ring(b: Bench) -> mbd.ReducedBody:
+    patterns = np.zeros((3, 3, b.rod.num_modes))
+    return b.rod.replace(bores=[mbd.body.Bore("big_end", 0.02, 0.01, patterns)])
+
+
+def _elastic(b: Bench) -> bearings.ElasticBearing:
+    options: dict[str, Any] = {"oil": 0.01, "shape": (24, 6), "bore": _ring(b).bore("big_end")}
+    return bearings.ElasticBearing("film", **b.ends, **_SIZES, **options)
+
+
 BEARINGS: dict[str, Call] = {
+    "Bore": lambda b: (
+        mbd.body.Bore,
+        {"name": "a", "radius": 0.02, "length": 0.01, "displacement": np.zeros((3, 3, 2))},
+    ),
+    "Bore.patterns": lambda b: (
+        _ring(b).bore("big_end").patterns,
+        {"theta": [0.0, 1.0], "z": [0.0]},
+    ),
+    "ElasticBearing": lambda b: (
+        bearings.ElasticBearing,
+        {"name": "film", **b.ends, **_SIZES, "oil": 0.01, "bore": _ring(b).bore("big_end")},
+    ),
+    "ElasticBearing.motion_vector": lambda b: (
+        _elastic(b).motion_vector,
+        {"eccentricity": (1e-5, 0.0), "speed": 300.0},
+    ),
+    "ElasticBearing.pressure": lambda b: (_elastic(b).pressure, {"motion": [0.0] * 10}),
+    "OilFilm": lambda b: (
+        bearings.OilFilm,
+        {"bearing": bearings.ShortBearing, **_SIZES, "viscosity": 0.01},
+    ),
+    "ReducedBody.bore": lambda b: (_ring(b).bore, {"name": "big_end"}),
     "Asperities": lambda b: (bearings.Asperities, {"roughness": 1e-6}),
     "Asperities.pressure": lambda b: (bearings.Asperities().pressure, {"gap": 1e-6}),
     "BearingCoefficients.to_csv": lambda b: (

@@ -36,7 +36,8 @@ INTERNAL = {
     "film_loads", "pair_motion", "gaps", "ReynoldsGrid.gap", "ReynoldsGrid.solve",
     "ReynoldsGrid.loads", "ReynoldsGrid.gradients", "ReynoldsGrid.load_gradients",
     "ReynoldsGrid.load_derivatives", "ReynoldsGrid.supply_flow", "FilmBearing.motion_vector",
-    "OilSupply.covers", "Asperities.energy",
+    "OilSupply.covers", "smallest_gap", "ElasticBearing.displacement", "OilFilm.element",
+    "OilFilm.rows", "Asperities.energy",
 }  # fmt: skip
 """Methods that the solvers call in their loops, without checks of their arguments."""
 
