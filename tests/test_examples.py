@@ -29,6 +29,7 @@ one_rank = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="examples run on o
 
 FOLDERS = (
     "acoustics",
+    "bearings",
     "beams",
     "cables",
     "durability",

@@ -21,6 +21,7 @@ PARTS = {
     "acoustics": "Noise",
     "multibody": "Mechanisms and their simulation",
     "mechanisms": "Ready-made mechanisms",
+    "bearings": "Journal bearings with oil films",
     "prescribed_motion": "Prescribed motion",
     "rotating": "Rotating bodies",
     "sensitivity": "Sensitivities",

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.bearings.film_bearing import FilmBearing
-from dolfinx_mbd.checks import array, instance, number
+from dolfinx_mbd.checks import array, instance, number, reject
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.multibody.files.run_files import write_table
@@ -36,7 +36,6 @@ class BearingCoefficients:
         clearance: Radial clearance, m.
 
     Example:
-        >>> ends = ground.frame("bearing"), rod.frame("left")
         >>> film = mbd.bearings.ShortBearing("film", *ends, 0.02, 0.01, 2e-5, 0.01)
         >>> table = mbd.bearings.bearing_coefficients(film, [300.0, 600.0], (0.0, -50.0))
         >>> print(table.eccentricity.round(3), table.attitude.round(1))
@@ -93,8 +92,9 @@ class BearingCoefficients:
         """Write the coefficients as a table and return the path of the file.
 
         The columns are `speed` (rad/s), `kxx`, `kxy`, `kyx`, `kyy` (N/m), `cxx`, `cxy`, `cyx` and
-        `cyy` (N s/m). ROSS reads this layout from a spreadsheet (`BearingElement.from_table`):
-        convert the file with `pandas.read_csv(path).to_excel("bearing.xlsx", index=False)`.
+        `cyy` (N s/m). `mbd.BearingTable.read` reads the file. ROSS reads this layout from a
+        spreadsheet (`BearingElement.from_table`): convert the file with
+        `pandas.read_csv(path).to_excel("bearing.xlsx", index=False)`.
 
         Args:
             path: Path of the file; missing directories are created.
@@ -105,7 +105,7 @@ class BearingCoefficients:
 
         Example:
             >>> film = mbd.bearings.ShortBearing(
-            ...     "film", ground.frame("bearing"), rod.frame("left"), 0.02, 0.01, 2e-5, 0.01
+            ...     "film", *ends, 0.02, 0.01, 2e-5, 0.01
             ... )
             >>> table = mbd.bearings.bearing_coefficients(film, [300.0, 600.0], (0.0, -50.0))
             >>> print(table.to_csv("film.csv").read_text().splitlines()[0])
@@ -138,7 +138,6 @@ def bearing_coefficients(
         SolverError: No equilibrium was found.
 
     Example:
-        >>> ends = ground.frame("bearing"), rod.frame("left")
         >>> film = mbd.bearings.ShortBearing("film", *ends, 0.02, 0.01, 2e-5, 0.01)
         >>> table = mbd.bearings.bearing_coefficients(film, [300.0], (0.0, -50.0))
         >>> print((table.stiffness[0] / 1e6).round(2))  # kN/mm
@@ -149,15 +148,16 @@ def bearing_coefficients(
     speed = array("speeds", speeds, (None,))
     if not speed.all() or not len(speed):
         raise InputError("speeds must be given and must not be zero", argument="speeds")
-    loads = np.asarray(load, dtype=float)
-    loads = np.broadcast_to(array("load", load, loads.shape), (len(speed), 2)).copy()
+    forces = array("load", load)
+    if forces.shape not in ((2,), (len(speed), 2)):
+        reject("load", load, f"an array of shape (2,) or ({len(speed)}, 2)")
+    loads = np.broadcast_to(forces, (len(speed), 2)).copy()
     if not np.linalg.norm(loads, axis=1).all():
         raise InputError("load must not be zero", argument="load", value=load)
     positions, stiffness, damping = [], [], []
-    e = np.zeros(2)
     for omega, force in zip(speed, loads, strict=True):
-        e, dg = _equilibrium(bearing, float(omega), force)
-        positions.append(e)
+        position, dg = _equilibrium(bearing, float(omega), force)
+        positions.append(position)
         stiffness.append(-dg[:2, :2])
         damping.append(-dg[:2, 4:6])
     return BearingCoefficients(
@@ -178,7 +178,7 @@ def _equilibrium(bearing: FilmBearing, speed: float, force: Array) -> tuple[Arra
     c, size = bearing.clearance, float(np.linalg.norm(force))
     turn = np.sign(speed) * np.pi / 4
     rotation = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
-    e = 0.5 * c * rotation @ force / size
+    e = np.asarray(0.5 * c * rotation @ force / size, dtype=float)
     g, dg, _ = bearing.film_loads(bearing.motion_vector(e, speed=speed), True)
     for _ in range(200):
         rest = g[:2] + force
@@ -216,7 +216,6 @@ def whirl_threshold(
         SolverError: No equilibrium was found.
 
     Example:
-        >>> ends = ground.frame("bearing"), rod.frame("left")
         >>> film = mbd.bearings.ShortBearing("film", *ends, 0.02, 0.01, 2e-5, 0.01)
         >>> speed = mbd.bearings.whirl_threshold(film, 5.0, (0.0, -50.0), low=100.0, high=3000.0)
         >>> print(f"{speed:.1f} rad/s")

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.bearings.asperities import Asperities
-from dolfinx_mbd.checks import instance, number
+from dolfinx_mbd.checks import instance, number, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.film_frames import film_motion, film_tangents, film_wrenches
-from dolfinx_mbd.multibody.model.force_elements import FramePair, PairElement
+from dolfinx_mbd.multibody.model.force_elements import FilmElement, FramePair
 from dolfinx_mbd.multibody.model.joints import FrameRef
 
 __all__ = ["FilmBearing", "gauss_points"]
@@ -29,7 +29,7 @@ def gauss_points(count: int, low: float = -1.0) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class FilmBearing(PairElement):
+class FilmBearing(FilmElement):
     """A journal bearing with an oil film; `ShortBearing` and `FiniteBearing` compute the film.
 
     Attributes:
@@ -40,6 +40,12 @@ class FilmBearing(PairElement):
         length: Length along the axis, m.
         clearance: Radial clearance, m.
         asperities: Contact of the surfaces where the film is thin.
+        journal_speed: Rotation of the journal's surface relative to its frame, rad/s, for a rotor
+            that is modelled without its rotation.
+
+    Example:
+        >>> isinstance(mbd.bearings.ShortBearing("f", *ends, 0.02, 0.01, 2e-5, 0.01), FilmBearing)
+        True
     """
 
     name: str
@@ -49,6 +55,7 @@ class FilmBearing(PairElement):
     length: float
     clearance: float
     asperities: Asperities = field(default=Asperities(), kw_only=True)
+    journal_speed: float = field(default=0.0, kw_only=True)
 
     __repr__ = short_repr
 
@@ -64,6 +71,7 @@ class FilmBearing(PairElement):
                 argument="clearance",
                 value=self.clearance,
             )
+        number(f"{label}: journal_speed", self.journal_speed, unit="rad/s")
         instance(f"{label}: asperities", self.asperities, Asperities)
         if 4.0 * self.asperities.roughness >= self.clearance:
             raise InputError(
@@ -103,21 +111,30 @@ class FilmBearing(PairElement):
     ) -> Array:
         """Return the motion (10,) of the journal from its parts, in the axes of the bore.
 
+        It is an argument of `film_loads` and of `FiniteBearing.pressure`.
+
         Args:
             eccentricity: Displacement of the journal's centre, (2,), m.
             rate: Its rate, (2,), m/s.
             slope: x and y components of the unit vector along the journal, (2,).
             slope_rate: Their rates, (2,), 1/s.
             speed: Rotation of the journal relative to the bore, rad/s.
+
+        Raises:
+            InputError: An argument is invalid.
         """
-        parts = (eccentricity, slope, rate, slope_rate)
-        return np.concatenate([np.asarray(part, dtype=float) for part in parts] + [[speed, 0.0]])
+        parts = {
+            "eccentricity": eccentricity,
+            "slope": slope,
+            "rate": rate,
+            "slope_rate": slope_rate,
+        }
+        pairs = [vector(name, part, 2) for name, part in parts.items()]
+        return np.concatenate([*pairs, [number("speed", speed, unit="rad/s"), 0.0]])
 
     def placed(self, pair: FramePair) -> FilmBearing:
         """Return the bearing; raise an error if the initial film thickness is not positive."""
-        y = film_motion(*pair)
-        half = 0.5 * self.length
-        reach = max(float(np.hypot(*(y[:2] + sign * half * y[2:4]))) for sign in (-1.0, 1.0))
+        reach = self.clearance - self.smallest_gap(pair)
         if reach >= self.clearance:
             raise InputError(
                 f"bearing {self.name!r}: the film thickness at the start is "
@@ -127,14 +144,20 @@ class FilmBearing(PairElement):
             )
         return self
 
+    def pair_motion(self, pair: FramePair) -> Array:
+        """Return the motion (10,) of the journal, with the speed of its surface."""
+        y: Array = film_motion(*pair)
+        y[8] += self.journal_speed
+        return y
+
     def wrenches(self, pair: FramePair) -> Array:
         """Return forces and moments on both frames."""
-        y = film_motion(*pair)
+        y = self.pair_motion(pair)
         return film_wrenches(pair.Q1, y, self.film_loads(y, False)[0])
 
     def derivatives(self, pair: FramePair) -> tuple[Array, Array]:
         """Return the derivatives of the wrenches."""
-        g, dg, _ = self.film_loads(film_motion(*pair), True)
+        g, dg, _ = self.film_loads(self.pair_motion(pair), True)
         D, E = film_tangents(*pair, g, dg)
         return D, E
 
@@ -145,15 +168,25 @@ class FilmBearing(PairElement):
 
     def energy(self, pair: FramePair) -> float:
         """Return the elastic energy of touching asperities, J; the film stores none."""
-        theta = np.linspace(0.0, 2.0 * math.pi, 256, endpoint=False)
+        theta = np.asarray(np.arange(256) * (2.0 * math.pi / 256), dtype=float)
         z, weights = 0.5 * self.length * gauss_points(8)
         density = self.asperities.energy(self.gaps(film_motion(*pair), theta, z))
         return float((density @ weights).sum() * self.radius * (theta[1] - theta[0]))
 
     def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
         """Return the displacement in the axes of the bore, its rate, and the state of the film."""
-        y = film_motion(*pair)
-        gap, pressure, flow = self.film_loads(y, False)[2]
+        return self._motion_facts(pair, self.film_loads(self.pair_motion(pair), False)[2])
+
+    def smallest_gap(self, pair: FramePair) -> float:
+        """Return the smallest gap at the ends of the bearing, m."""
+        x, y, tx, ty = (float(entry) for entry in film_motion(*pair)[:4])
+        ends = [math.hypot(x + z * tx, y + z * ty) for z in (-0.5 * self.length, 0.5 * self.length)]
+        return self.clearance - max(ends)
+
+    def _motion_facts(self, pair: FramePair, facts: Array) -> dict[str, ArrayLike]:
+        """Return the result of `motion` from the facts of the film."""
+        y = self.pair_motion(pair)
+        gap, pressure, flow = facts
         d = y[[0, 1]] + y[9] * y[[2, 3]]
         between = pair.u2[:3] - pair.u1[:3] - np.cross(pair.u1[3:], pair.p2 - pair.p1)
         return {

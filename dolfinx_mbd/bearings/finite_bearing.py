@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.bearings.film_bearing import FilmBearing
 from dolfinx_mbd.bearings.reynolds_grid import ReynoldsGrid
 from dolfinx_mbd.bearings.supply import Oil, OilSupply
-from dolfinx_mbd.checks import instance, integer, number
+from dolfinx_mbd.checks import array, instance, integer, number
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
 
 __all__ = ["FiniteBearing"]
 
@@ -37,6 +39,8 @@ class FiniteBearing(FilmBearing):
             proportional to the squares of the intervals.
         supply: Grooves and holes with their pressures.
         asperities: Contact of the surfaces where the film is thin.
+        journal_speed: Rotation of the journal's surface relative to its frame, rad/s, for a rotor
+            that is modelled without its rotation.
 
     Raises:
         InputError: An argument is invalid, for example a viscosity that is not positive. `System`
@@ -45,12 +49,14 @@ class FiniteBearing(FilmBearing):
 
     Example:
         >>> film = mbd.bearings.FiniteBearing(
-        ...     "film", ground.frame("bearing"), rod.frame("left"), 0.02, 0.02, 2e-5, 0.01
+        ...     "film", *ends, 0.02, 0.02, 2e-5, 0.01
         ... )
         >>> loads, _, _ = film.film_loads(film.motion_vector((1e-5, 0), speed=300.0), False)
         >>> print(loads[:2].round(1))  # N, on the journal
         [-424.7  614.1]
     """
+
+    __repr__ = short_repr
 
     oil: Oil | float = 0.0
     shape: tuple[int, int] = (64, 12)
@@ -87,20 +93,29 @@ class FiniteBearing(FilmBearing):
 
     def film_loads(self, motion: Array, derivatives: bool) -> tuple[Array, Array, Array]:
         """Return loads, derivatives and facts of the film; see `FilmBearing`."""
-        self.pressure(motion)
+        if not np.isfinite(motion).all():  # an iterate of a step that fails
+            return np.full(5, np.nan), np.full((5, 9), np.nan), np.full(3, np.nan)
+        self._solve(motion)
         g, facts = self.grid.loads()
         return g, self.grid.load_derivatives() if derivatives else np.zeros((5, 9)), facts
 
-    def pressure(self, motion: Array) -> Array:
+    def pressure(self, motion: ArrayLike) -> Array:
         """Return the pressure at the nodes of the grid, (n, m+1), Pa.
 
         The angles and positions of the nodes are `grid.theta` and `grid.z`.
 
         Args:
             motion: Motion of the journal, (10,), for example from `motion_vector`.
+
+        Raises:
+            InputError: The motion has a wrong shape.
         """
+        self._solve(array("motion", motion, (10,)))
+        return np.asarray(self.grid.pressures.sum(axis=0))
+
+    def _solve(self, motion: Array) -> None:
+        """Solve for the pressure, unless the motion is that of the last solution."""
         if not np.array_equal(motion, self._motion):
             self._motion[:] = np.nan
             self.grid.solve(*self.grid.gap(motion), float(motion[8]))
             self._motion[:] = motion
-        return np.asarray(self.grid.pressures.sum(axis=0))

@@ -32,7 +32,6 @@ class OilFilm(JointClearance):
         >>> film = mbd.bearings.OilFilm(
         ...     mbd.bearings.ShortBearing, radius=0.02, length=0.01, clearance=2e-5, viscosity=0.01
         ... )
-        >>> ends = ground.frame("bearing"), rod.frame("left")
         >>> mbd.revolute("pin", *ends, clearance=film).rows
         (2, 3, 4)
     """

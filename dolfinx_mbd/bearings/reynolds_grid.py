@@ -50,6 +50,13 @@ class ReynoldsGrid:
 
     Raises:
         SolverError: The active set did not converge.
+
+    Example:
+        >>> grid = mbd.bearings.FiniteBearing("film", *ends, 0.02, 0.02, 2e-5, 0.01).grid
+        >>> h, rate = grid.gap(film.motion_vector((1e-5, 0.0), speed=300.0))
+        >>> p = grid.solve(h, rate, 300.0)
+        >>> p.shape, bool(p.min() == 0)
+        ((64, 13), True)
     """
 
     def __init__(
@@ -62,7 +69,7 @@ class ReynoldsGrid:
         rule = np.ones(m + 1)  # Gregory's rule is exact for the parabola of a short bearing
         rule[:3] += (-0.625, 1 / 6, -1 / 24)
         rule[-3:] += (-1 / 24, 1 / 6, -0.625)
-        self.areas = np.tile(rule * 2.0 * math.pi * values[0] / n * values[1] / m, (n, 1))
+        self.areas: Array = np.tile(rule * 2.0 * math.pi * values[0] / n * values[1] / m, (n, 1))
         self._nodes = np.array([self.z, self.areas[0]])
         self._fixed, self._q = np.zeros((n, m + 1), np.int64), np.zeros((n, m + 1))
         self._fixed[:, [0, -1]] = 1
@@ -75,8 +82,8 @@ class ReynoldsGrid:
         self._number, self._size = np.zeros_like(self._fixed), np.zeros(2, np.int64)
         self._flow, self._band = np.zeros((4, n, m + 1)), np.zeros((n * (m - 1), 2 * m + 1))
         self.pressures, self._slopes = np.zeros((2, n, m + 1)), np.zeros((2, n, m + 1))
-        self._h, self._rate, self._speed = np.zeros((n, m + 1)), np.zeros((n, m + 1)), 0.0
-        self._still = np.zeros((n, m + 1))
+        self._still: Array = np.zeros((n, m + 1))
+        self._h, self._rate, self._speed = self._still, self._still, 0.0
 
     def gap(
         self, motion: Array, w: Array | None = None, w_rate: Array | None = None
@@ -106,14 +113,15 @@ class ReynoldsGrid:
             h, rate, speed, self.values, self._fixed, self._free, self._number, self._size,
             self._q, self._flow, self._band,
         )  # fmt: skip
-        if sets < 0:
+        kernels.film_pressures(self._q, h, self.values, self.pressures, self._slopes)
+        pressure = np.asarray(self.pressures.sum(axis=0))
+        if sets < 0 or not math.isfinite(pressure.sum()):
             self._free[:] = 1 - self._fixed
             raise SolverError(
                 "the cavitated area of an oil film did not converge; check that the film thickness "
                 "and its rate are finite"
             )
-        kernels.film_pressures(self._q, h, self.values, self.pressures, self._slopes)
-        return np.asarray(self.pressures.sum(axis=0))
+        return pressure
 
     def loads(self) -> tuple[Array, Array]:
         """Return the film loads (5,), and smallest gap (m), peak pressure (Pa), side flow (m³/s).

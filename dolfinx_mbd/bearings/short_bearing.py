@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.bearings.film_bearing import FilmBearing, gauss_points
 from dolfinx_mbd.checks import integer, number
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.short_bearing import short_bearing_loads
 
 __all__ = ["ShortBearing"]
@@ -29,6 +30,8 @@ class ShortBearing(FilmBearing):
         clearance: Radial clearance, m.
         viscosity: Viscosity of the oil at the temperature of the film, Pa s.
         asperities: Contact of the surfaces where the film is thin.
+        journal_speed: Rotation of the journal's surface relative to its frame, rad/s, for a rotor
+            that is modelled without its rotation.
         points: Number of angles per half turn at which the pressure is evaluated.
 
     Raises:
@@ -37,12 +40,14 @@ class ShortBearing(FilmBearing):
 
     Example:
         >>> film = mbd.bearings.ShortBearing(
-        ...     "film", ground.frame("bearing"), rod.frame("left"), 0.02, 0.01, 2e-5, 0.01
+        ...     "film", *ends, 0.02, 0.01, 2e-5, 0.01
         ... )
         >>> loads, _, _ = film.film_loads(film.motion_vector((1e-5, 0), speed=300.0), False)
         >>> print(loads[:2].round(2))  # N, on the journal
         [-66.67  90.69]
     """
+
+    __repr__ = short_repr
 
     viscosity: float = 0.0
     points: int = 32

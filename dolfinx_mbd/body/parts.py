@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import Array, assign, freeze, frozen
-from dolfinx_mbd.checks import choice, instance, integer, number, reject, rotation_matrix
+from dolfinx_mbd.checks import array, choice, instance, integer, number, reject, rotation_matrix
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
@@ -231,12 +231,22 @@ class Bore:
         """Highest harmonic K around the bore."""
         return len(self.displacement) // 2
 
-    def patterns(self, theta: Array, z: Array) -> tuple[Array, Array]:
-        """Return the functions of θ (rad) and of z (m) at the points of a grid.
+    def patterns(self, theta: ArrayLike, z: ArrayLike) -> tuple[Array, Array]:
+        """Return the functions of θ and of z at the points of a grid.
 
-        The shapes are (len(theta), 2K+1) and (len(z), 3).
+        Args:
+            theta: Angles, (nt,), rad.
+            z: Positions along the bore, (nz,), m.
+
+        Returns:
+            Functions of θ, (nt, 2K+1), and of z, (nz, 3).
+
+        Raises:
+            InputError: An argument is not an array of one dimension.
         """
-        return circular_functions(theta, self.harmonics), legendre_functions(2.0 * z / self.length)
+        angles: Array = array("theta", theta, (None,))
+        x: Array = np.asarray(2.0 * array("z", z, (None,)) / self.length, dtype=float)
+        return circular_functions(angles, self.harmonics), legendre_functions(x)
 
 
 def circular_functions(theta: Array, harmonics: int) -> Array:

@@ -53,6 +53,7 @@ from dolfinx_mbd.forms.materials import (
     material,
 )
 from dolfinx_mbd.forms.orthotropic import Orthotropic
+from dolfinx_mbd.forms.reynolds import reynolds
 
 __all__ = [
     "ALUMINIUM",
@@ -85,6 +86,7 @@ __all__ = [
     "mass",
     "material",
     "neo_hookean",
+    "reynolds",
     "saint_venant_kirchhoff",
     "strain",
     "stress",

@@ -134,6 +134,21 @@ def _motion_changes(
             Y[kind, 8, column], Y[kind, 9, column] = dw[2], dd[2]
 
 
+@kernel
+def film_motion_changes(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array) -> Array:
+    """Return the derivatives of y by poses and velocities in global components, (2, 10, 12)."""
+    Y = np.zeros((2, 10, 12))
+    _motion_changes(p1, Q1, u1, p2, Q2, u2, Y)
+    Q = _rows(Q1)
+    for kind in range(2):
+        for r in range(10):
+            for c in range(4):
+                x = mv3(Q, (Y[kind, r, 3 * c], Y[kind, r, 3 * c + 1], Y[kind, r, 3 * c + 2]))
+                for i in range(3):
+                    Y[kind, r, 3 * c + i] = x[i]
+    return Y
+
+
 @inner_kernel
 def _wrench_change(y: Array, g: Array, dy: Array, dg: Array, out: Array) -> None:
     """Write the change (12,) of the wrenches in the axes of the bore for changes of y and g."""

@@ -32,6 +32,7 @@ from dolfinx_mbd.plotting.movie import Animation, animate
 from dolfinx_mbd.plotting.output import Picture
 from dolfinx_mbd.plotting.player_page import Player, player
 from dolfinx_mbd.plotting.result_charts import (
+    plot_film_pressure,
     plot_forces,
     plot_orbit,
     plot_polar_force,
@@ -47,6 +48,7 @@ __all__ = [
     "player",
     "plot_body",
     "plot_energies",
+    "plot_film_pressure",
     "plot_forces",
     "plot_modes",
     "plot_orbit",

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dolfinx_mbd.checks import choice, instance, names, reject
+from dolfinx_mbd.bearings import FiniteBearing
+from dolfinx_mbd.checks import array, choice, instance, names, reject
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.plotting.charts import new_figure, saved
 
@@ -170,4 +171,44 @@ def plot_work(solution: Solution, element: str, path: str | Path | None = None) 
     axes = figure.subplots()
     axes.plot(x, y, lw=1.2)
     axes.set(xlabel=labels[0], ylabel=labels[1], title=f"{element}: work {history.work[-1]:.4g} J")
+    return saved(figure, path)
+
+
+def plot_film_pressure(
+    bearing: FiniteBearing, motion: ArrayLike, path: str | Path | None = None
+) -> Any:
+    """Plot the pressure of an oil film over the angle and the axis of its bore.
+
+    Args:
+        bearing: The bearing.
+        motion: Motion of the journal, (10,): a row of `bearings.journal_motion`, or the result of
+            `bearing.motion_vector`.
+        path: File to write, in the format of its suffix; by default no file is written.
+
+    Returns:
+        A matplotlib figure with one axes and a colour bar, in MPa.
+
+    Raises:
+        InputError: The motion has a wrong shape, or matplotlib does not know the suffix.
+
+    Example:
+        >>> film = mbd.bearings.FiniteBearing(
+        ...     "film", ("crank", "pin"), ("rod", "eye"), 0.02, 0.02, 2e-5, 0.01
+        ... )
+        >>> motion = film.motion_vector((1e-5, 0.0), speed=300.0)
+        >>> figure = mbd.plotting.plot_film_pressure(film, motion)
+        >>> figure.axes[0].get_xlabel()
+        'angle (°)'
+    """
+    instance("bearing", bearing, FiniteBearing)
+    pressure = bearing.pressure(array("motion", motion, (10,)))
+    grid = bearing.grid
+    figure = new_figure(8, 3.2)
+    axes = figure.subplots()
+    angles = np.degrees(np.append(grid.theta, 2 * np.pi))
+    values = 1e-6 * np.vstack([pressure, pressure[:1]]).T
+    levels = np.linspace(0.0, max(float(values.max()), 1e-9), 21)
+    drawn = axes.contourf(angles, 1e3 * grid.z, values, levels, cmap="viridis")
+    figure.colorbar(drawn, label="pressure (MPa)", format="%.3g")
+    axes.set(xlabel="angle (°)", ylabel="z (mm)", title=bearing.name, xticks=range(0, 361, 60))
     return saved(figure, path)

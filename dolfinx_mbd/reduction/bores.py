@@ -9,7 +9,7 @@ from that of the full model by less than a tolerance, wherever the pressure is c
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from dolfinx import fem, la
 from dolfinx.mesh import meshtags
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.body import Bore
+from dolfinx_mbd.body import Bore, Interface
 from dolfinx_mbd.body.parts import POLYNOMIALS, circular_functions
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem
@@ -53,17 +53,19 @@ class BorePatterns:
         around = ["1", *(f"{name} {k}" for k in range(1, rows // 2 + 1) for name in ("cos", "sin"))]
         return tuple(f"{name} P{degree}" for name in around for degree in range(POLYNOMIALS))
 
-    def bore(self, problem: ElasticProblem, modes: Array, motion: Array) -> Bore:
-        """Return the radial displacement per mode relative to the frame, which has a `motion`.
+    def bore(self, problem: ElasticProblem, modes: Array, interfaces: Iterable[Interface]) -> Bore:
+        """Return the radial displacement per mode relative to the frame of the interface.
 
         The coefficients are the least-squares fit over the surface, so that the work of a pressure
         pattern on a mode is exact.
         """
         rigid = problem.rigid_motions(self.interface.point)
+        (motion,) = (i.motion for i in interfaces if i.name == self.interface.name)
         work = gram(problem.comm, self.forces, modes)
         work -= gram(problem.comm, self.forces, rigid) @ motion
-        W = np.linalg.solve(self.gram, work).reshape(-1, POLYNOMIALS, modes.shape[1])
-        return Bore(self.interface.name, self.radius, self.length, W, self.error)
+        W: Array = np.asarray(np.linalg.solve(self.gram, work), dtype=float)
+        shape = -1, POLYNOMIALS, modes.shape[1]
+        return Bore(self.interface.name, self.radius, self.length, W.reshape(shape), self.error)
 
 
 def bore_patterns(

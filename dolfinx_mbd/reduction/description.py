@@ -71,6 +71,7 @@ def body_entries(
         "second_moments": signed_moments.second_moments,
         "mass": np.eye(len(modes.squares)) if modes.orthonormal else signed_moments.mass,
         "stiffness": modes.stiffness * np.outer(moments.signs, moments.signs),
+        "damping": np.zeros_like(modes.stiffness),
         "interfaces": tuple(frames),
         "modes": mode_table(modes, signed_moments, 2 if problem.dim == 2 else 3),
         "left_out": modes.left_out,

@@ -250,8 +250,8 @@ class Reducer:
             self._free_shared()
         with phases("projection"):
             modes = reduced_modes(problem, basis, attached_to, options)
-        cases, truncation, completed = basis.cases, basis.truncation, basis.num_modes
-        bores = basis.bores
+        cases, bores, truncation = basis.cases, basis.bores, basis.truncation
+        completed = basis.num_modes
         del basis  # its vectors are large
         with phases("inertia"):
             moments, vectors = apply_signs(modes, inertia(problem, modes.vectors))
@@ -259,14 +259,12 @@ class Reducer:
         if stiffened and cases is not None and problem.materials is not None:
             with phases("stiffening"):
                 rotations = np.array([i.motion[3:] for i in entries["interfaces"]])
-                stress = problem.materials.stress
-                entries["stiffening"] = unit_stiffening(problem, stress, cases, vectors, rotations)
+                arguments = problem.materials.stress, cases, vectors, rotations
+                entries["stiffening"] = unit_stiffening(problem, *arguments)
         with phases("points and skin"):
             entries["points"] = material_points(problem.space, vectors, points or {})
             entries["skin"] = surface_skin(problem.space, vectors) if options.skin else None
-        motions = {i.name: i.motion for i in entries["interfaces"]}
-        entries["bores"] = tuple(b.bore(problem, vectors, motions[b.interface.name]) for b in bores)
-        entries["damping"] = np.zeros_like(entries["stiffness"])
+        entries["bores"] = [b.bore(problem, vectors, entries["interfaces"]) for b in bores]
         entries["loads"] = load_patterns(problem, loads, forces, vectors)
         entries["effective_masses"] = None if truncation is None else truncation.labelled_masses()
         facts = provenance(

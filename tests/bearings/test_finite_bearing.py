@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -43,12 +45,12 @@ def sommerfeld(theta: np.ndarray, e: float) -> np.ndarray:
 def test_long_limit_without_rupture() -> None:
     """A line of oil with a high pressure at the widest gap: Sommerfeld's solution in the middle."""
     e, p = 0.5, 2e7
-    film = bearing(16 * R, (144, 32), supply=[OilSupply(p, angle=0.0, arc=1e-3)])
+    film = bearing(40 * R, (144, 40), supply=[OilSupply(p, angle=0.0, arc=1e-3)])
     y = film.motion_vector((-e * C, 0.0), speed=SPEED)
     pressure = film.pressure(y)
     assert pressure[:, 1:-1].min() > 0
     expected = p + sommerfeld(film.grid.theta, e)
-    assert np.allclose(pressure[:, 16], expected, atol=4e-3 * np.ptp(expected))
+    assert np.allclose(pressure[:, 20], expected, atol=4e-3 * np.ptp(expected))
 
 
 def ruptured(e: float) -> tuple[float, float]:
@@ -79,7 +81,7 @@ def test_grid_convergence() -> None:
     for k in (1, 2, 4):
         film = bearing(1.2 * R, (48 * k, 8 * k))
         loads.append(film.film_loads(film.motion_vector((0.6 * C, 0.0), speed=SPEED), False)[0][:2])
-    changes = [np.linalg.norm(b - a) / np.linalg.norm(b) for a, b in zip(loads, loads[1:])]
+    changes = [np.linalg.norm(b - a) / np.linalg.norm(b) for a, b in pairwise(loads)]
     assert changes[0] < 0.02 and changes[0] / changes[1] > 2.5
 
 
@@ -108,8 +110,8 @@ def test_complementarity() -> None:
 
 def test_mass_is_conserved_in_a_full_film() -> None:
     """Oil from the groove, and displaced by the journal, leaves at the ends."""
-    film = bearing(1.5 * R, (96, 24), supply=[OilSupply(5e6, 1.0, 0.3, length=R)])
-    y = film.motion_vector((0.3 * C, 0.1 * C), (0.01, 0.0), slope=(1e-4, 0.0), speed=SPEED)
+    film = bearing(1.5 * R, (96, 24), supply=[OilSupply(5e7, 1.0, 0.3, length=1.4 * R)])
+    y = film.motion_vector((0.1 * C, 0.02 * C), (1e-3, 0.0), slope=(1e-4, 0.0), speed=SPEED)
     assert film.pressure(y)[:, 1:-1].min() > 0
     grid = film.grid
     rate = grid.gap(y)[1]
@@ -119,7 +121,7 @@ def test_mass_is_conserved_in_a_full_film() -> None:
     assert out == pytest.approx(grid.supply_flow() - (rate * cells).sum(), rel=1e-9)
 
 
-@pytest.mark.parametrize("case", [(0.5, 0.0), (0.7, 0.5), (0.988, 0.02), (1.01, 0.05)])
+@pytest.mark.parametrize("case", [(0.5, 0.0), (0.6, 0.2), (0.988, 0.02), (1.01, 0.05)])
 @pytest.mark.parametrize("alpha", [0.0, 2e-8])
 def test_derivatives(case: tuple[float, float], alpha: float) -> None:
     supply = [OilSupply(2e5, 1.0, 0.4, length=0.5 * R)]

@@ -19,6 +19,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd import body, export, forms, geometry, imports, plotting
 from tests.campaigns.bench import Bench, mesh_builder
 from tests.campaigns.calls_fatigue import FATIGUE
+from tests.campaigns.calls_bearings import BEARINGS
 from tests.campaigns.calls_mechanisms import MECHANISMS
 from tests.campaigns.calls_strength import STRENGTH
 
@@ -319,6 +320,10 @@ def _form(name: str, *fields: str, **arguments: Any) -> Call:
 
 RHO, OMEGA = {"density": 7850.0}, {"omega": (0.0, 0.0, 1.0)}
 FORMS: dict[str, Call] = {
+    "reynolds": lambda b: (
+        forms.reynolds,
+        {"p": b.ufl.f[0], "v": b.ufl.v[0], "thickness": 1e-5, "viscosity": 0.01, "rate": 1e-3},
+    ),
     "Beam": lambda b: (forms.Beam, {"section": mbd.Section.circle(0.01), "material": STEEL}),
     "Beam.axial_force": _beam_form("axial_force", "q"),
     "Beam.centrifugal_load": _beam_form("centrifugal_load", "v", **OMEGA),
@@ -705,4 +710,10 @@ CALLS: dict[str, Call] = {
     **MESHES,
     **PICTURES,
     **STRENGTH,
+    **FORMS,
+    **BODIES,
+    **MECHANISMS,
+    **BEARINGS,
+    **MESHES,
+    **PICTURES,
 }

@@ -24,6 +24,7 @@ RECORDS = {
     "Animation", "BeamReduction", "FrameRef", "JointCoordinate", "PatternRef", "Picture", "Player",
     "Redundancy", "Solution", "State",
     "IdentifiedLoads", "LoadCases", "PowerSpectrum", "Strength", "Waterfall", "WeakPlace",
+    "Redundancy", "Solution", "State", "BearingCoefficients", "FilmBearing", "ReynoldsGrid",
 }  # fmt: skip
 """Results, references, errors and warnings: the package makes them and checks them in use."""
 
@@ -39,6 +40,12 @@ INTERNAL = {
     "JointFriction.gaps", "JointSpring.gaps", "JointStop.gaps",
     "steady_rates", "with_misfit", "with_points", "after_jump", "initial_velocities", "advance",
     "undone_on_error", "PressureTable.at", "LinearizedSystem.to_control", "FatigueMaterial.law",
+    "undone_on_error", "PressureTable.at", "LinearizedSystem.to_control",
+    "film_loads", "pair_motion", "gaps", "ReynoldsGrid.gap", "ReynoldsGrid.solve",
+    "ReynoldsGrid.loads", "ReynoldsGrid.gradients", "ReynoldsGrid.load_gradients",
+    "ReynoldsGrid.load_derivatives", "ReynoldsGrid.supply_flow", "FilmBearing.motion_vector",
+    "OilSupply.covers", "smallest_gap", "ElasticBearing.displacement", "OilFilm.element",
+    "OilFilm.rows", "Asperities.energy",
 }  # fmt: skip
 """Methods that the solvers call in their loops, without checks of their arguments."""
 

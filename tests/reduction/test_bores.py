@@ -165,9 +165,9 @@ def test_a_file_contains_the_bore(tmp_path: Path) -> None:
 def test_missing_pressure_modes() -> None:
     """An error names the interface and the option; a truncated body has no bores."""
     body = rod(True).body
-    with pytest.raises(InputError, match="'small_end'.*pressure_modes"):
+    with pytest.raises(InputError, match=r"'small_end'.*pressure_modes"):
         body.bore("small_end")
-    with pytest.raises(InputError, match="'big_end'.*pressure_modes"):
+    with pytest.raises(InputError, match=r"'big_end'.*pressure_modes"):
         body.truncated(body.num_modes - 1).bore("big_end")
     assert body.truncated(body.num_modes).bores
 

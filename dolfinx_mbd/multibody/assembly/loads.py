@@ -13,6 +13,7 @@ from dolfinx_mbd.multibody.assembly.blocks import Blocks
 from dolfinx_mbd.multibody.assembly.floating_bodies import FloatingBodies
 from dolfinx_mbd.multibody.model.force_elements import (
     ContactElement,
+    FilmElement,
     FramePair,
     JointElement,
     PairElement,
@@ -258,6 +259,15 @@ class LoadAssembler:
             return (pair,)
         q, v = self._views[int(self.system.frame_body[first])][1][:2]
         return pair, np.array([element.surface @ q[7:], element.surface @ v[6:]])
+
+    def film_gaps(self) -> Array:
+        """Return smallest gap and clearance of all oil films at the current poses, (F, 2), m."""
+        films = [
+            (load.smallest_gap(*self.arguments(load, *ends)), load.clearance)
+            for load, *ends in self._pair_loads
+            if isinstance(load, FilmElement)
+        ]
+        return np.array(films).reshape(-1, 2)
 
     def stored_energy(self) -> float:
         """Return the energy of springs and bushings at the current poses, J."""

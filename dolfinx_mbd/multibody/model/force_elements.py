@@ -23,6 +23,7 @@ from dolfinx_mbd.multibody.model.loads import JointCoordinate, slopes
 
 __all__ = [
     "ContactElement",
+    "FilmElement",
     "FramePair",
     "JointElement",
     "JointFriction",
@@ -93,6 +94,16 @@ class PairElement(ABC):
     @abstractmethod
     def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
         """Return relative motion and its rate by the names of the fields of `ElementHistory`."""
+
+
+class FilmElement(PairElement):
+    """Base class of oil films: the iterations of a step must not close the gap at once."""
+
+    clearance: float
+
+    @abstractmethod
+    def smallest_gap(self, pair: FramePair) -> float:
+        """Return the smallest gap, m; the arguments are those of `wrenches`."""
 
 
 class ContactElement(PairElement):

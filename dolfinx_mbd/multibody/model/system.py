@@ -212,6 +212,8 @@ class SystemData(HtmlView):
                     f"{label} connects body {body.name!r}, which does not deform, with itself; "
                     "specify frames of two bodies (or of the ground)"
                 )
+            if load.surface is not None:
+                self._check_surface(load, body)
             return load.placed(placement.pair(load))
         if isinstance(load, JointElement):
             joint = self.joint(load.joint)
@@ -227,6 +229,20 @@ class SystemData(HtmlView):
         if load.of is not None:
             self.joint(load.of.joint).axis(load.of.motion, label)
         return load
+
+    def _check_surface(self, load: PairElement, body: Body) -> None:
+        """Raise an error if the elastic surface of an element is not that of its first frame."""
+        reduced = getattr(body, "reduced", None)
+        if reduced is not None:
+            W = reduced.bore(load.first.frame).displacement
+            if load.surface is not None and np.array_equal(W.reshape(-1, W.shape[2]), load.surface):
+                return
+        raise InputError(
+            f"load {load.name!r}: its elastic bore is not that of frame {load.first.frame!r} of "
+            f"body {body.name!r}; the first frame must be the interface of a flexible body, and "
+            f"the bore body.bore({load.first.frame!r}) of the same reduced body",
+            argument="bore",
+        )
 
     def _number_constraints(self) -> None:
         """Number the constraints, first of the joints, then of the drivers."""

@@ -19,10 +19,11 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import flag, instance, number
-from dolfinx_mbd.errors import SolverError
+from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.kernels.time_steps import correct, predict, right_hand_side
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.assembly.rates import jerk_at, restart
+from dolfinx_mbd.multibody.model.force_elements import FilmElement
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.stepping.convergence import Measure, Monitor, largest_coordinate
 from dolfinx_mbd.multibody.stepping.iteration_matrix import (
@@ -38,6 +39,9 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 Derivatives = tuple[float, float, float]
 
 _MAX_ITERATIONS = 15
+# A correction may close an oil film by this fraction; otherwise it is halved at most so many times
+_LARGEST_CLOSURE, _HALVINGS = 0.7, 8
+_NO_CLOSURE = 0.01  # a displacement below this fraction of the gap is not checked
 _JUMP_ITERATIONS = 2  # number of corrections after a jump; the second is for outdated matrices
 # The matrix of a system of many bodies is sparse above this number of unknowns
 _SPARSE_UNKNOWNS = 400
@@ -112,6 +116,8 @@ class Stepper:
         self._matrix = IterationMatrix(system, self._mass, self.sparse)
         self._measure = Measure(system)
         # loads and other bodies may have jumps; floating bodies, joints and drivers are smooth
+        self._gaps: Array = np.zeros((0, 2))  # gaps and clearances of oil films
+        self._has_films = any(isinstance(load, FilmElement) for load in system.loads)
         self._smooth = not (system.loads or self.assembler.has_others)
 
     def begin(self, state: State, dt: float) -> State:
@@ -128,6 +134,7 @@ class Stepper:
         """
         if "algorithmic" in state.memory:
             return state
+        self._check_films(state)
         jerk, constrained = jerk_at(self.system, state, dt)
         acceleration_offset, velocity_offset = self._start_offsets(dt)
         return replace(
@@ -153,8 +160,10 @@ class Stepper:
             self.system.check_step(state.time, dt)
         eqs, t = self.assembler, state.time + dt
         derivatives = self._step_derivatives(dt)
-        move, algorithmic = self._predicted(state, dt)
         eqs.angles[:] = state.angles
+        move, algorithmic = self._predicted(state, dt)
+        if self._has_films:
+            self._correct_prediction(state, dt, move, algorithmic, derivatives)
         if self._factor is not None and self._factor.dt != dt:
             self._factor = None
         monitor = Monitor(self._smooth)
@@ -171,7 +180,7 @@ class Stepper:
             if self._factor is None or not self.reuse or monitor.too_slow(remaining):
                 self._refactor(t, dt, move, derivatives)
                 monitor.reset()
-            monitor.is_round_off = self._apply_correction(move, algorithmic, derivatives)
+            monitor.is_round_off = self._apply_correction(state, t, move, algorithmic, derivatives)
             if monitor.skips_residual:
                 eqs.move(state.q, move)
                 eqs.update_poses(t)
@@ -304,12 +313,68 @@ class Stepper:
             ) from None
         self.factorizations += 1
 
-    def _apply_correction(self, move: Array, algorithmic: Array, derivatives: Derivatives) -> bool:
+    def _correct_prediction(
+        self, state: State, dt: float, move: Array, algorithmic: Array, derivatives: Derivatives
+    ) -> None:
+        """Predict constant velocities if the extrapolation closes an oil film."""
+        eqs, mass, (by_rate, by_speed, ratio) = self.assembler, self._mass, derivatives
+        t = state.time + dt
+        self._gaps = self._film_gaps(state, np.zeros_like(move), t)
+        if _closes(self._gaps, self._film_gaps(state, move, t)):
+            change = np.zeros(len(self._rhs))
+            change[: len(move)] = dt * state.v - move
+            correct(
+                change, by_speed, by_rate, ratio, mass, move, eqs.v, eqs.a, algorithmic, eqs.lam
+            )
+            self._gaps = self._film_gaps(state, move, t)
+
+    def _check_films(self, state: State) -> None:
+        """Raise an error if the deformation at the start closes an oil film."""
+        films = [load for load in self.system.loads if isinstance(load, FilmElement)]
+        if not films:
+            return
+        self.assembler.angles[:] = state.angles
+        gaps = self._film_gaps(state, np.zeros_like(state.v), state.time)[:, 0]
+        k = int(np.argmin(gaps))
+        if gaps[k] <= 0.0:
+            raise InputError(
+                f"bearing {films[k].name!r}: the deformation at the start closes the oil film; its "
+                f"smallest gap is {gaps[k]:.3g} m. Start where the load of the bearing is small, "
+                "or with elastic_start='undeformed'",
+                argument="start",
+                value=float(gaps[k]),
+            )
+
+    def _film_gaps(self, state: State, move: Array, t: float) -> Array:
+        """Return the gaps of oil films after increments."""
+        eqs = self.assembler
+        eqs.move(state.q, move)
+        eqs.update_poses(t)
+        return eqs.film_gaps()
+
+    def _limited(self, state: State, t: float, move: Array, solution: Array) -> Array:
+        """Return a correction that no oil film limits, or its largest admissible fraction."""
+        n = len(move)
+        if np.abs(solution[:n] * self._measure.lengths).sum() < _NO_CLOSURE * self._gaps.min():
+            return solution
+        for _ in range(_HALVINGS):
+            gaps = self._film_gaps(state, move + solution[:n], t)
+            if not _closes(self._gaps, gaps):
+                break
+            solution = 0.5 * solution
+        self._gaps = gaps
+        return solution
+
+    def _apply_correction(
+        self, state: State, t: float, move: Array, algorithmic: Array, derivatives: Derivatives
+    ) -> bool:
         """Correct increments, v, a, algorithmic a and λ; return whether the change is round-off."""
         assert self._factor is not None
         eqs, mass, (by_rate, by_speed, ratio) = self.assembler, self._mass, derivatives
         right_hand_side(eqs.rows, eqs.values, by_rate, mass, self._rhs)
         solution = self._factor.solve(self._rhs)
+        if self._has_films:
+            solution = self._limited(state, t, move, solution)
         correct(solution, by_speed, by_rate, ratio, mass, move, eqs.v, eqs.a, algorithmic, eqs.lam)
         self.iterations += 1
         return self._measure.is_round_off(solution[: len(move)], largest_coordinate(eqs))
@@ -370,6 +435,12 @@ class ImplicitEuler(Stepper):
 
     def _accepted(self, state: State, t: float, algorithmic: Array, monitor: Monitor) -> State:
         return replace(super()._accepted(state, t, algorithmic, monitor), memory={})
+
+
+def _closes(before: Array, after: Array) -> bool:
+    """Return whether a gap (F, 2) loses too much of the gap before, or of 2 % of the clearance."""
+    gaps = np.maximum(before[:, 0], 0.02 * before[:, 1])
+    return bool(np.any(before[:, 0] - after[:, 0] > _LARGEST_CLOSURE * gaps))
 
 
 def _extrapolated(state: State) -> tuple[Array, Array]:

@@ -1,0 +1,144 @@
+"""A flexible rotor on two oil films: the speed above which it whirls, computed in two ways.
+
+You reduce a shaft to a flexible body, let it run in two journal bearings, and find the onset of oil
+whip from the eigenvalues and from a run-up. Files go to `results/rotor_on_oil_films`.
+"""
+
+# # Oil whip of a flexible rotor
+#
+# An oil film supports a journal only if the journal is displaced from the centre. The film also
+# pushes the journal sideways, in the sense of the rotation. Above a certain speed this push feeds
+# more energy into a whirl than the film dissipates: the rotor whirls at about half its speed.
+
+# +
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from dolfinx.mesh import create_interval
+from mpi4py import MPI
+from scipy.optimize import brentq
+
+import dolfinx_mbd as mbd
+import helpers
+from helpers import check, report
+
+comm = MPI.COMM_WORLD
+results = helpers.results_folder("rotor_on_oil_films")
+# -
+
+# ## Shaft, disk and films
+#
+# The shaft lies along $z$ and gravity acts along $-y$. A disk of 10 kg is in the middle.
+
+# +
+length, radius = 0.6, 0.015
+along_z = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
+mesh = create_interval(comm, 12, [0.0, length])
+beam = mbd.BeamModel(mesh, mbd.Section.circle(radius), mbd.STEEL, along_z)
+places = {"left": 0.0, "middle": length / 2, "right": length}
+shaft = mbd.reduce_beam(beam, interfaces=places, num_modes=2, name="shaft").body
+film: dict[str, Any] = {"radius": radius, "length": 0.012, "clearance": 4e-5, "viscosity": 0.012}
+gravity = (0.0, -mbd.STANDARD_GRAVITY, 0.0)
+
+
+def rotor(start: Any, motion: Any = None, journal_speed: float = 0.0) -> mbd.System:
+    """Return the rotor, displaced by `start`; a clutch turns it as the function `motion` says."""
+    ends = {"left": mbd.Frame(), "right": mbd.Frame((0, 0, length))}
+    ground = mbd.Ground(ends)
+    turning: dict[str, Any] = {} if motion is None else {"omega": (0, 0, motion(0.0)[1])}
+    body = mbd.FlexibleBody("shaft", shaft, position=(*start, 0.0), **turning)
+    middle = (*start, length / 2)
+    hole = {"centre": mbd.Frame()}
+    inertia = [0.03, 0.03, 0.05]
+    disk = mbd.RigidBody("disk", 10.0, inertia, frames=hole, position=middle, **turning)
+    clutch = mbd.RigidBody("clutch", 0.1, [1e-4] * 3, frames=hole, **turning)
+    joints = [
+        mbd.fixed("seat", body.frame("middle"), disk.frame("centre")),
+        mbd.revolute("axle", ground.frame("left"), clutch.frame("centre")),
+    ]
+    drivers = [mbd.Driver("drive", "axle", motion or mbd.constant_speed(0.0))]
+    springs = [0, 0, 1e6, 0, 0, 1e3]  # the clutch holds the shaft along and about z only
+    losses = [0, 0, 5e3, 0, 0, 10.0]
+    loads: list[Any] = [
+        mbd.Bushing("clutch plate", clutch.frame("centre"), body.frame("left"), springs, losses)
+    ]
+    for name in ends:
+        pair = ground.frame(name), body.frame(name)
+        loads.append(
+            mbd.bearings.ShortBearing(f"{name} film", *pair, **film, journal_speed=journal_speed)
+        )
+    return mbd.System([ground, body, disk, clutch], joints, drivers=drivers, loads=loads,
+                      gravity=gravity)  # fmt: skip
+
+
+weight = (shaft.total_mass + 10.0) * mbd.STANDARD_GRAVITY / 2
+one: Any = rotor((0, 0)).loads[1]
+guess = mbd.bearings.bearing_coefficients(one, [600.0], (0.0, -weight))
+report(f"load of each film {weight:.1f} N, eccentricity at 600 rad/s {guess.eccentricity[0]:.3f}")
+# -
+
+# ## From the eigenvalues
+#
+# For the linearization the rotor itself does not turn; only the surfaces of its journals do
+# (`journal_speed`). This leaves out gyroscopic moments, which a disk in the middle does not feel.
+
+
+# +
+def growth(speed: float) -> tuple[float, float]:
+    """Return the growth rate (1/s) and the frequency (rad/s) of the least damped motion."""
+    table = mbd.bearings.bearing_coefficients(one, [speed], (0.0, -weight))
+    system = rotor(table.position[0], journal_speed=speed)
+    pole = max(mbd.linearize(system, mbd.equilibrium(system)).poles, key=lambda pole: pole.real)
+    return pole.real, pole.imag
+
+
+speeds = np.linspace(400.0, 1200.0, 9)
+rates = np.array([growth(speed) for speed in speeds])
+threshold = brentq(lambda speed: growth(speed)[0], speeds[0], speeds[-1], xtol=0.1)
+whirl = growth(threshold)[1]
+report(f"threshold {threshold:.1f} rad/s, whirl {whirl:.1f} rad/s, {whirl / threshold:.3f} of it")
+# -
+
+# ## From a run-up
+#
+# The turning rotor starts below the threshold with a small disturbance and accelerates. The whirl
+# first decays and then grows; its smallest amplitude marks the threshold.
+
+# +
+low, time, dt = 0.85 * threshold, 0.9, 3e-4
+rate = 0.3 * threshold / time
+at_start = mbd.bearings.bearing_coefficients(one, [low], (0.0, -weight)).position[0]
+at_start = at_start + np.array([4e-6, 0.0])
+run = mbd.simulate(
+    rotor(at_start, lambda t: (low * t + rate * t * t / 2, low + rate * t, rate)),
+    t_end=time,
+    dt=dt,
+)
+orbit = run.element("left film", axes="first").displacement[:, :2]
+width = round(2 * np.pi / whirl / dt)  # saved times in one whirl
+window = np.ones(width) / width
+mean = np.array([np.convolve(x, window, "same") for x in orbit.T]).T
+size = np.sqrt(np.convolve(((orbit - mean) ** 2).sum(axis=1), window, "same"))
+speed = low + rate * run.time
+inner = slice(3 * width, -3 * width)
+onset = speed[inner][np.argmin(size[inner])]
+report(f"onset in the run-up {onset:.1f} rad/s")
+# -
+
+# ## Picture and checks
+
+# +
+with helpers.figure(results / "whirl.png", 1, 2, title="Oil whip") as (left, right):
+    left.plot(speeds, rates[:, 0], "o-")
+    left.axhline(0.0, color="0.6")
+    left.set(xlabel="speed in rad/s", ylabel="growth rate in 1/s", title="eigenvalues")
+    right.semilogy(speed[inner], size[inner] / film["clearance"])
+    right.axvline(threshold, color="0.6")
+    right.set(xlabel="speed in rad/s", ylabel="whirl / clearance", title="run-up")
+check("onset in the run-up over threshold", onset / threshold, 0.98, 1.02)
+check("whirl frequency over speed", whirl / threshold, 0.4, 0.55)
+check("smallest film thickness over clearance",
+      run.element("left film").film_thickness.min() / film["clearance"], 0.01, 1.0)  # fmt: skip
+# -
