@@ -197,7 +197,6 @@ def reduce_beam(
     facts |= {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
     body = ReducedBody(
         name=name,
-        damping=np.zeros((len(modes.squares),) * 2),
         points=beam_points(model, nodal, points or {}),
         skin=beam_skin(model, nodal) if options.skin else None,
         provenance=facts,
