@@ -45,11 +45,15 @@ FOLDERS = (
     "recovery",
     "reduction",
     "rotating",
+    "sensitivity",
 )
 """Folders of `dolfinx_mbd` whose examples are run; their public names must all have one."""
 
 RUNS = ("multibody.results", "multibody.stepping")
 """Folders likewise, whose examples use the names of `multibody.analyses`."""
+
+SAME_NAMES = {"sensitivity": "reduction"}
+"""Folders whose examples use the names of another folder."""
 
 WITH_BODY = ("body", "plotting")
 """Folders likewise, whose examples use a body and a simulation without creating them."""
@@ -120,9 +124,8 @@ def shared_names(folder: str) -> dict[str, Any]:
     """Return the names that examples of a folder may use; run the one in its `__init__.py`."""
     if folder in WITH_BODY + OTHERS:
         return body_names()
-    package = importlib.import_module(
-        f"dolfinx_mbd.{'multibody.analyses' if folder in RUNS else folder}"
-    )
+    source = "multibody.analyses" if folder in RUNS else SAME_NAMES.get(folder, folder)
+    package = importlib.import_module(f"dolfinx_mbd.{source}")
     text = inspect.getdoc(package) or ""
     test = doctest.DocTestParser().get_doctest(text, {}, package.__name__, package.__file__, 0)
     run(test)

@@ -17,7 +17,16 @@ import dolfinx_mbd
 
 PACKAGE = Path(dolfinx_mbd.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
-WITHOUT_MESH = ("body", "export", "imports", "kernels", "mechanisms", "multibody", "papers")
+WITHOUT_MESH = (
+    "bearings",
+    "body",
+    "export",
+    "imports",
+    "kernels",
+    "mechanisms",
+    "multibody",
+    "papers",
+)
 """Folders that must not import the libraries of meshes and distributed matrices."""
 MESH_LIBRARIES = {"basix", "dolfinx", "ffcx", "gmsh", "mpi4py", "petsc4py", "slepc4py", "ufl"}
 

@@ -23,6 +23,7 @@ PARTS = {
     "mechanisms": "Ready-made mechanisms",
     "prescribed_motion": "Prescribed motion",
     "rotating": "Rotating bodies",
+    "sensitivity": "Sensitivities",
     "beams": "Beams",
     "cables": "Cables",
     "plotting": "Pictures, animations and the viewer",

@@ -12,6 +12,7 @@ from dolfinx_mbd.body.gauges import GaugeHistory, StrainGauge
 from dolfinx_mbd.body.linearized import LinearizedBody, linearize_body
 from dolfinx_mbd.body.participation import Participation, participation
 from dolfinx_mbd.body.parts import (
+    Bore,
     EffectiveMasses,
     Interface,
     LoadPattern,
@@ -27,6 +28,7 @@ from dolfinx_mbd.body.stress_modes import StressModes
 
 __all__ = [
     "BodyFileError",
+    "Bore",
     "Comparison",
     "EffectiveMasses",
     "FrequencyResponse",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dolfinx_mbd.archive import Kind, archive_writer, errors_as, is_archive, read_archive
 from dolfinx_mbd.body.gauges import StrainGauge
 from dolfinx_mbd.body.parts import (
+    Bore,
     EffectiveMasses,
     Interface,
     LoadPattern,
@@ -37,11 +38,14 @@ _LISTS: dict[str, tuple[type[Any], str, tuple[str, ...]]] = {
     "points": (MaterialPoint, "point", ("position", "modes")),
     "loads": (LoadPattern, "load", ("force", "moment", "modes", "moments")),
     "gauges": (StrainGauge, "gauge", ("position", "normal", "directions", "modes")),
+    "bores": (Bore, "bore", ("displacement",)),
 }
 """Class, prefix and array attributes of the entries of each list of the body.
 
 The name of an array in the file is `<prefix>_<index>_<attribute>`.
 """
+
+_BORE = ("name", "radius", "length", "error")
 
 _PARTS: dict[str, tuple[type[Any], dict[str, str]]] = {
     "skin": (Skin, {f"skin_{key}": key for key in ("points", "triangles", "modes")}),
@@ -76,6 +80,7 @@ def save_body(body: ReducedBody, path: str | Path) -> Path:
         "points": [p.name for p in body.points],
         "loads": [p.name for p in body.loads],
         "gauges": [{"name": g.name, "length": g.length} for g in body.gauges],
+        "bores": [{key: getattr(b, key) for key in _BORE} for b in body.bores],
         "modes": [asdict(m) for m in body.modes],
         "left_out": [asdict(m) for m in body.left_out],
         "provenance": dict(body.provenance),
@@ -109,6 +114,7 @@ def read_body(path: str | Path, create: Callable[..., T]) -> T:
             "points": [{"name": name} for name in header["points"]],
             "loads": [{"name": name} for name in header.get("loads", [])],
             "gauges": [{k: g[k] for k in ("name", "length")} for g in header.get("gauges", [])],
+            "bores": [{key: b[key] for key in _BORE} for b in header.get("bores", [])],
         }
         parts: dict[str, Any] = {name: arrays[name] for name in _MATRICES}
         for attribute, (kind, prefix, keys) in _LISTS.items():

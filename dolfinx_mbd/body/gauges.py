@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array, assign, freeze
-from dolfinx_mbd.body.parts import mode_numbers
+from dolfinx_mbd.body.parts import mode_rows
 from dolfinx_mbd.body.stress_modes import motion_of
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.checks import number, reject
@@ -70,9 +70,9 @@ class StrainGauge:
         return tuple(f"{self.name} {round(angle)}°" for angle in np.rad2deg(self.angles))
 
     def selected(self, modes: NDArray[np.int64]) -> StrainGauge:
-        """Return the gauge for the elastic coordinates with the indices `modes`."""
-        modes = mode_numbers("modes", modes, self.modes.shape[1])
-        return replace(self, modes=self.modes[:, modes])
+        """Return the gauge for the modes with the numbers `modes`, from 1 on."""
+        rows = mode_rows("modes", modes, self.modes.shape[1])
+        return replace(self, modes=self.modes[:, rows])
 
     def history(self, motion: Any) -> GaugeHistory:
         """Return the strains over a motion.

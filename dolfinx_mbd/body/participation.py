@@ -28,7 +28,7 @@ class Participation:
 
     Example:
         >>> mbd.body.participation(body).most(0.95)
-        [0, 1]
+        [1, 2]
     """
 
     loads: tuple[str, ...]
@@ -38,10 +38,11 @@ class Participation:
     __repr__ = short_repr
 
     def most(self, share: float) -> list[int]:
-        """Return the indices of the modes that together do a share of the work of every load.
+        """Return the numbers of the modes that together do a share of the work of every load.
 
         For each load, the modes with the largest shares are selected until these add up to `share`.
-        The modes of a multiple eigenvalue are selected together.
+        The modes of a multiple eigenvalue are selected together. The numbers start at 1; they are
+        arguments of `ReducedBody.selected`.
 
         Args:
             share: Share of the work, above 0 and at most 1.
@@ -49,11 +50,11 @@ class Participation:
         Raises:
             InputError: `share` is out of range.
         """
-        return most_of(self.shares, share, self.groups)
+        return [row + 1 for row in most_of(self.shares, share, self.groups)]
 
 
 def most_of(weights: Array, share: float, groups: NDArray[np.int64] | None = None) -> list[int]:
-    """Return the indices of the rows that together contain a share of the sum of every column.
+    """Return the zero-based rows that together contain a share of the sum of every column.
 
     For each column, the largest entries are selected until these add up to the share. Rows with the
     same zero-based index in `groups` are selected together.

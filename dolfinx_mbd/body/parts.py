@@ -1,4 +1,4 @@
-"""Parts of a reduced body, as frozen data: interfaces, modes, points, loads, skin, stiffening.
+"""Parts of a reduced body, as frozen data: interfaces, bores, modes, points, loads, skin, ...
 
 In this folder n is the number of elastic coordinates of the body, and vectors have components in
 the axes of the body frame.
@@ -27,15 +27,23 @@ AMPLITUDE = 0.08
 """Default largest displacement of a mode in pictures and scenes, relative to the body's size."""
 
 
-def mode_numbers(argument: str, modes: Any, count: int) -> NDArray[np.int64]:
-    """Return different indices of elastic coordinates from 0 to `count` - 1 as an array."""
-    expected = f"indices of elastic coordinates from 0 to {count - 1}, each at most once"
+def mode_rows(argument: str, modes: Any, count: int) -> NDArray[np.int64]:
+    """Return the zero-based rows of different modes, whose numbers are from 1 to `count`."""
+    expected = f"numbers of modes from 1 to {count}, each at most once"
     if isinstance(modes, (str, bytes)) or not isinstance(modes, Iterable):
         reject(argument, modes, expected, InputTypeError)
-    numbers = [integer(f"every entry of {argument}", k, low=0, high=count - 1) for k in modes]
+    numbers = [integer(f"every entry of {argument}", k, low=1, high=count) for k in modes]
     if len(set(numbers)) < len(numbers):
         reject(argument, modes, expected)
-    return np.array(numbers, dtype=np.int64)
+    return np.array(numbers, dtype=np.int64) - 1
+
+
+def chosen_modes(modes: Any, count: int) -> list[int]:
+    """Return the zero-based rows of modes for a picture; by default of the first six."""
+    rows = mode_rows("modes", range(1, min(6, count) + 1) if modes is None else modes, count)
+    if not len(rows):
+        reject("modes", modes, "a list of numbers of modes that is not empty")
+    return [int(k) for k in rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +175,82 @@ class LoadPattern:
         freeze(self, label, moments=(len(self.modes), 3))
 
 
+POLYNOMIALS = 3
+"""Number of polynomials along a bore: constant, linear and quadratic."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bore:
+    """Radial displacement of an elastic bore, for oil films.
+
+    The outward displacement relative to the rigid motion of the interface frame is
+
+        w(θ, z) = Σ (a_kl cos kθ + b_kl sin kθ) P_l(2z/L),
+
+    with Legendre polynomials P_l of degree 0, 1 and 2. θ and z are measured in the axes of the
+    interface, from x towards y and from the middle of the bore.
+
+    Attributes:
+        name: Name of the averaged interface on the bore.
+        radius: Radius of the bore, m.
+        length: Length L of the bore, m.
+        displacement: Coefficients a_kl and b_kl per unit of each elastic coordinate, shape
+            (2K+1, 3, n), m; the rows belong to 1, cos θ, sin θ, ..., cos Kθ, sin Kθ.
+        error: Relative error of the compliance of the bore under the pressure of
+            `InterfaceSpec.pressure_modes`.
+
+    Example:
+        >>> bore = mbd.body.Bore("big_end", 0.024, 0.02, np.ones((3, 3, 1)), 0.01)
+        >>> bore.harmonics
+        1
+        >>> around, along = bore.patterns(np.linspace(0, np.pi, 4), np.array([0.0, 0.01]))
+        >>> (around @ bore.displacement[..., 0] @ along.T).shape  # w at 4 angles and 2 positions
+        (4, 2)
+    """
+
+    name: str
+    radius: float
+    length: float
+    displacement: Array
+    error: float = 0.0
+
+    __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        label = f"bore {checked_name('name', self.name)!r}"
+        for key in ("radius", "length"):
+            value = number(f"{label}: {key}", getattr(self, key), positive=True, unit="m")
+            assign(self, **{key: value})
+        assign(self, error=number(f"{label}: error", self.error, low=0.0))
+        freeze(self, label, displacement=(-1, POLYNOMIALS, -1))
+        if len(self.displacement) % 2 == 0:
+            reject(f"{label}: displacement", self.displacement, "an array with 2K+1 rows")
+
+    @property
+    def harmonics(self) -> int:
+        """Highest harmonic K around the bore."""
+        return len(self.displacement) // 2
+
+    def patterns(self, theta: Array, z: Array) -> tuple[Array, Array]:
+        """Return the functions of θ (rad) and of z (m) at the points of a grid.
+
+        The shapes are (len(theta), 2K+1) and (len(z), 3).
+        """
+        return circular_functions(theta, self.harmonics), legendre_functions(2.0 * z / self.length)
+
+
+def circular_functions(theta: Array, harmonics: int) -> Array:
+    """Return 1, cos θ, sin θ, ..., cos Kθ, sin Kθ as columns, shape (len(theta), 2K+1)."""
+    angles = np.multiply.outer(theta, np.arange(1, harmonics + 1))
+    pairs = np.stack([np.cos(angles), np.sin(angles)], axis=-1).reshape(len(angles), -1)
+    return np.hstack([np.ones((len(pairs), 1)), pairs])
+
+
+def legendre_functions(x: Array) -> Array:
+    """Return the Legendre polynomials of a `Bore` as columns, shape (len(x), 3)."""
+    return np.asarray(np.polynomial.legendre.legvander(x, POLYNOMIALS - 1), dtype=float)
+
+
 @dataclass(frozen=True, eq=False)
 class Skin:
     """The triangulated surface of a body, for pictures and for points on the surface.
@@ -279,8 +363,8 @@ class Stiffening:
             freeze(self, "stiffening", work=(6 + 6 * len(self.interfaces),))
 
     def selected(self, modes: NDArray[np.int64]) -> Stiffening:
-        """Return the matrices for the elastic coordinates with the indices `modes`."""
-        modes = mode_numbers("modes", modes, self.spin.shape[-1])
-        rows = modes[:, None]
-        spin, interfaces = self.spin[:, rows, modes], self.interfaces[:, :, rows, modes]
+        """Return the matrices for the modes with the numbers `modes`, from 1 on."""
+        columns = mode_rows("modes", modes, self.spin.shape[-1])
+        rows = columns[:, None]
+        spin, interfaces = self.spin[:, rows, columns], self.interfaces[:, :, rows, columns]
         return Stiffening(spin, interfaces, self.work)

@@ -26,6 +26,7 @@ from dolfinx_mbd.body.files import read_body, save_body
 from dolfinx_mbd.body.gauges import StrainGauge
 from dolfinx_mbd.body.multiple import warn_of_cut_groups
 from dolfinx_mbd.body.parts import (
+    Bore,
     EffectiveMasses,
     Interface,
     LoadPattern,
@@ -33,13 +34,13 @@ from dolfinx_mbd.body.parts import (
     Mode,
     Skin,
     Stiffening,
-    mode_numbers,
+    mode_rows,
 )
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.body.summary import summary
 from dolfinx_mbd.body.validation import check_body
 from dolfinx_mbd.checks import array, integer, reject, unknown
-from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.parallel import on_rank_zero
 
@@ -73,6 +74,7 @@ class ReducedBody(HtmlView):
         loads: Distributed loads with a known shape.
         effective_masses: Effective masses of the fixed-interface modes, or None.
         gauges: Strain gauges and rosettes; see `mbd.gauges`.
+        bores: Elastic bores for oil films, of interfaces that are reduced with pressure modes.
 
     Example:
         >>> body
@@ -107,6 +109,7 @@ class ReducedBody(HtmlView):
     loads: tuple[LoadPattern, ...] = ()
     effective_masses: EffectiveMasses | None = None
     gauges: tuple[StrainGauge, ...] = ()
+    bores: tuple[Bore, ...] = ()
 
     def __post_init__(self) -> None:
         check_body(self)
@@ -209,6 +212,20 @@ class ReducedBody(HtmlView):
         """Return the strain gauge with the given name; an error lists the known names."""
         return self._part("gauge", name, self.gauges)
 
+    def bore(self, name: str) -> Bore:
+        """Return the elastic bore of an interface; an error explains how to obtain it."""
+        self.interface(name)
+        for bore in self.bores:
+            if bore.name == name:
+                return bore
+        raise InputError(
+            f"interface {name!r} of body {self.name!r} has no pressure modes, which an oil film in "
+            "an elastic bore needs; reduce the body with all its modes and with "
+            f"interfaces={{{name!r}: InterfaceSpec(kind='averaged', pressure_modes=0.02)}}",
+            argument="bores",
+            value=name,
+        )
+
     def _part(self, kind: str, name: str, parts: Sequence[Any]) -> Any:
         for part in parts:
             if isinstance(name, str) and part.name == name:
@@ -241,26 +258,28 @@ class ReducedBody(HtmlView):
             InputError: The body has fewer elastic coordinates.
         """
         n = integer("num_modes", num_modes, low=0, high=self.num_modes)
-        return self.selected(range(n), reason=f"truncated to {n} modes")
+        return self.selected(range(1, n + 1), reason=f"truncated to {n} modes")
 
     def selected(self, modes: Iterable[int], reason: str = "not selected") -> ReducedBody:
         """Return the body with only some of its elastic coordinates, in their original order.
 
+        A body without some of its coordinates has no elastic bores.
+
         Args:
-            modes: Zero-based indices of the coordinates to keep.
+            modes: Numbers of the modes to keep, from 1 on, as in the table of modes.
             reason: Reason why the other modes are omitted, for the table of modes.
 
         Warns:
             AccuracyWarning: Only some modes of a multiple frequency are selected.
 
         Raises:
-            InputError: The body has no such coordinate, or an index occurs twice.
+            InputError: The body has no such mode, or a number occurs twice.
         """
-        k = np.sort(mode_numbers("modes", modes, self.num_modes))
+        k = np.sort(mode_rows("modes", modes, self.num_modes))
         warn_of_cut_groups(self.name, self.stiffness, self.mass, k)
         omitted = (mode for i, mode in enumerate(self.modes) if i not in k)
         block, rows = np.ix_(k, k), np.concatenate([[0], k + 1])
-        skin, cases, stress = self.skin, self.stiffening, self.stress
+        skin, cases, stress, numbers = self.skin, self.stiffening, self.stress, k + 1
         return self.replace(
             first_moments=self.first_moments[rows],
             second_moments=self.second_moments[np.ix_(rows, rows)],
@@ -272,10 +291,11 @@ class ReducedBody(HtmlView):
             left_out=self.left_out + tuple(replace(mode, reason=reason) for mode in omitted),
             points=tuple(replace(p, modes=p.modes[k]) for p in self.points),
             loads=tuple(replace(p, modes=p.modes[k], moments=p.moments[k]) for p in self.loads),
-            gauges=tuple(gauge.selected(k) for gauge in self.gauges),
+            gauges=tuple(gauge.selected(numbers) for gauge in self.gauges),
             skin=None if skin is None else replace(skin, modes=skin.modes[k]),
-            stiffening=None if cases is None else cases.selected(k),
-            stress=None if stress is None else stress.selected(k),
+            stiffening=None if cases is None else cases.selected(numbers),
+            stress=None if stress is None else stress.selected(numbers),
+            bores=self.bores if len(numbers) == self.num_modes else (),
         )
 
     def with_damping(self, *dampings: Damping | ArrayLike) -> ReducedBody:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import Array, freeze
-from dolfinx_mbd.body.parts import mode_numbers
+from dolfinx_mbd.body.parts import mode_rows
 from dolfinx_mbd.body.quantities import QUANTITIES, Quantity, quantity
 from dolfinx_mbd.checks import array, choice, integer, reject
 from dolfinx_mbd.errors import InputError
@@ -172,9 +172,9 @@ class StressModes:
         return int(self.stress.shape[2])
 
     def selected(self, modes: NDArray[np.int64]) -> StressModes:
-        """Return the stress of the elastic coordinates with the indices `modes`."""
-        modes = mode_numbers("modes", modes, self.num_modes)
-        return StressModes(self.points, self.stress[:, :, modes])
+        """Return the stress of the modes with the numbers `modes`, from 1 on."""
+        rows = mode_rows("modes", modes, self.num_modes)
+        return StressModes(self.points, self.stress[:, :, rows])
 
     def values(
         self, name: str, history: Any, *, times: ArrayLike | None = None, stride: int = 1

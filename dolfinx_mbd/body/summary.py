@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dolfinx_mbd.body.parts import POLYNOMIALS
 from dolfinx_mbd.body.static_errors import SUMMARY_LIMIT, static_errors
 from dolfinx_mbd.errors import UnitsWarning, warn
 
@@ -63,6 +64,14 @@ def _places(body: ReducedBody) -> list[str]:
         lines.append(f"{i.name:<16} {i.kind:<8} {_vector(i.point, 1e3)}  ({axis})")
     if not body.interfaces:
         lines.append("(none)")
+    if body.bores:
+        lines += _head(
+            "elastic bore     radius (mm)  length (mm)  pressure modes  compliance error"
+        )
+        for b in body.bores:
+            size = f"{b.name:<16} {1e3 * b.radius:11.5g}  {1e3 * b.length:11.5g}"
+            patterns = len(b.displacement) * POLYNOMIALS
+            lines.append(f"{size}  {patterns:14}  {100 * b.error:14.2f} %")
     if body.points:
         lines += _head("point                      position (mm)")
         lines += [f"{p.name:<24} {_vector(p.position, 1e3)}" for p in body.points]

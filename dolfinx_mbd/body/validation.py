@@ -11,6 +11,7 @@ import numpy as np
 from dolfinx_mbd.arrays import Array, assign, freeze, frozen
 from dolfinx_mbd.body.gauges import StrainGauge
 from dolfinx_mbd.body.parts import (
+    Bore,
     EffectiveMasses,
     Interface,
     LoadPattern,
@@ -34,6 +35,7 @@ _LISTS: dict[str, type[Any]] = {
     "left_out": Mode,
     "loads": LoadPattern,
     "gauges": StrainGauge,
+    "bores": Bore,
 }
 _PARTS: dict[str, type[Any]] = {
     "skin": Skin,
@@ -70,7 +72,7 @@ def check_body(body: ReducedBody) -> None:
 
 def _check_parts(body: ReducedBody, n: int) -> None:
     """Check that all parts of a body have n modes, and that names differ."""
-    for argument in ("interfaces", "points", "loads", "gauges"):
+    for argument in ("interfaces", "points", "loads", "gauges", "bores"):
         names = [part.name for part in getattr(body, argument)]
         if len(set(names)) < len(names):
             reject(argument, names, "a list of parts with different names")
@@ -79,6 +81,9 @@ def _check_parts(body: ReducedBody, n: int) -> None:
     counts |= {f"point {p.name!r}": len(p.modes) for p in body.points}
     counts |= {f"load {p.name!r}": len(p.modes) for p in body.loads}
     counts |= {f"gauge {g.name!r}": g.modes.shape[1] for g in body.gauges}
+    counts |= {f"bore {b.name!r}": b.displacement.shape[2] for b in body.bores}
+    for bore in body.bores:
+        body.interface(bore.name)
     if body.skin is not None:
         counts["skin"] = len(body.skin.modes)
     if body.stress is not None:

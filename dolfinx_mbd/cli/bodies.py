@@ -101,8 +101,7 @@ def _modes(options: argparse.Namespace) -> int:
     body = ReducedBody.load(options.file)
     for k in options.modes or ():
         integer("--modes", k, low=1, high=body.num_modes)
-    modes = None if options.modes is None else [k - 1 for k in options.modes]
-    plot_modes(body, modes, path)
+    plot_modes(body, options.modes, path)
     print(f"wrote {path}")
     return 0
 

@@ -100,7 +100,7 @@ class Format:
     @property
     def writer(self) -> Callable[..., ExportReport]:
         """The function that writes the format."""
-        files = ("exudyn", "gltf", "mbdyn", "sid")
+        files = ("extptfm", "exudyn", "gltf", "mbdyn", "sid")
         file = self.name if self.name in files else "matrix_formats"
         module = importlib.import_module(f"dolfinx_mbd.export.{file}")
         return getattr(module, f"write_{self.name}")  # type: ignore[no-any-return]
@@ -138,12 +138,14 @@ def _formats() -> Iterator[Format]:
     matrices = ("inertia invariants", "shapes", *stiffening)
     second, axes = "second-order inertia", "interface axes"
     ends, both = "interfaces", "interfaces, modes"
+    platform = "interface held gravity loads"
     abaqus = {*matrices, "damping", axes}
     never = {"distributed loads", "strain gauges", "stress modes"}
     for name, title, extension, losses, needs, options in (
         ("abaqus", "Abaqus substructure", ".mtx", abaqus, ends, "interfaces first_node"),
         ("dmig", "Nastran DMIG", ".pch", {*matrices, axes}, ends, "interfaces first_point"),
         ("exudyn", "Exudyn", ".npz", {*stiffening, "damping", axes}, "modes", ""),
+        ("extptfm", "OpenFAST ExtPtfm", ".dat", {*matrices, axes}, ends, platform),
         ("gltf", "glTF", ".glb", {*_LOSSES} - {"shapes"}, "modes, a skin", "amplitude"),
         ("mbdyn", "MBDyn", ".fem", {axes}, both, "skin"),
         ("op4", "Nastran OP4", ".op4", {*matrices, axes}, ends, "interfaces"),
@@ -159,6 +161,10 @@ OPTIONS: Mapping[str, str] = MappingProxyType(
     {
         "amplitude": "largest displacement of a mode relative to the size of the body (0.08)",
         "dialect": "program that reads the file: simpack (default), embslib or fembeam",
+        "gravity": "gravity for constant loads, m/s² ((0, 0, -9.80665))",
+        "held": "interfaces that are fixed on the ground, such as ['base'] (all others)",
+        "interface": "interface with the turbine (the only one)",
+        "loads": "CSV file with the amplitudes of distributed loads over time (none)",
         "first_node": "number of the first interface node (1)",
         "first_point": "number of the first interface grid (1)",
         "interfaces": "interfaces in the order of the file, such as ['left', 'right'] (all)",

@@ -9,12 +9,13 @@ import importlib
 
 import numpy as np
 from dolfinx import cpp as _cpp
-from dolfinx import default_real_type
+from dolfinx import default_real_type, fem
 from dolfinx.graph import adjacencylist
 from dolfinx.io.utils import distribute_entity_data
 from dolfinx.mesh import Mesh, MeshTags, create_mesh, meshtags, meshtags_from_entities
 from mpi4py import MPI
 from numpy.typing import NDArray
+from ufl.core.expr import Expr
 
 from dolfinx_mbd.geometry.gmsh_model import MeshArrays
 
@@ -63,3 +64,12 @@ def geometry_dofmap(mesh: Mesh) -> NDArray[np.int32]:
     if callable(maps):
         return maps(0)
     return maps[0] if maps else mesh.geometry.dofmap
+
+
+def interpolated(expression: Expr, space: fem.FunctionSpace) -> fem.Function:
+    """Return the interpolation of an expression; DOLFINx 0.10 changed the points (collective)."""
+    points = space.element.interpolation_points
+    f = fem.Function(space)
+    f.interpolate(fem.Expression(expression, points() if callable(points) else points))
+    f.x.scatter_forward()
+    return f

@@ -28,6 +28,7 @@ in place of another program:
     >>> body = reduce_matrices(FullMatrices(K, M, x), ends, num_modes=3)
 """
 
+from dolfinx_mbd.imports.calculix import read_calculix
 from dolfinx_mbd.imports.craig_bampton import NodeInterface, reduce_matrices
 from dolfinx_mbd.imports.files import read_matrices
 from dolfinx_mbd.imports.matrices import FullMatrices, MatrixError, MatrixFileError
@@ -42,6 +43,7 @@ __all__ = [
     "NodeInterface",
     "ReducedMatrices",
     "body_from_reduced",
+    "read_calculix",
     "read_dmig",
     "read_matrices",
     "read_op4",

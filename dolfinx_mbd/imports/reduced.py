@@ -276,7 +276,7 @@ class MeanAxisModes:
             mass=np.eye(n),
             stiffness=np.diag(self.squares),
             damping=(C + C.T) / 2,
-            modes=tuple(Mode(f"elastic {7 + k}", float(f)) for k, f in enumerate(self.frequencies)),
+            modes=tuple(Mode(f"elastic {k + 1}", float(f)) for k, f in enumerate(self.frequencies)),
             left_out=tuple(left_out),
             reference="mean axis",
             **parts,

@@ -187,6 +187,7 @@ class PressureTable(_Curve):
         return cls(angle * _UNITS[angle_unit], pressure * _UNITS[pressure_unit], period)
 
 
+_SIGNED = ("ignition", "intake_closes", "exhaust_opens", "pin_offset")  # may be negative
 _PRESSURES = "positive absolute pressures, one for each angle, in Pa"
 
 
@@ -223,6 +224,7 @@ class FourStrokePressure(_Curve):
         exhaust_opens: Opening of the exhaust valve, degrees of crank angle.
         wiebe_efficiency: Parameter a of Wiebe's function.
         wiebe_form: Parameter m of Wiebe's function.
+        pin_offset: Offset of the piston pin, m; see `EngineDesign`.
 
     Raises:
         InputError: An argument is invalid, or no heat release gives the peak pressure.
@@ -242,15 +244,16 @@ class FourStrokePressure(_Curve):
     exhaust_opens: float = 130.0
     wiebe_efficiency: float = 5.0
     wiebe_form: float = 2.0
+    pin_offset: float = 0.0
     _curve: scipy.interpolate.CubicSpline = field(init=False, repr=False, compare=False)
     _pieces: tuple[list[float], list[list[float]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for item in fields(self):
             if item.init:
-                positive = item.name not in ("ignition", "intake_closes", "exhaust_opens")
+                positive = item.name not in _SIGNED
                 number(item.name, getattr(self, item.name), positive=positive)
-        SliderCrank(self.crank_radius, self.rod_length)  # checks the lengths
+        self._kinematics()  # checks the lengths
         number("compression_ratio", self.compression_ratio, low=math.nextafter(1.0, 2.0))
         events = self.intake_closes, self.ignition, self.exhaust_opens
         if not -180 <= events[0] < events[1] < events[2] <= 180:
@@ -277,15 +280,19 @@ class FourStrokePressure(_Curve):
     @property
     def displacement(self) -> float:
         """Swept volume of the cylinder, m³."""
-        return 2 * self.crank_radius * self.area
+        return self._kinematics().stroke * self.area
+
+    def _kinematics(self) -> SliderCrank:
+        return SliderCrank(self.crank_radius, self.rod_length, self.pin_offset)
 
     def _closed_cycle(self, degrees: Array, heat: float) -> Array:
         """Return the pressure at crank angles with closed valves, by Heun's method."""
         x = np.maximum((degrees - self.ignition) / self.burn_duration, 0.0)
         burnt = 1.0 - np.exp(-self.wiebe_efficiency * x ** (self.wiebe_form + 1))
         clearance = self.displacement / (self.compression_ratio - 1)
-        top = self.crank_radius + self.rod_length
-        motion = SliderCrank(self.crank_radius, self.rod_length).motion(np.deg2rad(degrees))
+        crank = self._kinematics()
+        top = crank.motion(crank.top_angle).slider
+        motion = crank.motion(np.deg2rad(degrees) + crank.top_angle)
         volume = clearance + self.area * (top - motion.slider)
         work = np.diff(burnt) * heat * (self.polytropic - 1)
         # exact along a polytrope; the heat of an interval is released at the mean volume of the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,21 +15,21 @@ from dolfinx_mbd.checks import array, flag, function, instance, integer, items, 
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure
 from dolfinx_mbd.mechanisms.parts import (
-    ALONG_X,
     ENDS,
     CylinderParts,
     Torque,
     create_crank,
     create_drive,
+    guide_frame,
     rod_length,
-    rotation_about_z,
 )
 from dolfinx_mbd.multibody.model.bodies import Ground
-from dolfinx_mbd.multibody.model.joints import revolute
+from dolfinx_mbd.multibody.model.joints import JointClearance, revolute
 from dolfinx_mbd.multibody.model.loads import JointCoordinate, JointLoad
 from dolfinx_mbd.multibody.model.protocol import Body, Frame
 from dolfinx_mbd.multibody.system import System
 
+BEARINGS = ("big_end", "small_end", "main")
 _BYTES_PER_CYLINDER = 30_000  # minimum memory of the bodies and joints of a cylinder, bytes
 _HINT = "reduce(...).body or ReducedBody.load(path), or a list of them"
 _FIRING_ORDERS = {3: (1, 3, 2), 4: (1, 3, 4, 2)}
@@ -56,11 +56,21 @@ class EngineDesign:
         spacing: Distance between cylinders along the shaft, m.
         firing_order: Numbers of the cylinders in firing order; by default 1 3 2 for three
             cylinders, 1 3 4 2 for four, otherwise 1 2 3 ...
+        firing_angles: Crank angle from 0 to 4π at which each cylinder fires, shape (cylinders,),
+            rad; by default equally spaced in the firing order. Unequal spacing determines the
+            firing order.
         throw_angles: Throw angle of each cylinder, rad; by default it follows from the firing order
             and the banks.
         bank_angles: Angle of each cylinder's axis about the shaft from the x axis, rad; by default
             0, for an inline engine.
         flywheel_inertia: Moment of inertia of a flywheel on the crank about the shaft, kg m².
+        pin_offset: Distance of the line of each piston pin from the axis of the shaft, m, for an
+            offset of the pin in the piston or of the cylinder. In the axes of a cylinder along x it
+            is the position y; the crank pin moves towards y at top dead centre.
+
+    With an offset, crank angles are still counted from the position in which the throw points along
+    the axis of the cylinder. Top dead centre, from which the angle of the gas pressure is counted,
+    is later by δ with sin δ = offset / (rod length + crank radius).
 
     Raises:
         InputError: A value is invalid, or firing order and throws contradict each other.
@@ -74,9 +84,11 @@ class EngineDesign:
     bore: float = 0.070
     spacing: float = 0.080
     firing_order: Sequence[int] | None = None
+    firing_angles: ArrayLike | None = None
     throw_angles: ArrayLike | None = None
     bank_angles: ArrayLike | None = None
     flywheel_inertia: float = 0.0
+    pin_offset: float = 0.0
 
     def __post_init__(self) -> None:
         count = integer("cylinders", self.cylinders, low=1)
@@ -89,19 +101,29 @@ class EngineDesign:
         number("flywheel_inertia", self.flywheel_inertia, low=0.0, unit="kg m²")
         banks = np.zeros(count) if self.bank_angles is None else self.bank_angles
         assign(self, bank_angles=array("bank_angles", banks, (count,)))
-        if self.firing_order is None:
+        number("pin_offset", self.pin_offset, unit="m")
+        if self.firing_order is None and self.firing_angles is None:
             order = _FIRING_ORDERS.get(count, tuple(range(1, count + 1)))
             assign(self, firing_order=order)
+        assign(self, firing_angles=self._checked_firing_angles())
         assign(self, throw_angles=self._checked_throws())
 
-    @property
-    def firing_angles(self) -> Array:
-        """Crank angle at which each cylinder fires, shape (cylinders,), rad."""
+    def _checked_firing_angles(self) -> Array:
+        """Return the firing angles; set the firing order if only the angles are given."""
+        count = self.cylinders
+        if self.firing_order is None:
+            angles: Array = array("firing_angles", self.firing_angles, (count,))
+            if angles.min() < 0 or angles.max() >= 4 * np.pi:
+                reject("firing_angles", self.firing_angles, "angles from 0 to less than 4π")
+            assign(self, firing_order=tuple((np.argsort(angles, kind="stable") + 1).tolist()))
+            return angles
         order = items("firing_order", self.firing_order, (int, np.integer))
-        if sorted(order) != list(range(1, self.cylinders + 1)):
-            reject("firing_order", order, f"each cylinder from 1 to {self.cylinders} once")
-        angles = np.zeros(self.cylinders)
-        angles[np.array(order) - 1] = 4 * np.pi * np.arange(self.cylinders) / self.cylinders
+        if sorted(order) != list(range(1, count + 1)):
+            reject("firing_order", order, f"each cylinder from 1 to {count} once")
+        if self.firing_angles is not None:
+            raise InputError("give either the firing order or the firing angles")
+        angles = np.zeros(count)
+        angles[np.array(order) - 1] = 4 * np.pi * np.arange(count) / count
         return angles
 
     @property
@@ -111,7 +133,7 @@ class EngineDesign:
         return np.asarray(self.spacing * (np.arange(self.cylinders) - middle))
 
     def _checked_throws(self) -> Array:
-        firing = self.firing_angles
+        firing = np.asarray(self.firing_angles, dtype=float)
         top = np.mod(np.asarray(self.bank_angles) - firing, 2 * np.pi)  # fire at top dead centre
         if self.throw_angles is None:
             return top
@@ -139,13 +161,14 @@ def inline_engine(
     damping_ratio: float | None = None,
     stiffening: bool | None = None,
     ends: tuple[str, str] = ENDS,
+    bearings: Mapping[str, JointClearance] | None = None,
 ) -> System:
     """Create a four-stroke inline or V engine with a rigid crank.
 
     The bodies are ``crank`` and, for cylinder k, ``rod k`` and ``piston k``; the joints are
     ``main``, ``crank pin k``, ``piston pin k`` and ``guide k``; the loads are ``gas k``; the driver
     or torque is ``drive``. Crank angle 0 is the firing top dead centre of the first cylinder to
-    fire.
+    fire; see `EngineDesign` for pistons with an offset.
 
     Args:
         rod: Reduced rod of all cylinders, or one reduced rod for each cylinder.
@@ -163,6 +186,9 @@ def inline_engine(
         damping_ratio: Damping ratio of the modes of the rods; see `FlexibleBody`.
         stiffening: Whether geometric stiffening of the rods acts; see `FlexibleBody`.
         ends: Names of the interfaces of the rod at the crank and at the piston.
+        bearings: Bearings of the ``big_end``, the ``small_end`` and ``main``, each a `Clearance` or
+            a `bearings.OilFilm`; the others are ideal joints. The first frame of ``crank pin k`` is
+            then the bore of the rod. The elements are ``crank pin k contact`` and so on.
 
     Raises:
         InputError: An argument is invalid, the bores of the rod do not fit, or not exactly one of
@@ -173,6 +199,9 @@ def inline_engine(
     drivers, loads = create_drive(speed, torque, angle)
     if pressure is not None:
         function("pressure", pressure, "pressure(angle), for example FourStrokePressure(...)")
+    films = dict(instance("bearings", {} if bearings is None else bearings, Mapping))
+    for place in films:
+        checks.choice("name of a bearing", place, BEARINGS)
     count, radius, bore = design.cylinders, design.crank_radius, design.bore
     if isinstance(rod, (list, tuple)):
         rods = list(items("rod", rod, ReducedBody, _HINT))
@@ -183,17 +212,18 @@ def inline_engine(
     throws, banks = np.array([design.throw_angles, design.bank_angles], dtype=float)
     places, frames = design.positions, {"main": Frame()}
     for k in range(count):
-        axes = rotation_about_z(banks[k]) @ ALONG_X
-        frames[f"guide {k + 1}"] = Frame((0.0, 0.0, places[k]), axes)
+        frames[f"guide {k + 1}"] = guide_frame(design.pin_offset, places[k], banks[k])
     ground = Ground(frames)
     pins = {f"pin {k + 1}": (throws[k], places[k]) for k in range(count)}
     inertia = design.crank_inertia, design.flywheel_inertia
     crank = create_crank(radius, design.crank_mass, inertia, pins, angle)
     bodies: list[Body] = [ground, crank]
-    joints = [revolute("main", ground.frame("main"), crank.frame("main"))]
-    for k, (part, firing) in enumerate(zip(rods, design.firing_angles, strict=True)):
+    joints = [revolute("main", ground.frame("main"), crank.frame("main"), films.get("main"))]
+    firing = np.asarray(design.firing_angles, dtype=float)
+    mass, offset = design.piston_mass, design.pin_offset
+    for k, part in enumerate(rods):
         parts = CylinderParts(
-            part, ends, damping_ratio, stiffening, radius, design.piston_mass, 0.5 * bore
+            part, ends, damping_ratio, stiffening, radius, mass, 0.5 * bore, offset, films
         )
         more_bodies, more_joints = parts.create(
             ground, crank, f" {k + 1}", angle + throws[k], places[k], banks[k]
@@ -201,15 +231,19 @@ def inline_engine(
         bodies += more_bodies
         joints += more_joints
         if flag("gas", gas):
-            curve = pressure or FourStrokePressure(bore, radius, rod_length(part, ends))
-            loads.append(_gas_force(k + 1, curve, float(firing), bore))
+            length, top = rod_length(part, ends), parts.kinematics.top_angle
+            curve = pressure or FourStrokePressure(bore, radius, length, pin_offset=offset)
+            loads.append(_gas_force(k + 1, curve, float(firing[k]) + top, bore))
     return System(bodies, joints, drivers=drivers, loads=loads, gravity=gravity)
 
 
 def _gas_force(
     cylinder: int, pressure: Callable[[float], ArrayLike], firing: float, bore: float
 ) -> JointLoad:
-    """Return the force of the gas pressure above ambient on a piston, towards the crank."""
+    """Return the force of the gas pressure above ambient on a piston, towards the crank.
+
+    `firing` is the crank angle of the firing top dead centre, rad.
+    """
     area = np.pi * bore**2 / 4
     pressure_at = getattr(pressure, "at", pressure)  # faster than a call
 

@@ -1,4 +1,13 @@
-"""Closed-form kinematics of the rigid, centric slider-crank."""
+"""Closed-form kinematics of the rigid slider-crank, centric or with an offset.
+
+With the crank radius r, the rod length l and the offset e, the crank angle φ, the rod angle β and
+the position x of the slider satisfy
+
+    l sin β = e − r sin φ,    x = r cos φ + l cos β.
+
+x is largest, (r + l) cos δ, when crank and rod are in line: sin δ = e / (l + r), at φ = δ. It is
+smallest when sin φ = −e / (l − r).
+"""
 
 from __future__ import annotations
 
@@ -39,26 +48,46 @@ class CrankMotion(NamedTuple):
 
 @dataclass(frozen=True)
 class SliderCrank:
-    """A crank about z at the origin and a slider along x; crank angle 0 is top dead centre.
+    """A crank about z at the origin and a slider along x; at crank angle 0 the crank is along x.
 
         exact = SliderCrank(0.04, 0.137).motion(angle=0.3, speed=628.3)
 
     Attributes:
         crank_radius: Crank radius, m.
         rod_length: Length of the rod, m.
+        pin_offset: Position y of the line on which the piston pin moves, m.
 
     Raises:
-        InputError: The crank is not shorter than the rod, or a length is not positive.
+        InputError: The rod is not longer than crank and offset together, or a length is not
+            positive.
     """
 
     crank_radius: float
     rod_length: float
+    pin_offset: float = 0.0
 
     def __post_init__(self) -> None:
         number("crank_radius", self.crank_radius, positive=True, unit="m")
         length = number("rod_length", self.rod_length, positive=True, unit="m")
         if self.crank_radius >= length:
             reject("crank_radius", self.crank_radius, f"less than the rod length, {length:g} m")
+        offset = number("pin_offset", self.pin_offset, unit="m")
+        if self.crank_radius + abs(offset) >= length:
+            limit = length - self.crank_radius
+            reject("pin_offset", offset, f"less than rod length minus crank radius, {limit:g} m")
+
+    @property
+    def top_angle(self) -> float:
+        """Crank angle of top dead centre, rad; zero without an offset."""
+        return float(np.arcsin(self.pin_offset / (self.rod_length + self.crank_radius)))
+
+    @property
+    def stroke(self) -> float:
+        """Distance between the dead centres, m."""
+        longest, shortest = (self.rod_length + s * self.crank_radius for s in (1, -1))
+        return float(np.sqrt(longest**2 - self.pin_offset**2)) - float(
+            np.sqrt(shortest**2 - self.pin_offset**2)
+        )
 
     def motion(
         self, angle: ArrayLike, speed: ArrayLike = 1.0, acceleration: ArrayLike = 0.0
@@ -76,7 +105,7 @@ class SliderCrank:
         angle, speed, acceleration = map(np.asarray, (angle, speed, acceleration))
         r, length = self.crank_radius, self.rod_length
         s, c = np.sin(angle), np.cos(angle)
-        rod = -np.arcsin(r / length * s)  # l sin β = −r sin φ
+        rod = np.arcsin((self.pin_offset - r * s) / length)
         cos, sin = np.cos(rod), np.sin(rod)
         rate = -r * c * speed / (length * cos)
         rate2 = (-r * (c * acceleration - s * speed**2) / length + sin * rate**2) / cos

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.multibody.model import joints
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody, Ground, RigidBody
-from dolfinx_mbd.multibody.model.joints import Driver, Joint
+from dolfinx_mbd.multibody.model.joints import Driver, Joint, JointClearance
 from dolfinx_mbd.multibody.model.loads import JointLoad
 from dolfinx_mbd.multibody.model.protocol import Body, Frame
 from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
@@ -172,6 +173,12 @@ def linear_torque(stall: float, no_load_speed: float) -> Torque:
     return torque
 
 
+def guide_frame(offset: float, z: float = 0.0, bank: float = 0.0) -> Frame:
+    """Return the frame of the guide of a piston pin on the ground; see `CylinderParts.create`."""
+    A = rotation_about_z(bank)
+    return Frame(A @ (0.0, offset, z), A @ ALONG_X)
+
+
 def create_drive(
     speed: float | None, torque: Torque | float | None, angle: float
 ) -> tuple[list[Driver], list[JointLoad]]:
@@ -197,6 +204,13 @@ class CylinderParts:
     crank_radius: float  # m
     piston_mass: float  # kg
     piston_radius: float  # m
+    pin_offset: float = 0.0  # m
+    bearings: Mapping[str, JointClearance] = MappingProxyType({})  # see `inline_engine`
+
+    @property
+    def kinematics(self) -> SliderCrank:
+        """The motion of crank, rod and piston pin."""
+        return SliderCrank(self.crank_radius, rod_length(self.rod, self.ends), self.pin_offset)
 
     def create(
         self,
@@ -214,7 +228,7 @@ class CylinderParts:
         cylinder's axis about the shaft. Both angles are measured from the x axis.
         """
         r, A = self.crank_radius, rotation_about_z(bank)
-        motion = SliderCrank(r, rod_length(self.rod, self.ends)).motion(angle - bank)
+        motion = self.kinematics.motion(angle - bank)
         pin = np.array([r * np.cos(angle), r * np.sin(angle), z])
         position, rotation = self._rod_pose(pin, bank + float(motion.rod_angle))
         rod = FlexibleBody(
@@ -228,13 +242,18 @@ class CylinderParts:
             axis=0,
             mass=self.piston_mass,
             frames={"pin": Frame(), "guide": Frame((0.0, 0.0, 0.0), ALONG_X)},
-            position=A @ (float(motion.slider), 0.0, z),
+            position=A @ (float(motion.slider), self.pin_offset, z),
             rotation=A,
         )
-        guide = f"guide{suffix}"
+        guide, films = f"guide{suffix}", self.bearings
+        pin_ends = crank.frame(f"pin{suffix}"), big
+        if "big_end" in films:
+            pin_ends = pin_ends[::-1]  # the first frame is the bore
         return [rod, piston], [
-            joints.cylindrical(f"crank pin{suffix}", crank.frame(f"pin{suffix}"), big),
-            joints.spherical(f"piston pin{suffix}", small, piston.frame("pin")),
+            joints.cylindrical(f"crank pin{suffix}", *pin_ends, films.get("big_end")),
+            joints.spherical(
+                f"piston pin{suffix}", small, piston.frame("pin"), films.get("small_end")
+            ),
             joints.prismatic(guide, ground.frame(guide), piston.frame("guide")),
         ]
 

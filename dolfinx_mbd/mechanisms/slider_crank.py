@@ -7,32 +7,43 @@ prismatic guide: 18 − 17 = 1 degree of freedom.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypedDict
+
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import number
 from dolfinx_mbd.mechanisms.inline_engine import EngineDesign
 from dolfinx_mbd.mechanisms.parts import (
-    ALONG_X,
     ENDS,
     CylinderParts,
     Torque,
     create_crank,
     create_drive,
+    guide_frame,
 )
 from dolfinx_mbd.multibody.model.bodies import Ground
 from dolfinx_mbd.multibody.model.joints import revolute
 from dolfinx_mbd.multibody.model.protocol import Frame
 from dolfinx_mbd.multibody.system import System
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class CrankDimensions(TypedDict, total=False):
+    """The attributes of `EngineDesign` that also describe a slider-crank."""
+
+    crank_radius: float
+    crank_mass: float
+    crank_inertia: float | None
+    piston_mass: float
+    pin_offset: float
+
 
 def slider_crank(
     rod: ReducedBody,
     *,
-    crank_radius: float = EngineDesign.crank_radius,
-    crank_mass: float = EngineDesign.crank_mass,
-    piston_mass: float = EngineDesign.piston_mass,
-    crank_inertia: float | None = None,
     speed: float | None = None,
     torque: Torque | float | None = None,
     angle: float = 0.0,
@@ -40,6 +51,7 @@ def slider_crank(
     damping_ratio: float | None = None,
     stiffening: bool | None = None,
     ends: tuple[str, str] = ENDS,
+    **dimensions: Unpack[CrankDimensions],
 ) -> System:
     """Create a slider-crank.
 
@@ -48,31 +60,36 @@ def slider_crank(
 
     Args:
         rod: The rod. It is rigid if it has no elastic coordinates (`ReducedBody.rigid`).
-        crank_radius: Crank radius, m. The defaults of the radius and the masses are the defaults of
-            `EngineDesign`.
-        crank_mass: Mass of the crank, kg.
-        piston_mass: Mass of the piston, kg.
-        crank_inertia: Moment of inertia of the crank about the shaft, kg m²; by default the inertia
-            of a disc with the crank radius.
         speed: Constant speed of the crank, rad/s; the driver is named ``drive``.
         torque: Torque on the crank instead of a speed, N m: a number or a function
             ``torque(t, angle, speed)``.
-        angle: Initial crank angle, rad; 0 is top dead centre.
+        angle: Initial crank angle, rad; at 0 the crank is along x, which is top dead centre if
+            there is no offset.
         gravity: Acceleration of gravity in global components, shape (3,), m/s².
         damping_ratio: Damping ratio of the modes of the rod; see `FlexibleBody`.
         stiffening: Whether geometric stiffening of the rod acts; see `FlexibleBody`.
         ends: Names of the interfaces of the rod at the crank and at the piston.
+        **dimensions: `crank_radius`, `crank_mass`, `crank_inertia`, `piston_mass` and `pin_offset`
+            of `EngineDesign`, with its definitions and defaults.
 
     Raises:
         InputError: An argument is invalid, the bores of the rod do not fit a planar mechanism, or
             not exactly one of speed and torque is given.
+        TypeError: There is no such argument.
     """
+    unknown = sorted(set(dimensions) - set(CrankDimensions.__annotations__))
+    if unknown:
+        raise TypeError(f"slider_crank() got an unexpected keyword argument {unknown[0]!r}")
     angle = number("angle", angle, unit="rad")
     drivers, loads = create_drive(speed, torque, angle)
-    radius = number("crank_radius", crank_radius, positive=True, unit="m")
-    parts = CylinderParts(rod, ends, damping_ratio, stiffening, radius, piston_mass, 0.6 * radius)
-    ground = Ground({"main": Frame(), "guide": Frame((0.0, 0.0, 0.0), ALONG_X)})
-    crank = create_crank(radius, crank_mass, (crank_inertia, 0.0), {"pin": (0.0, 0.0)}, angle)
+    design = EngineDesign(cylinders=1, **dimensions)
+    radius, offset = design.crank_radius, design.pin_offset
+    parts = CylinderParts(
+        rod, ends, damping_ratio, stiffening, radius, design.piston_mass, 0.6 * radius, offset
+    )
+    ground = Ground({"main": Frame(), "guide": guide_frame(offset)})
+    inertia = design.crank_inertia, 0.0
+    crank = create_crank(radius, design.crank_mass, inertia, {"pin": (0.0, 0.0)}, angle)
     bodies, joints = parts.create(ground, crank, "", angle, 0.0)
     main = revolute("main", ground.frame("main"), crank.frame("main"))
     return System(

@@ -66,15 +66,14 @@ class ModalAnalysis:
     __repr__ = short_repr
 
     def summary(self) -> str:
-        """Return the frequencies as a table."""
+        """Return the frequencies of the elastic modes as a table; mode 1 is the first of them."""
         counted = f"{self.num_below} modes below {self.limit:.6g} Hz by the inertia of K - λM"
         lines = [f"{self.num_rigid} rigid modes; {counted}, all found"]
         count = len(self.frequencies)
         if count > self.num_requested:
             lines += [f"{count} modes instead of {self.num_requested}: the last share a frequency"]
         lines += ["mode   frequency (Hz)"]
-        first = self.num_rigid + 1
-        lines += [f"{k:4d} {f:16.4f}" for k, f in enumerate(self.frequencies, first)]
+        lines += [f"{k:4d} {f:16.4f}" for k, f in enumerate(self.frequencies, 1)]
         return "\n".join(lines)
 
 

@@ -19,14 +19,30 @@ from dolfinx_mbd.multibody.analyses.simulator import Simulator
 from dolfinx_mbd.multibody.analyses.spectra import Spectrum, spectrum
 from dolfinx_mbd.multibody.assembly.assembler import AssemblyError
 from dolfinx_mbd.multibody.assembly.redundancy import Redundancy
+from dolfinx_mbd.multibody.contact.clearance import Clearance, GuideClearance
+from dolfinx_mbd.multibody.contact.elements import (
+    Contact,
+    bore_contact,
+    guide_contact,
+    plane_contact,
+    sphere_contact,
+)
+from dolfinx_mbd.multibody.contact.laws import (
+    ContactLaw,
+    contact_damping,
+    hertz_stiffness,
+    line_stiffness,
+)
+from dolfinx_mbd.multibody.contact.stops import JointStop
 from dolfinx_mbd.multibody.files.run_files import RunFileError
+from dolfinx_mbd.multibody.model.bearing_tables import BearingTable
 from dolfinx_mbd.multibody.model.bodies import (
     DEFAULT_DAMPING_RATIO,
     FlexibleBody,
     Ground,
     RigidBody,
 )
-from dolfinx_mbd.multibody.model.bushings import Bushing
+from dolfinx_mbd.multibody.model.bushings import Bushing, TabulatedBearing
 from dolfinx_mbd.multibody.model.force_elements import JointFriction, JointSpring, SpringDamper
 from dolfinx_mbd.multibody.model.joints import (
     JOINT_KINDS,
@@ -55,6 +71,7 @@ from dolfinx_mbd.multibody.model.loads import (
 )
 from dolfinx_mbd.multibody.model.motions import differentiated, integrated
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad, PatternRef
+from dolfinx_mbd.multibody.model.placement import place
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState, Frame
 from dolfinx_mbd.multibody.model.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.multibody.model.system import STANDARD_GRAVITY, State
@@ -64,6 +81,7 @@ from dolfinx_mbd.multibody.results.histories import (
     Energies,
     JointHistory,
 )
+from dolfinx_mbd.multibody.results.impacts import Impact
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import redundancies
@@ -80,10 +98,14 @@ __all__ = [
     "STANDARD_GRAVITY",
     "Adaptive",
     "AssemblyError",
+    "BearingTable",
     "Body",
     "BodyHistory",
     "BodyState",
     "Bushing",
+    "Clearance",
+    "Contact",
+    "ContactLaw",
     "Driver",
     "ElementHistory",
     "Energies",
@@ -95,7 +117,9 @@ __all__ = [
     "FrameRef",
     "GeneralizedAlpha",
     "Ground",
+    "GuideClearance",
     "IdentifiedLoads",
+    "Impact",
     "ImplicitEuler",
     "InverseDynamics",
     "Joint",
@@ -104,6 +128,7 @@ __all__ = [
     "JointHistory",
     "JointLoad",
     "JointSpring",
+    "JointStop",
     "KinematicError",
     "LinearizedSystem",
     "PatternLoad",
@@ -122,10 +147,13 @@ __all__ = [
     "Stepper",
     "StudyError",
     "System",
+    "TabulatedBearing",
     "Waterfall",
+    "bore_contact",
     "box_shape",
     "consistent_state",
     "constant_speed",
+    "contact_damping",
     "cylinder_shape",
     "cylindrical",
     "differentiated",
@@ -133,12 +161,17 @@ __all__ = [
     "equilibrium",
     "fixed",
     "force",
+    "guide_contact",
+    "hertz_stiffness",
     "identify_loads",
     "integrated",
     "inverse_dynamics",
     "kinematic_analysis",
+    "line_stiffness",
     "linearize",
+    "place",
     "planar",
+    "plane_contact",
     "point_on_line",
     "point_on_plane",
     "prismatic",
@@ -148,6 +181,7 @@ __all__ = [
     "revolute",
     "simulate",
     "spectrum",
+    "sphere_contact",
     "spherical",
     "sweep",
     "torque",

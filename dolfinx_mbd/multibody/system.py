@@ -25,7 +25,12 @@ _KINDS = {
     "SpringDamper": "spring-damper",
     "JointSpring": "spring-damper",
     "Bushing": "bushing",
+    "TabulatedBearing": "bearing",
+    "ShortBearing": "oil film",
+    "FiniteBearing": "oil film",
     "JointFriction": "friction",
+    "Contact": "contact",
+    "JointStop": "end stop",
 }
 
 

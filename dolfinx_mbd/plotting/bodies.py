@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import ReducedBody, Skin, StressModes
+from dolfinx_mbd.body.parts import chosen_modes
 from dolfinx_mbd.checks import array, flag, increasing, instance, integer, number, reject, vector
-from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.multibody.results.histories import rotation_matrices
 from dolfinx_mbd.plotting import scene
 from dolfinx_mbd.plotting.output import Picture, check_drawing, check_size, taken
@@ -85,11 +85,11 @@ def plot_modes(
     view: str | ArrayLike | None = None,
     panel: tuple[int, int] = (460, 300),
 ) -> Picture:
-    """Draw modes in a grid, each with its label and frequency, coloured by displacement.
+    """Draw modes in a grid, each with number, label and frequency, coloured by displacement.
 
     Args:
         body: A reduced body with a skin.
-        modes: Zero-based indices of the modes; by default the first six, or all if there are fewer.
+        modes: Numbers of the modes, from 1 on; by default the first six, or all if there are fewer.
         path: File to write (`.png`, `.jpg` or `.pdf`); by default no file is written.
         columns: Number of columns of the grid.
         amplitude: Largest displacement in each picture, relative to the size of the body.
@@ -103,13 +103,15 @@ def plot_modes(
         InputError: The body has no skin or no such mode, or an option is invalid.
 
     Example:
-        >>> mbd.plotting.plot_modes(body, [0, 1], panel=(150, 100))
+        >>> mbd.plotting.plot_modes(body, [1, 2], panel=(150, 100))
         <Picture: 300 × 180 pixels>
     """
     skin = skin_of(body)
     check_size("panel", panel)
     columns = integer("columns", columns, low=1)
-    numbers = _mode_numbers(body, modes)
+    if body.num_modes == 0:
+        reject("body", body, "a body with modes, not a rigid body")
+    numbers = chosen_modes(modes, body.num_modes)
     flag("outline", outline)
     check_drawing(path, cmap)
     columns = min(columns, len(numbers))
@@ -131,7 +133,7 @@ def plot_modes(
         plotter.subplot(*divmod(i, columns))
         values = np.linalg.norm(u, axis=1) / greatest
         _draw(plotter, skin, skin.points + u, values, (0.0, 1.0), cmap, outline)
-        title = f"{body.modes[k].label}: {_hertz(body.modes[k].frequency)}"
+        title = f"{k + 1}: {body.modes[k].label}, {_hertz(body.modes[k].frequency)}"
         add_text(plotter, title, (0.5, 0.96), ("center", "top"))
         camera.apply(plotter, above=0.08, margin=0.04)
     plotter.subplot(rows, 0)
@@ -318,17 +320,6 @@ def _draw(
     if outline:
         surface.add_outline(plotter)
     return surface
-
-
-def _mode_numbers(body: ReducedBody, modes: Iterable[int] | None) -> list[int]:
-    if body.num_modes == 0:
-        reject("body", body, "a body with modes, not a rigid body")
-    if modes is not None and not isinstance(modes, Iterable):
-        reject("modes", modes, "a list of numbers of modes", InputTypeError)
-    numbers = list(range(min(6, body.num_modes)) if modes is None else modes)
-    if not numbers:
-        reject("modes", modes, "a list that is not empty")
-    return [integer("every entry of modes", k, low=0, high=body.num_modes - 1) for k in numbers]
 
 
 def _hertz(frequency: float) -> str:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.checks import file_path, instance, integer, number, reject
-from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.body.parts import chosen_modes
+from dolfinx_mbd.checks import file_path, instance, number, reject
 from dolfinx_mbd.files import write_atomically
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.multibody.model.system import SystemData
@@ -113,7 +113,7 @@ def player(
             contain the sense of the whirl. Modes of a rotating body are shown in the rotating
             frame.
         path: File to write, with the suffix `.html`; by default no file is written.
-        modes: Zero-based indices of the modes to show; by default the first six.
+        modes: Numbers of the modes to show, from 1 on; by default the first six.
         signals: Curves below the scene of a simulation by label, shape (nt,) each; by default the
             magnitudes of all joint forces, N.
         scale: Initial scale factor of the elastic displacement.
@@ -147,10 +147,10 @@ def player(
     instance("source", source, (Solution, SystemData, ReducedBody, LinearizedSystem))
     assert isinstance(source, Solution | SystemData | ReducedBody | LinearizedSystem)
     if isinstance(source, ReducedBody):
-        scene = body_scene(source, _numbers(modes, source.num_modes))
+        scene = body_scene(source, chosen_modes(modes, source.num_modes))
         name = source.name
     elif isinstance(source, LinearizedSystem):
-        scene = linearized_scene(source, _numbers(modes, len(source.poles)))
+        scene = linearized_scene(source, chosen_modes(modes, len(source.poles)))
         name = "modes of a mechanism"
     elif isinstance(source, Solution):
         scene, name = motion_scene(source, signals=signals), "mechanism"
@@ -172,20 +172,9 @@ def _rotating_page(
     """Return the page of the modes of a rotating body; rank 0 writes it (collective)."""
     from dolfinx_mbd.plotting.player_rotating import rotating_scene
 
-    scene = rotating_scene(source, _numbers(modes, len(source.eigenvalues)))
+    scene = rotating_scene(source, chosen_modes(modes, len(source.eigenvalues)))
     name = title or f"modes at {source.speed:.4g} rad/s"
     page = Player({"title": name, "scale": scale, **scene})
     if path is not None:
         on_rank_zero(source.space.mesh.comm, lambda: page.save(path))
     return page
-
-
-def _numbers(modes: Iterable[int] | None, count: int) -> list[int]:
-    if modes is None:
-        modes = range(min(6, count))
-    if isinstance(modes, str) or not isinstance(modes, Iterable):
-        reject("modes", modes, "a list of numbers of modes", InputTypeError)
-    numbers = [integer("every entry of modes", k, low=0, high=count - 1) for k in modes]
-    if not numbers:
-        reject("modes", modes, "a list that is not empty")
-    return numbers

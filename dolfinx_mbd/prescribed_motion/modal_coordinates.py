@@ -94,10 +94,20 @@ class _ModalEquations:
             factors = np.array([instant.omega[i] * instant.omega[j] for i, j in SPINS])
             self.change = self.change + np.tensordot(factors, self.stiffening.spin, axes=1)
         for name, wrench in instant.wrenches.items():
-            k = self._interfaces[name]
+            k = self._interfaces.get(name)
+            if k is None:
+                self.load += self._point_load(name, wrench)
+                continue
             self.load += body.interfaces[k].motion.T @ wrench
             if self.stiffening is not None:
                 self.change += np.tensordot(wrench, self.stiffening.interfaces[k], axes=1)
+
+    def _point_load(self, name: str, wrench: Array) -> Array:
+        """Return the work of a force at a named point on the modes, (n,); a moment is an error."""
+        if wrench[3:].any():
+            text = f"motion.wrenches: the named point {name!r} has no moment; use an interface"
+            raise InputError(text, argument="motion.wrenches", value=wrench)
+        return np.asarray(self.body.point(name).modes @ wrench[:3])
 
     def balance(self, u: Array, v: Array) -> Array:
         body = self.body
@@ -145,7 +155,8 @@ def modal_transient(
     Args:
         body: Reduced body whose reference condition is the frame of the motion: mean axis, or
             attached to an interface; `motion` then contains no wrench at this interface.
-        motion: Motion of the frame, and the wrenches at the interfaces.
+        motion: Motion of the frame, and the wrenches at interfaces and forces at named points.
+            Forces at named points cause no geometric stiffening.
         t_end: End time, s.
         dt: Step, s; adjusted so that the number of steps is an integer.
         t_start: Start time, s.
@@ -231,7 +242,8 @@ def _equations(body: Any, motion: Any, couplings: Any, stiffening: Any) -> _Moda
     if flag("stiffening", stiffening) and body.stiffening is None:
         text = f"body {body.name!r} holds no stiffening; reduce it with stiffening=True"
         raise InputError(text, argument="stiffening", value=True)
-    check_interfaces("motion.wrenches", motion.wrenches, [i.name for i in body.interfaces])
+    known = [part.name for part in (*body.interfaces, *body.points)]
+    check_interfaces("motion.wrenches", motion.wrenches, known)
     return _ModalEquations(body, motion, couplings, stiffening)
 
 

@@ -100,7 +100,7 @@ class Recovery:
         space = checks.instance("reduction", reduction, Reduction).space
         checks.choice("plane", plane, forms.PLANES, none=True)
         self.stress: Stress | None = reduction.stress
-        self.materials = reduction.materials
+        self.materials = None if reduction.model is None else reduction.model.materials
         if isinstance(stress, (Material, GradedMaterial, Orthotropic)):
             if space.dofmap.bs == 2 and plane is None:
                 raise InputError(

@@ -31,28 +31,50 @@ def averaged_rows(space: fem.FunctionSpace, facets: NDArray[np.int32], point: Ar
 
     C times the rigid motions about `point` is the identity. Collective.
     """
-    mesh = space.mesh
-    gdim, fdim = mesh.geometry.dim, mesh.topology.dim - 1
-    tags = meshtags(mesh, fdim, facets, np.ones(len(facets), dtype=np.int32))
-    ds = ufl.Measure("ds", domain=mesh, subdomain_data=tags)(1)
-    origin, shift = (fem.Constant(mesh, np.zeros(gdim)) for _ in range(2))
-    spin = fem.Constant(mesh, np.zeros((gdim, gdim)))
-    origin.value[:] = point
-    motion = shift + spin * (ufl.SpatialCoordinate(mesh) - origin)
-    form = fem.form(ufl.inner(motion, ufl.TestFunction(space)) * ds)
-    units = rigid_motions(np.vstack([np.zeros(gdim), np.eye(gdim)]))  # at the origin and on axes
-    units = units.reshape(gdim + 1, gdim, -1)
-    num_owned = gdim * space.dofmap.index_map.size_local
-    raw = np.zeros((num_owned, units.shape[2]), order="F")
-    for k in range(units.shape[2]):
-        shift.value[:] = units[0, :, k]
-        spin.value[:] = (units[1:, :, k] - units[0, :, k]).T
-        b = fem.assemble_vector(form)
-        b.scatter_reverse(InsertMode.add)
-        raw[:, k] = b.array[:num_owned]
-    x = space.tabulate_dof_coordinates()[: num_owned // gdim, :gdim]
-    G = gram(mesh.comm, raw, rigid_motions(x, point))
+    moments = InterfaceMoments(space, facets, point)
+    raw = moments.assembled(moments.form)
+    G = gram(space.mesh.comm, raw, rigid_motions(owned_positions(space), point))
     return np.asfortranarray(raw @ np.linalg.inv(G).T)
+
+
+class InterfaceMoments:
+    """The integrals ∫ r·v over the facets of an interface for unit rigid motions r about a point.
+
+    `form` is the integral for a rigid motion `shift` + `spin` (x − `origin`).
+    """
+
+    def __init__(self, space: fem.FunctionSpace, facets: NDArray[np.int32], point: Array) -> None:
+        mesh = space.mesh
+        gdim, fdim = mesh.geometry.dim, mesh.topology.dim - 1
+        tags = meshtags(mesh, fdim, facets, np.ones(len(facets), dtype=np.int32))
+        self.ds = ufl.Measure("ds", domain=mesh, subdomain_data=tags)(1)
+        self.test = ufl.TestFunction(space)
+        self.shift, origin = (fem.Constant(mesh, np.zeros(gdim)) for _ in range(2))
+        self.spin = fem.Constant(mesh, np.zeros((gdim, gdim)))
+        origin.value[:] = point
+        motion = self.shift + self.spin * (ufl.SpatialCoordinate(mesh) - origin)
+        self.form = ufl.inner(motion, self.test) * self.ds
+        self._size = gdim * space.dofmap.index_map.size_local
+
+    def assembled(self, form: ufl.Form) -> Array:
+        """Return the vectors of a form for all unit motions, shape (owned dofs, motions)."""
+        gdim, compiled = len(self.shift.value), fem.form(form)
+        units = rigid_motions(np.vstack([np.zeros(gdim), np.eye(gdim)]))  # at 0 and on the axes
+        units = units.reshape(gdim + 1, gdim, -1)
+        raw = np.zeros((self._size, units.shape[2]), order="F")
+        for k in range(units.shape[2]):
+            self.shift.value[:] = units[0, :, k]
+            self.spin.value[:] = (units[1:, :, k] - units[0, :, k]).T
+            b = fem.assemble_vector(compiled)
+            b.scatter_reverse(InsertMode.add)
+            raw[:, k] = b.array[: self._size]
+        return raw
+
+
+def owned_positions(space: fem.FunctionSpace) -> Array:
+    """Return the positions of the owned blocks, shape (owned blocks, dim), m."""
+    count, gdim = space.dofmap.index_map.size_local, space.mesh.geometry.dim
+    return space.tabulate_dof_coordinates()[:count, :gdim]
 
 
 def border_rows(

@@ -14,6 +14,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.determinate_support import centred_motions
 from dolfinx_mbd.modal.spectrum import elastic_modes
+from dolfinx_mbd.reduction.bores import BorePatterns
 from dolfinx_mbd.reduction.stiffening import UnitCases
 from dolfinx_mbd.reduction.truncation import Truncation
 
@@ -61,6 +62,7 @@ class Basis:
     reactions: Array | None = None  # (constraint modes of averaged interfaces, constraint modes)
     cases: UnitCases | None = None
     truncation: Truncation | None = None
+    bores: tuple[BorePatterns, ...] = ()
 
     @property
     def is_constraint(self) -> NDArray[np.bool_]:

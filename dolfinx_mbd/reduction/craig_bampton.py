@@ -26,6 +26,7 @@ from dolfinx_mbd.linalg.round_off import round_off
 from dolfinx_mbd.parallel import destroying, discard
 from dolfinx_mbd.reduction.averaged import border_rows
 from dolfinx_mbd.reduction.basis import Basis, Column, ColumnKind, numbered
+from dolfinx_mbd.reduction.bores import BorePatterns, bore_patterns
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.stiffening import UnitCases, unit_cases
@@ -102,6 +103,7 @@ class CraigBampton:
             discard(problem.comm, self._held)
             raise
         self._cases: UnitCases | None = None
+        self._bores: tuple[BorePatterns, ...] | None = None
         self._inertia: Array | None = None  # M times the constraint modes
         self._static_inertia: Array = np.zeros((problem.num_owned, 0))
         self._flexibility: Array = np.zeros((0, 0))
@@ -122,7 +124,7 @@ class CraigBampton:
         effective_mass: float | None = None,
         phases: Phases | None = None,
     ) -> Basis:
-        """Return constraint modes, fixed-interface modes and load modes.
+        """Return constraint modes, fixed-interface modes, load modes and pressure modes.
 
         All modes of a multiple eigenvalue are kept. A load mode is the displacement under a load
         with all interfaces held. Together with the constraint modes it makes the static response to
@@ -140,29 +142,47 @@ class CraigBampton:
         max_modes = check_enough_dofs(problem, self.interfaces, num_modes)
         with phases("static solutions"):
             load_names, static = self._statics(stiffening, loads or {})
+            bores = self._pressure_patterns()
         with phases("fixed-interface modes"):  # last, because SLEPc may change the factors
             count = self._complete(num_modes, max_modes)
         with phases("truncation"):
             truncation = self._truncation(count)
-        numbers = list(range(count))
+        rows = list(range(count))
         if effective_mass is not None:
-            numbers = truncation.by_effective_mass(effective_mass)
+            rows = [number - 1 for number in truncation.by_effective_mass(effective_mass)]
         coordinates = [(i.name, c) for i in self.interfaces for c in MOTION_LABELS[problem.dim]]
         return Basis(
             vectors=np.asfortranarray(
-                np.hstack([self._constraint, self._fixed[:, numbers], static])
+                np.hstack(
+                    [
+                        self._constraint,
+                        self._fixed[:, rows],
+                        static,
+                        *(b.displacements for b in bores),
+                    ]
+                )
             ),
             columns=(
                 *(Column(ColumnKind.CONSTRAINT, *names) for names in coordinates),
-                *numbered(ColumnKind.FIXED, numbers),
+                *numbered(ColumnKind.FIXED, rows),
                 *(Column(ColumnKind.LOAD, name) for name in load_names),
+                *(Column(ColumnKind.LOAD, b.interface.name, x) for b in bores for x in b.labels),
             ),
             num_modes=count,
             averaged=self._held.averaged,
             reactions=self._reactions,
             cases=self._cases if stiffening else None,
             truncation=truncation,
+            bores=bores,
         )
+
+    def _pressure_patterns(self) -> tuple[BorePatterns, ...]:
+        """Return the pressure patterns of all bores, computed once."""
+        if self._bores is None:
+            bores = [i for i in self.interfaces if i.pressure_modes is not None]
+            solve = self._held.solve_body
+            self._bores = tuple(bore_patterns(self.problem, bore, solve) for bore in bores)
+        return self._bores
 
     def _complete(self, num_modes: int, max_modes: int) -> int:
         """Compute at most `max_modes` modes, up to the end of a group, and return their number."""

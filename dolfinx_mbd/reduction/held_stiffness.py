@@ -239,6 +239,21 @@ class HeldStiffness:
         B[self.dofs] = 0.0
         return self._solver.solve(B)[0]
 
+    def solve_moved(self, loads: Array, motion: Array | None, averages: Array | None) -> Array:
+        """Return displacements under nodal forces while the interfaces move.
+
+        Args:
+            loads: Nodal forces, shape (owned dofs, k).
+            motion: Displacements of rigid interfaces, zero elsewhere, shape (owned dofs, k).
+            averages: Motion C u of averaged interfaces, shape (coordinates, k).
+        """
+        B = np.array(loads, order="F")
+        B[self.dofs] = 0.0
+        if motion is not None:
+            B -= multiply(self.problem.stiffness, motion)
+            B[self.dofs] = motion[self.dofs]
+        return self._solver.solve(B, averages)[0]
+
     def modes(self, count: int) -> tuple[Array, Array]:
         """Return ω² and the vectors of the lowest modes."""
         if isinstance(self._solver, IterativeSolver):

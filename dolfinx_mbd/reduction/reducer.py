@@ -11,6 +11,7 @@ from dolfinx.mesh import Mesh
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd import checks
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.summary import STIFFENING, warn_of_units
 from dolfinx_mbd.errors import InputError, SolverError
@@ -39,7 +40,7 @@ from dolfinx_mbd.reduction.options import ReductionOptions, check_request
 from dolfinx_mbd.reduction.reference import apply_signs, check_attached, reduced_modes
 from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.reduction.static_correction import residual_displacements
-from dolfinx_mbd.reduction.stiffening import choose_stiffening, mean_axis_cases
+from dolfinx_mbd.reduction.stiffening import UnitCases, choose_stiffening, mean_axis_cases
 from dolfinx_mbd.reduction.stiffening import stiffening as unit_stiffening
 
 MATERIAL = "a material, whose stress is known (not a stiffness form)"
@@ -250,6 +251,7 @@ class Reducer:
         with phases("projection"):
             modes = reduced_modes(problem, basis, attached_to, options)
         cases, truncation, completed = basis.cases, basis.truncation, basis.num_modes
+        bores = basis.bores
         del basis  # its vectors are large
         with phases("inertia"):
             moments, vectors = apply_signs(modes, inertia(problem, modes.vectors))
@@ -262,6 +264,8 @@ class Reducer:
         with phases("points and skin"):
             entries["points"] = material_points(problem.space, vectors, points or {})
             entries["skin"] = surface_skin(problem.space, vectors) if options.skin else None
+        motions = {i.name: i.motion for i in entries["interfaces"]}
+        entries["bores"] = tuple(b.bore(problem, vectors, motions[b.interface.name]) for b in bores)
         entries["damping"] = np.zeros_like(entries["stiffness"])
         entries["loads"] = load_patterns(problem, loads, forces, vectors)
         entries["effective_masses"] = None if truncation is None else truncation.labelled_masses()
@@ -272,10 +276,7 @@ class Reducer:
         seconds = {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
         body = ReducedBody(name=name, provenance=facts | seconds, **entries)
         warn_of_units(body.total_mass, body_size(problem.space.mesh))
-        residuals = None
-        if options.static_correction and cases is not None:
-            cases = mean_axis_cases(problem, cases)
-            residuals = residual_displacements(body, vectors, cases, problem.dim)
+        correct = cases if options.static_correction else None
         reduction = Reduction(
             body=body,
             space=problem.space,
@@ -283,10 +284,18 @@ class Reducer:
             positions=problem.positions,
             truncation=truncation,
             stress=None if problem.materials is None else problem.materials.stress_in_space,
-            residuals=residuals,
-            materials=problem.materials,
+            residuals=self._residuals(body, vectors, correct),
+            model=self._model,
+            interfaces=self._interfaces,
         )
         return with_damping(reduction, options.damping, thickness=problem.thickness)
+
+    def _residuals(self, body: ReducedBody, modes: Array, cases: UnitCases | None) -> Array | None:
+        """Return what the modes do not represent of the response to the unit cases."""
+        if cases is None:
+            return None
+        cases = mean_axis_cases(self._problem, cases)
+        return residual_displacements(body, modes, cases, self._problem.dim)
 
     def _check_possible(self, attached_to: str | None, options: ReductionOptions) -> None:
         """Raise an error if the body cannot be reduced as requested."""
@@ -295,6 +304,12 @@ class Reducer:
         check_attached(attached_to, self._interfaces)
         if not self._interfaces and (options.load_modes or options.effective_mass is not None):
             raise InputError("load_modes and effective_mass need interfaces", argument="interfaces")
+        if options.up_to is not None and any(i.pressure_modes for i in self._interfaces):
+            raise InputError(
+                "up_to would omit pressure modes, whose frequencies are high; leave it out",
+                argument="up_to",
+                value=options.up_to,
+            )
         if options.static_correction and (not self._interfaces or attached_to is not None):
             raise InputError(
                 "static_correction=True needs interfaces and the mean-axis reference",

@@ -151,7 +151,7 @@ def _orthonormal(
     errors = round_off(problem, vectors)
     _check_resolved(problem, squares, errors)
     count = _num_modes_up_to(squares, up_to, errors)
-    elastic = numbered(ColumnKind.ELASTIC, range(len(rigid), len(rigid) + len(squares)))
+    elastic = numbered(ColumnKind.ELASTIC, range(len(squares)))
     above = tuple(
         Mode(column.label, float(hertz(square)), reason=f"above {up_to:g} Hz")
         for column, square in zip(elastic[count:], squares[count:], strict=True)

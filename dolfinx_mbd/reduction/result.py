@@ -14,13 +14,14 @@ from ufl.core.expr import Expr
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.body.parts import AMPLITUDE, mode_numbers, mode_titles
+from dolfinx_mbd.body.parts import AMPLITUDE, mode_rows, mode_titles
 from dolfinx_mbd.checks import number, reject, vector
+from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.field_files import History, write_history, write_shapes
 from dolfinx_mbd.fem.fields import as_function
-from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.truncation import Truncation
 
 
@@ -37,16 +38,17 @@ class Reduction:
             interfaces; None without interfaces.
         stress: Stress σ(u) as a function that takes and returns UFL, shape (3, 3), Pa, without the
             prestress; None with your own stiffness form.
+        model: The model that was reduced.
+        interfaces: Interfaces of the body on the mesh.
         residuals: Parts of the displacements under unit spins and interface wrenches that the modes
             do not represent, shape (owned dofs, 6 + loads); None without `static_correction=True`.
-        materials: Materials of the cells; None with your own stiffness form.
 
     Example:
         >>> bar.body.num_modes, bar.modes.shape[1]
         (8, 8)
         >>> u = bar.displacement(np.ones(8))
         >>> bar.write("bar.bp", np.ones((3, 8)), motion="body")
-        >>> bar.write_modes("modes.pvd", [0, 1])
+        >>> bar.write_modes("modes.pvd", [1, 2])
         >>> bar.save("bar.npz").name
         'bar.npz'
     """
@@ -58,7 +60,8 @@ class Reduction:
     truncation: Truncation | None = None
     stress: Callable[[Any], Expr] | None = None
     residuals: Array | None = None
-    materials: BodyMaterials | None = None
+    model: ElasticModel | None = None
+    interfaces: tuple[MeshInterface, ...] = ()
 
     __repr__ = short_repr
 
@@ -148,11 +151,11 @@ class Reduction:
         """Write mode shapes as vector fields for ParaView ("Warp By Vector"), in parallel.
 
         The name of each field contains the number, the label and the frequency of its mode, for
-        example `2: elastic 8, 1754.3 Hz`.
+        example `2: elastic 2, 1754.3 Hz`.
 
         Args:
             path: A name that ends with ``.bp`` or ``.pvd``; see `write`.
-            modes: Zero-based indices of the modes. By default all modes.
+            modes: Numbers of the modes, from 1 on. By default all modes.
             scale: Factor of the shapes, which have the unit m for an elastic coordinate of one. By
                 default the largest displacement of each mode is 8 % of the size of the body.
 
@@ -164,7 +167,7 @@ class Reduction:
         Note: Collective.
         """
         n, mesh = self.modes.shape[1], self.space.mesh
-        rows = mode_numbers("modes", range(n) if modes is None else modes, n)
+        rows = mode_rows("modes", range(1, n + 1) if modes is None else modes, n)
         if not len(rows):
             reject("modes", modes, "a list of modes that is not empty")
         titles, shapes = mode_titles(self.body.modes), self.modes[:, rows]

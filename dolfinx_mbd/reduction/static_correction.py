@@ -76,6 +76,15 @@ def unit_load_histories(body: ReducedBody, motion: Any, dim: int = 3) -> Array:
     wrenches = getattr(motion, "wrenches", None)
     if wrenches is None:
         wrenches = {name: np.zeros((count, 6)) for name in names}
+    points = [p.name for p in body.points if isinstance(wrenches, Mapping) and p.name in wrenches]
+    if set(points) - set(names):
+        raise InputError(
+            f"forces act at the named points {', '.join(map(repr, points))}: static correction "
+            "contains forces at interfaces only. Reduce the body with interfaces there, or without "
+            "static_correction",
+            argument="wrenches",
+            value=points,
+        )
     if not isinstance(wrenches, Mapping) or set(wrenches) != set(names):
         listed = ", ".join(map(repr, wrenches)) if isinstance(wrenches, Mapping) else ""
         raise InputError(

@@ -80,7 +80,7 @@ def unit_cases(
     reaction[:, 6:] += np.eye(num_rigid * len(interfaces))
     stiffness = gram(comm, constraint, multiply(problem.stiffness, constraint))
     motions = np.vstack([point_motion(i.point, problem.dim) for i in interfaces])
-    u = np.asfortranarray(held + constraint @ _interface_motions(stiffness, reaction, motions))
+    u = np.asfortranarray(held + constraint @ interface_motions(stiffness, reaction, motions))
     forces = multiply(problem.stiffness, u)
     work = column_sums(comm, u, forces)
     forces -= load
@@ -111,7 +111,7 @@ def inertia_relief(
     return np.asarray(np.linalg.solve(gram(problem.comm, R, inertia), resultants), dtype=float)
 
 
-def _interface_motions(stiffness: Array, reaction: Array, motions: Array) -> Array:
+def interface_motions(stiffness: Array, reaction: Array, motions: Array) -> Array:
     """Return the motion of the interfaces under self-equilibrated forces, without rigid part.
 
     The rigid `motions` of the interfaces have zero stiffness.

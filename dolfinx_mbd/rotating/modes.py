@@ -68,11 +68,11 @@ class RotatingModes(Eigenvalues):
     __repr__ = short_repr
 
     def functions(self, k: int) -> tuple[fem.Function, fem.Function]:
-        """Return the real and the imaginary part of mode k.
+        """Return the real and the imaginary part of mode k, which is from 1 on.
 
         Note: Collective.
         """
-        z = self.vectors[:, integer("k", k, low=0, high=self.vectors.shape[1] - 1)]
+        z = self.vectors[:, integer("k", k, low=1, high=self.vectors.shape[1]) - 1]
         return as_function(self.space, z.real), as_function(self.space, z.imag)
 
     def summary(self) -> str:

@@ -38,13 +38,13 @@ def test_shares_of_groups_do_not_depend_on_the_basis_of_the_pair() -> None:
 
 
 def test_a_selection_that_cuts_a_pair_is_told() -> None:
-    """A body with the frequencies 1, 2, 2, selected as [0], [1, 2] and [0, 1]."""
+    """A body with the frequencies 1, 2, 2, selected as [1], [2, 3] and [1, 2]."""
     pair = body(3).replace(mass=np.eye(3), stiffness=np.diag([1.0, 4.0, 4.0]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        pair.selected([0])
-        pair.selected([1, 2])
+        pair.selected([1])
+        pair.selected([2, 3])
     with pytest.warns(AccuracyWarning) as caught:
-        pair.selected([0, 1])
+        pair.selected([1, 2])
     (warning,) = [w.message for w in caught if isinstance(w.message, AccuracyWarning)]
     assert (warning.quantity, warning.value) == ("multiple frequencies that are cut", 1)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.body import BodyFileError, MaterialPoint, Mode, ReducedBody, Skin
+from dolfinx_mbd.body.parts import mode_titles
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.files import temporary_path
 from tests.models.particles import Particles
@@ -26,6 +27,22 @@ def body(num_modes: int = 3) -> ReducedBody:
         modes=tuple(Mode(f"elastic {k}", 10.0 * k) for k in range(n)),
         provenance={"dolfinx": "0.9.0", "dofs": 30},
     )
+
+
+def test_modes_have_one_numbering() -> None:
+    """Mode k of the table is mode k of `selected` and of titles, and row k - 1 of arrays."""
+    one = body(4)
+    lines = [line.split() for line in one.summary().splitlines()]
+    for k, mode in enumerate(one.modes, 1):
+        label = mode.label.split()
+        assert any(words[: len(label) + 1] == [str(k), *label] for words in lines)
+        few = one.selected([k])
+        assert few.modes == (mode,)
+        assert few.stiffness.item() == one.stiffness[k - 1, k - 1]
+        assert mode_titles(one.modes)[k - 1].startswith(f"{k}: {mode.label}")
+    for wrong in (0, 5):
+        with pytest.raises(InputError, match=r"every entry of modes must be .* from 1 to 4"):
+            one.selected([wrong])
 
 
 def test_mass_properties_are_those_of_the_particles() -> None:

@@ -136,6 +136,11 @@ class Bench:
         )
 
     @cached_property
+    def sensitivities(self) -> mbd.BodySensitivities:
+        """Derivatives of the body of `reduction` with respect to Young's modulus."""
+        return mbd.sensitivities(self.reduction, [mbd.Parameter("E", "young")])
+
+    @cached_property
     def recovery(self) -> Any:
         """The recovery of fields of `reduction`."""
         return mbd.recovery.Recovery(self.reduction, stress=mbd.STEEL)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from dolfinx_mbd import body, export, forms, geometry, imports, plotting
 from tests.campaigns.bench import Bench, mesh_builder
 from tests.campaigns.calls_fatigue import FATIGUE
 from tests.campaigns.calls_mechanisms import MECHANISMS
+
+CALCULIX = Path(__file__).parents[1] / "imports" / "calculix"
 
 Call = Callable[[Bench], tuple[Callable[..., Any], dict[str, Any]]]
 STEEL = mbd.STEEL
@@ -92,7 +95,7 @@ MESHES: dict[str, Call] = {
     "Reduction.write_modes": lambda b: (b.reduction.write_modes, {"path": "modes.bp"}),
     "RotatingModes.functions": lambda b: (
         mbd.rotating_modes(b.structure, 10.0, num_modes=2).functions,
-        {"k": 0},
+        {"k": 1},
     ),
     "RotatingModes.summary": lambda b: (
         mbd.rotating_modes(b.structure, 10.0, num_modes=2).summary,
@@ -120,7 +123,7 @@ MESHES: dict[str, Call] = {
     ),
     "TaggedMesh.cells": lambda b: (b.box.cells, {"name": "all"}),
     "TaggedMesh.facets": lambda b: (b.box.facets, {"name": "left"}),
-    "Transient.displacement": lambda b: (b.transient.displacement, {"k": 0}),
+    "Transient.displacement": lambda b: (b.transient.displacement, {"k": 1}),
     "Transient.write": lambda b: (b.transient.write, {"path": "transient.bp"}),
     "Viscous": lambda b: (mbd.Viscous, {"viscosity": 1e3}),
     "apply_inertia": lambda b: (
@@ -191,6 +194,31 @@ MESHES: dict[str, Call] = {
         mbd.rotating_modes,
         {"structure": b.structure, "speed": 10.0, "num_modes": 2},
     ),
+    "Parameter": lambda b: (mbd.Parameter, {"name": "E", "quantity": "young"}),
+    "first_order_deviation": lambda b: (
+        mbd.first_order_deviation,
+        {"derivatives": {"a": [3.0]}, "covariance": {"a": 1.0}},
+    ),
+    "identify": lambda b: (
+        mbd.identify,
+        {
+            "model": lambda p: ([p["a"], 2 * p["a"]], {"a": [1.0, 2.0]}),
+            "measured": [1.0, 2.1],
+            "start": {"a": 0.9},
+            "bounds": {"a": (0.5, 2.0)},
+            "deviations": [0.1, 0.1],
+        },
+    ),
+    "extended_velocity": lambda b: (
+        mbd.extended_velocity,
+        {"mesh": b.box, "moved": {"right": (1.0, 0.0, 0.0)}, "fixed": ["left"]},
+    ),
+    "sensitivities": lambda b: (
+        mbd.sensitivities,
+        {"reduction": b.reduction, "parameters": [mbd.Parameter("E", "young")]},
+    ),
+    "BodySensitivities.at": lambda b: (b.sensitivities.at, {"values": {"E": 2.2e11}}),
+    "BodySensitivities.error": lambda b: (b.sensitivities.error, {"values": {"E": 2.2e11}}),
     "rotating_structure": lambda b: (
         mbd.rotating_structure,
         {"model": b.box, "material": STEEL, "held": ["left"]},
@@ -464,7 +492,7 @@ BODIES: dict[str, Call] = {
     "ReducedBody.replace": lambda b: (b.rod.replace, {"name": "link", "total_mass": 2.0}),
     "ReducedBody.rigid": lambda b: (b.rod.rigid, {}),
     "ReducedBody.save": lambda b: (b.rod.save, {"path": b.folder / "saved.npz"}),
-    "ReducedBody.selected": lambda b: (b.rod.selected, {"modes": [0, 2]}),
+    "ReducedBody.selected": lambda b: (b.rod.selected, {"modes": [1, 3]}),
     "ReducedBody.summary": lambda b: (b.rod.summary, {}),
     "ReducedBody.truncated": lambda b: (b.rod.truncated, {"num_modes": 2}),
     "ReducedBody.with_damping": lambda b: (
@@ -490,7 +518,7 @@ BODIES: dict[str, Call] = {
     ),
     "Stiffening.selected": lambda b: (
         b.reduction.body.stiffening.selected,
-        {"modes": np.array([0])},
+        {"modes": np.array([1])},
     ),
     "StrainGauge": lambda b: (
         body.StrainGauge,
@@ -500,7 +528,7 @@ BODIES: dict[str, Call] = {
         },
     ),
     "StrainGauge.history": lambda b: (_gauge().history, {"motion": b.history}),
-    "StrainGauge.selected": lambda b: (_gauge().selected, {"modes": np.array([0])}),
+    "StrainGauge.selected": lambda b: (_gauge().selected, {"modes": np.array([1])}),
     "StressModes": lambda b: (
         body.StressModes,
         {"points": np.zeros((2, 3)), "stress": np.zeros((6, 2, 8))},
@@ -509,7 +537,7 @@ BODIES: dict[str, Call] = {
         _stress(b).envelope,
         {"name": "von Mises", "history": b.history},
     ),
-    "StressModes.selected": lambda b: (_stress(b).selected, {"modes": np.array([0])}),
+    "StressModes.selected": lambda b: (_stress(b).selected, {"modes": np.array([1])}),
     "StressModes.values": lambda b: (
         _stress(b).values,
         {"name": "von Mises", "history": b.history},
@@ -554,6 +582,7 @@ BODIES: dict[str, Call] = {
     ),
     "ReducedMatrices.in_si": lambda b: (b.element.in_si, {"length": 1e-3}),
     "body_from_reduced": lambda b: (imports.body_from_reduced, {"element": b.element}),
+    "read_calculix": lambda b: (imports.read_calculix, {"job": CALCULIX / "bar"}),
     "read_dmig": lambda b: (imports.read_dmig, {"path": b.file("matrix.pch")}),
     "read_matrices": lambda b: (
         imports.read_matrices,
@@ -615,7 +644,7 @@ PICTURES: dict[str, Call] = {
     "plot_forces": lambda b: (plotting.plot_forces, {"solution": b.run, "elements": ["crank pin"]}),
     "plot_modes": lambda b: (
         plotting.plot_modes,
-        {"body": b.rod, "modes": [0], "panel": (80, 60)},
+        {"body": b.rod, "modes": [1], "panel": (80, 60)},
     ),
     "plot_orbit": lambda b: (plotting.plot_orbit, {"solution": b.run, "body": "crank"}),
     "plot_polar_force": lambda b: (

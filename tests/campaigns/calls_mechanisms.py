@@ -29,8 +29,17 @@ def _tip(b: Bench) -> dict[str, Any]:
     return {"name": "push", "frame": b.bob.frame("tip"), "value": (0.0, 1.0, 0.0)}
 
 
+TABLE = {"speed": [0.0, 9.0], "stiffness": np.ones((2, 3, 3)), "damping": np.ones((2, 3, 3))}
+ROSS = Path(__file__).parents[1] / "multibody" / "model" / "ross"
+
 MECHANISMS: dict[str, Call] = {
     "Adaptive": lambda b: (mbd.Adaptive, {"tolerance": 1e-5, "first": 1e-4}),
+    "BearingTable": lambda b: (mbd.BearingTable, TABLE),
+    "BearingTable.matrices": lambda b: (mbd.BearingTable(**TABLE).matrices, {"speed": 3.0}),
+    "BearingTable.read": lambda b: (
+        mbd.BearingTable.read,
+        {"path": ROSS / "bearings.toml", "name": "drive end"},
+    ),
     "Bushing": lambda b: (mbd.Bushing, {"name": "rubber", **b.ends, "stiffness": [1e3] * 6}),
     "Driver": lambda b: (
         mb.Driver,
@@ -77,7 +86,7 @@ MECHANISMS: dict[str, Call] = {
         mb.JointSpring,
         {"name": "spring", "joint": "pivot", "stiffness": 10.0, "damping": 0.1},
     ),
-    "LinearizedSystem.mode": lambda b: (_linear(b).mode, {"body": "bob", "number": 0}),
+    "LinearizedSystem.mode": lambda b: (_linear(b).mode, {"body": "bob", "number": 1}),
     "LinearizedSystem.response": lambda b: (_plant(b).response, {"frequencies": [1.0, 2.0]}),
     "LinearizedSystem.state_space": lambda b: (_plant(b).state_space, {}),
     "LinearizedSystem.summary": lambda b: (_linear(b).summary, {}),
@@ -155,6 +164,10 @@ MECHANISMS: dict[str, Call] = {
         {"load": mbd.PatternLoad("gust", b.windy.pattern("wind"), 2.0)},
     ),
     "System.row_name": lambda b: (b.pendulum.row_name, {"row": 0}),
+    "TabulatedBearing": lambda b: (
+        mbd.TabulatedBearing,
+        {"name": "film", **b.ends, "table": mbd.BearingTable(**TABLE)},
+    ),
     "System.summary": lambda b: (b.pendulum.summary, {}),
     "System.without_rows": lambda b: (b.pendulum.without_rows, {"rows": [0]}),
     "box_shape": lambda b: (mb.box_shape, {"size": (1.0, 2.0, 3.0)}),
@@ -202,6 +215,10 @@ MECHANISMS: dict[str, Call] = {
         {"stall": 10.0, "no_load_speed": 100.0},
     ),
     "linearize": lambda b: (mbd.linearize, {"system": b.pendulum, "state": b.state}),
+    "place": lambda b: (
+        mbd.place,
+        {"body": mbd.FlexibleBody("rod", b.rod), "by": "big_end", "at": (1.0, 0.0, 0.0)},
+    ),
     "planar": _joint("planar"),
     "point_on_line": _joint("point_on_line"),
     "point_on_plane": _joint("point_on_plane"),

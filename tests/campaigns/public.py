@@ -8,10 +8,14 @@ import dolfinx_mbd as mbd
 
 RECORDS = {
     "Cycles", "DamagedPlace", "FatigueResult", "FatigueTable", "SNLine",
+    "AssemblyError", "BeamModes", "BodyDerivative", "BodyFileError", "BodyHistory",
+    "BodySensitivities", "BodyState", "CableMotion",
+    "Campbell", "CrankMotion",
     "AssemblyError", "BeamModes", "BodyFileError", "BodyHistory", "BodyState", "CableMotion",
     "Campbell", "CrankMotion", "GaugeHistory",
     "Comparison", "CriticalSpeed", "ElementHistory", "Energies", "EquilibriumError", "ExportReport",
     "FirstOrderInertiaWarning", "Format", "FrameMotion", "FrequencyResponse", "HalfPower",
+    "Identification",
     "InverseDynamics", "JointHistory", "KinematicError", "LinearizedBody", "LinearizedSystem",
     "MatrixError", "MatrixFileError", "ModalAnalysis", "ModalTransient", "Participation",
     "Reduction", "RotatingModes", "RotatingStructure", "RunFileError", "SpinningEquilibrium",

@@ -144,7 +144,9 @@ def test_export(folder: Path, name: str, comm: MPI.Intracomm) -> None:
     if name == "gltf":
         pytest.importorskip("pygltflib")
     path = folder / f"exported-{name}{FORMATS[name].extension}"
-    words = ["export", str(folder / "rod.npz"), "--to", name, "--units", "mm-t-s"]
+    openfast = name == "extptfm"
+    units = ["--option", "interface=big_end"] if openfast else ["--units", "mm-t-s"]
+    words = ["export", str(folder / "rod.npz"), "--to", name, *units]
     assert main([*words, "-o", str(path)]) == 0
     comm.Barrier()
     assert path.stat().st_size > 500

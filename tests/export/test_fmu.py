@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,14 +12,15 @@ from mpi4py import MPI
 from dolfinx_mbd.cli import main
 from dolfinx_mbd.errors import InputError, MissingFileError, OverwriteError
 from dolfinx_mbd.export.fmu import export_fmu, load_simulator
+from tests.export.processes import run
 from tests.models.rods import rod
 
 pytest.importorskip("pythonfmu")
+pytest.importorskip("pythonfmu3")
 pytest.importorskip("fmpy")
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one process writes the unit")
 
 DT, STEPS = 1e-3, 60
-ROOT = Path(__file__).parents[2]
 SCRIPT = """
 from pathlib import Path
 
@@ -59,34 +55,18 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def unit(script: Path) -> Path:
+@pytest.fixture(params=[2, 3], ids=["FMI 2", "FMI 3"])
+def unit(request: pytest.FixtureRequest, script: Path) -> Path:
     files = str(script.with_name("rod.npz"))
     path = script.with_name("arm.fmu")
-    assert main(["export-fmu", str(script), "-o", str(path), "--with", files]) == 0
+    command = ["export-fmu", str(script), "-o", str(path), "--fmi", str(request.param)]
+    assert main([*command, "--with", files]) == 0
     script.with_name("rod.npz").unlink()  # the unit has a copy
     return path
 
 
 def torque(k: int) -> float:
     return 2.0 * float(np.sin(0.2 * k))
-
-
-def run(code: str, unit: Path) -> Any:
-    """Return what a code in a process of its own assigns to `result`.
-
-    PythonFMU's library starts and ends an interpreter, which a process that runs Python already
-    survives only once.
-    """
-    code = f"import json, numpy as np\nunit = {str(unit)!r}\n{code}\n"
-    code += f"with open({str(unit.with_suffix('.json'))!r}, 'w') as file: json.dump(result, file)"
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    process = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert unit.with_suffix(".json").exists(), process.stderr[-3000:]
-    return json.loads(unit.with_suffix(".json").read_text())
 
 
 def stepped(script: Path, inputs: Callable[[int], dict[str, float]]) -> np.ndarray:
@@ -124,19 +104,26 @@ def test_the_state_is_restored_to_the_bit(unit: Path, script: Path) -> None:
     code = f"""
 import fmpy
 from fmpy.fmi2 import FMU2Slave
+from fmpy.fmi3 import FMU3Slave
 folder = fmpy.extract(unit)
 description = fmpy.read_model_description(folder)
 refs = {{v.name: v.valueReference for v in description.modelVariables}}
-fmu = FMU2Slave(guid=description.guid, unzipDirectory=folder, instanceName="arm",
-    modelIdentifier=description.coSimulation.modelIdentifier)
+second = description.fmiVersion == "2.0"
+fmu = (FMU2Slave if second else FMU3Slave)(guid=description.guid, unzipDirectory=folder,
+    instanceName="arm", modelIdentifier=description.coSimulation.modelIdentifier)
 fmu.instantiate()
-fmu.setupExperiment()
+put, get = (fmu.setReal, fmu.getReal) if second else (fmu.setFloat64, fmu.getFloat64)
+if second:
+    fmu.setupExperiment()
+else:
+    fmu.getFMUstate, fmu.setFMUstate = fmu.getFMUState, fmu.setFMUState
+    fmu.serializeFMUstate, fmu.deSerializeFMUstate = fmu.serializeFMUState, fmu.deserializeFMUState
 fmu.enterInitializationMode()
 fmu.exitInitializationMode()
 def step(k, size=1):
-    fmu.setReal([refs["motor"]], [2.0 * float(np.sin(0.2 * k))])
+    put([refs["motor"]], [2.0 * float(np.sin(0.2 * k))])
     fmu.doStep(k * {DT}, size * {DT})
-    return list(fmu.getReal([refs[name] for name in ("angle", "tip.y", "force")]))
+    return list(get([refs[name] for name in ("angle", "tip.y", "force")]))
 rows = [step(k) for k in range(20)]
 state = fmu.getFMUstate()
 data = fmu.serializeFMUstate(state)
@@ -164,6 +151,9 @@ def test_wrong_scripts_and_paths(script: Path) -> None:
     with pytest.raises(InputError):
         export_fmu(script, folder / "a.zip", files=[folder / "rod.npz"])
     other = folder / "other.py"
+    other.write_text(SCRIPT.replace('"angle"', '"time"'))
+    with pytest.raises(InputError, match="another name"):
+        export_fmu(other, folder / "a.fmu", fmi=3)
     for old, new in (("def simulator", "def build"), ('"tip.y"', '"tip y"'), ("return mbd", "mbd")):
         other.write_text(SCRIPT.replace(old, new))
         with pytest.raises(InputError):

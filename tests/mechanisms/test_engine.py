@@ -1,13 +1,31 @@
-"""Engines: banks, different rods, flywheel, stiffening, and the defaults of both mechanisms."""
+"""Engines: banks, rods, flywheel, stiffening, offset pistons, uneven firing, and the defaults."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanisms import EngineDesign, inline_engine, rigid_rod, slider_crank
-from dolfinx_mbd.multibody import FlexibleBody, RigidBody, consistent_state, simulate
+from dolfinx_mbd.mechanisms import (
+    AMBIENT_PRESSURE,
+    EngineDesign,
+    FourStrokePressure,
+    PressureTable,
+    SliderCrank,
+    inline_engine,
+    rigid_rod,
+    slider_crank,
+)
+from dolfinx_mbd.multibody import (
+    FlexibleBody,
+    RigidBody,
+    consistent_state,
+    kinematic_analysis,
+    simulate,
+)
 from dolfinx_mbd.multibody.model.system import SystemData
 from tests.models.rods import rod as flexible_rod
 
@@ -87,3 +105,146 @@ def test_both_mechanisms_have_the_same_defaults() -> None:
         assert isinstance(first, RigidBody) and isinstance(second, RigidBody)
         assert first.mass == second.mass
     assert position(one, "piston")[0] == pytest.approx(position(many, "piston 1")[0], rel=1e-12)
+
+
+RADIUS, LENGTH = 0.040, 0.137
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.012, -0.03])
+def test_the_kinematics_with_an_offset(offset: float) -> None:
+    """Lengths of crank and rod, derivatives, dead centres."""
+    crank, angle = SliderCrank(RADIUS, LENGTH, offset), np.linspace(0.0, 2 * np.pi, 400)
+    motion = crank.motion(angle, 70.0, 900.0)
+    pin = RADIUS * np.column_stack([np.cos(angle), np.sin(angle)])
+    rod = np.column_stack([motion.slider, np.full_like(angle, offset)]) - pin
+    np.testing.assert_allclose(np.linalg.norm(rod, axis=1), LENGTH, rtol=1e-14)
+    np.testing.assert_allclose(np.arctan2(rod[:, 1], rod[:, 0]), motion.rod_angle, atol=1e-14)
+    h = 1e-5
+    before, after = (crank.motion(angle + s * h * 70.0, 70.0 + s * h * 900.0) for s in (-1, 1))
+    for name in ("slider", "rod"):
+        x = "slider" if name == "slider" else "rod_angle"
+        rate = (getattr(after, x) - getattr(before, x)) / (2 * h)
+        np.testing.assert_allclose(getattr(motion, f"{name}_velocity"), rate, atol=2e-4)
+        v = f"{name}_velocity"
+        rate = (getattr(after, v) - getattr(before, v)) / (2 * h)
+        second = getattr(motion, f"{name}_acceleration")
+        np.testing.assert_allclose(second, rate, atol=1e-4 * np.abs(second).max())
+    fine = crank.motion(np.linspace(0.0, 2 * np.pi, 200_001)).slider
+    assert crank.motion(crank.top_angle).slider == pytest.approx(fine.max(), abs=1e-11)
+    assert crank.stroke == pytest.approx(np.ptp(fine), abs=1e-10)
+
+
+@pytest.mark.parametrize("offset", [0.012, -0.03])
+def test_a_slider_crank_with_an_offset(offset: float) -> None:
+    system = slider_crank(ROD, speed=100.0, pin_offset=offset)
+    run = kinematic_analysis(system, np.linspace(0.0, 0.0628, 60))
+    exact = SliderCrank(RADIUS, LENGTH, offset).motion(100.0 * run.time, 100.0)
+    piston, rod = run.body("piston"), run.body("rod")
+    np.testing.assert_allclose(piston.position[:, 1], offset, atol=1e-9)
+    for computed, expected in (
+        (piston.position[:, 0], exact.slider),
+        (piston.velocity[:, 0], exact.slider_velocity),
+        (piston.acceleration[:, 0], exact.slider_acceleration),
+        (rod.omega[:, 2], exact.rod_velocity),
+        (rod.alpha[:, 2], exact.rod_acceleration),
+    ):
+        np.testing.assert_allclose(computed, expected, atol=1e-7 * np.abs(expected).max())
+
+
+def test_both_mechanisms_share_the_offset() -> None:
+    design = EngineDesign(cylinders=1, pin_offset=0.012)
+    one = slider_crank(ROD, speed=1.0, angle=0.7, pin_offset=0.012)
+    many = inline_engine(ROD, design, speed=1.0, angle=0.7)
+    np.testing.assert_allclose(position(one, "piston"), position(many, "piston 1"), atol=1e-12)
+    for offset in (0.097, -0.1):
+        with pytest.raises(InputError, match=r"^pin_offset must be less than"):
+            slider_crank(ROD, speed=1.0, pin_offset=offset)
+    with pytest.raises(TypeError, match=r"slider_crank.*'pinoffset'"):
+        slider_crank(ROD, speed=1.0, pinoffset=0.1)  # type: ignore[call-arg]
+
+
+def test_the_gas_acts_from_the_top_dead_centre_of_an_offset_piston() -> None:
+    """The force is p − p₀ on the bore, counted from the crank angle at which the piston is highest.
+
+    The work over a cycle is the integral of the pressure over the volume.
+    """
+    design = EngineDesign(cylinders=2, pin_offset=0.015)
+    crank = SliderCrank(RADIUS, LENGTH, 0.015)
+    gas = FourStrokePressure(design.bore, RADIUS, LENGTH, pin_offset=0.015)
+    engine = inline_engine(ROD, design, speed=300.0, pressure=gas)
+    run = simulate(engine, t_end=4 * np.pi / 300.0, dt=4 * np.pi / 300.0 / 1440)
+    area, angle = np.pi * design.bore**2 / 4, 300.0 * run.time
+    for k, firing in enumerate(design.firing_angles, 1):
+        force = -area * (gas(angle - firing - crank.top_angle) - AMBIENT_PRESSURE)
+        element = run.element(f"gas {k}")
+        np.testing.assert_allclose(element.force[:, 0], force, atol=1e-6 * np.abs(force).max())
+        x = crank.motion(angle - firing).slider
+        work = np.sum(0.5 * (force[1:] + force[:-1]) * np.diff(x))
+        assert element.work[-1] == pytest.approx(work, rel=1e-3)
+    assert gas.displacement == pytest.approx(area * crank.stroke, rel=1e-14)
+    assert gas(0.3) != FourStrokePressure(design.bore, RADIUS, LENGTH)(0.3)
+
+
+def test_uneven_firing() -> None:
+    """A V-twin of 90° with one common throw fires after 450° and 270°."""
+    banks, firing = np.radians([-45.0, 45.0]), np.radians([0.0, 450.0])
+    design = EngineDesign(cylinders=2, bank_angles=banks, firing_angles=firing, spacing=0.02)
+    assert design.firing_order == (1, 2)
+    throws = np.exp(1j * np.asarray(design.throw_angles))
+    assert throws[0] == pytest.approx(throws[1], abs=1e-14)
+    engine = inline_engine(ROD, design, speed=100.0, angle=float(firing[1]))
+    axis = np.array([np.cos(banks[1]), np.sin(banks[1])])
+    top = position(engine, "piston 2")[:2]
+    np.testing.assert_allclose(top, (RADIUS + LENGTH) * axis, atol=1e-9)
+    assert EngineDesign(firing_angles=np.radians([0, 500, 200])).firing_order == (1, 3, 2)
+    for options in (
+        {"firing_angles": [0.0, 1.0]},
+        {"firing_angles": [0.0, 1.0, 4 * np.pi]},
+        {"firing_angles": [0.0, 1.0, 2.0], "firing_order": (1, 2, 3)},
+        {"firing_angles": [0.0, 1.0, 2.0], "throw_angles": [0.0, 1.0, 2.0]},
+    ):
+        with pytest.raises(InputError):
+            EngineDesign(**options)  # type: ignore[arg-type]
+
+
+def test_a_measured_pressure_and_two_different_rods(tmp_path: Path) -> None:
+    """A V-twin with offset pistons, a rigid and a flexible rod, and a table of pressures.
+
+    The work of the gas equals the work that the drive takes up over a cycle.
+    """
+    degrees = np.arange(0.0, 720.0, 2.0)
+    bar = 1e-5 * FourStrokePressure(0.07, RADIUS, 1.0)(np.radians(degrees))
+    header = "crank angle,pressure\ndeg,bar"
+    table = np.column_stack([degrees, bar])
+    np.savetxt(tmp_path / "p.csv", table, delimiter=",", header=header, comments="")
+    design = EngineDesign(
+        cylinders=2,
+        bank_angles=np.radians([-45.0, 45.0]),
+        firing_angles=np.radians([0.0, 450.0]),
+        pin_offset=0.01,
+    )
+    stiff = rigid_rod(1.0, 0.6, thickness=0.02)
+    ends = {"left": "big_end", "right": "small_end"}
+    body = flexible_rod()
+    flexible = body.replace(
+        interfaces=tuple(
+            item.__class__(ends[item.name], item.kind, item.point, item.axes, item.motion)
+            for item in body.interfaces
+        ),
+        stiffening=None,
+    )
+    pressure = PressureTable.read(tmp_path / "p.csv")
+    engine = inline_engine([stiff, flexible], design, speed=60.0, pressure=pressure)
+    period = 4 * np.pi / 60.0
+    run = simulate(engine, t_end=2 * period, dt=period / 1440)
+    angle, second = 60.0 * run.time, slice(len(run) // 2, None)
+    for k, name in enumerate(("gas 1", "gas 2")):
+        top = SliderCrank(RADIUS, 1.0, 0.01).top_angle
+        area = np.pi * design.bore**2 / 4
+        p = pressure(angle - np.asarray(design.firing_angles)[k] - top)
+        size = np.linalg.norm(run.element(name).force, axis=1)
+        np.testing.assert_allclose(size, area * np.abs(p - AMBIENT_PRESSURE), rtol=1e-5, atol=1.0)
+    assert np.abs(run.body("rod 2").eta).max() > 0
+    gas = sum(trapezoid(run.element(n).power[second], run.time[second]) for n in ("gas 1", "gas 2"))
+    drive = trapezoid(run.element("drive").power[second], run.time[second])
+    assert drive < 0 < gas and -drive == pytest.approx(gas, rel=2e-3)  # less the damping of the rod

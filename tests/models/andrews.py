@@ -96,7 +96,7 @@ def mechanism() -> mbd.System:
     loads = [
         mbd.JointLoad("drive", "plane of K1", "rotation", 0.033),
         mbd.SpringDamper(
-            "spring", ground.frame("C"), bodies["K3"].frame("spring"), 4530.0, free_length=0.07785
+            "spring", ground.frame("C"), bodies["K3"].frame("spring"), 4530.0, length=0.07785
         ),
     ]
     return mbd.System([ground, *bodies.values()], joints, loads=loads)

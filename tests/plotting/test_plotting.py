@@ -189,7 +189,7 @@ def test_modes_are_a_grid(pv: Any, tmp_path: Path) -> None:
     assert picture.image.shape == (240 + 80, 3 * 320, 3)
     for panel in np.split(picture.image[:240], 3, axis=1):
         assert contrast(panel) > 10
-    two = plotting.plot_modes(bar(), [2, 0], columns=1, panel=SMALL)
+    two = plotting.plot_modes(bar(), [3, 1], columns=1, panel=SMALL)
     assert two.image.shape == (2 * 240 + 80, 320, 3)
     assert two.save(tmp_path / "two.jpg").stat().st_size > 1000
     assert sorted(p.name for p in tmp_path.iterdir()) == [
@@ -283,8 +283,8 @@ PICTURES = "a path that ends with .jpg or .pdf or .png"
     [
         (lambda: plotting.plot_modes(bar(skin=False)), "body", "a body with a skin"),
         (lambda: plotting.plot_body(bar(skin=False), np.zeros(3)), "body", "a body with a skin"),
-        (lambda: plotting.plot_modes(bar(), [1, 3]), "every entry of modes", "from 0 to 2"),
-        (lambda: plotting.plot_modes(bar(), [-1]), "every entry of modes", "from 0 to 2"),
+        (lambda: plotting.plot_modes(bar(), [1, 4]), "every entry of modes", "from 1 to 3"),
+        (lambda: plotting.plot_modes(bar(), [0]), "every entry of modes", "from 1 to 3"),
         (lambda: plotting.plot_modes(bar(), []), "modes", "not empty"),
         (lambda: plotting.plot_modes(bar().rigid()), "body", "with modes"),
         (lambda: plotting.plot_modes(bar(), path="modes.bmp"), "path", PICTURES),

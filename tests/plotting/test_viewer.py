@@ -216,7 +216,7 @@ def test_cables_are_lines_that_follow_the_run() -> None:
 def test_modes_of_a_cable_end_at_its_frames() -> None:
     system, _ = hanging()
     linearized = linearize(system, equilibrium(system))
-    scene = scene_in(player(linearized, modes=[3, 4, 5]))  # after rotations of the ball
+    scene = scene_in(player(linearized, modes=[4, 5, 6]))  # after rotations of the ball
     for view in scene["views"]:
         line = np.array(view["cables"][0]).reshape(2, -1, 3)
         frames = np.array(view["frames"])
@@ -309,7 +309,7 @@ def test_critical_speeds_and_rotating_beams(tmp_path: Path) -> None:
     structure = mbd.rotating_beam(beam_model(), held=[0.0], axis=(0, 1, 0))
     result = mbd.critical_speed(structure, 2e4, stiffening=False, num_modes=3, steps=8)
     assert result is not None
-    page = player(result, tmp_path / "critical.html", modes=[0])
+    page = player(result, tmp_path / "critical.html", modes=[1])
     scene = scene_in(page)
     assert scene["title"].startswith(f"{result.kind} at ")
     assert (tmp_path / "critical.html").exists()
@@ -446,7 +446,7 @@ def test_hover_and_picture(browser: Any, run: Solution, tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", [390, 1000])
 def test_modes_side_by_side(browser: Any, tmp_path: Path, width: int) -> None:
     path = tmp_path / "modes.html"
-    player(stressed_bar(), path, modes=[0, 1, 2])
+    player(stressed_bar(), path, modes=[1, 2, 3])
     tab = Tab(browser, path, width)
     titles = tab.page.locator("#titles").inner_text()
     assert [f"{k}: " in titles for k in (1, 2, 3)] == [True] * 3 and "Hz" in titles

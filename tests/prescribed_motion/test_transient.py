@@ -14,7 +14,7 @@ from dolfinx.mesh import CellType
 from mpi4py import MPI
 
 from dolfinx_mbd import ElasticModel, InterfaceSpec, ReductionOptions, TransientOptions
-from dolfinx_mbd.body import Rayleigh
+from dolfinx_mbd.body import MaterialPoint, Rayleigh
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import STEEL, Material
@@ -482,6 +482,25 @@ def test_what_is_refused(comm: MPI.Intracomm, change: dict[str, Any], message: s
     settings: dict[str, Any] = {"motion": motion, "interfaces": ENDS, "t_end": 1e-5, "dt": 1e-5}
     with pytest.raises(ValueError, match=message):
         flat(transient, box(comm, cells=(2, 1, 1)), STEEL, degree=1, **settings | change)
+
+
+def test_a_force_at_a_named_point_is_that_at_an_interface(comm: MPI.Intracomm) -> None:
+    """The point moves as the origin of an interface; a moment there is an error."""
+    body = reduce(
+        ElasticModel(box(comm, cells=(2, 1, 1)), STEEL, degree=1), interfaces=["left"], num_modes=2
+    ).body
+    left = body.interface("left")
+    body = body.replace(points=(MaterialPoint("hook", left.point, left.motion[:3].T),))
+    push = np.array([1.0, 20.0, -3.0, 0.0, 0.0, 0.0])
+    etas = []
+    for name in ("left", "hook"):
+        motion = PrescribedMotion(wrenches={name: push}, gravity=(0.0, -9.81, 0.0))
+        result = modal_transient(body, motion, t_end=1e-3, dt=1e-5, stiffening=False)
+        etas.append(result.eta)
+    np.testing.assert_allclose(etas[1], etas[0], rtol=1e-10, atol=1e-14)
+    turning = PrescribedMotion(wrenches={"hook": np.ones(6)})
+    with pytest.raises(InputError, match="named point 'hook' has no moment"):
+        modal_transient(body, turning, t_end=1e-3, dt=1e-5)
 
 
 def test_what_the_modal_one_refuses(comm: MPI.Intracomm) -> None:

@@ -21,7 +21,11 @@ from dolfinx_mbd.multibody import Solution
 from dolfinx_mbd.multibody.results.histories import rotation_matrices
 from dolfinx_mbd.recovery.stress import Recovery
 from dolfinx_mbd.reduction.interfaces import mesh_interfaces
-from dolfinx_mbd.reduction.static_correction import plane_unit_work, residual_displacements
+from dolfinx_mbd.reduction.static_correction import (
+    plane_unit_work,
+    residual_displacements,
+    unit_load_histories,
+)
 from dolfinx_mbd.reduction.stiffening import UnitCases
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, rigid_mass
 from tests.models.calls import flat
@@ -231,6 +235,12 @@ def test_bad_input(comm: MPI.Intracomm) -> None:
         motion.wrenches = wrong
         with pytest.raises(mbd.errors.InputError, match="one for each of 'left', 'right'"):
             recovery.motion(motion)
+    loaded = mbd.reduce(
+        mesh, STEEL, interfaces=names, num_modes=1, points={"top": (0.05, 0.01, 0.012)}
+    )
+    motion.wrenches = {"left": zero, "right": zero, "top": zero}
+    with pytest.raises(mbd.errors.InputError, match="forces act at the named points 'top'"):
+        unit_load_histories(loaded.body, motion)
     motion.wrenches = {"left": zero, "right": zero + np.nan}
     with pytest.raises(mbd.errors.InputError, match="finite"):
         recovery.motion(motion)

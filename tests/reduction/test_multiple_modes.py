@@ -113,4 +113,4 @@ def test_participation_takes_pairs(comm: MPI.Intracomm) -> None:
     assert groups is not None
     for share in (0.3, 0.6, 0.9):
         modes = participation(body).most(share)
-        assert np.isin(groups, groups[modes]).sum() == len(modes)
+        assert np.isin(groups, groups[np.array(modes) - 1]).sum() == len(modes)

@@ -293,7 +293,7 @@ def test_rod_from_gmsh(comm: MPI.Intracomm) -> None:
     mesh = build_mesh(ConnectingRod(size=0.012), comm)
     body = reduce(mesh, STEEL, interfaces=["big_end", "small_end"], num_modes=4, name="rod").body
     assert body.num_modes == 10
-    assert [mode.label for mode in body.modes] == [f"elastic {k}" for k in range(7, 17)]
+    assert [mode.label for mode in body.modes] == [f"elastic {k}" for k in range(1, 11)]
     assert body.provenance["ranks"] == comm.size
     assert body.provenance["material"] == STEEL.name
     assert "seconds, factorization" in body.provenance

@@ -141,7 +141,7 @@ def test_table_of_modes(comm: MPI.Intracomm, tmp_path: Path) -> None:
     """Each column of the basis is a mode or left out, with its reason; also in the file."""
     mean, fixed = bar().body, bar(attached_to="right").body
     assert [mode.label for mode in mean.left_out] == [f"rigid {k}" for k in range(1, 7)]
-    assert [mode.label for mode in mean.modes] == [f"elastic {k}" for k in range(7, 19)]
+    assert [mode.label for mode in mean.modes] == [f"elastic {k}" for k in range(1, 13)]
     assert [mode.label for mode in fixed.modes] == [f"elastic {k}" for k in range(1, 13)]
     assert {mode.reason for mode in fixed.left_out} == {"the body frame is attached to right"}
     assert fixed.left_out[0].label == "constraint right ux"
@@ -167,7 +167,7 @@ def test_static_share_is_that_of_the_constraint_modes(comm: MPI.Intracomm) -> No
     static = "; strain energy 100 % in constraint modes"
     assert all(mode.character.endswith(static) for mode in bar(num_modes=0).body.modes)
     free = bar(interfaces=(), num_modes=3).body
-    assert [mode.label for mode in free.modes] == ["elastic 7", "elastic 8", "elastic 9"]
+    assert [mode.label for mode in free.modes] == ["elastic 1", "elastic 2", "elastic 3"]
     assert all("strain" not in mode.character for mode in free.modes)
     assert len(free.left_out) == 6
 

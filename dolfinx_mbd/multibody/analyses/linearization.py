@@ -116,7 +116,7 @@ class LinearizedSystem:
 
         Args:
             body: Name of the body.
-            number: Zero-based index of the mode.
+            number: Number of the mode, from 1 on.
 
         Returns:
             Shape (6+n,).
@@ -125,7 +125,7 @@ class LinearizedSystem:
             InputError: The body or the mode does not exist.
         """
         part = self.system.v_slices[self.system.body_index(body)]
-        return self.modes[part, integer("number", number, low=0, high=self.modes.shape[1] - 1)]
+        return self.modes[part, integer("number", number, low=1, high=self.modes.shape[1]) - 1]
 
     def state_space(self) -> Any:
         """Return ẋ = A x + B u, y = C x + D u as a `scipy.signal.StateSpace`.

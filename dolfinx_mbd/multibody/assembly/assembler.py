@@ -284,7 +284,7 @@ class Assembler(LoadAssembler):
         for k in self._others:
             body, (q, v, a, wrenches), rows, scale, _, _ = self._views[k]
             body.residual(BodyState(t, q, v, a, s.gravity, wrenches), rows, scale)
-        if self._pattern_loads:
+        if self._pattern_loads or self._surface_forces:
             self._apply_patterns(t)
 
     def power(self, t: float) -> float:
@@ -305,6 +305,8 @@ class Assembler(LoadAssembler):
         power = float(np.vdot(self.wrenches, self.velocities))
         for _, k, size, push in self.pattern_forces(t):
             power += size * float(push @ self._views[k][1][1])
+        for k, push in self._surface_forces.values():
+            power += float(push @ self._views[k][1][1][6:])
         return power
 
     def tangent(self, t: float) -> Tangent:

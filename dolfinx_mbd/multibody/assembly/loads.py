@@ -12,9 +12,9 @@ from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.multibody.assembly.blocks import Blocks
 from dolfinx_mbd.multibody.assembly.floating_bodies import FloatingBodies
 from dolfinx_mbd.multibody.model.force_elements import (
+    ContactElement,
     FramePair,
-    JointFriction,
-    JointSpring,
+    JointElement,
     PairElement,
 )
 from dolfinx_mbd.multibody.model.loads import FrameLoad, FrameMotion, JointCoordinate, JointLoad
@@ -22,7 +22,7 @@ from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad, pattern_rows,
 from dolfinx_mbd.multibody.model.system import SystemData
 
 Axis = tuple[int, int]
-FrameForces = FrameLoad | PairElement | JointLoad | JointSpring | JointFriction
+FrameForces = FrameLoad | PairElement | JointLoad | JointElement
 """Loads that act on frames."""
 
 
@@ -62,6 +62,7 @@ class LoadAssembler:
                 body.poses(q, position, rotation)
         joints = len(system.joints)
         self._ends = system.first[:joints], system.second[:joints]
+        self._surface_forces: dict[str, tuple[int, Array]] = {}
         self._find_loads()
 
     def _find_loads(self) -> None:
@@ -69,7 +70,7 @@ class LoadAssembler:
         self._frame_loads: list[tuple[FrameLoad, int]] = []
         self._pair_loads: list[tuple[PairElement, int, int]] = []
         self._pattern_loads: list[tuple[PatternLoad, int, Any, Axis | None]] = []
-        self._joint_loads: list[tuple[JointLoad | JointSpring | JointFriction, Axis, Axis]] = []
+        self._joint_loads: list[tuple[JointLoad | JointElement, Axis, Axis]] = []
         for load in self.system.loads:
             if isinstance(load, FrameLoad):
                 self._frame_loads.append((load, frame(load.frame)))
@@ -78,7 +79,7 @@ class LoadAssembler:
             elif isinstance(load, JointLoad):
                 load_axis = axis(JointCoordinate(load.joint, load.motion))
                 self._joint_loads.append((load, load_axis, axis(load.coordinate)))
-            elif isinstance(load, JointSpring | JointFriction):
+            elif isinstance(load, JointElement):
                 self._joint_loads.append((load, axis(load.coordinate), axis(load.coordinate)))
             elif isinstance(load, PatternLoad):
                 body, pattern = load.pattern.body, self.system.load_pattern(load)
@@ -250,31 +251,99 @@ class LoadAssembler:
         p, Q, u = self.position, self.rotation, self.velocities
         return FramePair(p[first], Q[first], u[first], p[second], Q[second], u[second])
 
+    def arguments(self, element: PairElement, first: int, second: int) -> tuple[Any, ...]:
+        """Return the arguments of the methods of an element: frames and surface coordinates."""
+        pair = self.pair(first, second)
+        if element.surface is None:
+            return (pair,)
+        q, v = self._views[int(self.system.frame_body[first])][1][:2]
+        return pair, np.array([element.surface @ q[7:], element.surface @ v[6:]])
+
     def stored_energy(self) -> float:
         """Return the energy of springs and bushings at the current poses, J."""
-        energy = sum(load.energy(self.pair(*ends)) for load, *ends in self._pair_loads)
-        if any(isinstance(load, JointSpring) for load, *_ in self._joint_loads):
+        energy = sum(load.energy(*self.arguments(load, *ends)) for load, *ends in self._pair_loads)
+        if any(isinstance(load, JointElement) for load, *_ in self._joint_loads):
             values = self.axis_coordinates()[0]
             for load, axis, _ in self._joint_loads:
-                if isinstance(load, JointSpring):
+                if isinstance(load, JointElement):
                     energy += load.energy(float(values[axis]))
         return float(energy)
+
+    def contact_names(self) -> list[str]:
+        """Return the name of the load of each contact point and end stop."""
+        pairs = [
+            (load.name, len(load.states(self.pair(*ends))))
+            for load, *ends in self._pair_loads
+            if isinstance(load, ContactElement)
+        ]
+        stops = [
+            (load.name, len(load.gaps(0.0)))
+            for load, *_ in self._joint_loads
+            if isinstance(load, JointElement)
+        ]
+        return [name for name, count in pairs + stops for _ in range(count)]
+
+    def contact_states(self) -> Array:
+        """Return gap, gap rate and normal force of all contact points and end stops, (P, 3).
+
+        The rows are in the order of `contact_names`. The normal force of end stops is NaN. Call
+        `update_velocities` first.
+        """
+        rows = [
+            load.states(self.pair(*ends))
+            for load, *ends in self._pair_loads
+            if isinstance(load, ContactElement)
+        ]
+        stops = [
+            (load, axis)
+            for load, axis, _ in self._joint_loads
+            if isinstance(load, JointElement) and load.gaps(0.0)
+        ]
+        if stops:
+            values, rates, _ = self.axis_coordinates()
+            for load, axis in stops:
+                gaps = load.gaps(float(values[axis]))
+                rows.append(np.array([(gap, sign * rates[axis], np.nan) for gap, sign in gaps]))
+        return np.vstack(rows) if rows else np.zeros((0, 3))
+
+    def clearance_wrenches(self) -> Array:
+        """Return the wrenches of the contacts of joints with clearance, (entries, 12).
+
+        The rows of ideal joints and of drivers are zero. Call `update_velocities` first.
+        """
+        s = self.system
+        wrenches = np.zeros((len(s.first), 12))
+        names = {j.contact_name: k for k, j in enumerate(s.joints) if j.clearance is not None}
+        for load, *ends in self._pair_loads if names else ():
+            if load.name in names:
+                wrenches[names[load.name]] = load.wrenches(*self.arguments(load, *ends))[:12]
+        return wrenches
 
     def load_wrenches(self, t: float) -> Iterator[tuple[FrameForces, tuple[int, ...], Array]]:
         """Yield each load on frames with its frames and the wrenches on the frames, (6,) or (12,).
 
-        Call `update_velocities` first.
+        Forces on the elastic coordinates of a body are not included; see `surface_power`. Call
+        `update_velocities` first.
         """
         for frame_load, frame in self._frame_loads:
             yield frame_load, (frame,), frame_load.wrench(t, self._motion(frame))
         for element, first, second in self._pair_loads:
-            yield element, (first, second), element.wrenches(self.pair(first, second))
+            wrenches = element.wrenches(*self.arguments(element, first, second))
+            if element.surface is not None:
+                body = int(self.system.frame_body[first])
+                self._surface_forces[element.name] = body, wrenches[12:] @ element.surface
+            yield element, (first, second), wrenches[:12]
         if self._joint_loads:
             values, rates, gradients = self.axis_coordinates()
             for load, axis, argument_axis in self._joint_loads:
                 ends = int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
                 size = load.magnitude(t, values[argument_axis], rates[argument_axis])
                 yield load, ends, size * gradients[axis]
+
+    def surface_power(self, element: PairElement) -> float:
+        """Return the power of an element on elastic coordinates, W; see `load_wrenches`."""
+        k, push = self._surface_forces[element.name]
+        return float(push @ self._views[k][1][1][6:])
 
     def pattern_forces(self, t: float) -> Iterator[tuple[PatternLoad, int, float, Array]]:
         """Yield each distributed load, its body, its amplitude and its `pattern_rows`."""
@@ -289,7 +358,11 @@ class LoadAssembler:
                 self.wrenches[frame] += wrench[6 * k : 6 * k + 6]
 
     def _apply_patterns(self, t: float) -> None:
-        """Subtract the distributed loads from the residual."""
+        """Subtract the distributed loads and the forces on elastic surfaces from the residual."""
+        for k, push in self._surface_forces.values():
+            _, _, rows, scale, _, _ = self._views[k]
+            rows[6:] -= push
+            scale[6:] += np.abs(push)
         for _, k, size, direction in self.pattern_forces(t):
             _, _, rows, scale, _, _ = self._views[k]
             force = size * direction
@@ -306,7 +379,12 @@ class LoadAssembler:
             k, J = self._frame_jacobian(frame, jacobians)
             K.add(k, k, -J.T @ (E @ self._frame_jacobian(frame, tangents)[1]))
         for element, first, second in self._pair_loads:
-            D, E = element.derivatives(self.pair(first, second))
+            D, E = element.derivatives(*self.arguments(element, first, second))
+            if element.surface is not None:
+                self._add_surface(
+                    element.surface, (first, second), (D, E), jacobians, tangents, K, C
+                )
+                continue
             self._add(K, jacobians, (first, second), -D)
             self._add(C, jacobians, (first, second), -E)
             self._add(K, jacobians, (first, second), -E, tangents)
@@ -333,10 +411,36 @@ class LoadAssembler:
                 self._add_outer(K, rows, (k,), change, self._bodies_of(ends))
                 self._add_outer(C, rows, (k,), by_rate * derivative, self._bodies_of(ends))
 
+    def _add_surface(
+        self,
+        surface: Array,
+        ends: tuple[int, int],
+        derivatives: tuple[Array, Array],
+        jacobians: list[Array],
+        tangents: list[Array],
+        K: Blocks,
+        C: Blocks,
+    ) -> None:
+        """Add the derivatives of an element that also acts on elastic coordinates."""
+        (k, J), (m, R) = (self._frame_jacobian(end, jacobians) for end in ends)
+        S, T = (self._frame_jacobian(end, tangents)[1] for end in ends)
+        extended = np.zeros((6 + len(surface), J.shape[1]))
+        extended[:6], extended[6:, 6:] = J, surface
+        tangent = np.zeros_like(extended)
+        tangent[:6] = S
+        one = np.r_[:6, 12 : 12 + len(surface)]
+        parts = (k, one, extended, tangent), (m, np.arange(6, 12), R, T)
+        D, E = derivatives
+        for row, i, left, _ in parts:
+            for column, j, right, change in parts:
+                rate = left.T @ E[np.ix_(i, j)]
+                K.add(row, column, -left.T @ (D[np.ix_(i, j)] @ right) - rate @ change)
+                C.add(row, column, -rate @ right)
+
     def _add_joint_load(
         self,
         t: float,
-        load: JointLoad | JointSpring | JointFriction,
+        load: JointLoad | JointElement,
         axis: tuple[int, int],
         argument_axis: tuple[int, int],
         coordinates: tuple[Array, Array, Array],

@@ -21,7 +21,9 @@ from dolfinx_mbd.multibody.model.system import SystemData
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _LEFT_OUT = frozenset({"provenance", "shape", "skin"})  # attributes without effect on results
-_LATER = frozenset({"omega", "velocity"})  # ignored if None: version 3 did not have them
+_LATER = frozenset(
+    {"clearance", "omega", "velocity"}
+)  # ignored if None: version 3 did not have them
 
 
 def fingerprint(system: SystemData) -> dict[str, str]:

@@ -5,28 +5,34 @@ components in the first frame, and θ is the rotation vector of R₀ᵀ Q₁ᵀ 
 R₀). With s = (x − x₀, θ), stiffness K and damping C, the energy is ½ sᵀ K s and the wrenches are
 −Hᵀ(K s + C ṡ). The matrix H maps the velocities u of the frames to ṡ = H u. The springs do no net
 work on a closed path, even with finite rotations. |θ| must not exceed 3 rad.
+
+A `TabulatedBearing` has the displacement x − x₀ only, with K(Ω) and C(Ω). Ω = e₃·Q₁ᵀ(ω₂ − ω₁) is
+the speed of the second frame relative to the first frame, about the z axis of the first frame.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.checks import array, reject
+from dolfinx_mbd.checks import array, choice, instance, reject, vector
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import rotation_vector, skew, tangent, tangent_derivative
+from dolfinx_mbd.multibody.model.bearing_tables import BearingTable
 from dolfinx_mbd.multibody.model.force_elements import FramePair, PairElement
 from dolfinx_mbd.multibody.model.joints import FrameRef
 
-__all__ = ["Bushing"]
+__all__ = ["Bushing", "TabulatedBearing"]
 
 Array = NDArray[np.float64]
 
 _LARGEST = 3.0  # largest rotation, rad; the rotation vector is not unique at π
+_SPEED_MARGIN = 1e-6  # permitted excess over the speeds of a table, relative to the largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,10 +123,7 @@ class Bushing(PairElement):
     def _rates(self, pair: FramePair) -> tuple[Array, Array, Array]:
         """Return the coordinates s (6,), H (6, 12) and the rates ṡ = H u (6,)."""
         s = self.coordinates(pair)
-        H = np.zeros((6, 12))
-        H[:3, :3] = -pair.Q1.T
-        H[:3, 3:6] = pair.Q1.T @ skew(pair.p2 - pair.p1)
-        H[:3, 6:9] = pair.Q1.T
+        H = np.vstack([_displacement_map(pair), np.zeros((3, 12))])
         H[3:, 9:] = np.linalg.solve(tangent(s[3:]), pair.Q2.T)
         H[3:, 3:6] = -H[3:, 9:]
         return s, H, H @ np.concatenate([pair.u1, pair.u2])
@@ -149,15 +152,142 @@ class Bushing(PairElement):
         return dict(zip(names, (*s.reshape(2, 3), *rate.reshape(2, 3)), strict=True))
 
 
-def _gradient_change(pair: FramePair, theta: Array, H: Array, g: Array) -> Array:
-    """Return the derivative (12, 12) of Hᵀg with respect to both poses for constant g (6,)."""
+@dataclass(frozen=True, eq=False)
+class TabulatedBearing(PairElement):
+    """A bearing of a shaft whose stiffness and damping depend on the speed, from a table.
+
+    The coefficients are linear in the displacement of the shaft, also the cross-coupled ones of an
+    oil film, which can make the rotor unstable. They exert no moments at the point of the second
+    frame.
+
+    Attributes:
+        name: Name in the system.
+        first: Frame of the housing; its z axis is the axis of the bearing, and the coefficients
+            refer to its axes.
+        second: Frame of the shaft.
+        table: Stiffness and damping over the speed. The speed is positive if the shaft rotates from
+            x to y relative to the housing.
+        outside: At speeds above the table or in the other direction, ``error`` stops the
+            simulation, and ``nearest`` uses the coefficients of the nearest speed. Between
+            standstill and the table, the coefficients of the nearest speed always act.
+        neutral: Displacement at which the springs exert no load, shape (3,), m, in the axes of
+            `first`; by default measured at the initial positions.
+
+    Raises:
+        InputError: An argument is invalid.
+
+    Example:
+        >>> table = mbd.BearingTable([0.0], [np.diag([1e7, 1e7, 0])], [np.diag([1e3, 1e3, 0])])
+        >>> ends = ground.frame("bearing"), rod.frame("left")
+        >>> bearing = mbd.TabulatedBearing("film", *ends, table)
+    """
+
+    name: str
+    first: FrameRef
+    second: FrameRef
+    table: BearingTable
+    outside: Literal["error", "nearest"] = "error"
+    neutral: ArrayLike | None = None
+
+    __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        self._check_ends()
+        label = f"bearing {self.name!r}"
+        instance(f"{label}: table", self.table, BearingTable, "BearingTable.read(path)")
+        choice(f"{label}: outside", self.outside, ("error", "nearest"))
+        if self.neutral is not None:
+            assign(self, neutral=vector(f"{label}: neutral", self.neutral, unit="m"))
+
+    def placed(self, pair: FramePair) -> TabulatedBearing:
+        """Return the bearing, with the neutral position measured at `pair` if it is not given."""
+        if self.neutral is not None:
+            return self
+        return replace(self, neutral=pair.Q1.T @ (pair.p2 - pair.p1))
+
+    def _displacement(self, pair: FramePair) -> Array:
+        """Return the displacement from the neutral position in the first frame, (3,), m."""
+        neutral = np.zeros(3) if self.neutral is None else np.asarray(self.neutral)
+        return np.asarray(pair.Q1.T @ (pair.p2 - pair.p1) - neutral)
+
+    def _speed(self, pair: FramePair) -> float:
+        """Return the speed of the shaft relative to the housing, rad/s."""
+        return float(pair.Q1[:, 2] @ (pair.u2[3:] - pair.u1[3:]))
+
+    def _coefficients(self, pair: FramePair) -> tuple[Array, Array]:
+        """Return stiffness and damping, and their derivatives by the speed."""
+        speed, (low, high) = self._speed(pair), self.table.range
+        margin = _SPEED_MARGIN * max(abs(low), abs(high))
+        if self.outside == "error" and not min(low, 0) - margin <= speed <= max(high, 0) + margin:
+            raise InputError(
+                f"bearing {self.name!r} rotates at {speed:.6g} rad/s; its table covers {low:.6g} to"
+                f" {high:.6g} rad/s. Extend the table, use outside='nearest', or turn both frames "
+                "about x by half a turn if the shaft rotates in the other direction"
+            )
+        return self.table.matrices(speed)
+
+    def wrenches(self, pair: FramePair) -> Array:
+        """Return forces and moments on both frames."""
+        (K, C), _ = self._coefficients(pair)
+        s, H = self._displacement(pair), _displacement_map(pair)
+        return np.asarray(-H.T @ (K @ s + C @ H @ np.concatenate([pair.u1, pair.u2])))
+
+    def derivatives(self, pair: FramePair) -> tuple[Array, Array]:
+        """Return the derivatives of the wrenches."""
+        (K, C), (dK, dC) = self._coefficients(pair)
+        s, H = self._displacement(pair), _displacement_map(pair)
+        rate = H @ np.concatenate([pair.u1, pair.u2])
+        slope = dK @ s + dC @ rate
+        axis, by_pose, by_speed = pair.Q1[:, 2], np.zeros(12), np.zeros(12)
+        by_pose[3:6] = axis @ skew(pair.u2[3:] - pair.u1[3:])
+        by_speed[3:6], by_speed[9:] = -axis, axis
+        D = -_displacement_gradient_change(pair, K @ s + C @ rate)
+        D -= H.T @ (K @ H + C @ _displacement_rate_change(pair) + np.outer(slope, by_pose))
+        return D, -H.T @ (C @ H + np.outer(slope, by_speed))
+
+    def energy(self, pair: FramePair) -> float:
+        """Return zero: a bearing with cross-coupled coefficients has no potential energy."""
+        return 0.0
+
+    def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
+        """Return the displacement (m) from the neutral position, its rate, and the speed."""
+        rate = _displacement_map(pair) @ np.concatenate([pair.u1, pair.u2])
+        return {
+            "displacement": self._displacement(pair),
+            "displacement_rate": rate,
+            "rotation_rate": self._speed(pair),
+        }
+
+
+def _displacement_map(pair: FramePair) -> Array:
+    """Return the matrix (3, 12) from the velocities of both frames to ẋ."""
+    Q = pair.Q1.T
+    return np.hstack([-Q, Q @ skew(pair.p2 - pair.p1), Q, np.zeros((3, 3))])
+
+
+def _displacement_gradient_change(pair: FramePair, f: Array) -> Array:
+    """Return the derivative (12, 12) of the map's transpose times a constant force f (3,)."""
     D = np.zeros((12, 12))
-    d, L = skew(pair.p2 - pair.p1), skew(pair.Q1 @ g[:3])
+    d, L = skew(pair.p2 - pair.p1), skew(pair.Q1 @ f)
     D[:3, 3:6] = L
     D[6:9, 3:6] = -L
     D[3:6, 3:6] = d @ L
     D[3:6, :3] = -L
     D[3:6, 6:9] = L
+    return D
+
+
+def _displacement_rate_change(pair: FramePair) -> Array:
+    """Return the derivative (3, 12) of ẋ with respect to both poses for constant velocities."""
+    d, w1 = pair.p2 - pair.p1, pair.u1[3:]
+    relative = pair.u2[:3] - pair.u1[:3] - np.cross(w1, d)
+    by_point, zero = pair.Q1.T @ skew(w1), np.zeros((3, 3))
+    return np.hstack([by_point, pair.Q1.T @ skew(relative), -by_point, zero])
+
+
+def _gradient_change(pair: FramePair, theta: Array, H: Array, g: Array) -> Array:
+    """Return the derivative (12, 12) of Hᵀg with respect to both poses for constant g (6,)."""
+    D = _displacement_gradient_change(pair, g[:3])
     # The moment Q₂ T⁻ᵀ g rotates with the second frame, and T depends on θ
     inverse = np.linalg.inv(tangent(theta))
     w = inverse.T @ g[3:]
@@ -170,13 +300,8 @@ def _gradient_change(pair: FramePair, theta: Array, H: Array, g: Array) -> Array
 
 def _rate_change(pair: FramePair, theta: Array, H: Array, rate: Array) -> Array:
     """Return the derivative (6, 12) of H u with respect to both poses for constant u."""
-    d, w1 = pair.p2 - pair.p1, pair.u1[3:]
-    relative = pair.u2[:3] - pair.u1[:3] - np.cross(w1, d)
-    D = np.zeros((6, 12))
-    D[:3, 3:6] = pair.Q1.T @ skew(relative)
-    D[:3, :3] = pair.Q1.T @ skew(w1)
-    D[:3, 6:9] = -D[:3, :3]
+    D = np.vstack([_displacement_rate_change(pair), np.zeros((3, 12))])
     inverse = np.linalg.inv(tangent(theta))
     D[3:] = -inverse @ tangent_derivative(theta, rate[3:]) @ H[3:]
-    D[3:, 9:] += inverse @ pair.Q2.T @ skew(pair.u2[3:] - w1)
+    D[3:, 9:] += inverse @ pair.Q2.T @ skew(pair.u2[3:] - pair.u1[3:])
     return D

@@ -21,7 +21,15 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.model.joints import MOTIONS, Axis, FrameRef, checked_frame
 from dolfinx_mbd.multibody.model.loads import JointCoordinate, slopes
 
-__all__ = ["FramePair", "JointFriction", "JointSpring", "PairElement", "SpringDamper"]
+__all__ = [
+    "ContactElement",
+    "FramePair",
+    "JointElement",
+    "JointFriction",
+    "JointSpring",
+    "PairElement",
+    "SpringDamper",
+]
 
 Array = NDArray[np.float64]
 Law = Callable[[float, float], float]
@@ -39,11 +47,22 @@ class FramePair(NamedTuple):
 
 
 class PairElement(ABC):
-    """Base class of force elements between two frames."""
+    """Base class of force elements between two frames.
+
+    An element whose `surface` is not None also acts on the elastic coordinates η of the body of the
+    first frame. Its methods get the surface coordinates s = W η and their rates as a second
+    argument, shape (2, m); its wrenches contain the forces on s, shape (12 + m,), and its
+    derivatives have shape (12 + m, 12 + m).
+    """
 
     name: str
     first: FrameRef
     second: FrameRef
+
+    @property
+    def surface(self) -> Array | None:
+        """Matrix W of the surface coordinates, shape (m, n), or None."""
+        return None
 
     def _check_ends(self) -> None:
         label = f"load {checked_name('name', self.name)!r}"
@@ -76,6 +95,14 @@ class PairElement(ABC):
         """Return relative motion and its rate by the names of the fields of `ElementHistory`."""
 
 
+class ContactElement(PairElement):
+    """Base class of force elements that act while a gap is negative."""
+
+    @abstractmethod
+    def states(self, pair: FramePair) -> Array:
+        """Return gap (m), gap rate (m/s) and normal force (N) of each contact point, (P, 3)."""
+
+
 @dataclass(frozen=True, eq=False)
 class SpringDamper(PairElement):
     """A spring and a damper on the line between the points of two frames.
@@ -86,7 +113,7 @@ class SpringDamper(PairElement):
         second: Frame at the other end.
         stiffness: Stiffness, N/m.
         damping: Damping coefficient, N s/m.
-        free_length: Length without force, m; by default the initial distance between the points.
+        length: Length without force, m; by default the initial distance between the points.
         law: Function `law(length, rate)` that returns the tension (N) for a length (m) and its rate
             (m/s); the law replaces stiffness and damping.
 
@@ -95,7 +122,7 @@ class SpringDamper(PairElement):
 
     Example:
         >>> spring = mbd.SpringDamper(
-        ...     "spring", ground.frame("bearing"), rod.frame("right"), 1e3, free_length=0.9
+        ...     "spring", ground.frame("bearing"), rod.frame("right"), 1e3, length=0.9
         ... )
         >>> round(spring.tension(1.0, 0.0))
         100
@@ -106,20 +133,20 @@ class SpringDamper(PairElement):
     second: FrameRef
     stiffness: float = 0.0
     damping: float = 0.0
-    free_length: float | None = None
+    length: float | None = None
     law: Law | None = None
 
     def __post_init__(self) -> None:
         self._check_ends()
         _check_law(self)
-        if self.free_length is not None:
-            number(f"load {self.name!r}: free_length", self.free_length, low=0.0, unit="m")
+        if self.length is not None:
+            number(f"load {self.name!r}: length", self.length, low=0.0, unit="m")
 
     def placed(self, pair: FramePair) -> SpringDamper:
         """Return the spring, with its free length measured at `pair` if it is not given."""
-        if self.free_length is not None:
+        if self.length is not None:
             return self
-        return replace(self, free_length=float(np.linalg.norm(pair.p2 - pair.p1)))
+        return replace(self, length=float(np.linalg.norm(pair.p2 - pair.p1)))
 
     def _line(self, pair: FramePair) -> tuple[float, Array, float]:
         """Return length, direction from the first point to the second, and rate of the length."""
@@ -137,7 +164,7 @@ class SpringDamper(PairElement):
         """Return the force that pulls the ends together, N, for a length (m) and its rate."""
         if self.law is not None:
             return number(f"load {self.name!r}: value of the law", self.law(length, rate))
-        return self.stiffness * (length - (self.free_length or 0.0)) + self.damping * rate
+        return self.stiffness * (length - (self.length or 0.0)) + self.damping * rate
 
     def wrenches(self, pair: FramePair) -> Array:
         """Return forces and moments on both frames."""
@@ -166,7 +193,7 @@ class SpringDamper(PairElement):
 
     def energy(self, pair: FramePair) -> float:
         """Return the energy of the spring, J."""
-        length, free = self._line(pair)[0], self.free_length or 0.0
+        length, free = self._line(pair)[0], self.length or 0.0
         if self.law is None:
             return 0.5 * self.stiffness * (length - free) ** 2
         return _law_energy(self.tension, free, length)
@@ -177,8 +204,8 @@ class SpringDamper(PairElement):
         return {"length": length, "length_rate": rate}
 
 
-class _JointElement:
-    """A force element about or along the z axis of a joint."""
+class JointElement(ABC):
+    """Base class of force elements about or along the z axis of a joint."""
 
     name: str
     joint: str
@@ -196,9 +223,29 @@ class _JointElement:
         """Joint coordinate on which the element acts."""
         return JointCoordinate(self.joint, self.motion or "rotation")
 
+    @abstractmethod
+    def placed(self, motion: Axis, s: float) -> JointElement:
+        """Return the element with the given motion; s is the initial coordinate of the joint."""
+
+    @abstractmethod
+    def magnitude(self, t: float, s: float, rate: float) -> float:
+        """Return the torque (N m) or force (N) on the second body."""
+
+    @abstractmethod
+    def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
+        """Return the derivatives of the magnitude with respect to the coordinate and its rate."""
+
+    @abstractmethod
+    def energy(self, s: float) -> float:
+        """Return the stored energy, J."""
+
+    def gaps(self, s: float) -> tuple[tuple[float, float], ...]:
+        """Return each gap (rad or m) and its derivative with respect to the coordinate."""
+        return ()
+
 
 @dataclass(frozen=True, eq=False)
-class JointSpring(_JointElement):
+class JointSpring(JointElement):
     """A spring and a damper about or along the z axis of a joint.
 
     Attributes:
@@ -265,7 +312,7 @@ class JointSpring(_JointElement):
 
 
 @dataclass(frozen=True, eq=False)
-class JointFriction(_JointElement):
+class JointFriction(JointElement):
     """Regularized dry friction and viscous friction about or along the z axis of a joint.
 
     At the joint rate w, the load −(F_c + (F_s − F_c) exp(−(w/w_s)²)) tanh(w/w₀) − c w acts on the

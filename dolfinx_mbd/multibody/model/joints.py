@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.checks import choice, function, integer, number, reject
+from dolfinx_mbd.checks import choice, function, instance, integer, number, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError, InputTypeError
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.multibody.model.force_elements import PairElement
 
 __all__ = [
     "JOINT_KINDS",
@@ -21,6 +25,7 @@ __all__ = [
     "Driver",
     "FrameRef",
     "Joint",
+    "JointClearance",
     "checked_frame",
     "constant_speed",
     "cylindrical",
@@ -77,6 +82,21 @@ def checked_frame(argument: str, value: Any) -> FrameRef:
     return FrameRef(*value)
 
 
+class JointClearance(ABC):
+    """Base class of clearances: an element instead of some constraints of a joint.
+
+    `mbd.Clearance` and `mbd.GuideClearance` are contacts. A subclass may also be an oil film.
+    """
+
+    @abstractmethod
+    def rows(self, joint: Joint) -> tuple[int, ...]:
+        """Return the motions that the joint still constrains; raise an error for a wrong kind."""
+
+    @abstractmethod
+    def element(self, name: str, joint: Joint) -> PairElement:
+        """Return the force element between the frames of the joint."""
+
+
 @dataclass(frozen=True)
 class Joint:
     """A joint between two frames; `revolute`, `prismatic` and similar functions create it.
@@ -96,10 +116,13 @@ class Joint:
         first: Reference frame of the joint, for example `ground.frame("bearing")`.
         second: Frame of another body.
         length: Length of a distance joint, m; by default the initial distance between the points.
+        clearance: Clearance, `Clearance` or `GuideClearance`; by default the joint is ideal. With a
+            clearance, some constraints are replaced by a contact with the name of the joint and
+            the suffix ``contact``; forces of the joint include it.
 
     Raises:
         InputError: The kind is unknown, both frames belong to one body, a length is not positive,
-            or a joint that is not a distance joint has a length.
+            a joint that is not a distance joint has a length, or a clearance does not fit.
 
     Example:
         >>> mbd.Joint("pin", "spherical", ground.frame("bearing"), rod.frame("left")).rows
@@ -111,6 +134,7 @@ class Joint:
     first: FrameRef
     second: FrameRef
     length: float | None = None
+    clearance: JointClearance | None = None
 
     def __post_init__(self) -> None:
         label = f"joint {checked_name('name', self.name)!r}"
@@ -126,11 +150,20 @@ class Joint:
             if self.kind != "distance":
                 reject(f"{label}: length", self.length, f"None for a {self.kind} joint")
             number(f"{label}: length", self.length, positive=True, unit="m")
+        if self.clearance is not None:
+            hint = "for example Clearance(radial=5e-5, law=ContactLaw(1e9))"
+            instance(f"{label}: clearance", self.clearance, JointClearance, hint)
+            self.clearance.rows(self)
 
     @property
     def rows(self) -> tuple[int, ...]:
         """Relative motions that the joint constrains, see `JOINT_KINDS`."""
-        return JOINT_KINDS[self.kind]
+        return JOINT_KINDS[self.kind] if self.clearance is None else self.clearance.rows(self)
+
+    @property
+    def contact_name(self) -> str:
+        """Name of the element that replaces constraints of a joint with clearance."""
+        return f"{self.name} contact"
 
     def row_name(self, motion: int) -> str:
         """Return the name of a relative motion, 0 to 5, for messages."""
@@ -172,36 +205,44 @@ def fixed(name: str, first: FrameRef, second: FrameRef) -> Joint:
     return Joint(name, "fixed", first, second)
 
 
-def revolute(name: str, first: FrameRef, second: FrameRef) -> Joint:
+def revolute(
+    name: str, first: FrameRef, second: FrameRef, clearance: JointClearance | None = None
+) -> Joint:
     """Return a joint with a free rotation about z; see `Joint` for the arguments.
 
     >>> joint = mbd.revolute("hinge", ground.frame("bearing"), rod.frame("left"))
     """
-    return Joint(name, "revolute", first, second)
+    return Joint(name, "revolute", first, second, clearance=clearance)
 
 
-def spherical(name: str, first: FrameRef, second: FrameRef) -> Joint:
+def spherical(
+    name: str, first: FrameRef, second: FrameRef, clearance: JointClearance | None = None
+) -> Joint:
     """Return a joint with three free rotations; see `Joint` for the arguments.
 
     >>> joint = mbd.spherical("ball", ground.frame("bearing"), rod.frame("left"))
     """
-    return Joint(name, "spherical", first, second)
+    return Joint(name, "spherical", first, second, clearance=clearance)
 
 
-def cylindrical(name: str, first: FrameRef, second: FrameRef) -> Joint:
+def cylindrical(
+    name: str, first: FrameRef, second: FrameRef, clearance: JointClearance | None = None
+) -> Joint:
     """Return a joint with free rotation about z and displacement along z; see `Joint`.
 
     >>> joint = mbd.cylindrical("sleeve", ground.frame("bearing"), rod.frame("left"))
     """
-    return Joint(name, "cylindrical", first, second)
+    return Joint(name, "cylindrical", first, second, clearance=clearance)
 
 
-def prismatic(name: str, first: FrameRef, second: FrameRef) -> Joint:
+def prismatic(
+    name: str, first: FrameRef, second: FrameRef, clearance: JointClearance | None = None
+) -> Joint:
     """Return a joint with a free displacement along z; see `Joint` for the arguments.
 
     >>> joint = mbd.prismatic("guide", ground.frame("bearing"), rod.frame("left"))
     """
-    return Joint(name, "prismatic", first, second)
+    return Joint(name, "prismatic", first, second, clearance=clearance)
 
 
 def universal(name: str, first: FrameRef, second: FrameRef) -> Joint:

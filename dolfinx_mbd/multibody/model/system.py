@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,8 +21,7 @@ from dolfinx_mbd.kernels.joints import DISTANCE, OPPOSITE
 from dolfinx_mbd.multibody.model.bodies import Ground
 from dolfinx_mbd.multibody.model.force_elements import (
     FramePair,
-    JointFriction,
-    JointSpring,
+    JointElement,
     PairElement,
     SpringDamper,
 )
@@ -40,8 +39,8 @@ _REST = np.zeros(6)
 STANDARD_GRAVITY = 9.80665
 """Standard acceleration of gravity, m/s² (CGPM 1901)."""
 
-Load = FrameLoad | JointLoad | PatternLoad | PairElement | JointSpring | JointFriction
-"""Forces and torques, springs, bushings and friction."""
+Load = FrameLoad | JointLoad | PatternLoad | PairElement | JointElement
+"""Forces and torques, springs, bushings, friction and contacts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +95,11 @@ class SystemData(HtmlView):
         self.joints: tuple[Joint, ...] = items("joints", joints, Joint)
         self.drivers: tuple[Driver, ...] = items("drivers", drivers, Driver)
         self.loads: tuple[Load, ...] = items("loads", loads, get_args(Load))
+        self.loads += tuple(
+            joint.clearance.element(joint.contact_name, joint)
+            for joint in self.joints
+            if joint.clearance is not None
+        )
         self.gravity: Array = np.array(vector("gravity", gravity, unit="m/s²"))
         self._check_bodies_and_names()
         self._add_points()
@@ -209,7 +213,7 @@ class SystemData(HtmlView):
                     "specify frames of two bodies (or of the ground)"
                 )
             return load.placed(placement.pair(load))
-        if isinstance(load, JointSpring | JointFriction):
+        if isinstance(load, JointElement):
             joint = self.joint(load.joint)
             motion = joint.axis(load.motion, label)
             return load.placed(motion, placement.along(joint, motion))
@@ -262,6 +266,18 @@ class SystemData(HtmlView):
         part.entry_slices = part._entry_slices()
         part.whole, part.least_norm = self.whole, flag("least_norm", least_norm)
         return part
+
+    @property
+    def ideal(self) -> Self:
+        """The system without clearances; the system itself if it has none."""
+        elements = {joint.contact_name for joint in self.joints if joint.clearance is not None}
+        if not elements:
+            return self
+        joints = [replace(joint, clearance=None) for joint in self.joints]
+        loads = [load for load in self.loads if load.name not in elements]
+        return type(self)(
+            self.bodies, joints, drivers=self.drivers, loads=loads, gravity=self.gravity
+        )
 
     def with_misfit(self, misfit: Array) -> SystemData:
         """Return the system with small offsets (nc,) of its constraints, m or rad."""

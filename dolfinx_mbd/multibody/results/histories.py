@@ -12,6 +12,7 @@ from scipy.integrate import cumulative_trapezoid
 
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import rotation_rows
+from dolfinx_mbd.multibody.results.impacts import Impact, find_impacts
 
 Array = NDArray[np.float64]
 
@@ -219,6 +220,14 @@ class ElementHistory:
             has the rotation vector from its neutral pose, (nt, 3).
         rotation_rate: Rate of the rotation, rad/s.
         amplitude: Amplitude of a distributed load, (nt,).
+        gap: Gap of each point of a contact, (nt, P), m; negative during a contact.
+        gap_rate: Rates of the gaps, (nt, P), m/s.
+        normal_force: Normal force at each point of a contact, (nt, P), N.
+        film_thickness: Smallest film thickness of a bearing with an oil film, (nt,), m. The orbit
+            of its journal is `displacement` in the axes of the bore, (nt, 3), and the dissipated
+            power is −`power`.
+        peak_pressure: Largest pressure of the oil film, (nt,), Pa.
+        side_flow: Flow of oil out of both ends of the bearing, (nt,), m³/s.
 
     Example:
         >>> strut = mbd.SpringDamper("strut", ground.frame("pin"), ("bob", "tip"), 400.0, 5.0)
@@ -248,11 +257,35 @@ class ElementHistory:
     rotation: Array = field(default_factory=_absent)
     rotation_rate: Array = field(default_factory=_absent)
     amplitude: Array = field(default_factory=_absent)
+    gap: Array = field(default_factory=_absent)
+    gap_rate: Array = field(default_factory=_absent)
+    normal_force: Array = field(default_factory=_absent)
+    film_thickness: Array = field(default_factory=_absent)
+    peak_pressure: Array = field(default_factory=_absent)
+    side_flow: Array = field(default_factory=_absent)
 
     @property
     def work(self) -> Array:
         """Work on the bodies since the first saved time, (nt,), J, by the trapezoidal rule."""
         return np.asarray(cumulative_trapezoid(self.power, self.time, initial=0.0), dtype=float)
+
+    @property
+    def dissipated(self) -> Array:
+        """Energy that a contact dissipates since the first saved time, (nt,), J.
+
+        It is empty for other elements. It is computed from the saved times; save every step.
+        """
+        if not self.gap.size:
+            return _absent()
+        return self.energy[0] - self.energy - self.work
+
+    @property
+    def impacts(self) -> tuple[Impact, ...]:
+        """Impacts of a contact, in the order of time; empty for other elements."""
+        if not self.gap.size:
+            return ()
+        histories = self.gap, self.gap_rate, self.normal_force, self.dissipated
+        return find_impacts(self.time, *histories)
 
     __repr__ = short_repr
 

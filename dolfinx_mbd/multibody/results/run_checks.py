@@ -16,6 +16,7 @@ from dolfinx_mbd.multibody.files.run_files import held_rows
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody
 from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.results.contact_steps import ContactSteps
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
 
@@ -56,6 +57,7 @@ class RunChecks:
         self._jump_time = np.full(len(system.drivers), state.time)
         self.work, self._sums = 0.0, [(state.time, 0.0)]
         self._step = 0.0
+        self._contacts = ContactSteps(self._at)
 
     def see(self, state: State, *, saved: bool) -> None:
         """Record the work and the driver rates of the step that led to a state."""
@@ -65,6 +67,7 @@ class RunChecks:
         if saved:
             self._sums.append((state.time, self.work))
         self._step = max(self._step, dt)
+        self._contacts.see(state.time, dt)
         self._time, self._power = state.time, power
         if len(self._jump):
             before, self._rates = self._rates, self._driver_rates()
@@ -82,6 +85,7 @@ class RunChecks:
         self._check_energy(solution)
         self._check_constraints(solution)
         self._check_jumps()
+        self._contacts.warn()
 
     def _driver_rates(self) -> Array:
         """Return the rate and acceleration of each driver after the last step, (drivers, 2)."""

@@ -147,7 +147,7 @@ class SavedStates:
         for row, t, at in self.evaluations():
             values = np.abs(at.constraints(t))
             violation[row] = [values[part].max(initial=0.0) for part in s.entry_slices]
-            wrench[row] = at.joint_wrenches()
+            wrench[row] = at.joint_wrenches() + at.clearance_wrenches()
             u = np.hstack([at.velocities[s.first], at.velocities[s.second]])
             power[row] = np.einsum("jk,jk->j", wrench[row], u)
             displacement[row], displacement_rate[row] = at.joint_displacements()
@@ -230,8 +230,10 @@ def _load_values(at: Assembler, t: float) -> Iterator[tuple[Load, dict[str, Any]
         u = at.velocities[list(frames)].ravel()
         values = {"wrench": wrench, "power": wrench @ u, "energy": 0.0}
         if isinstance(load, PairElement):
-            pair = at.pair(*frames)
-            values |= load.motion(pair) | {"energy": load.energy(pair)}
+            pair, *surface = arguments = at.arguments(load, *frames)
+            values |= load.motion(*arguments) | {"energy": load.energy(*arguments)}
+            if surface:
+                values["power"] += at.surface_power(load)
             if isinstance(load, SpringDamper):
                 length = np.linalg.norm(pair.p2 - pair.p1)
                 values["tension"] = wrench[:3] @ (pair.p2 - pair.p1) / length

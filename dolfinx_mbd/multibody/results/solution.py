@@ -150,6 +150,9 @@ class Solution(Sensors, HtmlView):
         reactions[:, s.row_motion[rows]] -= lam[:, rows]
         joint = entry if entry < len(s.joints) else int(s.driven_joints[entry - len(s.joints)])
         forces = reactions[:, :3], reactions[:, 3:]
+        if entry < len(s.joints) and s.joints[entry].clearance is not None:
+            element = self.element(name, axes="first")
+            forces = element.force, element.moment
         motion = partial(self._saved.entry_motion, entry)
         return JointHistory(name, self.time, *forces, self.angles[:, joint], motion)
 

@@ -20,6 +20,7 @@ from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.start.position_assembly import (
     assemble,
     coordinates,
+    fit_misfits,
     redundant_rows,
     restore,
     warn_of_moves,
@@ -47,7 +48,9 @@ def consistent_state(
     """Compute a state that satisfies the constraints and their first two time derivatives.
 
     Positions are as close as possible to the initial positions of the bodies. The difference of the
-    velocities from `v` has the least kinetic energy. Without `v`, bodies and joints have their
+    velocities from `v` has the least kinetic energy. Without `q` and `v`, joints with clearance are
+    centred and move as ideal joints, unless the initial positions or velocities of bodies
+    contradict ideal joints. Without `v`, bodies and joints have their
     specified velocities, and the kinetic energy of the other bodies is as small as possible. The
     rates of a quasi-static deformation then change the velocities of bodies slightly.
 
@@ -91,6 +94,10 @@ def consistent_state(
         joint = system.joint(name)
         if joint.kind not in TURNING + SLIDING:
             raise InputError(f"{joint.kind} joint {name!r} has no single rate to start with")
+    if q is None and v is None and system.whole.ideal is not system.whole:
+        state = _ideal_state(system, t, elastic_start, rates)
+        if state is not None:
+            return state
     eqs, free = Assembler(system), np.arange(system.num_velocities)
     eqs.q[:] = coordinates(system, q)
     if q is None:
@@ -114,6 +121,28 @@ def consistent_state(
         Balance(eqs, t, rates).start(start)
     eqs.update_poses(t)
     return eqs.state(t)
+
+
+def _ideal_state(
+    system: SystemData,
+    t: float,
+    elastic_start: Literal["quasi-static", "undeformed"],
+    rates: Mapping[str, float],
+) -> State | None:
+    """Return the state with centred joints that move as joints without clearance.
+
+    Return None if the initial positions or velocities of bodies contradict joints without
+    clearance.
+    """
+    ideal = system.whole.ideal
+    try:
+        ideal, redundant = fit_misfits(ideal, t)
+        if redundant:
+            ideal = ideal.without_rows([r.row for r in redundant])
+        state = consistent_state(ideal, t, elastic_start=elastic_start, rates=rates)
+    except AssemblyError:
+        return None
+    return transferred_state(state, ideal, system)
 
 
 def _start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float]) -> Array:

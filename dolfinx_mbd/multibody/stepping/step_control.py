@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import number
 from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.stepping.contact_events import ContactEvents
 from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
 
 _SAFETY = 0.9  # safety factor of a predicted step
@@ -20,6 +21,7 @@ _SAFETY = 0.9  # safety factor of a predicted step
 _MIN_GROWTH, _MAX_GROWTH = 1.4, 2.0
 _MIN_SHORTENING = 0.25  # smallest ratio of a repeated step to the rejected step
 _CAUTION = 0.8  # an error above this fraction of the tolerance shortens the step by this factor
+_MAX_REPEATS = 6  # largest number of repetitions of a step to locate a change of a gap's sign
 _MIN_DEFORMATION = 1e-6  # minimum scale of deformation errors, relative to the mechanism's size
 
 
@@ -28,9 +30,10 @@ class Adaptive:
     """Control of the time step that keeps the local error below a tolerance.
 
     The error in the position of a body is relative to the size of the mechanism, the error in its
-    rotation to 1 rad, and the error in its deformation (root mean square over its mass) to its
-    largest deformation so far. The methods are of second order, so that the error of the result is
-    proportional to tolerance^(2/3).
+    rotation to 1 rad, the error in its deformation (root mean square over its mass) to its largest
+    deformation so far, and the error of the gap of a contact to a quarter of its largest
+    penetration so far. Steps end where a gap changes its sign. The methods are of second order, so
+    that the error of the result is proportional to tolerance^(2/3).
 
     Attributes:
         tolerance: Tolerance of the relative error of one step.
@@ -106,6 +109,7 @@ class AdaptiveSteps:
     taken: int = 0
     rejected: int = 0
     done: bool = False
+    contacts: ContactEvents = field(default_factory=ContactEvents)
     total: ClassVar[int] = 1000  # number of units of a progress bar
 
     @classmethod
@@ -127,9 +131,12 @@ class AdaptiveSteps:
 
     def advance(self, stepper: Stepper, state: State) -> State:
         """Return the state after one more step with an error within the tolerance."""
+        repeats, event = 0, 0.0  # length of a repeated step that ends where a gap changes its sign
+        if not self.taken:
+            self.contacts = ContactEvents.at(stepper.assembler, state)
         while True:
-            remaining = self.t_end - state.time  # the last two steps are equal
-            dt = remaining if remaining <= self.dt * (1 + 1e-9) else min(self.dt, 0.5 * remaining)
+            dt = event or self._next_step(state.time)
+            event = 0.0
             try:
                 start = (
                     stepper.rescaled(state, self.last, dt)
@@ -142,9 +149,14 @@ class AdaptiveSteps:
                     raise
                 self._shorten(dt, _MIN_SHORTENING)
                 continue
-            error, deformation = self._error(stepper, start, after, dt)
+            error, deformation, contacts = self._error(stepper, start, after, dt)
             if error <= 1.0:
+                fraction = self.contacts.fraction(contacts, dt, self.length)
+                if fraction is not None and repeats < _MAX_REPEATS:
+                    repeats, event = repeats + 1, max(fraction * dt, self.smallest)
+                    continue
                 self._accept(after, dt, error, deformation)
+                self.contacts = self.contacts.after(contacts)
                 return after
             if dt <= self.smallest:
                 raise StepError(
@@ -155,17 +167,23 @@ class AdaptiveSteps:
                 )
             self._shorten(dt, _SAFETY * error ** (-1 / 3))
 
+    def _next_step(self, time: float) -> float:
+        """Return the length of the next step from a time; the last two steps are equal."""
+        remaining = self.t_end - time
+        return remaining if remaining <= self.dt * (1 + 1e-9) else min(self.dt, 0.5 * remaining)
+
     def _shorten(self, dt: float, factor: float) -> None:
         self.rejected += 1
         self.dt = max(dt * min(max(factor, _MIN_SHORTENING), _SAFETY), self.smallest)
 
     def _error(
         self, stepper: Stepper, before: State, after: State, dt: float
-    ) -> tuple[float, list[float]]:
-        """Return the ratio of error to tolerance, and the largest deformation of each body, m."""
+    ) -> tuple[float, list[float], Array]:
+        """Return error / tolerance, the largest deformations (m), and the states of contacts."""
         s = stepper.system
         local, mass = stepper.local_error(before, after, dt)
-        errors, deformation = [0.0], list(self.deformation)
+        contacts, gap_error = self.contacts.error(stepper.assembler, local, self.length)
+        errors, deformation = [gap_error], list(self.deformation)
         for k, (body, part, q) in enumerate(zip(s.bodies, s.v_slices, s.q_slices, strict=True)):
             if not body.num_velocities:
                 continue
@@ -180,7 +198,7 @@ class AdaptiveSteps:
                 deformation[k] = max(deformation[k], size)
                 scale = max(deformation[k], _MIN_DEFORMATION * self.length)
                 errors.append(_root_mean_square(e[6:], M, body.typical_mass) / scale)
-        return float(max(errors)) / self.control.tolerance, deformation
+        return float(max(errors)) / self.control.tolerance, deformation, contacts
 
     def _accept(self, after: State, dt: float, error: float, deformation: list[float]) -> None:
         self.taken += 1
@@ -210,7 +228,9 @@ def steps_from(record: Mapping[str, Any]) -> Steps:
     values = dict(record)
     if values.pop("kind") == "fixed":
         return FixedSteps(**values)
-    return AdaptiveSteps(**values | {"control": Adaptive(**values["control"])})
+    contacts = ContactEvents(**values.pop("contacts", {}))
+    control = Adaptive(**values.pop("control"))
+    return AdaptiveSteps(control, contacts=contacts, **values)
 
 
 def _root_mean_square(u: Array, mass: Array, total_mass: float) -> float:

@@ -118,7 +118,7 @@ def test_two_masses_on_springs() -> None:
     assert np.allclose(found.damping_ratios, -poles.real / abs(poles), rtol=1e-6)
     assert found.stability == "asymptotically stable"
     for k in range(2):
-        shape = found.mode("two", k)[0] / found.mode("one", k)[0]
+        shape = found.mode("two", k + 1)[0] / found.mode("one", k + 1)[0]
         assert np.isclose(shape, vectors[1, k] / vectors[0, k], rtol=1e-6)
 
 

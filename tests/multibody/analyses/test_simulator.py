@@ -194,7 +194,7 @@ def test_inputs_of_every_kind_act() -> None:
         loads = [
             force("push", bob.frame("c"), (0.0, push, 0.0), axes="frame"),
             JointLoad("motor", "pin", "rotation", motor),
-            SpringDamper("spring", rail.frame("o"), bob.frame("c"), k, free_length=0.5),
+            SpringDamper("spring", rail.frame("o"), bob.frame("c"), k, length=0.5),
         ]
         drive = Driver("place", "slide", lambda t: (place, 0.0, 0.0))
         return System([ground, bob, rail], joints, drivers=[drive], loads=loads, gravity=GRAVITY)
@@ -360,7 +360,7 @@ def test_wrong_arguments(options: dict[str, Any], argument: str) -> None:
 
 
 def test_wrong_inputs_and_outputs() -> None:
-    system = arm(SpringDamper("spring", *ends(), free_length=1.0))
+    system = arm(SpringDamper("spring", *ends(), length=1.0))
     bad = {"bad": lambda run: run.body("bob").position}
     simulator = Simulator(system, dt=0.01, inputs=["motor", "spring.stiffness"], outputs=bad)
     before = simulator.save()

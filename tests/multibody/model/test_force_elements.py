@@ -232,7 +232,7 @@ def test_energy_and_momentum_of_bodies_on_springs(kind: str, flexible: bool) -> 
     stiff = 200.0
     element = {
         "spring": SpringDamper("e", *ends, stiff),
-        "law": SpringDamper("e", *ends, free_length=0.6, law=lambda s, r: 20.0 * (s - 0.6) * s),
+        "law": SpringDamper("e", *ends, length=0.6, law=lambda s, r: 20.0 * (s - 0.6) * s),
         "bushing": Bushing("e", *ends, (stiff, stiff, 2 * stiff, 5.0, 6.0, 7.0)),
     }[kind]
     system = System([one, two], loads=[element])
@@ -271,7 +271,7 @@ def test_what_is_not_given_is_measured() -> None:
         JointSpring("c", "rail", 10.0),
     )
     system = slider(*elements)
-    assert system.loads[0].free_length == 0.5  # type: ignore[union-attr]
+    assert system.loads[0].length == 0.5  # type: ignore[union-attr]
     assert system.loads[2].motion == "displacement"  # type: ignore[union-attr]
     at = Assembler(system)
     at.q[:] = system.body("block").initial_coordinates()
@@ -285,7 +285,7 @@ def test_what_is_not_given_is_measured() -> None:
     [
         (lambda: SpringDamper("s", A, B, -1.0), ValueError, "^load 's': stiffness must be"),
         (lambda: SpringDamper("s", A, B, 1.0, np.nan), ValueError, "^load 's': damping must be"),
-        (lambda: SpringDamper("s", A, B, free_length=-1), ValueError, "'s': free_length must"),
+        (lambda: SpringDamper("s", A, B, length=-1), ValueError, "'s': length must"),
         (lambda: SpringDamper("s", A, "b", 1.0), TypeError, "second must be a frame of a body"),
         (lambda: SpringDamper("s", A, A, 1.0), ValueError, "connects frame 'a' of body 'one' with"),
         (

@@ -39,7 +39,7 @@ def oscillator(machine: float, *, hung_from_machine: bool) -> Solution:
         top.frame("spring"),
         part.frame("end"),
         stiffness=MASS * FREQUENCY**2,
-        free_length=0.09,
+        length=0.09,
     )
     bolt = fixed("bolt", ground.frame("bolt"), heavy.frame("bolt"))
     system = System([ground, heavy, part], [bolt], loads=[spring], gravity=(-9.81, 0, 0))

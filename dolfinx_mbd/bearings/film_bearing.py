@@ -1,0 +1,165 @@
+"""Base class of journal bearings with an oil film between two frames."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.bearings.asperities import Asperities
+from dolfinx_mbd.checks import instance, number
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.film_frames import film_motion, film_tangents, film_wrenches
+from dolfinx_mbd.multibody.model.force_elements import FramePair, PairElement
+from dolfinx_mbd.multibody.model.joints import FrameRef
+
+__all__ = ["FilmBearing", "gauss_points"]
+
+
+def gauss_points(count: int, low: float = -1.0) -> Array:
+    """Return points and weights of Gauss quadrature from `low` to 1, shape (2, count)."""
+    points, weights = np.polynomial.legendre.leggauss(count)
+    half = 0.5 * (1.0 - low)
+    return np.array([low + half * (points + 1.0), half * weights])
+
+
+@dataclass(frozen=True, eq=False)
+class FilmBearing(PairElement):
+    """A journal bearing with an oil film; `ShortBearing` and `FiniteBearing` compute the film.
+
+    Attributes:
+        name: Name in the system.
+        first: Frame of the bore: its point is the centre of the bearing, its z axis the bearing's.
+        second: Frame of the journal, with its z axis along the journal.
+        radius: Radius, m.
+        length: Length along the axis, m.
+        clearance: Radial clearance, m.
+        asperities: Contact of the surfaces where the film is thin.
+    """
+
+    name: str
+    first: FrameRef
+    second: FrameRef
+    radius: float
+    length: float
+    clearance: float
+    asperities: Asperities = field(default=Asperities(), kw_only=True)
+
+    __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        self._check_ends()
+        label = f"bearing {self.name!r}"
+        for argument in ("radius", "length", "clearance"):
+            number(f"{label}: {argument}", getattr(self, argument), positive=True, unit="m")
+        if self.clearance >= 0.1 * self.radius:
+            raise InputError(
+                f"{label}: clearance must be the radial clearance, far below the radius of "
+                f"{self.radius:g} m; got {self.clearance:g} m",
+                argument="clearance",
+                value=self.clearance,
+            )
+        instance(f"{label}: asperities", self.asperities, Asperities)
+        if 4.0 * self.asperities.roughness >= self.clearance:
+            raise InputError(
+                f"{label}: the clearance of {self.clearance:g} m must exceed four times the "
+                f"roughness of {self.asperities.roughness:g} m (asperities=...)",
+                argument="clearance",
+                value=self.clearance,
+            )
+
+    def _constants(self, viscosity: float) -> Array:
+        """Return the constants of the film kernels, (8,)."""
+        a = self.asperities
+        solid = [a.roughness, a.modulus, a.friction, a.sliding_speed]
+        return np.array([self.radius, self.length, self.clearance, viscosity, *solid])
+
+    @abstractmethod
+    def film_loads(self, motion: Array, derivatives: bool) -> tuple[Array, Array, Array]:
+        """Return loads, derivatives and facts of the film for a motion of the journal.
+
+        Args:
+            motion: Motion (10,) as described in `kernels.film_frames`.
+            derivatives: Whether the derivatives are computed.
+
+        Returns:
+            Film loads (5,); their derivatives by the first nine entries of the motion (5, 9), zero
+            if not requested; smallest gap (m), peak pressure (Pa) and side flow (m³/s).
+        """
+
+    def motion_vector(
+        self,
+        eccentricity: ArrayLike,
+        rate: ArrayLike = (0.0, 0.0),
+        *,
+        slope: ArrayLike = (0.0, 0.0),
+        slope_rate: ArrayLike = (0.0, 0.0),
+        speed: float = 0.0,
+    ) -> Array:
+        """Return the motion (10,) of the journal from its parts, in the axes of the bore.
+
+        Args:
+            eccentricity: Displacement of the journal's centre, (2,), m.
+            rate: Its rate, (2,), m/s.
+            slope: x and y components of the unit vector along the journal, (2,).
+            slope_rate: Their rates, (2,), 1/s.
+            speed: Rotation of the journal relative to the bore, rad/s.
+        """
+        parts = (eccentricity, slope, rate, slope_rate)
+        return np.concatenate([np.asarray(part, dtype=float) for part in parts] + [[speed, 0.0]])
+
+    def placed(self, pair: FramePair) -> FilmBearing:
+        """Return the bearing; raise an error if the initial film thickness is not positive."""
+        y = film_motion(*pair)
+        half = 0.5 * self.length
+        reach = max(float(np.hypot(*(y[:2] + sign * half * y[2:4]))) for sign in (-1.0, 1.0))
+        if reach >= self.clearance:
+            raise InputError(
+                f"bearing {self.name!r}: the film thickness at the start is "
+                f"{self.clearance - reach:.3g} m and must be positive: the axis of the journal is "
+                f"{reach:.3g} m from the axis of the bore, and the radial clearance is "
+                f"{self.clearance:.3g} m. Place the bodies closer, or check the frames"
+            )
+        return self
+
+    def wrenches(self, pair: FramePair) -> Array:
+        """Return forces and moments on both frames."""
+        y = film_motion(*pair)
+        return film_wrenches(pair.Q1, y, self.film_loads(y, False)[0])
+
+    def derivatives(self, pair: FramePair) -> tuple[Array, Array]:
+        """Return the derivatives of the wrenches."""
+        g, dg, _ = self.film_loads(film_motion(*pair), True)
+        D, E = film_tangents(*pair, g, dg)
+        return D, E
+
+    def gaps(self, motion: Array, theta: Array, z: Array) -> Array:
+        """Return the gap c − (e + z t)·n at angles (n,) and axial positions (m,), (n, m), m."""
+        normal = np.array([np.cos(theta), np.sin(theta)])
+        return (self.clearance - motion[:2] @ normal)[:, None] - np.outer(motion[2:4] @ normal, z)
+
+    def energy(self, pair: FramePair) -> float:
+        """Return the elastic energy of touching asperities, J; the film stores none."""
+        theta = np.linspace(0.0, 2.0 * math.pi, 256, endpoint=False)
+        z, weights = 0.5 * self.length * gauss_points(8)
+        density = self.asperities.energy(self.gaps(film_motion(*pair), theta, z))
+        return float((density @ weights).sum() * self.radius * (theta[1] - theta[0]))
+
+    def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
+        """Return the displacement in the axes of the bore, its rate, and the state of the film."""
+        y = film_motion(*pair)
+        gap, pressure, flow = self.film_loads(y, False)[2]
+        d = y[[0, 1]] + y[9] * y[[2, 3]]
+        between = pair.u2[:3] - pair.u1[:3] - np.cross(pair.u1[3:], pair.p2 - pair.p1)
+        return {
+            "displacement": np.append(d, y[9]),
+            "displacement_rate": pair.Q1.T @ between,
+            "film_thickness": gap,
+            "peak_pressure": pressure,
+            "side_flow": flow,
+        }

@@ -1,0 +1,166 @@
+"""Reynolds' equation on the surface of a bore, for rigid and for elastic surfaces.
+
+An elastic bore adds its outward radial displacement w(θ, z) to the gap, and ẇ to its rate:
+
+    grid = film.grid                        # film is a `FiniteBearing`
+    h, rate = grid.gap(y, w, w_rate)        # y: motion of the journal (10,), w (n, m+1)
+    p = grid.solve(h, rate, speed)          # film and asperities, Pa, (n, m+1)
+    g, facts = grid.loads()                 # loads of a rigid journal (5,), facts (3,)
+    by_gap, by_rate, by_speed = grid.gradients(C)   # of f_k = Σ C_kij p_ij, for any C (k, n, m+1)
+    dg = grid.load_derivatives()            # (5, 9) by the motion y, for constant w and ẇ
+
+With w = Σ W_l η_l, the generalized force of the pressure on the coordinates is Σ W_l p A with the
+areas A = `grid.areas`; take C_l = W_l A. Its derivatives by η are Σ by_gap W, by η̇ Σ by_rate W, and
+by the motion y those of `rigid_derivatives(by_gap, by_rate, by_speed, z)`. `load_gradients` returns
+the derivatives of the film loads g by h and ḣ at the nodes, from which dg/dη follows likewise.
+All of them use the factors of the last call of `solve`, and the arrays that it was called with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.bearings.supply import OilSupply
+from dolfinx_mbd.errors import SolverError
+from dolfinx_mbd.kernels import reynolds as kernels
+
+__all__ = ["ReynoldsGrid"]
+
+
+class ReynoldsGrid:
+    """Pressure of an oil film on a grid around a bore and along its axis.
+
+    The active set of the last solution is the start of the next one; it has no effect on results.
+
+    Args:
+        values: Radius, length, clearance, viscosity, roughness, modulus, friction coefficient and
+            sliding speed of the asperities, and Barus' coefficient; SI units, shape (9,).
+        shape: Number of intervals around and along the bore.
+        supply: Areas with prescribed pressure.
+
+    Attributes:
+        theta: Angles of the nodes, (n,), rad.
+        z: Axial positions of the nodes, with both ends, (m+1,), m.
+        areas: Area of each node for integrals over the bore, (n, m+1), m².
+        pressures: Pressure of film and asperities at the last solution, (2, n, m+1), Pa.
+
+    Raises:
+        SolverError: The active set did not converge.
+    """
+
+    def __init__(
+        self, values: Array, shape: tuple[int, int], supply: Sequence[OilSupply] = ()
+    ) -> None:
+        n, m = shape
+        self.values = values
+        self.theta = 2.0 * math.pi * np.arange(n) / n
+        self.z = np.linspace(-0.5 * values[1], 0.5 * values[1], m + 1)
+        rule = np.ones(m + 1)  # Gregory's rule is exact for the parabola of a short bearing
+        rule[:3] += (-0.625, 1 / 6, -1 / 24)
+        rule[-3:] += (-1 / 24, 1 / 6, -0.625)
+        self.areas = np.tile(rule * 2.0 * math.pi * values[0] / n * values[1] / m, (n, 1))
+        self._nodes = np.array([self.z, self.areas[0]])
+        self._fixed, self._q = np.zeros((n, m + 1), np.int64), np.zeros((n, m + 1))
+        self._fixed[:, [0, -1]] = 1
+        for area in supply:
+            nodes = area.covers(self.theta, self.z)
+            self._fixed[nodes] = 1
+            alpha, p = values[8], area.pressure
+            self._q[nodes] = -math.expm1(-alpha * p) / alpha if alpha else p
+        self._free = 1 - self._fixed
+        self._number, self._size = np.zeros_like(self._fixed), np.zeros(2, np.int64)
+        self._flow, self._band = np.zeros((4, n, m + 1)), np.zeros((n * (m - 1), 2 * m + 1))
+        self.pressures, self._slopes = np.zeros((2, n, m + 1)), np.zeros((2, n, m + 1))
+        self._h, self._rate, self._speed = np.zeros((n, m + 1)), np.zeros((n, m + 1)), 0.0
+        self._still = np.zeros((n, m + 1))
+
+    def gap(
+        self, motion: Array, w: Array | None = None, w_rate: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Return the gap and its rate at the nodes, (n, m+1), m and m/s.
+
+        Args:
+            motion: Motion of the journal, (10,), see `kernels.film_frames`.
+            w: Outward radial displacement of the bore, (n, m+1), m; by default zero.
+            w_rate: Its rate, (n, m+1), m/s; by default zero.
+        """
+        h, rate = np.empty_like(self._still), np.empty_like(self._still)
+        w, w_rate = self._still if w is None else w, self._still if w_rate is None else w_rate
+        kernels.film_gap(motion, self.values[2], self.z, w, w_rate, h, rate)
+        return h, rate
+
+    def solve(self, h: Array, rate: Array, speed: float) -> Array:
+        """Return the pressure of film and asperities at the nodes, (n, m+1), Pa.
+
+        Args:
+            h: Gap, (n, m+1), m. It may be negative where the surfaces are pressed together.
+            rate: Rate of the gap at fixed θ and z, (n, m+1), m/s.
+            speed: Rotation of the journal relative to the bore, rad/s.
+        """
+        self._h, self._rate, self._speed = h, rate, speed
+        sets = kernels.reynolds_solve(
+            h, rate, speed, self.values, self._fixed, self._free, self._number, self._size,
+            self._q, self._flow, self._band,
+        )  # fmt: skip
+        if sets < 0:
+            self._free[:] = 1 - self._fixed
+            raise SolverError(
+                "the cavitated area of an oil film did not converge; check that the film thickness "
+                "and its rate are finite"
+            )
+        kernels.film_pressures(self._q, h, self.values, self.pressures, self._slopes)
+        return np.asarray(self.pressures.sum(axis=0))
+
+    def loads(self) -> tuple[Array, Array]:
+        """Return the film loads (5,), and smallest gap (m), peak pressure (Pa), side flow (m³/s).
+
+        The loads are those on a rigid journal, see `kernels.film_frames`.
+        """
+        g, facts = kernels.grid_loads(
+            self._speed, self.values, self._nodes, self._h, self._q, self._flow
+        )
+        return g, facts
+
+    def gradients(self, C: Array) -> tuple[Array, Array, Array]:
+        """Return the derivatives of f_k = Σ C_kij p_ij by h and ḣ at every node, and by Ω.
+
+        Args:
+            C: Weights of the pressures of film and asperities, (k, n, m+1).
+
+        Returns:
+            Derivatives by h (k, n, m+1), by ḣ (k, n, m+1) and by Ω (k,).
+        """
+        by_gap, by_rate, by_speed = kernels.reynolds_gradients(
+            self._h, self._rate, self._speed, self.values, self._number, self._size, self._q,
+            self._flow, self._band, C * self._slopes[0],
+        )  # fmt: skip
+        return by_gap + C * self._slopes[1], by_rate, by_speed
+
+    def load_gradients(self) -> tuple[Array, Array, Array]:
+        """Return the derivatives of the film loads by h and ḣ at every node, and by Ω.
+
+        The shapes are (5, n, m+1), (5, n, m+1) and (5,).
+        """
+        gradients: tuple[Array, Array, Array] = kernels.grid_load_gradients(
+            self._rate, self._speed, self.values, self._nodes, self._h, self._number, self._size,
+            self._q, self._flow, self._band,
+        )  # fmt: skip
+        return gradients
+
+    def load_derivatives(self) -> Array:
+        """Return the derivatives of the film loads by the motion of the journal, (5, 9)."""
+        return np.asarray(kernels.rigid_derivatives(*self.load_gradients(), self.z))
+
+    def supply_flow(self) -> float:
+        """Return the flow of oil from the areas with prescribed pressure into the film, m³/s."""
+        q, flow, total = self._q, self._flow, 0.0
+        inner = self._fixed[:, 1:-1] == 1
+        around = flow[0] * (q - np.roll(q, -1, axis=0))  # from (i, j) to (i+1, j)
+        along = flow[1, :, :-1] * (q[:, :-1] - q[:, 1:])
+        net = (around - np.roll(around, 1, axis=0))[:, 1:-1] + along[:, 1:] - along[:, :-1]
+        total = (net + flow[2, :, 1:-1])[inner].sum()
+        return float(total / (12.0 * self.values[3]))

@@ -1,0 +1,70 @@
+"""Short journal bearing after Ocvirk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dolfinx_mbd.arrays import Array, assign
+from dolfinx_mbd.bearings.film_bearing import FilmBearing, gauss_points
+from dolfinx_mbd.checks import integer, number
+from dolfinx_mbd.kernels.short_bearing import short_bearing_loads
+
+__all__ = ["ShortBearing"]
+
+
+@dataclass(frozen=True, eq=False)
+class ShortBearing(FilmBearing):
+    """A journal bearing whose length is small compared with its diameter (L/D ≤ 0.5).
+
+    Oil flows along the axis only. The pressure is not negative, so that the boundary of cavitation
+    follows the motion (half-Sommerfeld condition). Rotation of both bodies, squeeze film and
+    misalignment are included. The oil fills the gap everywhere for the viscous torque.
+
+    Attributes:
+        name: Name in the system.
+        first: Frame of the bore: its point is the centre of the bearing, its z axis the bearing's.
+        second: Frame of the journal, with its z axis along the journal.
+        radius: Radius, m.
+        length: Length along the axis, m.
+        clearance: Radial clearance, m.
+        viscosity: Viscosity of the oil at the temperature of the film, Pa s.
+        asperities: Contact of the surfaces where the film is thin.
+        points: Number of angles per half turn at which the pressure is evaluated.
+
+    Raises:
+        InputError: An argument is invalid, for example a viscosity that is not positive. `System`
+            raises it if the initial film thickness is not positive.
+
+    Example:
+        >>> film = mbd.bearings.ShortBearing(
+        ...     "film", ground.frame("bearing"), rod.frame("left"), 0.02, 0.01, 2e-5, 0.01
+        ... )
+        >>> loads, _, _ = film.film_loads(film.motion_vector((1e-5, 0), speed=300.0), False)
+        >>> print(loads[:2].round(2))  # N, on the journal
+        [-66.67  90.69]
+    """
+
+    viscosity: float = 0.0
+    points: int = 32
+    _values: Array = field(init=False, repr=False)
+    _angles: Array = field(init=False, repr=False)
+    _axial: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        label = f"bearing {self.name!r}"
+        number(f"{label}: viscosity", self.viscosity, positive=True, unit="Pa s")
+        integer(f"{label}: points", self.points, low=8, high=1000)
+        assign(
+            self,
+            _values=self._constants(self.viscosity),
+            _angles=gauss_points(self.points, 0.0),
+            _axial=gauss_points(4),
+        )
+
+    def film_loads(self, motion: Array, derivatives: bool) -> tuple[Array, Array, Array]:
+        """Return loads, derivatives and facts of the film; see `FilmBearing`."""
+        loads: tuple[Array, Array, Array] = short_bearing_loads(
+            motion, self._values, self._angles, self._axial, derivatives
+        )
+        return loads

@@ -1,0 +1,1 @@
+"""Contacts, joints with clearance, end stops and gears."""

@@ -1,0 +1,94 @@
+"""Contacts in the control of adaptive steps: location of touch and separation, and error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.interpolate import CubicHermiteSpline
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.multibody.assembly.assembler import Assembler
+from dolfinx_mbd.multibody.model.system import State
+
+__all__ = ["ContactEvents"]
+
+_MIN_DEPTH = 1e-6  # minimum scale of penetrations relative to the mechanism's size
+_SHARE = 0.25  # scale of the error of a gap relative to its largest penetration
+_ACCURACY = 1e-3  # gap at an event relative to the largest penetration so far
+
+
+@dataclass(frozen=True)
+class ContactEvents:
+    """Gaps after the last accepted step, and the largest penetrations so far.
+
+    Attributes:
+        gaps: Gap of each point of a contact, m.
+        rates: Rates of the gaps, m/s.
+        depths: Largest penetration of each point so far, m.
+    """
+
+    gaps: list[float] = field(default_factory=list)
+    rates: list[float] = field(default_factory=list)
+    depths: list[float] = field(default_factory=list)
+
+    @classmethod
+    def at(cls, eqs: Assembler, state: State) -> ContactEvents:
+        """Return the contacts of a state before the first step."""
+        eqs.put(state)
+        eqs.update_poses(state.time)
+        return cls().after(_states(eqs))
+
+    def after(self, states: Array) -> ContactEvents:
+        """Return the contacts after an accepted step."""
+        gaps = states[:, 0]
+        depths = np.maximum(np.maximum(-gaps, self.depths or 0.0), 0.0)
+        return ContactEvents(*(list(map(float, row)) for row in (gaps, states[:, 1], depths)))
+
+    def error(self, eqs: Assembler, local: Array, size: float) -> tuple[Array, float]:
+        """Return gaps, rates and forces at the new state, (P, 3), and the error of the gaps.
+
+        Args:
+            eqs: Assembler at the new state.
+            local: Local error of the increments of the step, (nv,).
+            size: Size of the mechanism, m.
+
+        Returns:
+            The states, and the largest error of a gap in contact relative to a quarter of its
+            largest penetration.
+        """
+        if not self.gaps:
+            return np.zeros((0, 3)), 0.0
+        states, v = _states(eqs), eqs.v.copy()
+        eqs.v[:] = local
+        errors = np.abs(_states(eqs)[:, 1])
+        eqs.v[:] = v
+        eqs.update_velocities()
+        touches = (states[:, 0] < 0.0) | (np.array(self.gaps) < 0.0)
+        errors = np.where(touches, errors / (_SHARE * self._scales(states, size)), 0.0)
+        return states, float(errors.max(initial=0.0))
+
+    def fraction(self, states: Array, dt: float, size: float) -> float | None:
+        """Return the fraction of a step after which a gap first changes its sign.
+
+        Return None if no gap changes its sign, or if the step ends at the change.
+        """
+        gaps, rates = np.array(self.gaps), np.array(self.rates)
+        limits = _ACCURACY * self._scales(states, size)
+        changes = (gaps < 0.0) != (states[:, 0] < 0.0)
+        changes &= np.abs(states[:, 0]) > limits
+        fractions = []
+        for k in map(int, np.flatnonzero(changes)):
+            values, slopes = (gaps[k], states[k, 0]), (dt * rates[k], dt * states[k, 1])
+            target = 0.5 * np.copysign(limits[k], states[k, 0])  # slightly behind the change
+            roots = CubicHermiteSpline([0.0, 1.0], values, slopes).solve(target, extrapolate=False)
+            fractions += [root for root in roots.tolist() if root > 0.0]
+        return min(fractions, default=None)
+
+    def _scales(self, states: Array, size: float) -> Array:
+        return np.maximum(np.maximum(self.depths, -states[:, 0]), _MIN_DEPTH * size)
+
+
+def _states(eqs: Assembler) -> Array:
+    eqs.update_velocities()
+    return eqs.contact_states()

@@ -1,0 +1,24 @@
+"""Derivatives of reduced bodies with respect to material constants, fields and shape.
+
+The examples of this folder assume the lines that stand first in `dolfinx_mbd.reduction`.
+"""
+
+from dolfinx_mbd.sensitivity.identification import (
+    Identification,
+    first_order_deviation,
+    identify,
+)
+from dolfinx_mbd.sensitivity.parameters import Parameter
+from dolfinx_mbd.sensitivity.reduced import BodyDerivative, BodySensitivities, sensitivities
+from dolfinx_mbd.sensitivity.shape import extended_velocity
+
+__all__ = [
+    "BodyDerivative",
+    "BodySensitivities",
+    "Identification",
+    "Parameter",
+    "extended_velocity",
+    "first_order_deviation",
+    "identify",
+    "sensitivities",
+]

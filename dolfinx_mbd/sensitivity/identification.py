@@ -1,0 +1,202 @@
+"""Parameters from measurements, and the uncertainty of results, to first order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+import scipy.stats
+from numpy.typing import ArrayLike
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.checks import array, function, instance, number
+from dolfinx_mbd.errors import InputError, SolverError
+from dolfinx_mbd.html import short_repr
+
+Model = Callable[[Mapping[str, float]], tuple[ArrayLike, Mapping[str, ArrayLike]]]
+"""A function that returns predicted values (m,) and their derivatives (m,) by parameter."""
+
+RANK_TOLERANCE = 1e-10  # relative singular value below which the data do not determine a parameter
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """Parameters that were identified from measurements.
+
+    Attributes:
+        values: Identified values by name.
+        deviations: Standard deviations of the values, by name.
+        intervals: Confidence intervals at 95 %, by name.
+        covariance: Covariance matrix in the order of `values`, shape (n, n).
+        predicted: Predicted measurements, shape (m,).
+        iterations: Number of evaluations of the model.
+
+    Example:
+        >>> x = np.array([1.0, 2.0, 3.0])
+        >>> result = mbd.identify(lambda p: (p["a"] * x, {"a": x}), [2.1, 3.9, 6.0], start={"a": 1})
+        >>> round(result.values["a"], 3), round(result.deviations["a"], 3)
+        (2.013, 0.044)
+    """
+
+    values: Mapping[str, float]
+    deviations: Mapping[str, float]
+    intervals: Mapping[str, tuple[float, float]]
+    covariance: Array
+    predicted: Array
+    iterations: int
+
+    __repr__ = short_repr
+
+
+def identify(
+    model: Model,
+    measured: ArrayLike,
+    *,
+    start: Mapping[str, float],
+    bounds: Mapping[str, tuple[float, float]] | None = None,
+    deviations: ArrayLike | None = None,
+) -> Identification:
+    """Identify parameters from measurements by least squares.
+
+    Args:
+        model: Function that returns, for values by name, predicted measurements (m,) and their
+            derivatives (m,) by the names of the parameters. With `sensitivities`, frequencies of a
+            body and their derivatives are such a pair.
+        measured: Measured values, shape (m,).
+        start: First values of the parameters, by name; they are not zero.
+        bounds: Lower and upper bounds of some parameters, by name.
+        deviations: Standard deviations of the measurements, shape (m,). By default all relative
+            errors are alike, and the residuals determine their size.
+
+    Returns:
+        Values with standard deviations and confidence intervals.
+
+    Raises:
+        InputError: An argument is invalid, or there are fewer measurements than parameters.
+        SolverError: The measurements do not determine a parameter, which the message names, or the
+            iteration does not converge.
+
+    Example:
+        >>> def frequencies(p):
+        ...     steel = mbd.Material(p["E"], 0.3, 7850.0)
+        ...     bar = mbd.reduce(mesh, steel, interfaces=["left", "right"], num_modes=2)
+        ...     table = mbd.sensitivities(bar, [mbd.Parameter("E", "young")])
+        ...     return bar.body.frequencies, {"E": table["E"].frequencies}
+        >>> measured = frequencies({"E": 205e9})[0]
+        >>> result = mbd.identify(frequencies, measured, start={"E": 190e9})
+        >>> print(f"{result.values['E']:.4g}")
+        2.05e+11
+    """
+    function("model", model, "model(values)")
+    names, scale = list(instance("start", start, Mapping)), np.array([*start.values()], dtype=float)
+    data = array("measured", measured, (None,))
+    for name, value in start.items():
+        if number(f"start: {name}", value) == 0:
+            raise InputError(f"start: {name} must not be zero", argument="start", value=start)
+    if len(data) < max(len(names), 1):
+        text = f"{len(data)} measurements do not determine {len(names)} parameters"
+        raise InputError(text, argument="measured", value=measured)
+    sigma = np.abs(data) if deviations is None else array("deviations", deviations, (len(data),))
+    if not (sigma > 0).all():
+        text = "zero measurements need deviations, and deviations must be positive"
+        raise InputError(text, argument="deviations", value=deviations)
+    weights = 1.0 / sigma
+
+    def evaluate(x: Array) -> tuple[Array, Array]:
+        values, derivatives = model(dict(zip(names, (x * scale).tolist(), strict=True)))
+        J = np.column_stack([np.asarray(derivatives[name], dtype=float) for name in names])
+        return weights * (np.asarray(values, dtype=float) - data), weights[:, None] * J * scale
+
+    cache: dict[bytes, tuple[Array, Array]] = {}
+
+    def cached(x: Array) -> tuple[Array, Array]:
+        key = x.tobytes()
+        if key not in cache:
+            cache[key] = evaluate(x)
+        return cache[key]
+
+    limits = [
+        bounds.get(name, (-np.inf, np.inf)) if bounds else (-np.inf, np.inf) for name in names
+    ]
+    edges = np.sort(np.array(limits, dtype=float) / scale[:, None], axis=1).T
+    result = scipy.optimize.least_squares(
+        lambda x: cached(x)[0], np.ones(len(names)), lambda x: cached(x)[1], edges, xtol=1e-12
+    )
+    if not result.success:
+        raise SolverError(f"the identification does not converge: {result.message}")
+    return _identified(names, scale, result, data, weights, deviations is None, len(cache))
+
+
+def _identified(
+    names: list[str],
+    scale: Array,
+    result: Any,
+    data: Array,
+    weights: Array,
+    estimated: bool,
+    iterations: int,
+) -> Identification:
+    """Return values and confidence intervals from the solution of SciPy."""
+    J, count = result.jac, len(names)
+    _, singular, right = np.linalg.svd(J, full_matrices=False)
+    if singular[-1] <= RANK_TOLERANCE * singular[0]:
+        weak = names[int(np.argmax(np.abs(right[-1])))]
+        text = f"the measurements do not determine {weak!r} independently of the other parameters"
+        raise SolverError(text)
+    freedom = len(data) - count
+    variance = 1.0
+    if estimated:
+        variance = 2 * result.cost / freedom if freedom else np.nan
+    covariance = variance * (right.T / singular**2) @ right * np.outer(scale, scale)
+    values, sigma = result.x * scale, np.sqrt(np.diag(covariance))
+    factor = scipy.stats.norm.ppf(0.975)
+    if estimated and freedom:
+        factor = scipy.stats.t.ppf(0.975, freedom)
+    return Identification(
+        values=dict(zip(names, values.tolist(), strict=True)),
+        deviations=dict(zip(names, sigma.tolist(), strict=True)),
+        intervals={
+            name: (float(v - factor * s), float(v + factor * s))
+            for name, v, s in zip(names, values, sigma, strict=True)
+        },
+        covariance=covariance,
+        predicted=result.fun / weights + data,
+        iterations=iterations,
+    )
+
+
+def first_order_deviation(
+    derivatives: Mapping[str, ArrayLike], covariance: Mapping[str, float] | ArrayLike
+) -> Array:
+    """Return the standard deviation of results that depend on uncertain parameters.
+
+    The variance of first order is J Σ Jᵀ with the derivatives J of the results and the covariance Σ
+    of the parameters.
+
+    Args:
+        derivatives: Derivatives of the results by the names of the parameters, each of shape (m,).
+        covariance: Standard deviations of independent parameters by name; or the covariance matrix
+            in the order of `derivatives`, shape (n, n).
+
+    Returns:
+        Standard deviations of the results, shape (m,).
+
+    Raises:
+        InputError: A parameter has no deviation, or a shape does not fit.
+
+    Example:
+        >>> mbd.first_order_deviation({"a": [3.0], "b": [4.0]}, {"a": 1.0, "b": 1.0})
+        array([5.])
+    """
+    J = np.column_stack([array(f"derivatives: {k}", v) for k, v in derivatives.items()])
+    if isinstance(covariance, Mapping):
+        if set(covariance) != set(derivatives):
+            text = f"expected the deviations of {', '.join(map(repr, derivatives))}"
+            raise InputError(text, argument="covariance", value=covariance)
+        sigma = np.diag([number(f"covariance: {k}", covariance[k]) ** 2 for k in derivatives])
+    else:
+        sigma = array("covariance", covariance, (J.shape[1], J.shape[1]))
+    return np.sqrt(np.einsum("ki,ij,kj->k", J, sigma, J))

@@ -1,0 +1,29 @@
+"""Code that uses a functional mock-up unit, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(code: str, unit: Path) -> Any:
+    """Return what a code in a process of its own assigns to `result`.
+
+    PythonFMU's library starts and ends an interpreter, which a process that runs Python already
+    survives only once.
+    """
+    code = f"import json, numpy as np\nunit = {str(unit)!r}\n{code}\n"
+    code += f"with open({str(unit.with_suffix('.json'))!r}, 'w') as file: json.dump(result, file)"
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert unit.with_suffix(".json").exists(), process.stderr[-3000:]
+    return json.loads(unit.with_suffix(".json").read_text())

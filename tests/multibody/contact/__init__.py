@@ -1,0 +1,1 @@
+"""Tests of contacts, clearances, end stops and gears."""

@@ -1,0 +1,96 @@
+"""`place`: positions and axes of frames in global coordinates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd.body import MaterialPoint
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.kernels.rotations import exp_rotation
+from tests.models.rods import rod
+
+TILTED = exp_rotation(np.array([0.3, -0.8, 1.1]))
+AXES = exp_rotation(np.array([-1.3, 0.2, 0.7]))
+
+
+def rigid() -> mbd.RigidBody:
+    frames = {"a": mbd.Frame((0.1, 0.2, -0.3), TILTED), "b": mbd.Frame((-0.4, 0.1, 0.6))}
+    return mbd.RigidBody("link", 2.0, [0.1] * 3, frames=frames, position=(7, 8, 9), rotation=AXES)
+
+
+def flexible() -> mbd.FlexibleBody:
+    body = rod()
+    point = MaterialPoint("a", (0.2, 0.0, 0.01), np.zeros((body.num_modes, 3)))
+    end = MaterialPoint("b", (-0.1, 0.3, 0.02), np.zeros((body.num_modes, 3)))
+    return mbd.FlexibleBody("arm", body.replace(points=(point, end)), velocity=(1, 2, 3))
+
+
+def pose(body: mbd.RigidBody | mbd.FlexibleBody, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Position and axes of a frame by the definition, from the attributes of the body."""
+    if isinstance(body, mbd.RigidBody):
+        x, F = (np.asarray(part) for part in body.frames[name])
+    else:
+        x, F = body.reduced.point(name).position, np.eye(3)
+    R = np.asarray(body.rotation)
+    return np.asarray(body.position) + R @ x, R @ F
+
+
+@pytest.mark.parametrize("body", [rigid(), flexible()], ids=["rigid", "flexible"])
+def test_a_frame_is_where_it_was_placed(body: mbd.RigidBody | mbd.FlexibleBody) -> None:
+    at = np.array([0.3, -0.2, 0.9])
+    moved = mbd.place(body, by="a", at=at)
+    assert pose(moved, "a")[0] == pytest.approx(at)
+    before = np.asarray(body.rotation) if isinstance(body, mbd.RigidBody) else np.eye(3)
+    assert moved.rotation == pytest.approx(before)
+    turned = mbd.place(body, by="a", at=at, axes=AXES)
+    assert pose(turned, "a")[0] == pytest.approx(at)
+    assert pose(turned, "a")[1] == pytest.approx(AXES)
+    for rotation in (TILTED, np.array([0.3, -0.8, 1.1])):
+        assert mbd.place(body, by="b", at=at, rotation=rotation).rotation == pytest.approx(TILTED)
+    goal = np.array([3.0, 1.0, -2.0])
+    aimed = mbd.place(body, by="a", at=at, axes=AXES, towards=("b", goal))
+    d = pose(aimed, "b")[0] - pose(aimed, "a")[0]
+    assert pose(aimed, "a")[0] == pytest.approx(at)
+    assert d / np.linalg.norm(d) == pytest.approx((goal - at) / np.linalg.norm(goal - at))
+    assert (type(aimed), aimed.name, aimed.velocity) == (type(body), body.name, body.velocity)
+
+
+def test_frames_of_other_bodies_are_targets() -> None:
+    ground = mbd.Ground({"o": mbd.Frame((1.0, 2.0, 3.0), AXES)})
+    first = mbd.place(rigid(), by="b", at=(ground, "o"))
+    second = mbd.place(flexible(), by="a", at=(first, "a"), towards=("b", (ground, "o")))
+    assert pose(first, "b")[0] == pytest.approx((1.0, 2.0, 3.0))
+    assert pose(second, "a")[0] == pytest.approx(pose(first, "a")[0])
+    d, goal = pose(second, "b")[0] - pose(second, "a")[0], (1.0, 2.0, 3.0) - pose(first, "a")[0]
+    assert np.cross(d, goal) == pytest.approx(0, abs=1e-12) and d @ goal > 0
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-7, np.pi - 1e-7, np.pi])
+def test_small_and_half_turns(angle: float) -> None:
+    """Half a turn is about z, so that a plane mechanism stays in its plane."""
+    ends = {"a": mbd.Frame((0, 0, 0)), "b": mbd.Frame((1, 0, 0))}
+    bar = mbd.RigidBody("bar", 1.0, [0.1] * 3, frames=ends)
+    goal = np.array([np.cos(angle), np.sin(angle), 0.0])
+    turned = mbd.place(bar, by="a", at=(0, 0, 0), towards=("b", goal))
+    assert pose(turned, "b")[0] == pytest.approx(goal, abs=1e-12)
+    assert np.asarray(turned.rotation)[:, 2] == pytest.approx((0, 0, 1))
+
+
+def test_wrong_arguments() -> None:
+    body = rigid()
+    calls = {
+        "frame of body 'link'": {"by": "c"},
+        "not both": {"axes": np.eye(3), "rotation": np.eye(3)},
+        "coincides with 'a'": {"towards": ("a", (1, 2, 3))},
+        "towards: its position": {"towards": ("b", (0, 0, 0))},
+        "axes must be a rotation matrix": {"axes": np.diag([1, 1, -1.0])},
+        "at must be": {"at": ("link", "a")},
+        "towards must be": {"towards": (1, 2, 3)},
+    }
+    for text, options in calls.items():
+        with pytest.raises(InputError, match=text):
+            mbd.place(body, **{"by": "a", "at": (0, 0, 0), **options})  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="body must be RigidBody or FlexibleBody"):
+        mbd.place(mbd.Ground(), by="a", at=(0, 0, 0))  # type: ignore[type-var]

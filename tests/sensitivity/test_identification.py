@@ -1,0 +1,62 @@
+"""Identification by least squares, and uncertainty to first order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd.errors import InputError, SolverError
+
+X = np.linspace(1.0, 2.0, 40)
+
+
+def power_law(p: dict[str, float]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return a xⁿ and its derivatives."""
+    value = p["a"] * X ** p["n"]
+    return value, {"a": X ** p["n"], "n": value * np.log(X)}
+
+
+def test_exact_data() -> None:
+    data = power_law({"a": 3.0, "n": 1.7})[0]
+    result = mbd.identify(power_law, data, start={"a": 1.0, "n": 1.0})
+    assert result.values["a"] == pytest.approx(3.0, rel=1e-8)
+    assert result.values["n"] == pytest.approx(1.7, rel=1e-8)
+
+
+def test_confidence_intervals() -> None:
+    """About 95 % of the intervals contain the true values."""
+    random, true = np.random.default_rng(5), {"a": 3.0, "n": 1.7}
+    data, inside = power_law(true)[0], 0
+    for _ in range(200):
+        noisy = data * (1 + 0.01 * random.standard_normal(len(X)))
+        result = mbd.identify(power_law, noisy, start={"a": 2.0, "n": 1.5})
+        inside += sum(low < true[k] < high for k, (low, high) in result.intervals.items())
+    assert 0.92 < inside / 400 < 0.98  # six standard deviations of the count
+
+
+def test_undetermined_parameter() -> None:
+    def product(p: dict[str, float]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        return p["a"] * p["b"] * X, {"a": p["b"] * X, "b": p["a"] * X}
+
+    with pytest.raises(SolverError, match="do not determine"):
+        mbd.identify(product, 2 * X, start={"a": 1.0, "b": 1.0})
+    with pytest.raises(InputError, match="1 measurements"):
+        mbd.identify(product, [2.0], start={"a": 1.0, "b": 1.0})
+
+
+def test_bounds() -> None:
+    data = power_law({"a": 3.0, "n": 1.7})[0]
+    result = mbd.identify(power_law, data, start={"a": 1.0, "n": 1.0}, bounds={"a": (0.5, 2.5)})
+    assert result.values["a"] == pytest.approx(2.5, abs=1e-6)
+
+
+def test_deviation_agrees_with_a_sample() -> None:
+    random, true = np.random.default_rng(3), {"a": 3.0, "n": 1.7}
+    sigma = {"a": 0.02, "n": 0.01}
+    first = mbd.first_order_deviation(power_law(true)[1], sigma)
+    sample = [
+        power_law({k: true[k] + sigma[k] * random.standard_normal() for k in true})[0]
+        for _ in range(20_000)
+    ]
+    assert np.std(sample, axis=0) == pytest.approx(first, rel=0.03)

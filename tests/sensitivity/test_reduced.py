@@ -1,0 +1,230 @@
+"""Derivatives of reduced bodies: identities (V17), and central differences of new reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.linalg
+import ufl
+from dolfinx import fem
+from dolfinx.mesh import compute_midpoints, create_rectangle, meshtags
+from mpi4py import MPI
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd.fem.assembly import elastic_problem
+from dolfinx_mbd.linalg.blocks import gram
+from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, dynamic_stiffness
+
+ENDS = ["left", "right"]
+MIDDLE = np.array([LENGTH / 2, HEIGHT / 2, WIDTH / 2])
+
+
+def reduced(
+    model: Any, middle: np.ndarray = MIDDLE, kinds: tuple[Any, Any] = ("rigid", "rigid")
+) -> mbd.Reduction:
+    points = {"middle": middle}
+    ends = {k: mbd.InterfaceSpec(kind=kind) for k, kind in zip(ENDS, kinds, strict=True)}
+    return mbd.reduce(model, interfaces=ends, num_modes=4, points=points)
+
+
+def aligned(base: mbd.Reduction, other: mbd.Reduction) -> dict[str, np.ndarray]:
+    """Numbers of a reduction in the coordinates that are closest to those of `base`."""
+    problem = elastic_problem(base.model)
+    cross = gram(problem.comm, problem.apply_mass(base.modes), other.modes)
+    problem.destroy()
+    W = scipy.linalg.polar(cross)[0].T
+    T = scipy.linalg.block_diag(1.0, W)
+    body = other.body
+    return {
+        "total_mass": np.array(body.total_mass),
+        "first_moments": T.T @ body.first_moments,
+        "second_moments": np.einsum("ki,klab,lj->ijab", T, body.second_moments, T),
+        "stiffness": W.T @ body.stiffness @ W,
+        "interface_points": np.array([i.point for i in body.interfaces]),
+        "interface_motions": np.array([i.motion @ W for i in body.interfaces]),
+        "positions": np.array([p.position for p in body.points]),
+        "point_modes": np.array([W.T @ p.modes for p in body.points]),
+        "spin_stiffening": W.T @ body.stiffening.spin @ W,
+        "interface_stiffening": W.T @ body.stiffening.interfaces @ W,
+        "skin_positions": body.skin.points,
+        "skin_modes": np.einsum("ki,kpa->ipa", W, body.skin.modes),
+    }
+
+
+def check_differences(
+    make: Callable[[float], Any],
+    parameter: Callable[[Any], mbd.Parameter],
+    step: float,
+    middle: Callable[[float], np.ndarray] = lambda s: MIDDLE,
+    kinds: tuple[Any, Any] = ("rigid", "rigid"),
+) -> None:
+    """Compare derivatives with central differences of two new reductions to 1e-6."""
+    base = reduced(make(0.0), kinds=kinds)
+    quantity = parameter(base.model)
+    derivative = mbd.sensitivities(base, [quantity])[quantity.name]
+    values = [
+        aligned(base, reduced(make(s), middle(s), kinds)) for s in step * np.array([-2, -1, 1, 2])
+    ]
+    for name in values[0]:
+        a, b, c, d = (v[name] for v in values)
+        difference = (8 * (c - b) - (d - a)) / (12 * step)  # of fourth order
+        exact = getattr(derivative, name)
+        size = max(np.abs(difference).max(), 1e-3 * np.abs(b).max() / step * 1e-3)
+        assert np.abs(exact - difference).max() <= 1e-6 * size, name
+
+
+def test_poisson(comm: MPI.Intracomm) -> None:
+    def make(s: float) -> mbd.ElasticModel:
+        return mbd.ElasticModel(box(comm), replace(mbd.STEEL, poisson=0.3 + s))
+
+    check_differences(make, lambda model: mbd.Parameter("nu", "poisson"), 1e-3)
+
+
+def field_model(comm: MPI.Intracomm, s: float) -> mbd.ElasticModel:
+    """A bar whose stiffness varies along its axis."""
+    mesh = box(comm)
+    f = fem.Function(fem.functionspace(mesh.mesh, ("Lagrange", 1)))
+    f.interpolate(lambda x: 1 + s * np.sin(20 * x[0]) ** 2)
+    material = mbd.GradedMaterial(young=210e9 * f * f, poisson=0.3, density=7850.0 * f)
+    model = mbd.ElasticModel(mesh, material)
+    direction = fem.Function(f.function_space)
+    direction.interpolate(lambda x: np.sin(20 * x[0]) ** 2)
+    FIELDS[id(model)] = f, direction
+    return model
+
+
+FIELDS: dict[int, Any] = {}
+
+
+def test_field(comm: MPI.Intracomm) -> None:
+    def parameter(model: mbd.ElasticModel) -> mbd.Parameter:
+        f, direction = FIELDS[id(model)]
+        return mbd.Parameter("field", "coefficient", coefficient=f, direction=direction)
+
+    check_differences(lambda s: field_model(comm, s), parameter, 1e-3)
+
+
+def moved(comm: MPI.Intracomm, velocity: Callable[[Any], np.ndarray], s: float) -> Any:
+    mesh = box(comm)
+    x = mesh.mesh.geometry.x
+    x += s * velocity(x.T).T
+    return mbd.ElasticModel(mesh, mbd.STEEL)
+
+
+@pytest.mark.parametrize("kinds", [("rigid", "rigid"), ("averaged", "rigid"), ("averaged",) * 2])
+def test_shape(comm: MPI.Intracomm, kinds: tuple[Any, Any]) -> None:
+    """The bar gets longer, and thicker in the middle; its ends turn and shift."""
+
+    def velocity(x: Any) -> np.ndarray:
+        bulge = x[0] * (LENGTH - x[0]) / LENGTH**2
+        return np.array([x[0] + 0.3 * bulge * x[1], 2 * bulge * x[1] + 0.1 * x[0], 0.2 * x[2]])
+
+    def parameter(model: mbd.ElasticModel) -> mbd.Parameter:
+        nodes = fem.functionspace(model.plain_mesh, ("Lagrange", 1, (3,)))
+        f = fem.Function(nodes)
+        f.interpolate(velocity)
+        return mbd.Parameter("shape", "shape", velocity=f)
+
+    def middle(s: float) -> np.ndarray:
+        return MIDDLE + s * velocity(MIDDLE)
+
+    check_differences(lambda s: moved(comm, velocity, s), parameter, 1e-3, middle, kinds)
+
+
+def test_identities(comm: MPI.Intracomm) -> None:
+    """E df/dE = f/2, ρ df/dρ = -f/2; under uniform scaling f' = -f, m' = 3m, J' = 5J."""
+    model = mbd.ElasticModel(box(comm), mbd.STEEL)
+    base = reduced(model)
+    body, x = base.body, ufl.SpatialCoordinate(model.plain_mesh)
+    table = mbd.sensitivities(
+        base,
+        [
+            mbd.Parameter("E", "young"),
+            mbd.Parameter("rho", "density"),
+            mbd.Parameter("size", "shape", velocity=x),
+        ],
+    )
+    f = np.sqrt(np.diag(body.stiffness)) / (2 * np.pi)
+    assert table["E"].frequencies * 210e9 == pytest.approx(f / 2, rel=1e-8)
+    assert table["rho"].frequencies * 7850 == pytest.approx(-f / 2, rel=1e-8)
+    assert table["size"].frequencies == pytest.approx(-f, rel=1e-8)
+    assert table["size"].total_mass == pytest.approx(3 * body.total_mass, rel=1e-10)
+    second = table["size"].second_moments[0, 0]
+    assert np.allclose(second, 5 * body.second_moments[0, 0], rtol=1e-10)
+
+
+def test_first_order(comm: MPI.Intracomm) -> None:
+    """The error of the dynamic stiffness decreases with the square of the step (slope 2)."""
+    model = mbd.ElasticModel(box(comm), mbd.STEEL)
+    x = ufl.SpatialCoordinate(model.plain_mesh)
+    parameters = [
+        mbd.Parameter("nu", "poisson"),
+        mbd.Parameter("length", "shape", velocity=ufl.as_vector([x[0], 0 * x[0], 0 * x[0]])),
+    ]
+    table = mbd.sensitivities(reduced(model), parameters)
+    omega = 2 * np.pi * 900.0
+    errors = []
+    for step in (0.02, 0.01):
+        mesh = box(comm, size=(LENGTH * (1 + step), HEIGHT, WIDTH))
+        changed = mbd.ElasticModel(mesh, replace(mbd.STEEL, poisson=0.3 - step))
+        middle = MIDDLE * np.array([1 + step, 1, 1])
+        exact = dynamic_stiffness(reduced(changed, middle).body, omega)
+        first = dynamic_stiffness(table.at({"nu": 0.3 - step, "length": step}), omega)
+        errors.append(np.abs(first - exact).max() / np.abs(exact).max())
+    assert errors[0] < 0.02
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.15)
+
+
+def test_free_and_attached_bodies(comm: MPI.Intracomm) -> None:
+    """The identities of a body without interfaces, and of one whose frame is attached."""
+    model = mbd.ElasticModel(box(comm), mbd.STEEL)
+    x = ufl.SpatialCoordinate(model.plain_mesh)
+    parameters = [mbd.Parameter("rho", "density"), mbd.Parameter("size", "shape", velocity=x)]
+    free = mbd.reduce(model, interfaces=[], num_modes=4)
+    attached = mbd.reduce(model, interfaces=ENDS, num_modes=4, attached_to="left")
+    for base in (free, attached):
+        table, f = mbd.sensitivities(base, parameters), base.body.frequencies
+        assert table["rho"].frequencies * 7850 == pytest.approx(-f / 2, rel=1e-8)
+        assert table["size"].frequencies == pytest.approx(-f, rel=1e-8)
+        assert table.at({"size": 0.01}).frequencies == pytest.approx(0.99 * f, rel=1e-3)
+
+
+def test_materials_and_thickness(comm: MPI.Intracomm) -> None:
+    """Σ E_g df/dE_g = f/2 over the materials; the stiffness of a plate does not depend on h."""
+    mesh = create_rectangle(comm, [(0.0, 0.0), (0.2, 0.05)], [8, 3])
+    cells = np.arange(mesh.topology.index_map(2).size_local, dtype=np.int32)
+    right = compute_midpoints(mesh, 2, cells)[:, 0] > 0.1
+    tags = meshtags(mesh, 2, cells, np.where(right, 2, 1).astype(np.int32))
+    tagged = mbd.TaggedMesh(mesh, cell_tags=tags, groups={"left": (2, 1), "right": (2, 2)})
+    plate = mbd.ElasticModel(
+        tagged,
+        {"left": mbd.STEEL, "right": mbd.ALUMINIUM},
+        plane="stress",
+        thickness=0.01,
+    )
+    base = mbd.reduce(plate, interfaces=[], num_modes=3)
+    parameters = [
+        mbd.Parameter("E1", "young", group="left"),
+        mbd.Parameter("E2", "young", group="right"),
+        mbd.Parameter("h", "thickness"),
+    ]
+    table, f = mbd.sensitivities(base, parameters), base.body.frequencies
+    total = table["E1"].frequencies * 210e9 + table["E2"].frequencies * 70e9
+    assert total == pytest.approx(f / 2, rel=1e-8)
+    assert np.abs(table["h"].frequencies * 0.01 / f).max() < 1e-9
+    assert table["h"].total_mass == pytest.approx(base.body.total_mass / 0.01, rel=1e-12)
+
+
+def test_extended_velocity(comm: MPI.Intracomm) -> None:
+    """A bar whose end moves becomes longer: L dω/dL = -ω for axial motion."""
+    mesh = box(comm)
+    velocity = mbd.extended_velocity(mesh, {"right": (1.0, 0.0, 0.0)}, fixed=["left"])
+    exact = fem.Function(velocity.function_space)
+    exact.interpolate(lambda x: np.array([x[0] / LENGTH, 0 * x[0], 0 * x[0]]))
+    assert np.abs(velocity.x.array - exact.x.array).max() < 1e-9
+    with pytest.raises(mbd.errors.InputError, match="both moved and fixed"):
+        mbd.extended_velocity(mesh, {"right": (1.0, 0.0, 0.0)}, fixed=["right"])
