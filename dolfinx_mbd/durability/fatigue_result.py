@@ -124,7 +124,8 @@ class FatigueResult:
         >>> result = mbd.fatigue(bar, [(40 * np.outer(period, eta), 1.0)], material="AISI 4340")
         >>> result.life.shape == result.equivalent_stress().shape == result.damage.shape
         True
-        >>> result.write("fatigue.vtk")
+        >>> result.write("fatigue.vtk").name
+        'fatigue.vtk'
     """
 
     points: Array
