@@ -275,7 +275,8 @@ def solve_shifted(
     limit = CHANGE_TOLERANCE * np.sqrt(column_sums(comm, start, mass))
     right = project(inverse(mass))  # K⁻¹M s
     V, MV = np.zeros((2, len(start), 0))
-    image, T = right, np.zeros((0, 0))
+    image = right
+    T: Array = np.zeros((0, 0))
     coefficients: Array = np.zeros((0, len(squares)))
     for _ in range(MAX_STEPS):
         new, mass = orthonormalized(problem, image, V, MV)
@@ -285,7 +286,7 @@ def solve_shifted(
         T = np.block([[T, columns[: len(T)]], [columns[: len(T)].T, columns[len(T) :]]])
         shifted = np.eye(len(T)) - squares[:, None, None] * (T + T.T) / 2
         load = squares[:, None] * gram(comm, right, MV)
-        solution = np.linalg.solve(shifted, load[:, :, None])[:, :, 0].T
+        solution = np.asarray(np.linalg.solve(shifted, load[:, :, None])[:, :, 0].T, float)
         change = solution.copy()
         change[: len(coefficients)] -= coefficients
         coefficients = solution

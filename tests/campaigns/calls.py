@@ -18,8 +18,8 @@ import ufl
 import dolfinx_mbd as mbd
 from dolfinx_mbd import body, export, forms, geometry, imports, plotting
 from tests.campaigns.bench import Bench, mesh_builder
-from tests.campaigns.calls_fatigue import FATIGUE
 from tests.campaigns.calls_bearings import BEARINGS
+from tests.campaigns.calls_fatigue import FATIGUE
 from tests.campaigns.calls_mechanisms import MECHANISMS
 from tests.campaigns.calls_strength import STRENGTH
 

@@ -265,7 +265,7 @@ def _load_values(at: Assembler, t: float) -> Iterator[tuple[Load, dict[str, Any]
     """Yield each load and its wrench, motion, power and energy at the state of an assembler."""
     for load, frames, wrench in at.load_wrenches(t):
         u = at.velocities[list(frames)].ravel()
-        values = {"wrench": wrench, "power": wrench @ u, "energy": 0.0}
+        values: dict[str, Any] = {"wrench": wrench, "power": wrench @ u, "energy": 0.0}
         if isinstance(load, PairElement):
             pair, *surface = arguments = at.arguments(load, *frames)
             values |= load.motion(*arguments) | {"energy": load.energy(*arguments)}
