@@ -133,7 +133,7 @@ def run_sensitivities(
         >>> result = mbd.run_sensitivities(hanging, {"k": 800.0}, t_end=0.05, dt=1e-3)
         >>> slope = result.derivative(lambda run: run.body("bob").position[-1, 1])["k"]
         >>> print(f"{slope:.3e} m per N/m")
-        5.011e-06 m per N/m
+        1.195e-06 m per N/m
     """
     function("build", build, "build(values)")
     for name, value in instance("values", values, Mapping).items():
