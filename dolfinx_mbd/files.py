@@ -104,6 +104,8 @@ def read_tables(path: str | Path, title: str, contents: str) -> dict[str, dict[s
 
     `title` is the kind of file and `contents` names the entries of a table, for messages.
     """
+    if not str(path):
+        raise MissingFileError(f"no {title} ''")
     path = file_path("path", path)
     if not path.is_file():
         raise MissingFileError(f"no {title} '{path}'")
