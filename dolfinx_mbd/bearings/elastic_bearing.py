@@ -19,6 +19,7 @@ from dolfinx_mbd.bearings.finite_bearing import FiniteBearing
 from dolfinx_mbd.body import Bore
 from dolfinx_mbd.checks import array, instance
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.film_frames import (
     film_motion_changes,
     film_tangents,
@@ -62,8 +63,10 @@ class ElasticBearing(FiniteBearing):
         >>> film = mbd.bearings.ElasticBearing("film", *ends, 0.02, 0.02, 2e-5, 0.01, bore=bore)
         >>> loads, _, _ = film.film_loads(film.motion_vector((1e-5, 0), speed=300.0), False)
         >>> print(loads[:2].round(1))  # N, as for a rigid bore, because its modes are zero
-        [-117.9  194.7]
+        [-424.7  614.1]
     """
+
+    __repr__ = short_repr
 
     bore: Bore | None = None
     _around: Array = field(init=False, repr=False)  # (n, 2K+1)

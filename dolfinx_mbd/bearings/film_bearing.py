@@ -168,8 +168,8 @@ class FilmBearing(FilmElement):
 
     def energy(self, pair: FramePair) -> float:
         """Return the elastic energy of touching asperities, J; the film stores none."""
-        theta = np.arange(256) * (2.0 * math.pi / 256)
-        z, weights = gauss_points(8) * np.full((), 0.5 * self.length)
+        theta = np.asarray(np.arange(256) * (2.0 * math.pi / 256), dtype=float)
+        z, weights = 0.5 * self.length * gauss_points(8)
         density = self.asperities.energy(self.gaps(film_motion(*pair), theta, z))
         return float((density @ weights).sum() * self.radius * (theta[1] - theta[0]))
 

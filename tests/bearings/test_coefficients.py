@@ -14,6 +14,7 @@ from dolfinx_mbd.bearings import (
     OilSupply,
     ShortBearing,
     bearing_coefficients,
+    journal_motion,
     whirl_threshold,
 )
 from dolfinx_mbd.errors import InputError
@@ -118,6 +119,9 @@ def test_table_for_ross(tmp_path: Path) -> None:
     assert [float(row["speed"]) for row in rows] == [200.0, 400.0]
     assert float(rows[1]["kyx"]) == result.stiffness[1, 1, 0]
     assert float(rows[1]["cxy"]) == result.damping[1, 0, 1]
+    table = mbd.BearingTable.read(path)
+    assert np.allclose(np.asarray(table.stiffness)[:, :2, :2], result.stiffness)
+    assert np.allclose(np.asarray(table.damping)[:, :2, :2], result.damping)
     with pytest.raises(InputError, match="increasing speeds"):
         bearing_coefficients(FILM, [400.0, 200.0], (0.0, -LOAD)).to_csv(path)
 
@@ -130,3 +134,17 @@ def test_errors() -> None:
         whirl_threshold(FILM, 1e-3, (0.0, -LOAD), low=100.0, high=200.0)
     with pytest.raises(InputError, match="whirls at low"):
         whirl_threshold(FILM, 1e6, (0.0, -LOAD), low=100.0, high=200.0)
+
+
+def test_motion_of_a_journal_over_a_run() -> None:
+    """The loads for a row of `journal_motion` are those of the run."""
+    system = rigid_rotor(FILM, 5.0, SPEED, LOAD, np.array([0.2, 0.1]) * CLEARANCE)
+    run = mbd.simulate(system, t_end=0.01, dt=5e-4)
+    motion, film = journal_motion(run, "film"), run.element("film", axes="first")
+    assert np.allclose(motion[:, :2], film.displacement[:, :2], atol=1e-12)
+    for row, force, pressure in zip(motion, film.force, film.peak_pressure, strict=True):
+        g, _, facts = FILM.film_loads(row, False)
+        assert np.allclose(force[:2], g[:2], rtol=1e-9, atol=1e-9 * LOAD)
+        assert facts[1] == pytest.approx(pressure, rel=1e-9)
+    with pytest.raises(InputError, match="oil film"):
+        journal_motion(run, "weight")

@@ -222,3 +222,16 @@ def test_opposite_axes_are_allowed() -> None:
     pair = journal_pair(np.random.default_rng(5), 0.5, tilt=0.3)
     flipped = pair._replace(Q2=pair.Q2 @ np.diag([1.0, -1.0, -1.0]))
     assert np.allclose(FILM.wrenches(pair), FILM.wrenches(flipped), rtol=1e-10)
+
+
+def test_the_speed_of_the_surface_replaces_that_of_the_frame() -> None:
+    pair = journal_pair(np.random.default_rng(8), 0.6)
+    axis = pair.Q1[:, 2]
+    u2 = pair.u2.copy()
+    u2[3:] -= 100.0 * axis
+    slower = pair._replace(u2=u2)
+    film = ShortBearing("film", *SIZES, VISCOSITY, journal_speed=100.0)
+    assert np.allclose(film.wrenches(slower), FILM.wrenches(pair), rtol=1e-12)
+    for one, two in zip(film.derivatives(slower), FILM.derivatives(pair), strict=True):
+        columns = [0, 1, 2, 6, 7, 8]  # rotations of the frames change the relative velocities
+        assert np.allclose(one[:, columns], two[:, columns], rtol=1e-9, atol=1e-9 * abs(two).max())
