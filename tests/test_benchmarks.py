@@ -15,8 +15,10 @@ from mpi4py import MPI
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = {
+    "bearings.py": "--rounds 1 --steps 10",
     "chain.py": "--links 4 --rounds 1",
     "engine.py": "--size 0.012 --rounds 1",
+    "fatigue.py": "--points 200 --instants 200 --modes 6",
     "first_run.py": "--size 0.012 --rounds 1 --functions 1 --cases plain",
     "imports.py": "--rounds 1",
     "iterative.py": "--sizes 12k",

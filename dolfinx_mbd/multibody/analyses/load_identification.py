@@ -324,20 +324,21 @@ def _solve(
     steady, spin = (H[0].real for H in model.response(np.zeros(1)))
     rest = lines[0] - lines[1] @ spin.T
     line = np.linalg.solve(steady.T @ steady + damp**2 * np.eye(model.count), steady.T @ rest.T).T
-    Y, P = (np.fft.rfft(X - start, axis=0) for X, start in zip((Y, P), lines, strict=True))
+    Y, P = (X - start for X, start in zip((Y, P), lines, strict=True))
+    Y_hat, P_hat = np.fft.rfft(Y, axis=0), np.fft.rfft(P, axis=0)
     frequencies = np.asarray(np.fft.rfftfreq(count + 2 * pad, 1 / rate), dtype=float)
-    F, explained = np.zeros((len(Y), model.count), dtype=complex), np.zeros_like(Y)
+    F, explained = np.zeros((len(Y_hat), model.count), dtype=complex), np.zeros_like(Y_hat)
     shown = np.flatnonzero(frequencies <= highest)
     for start in range(0, len(shown), CHUNK):
         k = shown[start : start + CHUNK]
         H, spin = model.response(frequencies[k])
-        known = (spin @ P[k, :, None])[:, :, 0]
+        known = (spin @ P_hat[k, :, None])[:, :, 0]
         adjoint = np.conj(H.transpose(0, 2, 1))
         normal = adjoint @ H + damp**2 * np.eye(model.count)
-        F[k] = np.linalg.solve(normal, adjoint @ (Y[k] - known)[:, :, None])[:, :, 0]
+        F[k] = np.linalg.solve(normal, adjoint @ (Y_hat[k] - known)[:, :, None])[:, :, 0]
         explained[k] = known + (H @ F[k, :, None])[:, :, 0]
     inside = slice(pad, pad + count)
-    loads, left = (np.fft.irfft(X, n=count + 2 * pad, axis=0) for X in (F, Y - explained))
+    loads, left = (np.fft.irfft(X, n=count + 2 * pad, axis=0) for X in (F, Y_hat - explained))
     return (loads + line)[inside], (left + rest - line @ steady.T)[inside]
 
 
