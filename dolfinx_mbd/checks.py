@@ -113,6 +113,20 @@ def length(argument: str, value: Any) -> float:
     return real
 
 
+def metres(value: Any) -> Any:
+    """Return a length or a position in which texts with a unit, such as `-5mm`, are numbers in m.
+
+    Everything else is returned unchanged; check the result with `number` or `vector`.
+    """
+    if isinstance(value, (list, tuple)) and any(isinstance(entry, str) for entry in value):
+        return [metres(entry) for entry in value]
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([a-z]+)\s*", value)
+        if match is not None and match[2] in LENGTHS:
+            return float(match[1]) * LENGTHS[match[2]]
+    return value
+
+
 def integer(argument: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:
     """Return a whole number as an `int`; floats and `bool`s are rejected."""
     import numpy as np

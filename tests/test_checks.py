@@ -242,3 +242,14 @@ def test_no_lengths(value: Any) -> None:
     with pytest.raises(InputError) as error:
         checks.length("size", value)
     assert error.value.argument == "size"
+
+
+def test_positions_with_units() -> None:
+    values = checks.metres(("-5mm", "2.5e1 cm", ".5in", 3.0))
+    assert values == pytest.approx([-5e-3, 0.25, 0.0127, 3.0], rel=1e-15)
+    assert checks.metres("+2m") == 2.0
+    position = (0.0, np.float64(1.0), 2)
+    for value in (position, np.ones(3), 0.1, None, "mid", "5", "5 parsec", "mm", [["5mm"]]):
+        assert checks.metres(value) is value
+    with pytest.raises(InputTypeError):
+        checks.vector("at", checks.metres(("5mmm", 0.0, 0.0)))

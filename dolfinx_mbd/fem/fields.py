@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import MaterialPoint, Skin
-from dolfinx_mbd.checks import array, instance, reject
+from dolfinx_mbd.checks import array, instance, metres, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.assembly import in_space
@@ -84,7 +84,7 @@ def locate(
 
 def _checked_point(argument: str, position: ArrayLike, dim: int) -> Array:
     expected = "three finite numbers" if dim == 3 else "two or three finite numbers"
-    x = array(argument, position, expected=expected)
+    x = array(argument, metres(position), expected=expected)
     if x.shape not in (((3,),) if dim == 3 else ((2,), (3,))):
         reject(argument, position, expected)
     if dim == 2 and x[2:].any():

@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.checks import flag, integer, number, reject
+from dolfinx_mbd.checks import flag, integer, metres, number, reject
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.geometry.gmsh_model import extrude, is_bore, mesh_volumes
 
@@ -39,7 +39,8 @@ class ConnectingRod:
     The axis of the big-end bore is the z axis; the parallel axis of the small-end bore passes
     through (length, 0, 0). The rod is symmetric about the planes z = 0 and y = 0. The physical
     groups are the volume "rod" and the bore surfaces "big_end" and "small_end"; a split big end
-    adds the volume "cap" and the surface "parting" between both volumes. Lengths are in metres.
+    adds the volume "cap" and the surface "parting" between both volumes. Lengths are in metres, or
+    have a unit, such as ``size="5mm"``.
 
     In these ranges, relative to the length, each of several hundred tested combinations of
     parameters either raised an error or gave a mesh with scaled Jacobians above 0.1:
@@ -105,7 +106,7 @@ class ConnectingRod:
     fillet_big: float = 0.020
     fillet_small: float = 0.015
     pocket_margin: float = 0.003
-    size: float = 0.0045
+    size: float | str = 0.0045
     order: int = 2
     split_big_end: bool = False
 
@@ -114,7 +115,8 @@ class ConnectingRod:
         integer("order", self.order, low=1, high=2)
         for field in fields(self):
             if field.name not in ("order", "split_big_end"):
-                length = number(field.name, getattr(self, field.name), low=1e-6, high=1e6, unit="m")
+                value = metres(getattr(self, field.name))
+                length = number(field.name, value, low=1e-6, high=1e6, unit="m")
                 assign(self, **{field.name: length})
         for argument, holds, expected in self._conditions():
             if not holds:
@@ -180,7 +182,7 @@ class ConnectingRod:
             model.addPhysicalGroup(2, shared, name="parting")
         for name, volume in volumes.items():
             model.addPhysicalGroup(3, [volume], name=name)
-        mesh_volumes(model, volumes.values(), self.size, self.order)
+        mesh_volumes(model, volumes.values(), float(self.size), self.order)
 
     def _flank_angle(self) -> float:
         """Return the angle between the upper flank of the shank and the x axis, rad."""

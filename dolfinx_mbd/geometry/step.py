@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.checks import file_path, instance, integer, name, number, reject
+from dolfinx_mbd.checks import file_path, instance, integer, metres, name, number, reject
 from dolfinx_mbd.errors import FileError, InputTypeError, MissingFileError
 from dolfinx_mbd.geometry.gmsh_model import gmsh_session, mesh_volumes
 
@@ -28,7 +28,8 @@ class StepPart:
     Attributes:
         path: The file, `.step` or `.stp`.
         interfaces: Numbers of surfaces (see `step_surfaces`) by name of the interface.
-        size: Largest element size, m; by default 1/20 of the longest side of the part.
+        size: Largest element size, m, or with a unit, such as ``5mm``; by default 1/20 of the
+            longest side of the part.
         order: Order of the elements, 1 (straight) or 2 (curved).
         volumes: Numbers of solids by name; by default all solids form the region "part".
 
@@ -49,14 +50,15 @@ class StepPart:
     path: str | os.PathLike[str]
     _: KW_ONLY
     interfaces: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    size: float | None = None
+    size: float | str | None = None
     order: int = 2
     volumes: Mapping[str, Sequence[int]] | None = None
 
     def __post_init__(self) -> None:
         _check_path(self.path)
         if self.size is not None:
-            number("size", self.size, low=1e-9, high=1e9, unit="m")
+            size = number("size", metres(self.size), low=1e-9, high=1e9, unit="m")
+            assign(self, size=size)
         integer("order", self.order, low=1, high=2)
         assign(self, interfaces=_tags("interfaces", self.interfaces))
         if self.volumes is not None:
@@ -68,7 +70,7 @@ class StepPart:
             solids = _load(model, self.path)
         _add_groups(model, 3, "volumes", self.volumes or {"part": solids})
         _add_groups(model, 2, "interfaces", self.interfaces)
-        size = self.size
+        size = None if self.size is None else float(self.size)
         if size is None:
             box = model.getBoundingBox(-1, -1)
             size = max(box[3 + i] - box[i] for i in range(3)) / 20

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import StrainGauge
-from dolfinx_mbd.checks import array, choice, instance, length, name, vector
+from dolfinx_mbd.checks import array, choice, instance, length, metres, name, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.assembly import in_space
@@ -39,8 +39,8 @@ class GaugeSpec:
     """Place, direction, length and kind of a strain gauge.
 
     Attributes:
-        position: Centre of the grids, shape (3,), m, or the name of a point of the body. It is
-            moved to the nearest point of the surface.
+        position: Centre of the grids, shape (3,), m or with units, or the name of a point of the
+            body. It is moved to the nearest point of the surface.
         direction: Direction of the first grid in body axes, shape (3,). Its part in the surface is
             used. It must be within 60° of the surface.
         length: Length of a grid, m, or a text with a unit, such as ``3mm``.
@@ -71,7 +71,7 @@ class GaugeSpec:
             name("position", position)
         else:
             expected = "three numbers in m (two in the plane), or the name of a point"
-            position = array("position", position, (None,), expected=expected)
+            position = array("position", metres(position), (None,), expected=expected)
             if len(position) not in (2, 3):
                 raise InputError(
                     f"position must be {expected}; got {len(position)} numbers",

@@ -86,6 +86,7 @@ class InterfaceSpec:
             assign(self, facets=checked_key("facets", self.facets))
         for name, shapes in (("point", ((3,), (2,))), ("axes", ((3, 3), (3,)))):
             value = getattr(self, name)
+            value = checks.metres(value) if name == "point" else value
             if value is None:
                 continue
             expected = f"finite numbers of shape {' or '.join(map(str, shapes))}"

@@ -43,6 +43,12 @@ def test_mass_of_the_paper(rod: TaggedMesh) -> None:
     assert mass == pytest.approx(0.153, rel=0.02)
 
 
+def test_lengths_with_units() -> None:
+    assert ConnectingRod(size="5mm").size == 0.005
+    with pytest.raises(InputError, match="size must be a finite number from 1e-06 to 1e"):
+        ConnectingRod(size="5 parsec")
+
+
 def test_size_of_the_default(rod: TaggedMesh) -> None:
     """About 30,000 displacements of second order, on curved cells."""
     V = fem.functionspace(rod.mesh, ("Lagrange", 2, (3,)))

@@ -76,7 +76,7 @@ def test_surfaces_are_listed_in_metres(plate: Path, comm: MPI.Intracomm) -> None
 
 
 def test_a_bore_becomes_an_interface(plate: Path, comm: MPI.Intracomm) -> None:
-    part = StepPart(path=plate, interfaces={"bore": bores(plate, comm)}, size=0.008)
+    part = StepPart(path=plate, interfaces={"bore": bores(plate, comm)}, size="8mm")
     mesh = mbd.build_mesh(part, comm)
     assert volume(mesh) == pytest.approx(0.01 * (0.1 * 0.04 - math.pi * 0.01**2), rel=1e-4)
     facets = comm.allreduce(len(mesh.facets("bore")))

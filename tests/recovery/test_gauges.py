@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from dolfinx.mesh import CellType, create_rectangle
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.fem.fields import locate
 from tests.models.bodies import CENTRE, HEIGHT, LENGTH, WIDTH, box, ellipsoid
 from tests.models.statics import static_eta
 
@@ -151,6 +153,15 @@ def test_gauges_are_equal_on_any_number_of_ranks(bar: mbd.Reduction) -> None:
         modes = body.gauges[0].modes
         assert all(np.array_equal(modes, m) for m in reduction.space.mesh.comm.allgather(modes))
     assert histories[0] == pytest.approx(histories[1], rel=1e-6)
+
+
+def test_positions_with_units(bar: mbd.Reduction) -> None:
+    point = (0.1, 0.0, 0.004)
+    text: Any = ("100mm", 0.0, "0.4cm")
+    assert mbd.GaugeSpec(text, (1, 0, 0), 8e-3).position == pytest.approx(point)
+    assert mbd.InterfaceSpec("left", point=text).point == pytest.approx(point)
+    x, _, _ = locate(bar.space.mesh, {"p": text})
+    assert x[0] == pytest.approx(point)
 
 
 def test_gauges_of_a_plane_body() -> None:

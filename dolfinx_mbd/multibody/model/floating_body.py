@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.body import Stiffening
-from dolfinx_mbd.checks import array, choice, reject, vector
+from dolfinx_mbd.checks import array, choice, metres, reject, vector
 from dolfinx_mbd.kernels import floating_frame as kernels
 from dolfinx_mbd.kernels import frames as frame_kernels
 from dolfinx_mbd.kernels.body_table import MODES, table_of_one
@@ -78,7 +78,8 @@ class FloatingBody:
             (n, count, len(spin), len(bend)),
             [*inertia, spin, points, axes, motions, bend, H],
         )
-        position = vector(f"{label}: position", start[0], unit="m")
+        place = metres(start[0])
+        position = vector(f"{label}: position", place, unit="m")
         rotation = checked_rotation(f"{label}: rotation", start[1])
         velocities = np.full(6 + n, np.nan)
         for k, (key, unit) in enumerate((("velocity", "m/s"), ("omega", "rad/s"))):
@@ -91,6 +92,7 @@ class FloatingBody:
             num_coordinates=7 + n,
             num_velocities=6 + n,
             typical_mass=float(total_mass),
+            position=place,
             _table=table,
             _data=data,
             _q0=np.concatenate([position, rotation, np.zeros(n)]),

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, instance, reject, rotation_matrix, vector
+from dolfinx_mbd.checks import array, instance, metres, reject, rotation_matrix, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels import rotations
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody, Ground, RigidBody
@@ -36,8 +36,8 @@ def place(
     Args:
         body: The body. Its present orientation is used if you give no other one.
         by: Name of the frame, the interface or the named point that comes to `at`.
-        at: Position in global coordinates, (3,), m; or another body that is already placed and the
-            name of its frame, such as ``(crank, "pin")``.
+        at: Position in global coordinates, (3,), m or with units; or another body that is already
+            placed and the name of its frame, such as ``(crank, "pin")``.
         axes: Axes of the frame `by` in global components as columns, shape (3, 3).
         rotation: Orientation of the body frame instead: rotation vector (3,), rad, quaternion
             (w, x, y, z) or rotation matrix.
@@ -92,7 +92,9 @@ def _target(argument: str, target: Any) -> Array:
     if isinstance(target, tuple) and len(target) == 2 and isinstance(target[1], str):
         kinds = (RigidBody, FlexibleBody, Ground)
         return _pose(instance(argument, target[0], kinds, "a placed body"), target[1])[0]
-    return np.asarray(vector(argument, target, unit="m, or a placed body and a name of its frame"))
+    return np.asarray(
+        vector(argument, metres(target), unit="m, or a placed body and a name of its frame")
+    )
 
 
 def _orientation(argument: str, rotation: Any) -> Array:

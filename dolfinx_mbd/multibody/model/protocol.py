@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, instance, name, reject, vector
+from dolfinx_mbd.checks import array, instance, metres, name, reject, vector
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
 
@@ -23,7 +23,8 @@ class Frame(NamedTuple("_Frame", [("point", ArrayLike), ("axes", ArrayLike)])):
     """A frame fixed to a body.
 
     Attributes:
-        point: Point of the frame in the body frame, shape (3,), m; by default the origin.
+        point: Point of the frame in the body frame, shape (3,), m, or with units such as
+            ``("5mm", 0, 0)``; by default the origin.
         axes: Axes as columns in body components, shape (3, 3); by default the body axes.
 
     Raises:
@@ -39,6 +40,7 @@ class Frame(NamedTuple("_Frame", [("point", ArrayLike), ("axes", ArrayLike)])):
 
     def __new__(cls, point: ArrayLike = (0.0, 0.0, 0.0), axes: ArrayLike = _AXES) -> Frame:
         """Check the point and the axes."""
+        point = metres(point)
         vector("point of a frame", point, unit="m")
         expected = "a 3×3 matrix whose columns are a right-handed orthonormal triad"
         A: Array = array("axes of a frame", axes, (3, 3), expected=expected)

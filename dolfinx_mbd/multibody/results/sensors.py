@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import GaugeHistory
-from dolfinx_mbd.checks import choice, rotation_matrix, vector
+from dolfinx_mbd.checks import choice, metres, rotation_matrix, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.multibody.model.protocol import Body
@@ -24,7 +24,7 @@ def material_point(body: Body, point: str | ArrayLike) -> tuple[Array, Array]:
         if isinstance(point, str):
             frame = choice(f"frame of body {body.name!r}", point, body.frame_names)
             point = body.frames[frame].point
-        return vector("point", point, unit="m"), np.zeros((0, 3))
+        return vector("point", metres(point), unit="m"), np.zeros((0, 3))
     if not isinstance(body, FlexibleBody):
         raise InputError(f"sensors need a rigid or a flexible body; {body.name!r} is neither")
     reduced = body.reduced
@@ -34,7 +34,7 @@ def material_point(body: Body, point: str | ArrayLike) -> tuple[Array, Array]:
                 return interface.point, interface.motion[:3].T
         named = reduced.point(point)
         return named.position, named.modes
-    x = vector("point", point, unit="m")
+    x = vector("point", metres(point), unit="m")
     if reduced.num_modes == 0:
         return x, np.zeros((0, 3))
     if reduced.skin is None:

@@ -380,7 +380,7 @@ class Solution(Sensors, HtmlView):
                 the names that both runs have.
 
         Raises:
-            InputError: The runs have no times in common, or a name is unknown.
+            InputError: The runs have no times or only one time in common, or a name is unknown.
 
         Example:
             >>> coarse = mbd.simulate(pendulum, t_end=0.5, dt=2e-3)

@@ -57,6 +57,19 @@ def test_a_frame_is_where_it_was_placed(body: mbd.RigidBody | mbd.FlexibleBody) 
     assert (type(aimed), aimed.name, aimed.velocity) == (type(body), body.name, body.velocity)
 
 
+def test_positions_with_units() -> None:
+    frames = {"tip": mbd.Frame(("100mm", 0, "-2cm")), "end": mbd.Frame()}
+    body = mbd.RigidBody("link", 2.0, [0.1] * 3, frames=frames, position=("1m", 2, "30cm"))
+    assert frames["tip"].point == pytest.approx([0.1, 0.0, -0.02])
+    assert body.position == pytest.approx([1.0, 2.0, 0.3])
+    arm = mbd.FlexibleBody("arm", rod(), position=("5mm", 0, 0))
+    assert arm.position == pytest.approx([0.005, 0.0, 0.0])
+    placed = mbd.place(body, by="tip", at=("5mm", 0.2, 0), towards=("end", (0, 0, "1ft")))
+    assert pose(placed, "tip")[0] == pytest.approx([0.005, 0.2, 0.0])
+    with pytest.raises(InputError, match="point of a frame must be 3 finite numbers in m"):
+        mbd.Frame(("5mmm", 0, 0))
+
+
 def test_frames_of_other_bodies_are_targets() -> None:
     ground = mbd.Ground({"o": mbd.Frame((1.0, 2.0, 3.0), AXES)})
     first = mbd.place(rigid(), by="b", at=(ground, "o"))

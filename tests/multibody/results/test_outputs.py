@@ -182,3 +182,7 @@ def test_comparison_of_runs(whole: Solution, part: Solution) -> None:
     late = simulate(engine(), t_end=0.02, dt=1e-4, start=whole.final_state)[1:]
     with pytest.raises(InputError, match="no saved times in common"):
         whole.compare(late)
+    with pytest.raises(InputError, match="only one saved time in common"):
+        whole.compare(simulate(engine(), t_end=0.00995, dt=2e-4))
+    start = whole[:1].compare(whole, ["piston"])["piston.position"]
+    assert start.largest == 0.0 and start.time == 0.0
