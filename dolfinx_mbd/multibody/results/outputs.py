@@ -11,7 +11,7 @@ from dolfinx_mbd.checks import array, function, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.multibody.results.tables import label
+from dolfinx_mbd.multibody.results.tables import component, label
 
 __all__ = ["Output", "Outputs", "Requests"]
 
@@ -57,7 +57,8 @@ class Outputs:
             values = self._values(name, solution)
             whole = values.get(name)
             if whole is None or whole.ndim != 1:
-                example = f"{next(iter(values))}.x"
+                parts = (component(key, v) for key, v in values.items() if v.ndim == 2)
+                example = next(parts, "pin.force.x")
                 reject("outputs", name, f"numbers: a quantity or a component such as {example}")
             columns[:, k] = whole
         return columns

@@ -91,8 +91,12 @@ def quantity(name: str, history: object, key: str) -> Array:
         if whole is not None and label in labels:
             values = whole[:, labels.index(label)]
     if values is None:
-        known = ", ".join(repr(known) for known, _ in quantities(history))
-        text = f"{name!r} has no quantity {key!r}; it has {known}, and components such as 'force.x'"
+        arrays = dict(quantities(history))
+        known = ", ".join(map(repr, arrays))
+        text = f"{name!r} has no quantity {key!r}; it has {known}"
+        parts = (component(k, v) for k, v in arrays.items() if v.ndim == 2)
+        if example := next(parts, ""):
+            text += f", and components such as {example!r}"
         raise InputError(text, argument="outputs", value=key, expected=known)
     return values
 
@@ -131,6 +135,11 @@ def _format(key: str, values: Array) -> tuple[str, str] | None:
 def unit_of(key: str, values: Array) -> str:
     """Return the unit of a quantity, or "" if it is unknown."""
     return (_format(key, values) or ("", ""))[0]
+
+
+def component(key: str, values: Array) -> str:
+    """Return the name of the first component of a quantity of shape (nt, n), such as `force.x`."""
+    return f"{key}.{_labels(key, values)[0]}"
 
 
 def label(name: str, key: str) -> str:

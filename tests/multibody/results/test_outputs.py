@@ -123,7 +123,7 @@ def test_functions(whole: Solution) -> None:
     [
         (["rods"], "must be one of .*'rod'"),
         (["rod.omga"], "has no quantity 'omga'; it has 'position'"),
-        (["rod.omega.w"], "has no quantity 'omega.w'"),
+        (["rod.omega.w"], "has no quantity 'omega.w'; .*, and components such as 'position.x'"),
         ("rod", "a list of names"),
         (["rod", "rod"], "different names"),
     ],
@@ -143,6 +143,8 @@ def test_one_vocabulary_for_runs_simulators_and_studies(whole: Solution) -> None
         "rod.omega.z": whole.body("rod").omega[3, 2],
     }
     assert simulator.outputs == expected
+    with pytest.raises(InputError, match=r"a component such as rod\.eta\.1;"):
+        Simulator(engine(), dt=1e-4, outputs=["rod.eta"])
 
     def run(torque: float) -> Solution:
         return simulate(engine(torque), outputs=[name, "rod.omega"], **TIMES)
