@@ -134,6 +134,11 @@ class Simulator(Run):
         if not self._outputs.functions:
             self._outputs.of(Solution(system, [state]))  # checks the names
 
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(n.names) or "none" for n in (self._inputs, self._outputs))
+        time = f"{self.state.time:g} s"
+        return f"<Simulator: time {time}, inputs: {inputs}, outputs: {outputs}>"
+
     @property
     def inputs(self) -> dict[str, float]:
         """Values of the inputs by name."""

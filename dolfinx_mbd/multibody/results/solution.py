@@ -262,7 +262,8 @@ class Solution(Sensors, HtmlView):
             system: The other mechanism.
 
         Raises:
-            InputError: A body of the same name has another number of coordinates.
+            InputError: No body has the name of a body of the run, or it has another number of
+                coordinates.
             AssemblyError: The joints of the other mechanism do not fit.
 
         Example:

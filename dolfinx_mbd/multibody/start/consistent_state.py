@@ -239,6 +239,11 @@ def transferred_state(state: State, source: SystemData, system: SystemData) -> S
     instance("system", system, SystemData)
     q, v = coordinates(system), np.zeros(system.num_velocities)
     names = [body.name for body in source.bodies]
+    moving = [body.name for body in source.bodies if body.num_velocities]
+    if not any(body.name in moving for body in system.bodies):
+        known = ", ".join(map(repr, moving)) or "none"
+        text = f"no body of the system has the name of a body of the run that moves: {known}"
+        raise InputError(text, argument="system", value=system)
     for k, body in enumerate(system.bodies):
         if body.name not in names or not body.num_velocities:
             continue

@@ -366,6 +366,8 @@ def test_wrong_inputs_and_outputs() -> None:
     system = arm(SpringDamper("spring", *ends(), length=1.0))
     bad = {"bad": lambda run: run.body("bob").position}
     simulator = Simulator(system, dt=0.01, inputs=["motor", "spring.stiffness"], outputs=bad)
+    text = "<Simulator: time 0 s, inputs: motor, spring.stiffness, outputs: bad>"
+    assert repr(simulator) == text
     before = simulator.save()
     for inputs in (
         {"motr": 1.0},
