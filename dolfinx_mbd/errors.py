@@ -127,7 +127,7 @@ class MbdWarning(UserWarning):
 
 
 class UnitsWarning(MbdWarning):
-    """A size, density or stiffness that suggests units other than SI."""
+    """A size, density, stiffness or pressure that suggests units other than SI."""
 
 
 class MeshWarning(MbdWarning):

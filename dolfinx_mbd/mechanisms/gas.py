@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, choice, file_path, increasing, number, reject
-from dolfinx_mbd.errors import AccuracyWarning, FileError, InputError, warn
+from dolfinx_mbd.errors import AccuracyWarning, FileError, InputError, UnitsWarning, warn
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 
@@ -40,6 +40,7 @@ _UNITS = {"Pa": 1.0, "kPa": 1e3, "bar": 1e5, "MPa": 1e6, "deg": math.pi / 180, "
 _LARGEST_GAP = math.radians(30.0)  # largest gap between neighbouring angles of a table, rad
 _JUMP = 0.05  # largest difference between the ends of a period relative to the range of pressure
 _ROUGHNESS = 0.1  # largest error of a spline through every second row relative to this range
+_PEAKS = 1e4, 1e8  # plausible largest pressures of a cycle, Pa
 
 
 class _Curve:
@@ -82,6 +83,7 @@ class PressureTable(_Curve):
     Warns:
         AccuracyWarning: The table is too coarse or too noisy: a spline through every second row
             deviates from the other rows by more than 10 % of the range of the pressure.
+        UnitsWarning: The largest pressure is less than 0.1 bar or more than 1000 bar.
 
     Raises:
         InputError: The angles do not increase or do not cover the period, a pressure is not
@@ -128,6 +130,15 @@ class PressureTable(_Curve):
             text = "a smooth curve; its spline has negative pressures"
             reject("pressure", self.pressure, text)
         self._check_smoothness(np.rad2deg(angle), p)
+        self._check_unit(float(p.max()))
+
+    def _check_unit(self, peak: float) -> None:
+        """Warn if the largest pressure is not that of an engine, because its unit is wrong."""
+        if not _PEAKS[0] <= peak <= _PEAKS[1]:
+            text = f"the largest gas pressure is {peak:.3g} Pa; give absolute pressures in Pa"
+            text += ", or their unit: PressureTable.read(path, pressure_unit=...)"
+            limit = _PEAKS[0] if peak < _PEAKS[0] else _PEAKS[1]
+            warn(UnitsWarning(text, quantity="gas pressure", value=peak, limit=limit))
 
     def _check_smoothness(self, degrees: Array, p: Array) -> None:
         """Warn if a spline through every second row of the table does not fit the other rows."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dolfinx_mbd.errors import AccuracyWarning, FileError, InputError
+from dolfinx_mbd.errors import AccuracyWarning, FileError, InputError, UnitsWarning
 from dolfinx_mbd.mechanisms import FourStrokePressure, PressureTable, inline_engine
 from dolfinx_mbd.multibody import simulate
 from tests.models.beams import slender_rod
@@ -90,6 +90,13 @@ def test_a_table_without_a_smooth_curve_gives_a_warning(kind: str) -> None:
     with pytest.warns(AccuracyWarning) as warnings:
         PressureTable(np.radians(degrees), 1e5 * pressure)
     assert warnings[0].message.quantity == "roughness"
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e10], ids=["bar as Pa", "Pa as bar"])
+def test_a_wrong_unit_gives_a_warning(factor: float) -> None:
+    with pytest.warns(UnitsWarning, match="pressure_unit") as warnings:
+        PressureTable(np.radians(DEGREES), factor * bar(DEGREES))
+    assert warnings[0].message.quantity == "gas pressure"
 
 
 def test_a_table_of_the_model_drives_an_engine_as_the_model() -> None:

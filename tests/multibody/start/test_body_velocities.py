@@ -158,5 +158,5 @@ def test_a_run_starts_from_another_mechanism_with_the_same_bodies() -> None:
     with pytest.raises(InputError, match="'two'"):
         run.state_for(other)
     stranger = System([RigidBody("three", 1.0, [1.0] * 3)])
-    with pytest.raises(InputError, match="no body of the system .* 'one', 'two'"):
+    with pytest.raises(InputError, match=r"no body of the system .* 'one', 'two'"):
         run.state_for(stranger)
