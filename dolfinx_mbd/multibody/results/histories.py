@@ -176,6 +176,11 @@ class JointHistory:
         return self._motion()["power"]
 
     @property
+    def work(self) -> Array:
+        """Work on both bodies since the first saved time, (nt,), J, by the trapezoidal rule."""
+        return _integral(self.power, self.time)
+
+    @property
     def violation(self) -> Array:
         """Largest violation of the constraints of the joint or driver, (nt,), m or rad.
 
@@ -183,7 +188,10 @@ class JointHistory:
         """
         return self._motion()["violation"]
 
-    __repr__ = short_repr
+
+def _integral(rate: Array, time: Array) -> Array:
+    """Return the integral over time from the first saved time, (nt,)."""
+    return np.asarray(cumulative_trapezoid(rate, time, initial=0.0), dtype=float)
 
 
 def _absent() -> Array:
@@ -267,7 +275,7 @@ class ElementHistory:
     @property
     def work(self) -> Array:
         """Work on the bodies since the first saved time, (nt,), J, by the trapezoidal rule."""
-        return np.asarray(cumulative_trapezoid(self.power, self.time, initial=0.0), dtype=float)
+        return _integral(self.power, self.time)
 
     @property
     def dissipated(self) -> Array:

@@ -130,7 +130,7 @@ class SavedOutputs:
                 value=name,
             )
         values, whole = dict(self._parts[name]), name in self.requested
-        if "power" in values and name not in self._joints:
+        if "power" in values:
             history = kind(name, self.time, values, whole)
             if whole or f"{name}.work" in self.requested:
                 values["work"] = history.work  # type: ignore[attr-defined]

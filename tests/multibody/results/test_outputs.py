@@ -155,6 +155,18 @@ def test_one_vocabulary_for_runs_simulators_and_studies(whole: Solution) -> None
     np.testing.assert_array_equal(study[name].sel(torque=20.0), whole.element("drive").rotation)
 
 
+def test_the_work_of_a_driver_can_be_requested() -> None:
+    system = slider_crank(slender_rod(), speed=50.0, crank_radius=0.15)
+    whole = simulate(system, **TIMES)
+    part = simulate(system, outputs=["drive.work", "crank pin"], **TIMES)
+    expected = whole.element("drive").work
+    assert np.ptp(expected) > 0.1
+    for run in (whole, part):
+        np.testing.assert_array_equal(run.joint("drive").work, expected)
+        np.testing.assert_array_equal(run.histories()["drive.work"], expected)
+    assert {"drive.work", "crank pin.work"} < part.histories().keys() < whole.histories().keys()
+
+
 def test_some_of_the_times(whole: Solution, part: Solution) -> None:
     for run in (whole, part):
         tenth = run[::10]
