@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.checks import array, function, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.checks import names as checked_names
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.multibody.results.tables import component, label
+from dolfinx_mbd.multibody.results.tables import INTEGRATED, component, label
 
 __all__ = ["Output", "Outputs", "Requests"]
 
@@ -55,6 +56,9 @@ class Outputs:
         columns = np.empty((len(solution), len(self.names)))
         for k, name in enumerate(self.names):
             values = self._values(name, solution)
+            if name not in self.functions and name.rpartition(".")[2] in INTEGRATED:
+                hint = "work depends on earlier times: add up the power of each step"
+                reject("outputs", name, "quantities at one time", hint=hint)
             whole = values.get(name)
             if whole is None or whole.ndim != 1:
                 parts = (component(key, v) for key, v in values.items() if v.ndim == 2)
@@ -66,15 +70,24 @@ class Outputs:
     def arrays(self, solution: Solution) -> dict[str, Array]:
         """Return the values of all outputs over time by name, as in `Solution.histories`.
 
-        The work of a load is replaced by its power, from which `SavedOutputs` computes it.
+        Integrals over time, such as the work of a load, are replaced by the quantities from which
+        `SavedOutputs` computes them.
         """
         arrays: dict[str, Array] = {}
         for name in self.names:
-            request = name
-            if name not in self.functions and name.endswith(".work"):
-                request = f"{name.removesuffix('work')}power"
-            values = self._values(request, solution)
-            arrays |= {key: v for key, v in values.items() if not key.endswith(".work")}
+            part, _, key = name.rpartition(".")
+            requests = [name]
+            if name not in self.functions and part and key in INTEGRATED:
+                requests = [f"{part}.{source}" for source in INTEGRATED[key]]
+            try:
+                values = [self._values(request, solution) for request in requests]
+            except InputError:
+                values = [self._values(name, solution)]  # the message contains the requested name
+            for items in values:
+                arrays |= items
+        for key in [*arrays]:
+            if key.rpartition(".")[2] in INTEGRATED and key not in self.functions:
+                del arrays[key]
         return arrays
 
     def _values(self, name: str, solution: Solution) -> dict[str, Array]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.model.system import SystemData
 from dolfinx_mbd.multibody.results.histories import BodyHistory, ElementHistory, JointHistory
-from dolfinx_mbd.multibody.results.tables import QUANTITIES
+from dolfinx_mbd.multibody.results.tables import INTEGRATED, QUANTITIES
 
 Array = NDArray[np.float64]
 _H = TypeVar("_H", bound="_SavedHistory")
@@ -29,7 +29,8 @@ class _SavedHistory:
         wrenches = _wrenches(values) if key == "wrenches" else {}
         if wrenches:
             return wrenches
-        if (key not in QUANTITIES and key != "wrenches") or key == "work":
+        integrated = key in INTEGRATED and all(part in values for part in INTEGRATED[key])
+        if (key not in QUANTITIES and key != "wrenches") or integrated:
             return object.__getattribute__(self, key)
         if values["_whole"]:  # the quantity does not apply to this part
             return {} if key == "wrenches" else np.zeros((len(values["time"]), 0))
@@ -130,12 +131,14 @@ class SavedOutputs:
                 value=name,
             )
         values, whole = dict(self._parts[name]), name in self.requested
-        if "power" in values:
-            history = kind(name, self.time, values, whole)
-            if whole or f"{name}.work" in self.requested:
-                values["work"] = history.work  # type: ignore[attr-defined]
-            if not whole and f"{name}.power" not in self.requested:
-                del values["power"]
+        history = kind(name, self.time, dict(values), whole)
+        for key, sources in INTEGRATED.items():
+            if all(source in values for source in sources):
+                if whole or f"{name}.{key}" in self.requested:
+                    values[key] = getattr(history, key)
+        for source in {source for sources in INTEGRATED.values() for source in sources}:
+            if not whole and f"{name}.{source}" not in self.requested:
+                values.pop(source, None)
         return kind(name, self.time, values, whole)
 
     def __getattr__(self, key: str) -> Any:

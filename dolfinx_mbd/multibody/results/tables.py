@@ -58,6 +58,9 @@ QUANTITIES = {
 }
 """Unit and component names of each quantity; other components are numbered from 1."""
 
+INTEGRATED = {"work": ("power",), "dissipated": ("power", "energy", "gap")}
+"""Quantities that depend on all earlier times, and the quantities from which they follow."""
+
 
 def quantities(history: object) -> Iterator[tuple[str, Array]]:
     """Yield names and values of all quantities of a history that are not empty."""

@@ -12,7 +12,18 @@ from mpi4py import MPI
 
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanisms import slider_crank
-from dolfinx_mbd.multibody import Simulator, Solution, System, simulate, sweep
+from dolfinx_mbd.multibody import (
+    ContactLaw,
+    Frame,
+    Ground,
+    RigidBody,
+    Simulator,
+    Solution,
+    System,
+    plane_contact,
+    simulate,
+    sweep,
+)
 from dolfinx_mbd.multibody.results import recorded_run
 from tests.models.beams import slender_rod
 
@@ -165,6 +176,35 @@ def test_the_work_of_a_driver_can_be_requested() -> None:
         np.testing.assert_array_equal(run.joint("drive").work, expected)
         np.testing.assert_array_equal(run.histories()["drive.work"], expected)
     assert {"drive.work", "crank pin.work"} < part.histories().keys() < whole.histories().keys()
+
+
+@pytest.mark.parametrize("rows", [7, 5000])
+def test_the_dissipation_of_a_contact_is_that_of_the_whole_run(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded_run, "_BLOCK_ROWS", rows)
+    ball = RigidBody("ball", 1.0, [0.001] * 3, frames={"c": Frame()}, position=(0, 0, 0.0101))
+    ground = Ground({"floor": Frame()})
+    law = ContactLaw(1e6, damping=2.0)
+    contact = plane_contact("c", ground.frame("floor"), ball.frame("c"), 0.01, law)
+    system = System([ground, ball], loads=[contact], gravity=(0, 0, -9.81))
+    times: dict[str, Any] = {"t_end": 0.02, "dt": 1e-4}
+    whole = simulate(system, **times).element("c").dissipated
+    assert whole[-1] > 1e-4
+    for outputs in (["c"], ["c.dissipated"]):
+        run = simulate(system, outputs=outputs, **times)
+        np.testing.assert_array_equal(run.element("c").dissipated, whole)
+        np.testing.assert_array_equal(run.histories()["c.dissipated"], whole)
+
+
+def test_integrals_are_not_outputs_at_one_time() -> None:
+    system = slider_crank(slender_rod(), speed=50.0, crank_radius=0.15)
+    with pytest.raises(InputError, match="add up the power"):
+        Simulator(system, dt=1e-4, outputs=["drive.work"])
+    with pytest.raises(InputError, match="'rod' has no quantity 'work'"):
+        simulate(system, outputs=["rod.work"], **TIMES)
+    with pytest.raises(InputError, match="'drive' has no quantity 'dissipated'"):
+        simulate(system, outputs=["drive.dissipated"], **TIMES)
 
 
 def test_some_of_the_times(whole: Solution, part: Solution) -> None:
