@@ -75,7 +75,7 @@ def main() -> None:
         return
     print(
         "| points | instants | planes | stress | ranks | s | CPU s | start GB | peak GB "
-        "| cycles a point | least life, h |"
+        "| cycles per point | least life, h |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
     n, nt = a.points, a.instants
