@@ -104,7 +104,7 @@ def static_errors(body: ReducedBody) -> dict[str, float]:
 
 
 def stretch_energies(body: ReducedBody, omega: Array, eta: Array) -> tuple[float, float, float]:
-    """Return largest energies of a body over time, for `warn_of_stretch`, J.
+    """Return the largest energies of a body over time, for `warn_of_stretch`, J.
 
     Args:
         body: The body.

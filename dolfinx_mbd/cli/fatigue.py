@@ -22,7 +22,7 @@ def add_to(commands: Any) -> None:
     text = "Compute damage and life at the surface of a body with stress modes over saved runs."
     epilog = (
         "A run is a file that run.save() wrote. Append its share of the service "
-        "time, for example fast.npz=0.3; without shares all runs have equal ones."
+        "time, for example fast.npz=0.3; without shares, all runs have equal shares."
     )
     parser = commands.add_parser(
         "fatigue", help="fatigue life of a body over runs", description=text, epilog=epilog
@@ -34,7 +34,7 @@ def add_to(commands: Any) -> None:
     add("--model", required=True, metavar="SCRIPT", help=text)
     text = "name of the body in the mechanism (default: that in the body's file)"
     add("--name", help=text)
-    text = "file of fatigue materials (.toml) with one material, or FILE:NAME; or an example"
+    text = "file of fatigue materials (.toml) with one material, FILE:NAME, or an example"
     add("--material", required=True, metavar="FILE", help=text)
     text = "probability of survival (default: that of the material)"
     add("--survival", type=float, metavar="P", help=text)
