@@ -170,7 +170,7 @@ class FatigueResult:
             frequency: Frequency of the equivalent stress, Hz.
 
         Raises:
-            InputError: `frequency` is not positive, or the result is of strain life.
+            InputError: `frequency` is not positive, or the result was computed with strain life.
         """
         if self.line is None:
             raise InputError("strain life has no equivalent stress; use the damage or the life")

@@ -1,7 +1,7 @@
 """Safety factors of a body over a run or a load case: as a field, and at the weakest places.
 
 The greatest equivalent stress over time at each point is computed in blocks; no history of stress
-is stored. The utilization of a point is this stress over the strength of its material, and the
+is stored. The utilization of a point is this stress divided by the strength of its material. The
 safety factor is the inverse of the utilization.
 """
 
@@ -67,12 +67,14 @@ def strength(
         history: Motion of the body, such as ``run.body("rod")``; load cases of `inertia_relief`; or
             elastic coordinates, shape (nt, n) or (n,). See `recover`.
         criterion: Equivalent stress. ``von Mises`` and ``Tresca`` suit ductile materials,
-            ``greatest principal`` suits brittle materials in tension, and ``least principal``
-            (with opposite sign) brittle materials in compression. Or a function of the stress as
-            UFL, shape (3, 3), Pa, that returns an equivalent stress as UFL; it needs the mesh.
-        limit: Strength with which the stress is compared: ``yield`` or ``tensile`` strength of each
-            `Material`; a number, Pa; or numbers by the name of the material, or by its group of
-            cells if the body has several.
+            ``greatest principal`` suits brittle materials in tension, and ``least principal`` (with
+            opposite sign) suits brittle materials in compression. You can also give a function of
+            the stress as UFL, shape (3, 3), Pa, that returns an equivalent stress as UFL; it needs
+            the mesh.
+        limit: Strength with which the stress is compared. ``yield`` and ``tensile`` are the
+            strengths of each `Material`. A number, Pa, is the strength of all materials. A mapping
+            contains numbers by the name of the material, or by its group of cells if the body has
+            several materials.
         count: Number of weakest places of each material; there may be fewer.
         apart: Minimum distance between two places, m. By default 5 % of the size of the body.
 
@@ -92,7 +94,7 @@ def strength(
         (1.0, 2)
         >>> brittle = mbd.strength(bar, eta, criterion="greatest principal", limit=200e6)
 
-        A criterion that weighs the mean stress, for materials that are weaker in tension:
+        A criterion that contains the mean stress, for materials that are weaker in tension:
 
         >>> def drucker_prager(sigma):
         ...     s = ufl.dev(sigma)

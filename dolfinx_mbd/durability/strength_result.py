@@ -21,7 +21,7 @@ __all__ = ["Strength", "WeakPlace"]
 Array = NDArray[np.float64]
 
 LARGEST_FACTOR = 1000.0
-"""Safety factor in fields and files at points with a larger one, or without stress."""
+"""Largest safety factor in fields and files, also used at points without stress."""
 
 
 @dataclass(frozen=True)

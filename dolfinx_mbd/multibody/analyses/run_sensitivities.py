@@ -2,8 +2,9 @@
 
 Each time step solves R(q, v, a, λ; p) = 0 and Φ(q; p) = 0 together with the formulas of the
 generalized-α method. The derivatives of the step's results with respect to p therefore solve a
-linear system with the exact tangent of the step. Only ∂R/∂p and ∂Φ/∂p are central differences, of
-the residual at a fixed state; a parameter may therefore belong to any part of the mechanism.
+linear system with the exact tangent of the step. Only ∂R/∂p and ∂Φ/∂p are central differences, at a
+fixed state. A parameter may therefore belong to any part of the mechanism. Symbols: residual R,
+constraints Φ, coordinates q, velocities v, accelerations a, multipliers λ, parameters p.
 """
 
 from __future__ import annotations
