@@ -43,8 +43,8 @@ class ElasticBearing(FiniteBearing):
         name: Name in the system.
         first: Frame of the bore, an interface of a flexible body.
         second: Frame of the journal, with its z axis along the journal.
-        radius: Radius, m; that of the bore within 0.1 %.
-        length: Length along the axis, m; that of the bore within 0.1 %.
+        radius: Radius, m; it equals the radius of the bore within 0.1 %.
+        length: Length along the axis, m; it equals the length of the bore within 0.1 %.
         clearance: Radial clearance with the undeformed bore, m.
         oil: The oil, or its viscosity, Pa s.
         shape: Numbers of intervals around and along the bore; see `FiniteBearing`.

@@ -97,7 +97,7 @@ class OilSupply:
     grid inside its limits, at least the nearest one.
 
     Attributes:
-        pressure: Pressure above that at the ends, Pa.
+        pressure: Pressure relative to the pressure at the ends, Pa.
         angle: Angle of the middle, rad.
         arc: Angle over which the area extends, rad; 2π for a groove around the bore.
         position: Axial position of the middle, m.

@@ -70,7 +70,7 @@ class StrainGauge:
         return tuple(f"{self.name} {round(angle)}°" for angle in np.rad2deg(self.angles))
 
     def selected(self, modes: NDArray[np.int64]) -> StrainGauge:
-        """Return the gauge for the modes with the numbers `modes`, from 1 on."""
+        """Return the gauge for the modes with the numbers `modes`, starting at 1."""
         rows = mode_rows("modes", modes, self.modes.shape[1])
         return replace(self, modes=self.modes[:, rows])
 

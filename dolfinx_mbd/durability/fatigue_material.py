@@ -314,7 +314,7 @@ def read_fatigue_materials(path: str | Path) -> dict[str, FatigueMaterial]:
     """Read fatigue materials from a TOML file.
 
     The file contains a table for each material, with the attributes of `FatigueMaterial`; a factor
-    is a list of a number and its source, and `strain_life` a table of its own.
+    is a list of a number and its source, and `strain_life` is a subtable.
 
     Args:
         path: Path of the file.

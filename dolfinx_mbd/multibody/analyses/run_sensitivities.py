@@ -174,7 +174,7 @@ def run_sensitivities(
 class _Sweep:
     """One pass over time: the state, and its derivatives with respect to all parameters.
 
-    `increments` are the derivatives of q; `rates` those of v, a and λ.
+    `increments` are the derivatives of q, and `rates` are the derivatives of v, a and λ.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class _Sweep:
         return system
 
     def _numbers(self, state: State) -> Array:
-        """Return a start as numbers; coordinates are increments relative to the present state."""
+        """Return a state as one array; its coordinates are increments from the present state."""
         memory = state.memory
         parts = [state.v, state.a, state.lam, memory["algorithmic"], memory["velocity"]]
         return np.concatenate([increment_between(self.system, self.state.q, state.q), *parts])

@@ -1,4 +1,4 @@
-"""Check of the time steps of a run against the duration of its impacts."""
+"""Comparison of the time steps of a run with the duration of its impacts."""
 
 from __future__ import annotations
 
