@@ -43,9 +43,9 @@ def count_cycles(history: ArrayLike, residue: Residue = "half") -> Cycles:
 
     Args:
         history: Values of the signal, for example a force, shape (nt,).
-        residue: "half" counts what remains at the end as half cycles. "closed" repeats the signal,
-            starting at its largest absolute value, so that all cycles close; use it for a signal
-            that recurs, such as one turn of a machine.
+        residue: "half" counts the remaining turning points as half cycles. "closed" repeats the
+            signal, starting at its largest absolute value, so that all cycles close; use it for a
+            signal that recurs, such as one turn of a machine.
 
     Raises:
         InputError: The signal has fewer than two values, or one that is not finite.

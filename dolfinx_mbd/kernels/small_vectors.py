@@ -15,7 +15,7 @@ Matrix3 = tuple[Vector3, Vector3, Vector3]  #: a tuple of rows
 
 @inner_kernel
 def vector3(x: Array, k: int) -> Vector3:
-    """Return three entries of an array from index k on."""
+    """Return three entries of an array, starting at index k."""
     return x[k], x[k + 1], x[k + 2]
 
 
@@ -95,7 +95,7 @@ def outer3(factor: float, a: Vector3, b: Vector3) -> Matrix3:
 
 @inner_kernel
 def put3(out: Array, k: int, a: Vector3) -> None:
-    """Write a vector into an array from index k on."""
+    """Write a vector into an array, starting at index k."""
     out[k], out[k + 1], out[k + 2] = a
 
 

@@ -250,7 +250,7 @@ def sensitivities(reduction: Reduction, parameters: Sequence[Parameter]) -> Body
     """Compute the derivatives of a reduced body with respect to parameters.
 
     The derivatives include those of the modes, so that a central difference of two reductions
-    agrees in the limit. One factorization serves all parameters.
+    agrees in the limit. All parameters use the same factorization.
 
     Args:
         reduction: Result of `reduce` with orthonormal modes, without prestress, damping,
