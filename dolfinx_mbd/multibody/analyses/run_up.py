@@ -41,8 +41,8 @@ class Waterfall:
         time: Centres of the blocks, shape (nb,), s.
         speed: Mean speed of the shaft in the middle half of each block, shape (nb,), rad/s.
         lines: Frequencies (Hz) or orders, shape (nl,).
-        mean_square: Mean square of the signal in each line, shape (nb, nl), the sum over its
-            columns.
+        mean_square: Mean square of the signal in each line, summed over the columns of the signal,
+            shape (nb, nl).
         bandwidth: Effective width of a line due to the window, in units of the distance between two
             lines.
 
