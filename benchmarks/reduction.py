@@ -9,7 +9,7 @@ the machine affects the processor time less. The measurements are:
 
 - *package*: `reduce(...)` as a user calls it, assembly, checks and skin included, without the
   geometric stiffening that the others do not have;
-- *stiffening*: the same with geometric stiffening for all unit cases; its cost is the ratio minus 1;
+- *stiffening*: the same with geometric stiffening for all unit cases; the ratio shows its cost;
 - *averaged*: the same with averaged instead of rigid interfaces, which are held by bordering the
   stiffness instead of removing rows;
 - *raw*: the reduction as a script of petsc4py and slepc4py calls, assembly included, with MUMPS and

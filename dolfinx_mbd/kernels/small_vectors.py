@@ -101,7 +101,7 @@ def put3(out: Array, k: int, a: Vector3) -> None:
 
 @inner_kernel
 def put33(out: Array, r: int, c: int, A: Matrix3) -> None:
-    """Write a matrix into an array (·, ·), from row r and column c."""
+    """Write a matrix into a two-dimensional array, starting at row r and column c."""
     out[r, c], out[r, c + 1], out[r, c + 2] = A[0]
     out[r + 1, c], out[r + 1, c + 1], out[r + 1, c + 2] = A[1]
     out[r + 2, c], out[r + 2, c + 1], out[r + 2, c + 2] = A[2]
@@ -109,7 +109,7 @@ def put33(out: Array, r: int, c: int, A: Matrix3) -> None:
 
 @inner_kernel
 def add_column3(out: Array, r: int, c: int, a: Vector3) -> None:
-    """Add a vector to column c of an array (·, ·), from row r."""
+    """Add a vector to column c of a two-dimensional array, starting at row r."""
     out[r, c] += a[0]
     out[r + 1, c] += a[1]
     out[r + 2, c] += a[2]
@@ -117,7 +117,7 @@ def add_column3(out: Array, r: int, c: int, a: Vector3) -> None:
 
 @inner_kernel
 def add33(out: Array, r: int, c: int, factor: float, A: Matrix3) -> None:
-    """Add a multiple of a matrix to an array (·, ·), from row r and column c."""
+    """Add a multiple of a matrix to a two-dimensional array, starting at row r and column c."""
     columns = transposed3(scaled33(factor, A))
     add_column3(out, r, c, columns[0])
     add_column3(out, r, c + 1, columns[1])
