@@ -60,7 +60,8 @@ def state_space(
 ) -> StateSpace:
     """Return A, B, C and D at the state of the assembler, which must belong to `inputs.system`.
 
-    `motions` are the coefficients of small motions about this state, and `basis` (nv, m) contains the free motions.
+    `motions` are the coefficients of small motions about this state, and `basis` (nv, m) contains
+    the free motions.
     """
     state, m, count = at.state(t), basis.shape[1], len(inputs.names)
     P, W, D = motions.resolve, motions.carry, motions.twist
