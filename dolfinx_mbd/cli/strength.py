@@ -35,7 +35,7 @@ def add_to(commands: Any) -> None:
 
 
 def _strength(options: argparse.Namespace) -> int:
-    from dolfinx_mbd.cli.bodies import system_of
+    from dolfinx_mbd.cli.bodies import name_in, system_of
     from dolfinx_mbd.cli.values import output_path
     from dolfinx_mbd.durability import strength
     from dolfinx_mbd.multibody import Solution
@@ -44,9 +44,10 @@ def _strength(options: argparse.Namespace) -> int:
     if options.output is not None:
         path = output_path(options.output, options.body, ".vtk")
     body, system = ReducedBody.load(options.body), system_of(options.model)
+    name = name_in(system, body, options.name)
     weakest, where = None, ""
     for file in options.runs:
-        history = Solution.load(file, system).body(options.name or body.name)
+        history = Solution.load(file, system).body(name)
         result = strength(
             body, history, criterion=options.criterion, limit=options.limit, count=options.count
         )

@@ -55,3 +55,9 @@ def test_strength_over_two_runs(
     rod().save("bare.npz")
     assert main(["strength", "bare.npz", *command[2:], "--limit", "1e8"]) == 1
     assert "no stress modes" in capsys.readouterr().err
+    body.replace(name="body").save("rod.npz")
+    Path("model.py").write_text(MODEL.replace('"rod.npz"', '"renamed.npz"'), encoding="utf-8")
+    body.save("renamed.npz")
+    assert main([*command, "--limit", "1e8"]) == 1
+    assert "called 'body'" in (text := capsys.readouterr().err) and "add --name 'rod'" in text
+    assert main([*command, "--limit", "1e8", "--name", "rod"]) == 0
