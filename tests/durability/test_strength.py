@@ -17,6 +17,7 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd import errors
 from dolfinx_mbd.recovery import Recovery, skin_stress
+from dolfinx_mbd.reduction.description import material_groups
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 
 AREA = HEIGHT * WIDTH
@@ -165,6 +166,23 @@ def test_each_material_has_its_strength() -> None:
     for source in (two, body):
         with pytest.warns(errors.ModelRangeWarning, match="several materials .* '2024-T4'"):
             mbd.fatigue(source, [(swing, 1.0)], material="2024-T4")
+
+
+def test_groups_of_equal_materials_are_one_material() -> None:
+    same = {
+        "material": "a: steel, hard, b: steel, hard",
+        "a: young (Pa)": 1.0,
+        "b: young (Pa)": 1.0,
+    }
+    cases: list[tuple[dict[str, Any], tuple[str, ...]]] = [
+        ({}, ()),
+        ({"material": "steel", "young (Pa)": 1.0}, ()),
+        (same, ()),
+        (same | {"b: young (Pa)": 2.0}, ("a", "b")),
+        (same | {"material": "a: steel, hard, b: steel"}, ("a", "b")),
+    ]
+    for facts, expected in cases:
+        assert material_groups(facts) == expected
 
 
 def test_body_without_its_mesh(tmp_path: Path) -> None:
