@@ -18,6 +18,7 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.quantities import BOUND_MARGIN, QUANTITIES, principal_values
 from dolfinx_mbd.body.stress_modes import StressModes, motion_of
 from dolfinx_mbd.checks import choice, instance, integer, items, number, object_with, reject
+from dolfinx_mbd.durability.body_warnings import warn_of_prestress, warn_of_several_materials
 from dolfinx_mbd.durability.cycles import Residue
 from dolfinx_mbd.durability.fatigue_material import (
     DamageRule,
@@ -98,6 +99,10 @@ def fatigue(
             1, the body has no stress modes, the data of the material are incomplete, or the mean of
             a cycle reaches the tensile strength.
 
+    Warns:
+        ModelRangeWarning: The body has several materials; the data are used for all of them.
+        AccuracyWarning: The body has a prestress, whose mean stress is not included.
+
     Note: Collective over `comm` or over the mesh.
 
     Example:
@@ -138,6 +143,9 @@ def fatigue(
         stress, body, comm = _surface(source, comm)
         points = stress.points
         rows = _shared(task, stress, comm)
+    cure = "only the results at points of this material are valid"
+    warn_of_several_materials(body, f"the material {data.name!r}", cure)
+    warn_of_prestress(body, "life", "it changes the mean stress of each cycle")
     values = dict(zip(COLUMNS, rows.T, strict=True))
     return FatigueResult(
         points=points,

@@ -20,15 +20,10 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.stress_modes import envelope_over_time
 from dolfinx_mbd.checks import choice, instance, integer, number, reject, unknown
+from dolfinx_mbd.durability.body_warnings import warn_of_prestress, warn_of_several_materials
 from dolfinx_mbd.durability.inertia_relief import LoadCases
 from dolfinx_mbd.durability.strength_result import Strength, WeakPlace
-from dolfinx_mbd.errors import (
-    AccuracyWarning,
-    InputError,
-    InputTypeError,
-    ModelRangeWarning,
-    warn,
-)
+from dolfinx_mbd.errors import InputError, InputTypeError, ModelRangeWarning, warn
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.surface_integrals import body_size
@@ -83,7 +78,8 @@ def strength(
             not scalar, or the history does not belong to the body or is empty.
 
     Warns:
-        ModelRangeWarning: A criterion for isotropic materials is applied to an orthotropic one.
+        ModelRangeWarning: A criterion for isotropic materials is applied to an orthotropic one, or
+            a reduced body has several materials.
         AccuracyWarning: The body has a prestress, whose stress is not included.
 
     Note: Collective with a reduction.
@@ -108,6 +104,8 @@ def strength(
         choice("criterion", criterion, get_args(CriterionName))
     if isinstance(source, ReducedBody):
         result = _of_body(source, history, criterion)
+        cure = "give the reduction, or judge the points of each material by its own strength"
+        warn_of_several_materials(source, "one strength", cure)
     else:
         result = _of_mesh(source, history, criterion)
     _warn_of_models(result.body, result.materials, criterion)
@@ -145,6 +143,7 @@ def strength(
         tuple(sorted(places, key=lambda place: place.factor)),
         result.locations,
         isinstance(history, LoadCases),
+        result.body,
     )
 
 
@@ -301,9 +300,4 @@ def _warn_of_models(
             "of isotropic materials: give a function of the stress as the criterion"
         )
         warn(ModelRangeWarning(text))
-    if "prestress" in body.provenance:
-        text = (
-            f"body {body.name!r} has a prestress ({body.provenance['prestress']}), whose stress is "
-            "not included in the safety factors: add it in a criterion"
-        )
-        warn(AccuracyWarning(text, quantity="prestress"))
+    warn_of_prestress(body, "safety factors", "add it in a criterion")
