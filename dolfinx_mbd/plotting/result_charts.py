@@ -186,7 +186,7 @@ def plot_film_pressure(
         path: File to write, in the format of its suffix; by default no file is written.
 
     Returns:
-        A matplotlib figure with one axes and a colour bar, in MPa.
+        A matplotlib figure with one pair of axes and a colour bar in MPa.
 
     Raises:
         InputError: The motion has a wrong shape, or matplotlib does not know the suffix.

@@ -45,8 +45,8 @@ class Clearance(JointClearance):
         slices: Number of slices along the length.
 
     Raises:
-        InputError: A value is invalid, friction has no radius, or the kind of the joint has no
-            radial clearance.
+        InputError: A value is invalid, the law has friction but the pin has no radius, or the kind
+            of the joint has no radial clearance.
 
     Example:
         >>> law = mbd.ContactLaw(mbd.line_stiffness(0.02, mbd.STEEL), exponent=1.0)
