@@ -5,6 +5,11 @@ pressure p of film and asperities acts on the coefficients s with the forces ∫
 coefficients are linear in the elastic coordinates η of the body, s = W η, so that η receives the
 force Wᵀ∫ p φ dA in addition to the wrench on the frame of the interface. w does not contain the
 motion of this frame: the virtual work of the pressure counts once.
+
+Shear by the pressure gradient acts on both surfaces with the couple ½ ∫ p ∂h/∂θ dA. Its part
+−½ ∫ (e + z t) × f dz is that of a round bore, see `kernels.film_frames`. Its part ½ ∫ p ∂w/∂θ dA
+turns the journal; the bore receives the opposite, because the pressure on its inclined surface has
+the moment −∫ p ∂w/∂θ dA. This part is subtracted from the drag torque.
 """
 
 from __future__ import annotations
@@ -73,6 +78,7 @@ class ElasticBearing(FiniteBearing):
     _along: Array = field(init=False, repr=False)  # (m+1, 3)
     _weights: Array = field(init=False, repr=False)  # (patterns, n, m+1), m²
     _surface: Array = field(init=False, repr=False)  # (patterns, modes)
+    _slope: Array = field(init=False, repr=False)  # coefficients of ∂w/∂θ from those of w
     _point: Array = field(init=False, repr=False)  # motion and s of the last solution
 
     def __post_init__(self) -> None:
@@ -93,6 +99,10 @@ class ElasticBearing(FiniteBearing):
         surface = bore.displacement.reshape(len(patterns), -1)
         assign(self, _around=around, _along=along, _weights=patterns * self.grid.areas)
         assign(self, _surface=surface, _point=np.full(10 + 2 * len(surface), np.nan))
+        turned = np.zeros((len(around.T), len(around.T)))
+        for k in range(1, bore.harmonics + 1):
+            turned[2 * k - 1, 2 * k], turned[2 * k, 2 * k - 1] = k, -k
+        assign(self, _slope=np.kron(turned, np.eye(along.shape[1])))
 
     @property
     def surface(self) -> Array:
@@ -130,6 +140,9 @@ class ElasticBearing(FiniteBearing):
                 (slice(5, None), self.grid.gradients(self._weights)),
             ):
                 dg[rows] = self._by_coordinates(*parts)
+            dg[4] -= 0.5 * (self._slope @ s[0]) @ dg[5:]
+            dg[4, 9 : 9 + m] -= 0.5 * forces @ self._slope
+        g[4] -= 0.5 * forces @ self._slope @ s[0]
         return np.concatenate([g, forces]), dg, facts
 
     def _by_coordinates(self, by_gap: Array, by_rate: Array, by_speed: Array) -> Array:
