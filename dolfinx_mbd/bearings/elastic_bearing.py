@@ -25,11 +25,8 @@ from dolfinx_mbd.body import Bore
 from dolfinx_mbd.checks import array, instance
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.film_frames import (
-    film_motion_changes,
-    film_tangents,
-    film_wrenches,
-)
+from dolfinx_mbd.kernels.film_frames import film_wrenches
+from dolfinx_mbd.multibody.contact.elastic_bores import elastic_tangents
 from dolfinx_mbd.multibody.model.force_elements import FramePair
 
 __all__ = ["ElasticBearing"]
@@ -191,17 +188,7 @@ class ElasticBearing(FiniteBearing):
         """Return the derivatives of the wrenches by poses and s, and by velocities and ṡ."""
         y = self.pair_motion(pair)
         g, dg, _ = self.film_loads(y, True, surface)
-        m = len(g) - 5
-        Y = film_motion_changes(*pair)
-        unit = np.column_stack([film_wrenches(pair.Q1, y, e) for e in np.eye(5)])
-        result = []
-        for k, block in enumerate(film_tangents(*pair, g[:5], dg[:5, :9].copy())):
-            part = slice(9 + k * m, 9 + (k + 1) * m)
-            D = np.zeros((12 + m, 12 + m))
-            D[:12, :12], D[:12, 12:] = block, unit @ dg[:5, part]
-            D[12:, :12], D[12:, 12:] = dg[5:, :9] @ Y[k, :9], dg[5:, part]
-            result.append(D)
-        return result[0], result[1]
+        return elastic_tangents(pair, g, dg)
 
     def energy(self, pair: FramePair, surface: Array | None = None) -> float:
         """Return the elastic energy of touching asperities, J; the body stores that of the bore."""
