@@ -11,7 +11,9 @@ the balance of energy. Figures go to `results/clearance`. Runs on one rank and u
 # slider-crank runs in a worn plastic bush with a radial clearance of 0.1 mm.
 #
 # At the penetration $\delta$ the bush exerts the normal force
+#
 # $$F = K\,\delta\,(1 + \chi\,\dot\delta).$$
+#
 # The stiffness $K$ follows from the length of the bush and the material; $\chi$ follows from a
 # coefficient of restitution. Coulomb friction acts at the radius of the pin.
 

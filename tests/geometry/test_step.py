@@ -24,6 +24,7 @@ def write_step(path: Path, *, two: bool = False) -> None:
     gmsh.initialize(readConfigFiles=False, interruptible=False)
     try:
         gmsh.option.setNumber("General.Terminal", 0)
+        gmsh.option.setString("Geometry.OCCTargetUnit", "MM")  # after a file was read it is metres
         occ = gmsh.model.occ
         box = occ.addBox(0, 0, 0, 100, 40, 10)
         bore = occ.addCylinder(50, 20, 0, 0, 0, 10, 10)
@@ -38,7 +39,7 @@ def write_step(path: Path, *, two: bool = False) -> None:
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with both files, written before gmsh reads any: it then writes in metres."""
+    """A directory with both files."""
     comm = MPI.COMM_WORLD
     path: Path = comm.bcast(tmp_path_factory.mktemp("step"), root=0)
     if comm.rank == 0:
