@@ -205,6 +205,21 @@ def test_a_stiff_bore_is_a_rigid_bore() -> None:
     assert elastic.peak_pressure[-1] < 0.98 * reference.peak_pressure[-1]
 
 
+def test_the_picture_of_the_pressure_contains_the_deformation_of_the_bore() -> None:
+    """At the end of a run, the largest value of the picture is the peak pressure of the history."""
+    body = elastic_body()
+    film = bearing(body)
+    run = settled(film, body, 0.002, 5e-5)
+    motion, history = mbd.bearings.journal_motion(run, "film")[-1], run.body("ring")
+    with pytest.raises(InputError, match="elastic bore, whose displacement"):
+        mbd.plotting.plot_film_pressure(film, motion)
+    surface = [film.surface @ history.eta[-1], film.surface @ history.eta_rate[-1]]
+    figure = mbd.plotting.plot_film_pressure(film, motion, surface=surface)
+    peak = 1e-6 * run.element("film").peak_pressure[-1]
+    assert figure.axes[0].collections[0].levels[-1] == pytest.approx(peak)
+    assert 1e-6 * film.pressure(motion).max() > 1.02 * peak
+
+
 def test_errors() -> None:
     """A bore of another size or of another body, and a missing bore, are errors."""
     body = elastic_body()
