@@ -2,9 +2,9 @@
 
     ./with-fenicsx python3 benchmarks/bearings.py [--rounds 3] [--steps 500]
 
-One cylinder at 6000 rpm with gas, with the same rod and steps of 20 µs; the variants take turns in
-each round, and the table shows medians of the processor time of a step. The ideal joint and the
-rigid bores use a rod without pressure modes.
+The engine has one cylinder and runs at 6000 rpm with gas pressure and steps of 20 µs. All variants
+have the same rod and run one after the other in each round. The table shows medians of the
+processor time of a step. The ideal joint and the rigid bores use a rod without pressure modes.
 """
 
 from __future__ import annotations

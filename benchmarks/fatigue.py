@@ -4,9 +4,10 @@
 
 The stress modes are random and the elastic coordinates are narrow-band noise of different
 frequencies with a mean, which is harder than a periodic run: each history has hundreds of turning
-points. Each measurement is a process of its own (or two ranks), on one thread each, with compiled
+points. Each measurement is a separate process (or two ranks), with one thread each and compiled
 kernels. The rows differ in the number of planes of the first search, in the stress, and in the
-number of instants; the peak memory is the sum over the ranks, and "start" is that before the call.
+number of instants; the peak memory is the sum over the ranks, and "start" is the memory before the
+call.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def main() -> None:
         return
     print(
         "| points | instants | planes | stress | ranks | s | CPU s | start GB | peak GB "
-        "| cycles a point | least life, h |"
+        "| cycles per point | least life, h |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
     n, nt = a.points, a.instants

@@ -3,10 +3,11 @@
     ./with-fenicsx python3 benchmarks/long_run.py [--steps 10000 1000000] [--size 0.0043]
 
 The engine of `engine.py`, dt = 1e-5 s, with three flexible rods of 30 modes each. *States* saves
-everything, *outputs* the force of a bearing and the position of a piston, *in memory* the states
-without a folder (only the shortest run). Each measurement is a process of its own. *Peak* is the
-largest resident memory of the run itself, before anything is read; then the folder is opened
-again, which checks all of its rows, and the bearing force is read at every hundredth time: *after*.
+all states. *Outputs* saves the force of a bearing and the position of a piston. *In memory* keeps
+the states without a folder (only the shortest run). Each measurement is a separate process. *Peak*
+is the largest resident memory of the run, before any results are read. *Peak after* is the largest
+memory after the folder has been opened again, which checks all of its rows, and the bearing force
+has been read at every hundredth time.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def measure(folder: Path, what: str, steps: int) -> dict[str, Any]:
 
 
 def _peak() -> float:
-    """Largest resident memory of this process so far, MB."""
+    """Return the largest resident memory of this process so far, MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

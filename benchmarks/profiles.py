@@ -60,7 +60,7 @@ PARTS = {
 
 
 def part_of(function: tuple[str, int, str]) -> str | None:
-    """The part that a function is of; None if it may serve any."""
+    """Return the part to which a function belongs; None if several parts may use it."""
     text = f"{function[0]} {function[2]}"
     return next((part for part, words in PARTS.items() if any(w in text for w in words)), None)
 

@@ -3,15 +3,15 @@
     ./with-fenicsx python3 benchmarks/reduction.py [--sizes 33k 105k] [--rounds 3] [--large]
     [--programs package averaged]
 
-Each measurement is a process of its own on one thread; the programs take turns in each round, and
-the table shows medians. Beside the time on the clock stands the processor's, which other work on
-the machine disturbs less. What is timed:
+Each measurement is a separate process on one thread. The programs run one after the other in each
+round, and the table shows medians of the time on the clock and of the processor time. Other work on
+the machine affects the processor time less. The measurements are:
 
 - *package*: `reduce(...)` as a user calls it, assembly, checks and skin included, without the
   geometric stiffening that the others do not have;
-- *stiffening*: the same with it, all unit cases: what it costs beyond a ratio of 1;
-- *averaged*: the same with averaged interfaces in place of rigid ones, which are held by bordering
-  the stiffness in place of striking out rows;
+- *stiffening*: the same with geometric stiffening for all unit cases; the ratio shows its cost;
+- *averaged*: the same with averaged instead of rigid interfaces, which are held by bordering the
+  stiffness instead of removing rows;
 - *raw*: the reduction as a script of petsc4py and slepc4py calls, assembly included, with MUMPS and
   SLEPc's Krylov-Schur; and as *raw, block* with the package's factorization and block Lanczos,
   which shows what the rest of the package costs;

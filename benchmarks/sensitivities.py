@@ -5,8 +5,8 @@
 The body is the connecting rod with rigid bores (`--size 0.0025`: about 105,000 displacements). The
 parameters are Young's modulus, Poisson's ratio, the density and seven shapes, which stretch and
 bend the rod. The engine has three cylinders with flexible rods of 30 coordinates; the parameters
-are the stiffness and the mass of the rods and the crank radius. Medians of processor time on one
-thread; forms and kernels are compiled before.
+are the stiffness and the mass of the rods and the crank radius. The table shows medians of
+processor time on one thread. Forms and kernels are compiled before the measurement.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ENDS = ["big_end", "small_end"]
 
 
 def parameters(mesh: mbd.TaggedMesh) -> list[mbd.Parameter]:
-    """Three constants of the material and seven shapes."""
+    """Return three constants of the material and seven shapes."""
     x = ufl.SpatialCoordinate(mesh.mesh)
     one, zero, length = ufl.as_ufl(1.0), 0 * x[0], 0.14
     bow = ufl.sin(np.pi * x[0] / length)
@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=1000)
     options = parser.parse_args()
-    print("| of | task | s | over the first |\n|---|---|---|---|")
+    print("| model | task | s | relative to the first task |\n|---|---|---|---|")
     with threadpool_limits(1):
         for stiffening in (False, True):
             title = "rod with stiffening" if stiffening else "rod"

@@ -24,9 +24,9 @@ results, speed = helpers.results_folder("bracket"), 20.0  # rad/s
 
 # ## The part and its gauges
 #
-# The helper takes the place of your mesher. The bores are the groups `left` and `right` of the
-# mesh, and the strut acts at the named point `hook`. A gauge has a position on the surface, the
-# direction of its first grid and the length of its grids. The gauge `web` is a 45° rosette.
+# The helper replaces your mesh generator. The bores are the groups `left` and `right` of the mesh,
+# and the strut acts at the named point `hook`. A gauge has a position on the surface, the direction
+# of its first grid and the length of its grids. The gauge `web` is a 45° rosette.
 
 # +
 helpers.write_bracket(results / "bracket.msh")
@@ -96,7 +96,7 @@ run = mbd.simulate(system, t_end=4 * np.pi / speed, dt=5e-4, start={"main": spee
 
 # ## The signals
 #
-# `run.gauge` has the strains of the grids, and of a rosette the principal strains.
+# `run.gauge` returns the strains of the grids, and for a rosette also the principal strains.
 
 # +
 motor, strut, web = run.element("motor"), run.element("strut"), run.gauge("bracket", "web")
@@ -113,7 +113,7 @@ helpers.show(mbd.plotting.player, run, results / "bracket.html", scale=100)
 # ## Checks
 #
 # The gauges agree with the strain of the mesh at their centres. The energy that the motor supplies
-# is stored, or lost in the damper of the strut. The speed stays close to its set value.
+# is stored or dissipated in the damper of the strut. The speed stays close to its set value.
 
 # +
 places = np.array([gauge.position for gauge in part.body.gauges])

@@ -6,8 +6,8 @@ the balance of energy. Figures go to `results/clearance`. Runs on one rank and u
 
 # # A joint with clearance
 #
-# Real joints have play. The pin flies freely in its clearance; when it touches the bore, an impact
-# occurs whose force exceeds that of an ideal joint many times. Here the piston pin of a
+# Real joints have a clearance. The pin moves freely inside it. When the pin touches the bore, an
+# impact occurs. Its force is many times the force of an ideal joint. Here the piston pin of a
 # slider-crank runs in a worn plastic bush with a radial clearance of 0.1 mm.
 #
 # At the penetration $\delta$ the bush exerts the normal force
@@ -77,8 +77,9 @@ report(system)
 # -
 
 # The cylindrical joint with clearance still keeps the axes parallel; the contact replaces the other
-# two constraints. The guide also keeps the axes parallel: `redundant="drop"` accepts this. The run
-# begins with the pin in the centre, moving like the ideal pin.
+# two constraints. The guide also keeps the axes parallel; `redundant="drop"` removes these
+# redundant constraints. At the start, the pin is in the centre of the bore and has the velocity of
+# the ideal pin.
 
 # +
 turn = 2 * np.pi / speed
@@ -99,8 +100,8 @@ for impact in impacts[:4]:
 
 # ## Results
 #
-# `run.joint` gives the force of the joint with the contact, so that one line of code serves both
-# mechanisms. Its displacement is the orbit of the pin in the bore.
+# The force of `run.joint` includes the contact, so that the same line of code works for both
+# mechanisms. The displacement of the joint is the orbit of the pin in the bore.
 
 # +
 angle = np.rad2deg(speed * run.time)
@@ -121,8 +122,9 @@ with helpers.figure(results / "clearance.png", 1, 2, width_ratios=(1, 1.7)) as (
 
 # ## Checks
 #
-# The pin stays in its bore but for the depth of the contact. The work of the drive is the change of
-# energy and the losses of the contact. The piston keeps to its ideal motion within the clearance.
+# The pin stays in its bore, except for the depth of the contact. The work of the drive equals the
+# change of energy plus the losses of the contact. The piston follows its ideal motion within the
+# clearance.
 
 # +
 orbit = np.hypot(x, y).max() * 1e-6

@@ -8,8 +8,8 @@ on one rank and under `mpirun -n 2`.
 # # Oil film of a big end
 #
 # You compare four models of the big end of one cylinder. The oil film is some hundredths of a
-# millimetre thick. Its pressure carries the load of the rod, and deforms the bore by as much as
-# the film is thick.
+# millimetre thick. Its pressure carries the load of the rod, and deforms the bore by about the
+# thickness of the film.
 
 # +
 from __future__ import annotations
@@ -29,10 +29,10 @@ results = helpers.results_folder("engine_bearings")
 
 # ## The rod
 #
-# A rigid interface would keep the bore round, so that the big end is an averaged interface. Its
-# pressure modes are the static deformations by pressures cos kθ and sin kθ around the bore, times
-# polynomials along it. `pressure_modes=0.01` selects as many as the compliance of the bore needs
-# for an error of 1 %.
+# A rigid interface would keep the bore round; the big end is therefore an averaged interface. Its
+# pressure modes are the static deformations under pressures cos kθ and sin kθ around the bore,
+# times polynomials along its axis. With `pressure_modes=0.01`, the body gets as many of these modes
+# as the compliance of the bore needs for an error of 1 %.
 
 # +
 mesh = mbd.build_mesh(mbd.ConnectingRod(size=0.01), comm)
@@ -75,9 +75,9 @@ for name, film in bearings.items():
 
 # ## Film over a working cycle
 #
-# The crank angle counts from the firing top dead centre. In a rigid bore, the journal stays inside
-# the clearance (dashed). In the elastic bore it moves farther, because the bore deforms. The force
-# that the bearing transmits is almost the same in all models.
+# The crank angle is measured from the firing top dead centre. In a rigid bore, the journal stays
+# inside the clearance (dashed). In the elastic bore it moves farther, because the bore deforms. The
+# force that the bearing transmits is almost the same in all models.
 
 # +
 cycle = slice(run_in, None)
@@ -117,7 +117,8 @@ for name in ("ideal", "elastic bore"):
 # ## Checks
 #
 # The mean pressure on the projected area is the force divided by diameter and length; the peak is
-# above twice this mean. Film models change the force of the bearing by a few per cent at most.
+# more than twice this mean. The choice of the film model changes the force of the bearing by at
+# most a few per cent.
 
 # +
 eccentricity = {n: np.hypot(*film.displacement[cycle, :2].T) for n, film in films.items()}

@@ -1,14 +1,14 @@
 """Young's modulus, density and the stiffness of a support from measured frequencies.
 
-You compute the derivatives of a reduced body with respect to its material, and let least squares
+You compute the derivatives of a reduced body with respect to its material, and use least squares to
 find the values that agree with noisy measurements. Runs on one rank and under `mpirun -n 2`.
 """
 
 # # Material and support from measured frequencies
 #
 # A bar is clamped at its left end, and a spring supports its right end. Ten frequencies were
-# measured, with errors of 0.1 %. Which Young's modulus $E$, which density $\rho$ and which
-# stiffness $k$ of the spring do they show?
+# measured, with errors of 0.1 %. You compute Young's modulus $E$, the density $\rho$ and the
+# stiffness $k$ of the spring from them.
 
 # +
 from __future__ import annotations
@@ -51,7 +51,8 @@ for name in ("E", "rho"):
     check(f"|df/f over d{name}/{name}|", abs(relative).max(), 0.5 - 1e-6, 0.5 + 1e-6)
 # -
 
-# The body of first order needs no new reduction, and estimates its own error.
+# `table.at` returns the body of first order, whose data are linear in the parameters. It needs no
+# new reduction.
 
 changed = table.at({"E": 200e9, "rho": 7700.0})
 report(f"first frequency at other values: {changed.frequencies[0]:.3f} Hz, to first order")
@@ -59,11 +60,11 @@ report(f"after a new reduction: {reduced(200e9, 7700.0).body.frequencies[0]:.3f}
 
 # ## The bar on its spring
 #
-# With the lateral motion $r^T\eta$ of the right end, the spring adds $k\,rr^T$ to the modal
-# stiffness $K$, and a mass $m$ at the end adds $m\,rr^T$ to the modal mass $I$. The elastic
-# coordinates are continued so that the modal mass of the bar stays $I$. The squared frequencies
-# $\lambda$ therefore change by
-# $\mathrm d\lambda=\phi^T(\mathrm dK+(k-\lambda m)\,\mathrm d(rr^T)+rr^T\mathrm dk)\,\phi$.
+# With the elastic coordinates $\eta$ and the lateral motion $r^T\eta$ of the right end, the spring
+# adds $k\,rr^T$ to the modal stiffness $K$, and a mass $m$ at the end adds $m\,rr^T$ to the modal
+# mass $I$. When a parameter changes, the modal mass of the bar remains $I$. The squared angular
+# frequencies $\lambda$ with the eigenvectors $\phi$ therefore change by $\mathrm
+# d\lambda=\phi^T(\mathrm dK+(k-\lambda m)\,\mathrm d(rr^T)+rr^T\mathrm dk)\,\phi$.
 
 # +
 LATERAL = 1  # displacement along y
@@ -97,10 +98,10 @@ true, start = {"E": 205e9, "rho": 7700.0, "k": 3e5}, {"E": 190e9, "rho": 8200.0,
 bounds = {"E": (1e11, 4e11), "rho": (4e3, 2e4), "k": (1e4, 1e6)}
 # -
 
-# ## What the measurements cannot tell
+# ## What the measurements do not determine
 #
 # If $E$, $\rho$ and $k$ grow by the same factor, no frequency changes. Frequencies alone therefore
-# do not determine all three. The error says so.
+# do not determine all three parameters, and `identify` raises an error.
 
 try:
     mbd.identify(lambda p: frequencies(p, (0.0,)), frequencies(true, (0.0,))[0], start=start)
@@ -111,7 +112,7 @@ check("undetermined without a known mass", float(undetermined), 1, 1)
 
 # ## With a known mass
 #
-# Five more frequencies, measured with a mass of 0.5 kg at the end, settle the scale.
+# Five more frequencies, measured with a mass of 0.5 kg at the end, determine the common factor.
 
 masses, random = (0.0, 0.5), np.random.default_rng(1)
 measured = frequencies(true, masses)[0]

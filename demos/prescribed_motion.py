@@ -57,8 +57,8 @@ history = run.body("rod 1")
 
 # ## The rod on its mesh
 #
-# The rod sees the motion of its frame and, at the bores, the forces of the joints. The bores are
-# rigid, as in the reduction.
+# The loads of the rod are the motion of its frame and, at the bores, the forces of the joints. The
+# bores are rigid, as in the reduction.
 
 # +
 motion = mbd.PrescribedMotion.from_history(history, gravity=engine.gravity)

@@ -1,15 +1,15 @@
 """The fatigue life of an engine's rod at three speeds with gas.
 
-You combine three runs to a load spectrum, find where the rod fails first and when, and compare
-larger fillets and another material. Files go to `results/rod_life`. Runs on one rank and under
-`mpirun -n 2`.
+You combine three runs into a load spectrum, find where and when the rod fails first, and compare
+larger fillets, a thicker web and another material. Files go to `results/rod_life`. Runs on one rank
+and under `mpirun -n 2`.
 """
 
 # # The life of a connecting rod
 #
 # In each working cycle, the gas pressure compresses the rod, and at the top dead centre between
 # exhaust and intake the inertia of the piston stretches it. The gas force hardly depends on the
-# speed, and the inertia force grows with its square. You compute which of them decides the life.
+# speed, and the inertia force grows with its square. You compute which of them determines the life.
 
 # +
 from __future__ import annotations
@@ -50,8 +50,8 @@ rod = reduced_rod(geometry, mbd.ALUMINIUM_7075)
 
 # ## Three speeds
 #
-# Each run covers two working cycles of a single cylinder. The engine swings in during the first
-# one; a second run continues it, and only this one counts. The shares are those of service time.
+# The transient of the start decays during the first working cycle of a single cylinder. A second
+# run continues it, and only this run is evaluated. Shares are shares of the service time.
 
 
 # +
@@ -76,7 +76,7 @@ runs = spectrum(rod)
 # ## Where, and when?
 #
 # The material is an example from a textbook: polished specimens, half of which survive. A forged
-# surface is rougher. Its factor is an assumption here, as you must state with each factor.
+# surface is rougher. Its factor is an assumption here; each factor needs a text about its source.
 
 # +
 polished = mbd.durability.EXAMPLES["2024-T4"]
@@ -97,11 +97,11 @@ helpers.show(mbd.plotting.plot_skin, rod, amplitudes, results / "life.png", **te
 # The rod fails at the ends of the pocket beside the web; both are about equally damaged. The gas
 # compresses the rod there more than the inertia of the piston stretches it: the mean stress is
 # negative, but the range is large. The highest speed does most of the damage, in a tenth of the
-# time. Four places are equal by symmetry. The mesh, which is not symmetric, changes their lives.
+# time. Four places are equal by symmetry. Their lives differ because the mesh is not symmetric.
 #
 # ## Larger fillets, a thicker web, another material
 #
-# A change of the shape or of the density also changes the forces: each rod runs again.
+# A change of shape or density also changes the forces, so each rod is simulated again.
 
 # +
 rounded = replace(geometry, fillet_big=0.030, fillet_small=0.025)

@@ -44,7 +44,7 @@ gravity = (0.0, -mbd.STANDARD_GRAVITY, 0.0)
 
 
 def rotor(start: Any, motion: Any = None, journal_speed: float = 0.0) -> mbd.System:
-    """Return the rotor, displaced by `start`; a clutch turns it as the function `motion` says."""
+    """Return the rotor, displaced by `start`; a clutch turns it by the function `motion`."""
     ends = {"left": mbd.Frame(), "right": mbd.Frame((0, 0, length))}
     ground = mbd.Ground(ends)
     turning: dict[str, Any] = {} if motion is None else {"omega": (0, 0, motion(0.0)[1])}
@@ -81,8 +81,9 @@ report(f"load of each film {weight:.1f} N, eccentricity at 600 rad/s {guess.ecce
 
 # ## From the eigenvalues
 #
-# For the linearization the rotor itself does not turn; only the surfaces of its journals do
-# (`journal_speed`). This leaves out gyroscopic moments, which a disk in the middle does not feel.
+# For the linearization, the rotor itself does not rotate; only the surfaces of its journals do
+# (`journal_speed`). This model omits gyroscopic moments. They are zero for a disk in the middle,
+# because it does not tilt.
 
 
 # +

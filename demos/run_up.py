@@ -1,20 +1,23 @@
 """Run-up of a machine on a plate: vibration, radiated sound power, and orders.
 
-An unbalanced rotor runs up on a plate. You compute the sound power that the
-plate radiates, and see at which speeds and orders it is loud. Files go to `results/run_up`. Runs on
-one rank and under `mpirun -n 2`.
+An unbalanced rotor runs up on a plate. You compute the sound power that the plate radiates, and
+find the speeds and orders at which the plate is loud. Files go to `results/run_up`. Runs on one
+rank and under `mpirun -n 2`.
 """
 
 # # Noise of a run-up
 #
 # The forces of a machine repeat with its revolutions. A component with $k$ periods per revolution
-# has the order $k$. When an order meets a natural frequency of the housing, the housing becomes
-# loud. The *equivalent radiated power* follows from the normal velocity of the surface,
+# has the order $k$. When the frequency of an order meets a natural frequency of the housing, the
+# housing becomes loud. The *equivalent radiated power* follows from the normal velocity of the
+# surface,
 #
 # $$P = \rho c \int v_n^2\,\mathrm dS = \rho c\;\dot\eta^{\mathsf T} B\,\dot\eta,$$
 #
-# with a matrix $B$ of surface integrals of the modes, which is computed once. It assumes a
-# radiation efficiency of one, which is an estimate from above for most machines.
+# with the density $\rho$ and the speed of sound $c$ of the air, the normal velocity $v_n$, the
+# elastic coordinates $\eta$ and a matrix $B$ of surface integrals of the modes, which is computed
+# once. The radiation efficiency is assumed to be one. For most machines, the result is an upper
+# estimate.
 
 # +
 from __future__ import annotations
@@ -35,8 +38,8 @@ size, thickness = (0.40, 0.30), 0.004
 
 # ## The plate
 #
-# A steel plate with four feet, which are bolted to a rigid foundation, and a bearing above, away
-# from the centre. The axis of the bearing is along $y$.
+# The steel plate has four feet, which are bolted to a rigid foundation. A bearing is on its upper
+# side, away from the centre, with its axis along $y$.
 
 # +
 mesh = create_box(comm, [(0, 0, 0), (*size, thickness)], [16, 12, 1], CellType.hexahedron)
@@ -68,7 +71,7 @@ report(f"plate: {body.total_mass:.2f} kg, {body.num_modes} modes")
 #
 # A rotor whose centre of mass is 0.02 mm away from the shaft gives the first order. An engine with
 # four cylinders also has free inertia forces of the second order; a force along $z$ that grows with
-# the square of the speed stands for them.
+# the square of the speed represents them.
 
 # +
 first_speed, last_speed, duration = 2 * np.pi * 20, 2 * np.pi * 150, 1.6  # rad/s, s
@@ -109,7 +112,7 @@ run = mbd.simulate(system, t_end=duration, dt=2e-4)
 
 # ## Radiated power
 #
-# The map shows the power in each frequency over the speed. Orders are straight lines through the
+# The map shows the power at each frequency over the speed. Orders are straight lines through the
 # origin, and natural frequencies are horizontal lines: the plate is loud where they meet.
 
 # +

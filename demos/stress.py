@@ -69,9 +69,9 @@ history = run.body("bar")
 # ## Section forces
 #
 # `section_forces` integrates the stress over a cut through the body, here at a third of the length.
-# The modes alone see the load only through their own shapes. Static correction adds the static
-# response to the forces that act at each instant: the wrench at the hub and the spin. A reduction
-# with `static_correction=True` applies it by itself; elastic coordinates without forces have none.
+# The modes represent the load only by their own shapes. Static correction adds the static response
+# to the forces that act at each instant: the wrench at the hub and the spin. A reduction with
+# `static_correction=True` applies it automatically, but not to elastic coordinates without forces.
 
 # +
 at = length / 3

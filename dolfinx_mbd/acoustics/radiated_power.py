@@ -3,9 +3,9 @@
     P(t) = ρ c ∫ v_n² dS
 
 This is the power of a surface that is large compared with the wavelength of sound in the fluid. A
-small or slowly vibrating surface, or one whose parts move in opposite directions within a
-wavelength, radiates less, so that this power is an estimate from above for most machines. It
-compares designs and finds the frequencies that matter.
+small or slowly vibrating surface radiates less. So does a surface whose parts move in opposite
+directions within a wavelength. For most machines, the equivalent radiated power is therefore an
+upper estimate. Use it to compare designs and to find the frequencies that matter.
 """
 
 from __future__ import annotations
@@ -127,7 +127,8 @@ class RadiatedPower:
 
         Args:
             window: A window of `scipy.signal.get_window`; see `spectrum`.
-            resample: Whether a run with unequal steps is interpolated; by default it is an error.
+            resample: Whether a run with unequal steps is interpolated; by default, unequal steps
+                are an error.
 
         Raises:
             InputError: The steps are not equal, or the window is unknown.
@@ -195,7 +196,7 @@ def radiated_power(
         sound_speed: Speed of sound in the fluid, m/s; by default of air at 20 °C.
 
     Raises:
-        InputError: The history does not belong to the body or has no velocities, or see
+        InputError: The history does not belong to the body or has no velocities; see also
             `radiating_surface`.
 
     Note: Collective with a reduction.
@@ -213,7 +214,7 @@ def radiated_power(
     instance("source", source, (Reduction, ReducedBody, RadiatingSurface))
     if isinstance(source, RadiatingSurface):
         if where is not None:
-            raise InputError("a RadiatingSurface has its own `where`", argument="where")
+            raise InputError("omit `where`, an argument of radiating_surface", argument="where")
         surface = source
     else:
         surface = radiating_surface(source, where)

@@ -16,11 +16,11 @@ __all__ = ["Asperities"]
 
 @dataclass(frozen=True)
 class Asperities:
-    """Solid contact of rough surfaces, which takes over from the oil film smoothly.
+    """Contact of rough surfaces, which carries load where the oil film is thin.
 
-    Asperities touch if the gap h is below four times the roughness s. They carry the pressure
-    K F(h/s) of Greenwood and Tripp, where F(0) = 0.55. The film thickness in Reynolds' equation
-    equals h down to h = s and remains positive below: s²/(2s − h).
+    Asperities touch if the gap h is below four times the roughness s. They carry the pressure K
+    F(h/s) of Greenwood and Tripp, where F(0) = 0.55. The film thickness in Reynolds' equation is h
+    for h ≥ s, and s²/(2s − h) below; it is always positive.
 
     Attributes:
         roughness: Combined standard deviation s of the heights of both surfaces, m.

@@ -4,12 +4,16 @@ The outward displacement w = Σ s_a φ_a of the bore widens the gap, h = c − (
 pressure p of film and asperities acts on the coefficients s with the forces ∫ p φ_a dA. The
 coefficients are linear in the elastic coordinates η of the body, s = W η, so that η receives the
 force Wᵀ∫ p φ dA in addition to the wrench on the frame of the interface. w does not contain the
+<<<<<<< HEAD
 motion of this frame: the virtual work of the pressure counts once.
 
 Shear by the pressure gradient acts on both surfaces with the couple ½ ∫ p ∂h/∂θ dA. Its part
 −½ ∫ (e + z t) × f dz is that of a round bore, see `kernels.film_frames`. Its part ½ ∫ p ∂w/∂θ dA
 turns the journal; the bore receives the opposite, because the pressure on its inclined surface has
 the moment −∫ p ∂w/∂θ dA. This part is subtracted from the drag torque.
+=======
+motion of this frame, so that the virtual work of the pressure is counted only once.
+>>>>>>> b0559ddd4c0fe855fc037f62e0017afc573c42bf
 """
 
 from __future__ import annotations
@@ -45,8 +49,8 @@ class ElasticBearing(FiniteBearing):
         name: Name in the system.
         first: Frame of the bore, an interface of a flexible body.
         second: Frame of the journal, with its z axis along the journal.
-        radius: Radius, m; that of the bore within 0.1 %.
-        length: Length along the axis, m; that of the bore within 0.1 %.
+        radius: Radius, m; it equals the radius of the bore within 0.1 %.
+        length: Length along the axis, m; it equals the length of the bore within 0.1 %.
         clearance: Radial clearance with the undeformed bore, m.
         oil: The oil, or its viscosity, Pa s.
         shape: Numbers of intervals around and along the bore; see `FiniteBearing`.
@@ -56,9 +60,8 @@ class ElasticBearing(FiniteBearing):
 
     Raises:
         InputError: An argument is invalid, or the bore does not have the size of the bearing.
-            `ReducedBody.bore` raises it without pressure modes, and `System` if the bore is that of
-            another body.
-        SolverError: The cavitated area did not converge.
+            `System` raises it if the bore is that of another body.
+        SolverError: The iteration for the cavitated area did not converge.
 
     Example:
         >>> bore = mbd.body.Bore("left", 0.02, 0.02, np.zeros((7, 3, 2)))
@@ -114,7 +117,7 @@ class ElasticBearing(FiniteBearing):
     def film_loads(
         self, motion: Array, derivatives: bool, surface: Array | None = None
     ) -> tuple[Array, Array, Array]:
-        """Return loads, derivatives and facts of the film; see `FilmBearing`.
+        """Return loads, derivatives and state of the film; see `FilmBearing`.
 
         Args:
             motion: Motion (10,) of the journal.
@@ -122,8 +125,9 @@ class ElasticBearing(FiniteBearing):
             surface: Coefficients s of w and their rates, (2, m); by default the bore is undeformed.
 
         Returns:
-            Film loads (5,) and forces on s (m,); their derivatives by the first nine entries of the
-            motion, s and ṡ (5 + m, 9 + 2m); smallest gap, peak pressure and side flow.
+            Film loads (5,) and forces on s (m,); their derivatives with respect to the first nine
+            entries of the motion, s and ṡ (5 + m, 9 + 2m); smallest gap, peak pressure and side
+            flow.
         """
         m = len(self._surface)
         s = np.zeros((2, m)) if surface is None else surface
@@ -143,7 +147,7 @@ class ElasticBearing(FiniteBearing):
         return np.concatenate([g, forces]), dg, facts
 
     def _by_coordinates(self, by_gap: Array, by_rate: Array, by_speed: Array) -> Array:
-        """Return derivatives by motion, s and ṡ from derivatives by gap and rate at the nodes."""
+        """Return the derivatives for motion, s and ṡ from those for gap and rate at the nodes."""
         theta, z = self.grid.theta, self.grid.z
         normal = np.column_stack([np.cos(theta), np.sin(theta)])
         count, columns = len(by_gap), []
@@ -185,7 +189,7 @@ class ElasticBearing(FiniteBearing):
         return np.concatenate([film_wrenches(pair.Q1, y, g[:5]), g[5:]])
 
     def derivatives(self, pair: FramePair, surface: Array | None = None) -> tuple[Array, Array]:
-        """Return the derivatives of the wrenches by poses and s, and by velocities and ṡ."""
+        """Return the derivatives of the wrenches for (poses, s) and for (velocities, ṡ)."""
         y = self.pair_motion(pair)
         g, dg, _ = self.film_loads(y, True, surface)
         return elastic_tangents(pair, g, dg)

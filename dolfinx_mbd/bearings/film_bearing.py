@@ -34,7 +34,7 @@ class FilmBearing(FilmElement):
 
     Attributes:
         name: Name in the system.
-        first: Frame of the bore: its point is the centre of the bearing, its z axis the bearing's.
+        first: Frame of the bore. Its origin is the centre and its z axis the axis of the bearing.
         second: Frame of the journal, with its z axis along the journal.
         radius: Radius, m.
         length: Length along the axis, m.
@@ -89,15 +89,16 @@ class FilmBearing(FilmElement):
 
     @abstractmethod
     def film_loads(self, motion: Array, derivatives: bool) -> tuple[Array, Array, Array]:
-        """Return loads, derivatives and facts of the film for a motion of the journal.
+        """Return loads, derivatives and state of the film for a motion of the journal.
 
         Args:
             motion: Motion (10,) as described in `kernels.film_frames`.
             derivatives: Whether the derivatives are computed.
 
         Returns:
-            Film loads (5,); their derivatives by the first nine entries of the motion (5, 9), zero
-            if not requested; smallest gap (m), peak pressure (Pa) and side flow (m³/s).
+            Film loads (5,); their derivatives with respect to the first nine entries of the motion
+            (5, 9), zero if not requested; smallest gap (m), peak pressure (Pa) and side flow
+            (m³/s).
         """
 
     def motion_vector(
@@ -184,7 +185,7 @@ class FilmBearing(FilmElement):
         return self.clearance - max(ends)
 
     def _motion_facts(self, pair: FramePair, facts: Array) -> dict[str, ArrayLike]:
-        """Return the result of `motion` from the facts of the film."""
+        """Return the result of `motion` from the state of the film."""
         y = self.pair_motion(pair)
         gap, pressure, flow = facts
         d = y[[0, 1]] + y[9] * y[[2, 3]]

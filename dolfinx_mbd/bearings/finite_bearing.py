@@ -29,14 +29,14 @@ class FiniteBearing(FilmBearing):
 
     Attributes:
         name: Name in the system.
-        first: Frame of the bore: its point is the centre of the bearing, its z axis the bearing's.
+        first: Frame of the bore. Its origin is the centre and its z axis the axis of the bearing.
         second: Frame of the journal, with its z axis along the journal.
         radius: Radius, m.
         length: Length along the axis, m.
         clearance: Radial clearance, m.
         oil: The oil, or its viscosity, Pa s.
         shape: Numbers of intervals around and along the bore; at least 12 and 4. The errors are
-            proportional to the squares of the intervals.
+            proportional to the squares of the lengths of the intervals.
         supply: Grooves and holes with their pressures.
         asperities: Contact of the surfaces where the film is thin.
         journal_speed: Rotation of the journal's surface relative to its frame, rad/s, for a rotor
@@ -45,7 +45,7 @@ class FiniteBearing(FilmBearing):
     Raises:
         InputError: An argument is invalid, for example a viscosity that is not positive. `System`
             raises it if the initial film thickness is not positive.
-        SolverError: The cavitated area did not converge.
+        SolverError: The iteration for the cavitated area did not converge.
 
     Example:
         >>> film = mbd.bearings.FiniteBearing(
@@ -92,7 +92,7 @@ class FiniteBearing(FilmBearing):
         assign(self, oil=oil, supply=areas, grid=grid, _motion=np.full(10, np.nan))
 
     def film_loads(self, motion: Array, derivatives: bool) -> tuple[Array, Array, Array]:
-        """Return loads, derivatives and facts of the film; see `FilmBearing`."""
+        """Return loads, derivatives and state of the film; see `FilmBearing`."""
         if not np.isfinite(motion).all():  # an iterate of a step that fails
             return np.full(5, np.nan), np.full((5, 9), np.nan), np.full(3, np.nan)
         self._solve(motion)

@@ -10,10 +10,11 @@ An elastic bore adds its outward radial displacement w(θ, z) to the gap, and �
     dg = grid.load_derivatives()            # (5, 9) by the motion y, for constant w and ẇ
 
 With w = Σ W_l η_l, the generalized force of the pressure on the coordinates is Σ W_l p A with the
-areas A = `grid.areas`; take C_l = W_l A. Its derivatives by η are Σ by_gap W, by η̇ Σ by_rate W, and
-by the motion y those of `rigid_derivatives(by_gap, by_rate, by_speed, z)`. `load_gradients` returns
-the derivatives of the film loads g by h and ḣ at the nodes, from which dg/dη follows likewise.
-All of them use the factors of the last call of `solve`, and the arrays that it was called with.
+areas A = `grid.areas`; take C_l = W_l A. Its derivative with respect to η is Σ by_gap W, and with
+respect to η̇ it is Σ by_rate W. Its derivative with respect to the motion y is
+`rigid_derivatives(by_gap, by_rate, by_speed, z)`. `load_gradients` returns the derivatives of the
+film loads g with respect to h and ḣ at the nodes. dg/dη follows from them in the same way. All of
+these methods use the factors of the last call of `solve` and the arguments of this call.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ __all__ = ["ReynoldsGrid"]
 class ReynoldsGrid:
     """Pressure of an oil film on a grid around a bore and along its axis.
 
-    The active set of the last solution is the start of the next one; it has no effect on results.
+    The next solution starts from the active set of the last one. This set has no effect on results.
 
     Args:
         values: Radius, length, clearance, viscosity, roughness, modulus, friction coefficient and
@@ -134,13 +135,13 @@ class ReynoldsGrid:
         return g, facts
 
     def gradients(self, C: Array) -> tuple[Array, Array, Array]:
-        """Return the derivatives of f_k = Σ C_kij p_ij by h and ḣ at every node, and by Ω.
+        """Return ∂f_k/∂h and ∂f_k/∂ḣ at every node, and ∂f_k/∂Ω, of f_k = Σ C_kij p_ij.
 
         Args:
             C: Weights of the pressures of film and asperities, (k, n, m+1).
 
         Returns:
-            Derivatives by h (k, n, m+1), by ḣ (k, n, m+1) and by Ω (k,).
+            ∂f/∂h (k, n, m+1), ∂f/∂ḣ (k, n, m+1) and ∂f/∂Ω (k,).
         """
         by_gap, by_rate, by_speed = kernels.reynolds_gradients(
             self._h, self._rate, self._speed, self.values, self._number, self._size, self._q,
@@ -149,7 +150,7 @@ class ReynoldsGrid:
         return by_gap + C * self._slopes[1], by_rate, by_speed
 
     def load_gradients(self) -> tuple[Array, Array, Array]:
-        """Return the derivatives of the film loads by h and ḣ at every node, and by Ω.
+        """Return ∂g/∂h and ∂g/∂ḣ at every node, and ∂g/∂Ω, of the film loads g.
 
         The shapes are (5, n, m+1), (5, n, m+1) and (5,).
         """
@@ -160,7 +161,7 @@ class ReynoldsGrid:
         return gradients
 
     def load_derivatives(self) -> Array:
-        """Return the derivatives of the film loads by the motion of the journal, (5, 9)."""
+        """Return the derivatives of the film loads with respect to the journal's motion, (5, 9)."""
         return np.asarray(kernels.rigid_derivatives(*self.load_gradients(), self.z))
 
     def supply_flow(self) -> float:

@@ -17,13 +17,13 @@ __all__ = ["ShortBearing"]
 class ShortBearing(FilmBearing):
     """A journal bearing whose length is small compared with its diameter (L/D ≤ 0.5).
 
-    Oil flows along the axis only. The pressure is not negative, so that the boundary of cavitation
-    follows the motion (half-Sommerfeld condition). Rotation of both bodies, squeeze film and
-    misalignment are included. The oil fills the gap everywhere for the viscous torque.
+    Oil flows along the axis only. Negative pressures are set to zero (half-Sommerfeld condition),
+    so that the boundary of cavitation follows the motion. Rotation of both bodies, squeeze film and
+    misalignment are included. The viscous torque is that of a gap full of oil.
 
     Attributes:
         name: Name in the system.
-        first: Frame of the bore: its point is the centre of the bearing, its z axis the bearing's.
+        first: Frame of the bore. Its origin is the centre and its z axis the axis of the bearing.
         second: Frame of the journal, with its z axis along the journal.
         radius: Radius, m.
         length: Length along the axis, m.
@@ -68,7 +68,7 @@ class ShortBearing(FilmBearing):
         )
 
     def film_loads(self, motion: Array, derivatives: bool) -> tuple[Array, Array, Array]:
-        """Return loads, derivatives and facts of the film; see `FilmBearing`."""
+        """Return loads, derivatives and state of the film; see `FilmBearing`."""
         loads: tuple[Array, Array, Array] = short_bearing_loads(
             motion, self._values, self._angles, self._axial, derivatives
         )

@@ -25,7 +25,7 @@ class Oil:
     Attributes:
         viscosity: Viscosity μ₀ at atmospheric pressure, Pa s.
         pressure_coefficient: Coefficient α of Barus' law μ = μ₀ e^{αp}, 1/Pa; mineral oils have
-            about 1e-8 to 2.5e-8. Above p = 9.2/α the law is continued by its tangent.
+            about 1e-8 to 2.5e-8. Above p = 9.2/α the tangent of the law is used.
 
     Raises:
         InputError: The viscosity is not positive, or the coefficient is negative.
@@ -55,7 +55,7 @@ def vogel(temperatures: ArrayLike, viscosities: ArrayLike) -> Callable[[float], 
         Function that returns the viscosity (Pa s) at a temperature in the same unit.
 
     Raises:
-        InputError: The numbers do not fit the law.
+        InputError: No law of this form passes through the three values.
 
     Example:
         >>> viscosity = mbd.bearings.vogel([40, 70, 100], [0.085, 0.026, 0.0115])
@@ -97,7 +97,7 @@ class OilSupply:
     grid inside its limits, at least the nearest one.
 
     Attributes:
-        pressure: Pressure above that at the ends, Pa.
+        pressure: Pressure relative to the pressure at the ends, Pa.
         angle: Angle of the middle, rad.
         arc: Angle over which the area extends, rad; 2π for a groove around the bore.
         position: Axial position of the middle, m.

@@ -1,4 +1,4 @@
-"""Strain gauges and rosettes on the surface of a body, as rows per elastic coordinate."""
+"""Strain gauges and rosettes on the surface of a body: strains per elastic coordinate."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ class StrainGauge:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the grids: the name of the gauge, in a rosette followed by the angle."""
+        """Names of the grids: the name of the gauge, followed by the angle for a rosette."""
         if len(self.directions) == 1:
             return (self.name,)
         return tuple(f"{self.name} {round(angle)}°" for angle in np.rad2deg(self.angles))
 
     def selected(self, modes: NDArray[np.int64]) -> StrainGauge:
-        """Return the gauge for the modes with the numbers `modes`, from 1 on."""
+        """Return the gauge for the modes with the numbers `modes`, starting at 1."""
         rows = mode_rows("modes", modes, self.modes.shape[1])
         return replace(self, modes=self.modes[:, rows])
 

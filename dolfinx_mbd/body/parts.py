@@ -108,7 +108,7 @@ class Mode:
 
 
 def mode_titles(modes: Iterable[Mode]) -> list[str]:
-    """Return a text for each mode: its number (from 1 on), label and frequency."""
+    """Return a text for each mode: its number (starting at 1), label and frequency."""
     digits: dict[str, Any] = {"precision": 5, "fractional": False, "trim": "-"}
     return [
         f"{k}: {mode.label}, {np.format_float_positional(mode.frequency, **digits)} Hz"
@@ -373,7 +373,7 @@ class Stiffening:
             freeze(self, "stiffening", work=(6 + 6 * len(self.interfaces),))
 
     def selected(self, modes: NDArray[np.int64]) -> Stiffening:
-        """Return the matrices for the modes with the numbers `modes`, from 1 on."""
+        """Return the matrices for the modes with the numbers `modes`, starting at 1."""
         columns = mode_rows("modes", modes, self.spin.shape[-1])
         rows = columns[:, None]
         spin, interfaces = self.spin[:, rows, columns], self.interfaces[:, :, rows, columns]

@@ -266,7 +266,7 @@ class ReducedBody(HtmlView):
         A body without some of its coordinates has no elastic bores.
 
         Args:
-            modes: Numbers of the modes to keep, from 1 on, as in the table of modes.
+            modes: Numbers of the modes to keep, starting at 1, as in the table of modes.
             reason: Reason why the other modes are omitted, for the table of modes.
 
         Warns:

@@ -104,7 +104,7 @@ def static_errors(body: ReducedBody) -> dict[str, float]:
 
 
 def stretch_energies(body: ReducedBody, omega: Array, eta: Array) -> tuple[float, float, float]:
-    """Return largest energies of a body over time, for `warn_of_stretch`, J.
+    """Return the largest energies of a body over time, for `warn_of_stretch`, J.
 
     Args:
         body: The body.
@@ -130,8 +130,8 @@ def warn_of_stretch(energies: Iterable[tuple[ReducedBody, tuple[float, float, fl
     """Warn if the modes of a body omit a large part of its deformation due to its spin.
 
     The strain energy of the omitted static response to centrifugal loads is compared with the
-    strain energy of the modes. There is no warning if the former is below a millionth of the
-    kinetic energy of the rotation: the body then stretches by a millionth at most.
+    strain energy of the modes. There is no warning if the omitted energy is below a millionth of
+    the kinetic energy of the rotation, because the body then stretches by at most a millionth.
 
     Args:
         energies: Bodies with the largest values of `stretch_energies` over time.

@@ -172,7 +172,7 @@ class StressModes:
         return int(self.stress.shape[2])
 
     def selected(self, modes: NDArray[np.int64]) -> StressModes:
-        """Return the stress of the modes with the numbers `modes`, from 1 on."""
+        """Return the stress of the modes with the numbers `modes`, starting at 1."""
         rows = mode_rows("modes", modes, self.num_modes)
         return StressModes(self.points, self.stress[:, :, rows])
 

@@ -130,6 +130,21 @@ def system_of(script: str) -> Any:
     return system
 
 
+def name_in(system: Any, body: ReducedBody, name: str | None) -> str:
+    """Return the name of a reduced body in a mechanism: that of the option --name, or its own."""
+    from dolfinx_mbd.multibody import FlexibleBody
+
+    label = body.name if name is None else name
+    known = [b.name for b in system.bodies if isinstance(b, FlexibleBody)]
+    if label not in known:
+        source = "the body in the file is called" if name is None else "--name is"
+        names = ", ".join(map(repr, known)) or "none"
+        text = f"{source} {label!r}, but the flexible bodies of the mechanism are {names}"
+        hint = f"; add --name {known[0]!r}" if name is None and known else ""
+        raise InputError(text + hint, argument="--name", value=label, expected=names)
+    return label
+
+
 def _view(options: argparse.Namespace) -> int:
     from dolfinx_mbd.multibody import Solution
     from dolfinx_mbd.plotting import player

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.body import ReducedBody
 
 __all__ = ["add_to"]
 
@@ -22,7 +25,7 @@ def add_to(commands: Any) -> None:
     text = "Compute damage and life at the surface of a body with stress modes over saved runs."
     epilog = (
         "A run is a file that run.save() wrote. Append its share of the service "
-        "time, for example fast.npz=0.3; without shares all runs have equal ones."
+        "time, for example fast.npz=0.3; without shares, all runs have equal shares."
     )
     parser = commands.add_parser(
         "fatigue", help="fatigue life of a body over runs", description=text, epilog=epilog
@@ -34,7 +37,7 @@ def add_to(commands: Any) -> None:
     add("--model", required=True, metavar="SCRIPT", help=text)
     text = "name of the body in the mechanism (default: that in the body's file)"
     add("--name", help=text)
-    text = "file of fatigue materials (.toml) with one material, or FILE:NAME; or an example"
+    text = "file of fatigue materials (.toml) with one material, FILE:NAME, or an example"
     add("--material", required=True, metavar="FILE", help=text)
     text = "probability of survival (default: that of the material)"
     add("--survival", type=float, metavar="P", help=text)
@@ -61,7 +64,7 @@ def _fatigue(options: argparse.Namespace) -> int:
     body = ReducedBody.load(options.body)
     result = fatigue(
         body,
-        _runs(options, options.name or body.name),
+        _runs(options, body),
         material=_material(options.material),
         criterion=options.criterion,
         mean_stress=options.mean_stress,
@@ -78,13 +81,14 @@ def _fatigue(options: argparse.Namespace) -> int:
     return 0
 
 
-def _runs(options: argparse.Namespace, name: str) -> list[tuple[Any, float]]:
+def _runs(options: argparse.Namespace, body: ReducedBody) -> list[tuple[Any, float]]:
     """Return the histories of the body in all runs, with their shares."""
-    from dolfinx_mbd.cli.bodies import system_of
+    from dolfinx_mbd.cli.bodies import name_in, system_of
     from dolfinx_mbd.errors import InputError
     from dolfinx_mbd.multibody import Solution
 
     system = system_of(options.model)
+    name = name_in(system, body, options.name)
     words = [word.rpartition("=") if "=" in word else (word, "", "") for word in options.runs]
     if len({bool(share) for _, _, share in words}) > 1:
         raise InputError("give a share to all runs or to none", argument="runs")

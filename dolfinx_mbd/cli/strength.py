@@ -29,23 +29,34 @@ def add_to(commands: Any) -> None:
     add("--limit", type=float, metavar="PA", required=True, help=text)
     add("--criterion", choices=CRITERIA, default=CRITERIA[0], help="default: von Mises")
     add("--count", type=int, default=5, metavar="N", help="number of places (default 5)")
+    text = "file for ParaView (.vtk) to write, of the run with the least safety factor"
+    add("-o", "--output", metavar="FILE", help=text)
     parser.set_defaults(run=_strength)
 
 
 def _strength(options: argparse.Namespace) -> int:
-    from dolfinx_mbd.cli.bodies import system_of
+    from dolfinx_mbd.cli.bodies import name_in, system_of
+    from dolfinx_mbd.cli.values import output_path
     from dolfinx_mbd.durability import strength
     from dolfinx_mbd.multibody import Solution
 
+    path = None
+    if options.output is not None:
+        path = output_path(options.output, options.body, ".vtk")
     body, system = ReducedBody.load(options.body), system_of(options.model)
-    factors = []
+    name = name_in(system, body, options.name)
+    weakest, where = None, ""
     for file in options.runs:
-        history = Solution.load(file, system).body(options.name or body.name)
+        history = Solution.load(file, system).body(name)
         result = strength(
             body, history, criterion=options.criterion, limit=options.limit, count=options.count
         )
         print(f"{file}\n{result}\n")
-        factors.append((result.least, file))
-    least, file = min(factors)
-    print(f"least safety factor {least:.4g} in {file}")
+        if weakest is None or result.least < weakest.least:
+            weakest, where = result, file
+    assert weakest is not None  # there is at least one run
+    print(f"least safety factor {weakest.least:.4g} in {where}")
+    if path is not None:
+        weakest.write(path)
+        print(f"wrote {path}")
     return 0

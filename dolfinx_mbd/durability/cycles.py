@@ -43,9 +43,9 @@ def count_cycles(history: ArrayLike, residue: Residue = "half") -> Cycles:
 
     Args:
         history: Values of the signal, for example a force, shape (nt,).
-        residue: "half" counts what remains at the end as half cycles. "closed" repeats the signal
-            from its largest absolute value on, so that all cycles close; use it for a signal that
-            recurs, such as one turn of a machine.
+        residue: "half" counts the remaining turning points as half cycles. "closed" repeats the
+            signal, starting at its largest absolute value, so that all cycles close; use it for a
+            signal that recurs, such as one turn of a machine.
 
     Raises:
         InputError: The signal has fewer than two values, or one that is not finite.
@@ -73,8 +73,8 @@ def equivalent_range(
     Args:
         history: Values of the signal, shape (nt,).
         slope: Exponent k of the line, for example 3 to 5 for welds and 10 for smooth steel.
-        cycles: Number of equivalent cycles; by default one. For the load at 1 Hz it is the
-            duration of the signal in seconds.
+        cycles: Number of equivalent cycles; by default one. For an equivalent load at 1 Hz, give
+            the duration of the signal in seconds.
         residue: See `count_cycles`.
 
     Raises:

@@ -129,16 +129,16 @@ class StrainLife:
 class FatigueMaterial:
     """Fatigue data of a material.
 
-    The S-N line N = N_k (S/S_k)^(−k) holds for amplitudes S of fully reversed stress. It has a
-    knee at (S_k, N_k), below which the line has a second slope or is horizontal.
+    The S-N line N = N_k (S/S_k)^(−k) holds for amplitudes S of fully reversed stress. It has a knee
+    at (S_k, N_k), and below this knee it has a second slope or is horizontal.
 
     Attributes:
         name: Name of the material.
         knee_stress: Stress amplitude S_k at the knee, Pa.
         knee_cycles: Number of cycles N_k at the knee.
         slope: Exponent k above the knee.
-        second_slope: Exponent below the knee, at least `slope`; equal to it for a line without a
-            knee. By default S_k is the endurance limit.
+        second_slope: Exponent below the knee, at least `slope`; equal to `slope` for a line without
+            a knee. By default S_k is the endurance limit.
         tensile_strength: Tensile strength R_m, Pa, for Goodman and Gerber.
         mean_sensitivity: Mean-stress sensitivity M, for FKM.
         life_scatter: Standard deviation of log10 N.
@@ -207,7 +207,7 @@ class FatigueMaterial:
             name: Name of the material.
             strength: Fatigue strength coefficient σ'_f, Pa.
             exponent: Fatigue strength exponent b < 0.
-            cycles: Number of cycles at which the line has its knee if `data` contains another
+            cycles: Number of cycles at the knee, which matters only if `data` contains another
                 `second_slope`. By default the line is straight.
             **data: Other attributes.
 
@@ -257,7 +257,7 @@ class FatigueMaterial:
         stress = self.knee_stress * math.prod(factor for factor, _ in self.factors.values())
         if survival is not None and _probability(survival) != self.survival:
             if not self.life_scatter:
-                hint = f"{self.name!r} needs a life_scatter for another one"
+                hint = f"{self.name!r} needs a life_scatter for another survival"
                 reject("survival", survival, f"{self.survival:g}", hint=hint)
             quantiles = float(ndtri(survival) - ndtri(self.survival))
             stress *= 10.0 ** (-quantiles * self.life_scatter / self.slope)
@@ -314,7 +314,7 @@ def read_fatigue_materials(path: str | Path) -> dict[str, FatigueMaterial]:
     """Read fatigue materials from a TOML file.
 
     The file contains a table for each material, with the attributes of `FatigueMaterial`; a factor
-    is a list of a number and its source, and `strain_life` a table of its own.
+    is a list of a number and its source, and `strain_life` is a subtable.
 
     Args:
         path: Path of the file.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from dolfinx import fem
@@ -13,9 +13,9 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import choice, file_path, integer, number
 from dolfinx_mbd.durability.fatigue_material import FatigueMaterial, SNLine
+from dolfinx_mbd.durability.surface_file import write_surface
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.field_files import SUFFIXES, field_file
-from dolfinx_mbd.files import write_atomically
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.parallel import on_rank_zero
 from dolfinx_mbd.recovery.fields import Points, check_writable
@@ -170,7 +170,7 @@ class FatigueResult:
             frequency: Frequency of the equivalent stress, Hz.
 
         Raises:
-            InputError: `frequency` is not positive, or the result is of strain life.
+            InputError: `frequency` is not positive, or the result was computed with strain life.
         """
         if self.line is None:
             raise InputError("strain life has no equivalent stress; use the damage or the life")
@@ -276,34 +276,15 @@ class FatigueResult:
         """
         if self.locations is None:
             file = file_path("path", path, (".vtk",))
-            return on_rank_zero(self.comm, lambda: self._write_skin(file))
+            title, vectors = f"fatigue, {self.criterion}", {"normal": self.normal}
+            return on_rank_zero(
+                self.comm, lambda: write_surface(file, title, self.body, self._values(), vectors)
+            )
         path = file_path("path", path, SUFFIXES)
         check_writable(self.locations)
         with field_file(path, [self.field(name) for name in self._values()], 1) as write:
             write(0.0)
         return path
-
-    def _write_skin(self, path: Path) -> Path:
-        skin = self.body.skin
-        if skin is None or len(skin.points) != len(self.points):
-            raise InputError(f"body {self.body.name!r} has no skin with these points")
-        head = f"# vtk DataFile Version 3.0\nfatigue, {self.criterion}\nASCII\nDATASET POLYDATA\n"
-        corners = np.insert(skin.triangles, 0, 3, axis=1)
-
-        def write(file: BinaryIO) -> None:
-            file.write(f"{head}POINTS {len(self.points)} double\n".encode())
-            np.savetxt(file, self.points)
-            file.write(f"POLYGONS {len(corners)} {corners.size}\n".encode())
-            np.savetxt(file, corners, fmt="%d")
-            file.write(f"POINT_DATA {len(self.points)}\n".encode())
-            for name, values in self._values().items():
-                title = f"SCALARS {name.replace(' ', '_')} double 1\nLOOKUP_TABLE default\n"
-                file.write(title.encode())
-                np.savetxt(file, values)
-            file.write(b"VECTORS normal double\n")
-            np.savetxt(file, self.normal)
-
-        return write_atomically(path, write, "result of fatigue")
 
     def __str__(self) -> str:
         method = "strain life" if self.line is None else "stress life"

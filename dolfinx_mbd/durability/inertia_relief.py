@@ -1,12 +1,13 @@
-"""Static load cases of a free body, in equilibrium with the inertia of its rigid acceleration.
+"""Static load cases of a free body, in equilibrium with the inertia forces of its acceleration.
 
 A wrench at an interface accelerates the body. In the frame of the body, the load and the inertia
 forces of the rigid acceleration (a₀, α) are in equilibrium, and the elastic coordinates follow from
 
     K η = Σ D_kᵀ w_k + Σ A_j f_j − ∫ρΨᵀ (a₀ + α×x + ω×(ω×x))
 
-with the motion D_k of each interface, its wrench w_k, and the work f_j of each distributed load.
-No support is needed. Gravity and other uniform accelerations cause no stress.
+with the stiffness K, the modes Ψ, the density ρ and the angular velocity ω. D_k is the motion of an
+interface per mode and w_k its wrench; f_j is the work of a distributed load on the modes and A_j
+its amplitude. No support is needed. Gravity and other uniform accelerations cause no stress.
 """
 
 from __future__ import annotations

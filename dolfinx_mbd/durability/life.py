@@ -1,7 +1,7 @@
 """Damage and fatigue life of a body over its runs, in blocks of points.
 
 The stress of a block of points over all instants is a product of stress modes and elastic
-coordinates. Compiled kernels search the worst plane of each point, count the cycles and add the
+coordinates. Compiled kernels find the worst plane at each point, count the cycles and add the
 damage. Only one block of histories is in memory.
 """
 
@@ -18,6 +18,7 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.quantities import BOUND_MARGIN, QUANTITIES, principal_values
 from dolfinx_mbd.body.stress_modes import StressModes, motion_of
 from dolfinx_mbd.checks import choice, instance, integer, items, number, object_with, reject
+from dolfinx_mbd.durability.body_warnings import warn_of_prestress, warn_of_several_materials
 from dolfinx_mbd.durability.cycles import Residue
 from dolfinx_mbd.durability.fatigue_material import (
     DamageRule,
@@ -77,9 +78,9 @@ def fatigue(
             The shares add up to 1. See `recover` for histories.
         material: Fatigue data, or the name of one of `durability.EXAMPLES`.
         criterion: Stress whose cycles are counted. "normal" and "shear" are the normal stress and
-            twice the shear stress on the plane of each point with the greatest damage. "von Mises"
-            has the sign of the principal stress with the largest absolute value, which is the
-            criterion "principal".
+            twice the shear stress on the plane with the greatest damage at each point. "principal"
+            is the principal stress with the largest absolute value, and "von Mises" is the von
+            Mises stress with the sign of "principal".
         mean_stress: Correction of the mean stress. Goodman and Gerber need the tensile strength and
             take compressive means as zero; FKM needs the mean-stress sensitivity.
         rule: Damage below the knee of the S-N line: "modified" continues an endurance limit with
@@ -87,16 +88,20 @@ def fatigue(
             keeps the line as it is.
         survival: Probability of survival; by default that of the material.
         method: "stress" uses the S-N line; "strain" uses strain life with Neuber's rule.
-        residue: "closed" repeats each run; "half" counts what remains of it as half cycles. See
-            `count_cycles`.
-        planes: Number of planes of the first search, evenly on half a sphere. The worst of them is
-            then refined to half a degree.
+        residue: "closed" repeats each run; "half" counts the remaining turning points as half
+            cycles. See `count_cycles`.
+        planes: Number of planes of the first search, with normals evenly distributed over half a
+            sphere. The worst plane is then refined to half a degree.
         comm: MPI communicator that shares the points of a body without mesh among its ranks.
 
     Raises:
-        InputError: There is no run, a run is shorter than two instants, the shares do not add up to
-            1, the body has no stress modes, the data of the material are incomplete, or the mean
-            of a cycle reaches the tensile strength.
+        InputError: There is no run, a run has fewer than two instants, the shares do not add up to
+            1, the body has no stress modes, the data of the material are incomplete, or the mean of
+            a cycle reaches the tensile strength.
+
+    Warns:
+        ModelRangeWarning: The body has several materials; the data are used for all of them.
+        AccuracyWarning: The body has a prestress, whose mean stress is not included.
 
     Note: Collective over `comm` or over the mesh.
 
@@ -138,6 +143,9 @@ def fatigue(
         stress, body, comm = _surface(source, comm)
         points = stress.points
         rows = _shared(task, stress, comm)
+    cure = "only the results at points of this material are valid"
+    warn_of_several_materials(body, f"the material {data.name!r}", cure)
+    warn_of_prestress(body, "life", "it changes the mean stress of each cycle")
     values = dict(zip(COLUMNS, rows.T, strict=True))
     return FatigueResult(
         points=points,
@@ -224,7 +232,7 @@ def _checked(task: _Task, modes: Array, points: Array, comm: Any) -> Array:
 def point_damage(task: _Task, modes: Array) -> Array:
     """Return the results (np, 10) at points with stress modes (6, np, n), Pa.
 
-    Points at which an upper bound of the stress does no damage are left out.
+    Points are left out if an upper bound of their stress does no damage.
     """
     out = np.zeros((modes.shape[1], len(COLUMNS)))
     active = np.flatnonzero(_damage_bounds(task, modes) != 0.0)  # NaN: the bound of a mean

@@ -1,7 +1,7 @@
 """Safety factors of a body over a run or a load case: as a field, and at the weakest places.
 
 The greatest equivalent stress over time at each point is computed in blocks; no history of stress
-is stored. The utilization of a point is this stress over the strength of its material, and the
+is stored. The utilization of a point is this stress divided by the strength of its material. The
 safety factor is the inverse of the utilization.
 """
 
@@ -20,15 +20,10 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.stress_modes import envelope_over_time
 from dolfinx_mbd.checks import choice, instance, integer, number, reject, unknown
+from dolfinx_mbd.durability.body_warnings import warn_of_prestress, warn_of_several_materials
 from dolfinx_mbd.durability.inertia_relief import LoadCases
 from dolfinx_mbd.durability.strength_result import Strength, WeakPlace
-from dolfinx_mbd.errors import (
-    AccuracyWarning,
-    InputError,
-    InputTypeError,
-    ModelRangeWarning,
-    warn,
-)
+from dolfinx_mbd.errors import InputError, InputTypeError, ModelRangeWarning, warn
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.surface_integrals import body_size
@@ -67,12 +62,14 @@ def strength(
         history: Motion of the body, such as ``run.body("rod")``; load cases of `inertia_relief`; or
             elastic coordinates, shape (nt, n) or (n,). See `recover`.
         criterion: Equivalent stress. ``von Mises`` and ``Tresca`` suit ductile materials,
-            ``greatest principal`` suits brittle materials in tension, and ``least principal``
-            (with opposite sign) brittle materials in compression. Or a function of the stress as
-            UFL, shape (3, 3), Pa, that returns an equivalent stress as UFL; it needs the mesh.
-        limit: Strength with which the stress is compared: ``yield`` or ``tensile`` strength of each
-            `Material`; a number, Pa; or numbers by the name of the material, or by its group of
-            cells if the body has several.
+            ``greatest principal`` suits brittle materials in tension, and ``least principal`` (with
+            opposite sign) suits brittle materials in compression. You can also give a function of
+            the stress as UFL, shape (3, 3), Pa, that returns an equivalent stress as UFL; it needs
+            the mesh.
+        limit: Strength with which the stress is compared. ``yield`` and ``tensile`` are the
+            strengths of each `Material`. A number, Pa, is the strength of all materials. A mapping
+            contains numbers by the name of the material, or by its group of cells if the body has
+            several materials.
         count: Number of weakest places of each material; there may be fewer.
         apart: Minimum distance between two places, m. By default 5 % of the size of the body.
 
@@ -81,7 +78,8 @@ def strength(
             not scalar, or the history does not belong to the body or is empty.
 
     Warns:
-        ModelRangeWarning: A criterion for isotropic materials is applied to an orthotropic one.
+        ModelRangeWarning: A criterion for isotropic materials is applied to an orthotropic one, or
+            a reduced body has several materials.
         AccuracyWarning: The body has a prestress, whose stress is not included.
 
     Note: Collective with a reduction.
@@ -92,7 +90,7 @@ def strength(
         (1.0, 2)
         >>> brittle = mbd.strength(bar, eta, criterion="greatest principal", limit=200e6)
 
-        A criterion that weighs the mean stress, for materials that are weaker in tension:
+        A criterion that contains the mean stress, for materials that are weaker in tension:
 
         >>> def drucker_prager(sigma):
         ...     s = ufl.dev(sigma)
@@ -106,6 +104,8 @@ def strength(
         choice("criterion", criterion, get_args(CriterionName))
     if isinstance(source, ReducedBody):
         result = _of_body(source, history, criterion)
+        cure = "give the reduction, or judge the points of each material by its own strength"
+        warn_of_several_materials(source, "one strength", cure)
     else:
         result = _of_mesh(source, history, criterion)
     _warn_of_models(result.body, result.materials, criterion)
@@ -143,6 +143,7 @@ def strength(
         tuple(sorted(places, key=lambda place: place.factor)),
         result.locations,
         isinstance(history, LoadCases),
+        result.body,
     )
 
 
@@ -299,9 +300,4 @@ def _warn_of_models(
             "of isotropic materials: give a function of the stress as the criterion"
         )
         warn(ModelRangeWarning(text))
-    if "prestress" in body.provenance:
-        text = (
-            f"body {body.name!r} has a prestress ({body.provenance['prestress']}), whose stress is "
-            "not included in the safety factors: add it in a criterion"
-        )
-        warn(AccuracyWarning(text, quantity="prestress"))
+    warn_of_prestress(body, "safety factors", "add it in a criterion")

@@ -10,7 +10,9 @@ import numpy as np
 from dolfinx import fem
 from numpy.typing import NDArray
 
-from dolfinx_mbd.checks import choice
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.checks import choice, file_path
+from dolfinx_mbd.durability.surface_file import write_surface
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.field_files import field_file
 from dolfinx_mbd.html import short_repr
@@ -21,7 +23,7 @@ __all__ = ["Strength", "WeakPlace"]
 Array = NDArray[np.float64]
 
 LARGEST_FACTOR = 1000.0
-"""Safety factor in fields and files at points with a larger one, or without stress."""
+"""Largest safety factor in fields and files, also used at points without stress."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ class Strength:
     places: tuple[WeakPlace, ...]
     _locations: Points | None = None
     _cases: bool = False
+    _body: ReducedBody | None = None
 
     __repr__ = short_repr
 
@@ -113,8 +116,7 @@ class Strength:
 
         Note: Collective.
         """
-        values = {"utilization": self.utilization, "stress": self.stress, "time": self.time}
-        values["safety factor"] = np.minimum(self.factor, LARGEST_FACTOR)
+        values = self._values()
         choice("name", name, values)
         if self._locations is None:
             raise InputError(
@@ -129,20 +131,31 @@ class Strength:
         """Write safety factor, utilization, stress and time as fields for ParaView.
 
         Args:
-            path: Path that ends with ``.bp`` or ``.pvd``; missing directories are created.
+            path: Path that ends with ``.bp`` or ``.pvd``, or with ``.vtk`` for the surface of a
+                body without its mesh; missing directories are created.
 
         Raises:
-            InputError: The path is invalid, the body has no mesh, or the points are quadrature
-                points.
+            InputError: The path is invalid, the body has neither mesh nor skin, or the points are
+                quadrature points.
             OSError: The file cannot be written.
 
         Note: Collective.
         """
-        functions = [self.field(n) for n in ("safety factor", "utilization", "stress", "time")]
+        if self._locations is None and self._body is not None:
+            file = file_path("path", path, (".vtk",))
+            write_surface(file, f"safety factor by {self.criterion}", self._body, self._values())
+            return
+        functions = [self.field(name) for name in self._values()]
         if self._locations is not None:
             check_writable(self._locations)
         with field_file(path, functions, 1) as write:
             write(0.0)
+
+    def _values(self) -> dict[str, Array]:
+        """Return finite values at the points by name, for fields and files."""
+        values = {"safety factor": np.minimum(self.factor, LARGEST_FACTOR)}
+        values |= {"utilization": self.utilization, "stress": self.stress, "time": self.time}
+        return values
 
     def __str__(self) -> str:
         clock, scale = ("load case", 1.0) if self._cases else ("time (ms)", 1e3)

@@ -7,7 +7,7 @@ satisfies for every test function v
 
 with the film thickness h, the viscosity μ, and the sum U of the speeds of both surfaces. Where p
 would be negative, the film ruptures: p ≥ 0 is an obstacle problem. Solve it with bounds (PETSc's
-`SNESVINEWTONRSLS`), or add a penalty, which leaves negative pressures of the order of the sources
+`SNESVINEWTONRSLS`), or add a penalty. Negative pressures then remain, of the order of the sources
 divided by the penalty.
 """
 
@@ -46,7 +46,7 @@ def reynolds(
         penalty: Coefficient k of a flow −k p into the film where p < 0, m/(Pa s).
 
     Raises:
-        InputError: The viscosity is not positive, or a value is no scalar.
+        InputError: The viscosity is not positive, or a value is not a scalar.
 
     Example:
         >>> W = fem.functionspace(box, ("Lagrange", 1))

@@ -1,8 +1,8 @@
 """Reader of the matrices that CalculiX stores with `*FREQUENCY, SOLVER=MATRIXSTORAGE`.
 
 A job `bar` writes the upper triangles of stiffness (`bar.sti`) and mass (`bar.mas`) as lines of
-row, column and value, and a file `bar.dof` with `node.direction` of each row. The positions of the
-nodes are in the input deck.
+row, column and value, and a file `bar.dof` that contains `node.direction` for each row. The
+positions of the nodes are in the input deck.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kernels of contacts: points of a second body against a plane, cylinder or sphere of a first.
+"""Kernels of contacts: points of a body against a plane, cylinder or sphere of another body.
 
 All vectors have components in the axes of the first frame. A point at x has the gap g(x) to the
 surface, the normal n = ∇g and the curvature H = ∇n. The contact lies at x − R n, where R is the

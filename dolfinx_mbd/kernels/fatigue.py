@@ -1,15 +1,15 @@
 """Kernels for the damage of stress histories: of scalars, and of the planes through a point.
 
-A law is an array of numbers; `LAW` lists their places. The damage of a cycle is 1/N, where N is
-the life at a fully reversed amplitude that does the same damage as the amplitude and the mean of
-the cycle. The damage of a history is the sum over its cycles (Palmgren and Miner). Histories
-consist of several runs, one after the other, with offsets and with weights (share of time over
-duration), so that sums are rates per second.
+A law is an array of numbers; `LAW` lists its entries. The damage of a cycle is 1/N, where N is the
+life at a fully reversed amplitude that does the same damage as the amplitude and the mean of the
+cycle. The damage of a history is the sum over its cycles (Palmgren and Miner). Histories consist of
+several runs, one after the other. `offsets` are the first instants of the runs. `weights` are their
+shares of the time divided by their durations, so that sums are rates per second.
 
 On a plane with the normal n, the normal stress is σ = n·Sn. The shear stress is taken along the
-direction t in which its variance over time is greatest, τ = t·Sn. Its history is counted as 2τ,
-and the mean of each cycle is that of 2σ on the same plane: in uniaxial stress, both are then equal
-to the axial stress at 45°.
+direction t in which its variance over time is greatest, τ = t·Sn. Its history is counted as 2τ, and
+the mean of each cycle is that of 2σ on the same plane. In uniaxial stress, 2τ and 2σ on a plane at
+45° are equal to the axial stress.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ LAW = (
     "young", "hardening", "hardening_exponent", "strain_elastic", "strain_elastic_exponent",
     "strain_plastic", "strain_plastic_exponent",
 )  # fmt: skip
-"""Places of a law: correction of the mean (see `MEANS`), tensile strength, FKM sensitivity, knee
-of the S-N line and its slopes, then whether strain life is used and its constants: E, K', n' and
-A, α, B, β of the life N in Y = A (2N)^α + B (2N)^β."""
+"""Entries of a law: correction of the mean (see `MEANS`), tensile strength, FKM sensitivity, knee
+of the S-N line and its slopes, then whether strain life is used and its constants: E, K', n' and A,
+α, B, β of the life N in Y = A (2N)^α + B (2N)^β."""
 MEANS = ("none", "Goodman", "Gerber", "Smith-Watson-Topper", "FKM")
 SMALL = 0.1
-"""Range over the largest one of a history below which a cycle is not counted as one. Its damage
-counts."""
+"""Smallest range of a cycle that is included in the number of cycles, relative to the largest range
+of the history. The damage of smaller cycles is included."""
 COLUMNS = ("damage", "cycles", "range", "mean", "n_x", "n_y", "n_z", "t_x", "t_y", "t_z")
 """Results of a point: damage and number of cycles per second; range and mean of the most damaging
 cycle; normal of the plane and direction in it. A damage of NaN stands for a cycle whose mean

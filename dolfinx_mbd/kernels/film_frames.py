@@ -101,7 +101,7 @@ def film_wrenches(Q1: Array, y: Array, g: Array) -> Array:
 def _motion_changes(
     p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array, Y: Array
 ) -> None:
-    """Write the derivatives of y by poses and velocities in the axes of the bore, (2, 10, 12)."""
+    """Write ∂y/∂poses and ∂y/∂velocities in the axes of the bore, (2, 10, 12)."""
     d, a, rate, w, omega = _relative(p1, Q1, u1, p2, Q2, u2)
     turn = cross3(w, a)
     for column in range(12):
@@ -136,7 +136,7 @@ def _motion_changes(
 
 @kernel
 def film_motion_changes(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array) -> Array:
-    """Return the derivatives of y by poses and velocities in global components, (2, 10, 12)."""
+    """Return ∂y/∂poses and ∂y/∂velocities in global components, (2, 10, 12)."""
     Y = np.zeros((2, 10, 12))
     _motion_changes(p1, Q1, u1, p2, Q2, u2, Y)
     Q = _rows(Q1)
@@ -184,9 +184,10 @@ def _rotate(Q: Matrix3, D: Array) -> None:
 def film_tangents(
     p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array, g: Array, dg: Array
 ) -> Array:
-    """Return the derivatives of the wrenches by poses and velocities, (2, 12, 12).
+    """Return the derivatives of the wrenches for poses and for velocities, (2, 12, 12).
 
-    `g` (5,) are the film loads and `dg` (5, 9) their derivatives by the first nine entries of y.
+    `g` (5,) are the film loads and `dg` (5, 9) their derivatives with respect to the first nine
+    entries of y.
     """
     y = film_motion(p1, Q1, u1, p2, Q2, u2)
     Y, D = np.zeros((2, 10, 12)), np.zeros((2, 12, 12))

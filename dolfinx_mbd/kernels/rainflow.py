@@ -70,7 +70,7 @@ def rainflow(
 ) -> int:
     """Store ranges, means and counts (0.5 or 1) of all cycles, and return their number.
 
-    The turning points are overwritten. What remains at the end counts as half cycles.
+    The turning points are overwritten. The remaining turning points count as half cycles.
     """
     total, size = 0, 0
     for k in range(count):

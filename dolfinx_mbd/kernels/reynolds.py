@@ -7,8 +7,8 @@ the cell of a node, times 12 μ₀, is
     r(q) = −∫div(H³ grad q) dA + 12 μ₀ ∫(½ Ω ∂H/∂θ + ∂H/∂t) dA,    q ≥ 0,  r ≥ 0,  q r = 0
 
 (Reynolds' boundary condition; the ruptured film does not conserve mass). q is the reduced pressure
-∫ μ₀/μ dp: the equation is linear in q for a viscosity that depends on pressure. Barus' law
-μ = μ₀ e^{αp} gives p = −ln(1 − αq)/α; above p = 9.2/α it is continued by its tangent.
+∫ μ₀/μ dp; with q the equation is linear even if the viscosity depends on the pressure. By Barus'
+law, μ = μ₀ e^{αp} and p = −ln(1 − αq)/α; above p = 9.2/α the tangent of p(q) is used.
 
 A primal-dual active set finds the ruptured nodes, starting from the set of the last call. The
 stiffness of the other nodes is factorized in a band. The order of the columns starts at a ruptured
@@ -57,7 +57,7 @@ def _previous(i: int, n: int) -> int:
 
 @inner_kernel
 def film_pressure(q: float, alpha: float) -> tuple[float, float, float]:
-    """Return the pressure and its first two derivatives by the reduced pressure."""
+    """Return the pressure p and its first two derivatives with respect to q."""
     if alpha == 0.0:
         return q, 1.0, 0.0
     rest = max(1.0 - alpha * q, 1.0 - BARUS_LIMIT)
@@ -255,8 +255,8 @@ def reynolds_solve(
 ) -> int:
     """Solve for the reduced pressure; return the number of active sets, or −1 without convergence.
 
-    `values` as in `short_bearing_loads`, followed by Barus' coefficient α. The other arguments are
-    described in the module.
+    `values` are those of `short_bearing_loads`, followed by Barus' coefficient α. The other
+    arguments are described in the module.
     """
     n, columns = h.shape
     largest = _coefficients(h, rate, speed, values, flow)
@@ -275,7 +275,7 @@ def reynolds_solve(
 def _node_gradient(
     lam: Array, q: Array, flow: Array, i: int, j: int, push: float, ratio: float
 ) -> float:
-    """Return the derivative of λᵀr by the thickness H of a node; λ (n, m+1)."""
+    """Return the derivative of λᵀr with respect to the thickness H of a node; λ (n, m+1)."""
     n, columns = q.shape
     i1, i0 = _next(i, n), _previous(i, n)
     total = push * (lam[i0, j] - lam[i1, j])
@@ -302,10 +302,10 @@ def reynolds_gradients(
     band: Array,
     C: Array,
 ) -> tuple[Array, Array, Array]:
-    """Return the derivatives of f_k = Σ C_kij q_ij by h and ḣ at every node, and by Ω.
+    """Return ∂f_k/∂h and ∂f_k/∂ḣ at every node, and ∂f_k/∂Ω, of f_k = Σ C_kij q_ij.
 
-    Call it after `reynolds_solve` with the same arrays. C has the shape (k, n, m+1), and so have
-    the first two results; the third has the shape (k,).
+    Call it after `reynolds_solve` with the same arrays. C and the first two results have the shape
+    (k, n, m+1); the third result has the shape (k,).
     """
     n, columns = h.shape
     K = C.shape[0]
@@ -340,7 +340,7 @@ def reynolds_gradients(
 
 @kernel
 def film_pressures(q: Array, h: Array, values: Array, p: Array, slopes: Array) -> None:
-    """Write the pressures of film and asperities (2, n, m+1) and their derivatives by q and h."""
+    """Write the pressures p of film and asperities (2, n, m+1), and the slopes ∂p/∂q and ∂p/∂h."""
     for i in range(q.shape[0]):
         for j in range(q.shape[1]):
             p[0, i, j], slopes[0, i, j], _ = film_pressure(q[i, j], values[8])
@@ -392,7 +392,7 @@ def grid_loads(
 
 @inner_kernel
 def _functionals(values: Array, Z: Array, q: Array, flow: Array, speed: float) -> Array:
-    """Return the derivatives (5, n, m+1) of the film loads by q."""
+    """Return the derivatives (5, n, m+1) of the film loads with respect to q."""
     n, columns = q.shape
     C = np.empty((5 if values[8] > 0.0 else 4, n, columns))
     for i in range(n):
@@ -414,7 +414,7 @@ def _functionals(values: Array, Z: Array, q: Array, flow: Array, speed: float) -
 def _add_direct(
     speed: float, values: Array, Z: Array, h: Array, q: Array, flow: Array, by_gap: Array
 ) -> float:
-    """Add the direct derivatives of the loads by h to by_gap (5, n, m+1); return ∂T/∂Ω."""
+    """Add the direct derivatives ∂g/∂h of the loads to by_gap (5, n, m+1); return ∂T/∂Ω."""
     n, columns = q.shape
     R = values[0]
     rub, rub_by = boundary_drag(R * speed, values[6], values[7])
@@ -452,9 +452,9 @@ def grid_load_gradients(
     flow: Array,
     band: Array,
 ) -> tuple[Array, Array, Array]:
-    """Return the derivatives of the film loads by h and ḣ at every node, and by Ω.
+    """Return ∂g/∂h and ∂g/∂ḣ at every node, and ∂g/∂Ω, of the film loads g.
 
-    The shapes are (5, n, m+1) twice and (5,). Call it after `reynolds_solve`.
+    The shapes are (5, n, m+1), (5, n, m+1) and (5,). Call `reynolds_solve` before.
     """
     C = _functionals(values, Z, q, flow, speed)
     gap, rates, speeds = reynolds_gradients(h, rate, speed, values, number, size, q, flow, band, C)
@@ -467,7 +467,7 @@ def grid_load_gradients(
 
 @kernel
 def rigid_derivatives(by_gap: Array, by_rate: Array, by_speed: Array, z: Array) -> Array:
-    """Return the derivatives (5, 9) of the film loads by the motion y of the journal."""
+    """Return the derivatives (5, 9) of the film loads with respect to the journal's motion y."""
     n = by_gap.shape[1]
     dg = np.zeros((5, 9))
     for k in range(5):

@@ -6,7 +6,7 @@ Galerkin's method with p = (l² − z²)(a + b z) is exact without misalignment 
 it. The pressure is max(p, 0).
 
 The circle is divided at the two angles where g₀ changes its sign, and each half is integrated by
-Gauss quadrature. The integrand is smooth on both, wherever the cavitation boundary is.
+Gauss quadrature. The integrand is smooth on both halves, wherever the cavitation boundary is.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _strip(
     loads: Array,
     slopes: Array,
 ) -> tuple[float, float]:
-    """Compute ∫p dz and ∫z p dz (2,) of one angle, and their derivatives (2, 4) by x.
+    """Compute ∫p dz and ∫z p dz (2,) of one angle, and their derivatives (2, 4) for x.
 
     Returns the peak pressure at the Gauss points and in the middle, and the flow out of both ends
     per length of the circumference.
@@ -145,8 +145,8 @@ def _solid(
 ) -> None:
     """Compute loads of asperities and the integrals of the drag at one angle.
 
-    `values` = (roughness, asperity modulus). `solid` (5,) are ∫p, ∫zp and the derivatives
-    ∫p′, ∫zp′, ∫z²p′; `drag` (3,) are ∫1/H and its derivatives by h₀ and h₁.
+    `values` = (roughness, asperity modulus). `solid` (5,) are ∫p, ∫zp and the derivatives ∫p′,
+    ∫zp′, ∫z²p′; `drag` (3,) are ∫1/H and its derivatives with respect to h₀ and h₁.
     """
     for i in range(5):
         solid[i] = 0.0
@@ -170,7 +170,7 @@ def _solid(
 
 @inner_kernel
 def _split(y: Array) -> tuple[float, Array]:
-    """Return the angle where g₀ changes its sign, and its derivatives (9,) by y.
+    """Return the angle where g₀ changes its sign, and its derivatives (9,) with respect to y.
 
     g₀ = A cos θ + B sin θ with A = −Ω e_y − 2 ė_x and B = Ω e_x − 2 ė_y.
     """
@@ -188,7 +188,7 @@ def _split(y: Array) -> tuple[float, Array]:
 
 @inner_kernel
 def _gap(y: Array, c: float, theta: float, x: Array) -> None:
-    """Write n (2,), h₀, h₁, g₀, g₁ and the derivatives of the last four by θ to x (10,)."""
+    """Write n (2,), h₀, h₁, g₀, g₁ and the derivatives ∂/∂θ of the last four to x (10,)."""
     n, m = (math.cos(theta), math.sin(theta)), (-math.sin(theta), math.cos(theta))
     x[0], x[1] = n
     for i in range(2):
@@ -204,7 +204,7 @@ def _gap(y: Array, c: float, theta: float, x: Array) -> None:
 
 @inner_kernel
 def _gap_change(y: Array, x: Array, k: int, moved: float) -> tuple[float, float, float, float]:
-    """Return the derivatives of (h₀, h₁, g₀, g₁) by y_k, if the angle moves at `moved`."""
+    """Return the derivatives ∂/∂y_k of (h₀, h₁, g₀, g₁); `moved` is that of the angle."""
     d0, d1, d2, d3 = moved * x[6], moved * x[7], moved * x[8], moved * x[9]
     n = x[k % 2]
     turned = y[8] * (-x[1] if k % 2 == 0 else x[0])
@@ -239,7 +239,8 @@ def _add_derivatives(
 ) -> None:
     """Add the derivatives of the loads of one angle to dg (5, 9).
 
-    `shear` are the factors of the drags ∫1/H and ∫p of the asperities, and their derivatives by Ω.
+    `shear` are the factors of the drags ∫1/H and ∫p of the asperities, and the derivatives of these
+    factors with respect to Ω.
     """
     for k in range(9):
         moved = start_by[k]
@@ -260,7 +261,7 @@ def _add_derivatives(
 def short_bearing_loads(
     y: Array, values: Array, T: Array, Z: Array, derivatives: bool
 ) -> tuple[Array, Array, Array]:
-    """Return film loads g (5,), derivatives (5, 9) by the motion y, and facts (3,).
+    """Return the film loads g (5,), ∂g/∂y (5, 9) for the motion y, and the film's state (3,).
 
     Args:
         y: Motion of the journal, see `film_frames`.
@@ -271,7 +272,7 @@ def short_bearing_loads(
         derivatives: Whether the derivatives are computed.
 
     Returns:
-        Loads, derivatives, and (smallest gap, peak pressure, side flow).
+        Loads, derivatives, and the state (smallest gap, peak pressure, side flow).
     """
     R, half, mu, rough = values[0], 0.5 * values[1], values[3], values[4:6]
     g, dg, facts = np.zeros(5), np.zeros((5, 9)), np.array([values[2], 0.0, 0.0])

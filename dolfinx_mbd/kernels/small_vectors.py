@@ -15,7 +15,7 @@ Matrix3 = tuple[Vector3, Vector3, Vector3]  #: a tuple of rows
 
 @inner_kernel
 def vector3(x: Array, k: int) -> Vector3:
-    """Return three entries of an array from index k on."""
+    """Return three entries of an array, starting at index k."""
     return x[k], x[k + 1], x[k + 2]
 
 
@@ -95,13 +95,13 @@ def outer3(factor: float, a: Vector3, b: Vector3) -> Matrix3:
 
 @inner_kernel
 def put3(out: Array, k: int, a: Vector3) -> None:
-    """Write a vector into an array from index k on."""
+    """Write a vector into an array, starting at index k."""
     out[k], out[k + 1], out[k + 2] = a
 
 
 @inner_kernel
 def put33(out: Array, r: int, c: int, A: Matrix3) -> None:
-    """Write a matrix into an array (·, ·), from row r and column c."""
+    """Write a matrix into a two-dimensional array, starting at row r and column c."""
     out[r, c], out[r, c + 1], out[r, c + 2] = A[0]
     out[r + 1, c], out[r + 1, c + 1], out[r + 1, c + 2] = A[1]
     out[r + 2, c], out[r + 2, c + 1], out[r + 2, c + 2] = A[2]
@@ -109,7 +109,7 @@ def put33(out: Array, r: int, c: int, A: Matrix3) -> None:
 
 @inner_kernel
 def add_column3(out: Array, r: int, c: int, a: Vector3) -> None:
-    """Add a vector to column c of an array (·, ·), from row r."""
+    """Add a vector to column c of a two-dimensional array, starting at row r."""
     out[r, c] += a[0]
     out[r + 1, c] += a[1]
     out[r + 2, c] += a[2]
@@ -117,7 +117,7 @@ def add_column3(out: Array, r: int, c: int, a: Vector3) -> None:
 
 @inner_kernel
 def add33(out: Array, r: int, c: int, factor: float, A: Matrix3) -> None:
-    """Add a multiple of a matrix to an array (·, ·), from row r and column c."""
+    """Add a multiple of a matrix to a two-dimensional array, starting at row r and column c."""
     columns = transposed3(scaled33(factor, A))
     add_column3(out, r, c, columns[0])
     add_column3(out, r, c + 1, columns[1])

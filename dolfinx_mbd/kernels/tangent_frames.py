@@ -68,7 +68,7 @@ def _column(A: Array, k: int, j: int) -> Vector3:
 
 @inner_kernel
 def _spin(t: Vector3, reference: Vector3) -> tuple[Vector3, Matrix3]:
-    """Return c and its derivative with respect to t."""
+    """Return the vector c of the module and its derivative with respect to t."""
     v, d = cross3(reference, t), 1.0 + dot3(reference, t)
     derivative = plus3(outer3(1.0 / (d * d), v, reference), scaled33(-1.0 / d, skew3(reference)))
     return scaled3(-1.0 / d, v), derivative

@@ -89,7 +89,8 @@ def plot_modes(
 
     Args:
         body: A reduced body with a skin.
-        modes: Numbers of the modes, from 1 on; by default the first six, or all if there are fewer.
+        modes: Numbers of the modes, starting at 1; by default the first six, or all if there are
+            fewer.
         path: File to write (`.png`, `.jpg` or `.pdf`); by default no file is written.
         columns: Number of columns of the grid.
         amplitude: Largest displacement in each picture, relative to the size of the body.

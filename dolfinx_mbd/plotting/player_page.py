@@ -113,7 +113,7 @@ def player(
             contain the sense of the whirl. Modes of a rotating body are shown in the rotating
             frame.
         path: File to write, with the suffix `.html`; by default no file is written.
-        modes: Numbers of the modes to show, from 1 on; by default the first six.
+        modes: Numbers of the modes to show, starting at 1; by default the first six.
         signals: Curves below the scene of a simulation by label, shape (nt,) each; by default the
             magnitudes of all joint forces, N.
         scale: Initial scale factor of the elastic displacement.

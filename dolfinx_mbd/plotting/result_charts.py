@@ -193,7 +193,7 @@ def plot_film_pressure(
             `bearing.surface @ eta_rate` with the elastic coordinates of its body at the same time.
 
     Returns:
-        A matplotlib figure with one axes and a colour bar, in MPa.
+        A matplotlib figure with one pair of axes and a colour bar in MPa.
 
     Raises:
         InputError: The motion has a wrong shape, matplotlib does not know the suffix, or the bore

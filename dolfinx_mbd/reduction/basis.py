@@ -37,7 +37,7 @@ class Column:
     kind: ColumnKind
     name: str = ""  # name of the interface or of the load
     component: str = ""  # coordinate of the interface, such as `ux` or `rz`
-    number: int = 0  # number of the mode, from 1 on; 0 for constraint modes and loads
+    number: int = 0  # number of the mode, from 1; 0 for constraint modes and loads
 
     @property
     def label(self) -> str:

@@ -1,4 +1,4 @@
-"""Pressure modes of elastic bores: static modes of pressures with patterns around and along.
+"""Pressure modes of elastic bores: static modes of pressure patterns around and along a bore.
 
 The patterns on a bore of length L are cos kθ P_l(2z/L) and sin kθ P_l(2z/L) with k ≤ K and Legendre
 polynomials P_l of degree 0, 1 and 2. They act radially outwards. K is the smallest number for which

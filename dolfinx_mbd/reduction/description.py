@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -148,6 +149,23 @@ def _material_facts(material: Materials, with_density: bool) -> dict[str, str | 
         if with_density:
             facts[f"{where}density (kg/m^3)"] = _value(m.density)
     return {"material": ", ".join(names)} | facts
+
+
+def material_groups(facts: Mapping[str, str | int | float]) -> tuple[str, ...]:
+    """Return the groups of cells of a body with several different materials, from its provenance.
+
+    The result is empty for one material, and for a body with its own forms.
+    """
+    ends = (": young (Pa)", ": young 1 (Pa)")
+    groups = [key.removesuffix(end) for key in facts for end in ends if key.endswith(end)]
+    starts = "|".join(re.escape(f", {group}: ") for group in groups)
+    names = re.split(starts, f", {facts.get('material', '')}")[1:] if groups else []
+    different = set()
+    for group, name in zip(groups, names, strict=True):
+        start = f"{group}: "
+        values = [(k.removeprefix(start), v) for k, v in facts.items() if k.startswith(start)]
+        different.add((name, *values))
+    return tuple(groups) if len(different) > 1 else ()
 
 
 def _value(value: Any) -> str | float:

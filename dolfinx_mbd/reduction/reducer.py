@@ -289,7 +289,7 @@ class Reducer:
         return with_damping(reduction, options.damping, thickness=problem.thickness)
 
     def _residuals(self, body: ReducedBody, modes: Array, cases: UnitCases | None) -> Array | None:
-        """Return what the modes do not represent of the response to the unit cases."""
+        """Return the part of the response to the unit cases that the modes do not represent."""
         if cases is None:
             return None
         cases = mean_axis_cases(self._problem, cases)
@@ -304,7 +304,7 @@ class Reducer:
             raise InputError("load_modes and effective_mass need interfaces", argument="interfaces")
         if options.up_to is not None and any(i.pressure_modes for i in self._interfaces):
             raise InputError(
-                "up_to would omit pressure modes, whose frequencies are high; leave it out",
+                "up_to would omit pressure modes, whose frequencies are high; omit up_to",
                 argument="up_to",
                 value=options.up_to,
             )

@@ -155,7 +155,7 @@ class Reduction:
 
         Args:
             path: A name that ends with ``.bp`` or ``.pvd``; see `write`.
-            modes: Numbers of the modes, from 1 on. By default all modes.
+            modes: Numbers of the modes, starting at 1. By default all modes.
             scale: Factor of the shapes, which have the unit m for an elastic coordinate of one. By
                 default the largest displacement of each mode is 8 % of the size of the body.
 

@@ -101,7 +101,7 @@ class Truncation:
         return EffectiveMasses(np.sqrt(self.squares) / (2 * np.pi), self.effective_masses)
 
     def by_effective_mass(self, share: float) -> list[int]:
-        """Return the numbers, from 1 on, of modes that together have a share of effective mass.
+        """Return the numbers (from 1) of the modes that together have a share of effective mass.
 
         In each direction, the modes with the largest effective masses are selected until these add
         up to the share. The modes of a multiple eigenvalue are selected together. The share is

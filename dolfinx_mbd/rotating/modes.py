@@ -68,7 +68,7 @@ class RotatingModes(Eigenvalues):
     __repr__ = short_repr
 
     def functions(self, k: int) -> tuple[fem.Function, fem.Function]:
-        """Return the real and the imaginary part of mode k, which is from 1 on.
+        """Return the real and the imaginary part of mode k; k starts at 1.
 
         Note: Collective.
         """

@@ -1,6 +1,6 @@
 """Derivatives of reduced bodies with respect to material constants, fields and shape.
 
-The examples of this folder assume the lines that stand first in `dolfinx_mbd.reduction`.
+The examples of this folder assume the same lines as those of `dolfinx_mbd.reduction`.
 """
 
 from dolfinx_mbd.sensitivity.identification import (

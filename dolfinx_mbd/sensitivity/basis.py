@@ -4,9 +4,10 @@ The modes span constraint modes C and fixed-interface modes Φ. Their derivative
 
     K C′ = −K′C,    (K − λM) Φ′ = −(K′ − λM′) Φ    with held interfaces.
 
-Only the parts of C′ and Φ′ outside the span of the modes matter: inside, the derivative of a mode
-is a choice of coordinates. Here ΨᵀMΨ′ is symmetric. The modes then remain orthonormal and turn as
-little as possible, and no difference of eigenvalues is divided by: modes may cross.
+Only the parts of C′ and Φ′ outside the span of the modes matter. Inside this span, the derivative
+of a mode is a choice of coordinates. Here ΨᵀMΨ′ is symmetric. The modes then remain orthonormal and
+rotate as little as possible within their span. The formulas do not divide by a difference of
+eigenvalues, so that modes may cross.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def split_modes(
         comm, modes, multiply(problem.stiffness, modes)
     )
     squares, y = scipy.linalg.eigh(null.T @ K @ null)
-    if not interfaces:  # the rigid motions are among them
+    if not interfaces:  # the first modes are the rigid motions
         squares, y = squares[len(factor) :], y[:, len(factor) :]
     coefficients = null @ y
     fixed = np.asfortranarray(np.hstack([rigid, modes]) @ coefficients)

@@ -63,13 +63,13 @@ def identify(
 
     Args:
         model: Function that returns, for values by name, predicted measurements (m,) and their
-            derivatives (m,) by the names of the parameters. With `sensitivities`, frequencies of a
-            body and their derivatives are such a pair.
+            derivatives (m,) by the names of the parameters. `sensitivities` computes such a pair,
+            for example the frequencies of a body and their derivatives.
         measured: Measured values, shape (m,).
-        start: First values of the parameters, by name; they are not zero.
+        start: Initial values of the parameters, by name, not zero.
         bounds: Lower and upper bounds of some parameters, by name.
         deviations: Standard deviations of the measurements, shape (m,). By default all relative
-            errors are alike, and the residuals determine their size.
+            errors are equal, and the residuals determine their size.
 
     Returns:
         Values with standard deviations and confidence intervals.

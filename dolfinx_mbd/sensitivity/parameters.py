@@ -33,11 +33,11 @@ class Parameter:
     """A number on which an elastic body depends.
 
     Attributes:
-        name: Name in results.
+        name: Name of the parameter in results.
         quantity: ``young`` (Pa), ``poisson`` or ``density`` (kg/m³) of an isotropic material;
-            ``thickness`` (m) of a plane body; ``coefficient``: factor of `direction`, which is
-            added to a function in the model; ``shape``: factor of `velocity`, by which all points
-            of the body move.
+            ``thickness`` (m) of a plane body; ``coefficient``, the factor of `direction`, which is
+            added to a function in the model; ``shape``, the factor of `velocity`, which moves all
+            points of the body.
         group: Group of cells whose material has the constant, as in the mapping of materials; not
             required with one material.
         coefficient: `dolfinx.fem.Function` that the materials or the stiffness form of the model
@@ -88,7 +88,7 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False)
 class MatrixDerivatives:
-    """Derivatives of the matrices and of the geometry of a body; None stands for zero.
+    """Derivatives of the matrices and of the geometry of a body; None means zero.
 
     `of_form` returns the derivative of a form that is built from `stress`, the stress σ(u) as UFL.
     """

@@ -47,9 +47,9 @@ PREFIX = "dolfinx_mbd_sensitivity_"
 class BodyDerivative:
     """Derivative of a reduced body with respect to one parameter, per unit of the parameter.
 
-    The n elastic coordinates are those of the body at the base point. They are continued so that
-    the modal mass matrix remains the unit matrix and the modes turn as little as possible. The
-    derivative of the stiffness matrix is therefore full, and modes may cross.
+    The n elastic coordinates are those of the body at the base point. When the parameter changes,
+    the modal mass matrix remains the unit matrix, and the modes rotate as little as possible within
+    their span. The derivative of the stiffness matrix is therefore full, and modes may cross.
 
     Attributes:
         total_mass: Derivative of the mass.
@@ -144,7 +144,8 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
     def at(self, values: Mapping[str, float]) -> ReducedBody:
         """Return the body of first order for other values of the parameters.
 
-        Its modes are its eigenvectors. It has no stress modes, strain gauges and distributed loads.
+        The body is linear in the parameters, except that its modes are its own eigenvectors. It has
+        no stress modes, strain gauges or distributed loads.
 
         Args:
             values: Values of some parameters by name, in the units of the parameters; the others
@@ -249,7 +250,7 @@ def sensitivities(reduction: Reduction, parameters: Sequence[Parameter]) -> Body
     """Compute the derivatives of a reduced body with respect to parameters.
 
     The derivatives include those of the modes, so that a central difference of two reductions
-    agrees in the limit. One factorization serves all parameters.
+    agrees in the limit. All parameters use the same factorization.
 
     Args:
         reduction: Result of `reduce` with orthonormal modes, without prestress, damping,

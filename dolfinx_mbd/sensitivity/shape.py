@@ -1,4 +1,4 @@
-"""Shape velocities that are given on parts of the surface."""
+"""Shape velocities from the motion of parts of the surface."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ def extended_velocity(
 ) -> fem.Function:
     """Return a smooth velocity of all points of a body from the velocity of parts of its surface.
 
-    The body deforms like an elastic body with ν = 0 whose surface moves as given on some groups of
-    facets; the rest of its surface is free. Cells therefore keep their quality as far as possible.
+    The result is the displacement of an elastic body with ν = 0. Some groups of facets move as
+    specified, and the rest of the surface is free. The quality of the cells therefore changes
+    little.
 
     Args:
         mesh: Mesh with named groups of facets.

@@ -47,8 +47,17 @@ def test_strength_over_two_runs(
     text = capsys.readouterr().out
     assert text.count("safety factor by von Mises") == 2
     assert f"least safety factor {expected:.4g} in long.npz" in text
+    assert main([*command, "--limit", "250e6", "-o", "factors.vtk"]) == 0
+    assert "wrote factors.vtk" in capsys.readouterr().out
+    assert "safety_factor" in Path("factors.vtk").read_text(encoding="utf-8")
     assert main([*command, "--limit", "-1"]) == 1
     assert "limit must be" in capsys.readouterr().err
     rod().save("bare.npz")
     assert main(["strength", "bare.npz", *command[2:], "--limit", "1e8"]) == 1
     assert "no stress modes" in capsys.readouterr().err
+    body.replace(name="body").save("rod.npz")
+    Path("model.py").write_text(MODEL.replace('"rod.npz"', '"renamed.npz"'), encoding="utf-8")
+    body.save("renamed.npz")
+    assert main([*command, "--limit", "1e8"]) == 1
+    assert "called 'body'" in (text := capsys.readouterr().err) and "add --name 'rod'" in text
+    assert main([*command, "--limit", "1e8", "--name", "rod"]) == 0

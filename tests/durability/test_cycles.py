@@ -35,7 +35,7 @@ def test_random_histories_against_the_library(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_closed_residue(seed: int) -> None:
-    """A closed history has whole cycles, its largest range, and repeats itself from any start."""
+    """A closed history has whole cycles and its largest range, wherever it starts."""
     history = np.random.default_rng(seed).normal(size=50)
     ranges, _, counts = count_cycles(history, "closed")
     assert ranges.max() == np.ptp(history)

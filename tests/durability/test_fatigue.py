@@ -96,6 +96,52 @@ def test_planes_of_uniaxial_stress(seed: int) -> None:
     assert shear.mean[0] == pytest.approx(0.0, abs=1e-3)
 
 
+def test_bending_with_torsion_in_phase() -> None:
+    """Mohr's circle: σ/2 + r at half the angle, and 2 r for shear at 45° to it, r² = σ²/4 + τ²."""
+    sigma, tau = 200e6, 120e6
+    body = body_with([sigma, 0, 0, tau, 0, 0])
+    radius, angle = np.hypot(sigma / 2, tau), 0.5 * np.arctan2(2 * tau, sigma)
+    normal, shear, mises = (
+        fatigue(body, WAVE, criterion=c) for c in ("normal", "shear", "von Mises")
+    )
+    assert normal.range[0] / 2 == pytest.approx(sigma / 2 + radius, rel=2e-4)
+    assert abs(normal.normal[0] @ [np.cos(angle), np.sin(angle), 0]) > np.cos(np.radians(1.0))
+    assert shear.range[0] / 2 == pytest.approx(2 * radius, rel=2e-4)
+    offsets = [angle + np.pi / 4, angle - np.pi / 4]
+    planes = np.stack([np.cos(offsets), np.sin(offsets), np.zeros(2)], axis=1)
+    assert np.abs(planes @ shear.normal[0]).max() > np.cos(np.radians(1.0))
+    assert mises.range[0] / 2 == pytest.approx(np.sqrt(sigma**2 + 3 * tau**2), rel=1e-12)
+
+
+def test_bending_with_torsion_out_of_phase() -> None:
+    """A quarter of a period apart, the amplitude on each plane is the root of the squares.
+
+    Normal stress: (σ cos²θ)² + (τ sin 2θ)². Shear stress: (σ/2 sin 2θ)² + (τ cos 2θ)².
+    """
+    sigma, tau, phase = 200e6, 180e6, np.linspace(0, 2 * np.pi, 721)
+    body = body_with(np.array([[sigma, 0, 0, 0, 0, 0], [0, 0, 0, tau, 0, 0]]).T)
+    signals = np.cos(phase), np.sin(phase)
+    theta = np.linspace(0, np.pi, 20001)
+    normal = np.hypot(sigma * np.cos(theta) ** 2, tau * np.sin(2 * theta)).max()
+    shear = 2 * np.hypot(sigma / 2 * np.sin(2 * theta), tau * np.cos(2 * theta)).max()
+    for criterion, expected in (("normal", normal), ("shear", shear)):
+        result = fatigue(body, *signals, criterion=criterion)
+        assert result.range[0] / 2 == pytest.approx(expected, rel=2e-4)
+
+
+def test_miner_by_hand() -> None:
+    """Four cycles of 300 MPa and six of 150 MPa, on both slopes, in one second; one point only."""
+    material = replace(STEEL, second_slope=8.0)
+    signal = np.concatenate([300e6 * np.array(WAVE[:16]), 150e6 * np.array(WAVE[:25])])
+    result = fatigue(body_with(AXIAL), signal, material=material, criterion="principal")
+    damage = 4 * 1.5**5 / 1e6 + 6 * 0.75**8 / 1e6
+    assert result.damage[0] == pytest.approx(damage, rel=1e-12)
+    equal = 200e6 * (damage * 1e6) ** (1 / (5.0 if damage > 1e-6 else 8.0))
+    assert result.equivalent_stress()[0] == pytest.approx(equal, rel=1e-12)
+    (place,) = result.worst(3)
+    assert place.life == pytest.approx(1 / damage)
+
+
 def test_rotating_bending_is_fully_reversed() -> None:
     """At each point of the surface the stress is E(κ_y z − κ_z y) with a rotating curvature."""
     angles = np.linspace(0, 2 * np.pi, 12, endpoint=False)

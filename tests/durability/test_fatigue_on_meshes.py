@@ -88,7 +88,7 @@ def test_the_file_of_the_surface(bar: mbd.Reduction, tmp_path: Path) -> None:
 
 
 def test_errors_are_raised_on_every_rank(bar: mbd.Reduction) -> None:
-    """The mean is too large at few points, which belong to one rank."""
+    """The mean is too large at a few points of one rank only."""
     high = mbd.FatigueMaterial(
         name="m", knee_stress=2e8, knee_cycles=1e6, slope=5, tensile_strength=300e6
     )

@@ -17,6 +17,7 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd import errors
 from dolfinx_mbd.recovery import Recovery, skin_stress
+from dolfinx_mbd.reduction.description import material_groups
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 
 AREA = HEIGHT * WIDTH
@@ -158,6 +159,30 @@ def test_each_material_has_its_strength() -> None:
     with pytest.raises(errors.InputError) as error:
         mbd.strength(two, np.zeros(two.body.num_modes), limit={"soft": 1e8})
     assert error.value.argument == "limit"
+    body = two.body.replace(stress=skin_stress(two))
+    with pytest.warns(errors.ModelRangeWarning, match="soft: aluminium, hard: .* one strength"):
+        mbd.strength(body, np.zeros(body.num_modes), limit=1e8)
+    swing = SimpleNamespace(time=np.arange(3.0), eta=np.zeros((3, body.num_modes)))
+    for source in (two, body):
+        with pytest.warns(errors.ModelRangeWarning, match="several materials .* '2024-T4'"):
+            mbd.fatigue(source, [(swing, 1.0)], material="2024-T4")
+
+
+def test_groups_of_equal_materials_are_one_material() -> None:
+    same = {
+        "material": "a: steel, hard, b: steel, hard",
+        "a: young (Pa)": 1.0,
+        "b: young (Pa)": 1.0,
+    }
+    cases: list[tuple[dict[str, Any], tuple[str, ...]]] = [
+        ({}, ()),
+        ({"material": "steel", "young (Pa)": 1.0}, ()),
+        (same, ()),
+        (same | {"b: young (Pa)": 2.0}, ("a", "b")),
+        (same | {"material": "a: steel, hard, b: steel"}, ("a", "b")),
+    ]
+    for facts, expected in cases:
+        assert material_groups(facts) == expected
 
 
 def test_body_without_its_mesh(tmp_path: Path) -> None:
@@ -169,8 +194,14 @@ def test_body_without_its_mesh(tmp_path: Path) -> None:
     assert len(result.utilization) == len(body.skin.points)  # type: ignore[union-attr]
     assert np.allclose(result.factor, LIMIT * AREA / FORCE, rtol=1e-6)
     assert result.places[0].material == "body"
-    with pytest.raises(errors.InputError, match="mesh"):
+    with pytest.raises(errors.InputError, match="vtk"):
         result.write(tmp_path / "factor.bp")
+    pyvista = pytest.importorskip("pyvista")
+    path = MPI.COMM_WORLD.bcast(tmp_path) / f"factor {MPI.COMM_WORLD.rank}.vtk"
+    result.write(path)
+    mesh = pyvista.read(path)
+    assert mesh.points == pytest.approx(result.points, abs=1e-7)
+    assert mesh["safety_factor"] == pytest.approx(result.factor)
 
 
 @pytest.mark.filterwarnings("ignore::dolfinx_mbd.errors.AccuracyWarning")
@@ -234,6 +265,9 @@ def test_errors_and_warnings() -> None:
     warm = mbd.reduce(hot, interfaces=["left", "right"], num_modes=1)
     with pytest.warns(errors.AccuracyWarning, match="prestress"):
         mbd.strength(warm, np.zeros(warm.body.num_modes), limit=1e8)
+    swing = SimpleNamespace(time=np.arange(3.0), eta=np.zeros((3, warm.body.num_modes)))
+    with pytest.warns(errors.AccuracyWarning, match="not included in the life"):
+        mbd.fatigue(warm, [(swing, 1.0)], material="2024-T4")
     few = mbd.reduce(
         box(MPI.COMM_WORLD, cells=(6, 1, 1)), SLENDER, interfaces=["left"], num_modes=0
     )

@@ -1,4 +1,4 @@
-"""Code that uses a functional mock-up unit, in a process of its own."""
+"""Code that uses a functional mock-up unit, in a separate process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(code: str, unit: Path) -> Any:
-    """Return what a code in a process of its own assigns to `result`.
+    """Run code in a separate process, and return the value that it assigns to `result`.
 
     PythonFMU's library starts and ends an interpreter, which a process that runs Python already
     survives only once.

@@ -61,7 +61,7 @@ def written(body: ReducedBody, folder: Path, **options: object) -> Superelement:
 
 
 def test_the_modes_of_the_held_structure(tmp_path: Path) -> None:
-    """The same as of the body with its base held; the matrices are those of the superelement."""
+    """The modes are those of the held body; the matrices are those of the superelement."""
     body = rod()
     tower = written(body, tmp_path, interface=TOP)
     assert tower.mass.shape == (6 + NUM_MODES,) * 2

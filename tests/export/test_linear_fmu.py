@@ -104,7 +104,7 @@ def response(u, dt):
 
 @pytest.mark.parametrize("stride", [1, 2])
 def test_the_response_equals_scipy(unit: Path, script: Path, stride: int) -> None:
-    """With inputs that change at every step of FMI, which has one or two steps of the unit."""
+    """The inputs change at every communication step, which is one or two steps of the unit."""
     u = inputs(np.arange(STEPS))
     rows = run(f"{SLAVE}result = response({u.tolist()}, {stride * DT})", unit)
     system, time = linearized(script).state_space(), stride * DT * np.arange(STEPS)

@@ -118,7 +118,7 @@ class LinearizedSystem:
 
         Args:
             body: Name of the body.
-            number: Number of the mode, from 1 on.
+            number: Number of the mode, starting at 1.
 
         Returns:
             Shape (6+n,).

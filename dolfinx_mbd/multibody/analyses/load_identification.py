@@ -5,12 +5,16 @@ coordinates follow from the loads f, for each frequency, by
 
     [M_r  K + iωC − ω²M] (a, η) = B f + B_ω (ω_i ω_j)
 
-The signals y = H f of strain gauges and accelerometers are linear in (a, η). The loads minimize
+at the angular frequency ω, with the modal matrices K, C and M. M_r a are the inertia forces of the
+rigid motion, B f the forces of the loads, and B_ω the centrifugal forces of the products of angular
+velocities. The signals y = H f of strain gauges and accelerometers are linear in (a, η). The loads
+minimize
 
     |W (H f − y)|² + λ² |S⁻¹ f|²
 
-with the inverse W of the noise, and the scale S, which compares moments with forces. Motions are
-small in the frame of the body; Coriolis forces are neglected.
+where W contains the inverse standard deviations of the noise, λ is the regularization, and the
+scale S makes moments comparable with forces. Motions are small in the frame of the body; Coriolis
+forces are neglected.
 """
 
 from __future__ import annotations
@@ -58,25 +62,26 @@ CHUNK = 256  # frequencies that are solved together
 class IdentifiedLoads:
     """Loads that explain measured signals, and what the signals do not determine.
 
-    The singular values and what follows from them belong to slow loads, far below the first
-    frequency of the body.
+    The singular values, and all attributes that follow from them, hold for slow loads, far below
+    the first frequency of the body.
 
     Attributes:
         time: Times, shape (nt,), s.
         names: Names of the loads, such as `left fx`.
         values: Loads, shape (nt, nf), N, N m, or amplitudes of distributed loads.
         sensors: Names of the signals.
-        residuals: Root mean square of the part of each signal that the loads do not explain, over
-            the noise, shape (ns,); about 1 or less if the model is right.
+        residuals: Root mean square of the part of each signal that the loads do not explain,
+            divided by the standard deviation of the noise, shape (ns,); about 1 or less if the
+            model is right.
         singular_values: Singular values of the weighted equations, relative to the largest one, in
             descending order.
-        rank: Number of singular values above the regularization: number of combinations of loads
-            that the signals determine.
+        rank: Number of singular values above the regularization, which is the number of
+            combinations of loads that the signals determine.
         resolution: Share of each load that appears in its estimate, shape (nf,): 1 if the signals
             determine it, and 0 if they do not depend on it.
         deviation: Standard deviation of each load due to the noise, shape (nf,).
-        combinations: Combinations of loads that the signals do not determine, such as
-            ``+0.71 left fx -0.71 right fx``, with moments over the size of the body.
+        combinations: Combinations of loads that the signals do not determine, with moments divided
+            by the size of the body, such as ``+0.71 left fx -0.71 right fx``.
 
     Example:
         >>> t = np.arange(100) / 1e3
@@ -128,15 +133,15 @@ def identify_loads(
     Args:
         body: A reduced body with its damping, and with the gauges of `mbd.gauges`.
         time: Equally spaced times, shape (nt,), s.
-        signals: Measured values by name. The name of a gauge: its strains, shape (nt,) or (nt,
-            grids). The name of an interface or a point, followed by ``ax``, ``ay`` or ``az``: its
-            proper acceleration in the axes of the body, shape (nt,), m/s², which an accelerometer
-            measures (at rest upward with 9.81 m/s²).
+        signals: Measured values by name. With the name of a gauge, they are its strains, shape
+            (nt,) or (nt, grids). With the name of an interface or a point, followed by ``ax``,
+            ``ay`` or ``az``, they are its proper acceleration in the axes of the body, shape (nt,),
+            m/s², as an accelerometer measures it (9.81 m/s² upwards at rest).
         loads: Names of the unknown loads: ``<interface> fx`` to ``fz``, ``mx`` to ``mz``; or an
-            interface, for all six; or a distributed load of the body. By default all components at
-            all interfaces. Other loads are zero.
+            interface, for all six; or a distributed load of the body. By default the names are all
+            components at all interfaces. Other loads are zero.
         omega: Angular velocity of the body in its axes, shape (nt, 3), rad/s; by default zero. It
-            gives the centrifugal forces.
+            determines the centrifugal forces.
         noise: Standard deviation of signals by name, in their units. By default 1 % of the root
             mean square of each signal.
         regularization: λ, relative to the largest singular value of the equations. A larger value
@@ -320,7 +325,7 @@ def _solve(
     count = len(y)
     pad = max(2, int(PADDING * count))
     Y, P = _continued(y * model.weights, pad), _continued(spins, pad)
-    lines = [np.linspace(X[0], X[-1], len(X)) for X in (Y, P)]  # their ends would not be periodic
+    lines = [np.linspace(X[0], X[-1], len(X)) for X in (Y, P)]  # subtracted for periodic ends
     steady, spin = (H[0].real for H in model.response(np.zeros(1)))
     rest = lines[0] - lines[1] @ spin.T
     line = np.linalg.solve(steady.T @ steady + damp**2 * np.eye(model.count), steady.T @ rest.T).T

@@ -2,8 +2,9 @@
 
 Each time step solves R(q, v, a, λ; p) = 0 and Φ(q; p) = 0 together with the formulas of the
 generalized-α method. The derivatives of the step's results with respect to p therefore solve a
-linear system with the exact tangent of the step. Only ∂R/∂p and ∂Φ/∂p are central differences, of
-the residual at a fixed state; a parameter may therefore belong to any part of the mechanism.
+linear system with the exact tangent of the step. Only ∂R/∂p and ∂Φ/∂p are central differences, at a
+fixed state. A parameter may therefore belong to any part of the mechanism. Symbols: residual R,
+constraints Φ, coordinates q, velocities v, accelerations a, multipliers λ, parameters p.
 """
 
 from __future__ import annotations
@@ -173,7 +174,7 @@ def run_sensitivities(
 class _Sweep:
     """One pass over time: the state, and its derivatives with respect to all parameters.
 
-    `increments` are the derivatives of q; `rates` those of v, a and λ.
+    `increments` are the derivatives of q, and `rates` are the derivatives of v, a and λ.
     """
 
     def __init__(
@@ -219,7 +220,7 @@ class _Sweep:
         return system
 
     def _numbers(self, state: State) -> Array:
-        """Return a start as numbers; coordinates are increments relative to the present state."""
+        """Return a state as one array; its coordinates are increments from the present state."""
         memory = state.memory
         parts = [state.v, state.a, state.lam, memory["algorithmic"], memory["velocity"]]
         return np.concatenate([increment_between(self.system, self.state.q, state.q), *parts])

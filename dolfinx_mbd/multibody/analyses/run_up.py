@@ -41,8 +41,8 @@ class Waterfall:
         time: Centres of the blocks, shape (nb,), s.
         speed: Mean speed of the shaft in the middle half of each block, shape (nb,), rad/s.
         lines: Frequencies (Hz) or orders, shape (nl,).
-        mean_square: Mean square of the signal in each line, shape (nb, nl), the sum over its
-            columns.
+        mean_square: Mean square of the signal in each line, summed over the columns of the signal,
+            shape (nb, nl).
         bandwidth: Effective width of a line due to the window, in units of the distance between two
             lines.
 
@@ -72,9 +72,9 @@ class Waterfall:
         """Return the amplitude of an order over the speed, shape (nb,).
 
         The amplitude follows from the sum of the mean squares in a band around the order. The band
-        has at least the width of the main lobe of the window `hann`. The result is NaN where this
-        lobe is wider than the distance between two whole orders, because the block is shorter than
-        four revolutions, and where the band exceeds the lines.
+        has at least the width of the main lobe of the window `hann`. The result is NaN in two
+        cases: the block is shorter than four revolutions, so that this lobe is wider than the
+        distance between two whole orders; or the band exceeds the lines.
 
         Args:
             order: The order, positive.

@@ -65,8 +65,8 @@ def simulate(
         progress: Whether to show a progress bar, if tqdm is installed.
         outputs: Quantities to save instead of the states, which saves memory: names of bodies,
             joints, drivers and loads, of their quantities (``pin.force``) or components
-            (``pin.force.x``) as in `Solution.histories`; or functions by name, which have a
-            `Solution` of some of the times as their argument and return one number per time. By
+            (``pin.force.x``) as in `Solution.histories`; or functions by name. The argument of a
+            function is a `Solution` at some of the times; it returns one number per time. By
             default all states are saved, from which all quantities follow.
         path: Folder to which the run is written in blocks, so that the memory does not grow.
             `resume` continues the run bitwise equally if it is interrupted, and `Solution.load`

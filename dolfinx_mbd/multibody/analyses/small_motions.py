@@ -99,7 +99,7 @@ class SmallMotions:
 
 
 def small_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
-    """Evaluate the residual at the assembler's point, and return the coefficients."""
+    """Return the coefficients of small motions about the state of the assembler."""
     at.residual(t)
     derivatives = at.tangent(t)
     n = at.system.num_velocities

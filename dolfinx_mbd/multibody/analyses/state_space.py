@@ -58,9 +58,10 @@ def check_inputs(inputs: Inputs) -> None:
 def state_space(
     at: Assembler, t: float, motions: SmallMotions, basis: Array, inputs: Inputs, outputs: Outputs
 ) -> StateSpace:
-    """Return the matrices at the point of the assembler, which must belong to `inputs.system`.
+    """Return A, B, C and D at the state of the assembler, which must belong to `inputs.system`.
 
-    `motions` are the coefficients at this point, and `basis` (nv, m) contains the free motions.
+    `motions` are the coefficients of small motions about this state, and `basis` (nv, m) contains
+    the free motions.
     """
     state, m, count = at.state(t), basis.shape[1], len(inputs.names)
     P, W, D = motions.resolve, motions.carry, motions.twist

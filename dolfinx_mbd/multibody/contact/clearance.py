@@ -48,8 +48,8 @@ class Clearance(JointClearance):
         bore: Elastic bore of a body with pressure modes, see `bore_contact`.
 
     Raises:
-        InputError: A value is invalid, friction has no radius, or the kind of the joint has no
-            radial clearance.
+        InputError: A value is invalid, the law has friction but the pin has no radius, or the kind
+            of the joint has no radial clearance.
 
     Example:
         >>> law = mbd.ContactLaw(mbd.line_stiffness(0.02, mbd.STEEL), exponent=1.0)

@@ -81,7 +81,8 @@ class Contact(ContactElement):
         second: Frame of the body with the points.
         law: Law of the force. All points share its stiffness if `shared` is true.
         surfaces: Surfaces and points.
-        shared: Whether each of the P points has the stiffness K/P, or K otherwise.
+        shared: Whether each of the P points has the stiffness K/P; otherwise each has the stiffness
+            K.
 
     Raises:
         InputError: An argument is invalid.
@@ -250,14 +251,14 @@ def bore_contact(
         clearance: Radial clearance: radius of the bore minus radius of the pin, m.
         radius: Radius of the pin, m; friction acts at this radius.
         law: Law of the force of the whole pin; `line_stiffness` computes the stiffness.
-        length: Length of the pin, m; 0 if all of it is at one point.
+        length: Length of the pin, m; 0 for a contact at one point.
         slices: Number of slices.
         bore: Elastic bore, `body.bore("big_end")` of a body with pressure modes. The pin presses on
             it over 120° about the angle of contact, over the whole length of the bore. The law must
             have no friction; radius and length are not used.
 
     Raises:
-        InputError: An argument is invalid, or several slices have no length.
+        InputError: An argument is invalid, or there are several slices but no length.
 
     Example:
         >>> law = mbd.ContactLaw(mbd.line_stiffness(0.02, mbd.STEEL), exponent=1.0)

@@ -7,7 +7,7 @@ wheel, both in the first frame, the teeth overlap along the line of action by
 
 on the two flanks. r₁ and r₂ are the radii of the base circles (r₂ < 0 for a ring gear), b is the
 backlash, and inv α = tan α − α. u is reduced by multiples of the base pitch, because all teeth are
-equal. The gradient of δ is the line of action, so that also the force between the axes is exact.
+equal. The gradient of δ gives the line of action, so that the force between the axes is exact, too.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class _Mesh(NamedTuple):
 class GearPair(ContactElement):
     """The mesh of two gear wheels with backlash and a stiffness that varies over a tooth.
 
-    The wheels rotate about the z axes of their frames, which must be parallel; joints hold them,
-    and also a planet carrier may do so. Each flank pushes with the force k δ (1 + χ δ̇), which
-    never pulls; see `ContactLaw`. A stiffness that varies does work on the wheels.
+    The wheels rotate about the z axes of their frames, which must be parallel. Joints hold the
+    axes, for example on a planet carrier. Each flank pushes with the force k δ (1 + χ δ̇) and never
+    pulls; see `ContactLaw`. A stiffness that varies over a tooth does work on the wheels.
 
     Attributes:
         name: Name in the system.

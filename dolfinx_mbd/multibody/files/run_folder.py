@@ -1,8 +1,8 @@
 """Folders to which a run is written while it is computed.
 
 `rows.npy` contains one row for each saved time and grows in blocks. `checkpoint.npz` is an archive
-that counts these rows. It is replaced after each block, so that a process may be killed at any
-time: rows that it does not count are ignored.
+that contains the number of these rows. It is replaced after each block, so that a process may be
+killed at any time. Rows beyond this number are ignored.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class BearingTable:
         return float(speed[0]), float(speed[-1])
 
     def matrices(self, speed: float) -> tuple[Array, Array]:
-        """Return stiffness and damping at a speed, and their derivatives by the speed.
+        """Return stiffness and damping at a speed, and their derivatives with respect to the speed.
 
         A monotone cubic curve with continuous slope (PCHIP) interpolates each coefficient. Outside
         the range of the table, the result has the values of the nearest speed.

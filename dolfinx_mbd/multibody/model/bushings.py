@@ -156,9 +156,9 @@ class Bushing(PairElement):
 class TabulatedBearing(PairElement):
     """A bearing of a shaft whose stiffness and damping depend on the speed, from a table.
 
-    The coefficients are linear in the displacement of the shaft, also the cross-coupled ones of an
-    oil film, which can make the rotor unstable. They exert no moments at the point of the second
-    frame.
+    The load is linear in the displacement and the velocity of the shaft. The cross-coupled
+    coefficients of an oil film can make the rotor unstable. The load has no moment about the point
+    of the second frame.
 
     Attributes:
         name: Name in the system.
@@ -215,7 +215,7 @@ class TabulatedBearing(PairElement):
         return float(pair.Q1[:, 2] @ (pair.u2[3:] - pair.u1[3:]))
 
     def _coefficients(self, pair: FramePair) -> tuple[Array, Array]:
-        """Return stiffness and damping, and their derivatives by the speed."""
+        """Return stiffness and damping, and their derivatives with respect to the speed."""
         speed, (low, high) = self._speed(pair), self.table.range
         margin = _SPEED_MARGIN * max(abs(low), abs(high))
         if self.outside == "error" and not min(low, 0) - margin <= speed <= max(high, 0) + margin:

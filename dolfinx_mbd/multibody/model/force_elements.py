@@ -51,9 +51,9 @@ class PairElement(ABC):
     """Base class of force elements between two frames.
 
     An element whose `surface` is not None also acts on the elastic coordinates η of the body of the
-    first frame. Its methods get the surface coordinates s = W η and their rates as a second
-    argument, shape (2, m); its wrenches contain the forces on s, shape (12 + m,), and its
-    derivatives have shape (12 + m, 12 + m).
+    first frame. The second argument of its methods contains the surface coordinates s = W η and
+    their rates, shape (2, m). Its wrenches contain the forces on s, shape (12 + m,), and its
+    derivatives have the shape (12 + m, 12 + m).
     """
 
     name: str
@@ -97,7 +97,7 @@ class PairElement(ABC):
 
 
 class FilmElement(PairElement):
-    """Base class of oil films: the iterations of a step must not close the gap at once."""
+    """Base class of oil films: no correction in the iterations of a step may close the gap."""
 
     clearance: float
 

@@ -117,8 +117,8 @@ class Joint:
         second: Frame of another body.
         length: Length of a distance joint, m; by default the initial distance between the points.
         clearance: Clearance, `Clearance` or `GuideClearance`; by default the joint is ideal. With a
-            clearance, some constraints are replaced by a contact with the name of the joint and
-            the suffix ``contact``; forces of the joint include it.
+            clearance, a contact replaces some constraints. Its name is the name of the joint with
+            the suffix ``contact``, and the forces of the joint include it.
         rate: Initial rate of the rotation of a revolute, cylindrical or planar joint, rad/s, or of
             the displacement of a prismatic or point-on-line joint, m/s. By default it follows from
             other initial velocities.

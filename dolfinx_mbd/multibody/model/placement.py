@@ -34,13 +34,13 @@ def place(
     """Return a body with one of its frames at a given position.
 
     Args:
-        body: The body. Its present orientation is used if you give no other one.
-        by: Name of the frame, the interface or the named point that comes to `at`.
+        body: The body. It keeps its present orientation if you specify no other one.
+        by: Name of the frame, the interface or the named point that is placed at `at`.
         at: Position in global coordinates, (3,), m; or another body that is already placed and the
             name of its frame, such as ``(crank, "pin")``.
         axes: Axes of the frame `by` in global components as columns, shape (3, 3).
-        rotation: Orientation of the body frame instead: rotation vector (3,), rad, quaternion
-            (w, x, y, z) or rotation matrix.
+        rotation: Orientation of the body frame, instead of `axes`: rotation vector (3,), rad,
+            quaternion (w, x, y, z) or rotation matrix.
         towards: Name of a second frame of the body, and a position or a frame as in `at`. The body
             is turned about `by` through the smallest angle, so that the second frame is in the
             direction of this position.

@@ -17,7 +17,7 @@ _SAME_TIME = 1e-9  # largest difference of equal times, relative to the duration
 
 
 class Difference(NamedTuple):
-    """Difference of a quantity in two runs; for vectors, of the norm of their difference.
+    """Difference of a quantity in two runs; for vectors, the norm of their difference.
 
     Attributes:
         largest: Largest difference.

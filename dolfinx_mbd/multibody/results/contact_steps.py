@@ -1,4 +1,4 @@
-"""Check of the time steps of a run against the duration of its impacts."""
+"""Comparison of the time steps of a run with the duration of its impacts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ContactSteps:
         text = (
             f"contact {self._names[k]!r}: an impact at t = {time:g} s lasts about {period:.2g} s, "
             f"only {1.0 / ratio:.2g} steps. Fewer than {_STEPS} steps cause errors of several per "
-            f"cent in forces and losses. Take dt below {period / _STEPS:.2g} s, or Adaptive steps "
+            f"cent in forces and losses. Choose dt below {period / _STEPS:.2g} s, or mbd.Adaptive "
             "with a smaller tolerance"
         )
         quantity = "time step relative to the duration of an impact"

@@ -271,9 +271,10 @@ class ElementHistory:
 
     @property
     def dissipated(self) -> Array:
-        """Energy that a contact dissipates since the first saved time, (nt,), J.
+        """Energy that a contact has dissipated since the first saved time, (nt,), J.
 
-        It is empty for other elements. It is computed from the saved times; save every step.
+        It is empty for other elements. It is computed from the saved times; save every step for an
+        exact value.
         """
         if not self.gap.size:
             return _absent()

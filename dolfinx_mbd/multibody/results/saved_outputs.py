@@ -57,7 +57,7 @@ class _SavedElement(_SavedHistory, ElementHistory):
 
 
 def _wrenches(values: dict[str, Any]) -> dict[str, Array]:
-    """Return the wrenches of the frames of which the force and the moment were saved."""
+    """Return the wrenches of the frames whose forces and moments were saved."""
     frames = [key.removesuffix(".force") for key in values if key.endswith(".force")]
     return {
         frame: np.hstack([values[f"{frame}.force"], values[f"{frame}.moment"]])
@@ -99,7 +99,7 @@ class SavedOutputs:
         return SavedOutputs(self.system, self.rows[times], self.requested)
 
     def names(self) -> list[str]:
-        """Return the names of the parts and functions of which values were saved."""
+        """Return the names of the parts and functions whose values were saved."""
         return [*self._parts, *self.functions]
 
     def body(self, k: int) -> BodyHistory:

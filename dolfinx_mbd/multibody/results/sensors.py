@@ -66,7 +66,7 @@ def material_point_motion(history: BodyHistory, x: Array, modes: Array, quantity
 
 
 class Sensors:
-    """Methods of `Solution` that measure like sensors."""
+    """Methods of `Solution` for sensors: motion of points, and strains of gauges."""
 
     system: Any
     body: Any

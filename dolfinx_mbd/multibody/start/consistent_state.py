@@ -72,8 +72,8 @@ def consistent_state(
             zero if `q` is given, or if t is not 0 and the mechanism has drivers; otherwise it
             follows from `velocity` and `omega` of the bodies and `rate` of the joints.
         rates: Rates of joints by name: rotation of revolute, cylindrical and planar joints (rad/s),
-            displacement of prismatic and point-on-line joints (m/s). A joint with another `rate`
-            is an error.
+            displacement of prismatic and point-on-line joints (m/s). A different `rate` of the
+            joint itself is an error.
 
     Returns:
         The state, with accelerations and multipliers.
@@ -170,7 +170,7 @@ def _ideal_state(
 def _joint_rates(
     system: SystemData, rates: Mapping[str, float] | None, by_default: bool
 ) -> dict[str, float]:
-    """Return the given rates of joints, and with `by_default` those that the joints specify."""
+    """Return the requested rates of joints, and with `by_default` those that the joints specify."""
     rates = dict(instance("rates", {} if rates is None else rates, Mapping))
     for name, rate in rates.items():
         number(f"rates[{name!r}]", rate)

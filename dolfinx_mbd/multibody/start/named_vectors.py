@@ -18,7 +18,7 @@ _PARTS = {
     "q": {"position": slice(0, 3), "rotation": slice(3, 7), "eta": slice(7, None)},
     "v": {"velocity": slice(0, 3), "omega": slice(3, 6), "eta_rate": slice(6, None)},
 }
-"""Quantities of a body with a floating frame, and their places in its q and v."""
+"""Quantities of a body with a floating frame, and their index ranges in its q and v."""
 
 
 def named_vector(system: SystemData, argument: str, values: Mapping[str, ArrayLike]) -> Array:
@@ -37,7 +37,7 @@ def named_vector(system: SystemData, argument: str, values: Mapping[str, ArrayLi
 
 
 def _slices(system: SystemData, argument: str) -> dict[str, slice]:
-    """Return the places of all named quantities."""
+    """Return the index ranges of all named quantities."""
     slices = {}
     parts = system.q_slices if argument == "q" else system.v_slices
     for body, part in zip(system.bodies, parts, strict=True):

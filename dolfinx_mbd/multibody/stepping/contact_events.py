@@ -1,4 +1,4 @@
-"""Contacts in the control of adaptive steps: location of touch and separation, and error."""
+"""Contacts in the control of adaptive steps: times of touch and separation, errors of gaps."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Monitor:
         self.error = error
 
     def reset(self) -> None:
-        """Forget the ratios of errors because the matrix is new."""
+        """Delete the ratios of errors, because the matrix is new."""
         self._factor, self._factors = 0.0, 0
 
     @property

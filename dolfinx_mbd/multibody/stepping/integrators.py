@@ -39,7 +39,7 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 Derivatives = tuple[float, float, float]
 
 _MAX_ITERATIONS = 15
-# A correction may close an oil film by this fraction; otherwise it is halved at most so many times
+# Largest fraction of an oil film that a correction may close, and largest number of its halvings
 _LARGEST_CLOSURE, _HALVINGS = 0.7, 8
 _NO_CLOSURE = 0.01  # a displacement below this fraction of the gap is not checked
 _JUMP_ITERATIONS = 2  # number of corrections after a jump; the second is for outdated matrices
@@ -353,7 +353,7 @@ class Stepper:
         return eqs.film_gaps()
 
     def _limited(self, state: State, t: float, move: Array, solution: Array) -> Array:
-        """Return a correction that no oil film limits, or its largest admissible fraction."""
+        """Return the correction, halved until it leaves all oil films open."""
         n = len(move)
         if np.abs(solution[:n] * self._measure.lengths).sum() < _NO_CLOSURE * self._gaps.min():
             return solution
@@ -438,7 +438,7 @@ class ImplicitEuler(Stepper):
 
 
 def _closes(before: Array, after: Array) -> bool:
-    """Return whether a gap (F, 2) loses too much of the gap before, or of 2 % of the clearance."""
+    """Return whether a gap decreases too much; rows (F, 2) are gap and clearance of each film."""
     gaps = np.maximum(before[:, 0], 0.02 * before[:, 1])
     return bool(np.any(before[:, 0] - after[:, 0] > _LARGEST_CLOSURE * gaps))
 

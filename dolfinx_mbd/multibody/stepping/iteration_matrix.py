@@ -69,7 +69,7 @@ class IterationMatrix:
     def _by_blocks(
         self, tangent: TangentBlocks, tangents: Array, by_rate: float, by_speed: float
     ) -> tuple[Any, Any]:
-        """Return both matrices as sparse matrices without zero blocks."""
+        """Return the iteration matrix and the mass matrix, sparse and without zero blocks."""
         bodies, S = len(self._system.bodies), SparseBlocks(self._unknowns)
         for (i, j), block in tangent.M.items():
             S.add(i, j, block)

@@ -157,7 +157,7 @@ class AdaptiveSteps:
                     continue
                 self._accept(after, dt, error, deformation)
                 if self.contacts.change(contacts):
-                    # The rate of the accelerations jumps: forget the rate before the event
+                    # The rate of the accelerations jumps: do not use the rate before the event
                     after = replace(after, memory=after.memory | {"algorithmic": after.a})
                 self.contacts = self.contacts.after(contacts)
                 return after

@@ -1,4 +1,4 @@
-"""Runs in folders: a run that is stopped, or killed, goes on to the same bits."""
+"""Runs in folders: a run that was interrupted or killed continues bitwise equally."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def block_of(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
 def test_every_checkpoint_leads_to_the_same_end(
     path: Path, monkeypatch: pytest.MonkeyPatch, dt: float | Adaptive, rows: int, outputs: Any
 ) -> None:
-    """Copies of checkpoints on the way, each resumed in a system that is built anew."""
+    """Each copy of a checkpoint is resumed with a new system."""
     options: dict[str, Any] = {"t_end": 0.01, "dt": dt, "stride": 3}
     whole, copies = simulate(mechanism(), outputs=outputs, **options), []
     write = RecordedRun.write
@@ -125,7 +125,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
 
 
 class Motor:
-    """A torque; told to, it interrupts the run once as Ctrl-C does."""
+    """A torque that can interrupt the run once, as Ctrl-C does."""
 
     def __init__(self) -> None:
         self.torque = 20.0
@@ -160,7 +160,7 @@ def test_a_finished_run_is_given_back(path: Path) -> None:
     again = resume(path, mechanism())
     assert again.complete
     assert same(run, again)
-    # and it can be gone on from
+    # the solution can be the start of another run
     on, straight = (
         simulate(mechanism(), t_end=0.003, dt=1e-4, start=r.final_state) for r in (again, run)
     )
@@ -210,7 +210,7 @@ def test_only_one_process_writes_to_a_folder(path: Path) -> None:
         if MPI.COMM_WORLD.size == 1:
             with pytest.raises(errors.InputError, match="another process writes"):
                 simulate(mechanism(), t_end=0.001, dt=1e-4, path=path)
-        else:  # a rank that comes second computes the same in a temporary file
+        else:  # the second rank writes the same rows to a temporary file
             other = simulate(mechanism(), t_end=0.001, dt=1e-4, path=path)
             assert same(run, other) and same(run, resume(path, mechanism()))
         assert folder.path == path

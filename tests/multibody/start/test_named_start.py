@@ -73,7 +73,7 @@ def test_contradictions() -> None:
 
 
 def test_a_state_starts_without_the_rates_of_joints() -> None:
-    """As without the initial velocities of bodies: velocities are given, or those of a run."""
+    """Specified velocities, or those of a run, replace the initial rates of joints."""
     run = simulate(hinged(2.0), t_end=0.1, dt=0.01)
     more = simulate(hinged(5.0), t_end=0.2, dt=0.01, start=run.final_state)
     assert more.v[0, 5] == run.v[-1, 5]
