@@ -4,16 +4,12 @@ The outward displacement w = Σ s_a φ_a of the bore widens the gap, h = c − (
 pressure p of film and asperities acts on the coefficients s with the forces ∫ p φ_a dA. The
 coefficients are linear in the elastic coordinates η of the body, s = W η, so that η receives the
 force Wᵀ∫ p φ dA in addition to the wrench on the frame of the interface. w does not contain the
-<<<<<<< HEAD
-motion of this frame: the virtual work of the pressure counts once.
+motion of this frame, so that the virtual work of the pressure is counted only once.
 
 Shear by the pressure gradient acts on both surfaces with the couple ½ ∫ p ∂h/∂θ dA. Its part
 −½ ∫ (e + z t) × f dz is that of a round bore, see `kernels.film_frames`. Its part ½ ∫ p ∂w/∂θ dA
 turns the journal; the bore receives the opposite, because the pressure on its inclined surface has
 the moment −∫ p ∂w/∂θ dA. This part is subtracted from the drag torque.
-=======
-motion of this frame, so that the virtual work of the pressure is counted only once.
->>>>>>> b0559ddd4c0fe855fc037f62e0017afc573c42bf
 """
 
 from __future__ import annotations
