@@ -5,6 +5,11 @@ pressure p of film and asperities acts on the coefficients s with the forces ∫
 coefficients are linear in the elastic coordinates η of the body, s = W η, so that η receives the
 force Wᵀ∫ p φ dA in addition to the wrench on the frame of the interface. w does not contain the
 motion of this frame, so that the virtual work of the pressure is counted only once.
+
+Shear by the pressure gradient acts on both surfaces with the couple ½ ∫ p ∂h/∂θ dA. Its part
+−½ ∫ (e + z t) × f dz is that of a round bore, see `kernels.film_frames`. Its part ½ ∫ p ∂w/∂θ dA
+turns the journal; the bore receives the opposite, because the pressure on its inclined surface has
+the moment −∫ p ∂w/∂θ dA. This part is subtracted from the drag torque.
 """
 
 from __future__ import annotations
@@ -20,11 +25,8 @@ from dolfinx_mbd.body import Bore
 from dolfinx_mbd.checks import array, instance
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.film_frames import (
-    film_motion_changes,
-    film_tangents,
-    film_wrenches,
-)
+from dolfinx_mbd.kernels.film_frames import film_wrenches
+from dolfinx_mbd.multibody.contact.elastic_bores import elastic_tangents
 from dolfinx_mbd.multibody.model.force_elements import FramePair
 
 __all__ = ["ElasticBearing"]
@@ -72,6 +74,7 @@ class ElasticBearing(FiniteBearing):
     _along: Array = field(init=False, repr=False)  # (m+1, 3)
     _weights: Array = field(init=False, repr=False)  # (patterns, n, m+1), m²
     _surface: Array = field(init=False, repr=False)  # (patterns, modes)
+    _slope: Array = field(init=False, repr=False)  # coefficients of ∂w/∂θ from those of w
     _point: Array = field(init=False, repr=False)  # motion and s of the last solution
 
     def __post_init__(self) -> None:
@@ -92,6 +95,10 @@ class ElasticBearing(FiniteBearing):
         surface = bore.displacement.reshape(len(patterns), -1)
         assign(self, _around=around, _along=along, _weights=patterns * self.grid.areas)
         assign(self, _surface=surface, _point=np.full(10 + 2 * len(surface), np.nan))
+        turned = np.zeros((len(around.T), len(around.T)))
+        for k in range(1, bore.harmonics + 1):
+            turned[2 * k - 1, 2 * k], turned[2 * k, 2 * k - 1] = k, -k
+        assign(self, _slope=np.kron(turned, np.eye(along.shape[1])))
 
     @property
     def surface(self) -> Array:
@@ -130,6 +137,9 @@ class ElasticBearing(FiniteBearing):
                 (slice(5, None), self.grid.gradients(self._weights)),
             ):
                 dg[rows] = self._by_coordinates(*parts)
+            dg[4] -= 0.5 * (self._slope @ s[0]) @ dg[5:]
+            dg[4, 9 : 9 + m] -= 0.5 * forces @ self._slope
+        g[4] -= 0.5 * forces @ self._slope @ s[0]
         return np.concatenate([g, forces]), dg, facts
 
     def _by_coordinates(self, by_gap: Array, by_rate: Array, by_speed: Array) -> Array:
@@ -178,17 +188,7 @@ class ElasticBearing(FiniteBearing):
         """Return the derivatives of the wrenches for (poses, s) and for (velocities, ṡ)."""
         y = self.pair_motion(pair)
         g, dg, _ = self.film_loads(y, True, surface)
-        m = len(g) - 5
-        Y = film_motion_changes(*pair)
-        unit = np.column_stack([film_wrenches(pair.Q1, y, e) for e in np.eye(5)])
-        result = []
-        for k, block in enumerate(film_tangents(*pair, g[:5], dg[:5, :9].copy())):
-            part = slice(9 + k * m, 9 + (k + 1) * m)
-            D = np.zeros((12 + m, 12 + m))
-            D[:12, :12], D[:12, 12:] = block, unit @ dg[:5, part]
-            D[12:, :12], D[12:, 12:] = dg[5:, :9] @ Y[k, :9], dg[5:, part]
-            result.append(D)
-        return result[0], result[1]
+        return elastic_tangents(pair, g, dg)
 
     def energy(self, pair: FramePair, surface: Array | None = None) -> float:
         """Return the elastic energy of touching asperities, J; the body stores that of the bore."""

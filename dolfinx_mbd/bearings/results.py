@@ -16,8 +16,8 @@ def journal_motion(run: Solution, name: str) -> Array:
     """Return the motion of a journal in its bore at the saved times, (nt, 10).
 
     A row is an argument of `FiniteBearing.pressure`, `FilmBearing.film_loads` and
-    `plotting.plot_film_pressure`. Smallest film thickness, peak pressure, side flow, orbit and
-    power are in `run.element(name)`.
+    `plotting.plot_film_pressure`, which need the displacement of an elastic bore in addition.
+    Smallest film thickness, peak pressure, side flow, orbit and power are in `run.element(name)`.
 
     Args:
         run: Result of a simulation.

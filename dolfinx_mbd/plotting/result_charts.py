@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dolfinx_mbd.bearings import FiniteBearing
+from dolfinx_mbd.bearings import ElasticBearing, FiniteBearing
 from dolfinx_mbd.checks import array, choice, instance, names, reject
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.plotting.charts import new_figure, saved
 
@@ -175,7 +176,11 @@ def plot_work(solution: Solution, element: str, path: str | Path | None = None) 
 
 
 def plot_film_pressure(
-    bearing: FiniteBearing, motion: ArrayLike, path: str | Path | None = None
+    bearing: FiniteBearing,
+    motion: ArrayLike,
+    path: str | Path | None = None,
+    *,
+    surface: ArrayLike | None = None,
 ) -> Any:
     """Plot the pressure of an oil film over the angle and the axis of its bore.
 
@@ -184,12 +189,15 @@ def plot_film_pressure(
         motion: Motion of the journal, (10,): a row of `bearings.journal_motion`, or the result of
             `bearing.motion_vector`.
         path: File to write, in the format of its suffix; by default no file is written.
+        surface: Displacement of an elastic bore, (2, m): `bearing.surface @ eta` and
+            `bearing.surface @ eta_rate` with the elastic coordinates of its body at the same time.
 
     Returns:
         A matplotlib figure with one pair of axes and a colour bar in MPa.
 
     Raises:
-        InputError: The motion has a wrong shape, or matplotlib does not know the suffix.
+        InputError: The motion has a wrong shape, matplotlib does not know the suffix, or the bore
+            is elastic and `surface` is missing.
 
     Example:
         >>> film = mbd.bearings.FiniteBearing(
@@ -201,7 +209,18 @@ def plot_film_pressure(
         'angle (°)'
     """
     instance("bearing", bearing, FiniteBearing)
-    pressure = bearing.pressure(array("motion", motion, (10,)))
+    row = array("motion", motion, (10,))
+    if isinstance(bearing, ElasticBearing):
+        if surface is None:
+            raise InputError(
+                f"bearing {bearing.name!r} has an elastic bore, whose displacement changes the "
+                "pressure: give surface=[film.surface @ history.eta[n], film.surface @ "
+                "history.eta_rate[n]] with history = run.body(...) of the body of the bore",
+                argument="surface",
+            )
+        pressure = bearing.pressure(row, surface)
+    else:
+        pressure = bearing.pressure(row)
     grid = bearing.grid
     figure = new_figure(8, 3.2)
     axes = figure.subplots()

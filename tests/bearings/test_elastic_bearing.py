@@ -93,6 +93,53 @@ def test_derivatives() -> None:
             assert error < 1e-4 * np.abs(difference).max() + 1e-9 * scale, (number, k)
 
 
+def oval_film() -> tuple[ElasticBearing, np.ndarray]:
+    """Return a bearing and the coefficients of an oval bore, with their rates."""
+    ends = ("ring", "bore"), ("journal", "pin")
+    film = ElasticBearing("film", *ends, *SIZES, bore=elastic_body().bore("bore"), shape=(96, 48))
+    s = np.array([np.zeros(15), np.random.default_rng(8).normal(size=15) * 1e-3])
+    s[0, [9, 12]] = 4e-6, -8e-6  # cos 2θ and sin 2θ
+    return film, s
+
+
+def test_power_is_that_of_shear_and_of_the_pressure_gradient() -> None:
+    """The power of all forces is −∫ h³|∇p|²/(12 μ) dA minus that of the friction of rotation."""
+    film, s = oval_film()
+    at = pair(np.random.default_rng(8))
+    wrenches, y = film.wrenches(at, s), film.pair_motion(at)
+    grid = film.grid
+    h, q, flow = grid.gap(y, film.displacement(s[0]))[0], grid._q, grid._flow
+    assert h.min() > 4 * film.asperities.roughness
+    loss = (flow[0] * (np.roll(q, -1, axis=0) - q) ** 2).sum()
+    loss += (flow[1, :, :-1] * np.diff(q, axis=1) ** 2).sum()
+    friction = OIL * (y[8] * RADIUS) ** 2 * (grid.areas / h).sum()
+    power = wrenches @ np.concatenate([at.u1, at.u2, s[1]])
+    assert -power == pytest.approx(loss / (12 * OIL) + friction, rel=1e-3)
+
+
+def test_moments_are_those_of_the_tractions_on_both_surfaces() -> None:
+    """Shear, and the pressure on the inclined surface of the bore, turn both bodies."""
+    film, s = oval_film()
+    e, speed = np.array([0.3, -0.2, 0.0]) * CLEARANCE, 500.0
+    turning = np.array([0, 0, 0, 0, 0, speed])
+    at = FramePair(np.zeros(3), np.eye(3), np.zeros(6), e, np.eye(3), turning)
+    y, s[1] = film.pair_motion(at), 0.0
+    wrenches, p, w = film.wrenches(at, s), film.pressure(y, s), film.displacement(s[0])
+    grid = film.grid
+    h = grid.gap(y, w)[0]
+    assert h.min() > 4 * film.asperities.roughness
+
+    def by_angle(f: np.ndarray) -> np.ndarray:
+        return np.asarray((np.roll(f, -1, axis=0) - np.roll(f, 1, axis=0)) / (2 * grid.theta[1]))
+
+    rotation, gradient = OIL * speed * RADIUS**2 / h, 0.5 * h * by_angle(p)
+    journal = ((-rotation - gradient) * grid.areas).sum()
+    bore = ((rotation - gradient - p * by_angle(w)) * grid.areas).sum()
+    inclined = abs((p * by_angle(w) * grid.areas).sum())
+    assert wrenches[11] == pytest.approx(journal, abs=5e-3 * inclined)
+    assert wrenches[5] == pytest.approx(bore, abs=5e-3 * inclined)
+
+
 def journal_system(film: FiniteBearing, body: mbd.ReducedBody, force: float) -> mbd.System:
     """Return a loaded, rotating journal in the bore of a ring whose frame is held."""
     ground = mbd.Ground({"centre": mbd.Frame()})
@@ -156,6 +203,21 @@ def test_a_stiff_bore_is_a_rigid_bore() -> None:
         )
     elastic = settled(bearing(soft), soft, 0.003, 1e-5).element("film")
     assert elastic.peak_pressure[-1] < 0.98 * reference.peak_pressure[-1]
+
+
+def test_the_picture_of_the_pressure_contains_the_deformation_of_the_bore() -> None:
+    """At the end of a run, the largest value of the picture is the peak pressure of the history."""
+    body = elastic_body()
+    film = bearing(body)
+    run = settled(film, body, 0.002, 5e-5)
+    motion, history = mbd.bearings.journal_motion(run, "film")[-1], run.body("ring")
+    with pytest.raises(InputError, match="elastic bore, whose displacement"):
+        mbd.plotting.plot_film_pressure(film, motion)
+    surface = [film.surface @ history.eta[-1], film.surface @ history.eta_rate[-1]]
+    figure = mbd.plotting.plot_film_pressure(film, motion, surface=surface)
+    peak = 1e-6 * run.element("film").peak_pressure[-1]
+    assert figure.axes[0].collections[0].levels[-1] == pytest.approx(peak)
+    assert 1e-6 * film.pressure(motion).max() > 1.02 * peak
 
 
 def test_errors() -> None:

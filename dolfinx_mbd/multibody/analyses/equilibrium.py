@@ -95,7 +95,7 @@ def equilibrium(
     _restore(at, t)
     for _ in range(max_iterations):
         motions = _forces(at, t, axes)
-        row, share = unbalanced(at)
+        row, share = unbalanced(at, t)
         if share <= tolerance:
             _check_spin(at, t, omega)
             return at.state(t)

@@ -273,7 +273,7 @@ def inverse_dynamics(
         if same:
             at.angles[:] = motion.angles[k]
         efforts[k] = _balance(at, t, axes)
-        row, left[k] = unbalanced(at)
+        row, left[k] = unbalanced(at, t)
         if left[k] > tolerance:
             raise InputError(
                 "no joint, driver or actuator carries a force that the motion requires at "

@@ -32,11 +32,12 @@ from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.outputs import Outputs, Requests
 from dolfinx_mbd.multibody.start.consistent_state import check_state
-from dolfinx_mbd.multibody.stepping.convergence import row_groups
+from dolfinx_mbd.multibody.stepping.convergence import largest_coordinate, row_groups
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
+_ROUND_OFF = 16 * np.finfo(float).eps
 _BALANCE = 1e-6  # largest unbalanced force of a steady motion, relative to the acting forces
 _CONSTANT = 1e-7  # largest change along a steady motion, relative to the largest coefficient
 # Poles below this fraction of the largest count as zero; double zeros have errors of √(round-off)
@@ -371,7 +372,7 @@ def _balanced(at: Assembler, t: float, axes: Axes) -> SmallMotions:
     if len(at.values) and np.abs(at.values).max() > _BALANCE * s.size:
         row = int(np.argmax(np.abs(at.values)))
         raise SteadyError(f"{s.constraint_name(row)} is off by {abs(at.values[row]):.3g}")
-    row, share = unbalanced(at)
+    row, share = unbalanced(at, t)
     if share > _BALANCE:
         raise SteadyError(
             f"{s.row_name(row)} is not in balance (residual {abs(at.rows[row]):.3g} N or N m)"
@@ -379,15 +380,25 @@ def _balanced(at: Assembler, t: float, axes: Axes) -> SmallMotions:
     return motions
 
 
-def unbalanced(at: Assembler) -> tuple[int, float]:
+def unbalanced(at: Assembler, t: float) -> tuple[int, float]:
     """Return the index of the equation with the largest relative residual, and this residual.
 
-    The scale is the largest sum of magnitudes of terms in equations of the same kind and body.
+    The scale is the largest sum of magnitudes of terms in equations of the same kind and body. It
+    contains each load, because the loads on one frame may cancel. Round-off of the lever arms of
+    forces is no moment.
     """
-    groups = row_groups(at.system)
-    sizes = np.full(groups[-1] + 3, 1e-300)
-    np.maximum.at(sizes, groups, at.scale)
-    share = np.abs(np.nan_to_num(at.rows, nan=np.inf)) / sizes[groups]
+    s, scale, jacobians = at.system, at.scale.copy(), at.jacobians()
+    for _, frames, wrench in at.load_wrenches(t):
+        for frame, part in zip(frames, np.reshape(wrench, (-1, 6)), strict=True):
+            k = int(s.frame_body[frame])
+            J = jacobians[k][frame - s.frame_slices[k].start]
+            scale[s.v_slices[k]] += np.abs(J).T @ np.abs(part)
+    groups = row_groups(s)
+    sizes, noise = np.full(3 * len(s.bodies), 1e-300), np.zeros(3 * len(s.bodies))
+    np.maximum.at(sizes, groups, scale)
+    noise[1::3] = _ROUND_OFF * largest_coordinate(at) * sizes[0::3]
+    rest = np.maximum(np.abs(np.nan_to_num(at.rows, nan=np.inf)) - noise[groups], 0.0)
+    share = rest / sizes[groups]
     row = int(np.argmax(share))
     return row, float(share[row])
 

@@ -282,7 +282,7 @@ class LoadAssembler:
     def contact_names(self) -> list[str]:
         """Return the name of the load of each contact point and end stop."""
         pairs = [
-            (load.name, len(load.states(self.pair(*ends))))
+            (load.name, len(load.states(*self.arguments(load, *ends))))
             for load, *ends in self._pair_loads
             if isinstance(load, ContactElement)
         ]
@@ -300,7 +300,7 @@ class LoadAssembler:
         `update_velocities` first.
         """
         rows = [
-            load.states(self.pair(*ends))
+            load.states(*self.arguments(load, *ends))
             for load, *ends in self._pair_loads
             if isinstance(load, ContactElement)
         ]

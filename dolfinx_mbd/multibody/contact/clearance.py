@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dolfinx_mbd.body import Bore
 from dolfinx_mbd.checks import choice, instance, integer, number
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.multibody.contact.elastic_bores import ElasticContact
 from dolfinx_mbd.multibody.contact.elements import (
     Contact,
     bore_contact,
@@ -43,6 +45,7 @@ class Clearance(JointClearance):
         radius: Radius of the pin, m; needed for friction.
         length: Length of the pin along the axis, m; by default the axes remain parallel.
         slices: Number of slices along the length.
+        bore: Elastic bore of a body with pressure modes, see `bore_contact`.
 
     Raises:
         InputError: A value is invalid, the law has friction but the pin has no radius, or the kind
@@ -61,6 +64,7 @@ class Clearance(JointClearance):
     radius: float = 0.0
     length: float | None = None
     slices: int = 5
+    bore: Bore | None = None
 
     def __post_init__(self) -> None:
         number("radial clearance", self.radial, positive=True, unit="m")
@@ -80,15 +84,16 @@ class Clearance(JointClearance):
         """Return the motions that the joint still constrains."""
         tilt = () if self.length is not None else (3, 4)
         rows = {"revolute": (2, *tilt), "cylindrical": tilt, "spherical": ()}
-        if joint.kind == "spherical" and self.length is not None:
-            raise InputError(
-                f"joint {joint.name!r}: the clearance of a spherical joint has no length",
-                argument="length",
-                value=self.length,
-            )
+        for key in ("length", "bore") if joint.kind == "spherical" else ():
+            if getattr(self, key) is not None:
+                raise InputError(
+                    f"joint {joint.name!r}: the clearance of a spherical joint has no {key}",
+                    argument=key,
+                    value=getattr(self, key),
+                )
         return rows[choice(f"kind of joint {joint.name!r} with a Clearance", joint.kind, rows)]
 
-    def element(self, name: str, joint: Joint) -> Contact:
+    def element(self, name: str, joint: Joint) -> Contact | ElasticContact:
         """Return the contact between the frames of a joint."""
         ends = joint.first, joint.second
         if joint.kind == "spherical":
@@ -103,6 +108,7 @@ class Clearance(JointClearance):
             law=self.law,
             length=length,
             slices=slices,
+            bore=self.bore,
         )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
+from dolfinx_mbd.body import Bore
 from dolfinx_mbd.checks import (
     array,
     choice,
@@ -35,6 +36,7 @@ from dolfinx_mbd.kernels.contacts import (
     contact_derivatives,
     contact_wrenches,
 )
+from dolfinx_mbd.multibody.contact.elastic_bores import ElasticContact
 from dolfinx_mbd.multibody.contact.laws import ContactLaw
 from dolfinx_mbd.multibody.model.force_elements import ContactElement, FramePair
 from dolfinx_mbd.multibody.model.joints import FrameRef
@@ -235,7 +237,8 @@ def bore_contact(
     law: ContactLaw,
     length: float = 0.0,
     slices: int = 1,
-) -> Contact:
+    bore: Bore | None = None,
+) -> Contact | ElasticContact:
     """Return the contact of a pin in a bore; both axes are the z axes of the frames.
 
     The pin is divided along its axis into slices with equal shares of the stiffness. Several slices
@@ -250,6 +253,9 @@ def bore_contact(
         law: Law of the force of the whole pin; `line_stiffness` computes the stiffness.
         length: Length of the pin, m; 0 for a contact at one point.
         slices: Number of slices.
+        bore: Elastic bore, `body.bore("big_end")` of a body with pressure modes. The pin presses on
+            it over 120° about the angle of contact, over the whole length of the bore. The law must
+            have no friction; radius and length are not used.
 
     Raises:
         InputError: An argument is invalid, or there are several slices but no length.
@@ -264,6 +270,8 @@ def bore_contact(
     radius = number(f"{label}: radius", radius, low=0.0, unit="m")
     length = number(f"{label}: length", length, low=0.0, unit="m")
     slices = integer(f"{label}: slices", slices, low=1)
+    if bore is not None:
+        return ElasticContact(name, first, second, clearance, law, bore, slices)
     if (slices > 1) != (length > 0.0):
         raise InputError(
             f"{label}: a pin with a length needs at least two slices, and several slices need a "

@@ -8,6 +8,8 @@ from scipy.optimize import brentq
 
 from dolfinx_mbd.multibody import (
     AssemblyError,
+    Clearance,
+    ContactLaw,
     Driver,
     EquilibriumError,
     FlexibleBody,
@@ -203,3 +205,17 @@ def test_no_equilibrium() -> None:
     ]
     with pytest.raises(AssemblyError, match="cannot be assembled"):
         equilibrium(System([holders, far], apart))
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.4])
+def test_loads_on_one_frame_cancel(angle: float) -> None:
+    """A pin with clearance, loaded at its own frame, rests on the bore."""
+    load, law = 2e4, ContactLaw(1e9, 1.0)
+    ground = Ground({"bore": Frame((0.1, 0.2, 0.3))})
+    pin = RigidBody("pin", 1.0, [1e-3] * 3, (0.1, 0.2, 0.3), frames={"pin": Frame()})
+    ends = ground.frame("bore"), pin.frame("pin")
+    joint = revolute("joint", *ends, Clearance(3e-5, law, length=0.02))
+    direction = np.array([np.cos(angle), np.sin(angle), 0.0])
+    system = System([ground, pin], [joint], loads=[force("load", ends[1], load * direction)])
+    moved = equilibrium(system).q[:3] - [0.1, 0.2, 0.3]
+    assert moved == pytest.approx(direction * (3e-5 + load / law.stiffness), abs=1e-12)
