@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import array, increasing, number
+from dolfinx_mbd.checks import array, flag, increasing, number
 from dolfinx_mbd.errors import InputError
 
 __all__ = ["Oil", "OilSupply", "vogel"]
@@ -127,6 +127,7 @@ class OilSupply:
         number("position", self.position, unit="m")
         if self.length is not None:
             number("length", self.length, positive=True, unit="m")
+        flag("round", self.round)
 
     def covers(self, theta: Array, z: Array) -> Array:
         """Return which nodes at angles (n,) and positions (m,) are in the area, Boolean (n, m)."""

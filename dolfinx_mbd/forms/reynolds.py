@@ -18,7 +18,7 @@ from typing import Any
 import ufl
 from ufl.form import Form
 
-from dolfinx_mbd.forms.arguments import Value, positive, scalar
+from dolfinx_mbd.forms.arguments import Value, expression, positive, scalar
 
 __all__ = ["reynolds"]
 
@@ -56,6 +56,8 @@ def reynolds(
         >>> [len(part.arguments()) for part in ufl.system(residual)]
         [2, 1]
     """
+    expression("p", p, ((),))
+    expression("v", v, ((),))
     h, mu = scalar("thickness", thickness), positive("viscosity", viscosity, "Pa s")
     U, sink = scalar("surface_speed", surface_speed), scalar("rate", rate)
     source = sink if isinstance(h, float) else 0.5 * U * h.dx(0) + sink

@@ -218,7 +218,9 @@ def plot_film_pressure(
                 "history.eta_rate[n]] with history = run.body(...) of the body of the bore",
                 argument="surface",
             )
-        pressure = bearing.pressure(row, surface)
+        pressure = bearing.pressure(row, array("surface", surface, (2, None)))
+    elif surface is not None:
+        reject("surface", surface, "omitted for a bearing with a rigid bore")
     else:
         pressure = bearing.pressure(row)
     grid = bearing.grid

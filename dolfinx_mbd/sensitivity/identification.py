@@ -12,7 +12,7 @@ import scipy.stats
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import array, function, instance, number
+from dolfinx_mbd.checks import array, function, instance, number, reject, unknown
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.html import short_repr
 
@@ -91,11 +91,11 @@ def identify(
         2.05e+11
     """
     function("model", model, "model(values)")
-    names, scale = list(instance("start", start, Mapping)), np.array([*start.values()], dtype=float)
     data = array("measured", measured, (None,))
-    for name, value in start.items():
-        if number(f"start: {name}", value) == 0:
-            raise InputError(f"start: {name} must not be zero", argument="start", value=start)
+    names = list(instance("start", start, Mapping))
+    scale = np.array([number(f"start: {name}", start[name]) for name in names], dtype=float)
+    if not scale.all():
+        raise InputError("start: values must not be zero", argument="start", value=start)
     if len(data) < max(len(names), 1):
         text = f"{len(data)} measurements do not determine {len(names)} parameters"
         raise InputError(text, argument="measured", value=measured)
@@ -106,9 +106,13 @@ def identify(
     weights = 1.0 / sigma
 
     def evaluate(x: Array) -> tuple[Array, Array]:
-        values, derivatives = model(dict(zip(names, (x * scale).tolist(), strict=True)))
-        J = np.column_stack([np.asarray(derivatives[name], dtype=float) for name in names])
-        return weights * (np.asarray(values, dtype=float) - data), weights[:, None] * J * scale
+        result = model(dict(zip(names, (x * scale).tolist(), strict=True)))
+        expected = "a pair of predictions and of their derivatives by parameter"
+        if not isinstance(result, tuple) or len(result) != 2 or set(names) - set(result[1]):
+            reject("the result of the model", result, expected)
+        values = array("predictions of the model", result[0], data.shape)
+        parts = [array(f"derivatives of the model: {n}", result[1][n], data.shape) for n in names]
+        return weights * (values - data), weights[:, None] * np.column_stack(parts) * scale
 
     cache: dict[bytes, tuple[Array, Array]] = {}
 
@@ -119,16 +123,28 @@ def identify(
         return cache[key]
 
     _check_rank(names, cached(np.ones(len(names)))[1])
-    limits = [
-        bounds.get(name, (-np.inf, np.inf)) if bounds else (-np.inf, np.inf) for name in names
-    ]
-    edges = np.sort(np.array(limits, dtype=float) / scale[:, None], axis=1).T
+    edges = np.sort(_limits(names, bounds) / scale[:, None], axis=1).T
     result = scipy.optimize.least_squares(
         lambda x: cached(x)[0], np.ones(len(names)), lambda x: cached(x)[1], edges, xtol=1e-12
     )
     if not result.success:
         raise SolverError(f"the identification does not converge: {result.message}")
     return _identified(names, scale, result, data, weights, deviations is None, len(cache))
+
+
+def _limits(names: list[str], bounds: Any) -> Array:
+    """Return lower and upper bounds, shape (n, 2), infinite without bounds."""
+    limits = np.tile([-np.inf, np.inf], (len(names), 1))
+    for name, pair in instance("bounds", {} if bounds is None else bounds, Mapping).items():
+        if name not in names:
+            unknown("parameter", name, names, "start has")
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            reject(f"bounds: {name}", pair, "a lower and an upper bound")
+        low, high = (number(f"bounds: {name}", value) for value in pair)
+        if not low < high:
+            reject(f"bounds: {name}", pair, "a lower and a larger upper bound")
+        limits[names.index(name)] = low, high
+    return limits
 
 
 def _identified(

@@ -127,7 +127,9 @@ def _parameters(function: Callable[..., Any], arguments: Mapping[str, Any]) -> l
     """Return the names of the arguments, and first those that the signature does not name."""
     parameters = inspect.signature(function).parameters.values()
     variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    names = [p.name for p in parameters if p.kind not in variable]
+    names = [
+        p.name for p in parameters if p.kind not in variable and not p.name.startswith("_")
+    ]
     return [n for n in arguments if n not in names] + names
 
 
@@ -217,7 +219,8 @@ def _finite(value: Any, depth: int = 0) -> bool:
     if depth > 2:
         return True
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [getattr(value, f.name) for f in dataclasses.fields(value)]
+        public = [f.name for f in dataclasses.fields(value) if not f.name.startswith("_")]
+        fields = [getattr(value, name) for name in public]
         return all(_finite(x, depth + 1) for x in fields)
     if isinstance(value, Mapping):
         return all(_finite(x, depth + 1) for x in value.values())
