@@ -127,9 +127,7 @@ def _parameters(function: Callable[..., Any], arguments: Mapping[str, Any]) -> l
     """Return the names of the arguments, and first those that the signature does not name."""
     parameters = inspect.signature(function).parameters.values()
     variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    names = [
-        p.name for p in parameters if p.kind not in variable and not p.name.startswith("_")
-    ]
+    names = [p.name for p in parameters if p.kind not in variable and not p.name.startswith("_")]
     return [n for n in arguments if n not in names] + names
 
 
