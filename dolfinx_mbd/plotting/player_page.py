@@ -6,10 +6,12 @@ import html
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
+
+from numpy.typing import ArrayLike
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import chosen_modes
@@ -97,6 +99,8 @@ def player(
     *,
     modes: Iterable[int] | None = None,
     signals: Signals = None,
+    field: Mapping[str, ArrayLike] | None = None,
+    field_name: tuple[str, str] = ("value", ""),
     scale: float = 1.0,
     title: str = "",
 ) -> Player:
@@ -116,12 +120,16 @@ def player(
         modes: Numbers of the modes to show, starting at 1; by default the first six.
         signals: Curves below the scene of a simulation by label, shape (nt,) each; by default the
             magnitudes of all joint forces, N.
+        field: Values that colour flexible bodies of a simulation, at the points of the skin of each
+            body by name, for example the damage of a fatigue analysis. They are constant over time
+            and not negative.
+        field_name: Name and unit of the field, for the legend.
         scale: Initial scale factor of the elastic displacement.
         title: Title of the page; by default the name of the body or the kind of the source.
 
     Raises:
-        InputError: The body has no skin, a mode does not exist, a signal has the wrong length, or
-            `modes` or `signals` are given for a source without them.
+        InputError: The body has no skin, a mode does not exist, a signal or a field has the wrong
+            length, or `modes`, `signals` or `field` are given for a source without them.
         OSError: The file cannot be written.
 
     Example:
@@ -136,6 +144,8 @@ def player(
     instance("title", title, str)
     if signals is not None and not isinstance(source, Solution):
         reject("signals", signals, "None: only the result of a simulation has signals")
+    if field is not None and not isinstance(source, Solution):
+        reject("field", field, "None: only the result of a simulation has a field")
     if modes is not None and isinstance(source, Solution | SystemData):
         reject("modes", modes, "None: a simulation or a mechanism at rest has no modes")
     rotating = sys.modules.get("dolfinx_mbd.rotating")  # loaded if the source is one of its results
@@ -153,7 +163,10 @@ def player(
         scene = linearized_scene(source, chosen_modes(modes, len(source.poles)))
         name = "modes of a mechanism"
     elif isinstance(source, Solution):
-        scene, name = motion_scene(source, signals=signals), "mechanism"
+        scene, name = motion_scene(source, signals=signals, field=field), "mechanism"
+        if field:
+            label, unit = instance("field_name", field_name, tuple)
+            scene["field"] = [instance("field_name", text, str) for text in (label, unit)]
     else:
         scene, name = system_scene(source), "mechanism"
     page = Player({"title": title or name, "scale": scale, **scene})

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import ReducedBody, Skin
+from dolfinx_mbd.checks import array, choice, reject
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody
 from dolfinx_mbd.multibody.model.protocol import Body
@@ -68,7 +70,15 @@ class _Surfaces:
     parts: list[dict[str, Any]] = field(default_factory=list)
     _index: dict[Any, int] = field(default_factory=dict)
 
-    def add(self, key: Any, points: Array, triangles: Any, modes: Array, stress: Any = None) -> int:
+    def add(
+        self,
+        key: Any,
+        points: Array,
+        triangles: Any,
+        modes: Array,
+        stress: Any = None,
+        field: Any = None,
+    ) -> int:
         """Return the index of the surface with a `key`; store the surface at the first call."""
         if key not in self._index:
             self._index[key] = len(self.parts)
@@ -78,6 +88,7 @@ class _Surfaces:
                     "triangles": block(triangles, "u4"),
                     "modes": integers(modes) if len(modes) else None,
                     "stress": None if stress is None or not len(modes) else integers(stress),
+                    "field": None if field is None else block(field),
                 }
             )
         return self._index[key]
@@ -141,20 +152,24 @@ def system_scene(system: SystemData) -> dict[str, Any]:
     return motion_scene(Solution(system, [consistent_state(system, 0.0)]), signals={})
 
 
-def motion_scene(run: Solution, *, signals: Signals) -> dict[str, Any]:
+def motion_scene(
+    run: Solution, *, signals: Signals, field: Mapping[str, ArrayLike] | None = None
+) -> dict[str, Any]:
     """Return the scene of a simulated motion.
 
     Args:
         run: Result of a simulation.
         signals: Curves by label, shape (nt,) each, or None for the magnitudes of joint forces.
+        field: Constant values at the points of the skin by the name of a flexible body.
     """
+    values = _checked_field(run.system, field or {})
     system, surfaces = run.system, _Surfaces()
     length = system_length(system, run.q[0])
     numbers = _kept_modes(run)
     rows = sampled_rows(run.time, _curves(run, numbers, length), limit=FRAMES)
     q = run.q[rows]
     bodies = [
-        _moving_part(body, q[:, s], numbers[k], surfaces, length)
+        _moving_part(body, q[:, s], numbers[k], surfaces, length, values.get(body.name))
         for k, body, s in _numbered(system)
     ]
     shown = [item for item in bodies if item is not None]
@@ -269,8 +284,27 @@ def _curves(run: Solution, numbers: Mapping[int, NDArray[np.int64]], length: flo
     return np.hstack(curves)
 
 
+def _checked_field(system: SystemData, field: Mapping[str, ArrayLike]) -> dict[str, Array]:
+    """Return the values of a field by body; raise an error if a value does not fit."""
+    values = {}
+    skins = {b.name: b.reduced.skin for b in system.bodies if isinstance(b, FlexibleBody)}
+    for name, numbers in field.items():
+        skin = skins[choice("field: name of a flexible body", name, skins)]
+        if skin is None:
+            raise InputError(f"field: body {name!r} has no skin", argument="field", value=name)
+        values[name] = array(f"field of body {name!r}", numbers, (len(skin.points),))
+        if values[name].min() < 0:
+            reject(f"field of body {name!r}", numbers, "values that are not negative")
+    return values
+
+
 def _moving_part(
-    body: Body, q: Array, numbers: NDArray[np.int64], surfaces: _Surfaces, length: float
+    body: Body,
+    q: Array,
+    numbers: NDArray[np.int64],
+    surfaces: _Surfaces,
+    length: float,
+    field: Array | None = None,
 ) -> dict[str, Any] | None:
     """Return one body of a scene with its motion (nt, nq), or None if it is not drawn."""
     part = drawn_part(body, length)
@@ -281,11 +315,13 @@ def _moving_part(
     if isinstance(body, FlexibleBody) and len(numbers):
         stress = _skin_stress(body.reduced, numbers)
         key = (id(body.reduced.skin), tuple(numbers))
+    if field is not None:
+        key = body.name
     modes = part.skin.modes[numbers] if len(numbers) else np.zeros((0, len(part.skin.points), 3))
-    index = surfaces.add(key, part.skin.points, part.skin.triangles, modes, stress)
+    index = surfaces.add(key, part.skin.points, part.skin.triangles, modes, stress, field)
     item = _body_item(body.name, index, q[:, :3], continuous(q[:, 3:7]), q[:, 7 + numbers])
     item["bars"] = part.bars
-    item["ranges"] = {}
+    item["ranges"] = {} if field is None else {"field": float(field.max())}
     if len(numbers):
         item["ranges"]["displacement"] = _largest_displacement(modes, q[:, 7 + numbers])
     if stress is not None and isinstance(body, FlexibleBody) and body.reduced.stress is not None:

@@ -377,6 +377,38 @@ def picked(tab: Tab, body: str) -> list[dict[str, Any]]:
     return [item for item in found if item and item["body"] == body]
 
 
+def test_field_in_a_browser(browser: Any, run: Solution, tmp_path: Path) -> None:
+    """Constant values colour a body, whatever its deformation."""
+    skin = stressed_bar().skin
+    assert skin is not None
+    values = 1e-3 * skin.points[:, 0] / skin.points[:, 0].max()
+    path = tmp_path / "field.html"
+    player(run, path, field={"rod": values}, field_name=("damage", "1/s"))
+    tab = Tab(browser, path)
+    assert tab.do("player.limit") == pytest.approx(1e-3, rel=1e-6)
+    for time in (0.0, 0.02):
+        tab.do(f"player.seek({time})")
+        hits = picked(tab, "rod")
+        assert len(hits) > 20
+        assert all(abs(hit["value"] - values[hit["node"]]) < 1e-9 for hit in hits)
+    assert "damage (1/s)" in tab.do("document.getElementById('legend').textContent")
+
+
+def test_fields_that_do_not_fit(run: Solution) -> None:
+    skin = stressed_bar().skin
+    assert skin is not None
+    count = len(skin.points)
+    with pytest.raises(errors.InputError, match="rod"):
+        player(run, field={"piston": np.zeros(count)})
+    with pytest.raises(errors.InputError, match=str(count)):
+        player(run, field={"rod": np.zeros(count + 1)})
+    with pytest.raises(errors.InputError, match="not negative"):
+        player(run, field={"rod": -np.ones(count)})
+    with pytest.raises(errors.InputError, match="only the result of a simulation"):
+        player(stressed_bar(), field={"rod": np.zeros(count)})
+
+
+@pytest.mark.slow
 def test_motion_in_a_browser(browser: Any, run: Solution, tmp_path: Path) -> None:
     path = tmp_path / "run.html"
     player(run, path)

@@ -88,6 +88,7 @@ window.player = (() => {
       points,
       modes: part.modes ? scaled(part.modes) : [],
       stress: part.stress ? scaled(part.stress) : null,
+      field: part.field ? numbers(part.field) : null,
       radius: Math.max(...Array.from({ length: points.length / 3 }, (_, i) =>
         Math.hypot(points[3 * i], points[3 * i + 1], points[3 * i + 2]))),
       ...split(points, numbers(part.triangles)),
@@ -159,6 +160,7 @@ window.player = (() => {
     }
 
     has(quantity) {
+      if (quantity === "field") return this.part.field !== null;
       return this.flexible && (quantity === "displacement" || (quantity === "stress" && this.stresses));
     }
 
@@ -166,7 +168,9 @@ window.player = (() => {
     evaluate(quantity) {
       if (!this.has(quantity)) return 0;
       const v = this.values;
-      if (quantity === "displacement") {
+      if (quantity === "field") {
+        v.set(this.part.field);
+      } else if (quantity === "displacement") {
         for (let i = 0; i < v.length; i++) v[i] = Math.hypot(this.u[3 * i], this.u[3 * i + 1], this.u[3 * i + 2]);
       } else {
         const s = combine(this.part.stress, this.eta ?? [], this.stresses);
@@ -471,12 +475,13 @@ window.player = (() => {
   }
 
   function unit(quantity, most) {
+    if (quantity === "field") return [1, data.field[1]];
     if (quantity === "stress") return [1e-6, "MPa"];
     if (most < 1e-4) return [1e6, "µm"];
     return most < 2 ? [1e3, "mm"] : [1, "m"];
   }
 
-  const NAMES = { displacement: "elastic displacement", stress: "von Mises stress" };
+  const NAMES = { displacement: "elastic displacement", stress: "von Mises stress", field: data.field?.[0] };
 
   function legend() {
     const box = document.getElementById("legend"), name = NAMES[settings.colour];
@@ -573,6 +578,7 @@ window.player = (() => {
     const panel = document.getElementById("panel");
     const stress = parts.some((part) => part.stress), flexible = parts.some((part) => part.modes.length);
     if (!flexible) settings.colour = "none";
+    if (data.field) settings.colour = "field";
     if (flexible) {
       const magnify = element("input", { type: "range", min: -1, max: 4, step: 0.05, ariaLabel: "magnification",
         value: Math.log10(Math.max(settings.scale, 0.1)),
@@ -583,8 +589,9 @@ window.player = (() => {
       showScale();
       panel.append(
         element("h2", { textContent: "Colour" }),
-        select("colour", [["displacement", "displacement"], ...(stress ? [["stress", "von Mises stress"]] : []),
-          ["none", "none"]], (value) => { settings.colour = value; }),
+        select("colour", [...(data.field ? [["field", NAMES.field]] : []), ["displacement", "displacement"],
+          ...(stress ? [["stress", "von Mises stress"]] : []), ["none", "none"]],
+          (value) => { settings.colour = value; }),
         ...(modal ? [] : [select("range", [["fixed", "whole motion"], ["running", "this instant"]],
           (value) => { settings.range = value; })]),
         element("h2", { textContent: modal ? "Amplitude" : "Elastic displacement" }),
