@@ -491,7 +491,7 @@ window.player = (() => {
     const colours = MAP.map((c) => `rgb(${c})`).join(",");
     box.innerHTML = modal
       ? `${name}<i style="background:linear-gradient(90deg,${colours})"></i><span><b>0</b><b>largest</b></span>`
-      : `${name} (${symbol})<i style="background:linear-gradient(90deg,${colours})"></i>` +
+      : `${name}${symbol ? ` (${symbol})` : ""}<i style="background:linear-gradient(90deg,${colours})"></i>` +
         `<span><b>0</b><b>${format(0.5 * factor * limit)}</b><b>${format(factor * limit)}</b></span>`;
   }
 
