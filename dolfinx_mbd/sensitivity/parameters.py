@@ -76,6 +76,8 @@ class Parameter:
                 verb = "needs" if argument in names else "has no"
                 text = f"{label}: a parameter of the quantity {self.quantity!r} {verb} {argument}"
                 raise InputError(text, argument=argument)
+        if self.group is not None:
+            checked_name(f"{label}: group", self.group)
         if self.group is not None and self.quantity not in CONSTANTS:
             text = f"{label}: only constants of a material have a group"
             raise InputError(text, argument="group", value=self.group)
