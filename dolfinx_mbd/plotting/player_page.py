@@ -144,6 +144,9 @@ def player(
     instance("title", title, str)
     if signals is not None and not isinstance(source, Solution):
         reject("signals", signals, "None: only the result of a simulation has signals")
+    texts = isinstance(field_name, (tuple, list)) and len(field_name) == 2
+    if not texts or not all(isinstance(text, str) for text in field_name):
+        reject("field_name", field_name, "a name and a unit, for example ('damage', '1/s')")
     if field is not None and not isinstance(source, Solution):
         reject("field", field, "None: only the result of a simulation has a field")
     if modes is not None and isinstance(source, Solution | SystemData):
@@ -165,8 +168,7 @@ def player(
     elif isinstance(source, Solution):
         scene, name = motion_scene(source, signals=signals, field=field), "mechanism"
         if field:
-            label, unit = instance("field_name", field_name, tuple)
-            scene["field"] = [instance("field_name", text, str) for text in (label, unit)]
+            scene["field"] = list(field_name)
     else:
         scene, name = system_scene(source), "mechanism"
     page = Player({"title": title or name, "scale": scale, **scene})

@@ -94,8 +94,9 @@ def identify(
     data = array("measured", measured, (None,))
     names = list(instance("start", start, Mapping))
     scale = np.array([number(f"start: {name}", start[name]) for name in names], dtype=float)
-    if not scale.all():
-        raise InputError("start: values must not be zero", argument="start", value=start)
+    if not len(scale) or not scale.all():
+        expected = "a mapping from at least one parameter to a value that is not zero"
+        reject("start", start, expected)
     if len(data) < max(len(names), 1):
         text = f"{len(data)} measurements do not determine {len(names)} parameters"
         raise InputError(text, argument="measured", value=measured)
@@ -123,7 +124,10 @@ def identify(
         return cache[key]
 
     _check_rank(names, cached(np.ones(len(names)))[1])
-    edges = np.sort(_limits(names, bounds) / scale[:, None], axis=1).T
+    limits = _limits(names, bounds)
+    if not ((limits[:, 0] <= scale) & (scale <= limits[:, 1])).all():
+        reject("start", start, "values within their bounds")
+    edges = np.sort(limits / scale[:, None], axis=1).T
     result = scipy.optimize.least_squares(
         lambda x: cached(x)[0], np.ones(len(names)), lambda x: cached(x)[1], edges, xtol=1e-12
     )
@@ -216,12 +220,15 @@ def first_order_deviation(
         >>> mbd.first_order_deviation({"a": [3.0], "b": [4.0]}, {"a": 1.0, "b": 1.0})
         array([5.])
     """
-    J = np.column_stack([array(f"derivatives: {k}", v) for k, v in derivatives.items()])
+    if not instance("derivatives", derivatives, Mapping):
+        reject("derivatives", derivatives, "a mapping from at least one parameter")
+    J = np.column_stack([array(f"derivatives: {k}", v, (None,)) for k, v in derivatives.items()])
     if isinstance(covariance, Mapping):
         if set(covariance) != set(derivatives):
             text = f"expected the deviations of {', '.join(map(repr, derivatives))}"
             raise InputError(text, argument="covariance", value=covariance)
-        sigma = np.diag([number(f"covariance: {k}", covariance[k]) ** 2 for k in derivatives])
-    else:
-        sigma = array("covariance", covariance, (J.shape[1], J.shape[1]))
+        parts = [number(f"covariance: {k}", covariance[k], low=0.0) for k in derivatives]
+        root = np.diag(np.array(parts, dtype=float))
+        return np.asarray(np.linalg.norm(J @ root, axis=1))
+    sigma = array("covariance", covariance, (J.shape[1], J.shape[1]))
     return np.sqrt(np.einsum("ki,ij,kj->k", J, sigma, J))

@@ -200,7 +200,8 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         instance("values", values, Mapping)
         for name in values:
             self[name]
-        return {k: number(f"values: {k}", v) - self.base[k] for k, v in values.items()}
+        steps = {k: number(f"values: {k}", v, low=-1e100, high=1e100) for k, v in values.items()}
+        return {k: v - self.base[k] for k, v in steps.items()}
 
     def _warn(self, values: Mapping[str, float]) -> None:
         error = self.error(values)

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import function, instance, integer, number
+from dolfinx_mbd.checks import array, function, instance, integer, number, reject
+from dolfinx_mbd.checks import memory as check_memory
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_matrix, rotation_vector
@@ -32,6 +33,7 @@ Array = NDArray[np.float64]
 Build = Callable[[Mapping[str, float]], SystemData]
 
 DIFFERENCE_STEP, OUTPUT_STEP = 1e-3, 1e-2  # steps of differences, relative to the parameters
+SHORTEST = 1e-12  # shortest time step, s
 LARGEST_MOVE = 1e-3  # largest increment of a coordinate in a difference of outputs, m or rad
 FOURTH_ORDER = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
 """Weights of a central difference of fourth order, by the multiple of the step."""
@@ -83,7 +85,7 @@ class RunSensitivities:
         function("output", output, "output(run)")
         derivatives = {}
         for name, runs in zip(self.values, self._changed, strict=True):
-            parts = [weight * np.asarray(output(run), dtype=float) for weight, run in runs]
+            parts = [weight * array("output(run)", output(run)) for weight, run in runs]
             derivatives[name] = np.sum(parts, axis=0)
         return derivatives
 
@@ -140,9 +142,12 @@ def run_sensitivities(
     for name, value in instance("values", values, Mapping).items():
         if number(f"values: {name}", value) == 0:
             raise InputError(f"values: {name} must not be zero", argument="values", value=values)
-    t_end, dt = number("t_end", t_end, positive=True), number("dt", dt, positive=True)
+    if not values:
+        reject("values", values, "a mapping from at least one parameter to its value")
+    t_end, dt = (number(k, v, low=SHORTEST, unit="s") for k, v in (("t_end", t_end), ("dt", dt)))
     stride = integer("stride", stride, low=1)
     steps = max(1, round(t_end / dt))
+    check_memory("t_end", t_end, 1000.0 * len(values) * steps / stride)
     sweep = _Sweep(build, dict(values), t_end / steps, method, tolerance, start)
     states, increments = [sweep.state], [sweep.increments]
     saved = [sweep.rates]
