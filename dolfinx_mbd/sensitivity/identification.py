@@ -231,4 +231,7 @@ def first_order_deviation(
         root = np.diag(np.array(parts, dtype=float))
         return np.asarray(np.linalg.norm(J @ root, axis=1))
     sigma = array("covariance", covariance, (J.shape[1], J.shape[1]))
-    return np.sqrt(np.einsum("ki,ij,kj->k", J, sigma, J))
+    variances = np.einsum("ki,ij,kj->k", J, sigma, J)
+    if not (np.isfinite(variances) & (variances >= 0)).all():
+        reject("covariance", covariance, "a covariance matrix: symmetric and not negative")
+    return np.sqrt(variances)

@@ -53,7 +53,9 @@ class RunSensitivities:
     Example:
         >>> def swing(p):
         ...     frames = {"pin": mbd.Frame((0, 0.5, 0))}
-        ...     bob = mbd.RigidBody("bob", p["mass"], [0.01] * 3, (0, -0.5, 0), frames=frames)
+        ...     bob = mbd.RigidBody(
+        ...         "bob", p["mass"], [0.01] * 3, position=(0, -0.5, 0), frames=frames
+        ...     )
         ...     pin = mbd.revolute("pin", ground.frame("pin"), bob.frame("pin"))
         ...     return mbd.System([ground, bob], [pin], gravity=(0, -9.81, 0))
         >>> result = mbd.run_sensitivities(swing, {"mass": 2.0}, t_end=0.1, dt=0.01)
@@ -147,7 +149,7 @@ def run_sensitivities(
     t_end, dt = (number(k, v, low=SHORTEST, unit="s") for k, v in (("t_end", t_end), ("dt", dt)))
     stride = integer("stride", stride, low=1)
     steps = max(1, round(t_end / dt))
-    check_memory("t_end", t_end, 1000.0 * len(values) * steps / stride)
+    check_memory("t_end", t_end, 1000.0 * len(values) * (steps // stride))
     sweep = _Sweep(build, dict(values), t_end / steps, method, tolerance, start)
     states, increments = [sweep.state], [sweep.increments]
     saved = [sweep.rates]
