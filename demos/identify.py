@@ -103,6 +103,7 @@ bounds = {"E": (1e11, 4e11), "rho": (4e3, 2e4), "k": (1e4, 1e6)}
 # If $E$, $\rho$ and $k$ grow by the same factor, no frequency changes. Frequencies alone therefore
 # do not determine all three parameters, and `identify` raises an error.
 
+undetermined = False
 try:
     mbd.identify(lambda p: frequencies(p, (0.0,)), frequencies(true, (0.0,))[0], start=start)
 except mbd.errors.SolverError as error:

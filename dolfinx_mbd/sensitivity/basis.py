@@ -38,9 +38,10 @@ MAX_STEPS = 40
 
 @dataclass(frozen=True, eq=False)
 class SplitModes:
-    """Modes Ψ = C N + Φ Z of a body without its rigid motions R; MR = R̂ᵀR̂ = 1.
+    """Modes Ψ = C N + Φ Z of a body, and its rigid motions R̂ with R̂ᵀMR̂ = I.
 
-    All vectors have shape (owned dofs, columns).
+    C are the constraint modes and Φ the fixed-interface modes. All vectors have shape
+    (owned dofs, columns).
     """
 
     modes: Array  # Ψ
@@ -258,8 +259,8 @@ def solve_shifted(
     """Return the solutions x_j of (K − λ_j M) x_j = K s_j outside an invariant subspace.
 
     With x_j = s_j + y_j this is (1 − λ_j K⁻¹M) y_j = λ_j K⁻¹M s_j. All systems share a block Krylov
-    space of K⁻¹M, and Galerkin's method in the inner product of M determines each y_j. The block
-    contains the systems that have not converged. Collective.
+    space of K⁻¹M, which grows until no solution changes. Galerkin's method in the inner product of
+    M determines each y_j. Collective.
 
     Args:
         start: s_j, the solutions for λ_j = 0, shape (owned dofs, k).

@@ -294,10 +294,9 @@ def sensitivities(reduction: Reduction, parameters: Sequence[Parameter]) -> Body
             held = FreeStiffness(problem, split.rigid, PREFIX)
         with destroying(problem.comm, held):
             basis = BasisDerivatives(problem, interfaces, held, split)
-            stress = None if model.materials is None else model.materials.stress
             stiffening = None
             if body.stiffening is not None:
-                stiffening = StiffeningDerivatives(basis, stress)
+                stiffening = StiffeningDerivatives(basis)
             derivatives = {}
             for parameter in parameters:
                 matrices = matrix_derivatives(model, problem, parameter)

@@ -32,6 +32,7 @@ from dolfinx_mbd.reduction.stiffening import (
     WRENCH_INDICES,
     UnitCases,
     gradient_measure,
+    inertia_relief,
     interface_motions,
     unit_cases,
 )
@@ -42,8 +43,8 @@ from dolfinx_mbd.sensitivity.parameters import MatrixDerivatives
 class StiffeningDerivatives:
     """Derivatives of the stiffening of one body; all methods are collective."""
 
-    def __init__(self, basis: BasisDerivatives, stress: Any) -> None:
-        self.basis, self.stress = basis, stress
+    def __init__(self, basis: BasisDerivatives) -> None:
+        self.basis = basis
         problem, interfaces, split = basis.problem, basis.interfaces, basis.split
         comm, dim = problem.comm, problem.dim
         all_motions = np.hstack([split.rigid_interfaces, split.motions])
@@ -58,9 +59,7 @@ class StiffeningDerivatives:
         self._cases: UnitCases = unit_cases(
             problem, interfaces, self._constraint, held[:, :6], held[:, 6:]
         )
-        resultants = [gram(comm, self._rigid, self._spins)]
-        resultants += [point_motion(i.point, dim).T for i in interfaces]
-        self._relief = np.linalg.solve(self._mass, np.hstack(resultants))
+        self._relief = inertia_relief(problem, interfaces, self._rigid, self._inertia, self._spins)
         load = -self._inertia @ self._relief
         load[:, :6] += self._spins
         self._forces = multiply(problem.stiffness, self._cases.displacements) - load
@@ -84,7 +83,7 @@ class StiffeningDerivatives:
         fields, changed = (blocked(X, problem.dim) for X in (split.modes, changes))
         n = split.modes.shape[1]
         reduced = np.zeros((len(cases.work), n, n))
-        stiffness = _StressStiffness(problem, self.stress, matrices)
+        stiffness = _StressStiffness(problem, matrices)
         for c in range(len(reduced)):
             u, moved = cases.displacements[:, c], displacements[:, c]
             K = stiffness.product(u, fields, changed)
@@ -180,12 +179,12 @@ class StiffeningDerivatives:
 class _StressStiffness:
     """The scalar geometric stiffness of a stress σ(u), and its derivative."""
 
-    def __init__(self, problem: Any, stress: Any, matrices: MatrixDerivatives) -> None:
-        self.problem, V = problem, problem.space
+    def __init__(self, problem: Any, matrices: MatrixDerivatives) -> None:
+        assert matrices.stress is not None  # a body with stiffening has a material
+        self.problem, V, law = problem, problem.space, matrices.stress
         W = scalar_space(V)
         p, q = ufl.TrialFunction(W), ufl.TestFunction(W)
         self._u, self._moved = fem.Function(V), fem.Function(V)
-        law = matrices.stress or stress
         measure = gradient_measure(V)
         form = geometric_stiffness(p, q, law(self._u), measure)
         change = geometric_stiffness(p, q, law(self._moved), measure)
