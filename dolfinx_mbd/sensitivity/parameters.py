@@ -73,8 +73,8 @@ class Parameter:
         names = required.get(self.quantity, ())
         for argument in ("coefficient", "direction", "velocity"):
             if (getattr(self, argument) is None) == (argument in names):
-                verb = "needs" if argument in names else "has no"
-                text = f"{label}: a parameter of the quantity {self.quantity!r} {verb} {argument}"
+                verb = "needs" if argument in names else "does not accept"
+                text = f"{label}: the quantity {self.quantity!r} {verb} the argument {argument!r}"
                 raise InputError(text, argument=argument)
         if self.group is not None:
             checked_name(f"{label}: group", self.group)

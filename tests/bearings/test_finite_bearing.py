@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
+import dolfinx_mbd as mbd
 from dolfinx_mbd.bearings import (
     Asperities,
     FiniteBearing,
@@ -257,3 +258,24 @@ def test_a_gap_that_is_not_finite() -> None:
     assert isinstance(grid, ReynoldsGrid)
     with pytest.raises(SolverError, match="did not converge"):
         grid.solve(np.full((24, 7), np.nan), np.zeros((24, 7)), SPEED)
+
+
+def test_runs_repeat_bitwise() -> None:
+    """The area of rupture of an earlier solution does not change a repeated or restored run."""
+    ground = mbd.Ground({"bore": mbd.Frame()})
+    journal = mbd.RigidBody(
+        "journal", 2.0, [0.01] * 3, frames={"centre": mbd.Frame()}, omega=(0, 0, 300.0)
+    )
+    ends = ground.frame("bore"), journal.frame("centre")
+    film = FiniteBearing("film", *ends, 0.02, 0.02, 2e-5, 0.01, shape=(24, 6))
+    system = mbd.System([ground, journal], loads=[film], gravity=(0, -9.81, 0))
+    final = mbd.simulate(system, t_end=0.003, dt=1e-4).q[-1]
+    simulator = mbd.Simulator(system, dt=1e-4, t_end=0.003)
+    for _ in range(10):
+        simulator.step()
+    snapshot = simulator.save()
+    for _ in range(2):
+        simulator.restore(snapshot)
+        for _ in range(20):
+            state = simulator.step()
+        assert np.array_equal(state.q, final)
