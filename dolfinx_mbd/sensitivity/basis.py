@@ -93,9 +93,7 @@ def split_modes(
     coefficients = null @ y
     fixed = np.asfortranarray(np.hstack([rigid, modes]) @ coefficients)
     shares = coefficients[len(factor) :].T @ stiffness / squares[:, None]
-    return SplitModes(
-        modes, rigid, factor, motions, of_rigid, fixed, coefficients, squares, shares
-    )
+    return SplitModes(modes, rigid, factor, motions, of_rigid, fixed, coefficients, squares, shares)
 
 
 class FreeStiffness:

@@ -21,6 +21,7 @@ from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.material_fields import body_materials
 from dolfinx_mbd.forms import GradedMaterial, Orthotropic, strain
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.sensitivity.shape_matrices import shape_matrices
 
 Quantity = Literal["young", "poisson", "density", "thickness", "coefficient", "shape"]
 QUANTITIES = ("young", "poisson", "density", "thickness", "coefficient", "shape")
@@ -140,7 +141,7 @@ def matrix_derivatives(
         Ms.scale(1.0 / t)
         return MatrixDerivatives(K, Ms, lambda form: form / t, _stress(model), thickness=1.0)
     if parameter.quantity == "shape":
-        return _shape_derivatives(model, parameter)
+        return _shape_derivatives(model, problem, parameter)
     if parameter.quantity == "coefficient":
         f, direction = parameter.coefficient, parameter.direction
     else:
@@ -227,7 +228,9 @@ def _variable_model(model: ElasticModel, parameter: Parameter) -> tuple[ElasticM
     return copy, f
 
 
-def _shape_derivatives(model: ElasticModel, parameter: Parameter) -> MatrixDerivatives:
+def _shape_derivatives(
+    model: ElasticModel, problem: ElasticProblem, parameter: Parameter
+) -> MatrixDerivatives:
     V, mesh = model.displacements, model.plain_mesh
     dim = V.dofmap.bs
     vector = parameter.velocity
@@ -241,6 +244,6 @@ def _shape_derivatives(model: ElasticModel, parameter: Parameter) -> MatrixDeriv
     def of_form(form: ufl.Form) -> ufl.Form:
         return ufl.derivative(form, x, velocity)
 
-    K, Ms = (_assembled(of_form(form)) for form in _forms(model))
+    K, Ms = shape_matrices(model, problem, _forms(model), velocity)
     values = interpolated(velocity, V).x.array[: dim * V.dofmap.index_map.size_local]
     return MatrixDerivatives(K, Ms, of_form, _stress(model), values.reshape(-1, dim).copy())
