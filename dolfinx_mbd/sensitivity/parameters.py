@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -166,6 +166,7 @@ def matrix_derivatives(
     problem: ElasticProblem,
     parameter: Parameter,
     prestress: PrestressDerivatives | None = None,
+    forms: Sequence[ufl.Form] = (),
 ) -> MatrixDerivatives:
     """Return the derivatives of the matrices with respect to a parameter.
 
@@ -174,6 +175,7 @@ def matrix_derivatives(
         problem: Its matrices.
         parameter: The parameter.
         prestress: Derivatives of the prestress of the body, if it has one.
+        forms: Other forms of the body, which may depend on the parameter.
 
     Note: Collective.
 
@@ -196,7 +198,8 @@ def matrix_derivatives(
         change = prestress(derivatives.stress, initial, derivatives.of_form)
         K = _sum(derivatives.stiffness, change)
         derivatives = replace(derivatives, stiffness=K)
-    if derivatives.stiffness is None and derivatives.scalar_mass is None:
+    constant = derivatives.stiffness is None and derivatives.scalar_mass is None
+    if constant and all(derivatives.of_load(form) is None for form in forms):
         text = f"{label}: the body does not depend on this {parameter.quantity}"
         raise InputError(text, argument="parameters", value=parameter)
     return derivatives

@@ -66,6 +66,19 @@ class PartDerivatives:
             "gauges": self._gauges(matrices, changes),
         }
 
+    @property
+    def forms(self) -> list[ufl.Form]:
+        """Forms of the loads and of the damping."""
+        problem, reduction = self._problem, self._reduction
+        v = ufl.TestFunction(problem.space)
+        forms = [load(v) for load in reduction.loads.values()]
+        for damping in reduction.dampings:
+            if isinstance(damping, ufl.Form):
+                forms.append(damping)
+            elif isinstance(damping, Viscous):
+                forms.append(viscous_form(damping, problem.space, problem.thickness))
+        return forms
+
     def force_changes(self, matrices: MatrixDerivatives) -> Array | None:
         """Return the derivatives of the nodal forces of the loads, or None if they are zero."""
         problem, loads = self._problem, self._reduction.loads

@@ -100,7 +100,9 @@ def sensitivities(reduction: Reduction, parameters: Sequence[Parameter]) -> Body
                 stiffening = StiffeningDerivatives(basis)
             derivatives = {}
             for parameter in parameters:
-                matrices = matrix_derivatives(model, problem, parameter, prestress)
+                matrices = matrix_derivatives(
+                    model, problem, parameter, prestress, parts.forms
+                )
                 with destroying(problem.comm, matrices):
                     derivatives[parameter.name] = _body_derivative(
                         reduction, basis, stiffening, parts, matrices
