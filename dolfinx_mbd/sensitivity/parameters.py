@@ -296,7 +296,8 @@ def _shape_derivatives(
     if vector is None or vector.ufl_shape != (dim,):
         reject(label, vector, f"an expression of shape ({dim},)")
     nodes = fem.functionspace(mesh, ("Lagrange", geometry_degree(mesh), (dim,)))
-    velocity = interpolated(vector, nodes)
+    zero = fem.Constant(mesh, np.zeros(dim))  # a constant velocity has no mesh of its own
+    velocity = interpolated(vector + zero, nodes)
     finite = mesh.comm.allreduce(int(np.isfinite(velocity.x.array).all()), op=MPI.MIN)
     moves = mesh.comm.allreduce(int(velocity.x.array.any()), op=MPI.MAX)
     message = None if finite else f"{label}: it is not finite everywhere"
