@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import ufl
@@ -24,8 +24,8 @@ from dolfinx_mbd.forms import Temperature, strain
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.parallel import raise_together
 from dolfinx_mbd.sensitivity.constants import CONSTANTS, constant_value, variable_model
-from dolfinx_mbd.sensitivity.prestress import PrestressDerivatives, initial_stress
 from dolfinx_mbd.sensitivity.moved_mesh import step_limits, stress_of_moved_mesh
+from dolfinx_mbd.sensitivity.prestress import PrestressDerivatives, initial_stress
 
 Quantity = Literal[
     "young",
@@ -250,9 +250,11 @@ def _variable_prestress(model: ElasticModel, parameter: Parameter) -> tuple[fem.
     if message:
         raise InputError(f"{label}: {message}", argument="parameters", value=parameter)
     f = fem.Function(fem.functionspace(model.plain_mesh, ("DG", 0)))
+    stress, materials = initial_stress(model), model.materials
+    assert stress is not None and materials is not None
     if parameter.quantity == "prestress":
-        return f, (1 + f) * initial_stress(model)
-    return f, initial_stress(model) + model.materials.thermal_stress(f)
+        return f, (1 + f) * stress
+    return f, stress + materials.thermal_stress(f)
 
 
 def _stress(model: ElasticModel) -> Callable[[Expr], Expr] | None:
