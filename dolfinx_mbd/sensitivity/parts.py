@@ -101,8 +101,7 @@ class PartDerivatives:
     def static_changes(self, matrices: MatrixDerivatives) -> Array | None:
         """Return the derivatives of `static_forces`, or None if they are zero.
 
-        Raises:
-            InputError: The shape of a bore with pressure modes changes.
+        A change of the shape of a bore with pressure modes is an `InputError`.
         """
         self._check_bores(matrices)
         loads = self.force_changes(matrices)
