@@ -235,10 +235,8 @@ class PartDerivatives:
 def modal_damping_derivative(body: ReducedBody, damping: ModalDamping, stiffness: Array) -> Array:
     """Return the derivative of C = Σ 2ζω vvᵀ with the eigenvectors v of the stiffness.
 
-    With c = 2ζω, the entries are K′_ij (c_i − c_j)/(λ_i − λ_j), or K′_ij ζ_i/ω_i if λ_i = λ_j.
-
-    Raises:
-        InputError: The modes of a multiple frequency have different ratios.
+    With c = 2ζω, the entries are K′_ij (c_i − c_j)/(λ_i − λ_j), or 2ζ K′_ij/(ω_i + ω_j) for equal
+    ratios ζ. Different ratios of the modes of a multiple frequency are an `InputError`.
     """
     squares = np.diag(body.stiffness)
     omega, groups = np.sqrt(squares), groups_of(squares)
