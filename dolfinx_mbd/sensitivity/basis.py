@@ -30,6 +30,7 @@ from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.sensitivity.parameters import MatrixDerivatives
 from dolfinx_mbd.sensitivity.shifted_systems import ShiftedSystems
+from dolfinx_mbd.sensitivity.static_modes import StaticModes
 
 ZERO_TOLERANCE = 1e-7  # largest relative size of forces on modes that count as zero
 RANK_TOLERANCE = 1e-9  # smallest relative motion of interfaces that counts as independent
@@ -52,6 +53,7 @@ class SplitModes:
     combinations: Array  # Φ = (R̂, Ψ) · combinations
     squares: Array  # λ of Φ
     shares: Array  # Z (fixed-interface modes, n)
+    statics: StaticModes | None = None  # load modes, which Φ does not contain
 
 
 def split_modes(
@@ -143,6 +145,8 @@ class BasisDerivatives:
         self._mass_span = problem.apply_mass(self._span)
         self._mass_fixed = np.asfortranarray(self._mass_span @ split.combinations)
         self.constraint = np.asfortranarray(split.modes - split.fixed @ split.shares)  # C N
+        if split.statics is not None:
+            self.constraint -= split.statics.part
         self._rigid_parts, self._factor = _deformed_part(split)
         parts = self.constraint - split.rigid @ self._rigid_parts
         self._deformed = np.asfortranarray(parts @ self._factor.T)
@@ -164,9 +168,12 @@ class BasisDerivatives:
     def __call__(self, derivatives: MatrixDerivatives) -> tuple[Array, Array]:
         """Return Ψ′ (owned dofs, n), and the derivative of the interface motions N."""
         split, problem, comm = self.split, self.problem, self.problem.comm
+        border = self.border_derivative(derivatives)
         mass = mass_product(problem, derivatives, self._span)
-        deformed, fixed = self._derivatives(derivatives, mass)
+        deformed, fixed = self._derivatives(derivatives, border, mass)
         Y = deformed @ self._factor + self._fixed_outside(fixed) @ split.shares
+        if split.statics is not None:
+            Y += split.statics.derivative(self, derivatives, border)
         count = len(split.rigid_factor)
         turned: Array = np.zeros((len(Y), 0))
         carried = np.zeros_like(split.motions)
@@ -196,11 +203,12 @@ class BasisDerivatives:
             rows.append(point_motion(v, dim) - unit)
         return np.vstack(rows)
 
-    def _derivatives(self, derivatives: MatrixDerivatives, mass: Array) -> tuple[Array, Array]:
+    def _derivatives(
+        self, derivatives: MatrixDerivatives, border: Array | None, mass: Array
+    ) -> tuple[Array, Array]:
         """Return derivatives of the deformed constraint modes, and the static part of Φ′."""
         split, held, comm = self.split, self.held, self.problem.comm
         X = np.asfortranarray(np.hstack([self._deformed, split.fixed]))
-        border = self.border_derivative(derivatives)
         forces, averages = self.border_terms(border, X, self._reactions)
         forces -= self.stiffness_product(derivatives, X)
         count = self._deformed.shape[1]
