@@ -136,17 +136,18 @@ def _derivatives(
         split, problem, held.solve_body, parts.static_forces(), parts.static_changes
     )
     basis = BasisDerivatives(problem, reduction.interfaces, held, split)
-    stiffening = None
-    if reduction.body.stiffening is not None:
-        stiffening = StiffeningDerivatives(basis)
     model, derivatives = reduction.model, {}
     assert model is not None
-    for parameter in parameters:
-        matrices = matrix_derivatives(model, problem, parameter, prestress, parts.forms)
-        with destroying(problem.comm, matrices):
-            derivatives[parameter.name] = _body_derivative(
-                reduction, basis, stiffening, parts, matrices
-            )
+    with destroying(problem.comm, basis):
+        stiffening = None
+        if reduction.body.stiffening is not None:
+            stiffening = StiffeningDerivatives(basis)
+        for parameter in parameters:
+            matrices = matrix_derivatives(model, problem, parameter, prestress, parts.forms)
+            with destroying(problem.comm, matrices):
+                derivatives[parameter.name] = _body_derivative(
+                    reduction, basis, stiffening, parts, matrices
+                )
     return derivatives
 
 
