@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -138,10 +139,12 @@ def _derivatives(
     basis = BasisDerivatives(problem, reduction.interfaces, held, split)
     model, derivatives = reduction.model, {}
     assert model is not None
-    with destroying(problem.comm, basis):
+    with ExitStack() as stack:
+        stack.enter_context(destroying(problem.comm, basis))
         stiffening = None
         if reduction.body.stiffening is not None:
             stiffening = StiffeningDerivatives(basis)
+            stack.enter_context(destroying(problem.comm, stiffening))
         for parameter in parameters:
             matrices = matrix_derivatives(model, problem, parameter, prestress, parts.forms)
             with destroying(problem.comm, matrices):
