@@ -61,7 +61,7 @@ comm.Barrier()
 # ## Interfaces by surface number
 #
 # A STEP file numbers its surfaces but rarely names them. `step_surfaces` lists them, so that you
-# can tell the bores: cylinders with a radius and a centre.
+# can recognize the bores by their radius and centre.
 
 # +
 surfaces = comm.bcast(step_surfaces(step_file) if comm.rank == 0 else None)

@@ -114,7 +114,7 @@ def length(argument: str, value: Any) -> float:
 
 
 def metres(value: Any) -> Any:
-    """Return a length or a position in which texts with a unit, such as `-5mm`, are numbers in m.
+    """Return a length or a position; texts with a unit, such as `-5mm`, become numbers in m.
 
     Everything else is returned unchanged; check the result with `number` or `vector`.
     """

@@ -59,10 +59,11 @@ results = helpers.results_folder("engine_beams")
 # ## Data
 #
 # The paper gives lengths, masses and speed, but neither sections nor Young's modulus, nor the crank
-# angle of its modal analysis: its six frequencies are no target. Chosen here: for the rod the
-# section of the shank of `demos/engine.py` at half height and its aluminium alloy, with a density
-# that makes a bar of 137 mm weigh 0.153 kg; for the crank a third of the crankshaft's 0.952 kg as a
-# square bar of steel, 40 mm long and hence 32 mm thick; bore and gas pressure of `demos/engine.py`.
+# angle of its modal analysis: its six frequencies cannot be reproduced. The following values are
+# chosen: for the rod the section of the shank of `demos/engine.py` at half height and its aluminium
+# alloy, with a density that makes a bar of 137 mm weigh 0.153 kg; for the crank a third of the
+# crankshaft's 0.952 kg as a square bar of steel, 40 mm long and hence 32 mm thick; bore and gas
+# pressure of `demos/engine.py`.
 
 # +
 radius, length, speed, bore = 0.040, 0.137, 628.318, 0.070
@@ -151,7 +152,7 @@ report(f"dynamic part over K, largest entries: {np.abs(dynamic).max() / np.abs(s
 # complete ones; and the modal superposition at the frozen angle, undamped, from rest.
 #
 # Three things cannot be taken as printed. The gas force of eq. 53 is a force along the global $Y$,
-# where $Q_8=0$; here it acts along the cylinder. The vector $r_2$ of eq. 55 is that of the end $B$
+# where $Q_8=0$; here it acts along the cylinder. In eq. 55, the vector $r_2$ of the end $B$ is used
 # at all points of the rod, so that Euler and centrifugal loads are twice too large, and the inertia
 # force of the piston is missing: both are kept in "as printed" and repaired in "complete". The
 # vector $p_2$ mixes two lengths and an angle; it is taken as the position of the crank pin.
@@ -339,23 +340,24 @@ helpers.save_report(results / "report.txt")
 # turns the rod's end by about $F_g\,y_A\,l/(3EI)$: 20 mrad here, as large as the greatest $q_6$ in
 # the paper. With a pin and a held shaft, the same elements turn a sixteenth of that.
 #
-# **The paper's numbers among themselves.** By eq. 44 the middle of the rod is $l/8\,(q_6-q_9)$ off
+# **Consistency of the paper's numbers.** By eq. 44 the middle of the rod is $l/8\,(q_6-q_9)$ off
 # its chord. With 20 mrad at one end, and at most 5 at the other, this is at least 0.26 mm and not
-# 0.0214. Its small numbers have the size of a *pinned* rod's: 2 mrad in table 1, where B has 1;
-# 0.0214 mm across, where C has 0.02; and 0.003 mm along, which is not $(q_4+q_7)/2$ but the
-# $\rho al^2/8E$ by which its inertia moves the middle of a bar.
+# 0.0214. The small numbers of the paper have the size of those of a *pinned* rod: 2 mrad in table
+# 1, where B has 1; 0.0214 mm across, where C has 0.02; and 0.003 mm along, which is not
+# $(q_4+q_7)/2$ but the $\rho al^2/8E$ by which its inertia moves the middle of a bar.
 #
 # **The frequencies.** Deflections grow as $1/f_1^2$: a frame with 4.96 Hz instead of our 1.2 kHz,
 # and the same masses, would bend by tens of metres under this gas force. The paper's frequencies
 # and displacements cannot belong to one frame.
 #
 # **Frozen and undamped.** In the modal superposition $M$ and $K$ stay at one crank angle while the
-# force goes round, and the frame rings at its first frequency. Both make its ranges the widest.
+# force goes round, and the frame vibrates at its first frequency. For both reasons its ranges are
+# the widest.
 #
 # **Beams and rod.** One cubic per rod has four fifths of the deflection of a bar between two pins
 # (1/96 instead of 5/384). In a real rod half of the mass is in the rings, next to the pins, where
-# it bends nothing: "B, shank's mass". Geometric stiffness, which the paper lacks, changes the
-# deflection across by $1/(1-P/P_E)$, 7 % where the gas presses.
+# it causes no bending; see the row "B, shank's mass". Geometric stiffness, which the paper lacks,
+# changes the deflection across by $1/(1-P/P_E)$, 7 % where the gas presses.
 #
 # ## Figures
 
@@ -396,9 +398,10 @@ with helpers.figure(results / "rod.png", 2, 2, title=title, sharex=True, sharey=
 # The welded frame under the gas alone obeys the theorem of unit loads, $\int M^2/EI + \int N^2/EA$,
 # with a moment that grows along the crank to $F_g\,y_A$ and falls along the rod. B across is a bar
 # between two pins under the inertia of its middle, $5\rho Aal^4/384EI$, amplified by the second
-# harmonic of the load and by the greatest compression; A with a pin, being quasi-static, may lack
-# as much. B along the chord is $-\rho al^2/8E$ times $32/\pi^3 = 1.032$, for sixteen modes have one
-# axial mode. C across is between bars as long as the shank and as long as the rod.
+# harmonic of the load and by the greatest compression; A with a pin is quasi-static, so that it may
+# be smaller by the same factor. B along the chord is $-\rho al^2/8E$ times $32/\pi^3 = 1.032$,
+# because one of the sixteen modes is axial. C across is between bars as long as the shank and as
+# long as the rod.
 
 # +
 check("beam forms and elements, relative difference", forms_error, 0.0, 1e-12)

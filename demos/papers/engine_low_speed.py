@@ -12,8 +12,9 @@ in the rod and stroke, beside the closed form and the ranges in the paper. Figur
 # displacement transducer record its figures 30 to 33. Here the flexible rod of `demos/engine.py`
 # moves in a slider-crank. The engine stands upright: gravity acts along the cylinder.
 #
-# At this speed the rod is rigid for all that can be measured. The flexible model must therefore
-# give the closed form of the rigid slider-crank; the difference is the error of the program.
+# At this speed the deformation of the rod is too small to be measured. The flexible model must
+# therefore give the closed form of the rigid slider-crank; the difference is the error of the
+# program.
 
 # +
 from __future__ import annotations

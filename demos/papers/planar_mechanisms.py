@@ -10,8 +10,8 @@ Runs on one rank and under `mpirun -n 2`.
 # M. Hać and J. Łazęcki, *Rigid-body motion of planar mechanisms by finite element method with
 # comparison to the multibody approach*, build rigid mechanisms from truss elements (the *stick
 # model*), integrate them with Newmark's method, and compare them with Adams. Here are both: rigid
-# bodies with joints, and the stick model. Independent of both is the equation of one degree of
-# freedom with the inertia $J(\varphi)$ that it sees:
+# bodies with joints, and the stick model. A third, independent model is the equation of the single
+# degree of freedom $\varphi$ with the inertia $J(\varphi)$ of the mechanism:
 #
 # $$J\,\ddot\varphi + \tfrac12 J'\,\dot\varphi^2 = T(\varphi).$$
 
@@ -141,8 +141,9 @@ table("Table 1, rotating rod, data as printed: angle (rad)", tenths, paper | as_
 # -
 
 # The printed numbers are 7.8 % lower. Which inertia do they have? Each printed angle is known to
-# half a unit of its sixth decimal, which leaves an interval of $J$; the four must meet. No round
-# density, area or torque alone explains it, but a steel of 7860 kg/m³ on 1 cm² does.
+# half a unit of its sixth decimal, which leaves an interval of $J$; the four intervals must
+# overlap. No round density, area or torque alone explains it, but a steel of 7860 kg/m³ on 1 cm²
+# does.
 
 # +
 low = (constant * tenths**2 / 2 / (paper_theory + 5e-7)).max()
@@ -245,9 +246,10 @@ crank_misfits = ratios(crank_stick, {"Adams": crank_adams}, crank_ratio)
 
 # The paper's stick model is off by almost half a percent; its step is not given. The element is not
 # to blame: with it, the accelerations of the nodes give the inertia forces of a rigid rod exactly.
-# What remains is the integration in time, whose error goes as $\Delta t^2$. At $10^{-4}$ s it is
-# below the stretch of the rods, as a hundredfold modulus shows: *practically no influence*, says
-# the paper; here it is $10^{-6}$.
+# What remains is the integration in time, whose error is proportional to $\Delta t^2$. At $10^{-4}$
+# s this error is smaller than the effect of the stretch of the rods, as a run with a hundredfold
+# modulus shows. According to the paper, the stretch has *practically no influence*; here its effect
+# is $10^{-6}$.
 
 # +
 exact = crank["one freedom"]

@@ -70,16 +70,16 @@ smaller and larger moduli        none     it buckles below {-push / euler_load:.
 )
 # -
 
-# So there is no number of the flexible rod to compare with. Of the rigid one there are. The crank
-# turns about z and the slider moves along x through its pivot: what is printed as spatial is a
-# planar motion.
+# Therefore the paper has no number of the flexible rod to compare with. It has numbers of the rigid
+# rod. The crank turns about z and the slider moves along x through its pivot: what is printed as
+# spatial is a planar motion.
 #
 # ## The mechanism
 #
-# One function for all rods. `tilt` turns the axis of the crank about y, and the line of the slider
-# may pass beside the pivot. Two spherical joints leave the spin of the rod free. The cable has no
-# such spin; in the floating frame it would be a motion with next to no inertia, so that the slider
-# pin is a universal joint there.
+# One function creates the mechanism with any rod. `tilt` turns the axis of the crank about y, and
+# the line of the slider may pass beside the pivot. Two spherical joints leave the spin of the rod
+# free. The cable has no such spin; in the floating frame the spin would be a motion with almost no
+# inertia, so that the slider pin is a universal joint there.
 
 # +
 Line = tuple[float, float]  # y and z of the slider
@@ -199,10 +199,10 @@ def slider(run: mbd.Solution) -> np.ndarray:
 
 # ## The runs
 #
-# With the printed modulus the load is half as large again as Euler's. Nothing happens for some
-# seconds; then the rod gives way, and the slider is soon metres off. (The time depends on what
-# starts it: here the transverse inertia of a perfect rod.) Above the limit the trend is that of the
-# paper: the softer the rod, the farther from the rigid one. A rod bowed by $w$ is shorter by its
+# With the printed modulus the load is 1.5 times Euler's critical load. The rod stays straight for
+# some seconds; then it buckles, and the slider soon deviates by metres. (The time depends on what
+# starts it: here the transverse inertia of a perfect rod.) For larger moduli the trend agrees with
+# the paper: a softer rod deviates more from the rigid one. A rod bowed by $w$ is shorter by its
 # compression, $Fl/EA$, and by what the half wave of the bow takes from the chord, $\pi^2w^2/4l$.
 
 # +
@@ -324,9 +324,9 @@ helpers.save_report(results / "report.txt")
 
 # ## Checks
 #
-# The rigid numbers are those of the closed form, which the figures of the paper show too. For the
-# cable: where it must buckle, what must follow the modulus, and that two descriptions and two
-# methods agree.
+# The results with the rigid rod agree with the closed form, which the figures of the paper also
+# show. For the cable, the checks are the buckling load, the dependence on the modulus, and the
+# agreement of two descriptions and of two methods.
 
 # +
 check("rigid: x and closed form", np.abs(x - closed).max(), 0.0, 1e-9, "m")

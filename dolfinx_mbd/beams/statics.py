@@ -162,7 +162,7 @@ def beam_statics(
 
 
 def beam_forces(model: BeamModel, q: fem.Function) -> tuple[Array, Array]:
-    """Return the section forces on the part of the beam at smaller distance, along the beam's axes.
+    """Return the section forces on the part of the beam before each section, in the beam's axes.
 
     They follow from the cubic deflection and are exact if loads act at nodes only. Under a
     distributed load q, the errors at the ends of a cell of length h are qh²/12 for moments and qh/2

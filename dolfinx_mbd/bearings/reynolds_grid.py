@@ -7,7 +7,7 @@ An elastic bore adds its outward radial displacement w(θ, z) to the gap, and �
     p = grid.solve(h, rate, speed)          # film and asperities, Pa, (n, m+1)
     g, facts = grid.loads()                 # loads of a rigid journal (5,), facts (3,)
     by_gap, by_rate, by_speed = grid.gradients(C)   # of f_k = Σ C_kij p_ij, for any C (k, n, m+1)
-    dg = grid.load_derivatives()            # (5, 9) by the motion y, for constant w and ẇ
+    dg = grid.load_derivatives()            # (5, 9) with respect to y, for constant w and ẇ
 
 With w = Σ W_l η_l, the generalized force of the pressure on the coordinates is Σ W_l p A with the
 areas A = `grid.areas`; take C_l = W_l A. Its derivative with respect to η is Σ by_gap W, and with

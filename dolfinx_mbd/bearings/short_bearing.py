@@ -19,7 +19,7 @@ class ShortBearing(FilmBearing):
 
     Oil flows along the axis only. Negative pressures are set to zero (half-Sommerfeld condition),
     so that the boundary of cavitation follows the motion. Rotation of both bodies, squeeze film and
-    misalignment are included. The viscous torque is that of a gap full of oil.
+    misalignment are included. The viscous torque is computed for a gap full of oil.
 
     Attributes:
         name: Name in the system.

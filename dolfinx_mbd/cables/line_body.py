@@ -219,7 +219,7 @@ class AbsoluteBody:
         return self._z0.copy()
 
     def increment(self, q: Array, delta: Array, out: Array) -> None:
-        """Write q moved by an increment."""
+        """Write the coordinates after an increment of q."""
         out[:] = q + delta
 
     def increment_tangent(self, delta: Array) -> Array:

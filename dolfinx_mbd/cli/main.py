@@ -131,7 +131,7 @@ def _communicator() -> Any:
 
 
 def _report(error: BaseException, comm: Any) -> int:
-    """Print an error once, end ranks without an error, and return the exit code."""
+    """Print an error once, end the ranks that raised no error, and return the exit code."""
     everywhere = comm is None or _raised_everywhere(comm)
     code = 130 if isinstance(error, KeyboardInterrupt) else 1
     if comm is None or comm.rank == 0 or not everywhere:

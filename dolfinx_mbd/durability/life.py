@@ -280,7 +280,7 @@ def _signed(stress: Array, criterion: Criterion) -> Array:
 def _damage_bounds(task: _Task, modes: Array) -> Array:
     """Return bounds (np,) of the damage of a cycle at each point; NaN if the mean may be too large.
 
-    The norm of the stress is at most Σ|S_k| max|η_k|, and likewise its range.
+    The norm of the stress is at most Σ|S_k| max|η_k|, and its range at most Σ|S_k| range η_k.
     """
     weights = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
     norms = (1.0 + BOUND_MARGIN) * np.sqrt(np.einsum("c,cpk->pk", weights, modes**2))

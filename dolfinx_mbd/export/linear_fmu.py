@@ -113,7 +113,7 @@ def _definition(name: str, matrix: Array) -> str:
 
 
 def _guid(*parts: str | float) -> str:
-    """Return an identifier that is equal for equal units only."""
+    """Return an identifier that only FMUs with equal contents share."""
     digest = hashlib.sha256("\n".join(map(str, parts)).encode()).digest()
     return f"{{{uuid.UUID(bytes=digest[:16])}}}"
 

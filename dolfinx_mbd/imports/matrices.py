@@ -245,7 +245,7 @@ def rigid_coefficients(points: Array, origin: ArrayLike = (0.0, 0.0, 0.0)) -> Ar
 
 
 def check_free(ratio: float, tolerance: float, advice: str) -> None:
-    """Raise an error if the relative size of K R exceeds a tolerance."""
+    """Raise an error if the relative size of K R for rigid motions R exceeds a tolerance."""
     if ratio > tolerance:
         raise MatrixError(
             f"the stiffness resists rigid motion (K R is not zero, relative size {ratio:.1e}): "

@@ -184,7 +184,7 @@ def _rotate(Q: Matrix3, D: Array) -> None:
 def film_tangents(
     p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array, g: Array, dg: Array
 ) -> Array:
-    """Return the derivatives of the wrenches for poses and for velocities, (2, 12, 12).
+    """Return the derivatives of the wrenches with respect to poses and velocities, (2, 12, 12).
 
     `g` (5,) are the film loads and `dg` (5, 9) their derivatives with respect to the first nine
     entries of y.

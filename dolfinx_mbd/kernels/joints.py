@@ -236,7 +236,7 @@ def rotation_second(Q1: Array, Q2: Array) -> Array:
 def joint_angles(
     rotation: Array, first: NDArray[np.int64], second: NDArray[np.int64], before: Array
 ) -> Array:
-    """Return each joint's angle (J,) about z, with full turns added to come closest to `before`."""
+    """Return the angles (J,) of the joints about z, with the full turns closest to `before`."""
     angles = np.zeros(before.shape[0])
     for j in range(before.shape[0]):
         angles[j] = _angle(rotation, first[j], second[j], before[j])

@@ -255,7 +255,7 @@ def reynolds_solve(
 ) -> int:
     """Solve for the reduced pressure; return the number of active sets, or −1 without convergence.
 
-    `values` are those of `short_bearing_loads`, followed by Barus' coefficient α. The other
+    `values` are the `values` of `short_bearing_loads`, followed by Barus' coefficient α. The other
     arguments are described in the module.
     """
     n, columns = h.shape

@@ -59,7 +59,7 @@ def _axial_change(
     Z: Array,
     out: Array,
 ) -> None:
-    """Write the change (2, 4) of the right-hand side minus that of the matrix times (a, b)."""
+    """Write the derivatives (2, 4) of right-hand side − matrix · (a, b) for constant (a, b)."""
     for i in range(2):
         for j in range(4):
             out[i, j] = 0.0
@@ -98,7 +98,7 @@ def _strip(
     loads: Array,
     slopes: Array,
 ) -> tuple[float, float]:
-    """Compute ∫p dz and ∫z p dz (2,) of one angle, and their derivatives (2, 4) for x.
+    """Compute ∫p dz and ∫z p dz (2,) of one angle, and their derivatives (2, 4) with respect to x.
 
     Returns the peak pressure at the Gauss points and in the middle, and the flow out of both ends
     per length of the circumference.
@@ -204,7 +204,7 @@ def _gap(y: Array, c: float, theta: float, x: Array) -> None:
 
 @inner_kernel
 def _gap_change(y: Array, x: Array, k: int, moved: float) -> tuple[float, float, float, float]:
-    """Return the derivatives ∂/∂y_k of (h₀, h₁, g₀, g₁); `moved` is that of the angle."""
+    """Return the derivatives ∂/∂y_k of (h₀, h₁, g₀, g₁); `moved` is ∂θ/∂y_k."""
     d0, d1, d2, d3 = moved * x[6], moved * x[7], moved * x[8], moved * x[9]
     n = x[k % 2]
     turned = y[8] * (-x[1] if k % 2 == 0 else x[0])

@@ -158,7 +158,7 @@ class PrescribedMotion:
     def from_run(cls, run: Any, body: str) -> PrescribedMotion:
         """Return the motion of a body in a run of a mechanism, with its gravity and its forces.
 
-        The forces are those of joints, drivers and loads at the interfaces of the body. See
+        The forces include all joints, drivers and loads at the interfaces of the body. See
         `from_history` for the interpolation between the saved times.
 
         Args:

@@ -237,7 +237,7 @@ def _check_resolved(problem: ElasticProblem, squares: Array, errors: Array) -> N
 
 
 def _check_reactions(basis: Basis, K: Array, noise: Array) -> None:
-    """Raise an error unless multipliers of averaged interfaces equal their rows of K = ΨᵀKΨ.
+    """Raise an error unless the reactions at averaged interfaces equal their rows of ΨᵀKΨ.
 
     `noise` is the round-off in the diagonal of K.
     """

@@ -57,7 +57,8 @@ def kinematic_analysis(
 
     Args:
         system: The mechanism, with as many drivers as degrees of freedom; joints may be redundant.
-        times: Increasing times, s, close enough that the nearest solution is the correct one.
+        times: Increasing times, s. Each position is the solution nearest to the previous one, so
+            that the times must be close to one another.
         elastic_start: Deformation at each time, as at the start of `simulate`. With ``undeformed``,
             bodies move as if they were rigid, and the forces belong to undeformed bodies. With
             ``quasi-static``, bodies deform under the forces of the motion without vibrations.
@@ -256,7 +257,7 @@ def inverse_dynamics(
     if motion.q.shape[1] != system.num_coordinates or motion.v.shape[1] != system.num_velocities:
         raise InputError(
             f"the motion has {motion.q.shape[1]} coordinates, the system "
-            f"{system.num_coordinates}: it is that of other bodies"
+            f"{system.num_coordinates}: it belongs to other bodies"
         )
     if isinstance(actuators, (str, bytes)) or not isinstance(actuators, Iterable):
         reject("actuators", actuators, "a list of joints", InputTypeError)

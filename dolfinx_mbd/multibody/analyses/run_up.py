@@ -1,8 +1,9 @@
 """Order analysis of a run-up: spectra of short blocks over the speed of a shaft.
 
 Forces of machines repeat with the revolutions of a shaft. The order of a component is its number of
-periods per revolution. In blocks of equal revolutions, sampled at equal angles, an order is a line
-at every speed; in blocks of equal times, resonances are lines at every speed.
+periods per revolution. In blocks of equal revolutions, sampled at equal angles, the forces of the
+shaft have the same orders at every speed. In blocks of equal times, resonances have the same
+frequencies at every speed.
 """
 
 from __future__ import annotations

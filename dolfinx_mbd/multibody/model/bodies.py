@@ -291,9 +291,10 @@ class FlexibleBody(FloatingBody):
     """A reduced flexible body in a mechanism; its frames are the interfaces of the reduced body.
 
     Its named points (`points` of a reduction) are frames too, with the axes of the body frame. They
-    transmit forces, but no moments: forces, spring-dampers, spherical and distance joints act at
-    them, and they slide along lines and planes. The modes represent only part of the deformation
-    that a concentrated force causes; use an interface if the compliance near the point matters.
+    transmit forces, but no moments. Forces, spring-dampers, and spherical and distance joints can
+    act at them; joints can keep them on lines and planes. The modes represent only part of the
+    deformation that a concentrated force causes; use an interface if the compliance near the point
+    matters.
 
     Attributes:
         name: Name in the system and in the results.

@@ -106,7 +106,7 @@ def _orientation(argument: str, rotation: Any) -> Array:
 
 
 def _towards(body: Any, by: str, towards: Any, origin: Array) -> Array:
-    """Return the rotation that turns the direction to a second frame to that of a position."""
+    """Return the rotation from the direction of a second frame to the direction of a position."""
     if not isinstance(towards, tuple) or len(towards) != 2 or not isinstance(towards[0], str):
         reject("towards", towards, "the name of a frame of the body, and a position or a frame")
     first, axes = _pose(body, by)

@@ -211,7 +211,7 @@ class Solution(Sensors, HtmlView):
     def _arrays(self, names: Sequence[str] | None = None) -> Iterator[Named]:
         """Yield name, quantity and values of each history that is not empty.
 
-        The names are those of parts, or of quantities such as ``pin.force``.
+        A name denotes a part, or a quantity such as ``pin.force``.
         """
         known = self.names()
         functions = getattr(self._saved, "functions", {})

@@ -24,8 +24,8 @@ _PARTS = {
 def named_vector(system: SystemData, argument: str, values: Mapping[str, ArrayLike]) -> Array:
     """Return coordinates (`argument` is ``q``) or velocities (``v``) from values by name.
 
-    Names are those of bodies, or of their quantities such as ``rod.position``. Other coordinates
-    are the initial ones, and other velocities are NaN.
+    A name denotes a body, or a quantity such as ``rod.position``. Other coordinates have their
+    initial values, and other velocities are NaN.
     """
     vector = coordinates(system) if argument == "q" else np.full(system.num_velocities, np.nan)
     slices = _slices(system, argument)
