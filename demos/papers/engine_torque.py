@@ -47,8 +47,8 @@ law = mbd.mechanisms.linear_torque(stall, speed)
 # ## Without gas
 #
 # Started 10 % too slow, the engine approaches $\omega_0$. The mean kinetic energy of rods and
-# pistons acts as an inertia in addition to the crank's. With the sum $J$ the deviation falls as
-# $\exp(-t/\tau)$, $\tau = J\omega_0/M_0$.
+# pistons acts as an additional inertia of the crank. With the total inertia $J$ the deviation
+# decreases as $\exp(-t/\tau)$, $\tau = J\omega_0/M_0$.
 
 # +
 engine = mbd.mechanisms.inline_engine(rod, design, gas=False, torque=law)

@@ -59,8 +59,8 @@ comm = MPI.COMM_WORLD
 
 # ## A body in some state
 #
-# All numbers are of the order of one, so that no term hides behind another: with steel the elastic
-# forces would be $10^{6}$ times the others. Hamilton's momenta are a field $\pi$ with
+# All numbers are of the order of one, so that an error in any term is visible: with steel the
+# elastic forces would be $10^{6}$ times the other terms. Hamilton's momenta are a field $\pi$ with
 # $p=\int\rho\,\pi\cdot v$, equal to the absolute velocity at the nodes.
 
 # +
@@ -167,11 +167,11 @@ for title, (dim, plane) in cases.items():
 
 # ## The equation of a joint's angle
 #
-# Maggi starts from all velocities of the free body, $\dot q=(V,\omega,\dot u)$, so that another
-# constraint needs another projection only. Let a hinge hold the frame of a crank: $V$ is prescribed
-# and the angle is free. The projection has the column $(0,1,0)$ besides the elastic ones, and its
-# row is the torque of the drive. By hand, it is the virtual work of the named forms in a turn about
-# z; centrifugal forces point away from the hinge.
+# Maggi starts from all velocities of the free body, $\dot q=(V,\omega,\dot u)$. Another constraint
+# therefore requires only another projection. Let a hinge hold the frame of a crank: $V$ is
+# prescribed and the angle is free. The projection has the column $(0,1,0)$ besides the elastic
+# ones, and its row is the torque of the drive. The same torque is the virtual work of the named
+# forms in a rotation about z; centrifugal forces point away from the hinge.
 
 # +
 crank = Example(2, "stress")

@@ -13,8 +13,8 @@ Runs on one rank and under `mpirun -n 2`.
 # turns clockwise at π/10 rad/s, a rod of 17 m and 30 mm diameter between two spherical joints, and
 # a slider that is pushed along x with −10 N, for one turn of 20 s.
 #
-# The rod is a line $r(s)$ with position and slope at its nodes and cubic between them: twelve
-# coordinates per element. Its mass matrix is constant, and all the difficulty is in the energy
+# The rod is a line $r(s)$, cubic between nodes at which position and slope are unknown: twelve
+# coordinates per element. Its mass matrix is constant. All nonlinear terms follow from the energy
 #
 # $$\tfrac12\int EA\,\varepsilon^2 + EI\,\kappa^2\,ds,\qquad \varepsilon = \tfrac12(r'\cdot r'-1),
 # \quad \kappa^2 = \frac{|r'|^2|r''|^2-(r'\cdot r'')^2}{|r'|^6},$$
@@ -71,8 +71,8 @@ smaller and larger moduli        none     it buckles below {-push / euler_load:.
 # -
 
 # Therefore the paper has no number of the flexible rod to compare with. It has numbers of the rigid
-# rod. The crank turns about z and the slider moves along x through its pivot: what is printed as
-# spatial is a planar motion.
+# rod. The crank turns about z and the slider moves along x through its pivot, so that the printed
+# data describe a planar motion.
 #
 # ## The mechanism
 #
@@ -202,8 +202,9 @@ def slider(run: mbd.Solution) -> np.ndarray:
 # With the printed modulus the load is 1.5 times Euler's critical load. The rod stays straight for
 # some seconds; then it buckles, and the slider soon deviates by metres. (The time depends on what
 # starts it: here the transverse inertia of a perfect rod.) For larger moduli the trend agrees with
-# the paper: a softer rod deviates more from the rigid one. A rod bowed by $w$ is shorter by its
-# compression, $Fl/EA$, and by what the half wave of the bow takes from the chord, $\pi^2w^2/4l$.
+# the paper: a softer rod deviates more from the rigid one. The chord of a rod with the deflection
+# $w$ is shorter by the compression $Fl/EA$ and by $\pi^2w^2/4l$, because the deflection is a half
+# wave.
 
 # +
 moduli = (1e10, 2e10, 5e10)

@@ -35,7 +35,7 @@ _MIN_SCALE = 1e-4
 
 
 def hermite(nodes: Array, places: Array, derivative: int = 0) -> Array:
-    """Return the weights (places, 2 nodes) of nodal values and slopes in Hermite cubics."""
+    """Return the weights of the nodal values and slopes in Hermite cubics, (places, 2 nodes)."""
     unit = np.eye(2 * len(nodes))
     weights: Array = CubicHermiteSpline(nodes, unit[::2], unit[1::2])(places, derivative)
     return weights

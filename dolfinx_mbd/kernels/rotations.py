@@ -95,6 +95,12 @@ def quaternion_product(a: Quaternion, b: Quaternion) -> Quaternion:
     return w / length, x / length, y / length, z / length
 
 
+@kernel
+def multiply_quaternions(a: Array, b: Array) -> Array:
+    """Return the product of two quaternions, scaled to unit length; shape (4,)."""
+    return np.array(quaternion_product((a[0], a[1], a[2], a[3]), (b[0], b[1], b[2], b[3])))
+
+
 @inner_kernel
 def quaternion_exp(theta: Vector3) -> Quaternion:
     """Return the unit quaternion of a rotation vector (rad)."""

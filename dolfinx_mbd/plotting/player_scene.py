@@ -160,7 +160,7 @@ def motion_scene(
     Args:
         run: Result of a simulation.
         signals: Curves by label, shape (nt,) each, or None for the magnitudes of joint forces.
-        field: Constant values at the points of the skin by the name of a flexible body.
+        field: Constant values at the points of the skin of flexible bodies, by name of the body.
     """
     values = _checked_field(run.system, field or {})
     system, surfaces = run.system, _Surfaces()

@@ -236,7 +236,7 @@ class Solution(Sensors, HtmlView):
                 yield name, key, quantity(name, history, key)
 
     def histories(self) -> dict[str, Array]:
-        """Return `time` and all histories that are not empty by name, for example `rod.position`.
+        """Return `time` and all nonempty histories by name, for example `rod.position`.
 
         The first axis of each array corresponds to `time`.
         """
