@@ -222,11 +222,11 @@ def held_dofs(model: BeamModel, held: Held) -> NDArray[np.int32]:
     instance("model", model, BeamModel)
     if isinstance(held, (str, bytes)) or not isinstance(held, Iterable):
         reject("held", held, "a list of nodes, or a mapping from nodes to names", InputTypeError)
-    known = MOTION_LABELS[3]
-    items = held.items() if isinstance(held, Mapping) else [(place, known) for place in held]
+    labels = MOTION_LABELS[3]
+    items = held.items() if isinstance(held, Mapping) else [(place, labels) for place in held]
     dofs: list[NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)]
     for place, components in items:
         _, blocks = model.node(place, "held")
         for c in names("held", components):
-            dofs.append(6 * blocks + known.index(choice("held", c, known)))
+            dofs.append(6 * blocks + labels.index(choice("held", c, labels)))
     return np.unique(np.concatenate(dofs)).astype(np.int32)

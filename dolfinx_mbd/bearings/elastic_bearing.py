@@ -95,10 +95,10 @@ class ElasticBearing(FiniteBearing):
         surface = bore.displacement.reshape(len(patterns), -1)
         assign(self, _around=around, _along=along, _weights=patterns * self.grid.areas)
         assign(self, _surface=surface, _point=np.full(10 + 2 * len(surface), np.nan))
-        turned = np.zeros((len(around.T), len(around.T)))
+        derivative = np.zeros((len(around.T), len(around.T)))
         for k in range(1, bore.harmonics + 1):
-            turned[2 * k - 1, 2 * k], turned[2 * k, 2 * k - 1] = k, -k
-        assign(self, _slope=np.kron(turned, np.eye(along.shape[1])))
+            derivative[2 * k - 1, 2 * k], derivative[2 * k, 2 * k - 1] = k, -k
+        assign(self, _slope=np.kron(derivative, np.eye(along.shape[1])))
 
     @property
     def surface(self) -> Array:
@@ -136,13 +136,13 @@ class ElasticBearing(FiniteBearing):
                 (slice(0, 5), self.grid.load_gradients()),
                 (slice(5, None), self.grid.gradients(self._weights)),
             ):
-                dg[rows] = self._by_coordinates(*parts)
+                dg[rows] = self._coordinate_derivatives(*parts)
             dg[4] -= 0.5 * (self._slope @ s[0]) @ dg[5:]
             dg[4, 9 : 9 + m] -= 0.5 * forces @ self._slope
         g[4] -= 0.5 * forces @ self._slope @ s[0]
         return np.concatenate([g, forces]), dg, facts
 
-    def _by_coordinates(self, by_gap: Array, by_rate: Array, by_speed: Array) -> Array:
+    def _coordinate_derivatives(self, by_gap: Array, by_rate: Array, by_speed: Array) -> Array:
         """Convert derivatives with respect to gap and gap rate to those for motion, s and ṡ."""
         theta, z = self.grid.theta, self.grid.z
         normal = np.column_stack([np.cos(theta), np.sin(theta)])

@@ -39,19 +39,19 @@ class _PipeOutput:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        with self._unless_closed():
+        with self._ignore_closed_pipe():
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        with self._unless_closed():
+        with self._ignore_closed_pipe():
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
     @contextlib.contextmanager
-    def _unless_closed(self) -> Iterator[None]:
+    def _ignore_closed_pipe(self) -> Iterator[None]:
         if hasattr(signal, "SIGPIPE") and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # PETSc's handler would end the program
         try:

@@ -125,13 +125,13 @@ def inertia_relief(
     return LoadCases(np.arange(count, dtype=float), eta, spin, wrench, rigid[:, :3], rigid[:, 3:])
 
 
-def _rows(argument: str, values: Any, known: list[str], columns: int | None) -> dict[str, Array]:
+def _rows(argument: str, values: Any, valid: list[str], columns: int | None) -> dict[str, Array]:
     """Return the values of each name with one row for each load case."""
     instance(argument, values, Mapping)
     rows = {}
     for name, value in values.items():
-        if name not in known:
-            names = ", ".join(map(repr, known)) or "none: the body has none"
+        if name not in valid:
+            names = ", ".join(map(repr, valid)) or "none: the body has none"
             reject(argument, name, f"names of the body, {names}")
         label, numbers = f"{argument}[{name!r}]", array(f"{argument}[{name!r}]", value)
         numbers = np.atleast_1d(numbers) if columns is None else np.atleast_2d(numbers)

@@ -165,8 +165,8 @@ class FullMatrices:
         result = order[index]
         unknown = requested[self.labels[result] != requested]
         if len(unknown):
-            known = f"{self.labels.min()} ... {self.labels.max()}"
-            expected = f"numbers of existing nodes (the {len(order)} nodes have {known})"
+            label_range = f"{self.labels.min()} ... {self.labels.max()}"
+            expected = f"numbers of existing nodes (the {len(order)} nodes have {label_range})"
             reject(argument, unknown.tolist(), expected, MatrixError)
         if len(np.unique(result)) < len(result):
             reject(argument, labels, "different numbers of nodes", MatrixError)

@@ -85,10 +85,10 @@ def compile_part(part: int, parts: int) -> None:
         module, _, function = name.partition(".")
         kernel = getattr(importlib.import_module(f"dolfinx_mbd.kernels.{module}"), function)
         kernel.compile(tuple(_type(code) for code in arguments))
-    _mark().touch()
+    _complete_mark().touch()
 
 
-def _mark() -> Path:
+def _complete_mark() -> Path:
     """Return the path of an empty file that exists if all compiled kernels are on disk."""
     folder = os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent / "__pycache__"
     return Path(folder) / f"{kernel_sources()}.{sys.implementation.cache_tag}.all"
@@ -100,7 +100,7 @@ def start_helpers_if_new() -> None:
     A reduction calls this function, because a simulation usually follows.
     """
     compiled = os.environ.get("DOLFINX_MBD_NUMBA", "1") != "0" and importlib.util.find_spec("numba")
-    mark = _mark()
+    mark = _complete_mark()
     if ENABLED and compiled and not mark.exists() and os.access(mark.parent, os.W_OK):
         start_helpers()
 

@@ -44,13 +44,13 @@ _ROUND_OFF = 1e-12  # negative balances below this fraction of the largest sourc
 
 
 @inner_kernel
-def _next(i: int, n: int) -> int:
+def _next_index(i: int, n: int) -> int:
     """Return the next index around the bore; faster than a remainder."""
     return i + 1 if i + 1 < n else 0
 
 
 @inner_kernel
-def _previous(i: int, n: int) -> int:
+def _previous_index(i: int, n: int) -> int:
     """Return the previous index around the bore."""
     return i - 1 if i > 0 else n - 1
 
@@ -93,7 +93,7 @@ def _coefficients(h: Array, rate: Array, speed: float, values: Array, flow: Arra
             flow[3, i, j] = H
             flow[2, i, j] = 12.0 * mu * dx * dz * slope * rate[i, j]
     for i in range(n):
-        i1, i0 = _next(i, n), _previous(i, n)
+        i1, i0 = _next_index(i, n), _previous_index(i, n)
         for j in range(columns):
             H = 0.5 * (flow[3, i, j] + flow[3, i1, j])
             flow[0, i, j] = H * H * H * dz / dx
@@ -128,7 +128,7 @@ def _enumerate(free: Integers, number: Integers, size: Integers) -> None:
                 count += 1
     width = 0
     for i in range(n):
-        i1 = _next(i, n)
+        i1 = _next_index(i, n)
         for j in range(columns - 1):
             if number[i, j] >= 0:
                 if number[i1, j] >= 0:
@@ -145,7 +145,7 @@ def _factorize(number: Integers, size: Integers, flow: Array, band: Array) -> No
     count, width = size[0], size[1]
     band[:count, : width + 1] = 0.0
     for i in range(n):
-        i1, i0 = _next(i, n), _previous(i, n)
+        i1, i0 = _next_index(i, n), _previous_index(i, n)
         for j in range(1, columns - 1):
             a = number[i, j]
             if a < 0:
@@ -187,7 +187,7 @@ def _substitute(size: Integers, band: Array, X: Array) -> None:
 def _inflow(q: Array, flow: Array, i: int, j: int) -> float:
     """Return the sum of conductance times pressure of the four neighbours of a node."""
     n = q.shape[0]
-    i1, i0 = _next(i, n), _previous(i, n)
+    i1, i0 = _next_index(i, n), _previous_index(i, n)
     return (
         flow[0, i, j] * q[i1, j]
         + flow[0, i0, j] * q[i0, j]
@@ -277,7 +277,7 @@ def _node_gradient(
 ) -> float:
     """Return the derivative of λᵀr with respect to the thickness H of a node; λ (n, m+1)."""
     n, columns = q.shape
-    i1, i0 = _next(i, n), _previous(i, n)
+    i1, i0 = _next_index(i, n), _previous_index(i, n)
     total = push * (lam[i0, j] - lam[i1, j])
     for a, b in ((i, i1), (i0, i)):
         H = 0.5 * (flow[3, a, j] + flow[3, b, j])
@@ -333,7 +333,7 @@ def reynolds_gradients(
                     gradient += squeeze * lam[i, j] * bend * rate[i, j]
                 by_gap[k, i, j] = -gradient
                 by_rate[k, i, j] = -squeeze * slope * lam[i, j]
-                turn = flow[3, _next(i, n), j] - flow[3, _previous(i, n), j]
+                turn = flow[3, _next_index(i, n), j] - flow[3, _previous_index(i, n), j]
                 by_speed[k] -= push * lam[i, j] * turn
     return by_gap, by_rate, by_speed
 

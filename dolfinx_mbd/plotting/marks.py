@@ -156,7 +156,7 @@ def _value(value: float, unit: str) -> str:
 
 
 # ---- shapes -------------------------------------------------------------------------------------
-def _joined(*parts: Any) -> Any:
+def _merge(*parts: Any) -> Any:
     """Return surfaces as one surface with smooth shading except at sharp edges."""
     whole = scene.pyvista().merge(list(parts)) if len(parts) > 1 else parts[0]
     options = {"cell_normals": False, "split_vertices": True, "feature_angle": 40.0}
@@ -178,20 +178,20 @@ def _cone(base: Array, axis: Array, height: float, radius: float) -> Any:
 
 def _spiral(start: Array, along: Array, axis: Array, radii: Array, turns: float) -> Array:
     """Return points on a spiral or helix about an axis, advancing by `along` in total."""
-    x, y = _across(axis)
+    x, y = _normal_vectors(axis)
     s = np.linspace(0.0, 1.0, len(radii))[:, None]
     angle = 2 * np.pi * turns * s
-    turned = np.cos(angle) * x + np.sin(angle) * y
-    return np.asarray(start + s * along + radii[:, None] * turned)
+    directions = np.cos(angle) * x + np.sin(angle) * y
+    return np.asarray(start + s * along + radii[:, None] * directions)
 
 
-def _across(z: Array) -> tuple[Array, Array]:
+def _normal_vectors(z: Array) -> tuple[Array, Array]:
     """Return two unit vectors that form a right-handed triad with the unit vector z."""
-    _, x = _polar(np.cross(np.eye(3)[np.argmin(np.abs(z))], z))
+    _, x = _length_and_direction(np.cross(np.eye(3)[np.argmin(np.abs(z))], z))
     return x, np.asarray(np.cross(z, x), dtype=float)
 
 
-def _polar(vector: Array) -> tuple[float, Array]:
+def _length_and_direction(vector: Array) -> tuple[float, Array]:
     """Return the length and the direction of a vector."""
     length = float(np.linalg.norm(vector))
     return length, np.asarray(vector / (length or 1.0), dtype=float)
@@ -199,27 +199,29 @@ def _polar(vector: Array) -> tuple[float, Array]:
 
 def _force(start: Array, vector: Array, r: float) -> Any:
     """Return an arrow along a vector (m)."""
-    length, n = _polar(vector)
+    length, n = _length_and_direction(vector)
     head = min(2.8 * r, 0.6 * length)
     neck = start + vector - head * n
-    return _joined(_tube([start, neck], 0.13 * head), _cone(neck, n, head, 0.38 * head))
+    return _merge(_tube([start, neck], 0.13 * head), _cone(neck, n, head, 0.38 * head))
 
 
 def _moment(point: Array, vector: Array, r: float) -> Any:
     """Return an arrow on a circle about a vector (m); the radius is the length of the vector."""
-    radius, z = _polar(vector)
+    radius, z = _length_and_direction(vector)
     head = min(2.8 * r, radius)
     arc = _spiral(point, np.zeros(3), z, np.full(60, radius), 0.75)
     tangent = np.cross(z, (arc[-1] - point) / radius)
-    return _joined(_tube(arc, 0.13 * head), _cone(arc[-1], tangent, head, 0.38 * head))
+    return _merge(_tube(arc, 0.13 * head), _cone(arc[-1], tangent, head, 0.38 * head))
 
 
-def _pair(load: PairElement | JointSpring, start: Array, end: Array, z: Array, r: float) -> Any:
+def _spring_or_sleeve(
+    load: PairElement | JointSpring, start: Array, end: Array, z: Array, r: float
+) -> Any:
     """Return a coil, a damper or both; a sleeve about the axis z if the points are close."""
     pv, along = scene.pyvista(), end - start
-    length, n = _polar(along)
+    length, n = _length_and_direction(along)
     if length < 2 * r:
-        return _joined(
+        return _merge(
             pv.Cylinder(center=0.5 * (start + end), direction=z, radius=1.6 * r, height=2.4 * r)
         )
     parts, kinds = [], (SpringDamper, JointSpring)
@@ -231,7 +233,7 @@ def _pair(load: PairElement | JointSpring, start: Array, end: Array, z: Array, r
         parts.append(_tube([start, end], 0.25 * r))
         centre = start + 0.45 * along
         parts.append(pv.Cylinder(center=centre, direction=n, radius=0.75 * r, height=0.35 * length))
-    return _joined(*parts)
+    return _merge(*parts)
 
 
 # ---- all marks of a mechanism -------------------------------------------------------------------
@@ -314,7 +316,7 @@ class Marks:
         """Yield the places and the texts of labels, to the right of the described marks."""
         right = 0.015 * self.length * self.camera.right
         for arrow in self.arrows:
-            if self._visible(arrow, k):
+            if self._is_visible(arrow, k):
                 yield self._ends(arrow, k)[2] + right, arrow.text(k)
         if "names" in self.kinds:
             for joint in self.system.joints:
@@ -347,7 +349,7 @@ class Marks:
                 yield f"cable {body.name}", "cables", build
 
     def _cable(self, lines: Array, k: int) -> Any:
-        return _joined(_tube(lines[k], 0.3 * self.radius))
+        return _merge(_tube(lines[k], 0.3 * self.radius))
 
     def _pose(self, frame: FrameRef, k: int) -> tuple[Array, Array]:
         """Return position (3,) and z axis (3,) of a frame."""
@@ -367,14 +369,14 @@ class Marks:
         pv, r = scene.pyvista(), self.radius
         (p1, z), (p2, _) = self._pose(joint.first, k), self._pose(joint.second, k)
         if joint.kind in ("revolute", "cylindrical"):
-            return _joined(pv.Cylinder(center=p2, direction=z, radius=0.6 * r, height=5 * r))
+            return _merge(pv.Cylinder(center=p2, direction=z, radius=0.6 * r, height=5 * r))
         if joint.kind == "spherical":
-            return _joined(pv.Sphere(radius=r, center=p2))
+            return _merge(pv.Sphere(radius=r, center=p2))
         if joint.kind == "distance":
-            return _joined(_tube([p1, p2], 0.25 * r))
+            return _merge(_tube([p1, p2], 0.25 * r))
         if joint.kind in _SLIDES:
-            return _joined(_tube(self._rail(joint, k), 0.25 * r))
-        return _joined(pv.Cube(center=p2, x_length=2 * r, y_length=2 * r, z_length=2 * r))
+            return _merge(_tube(self._rail(joint, k), 0.25 * r))
+        return _merge(pv.Cube(center=p2, x_length=2 * r, y_length=2 * r, z_length=2 * r))
 
     def _fixed_points(self, k: int) -> Iterator[tuple[Array, Array]]:
         """Yield points of joints and springs that are fixed to the ground, and upward directions.
@@ -389,7 +391,7 @@ class Marks:
             if isinstance(item, Joint) and item.kind in _SLIDES and item.first.body in fixed:
                 yield from ((end, self.camera.up) for end in self._rail(item, k))
                 continue
-            size, along = _polar(ends[1] - ends[0])
+            size, along = _length_and_direction(ends[1] - ends[0])
             straight = not isinstance(item, Joint) and size > 2 * self.radius
             for end, point, sign in zip((item.first, item.second), ends, (1, -1), strict=True):
                 if end.body in fixed:
@@ -403,7 +405,7 @@ class Marks:
             plate = {"center": p - 2.8 * r * up, "direction": up, "height": 0.4 * r}
             parts.append(scene.pyvista().Cylinder(**plate, radius=2.4 * r))
             parts.append(_cone(p - 2.6 * r * up, up, 2.6 * r, 1.5 * r))
-        return _joined(*parts)
+        return _merge(*parts)
 
     def _spring(self, load: PairElement | JointSpring, k: int) -> Any:
         """Return the shape of a pair, or a spiral about the axis of a joint."""
@@ -413,11 +415,11 @@ class Marks:
         )
         (start, z), (end, _) = self._pose(ends.first, k), self._pose(ends.second, k)
         if not isinstance(load, JointSpring) or load.motion == "displacement":
-            return _pair(load, start, end, z, r)
+            return _spring_or_sleeve(load, start, end, z, r)
         radii = r * np.linspace(0.8, 2.8, 160, dtype=float)
-        return _joined(_tube(_spiral(end, np.zeros(3), z, radii, 3.5), 0.2 * r))
+        return _merge(_tube(_spiral(end, np.zeros(3), z, radii, 3.5), 0.2 * r))
 
-    def _visible(self, arrow: Arrow, k: int) -> bool:
+    def _is_visible(self, arrow: Arrow, k: int) -> bool:
         size = float(np.linalg.norm(arrow.vectors[k]))
         return size > _INVISIBLE * self.greatest[arrow.unit]
 
@@ -439,7 +441,7 @@ class Marks:
         return np.array([start, vector, start + vector])
 
     def _arrow(self, arrow: Arrow, k: int) -> Any:
-        if not self._visible(arrow, k):
+        if not self._is_visible(arrow, k):
             return None
         start, vector, _ = self._ends(arrow, k)
         return (_moment if arrow.unit == "N m" else _force)(start, vector, self.radius)
@@ -448,4 +450,4 @@ class Marks:
         starts = self.position[k]
         ends = starts + 0.06 * self.length * self.rotation[k, :, :, axis]
         lines = zip(starts, ends, strict=True)
-        return _joined(*(_tube(line, 0.12 * self.radius) for line in lines))
+        return _merge(*(_tube(line, 0.12 * self.radius) for line in lines))

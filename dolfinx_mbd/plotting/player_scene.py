@@ -169,8 +169,8 @@ def motion_scene(
     rows = sampled_rows(run.time, _curves(run, numbers, length), limit=FRAMES)
     q = run.q[rows]
     bodies = [
-        _moving_part(body, q[:, s], numbers[k], surfaces, length, values.get(body.name))
-        for k, body, s in _numbered(system)
+        _part_with_motion(body, q[:, s], numbers[k], surfaces, length, values.get(body.name))
+        for k, body, s in _body_numbers(system)
     ]
     shown = [item for item in bodies if item is not None]
     lines = cable_lines(run, rows)
@@ -201,7 +201,7 @@ def linearized_scene(linearized: LinearizedSystem, modes: list[int]) -> dict[str
     scene = motion_scene(Solution(system, [state]), signals={})
     jacobians = _frame_increments(system, state.q)
     axis = _spin_axis(system, state)
-    drawn = [
+    bodies = [
         (body, q, v)
         for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True)
         if drawn_part(body, scene["length"]) is not None
@@ -211,26 +211,26 @@ def linearized_scene(linearized: LinearizedSystem, modes: list[int]) -> dict[str
         vector = linearized.modes[:, number]
         frames = jacobians @ vector
         lines = cable_increments(system, state, vector)
-        surfaces = [_displacement(body, state.q[q], vector[v]) for body, q, v in drawn]
-        moved = np.vstack([*surfaces, *lines, frames[:, :3]])
-        amount = MODE_AMPLITUDE * scene["length"] / (_sizes(np.abs(moved)[None])[0] or 1.0)
+        surfaces = [_displacement(body, state.q[q], vector[v]) for body, q, v in bodies]
+        displacement = np.vstack([*surfaces, *lines, frames[:, :3]])
+        amount = MODE_AMPLITUDE * scene["length"] / (_sizes(np.abs(displacement)[None])[0] or 1.0)
         views.append(
             {
-                "title": whirl_title(number, _whirl(moved, axis)),
+                "title": whirl_title(number, _whirl(displacement, axis)),
                 "frequency": float(abs(linearized.poles[number].imag) / (2 * np.pi)),
                 "damping": float(linearized.damping_ratios[number]),
                 "bodies": [
-                    _increment(amount * vector[v][:6], amount * vector[v][6:]) for _, _, v in drawn
+                    _increment(amount * vector[v][:6], amount * vector[v][6:]) for _, _, v in bodies
                 ],
-                "frames": [_pair(amount * frame) for frame in frames],
-                "cables": [_pair(amount * line.ravel()) for line in lines],
+                "frames": [_real_and_imaginary(amount * frame) for frame in frames],
+                "cables": [_real_and_imaginary(amount * line.ravel()) for line in lines],
             }
         )
     return {**scene, "kind": "modes", "views": views}
 
 
 # ---- bodies -------------------------------------------------------------------------------------
-def _numbered(system: SystemData) -> list[tuple[int, Body, slice]]:
+def _body_numbers(system: SystemData) -> list[tuple[int, Body, slice]]:
     return [
         (k, body, s) for k, (body, s) in enumerate(zip(system.bodies, system.q_slices, strict=True))
     ]
@@ -244,7 +244,7 @@ def _kept_modes(run: Solution) -> dict[int, NDArray[np.int64]]:
     """
     union: dict[int, NDArray[np.int64]] = {}
     skins = {}
-    for k, body, s in _numbered(run.system):
+    for k, body, s in _body_numbers(run.system):
         skin = body.reduced.skin if isinstance(body, FlexibleBody) else None
         if skin is None or not len(skin.modes):
             continue
@@ -268,7 +268,7 @@ def _sizes(modes: Array) -> Array:
 def _curves(run: Solution, numbers: Mapping[int, NDArray[np.int64]], length: float) -> Array:
     """Return the motion of all bodies in units of the permitted errors, shape (nt, n)."""
     curves: list[Any] = []
-    for k, body, s in _numbered(run.system):
+    for k, body, s in _body_numbers(run.system):
         q = run.q[:, s]
         part = drawn_part(body, length)
         if part is None:
@@ -298,7 +298,7 @@ def _checked_field(system: SystemData, field: Mapping[str, ArrayLike]) -> dict[s
     return values
 
 
-def _moving_part(
+def _part_with_motion(
     body: Body,
     q: Array,
     numbers: NDArray[np.int64],
@@ -363,8 +363,8 @@ def _corners(points: Array, q: Array) -> Array:
     low, high = points.min(axis=0), points.max(axis=0)
     box = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)]) * (high - low) + low
     some = q[:: max(1, len(q) // 50)]
-    turned = np.einsum("tij,pj->tpi", rotation_matrices(some[:, 3:7]), box)
-    return np.asarray((some[:, None, :3] + turned).reshape(-1, 3))
+    corners = np.einsum("tij,pj->tpi", rotation_matrices(some[:, 3:7]), box)
+    return np.asarray((some[:, None, :3] + corners).reshape(-1, 3))
 
 
 def _identity(count: int) -> Array:
@@ -393,23 +393,23 @@ def _extreme_points(points: Array) -> Array:
 
 
 # ---- small motions ------------------------------------------------------------------------------
-def _pair(values: Any) -> list[list[float]]:
+def _real_and_imaginary(values: Any) -> list[list[float]]:
     """Return the real and the imaginary parts of complex numbers."""
     return [np.real(values).tolist(), np.imag(values).tolist()]
 
 
 def _increment(rigid: Any, eta: Any) -> dict[str, Any]:
-    return {"rigid": _pair(rigid), "eta": _pair(eta)}
+    return {"rigid": _real_and_imaginary(rigid), "eta": _real_and_imaginary(eta)}
 
 
 def _displacement(body: Body, q: Array, vector: Any) -> Any:
     """Return the complex displacement of a body's surface in global components, shape (ns, 3)."""
     part = drawn_part(body, 1.0)
     assert part is not None
-    moved = np.cross(vector[3:6], part.skin.points)
+    displacement = np.cross(vector[3:6], part.skin.points)
     if part.flexible:
-        moved = moved + np.tensordot(vector[6:], part.skin.modes, axes=1)
-    return vector[:3] + moved @ rotation_matrices(q[3:7]).T
+        displacement = displacement + np.tensordot(vector[6:], part.skin.modes, axes=1)
+    return vector[:3] + displacement @ rotation_matrices(q[3:7]).T
 
 
 def _spin_axis(system: SystemData, state: State) -> Array:
@@ -421,14 +421,14 @@ def _spin_axis(system: SystemData, state: State) -> Array:
     return np.asarray(spins[fastest] / (speeds[fastest] or 1.0))
 
 
-def _whirl(moved: Any, axis: Array) -> float:
+def _whirl(displacement: Any, axis: Array) -> float:
     """Return the sense of the orbits of points about an axis.
 
     For displacements Re((a + ib) exp(iωt)) and the axis n, the result is -2 Σ n·(a×b)/Σ(|a|² +
     |b|²): 1 for forward circles, 0 for straight lines, -1 for backward circles.
     """
-    size = float((np.abs(moved) ** 2).sum())
-    area = float((np.cross(moved.real, moved.imag) @ axis).sum())
+    size = float((np.abs(displacement) ** 2).sum())
+    area = float((np.cross(displacement.real, displacement.imag) @ axis).sum())
     return -2 * area / size if size else 0.0
 
 

@@ -142,12 +142,12 @@ class ElasticContact(ContactElement):
         n = e / r
         t = np.column_stack([-n[:, 1], n[:, 0]])
         around = self.bore.patterns(np.arctan2(e[:, 1], e[:, 0]), [0.0])[0] * self._means
-        turned = np.zeros_like(around)
-        turned[:, 1::2], turned[:, 2::2] = -around[:, 2::2], around[:, 1::2]
+        derivative = np.zeros_like(around)
+        derivative[:, 1::2], derivative[:, 2::2] = -around[:, 2::2], around[:, 1::2]
         orders = self._orders
         B, B1, B2 = (
             np.einsum("ia,il->ial", part, self._along).reshape(len(z), -1)
-            for part in (around, orders * turned, -(orders**2) * around)
+            for part in (around, orders * derivative, -(orders**2) * around)
         )
         return z, e, rate, n, t, B, B1, B2, (B1 @ s[0])[:, None] * t / r - n
 

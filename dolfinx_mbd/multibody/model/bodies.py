@@ -73,14 +73,14 @@ class Ground:
             position[k], rotation[k] = point, axes
 
     # The ground has no coordinates: all arrays of coordinates are empty
-    def _nothing(self, *arguments: Any) -> None:
+    def _do_nothing(self, *arguments: Any) -> None:
         pass
 
-    def _empty(self, *arguments: Any) -> Array:
+    def _empty_array(self, *arguments: Any) -> Array:
         return np.zeros((len(self.frames), 6, 0))
 
-    increment = residual = frame_velocities = _nothing
-    frame_jacobians = frame_velocity_tangents = _empty
+    increment = residual = frame_velocities = _do_nothing
+    frame_jacobians = frame_velocity_tangents = _empty_array
 
     def initial_coordinates(self) -> Array:
         """Return an empty array."""

@@ -32,7 +32,7 @@ def named_vector(system: SystemData, argument: str, values: Mapping[str, ArrayLi
     for name, value in values.items():
         choice(f"every name of {argument}", name, slices)
         part = vector[slices[name]]
-        part[:] = _checked(f"{argument}[{name!r}]", name, value, part)
+        part[:] = _checked_value(f"{argument}[{name!r}]", name, value, part)
     return vector
 
 
@@ -51,7 +51,7 @@ def _slices(system: SystemData, argument: str) -> dict[str, slice]:
     return slices
 
 
-def _checked(argument: str, name: str, value: Any, part: Array) -> Array:
+def _checked_value(argument: str, name: str, value: Any, part: Array) -> Array:
     numbers = np.array(array(argument, value, part.shape), dtype=float)
     if name.endswith(".rotation"):
         size = float(np.linalg.norm(numbers))
