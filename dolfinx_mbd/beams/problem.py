@@ -122,7 +122,7 @@ class BeamProblem:
 
 
 def spin_matrices() -> Array:
-    """Return W of the accelerations W x for ω_iω_j = 1 in the order of `SPINS`, shape (6, 3, 3)."""
+    """Return W with ω×(ω×x) = W x for each product ω_iω_j = 1 of `SPINS`, shape (6, 3, 3)."""
     unit = [spin_matrix(e) for e in np.eye(3)]
     return np.array([unit[i] @ unit[j] + (i != j) * unit[j] @ unit[i] for i, j in SPINS])
 
@@ -179,9 +179,9 @@ def initial_stress_matrices(
 ) -> Iterator[PETSc.Mat]:
     """Yield K_σ, with second-order rotations, for each column of displacements (owned dofs, k).
 
-    A point x has the acceleration W x with the matrices W = `accelerations`, shape (k, 3, 3). Only
-    the variation of this acceleration over a section has an effect. The caller destroys the
-    matrices.
+    The load of a column is the acceleration W x of all points x; `accelerations` contains the
+    matrices W, shape (k, 3, 3). Only the variation of this acceleration over a section has an
+    effect. The caller destroys the matrices.
     """
     V, beam, axes = model.space, model.beam, np.asarray(model.axes)
     W = fem.Constant(model.mesh, np.zeros((3, 3), dtype=default_scalar_type))

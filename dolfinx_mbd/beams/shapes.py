@@ -66,7 +66,7 @@ def beam_points(
     return tuple(result)
 
 
-def _at_nodes(model: BeamModel, values: tuple[Expr | float, ...]) -> Array:
+def _nodal_values(model: BeamModel, values: tuple[Expr | float, ...]) -> Array:
     """Return functions of space at the nodes of the chain, shape (n, len(values)).
 
     At a discontinuity, the value is taken from an arbitrary cell.
@@ -86,7 +86,7 @@ def beam_skin(model: BeamModel, nodal: Array) -> Skin:
     of gyration.
     """
     s, axes = model.section, np.asarray(model.axes)
-    area, about_y, about_z = _at_nodes(model, (s.area, s.Iyy, s.Izz)).T
+    area, about_y, about_z = _nodal_values(model, (s.area, s.Iyy, s.Izz)).T
     radii = np.sqrt(np.stack([about_z, about_y], axis=1) / area[:, None])
     if s.shape == "rectangle":
         outline = np.sqrt(3) * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1.0]])

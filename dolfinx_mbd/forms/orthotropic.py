@@ -177,7 +177,7 @@ def _checked_axes(axes: Any) -> Array | Expr:
 
 
 def _rotated(C: Array, Q: Array) -> Array:
-    """Return a Voigt matrix in the frame in which the axes of the material are the columns of Q."""
+    """Return a Voigt matrix in the body frame; the columns of Q are the axes of the material."""
     pairs = {pair: k for k, (i, j) in enumerate(VOIGT) for pair in ((i, j), (j, i))}
     index = np.array([[pairs[i, j] for j in range(3)] for i in range(3)])
     tensor = C[index[:, :, None, None], index[None, None]]
