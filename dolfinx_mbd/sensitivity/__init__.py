@@ -3,13 +3,15 @@
 The examples of this folder assume the same lines as those of `dolfinx_mbd.reduction`.
 """
 
+from dolfinx_mbd.sensitivity.body_derivative import BodyDerivative
+from dolfinx_mbd.sensitivity.first_order import BodySensitivities
 from dolfinx_mbd.sensitivity.identification import (
     Identification,
     first_order_deviation,
     identify,
 )
 from dolfinx_mbd.sensitivity.parameters import Parameter
-from dolfinx_mbd.sensitivity.reduced import BodyDerivative, BodySensitivities, sensitivities
+from dolfinx_mbd.sensitivity.reduced import sensitivities
 from dolfinx_mbd.sensitivity.shape import extended_velocity
 
 __all__ = [

@@ -31,6 +31,7 @@ from dolfinx_mbd.reduction.craig_bampton import rigid_rows
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.sensitivity.parameters import MatrixDerivatives
+from dolfinx_mbd.sensitivity.static_modes import StaticModes
 
 CHANGE_TOLERANCE = 1e-9  # relative change of the solution in the last step
 MAX_STEPS = 40
@@ -52,6 +53,7 @@ class SplitModes:
     fixed: Array  # Φ
     squares: Array  # λ of Φ
     shares: Array  # Z (fixed-interface modes, n)
+    statics: StaticModes | None = None  # load modes, which Φ does not contain
 
 
 def split_modes(
@@ -142,6 +144,8 @@ class BasisDerivatives:
         self._mass_span = problem.apply_mass(self._span)
         self._mass_fixed = problem.apply_mass(split.fixed)
         self.constraint = np.asfortranarray(split.modes - split.fixed @ split.shares)  # C N
+        if split.statics is not None:
+            self.constraint -= split.statics.part
 
     def __call__(self, derivatives: MatrixDerivatives) -> tuple[Array, Array]:
         """Return Ψ′ (owned dofs, n), and the derivative of the interface motions N."""
@@ -154,6 +158,8 @@ class BasisDerivatives:
         constraint = self.held.solve_moved(forces, boundary, averages)
         fixed = self._fixed_derivatives(derivatives, border)
         Y = constraint + fixed @ split.shares
+        if split.statics is not None:
+            Y += split.statics.derivative(self, derivatives, border)
         inside = gram(comm, self._mass_span, Y)
         mass = gram(comm, self._span, mass_product(problem, derivatives, split.modes))
         count = len(split.rigid_factor)
