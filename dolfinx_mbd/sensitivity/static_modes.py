@@ -98,5 +98,11 @@ def with_static_modes(
     static_shares = a @ of_statics
     shares = own.T @ split.shares - own.T @ inside @ static_shares
     modes = StaticModes(forces, statics, static_shares, force_changes)
-    fixed = np.asfortranarray(ritz @ own)
-    return replace(split, fixed=fixed, squares=squares, shares=shares, statics=modes)
+    return replace(
+        split,
+        fixed=np.asfortranarray(ritz @ own),
+        combinations=split.combinations @ own,
+        squares=squares,
+        shares=shares,
+        statics=modes,
+    )
