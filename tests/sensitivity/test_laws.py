@@ -15,6 +15,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.fem.assembly import assembled_matrix, scalar_space
 from dolfinx_mbd.forms import strain
 from dolfinx_mbd.linalg.blocks import gram, multiply
+from tests.models import sensitivities
 from tests.models.bodies import HEIGHT, LENGTH, box
 
 MATERIALS = {"low": mbd.STEEL, "up": mbd.ALUMINIUM}
@@ -231,3 +232,15 @@ def test_simple_modes(comm: MPI.Intracomm, quantity: Any) -> None:
     assert np.abs(np.diag(table["p"].stiffness) - change).max() <= RELATIVE * squares.max()
     rate = change / (8 * np.pi**2 * base.body.frequencies)
     assert np.abs(table["p"].frequencies - rate).max() <= RELATIVE * base.body.frequencies[0]
+
+
+def test_double_and_axial_modes() -> None:
+    """Traces of the derivative of a double mode, and the length of a bar along its axis."""
+    for values, exact in (sensitivities.double_mode(), sensitivities.axial_mode()):
+        assert values == pytest.approx(list(exact.values()), rel=RELATIVE, abs=RELATIVE)
+
+
+def test_slender_bar() -> None:
+    """L dω/dL = -2ω and h dω/dh = ω, up to shear and rotary inertia, of the order (h/L)²."""
+    values, exact = sensitivities.slender_bar()
+    assert values == pytest.approx(list(exact.values()), rel=3e-3)
