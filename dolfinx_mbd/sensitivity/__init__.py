@@ -10,6 +10,8 @@ from dolfinx_mbd.sensitivity.identification import (
     first_order_deviation,
     identify,
 )
+from dolfinx_mbd.sensitivity.measured_modes import ModalMatrices, ModalTest
+from dolfinx_mbd.sensitivity.modal_pairs import ModalPairs, mac
 from dolfinx_mbd.sensitivity.parameters import Parameter
 from dolfinx_mbd.sensitivity.reduced import sensitivities
 from dolfinx_mbd.sensitivity.shape import extended_velocity
@@ -18,9 +20,13 @@ __all__ = [
     "BodyDerivative",
     "BodySensitivities",
     "Identification",
+    "ModalMatrices",
+    "ModalPairs",
+    "ModalTest",
     "Parameter",
     "extended_velocity",
     "first_order_deviation",
     "identify",
+    "mac",
     "sensitivities",
 ]
