@@ -155,6 +155,7 @@ from .sensitivity import Parameter as Parameter
 from .sensitivity import extended_velocity as extended_velocity
 from .sensitivity import first_order_deviation as first_order_deviation
 from .sensitivity import identify as identify
+from .sensitivity import parametric_velocity as parametric_velocity
 from .sensitivity import sensitivities as sensitivities
 
 __all__: list[str]

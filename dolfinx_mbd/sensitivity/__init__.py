@@ -9,6 +9,7 @@ from dolfinx_mbd.sensitivity.identification import (
     identify,
 )
 from dolfinx_mbd.sensitivity.parameters import Parameter
+from dolfinx_mbd.sensitivity.parametric import parametric_velocity
 from dolfinx_mbd.sensitivity.reduced import BodyDerivative, BodySensitivities, sensitivities
 from dolfinx_mbd.sensitivity.shape import extended_velocity
 
@@ -20,5 +21,6 @@ __all__ = [
     "extended_velocity",
     "first_order_deviation",
     "identify",
+    "parametric_velocity",
     "sensitivities",
 ]
