@@ -91,7 +91,7 @@ def surface_velocity(
             _check_topology(topology, _topology(gmsh.model), value, other)
             changes[count] = _displacements(gmsh.model, points, entities)
     velocity = sum(weight * changes[count] for count, weight in WEIGHTS.items()) / step
-    size = np.nanmax(np.abs(velocity), initial=0.0) * step
+    size = np.nanmax(np.abs([changes[1], changes[-1]]))
     if size <= 1e-14 * np.ptp(points, axis=0).max():
         raise InputError(f"the geometry does not depend on the number {value:g}", argument="build")
     if np.nanmax(np.abs(changes[1] + changes[-1])) > MAX_CURVATURE * size:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from dolfinx import fem
 
-from dolfinx_mbd.checks import function, instance, number
+from dolfinx_mbd.checks import function, instance, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.compat import geometry_dofmap
 from dolfinx_mbd.fem.meshing import Builder, TaggedMesh
@@ -58,6 +58,8 @@ def parametric_velocity(
     instance("mesh", mesh, TaggedMesh)
     function("build", build, "build(value)")
     value = number("value", value, low=-1e100, high=1e100)
+    if step is None and value == 0:
+        reject("step", step, "a number, because the value is zero")
     step = number("step", abs(value) / 1000 if step is None else step, low=1e-100, high=1e100)
     plain = mesh.mesh
     comm, dim = plain.comm, plain.geometry.dim
