@@ -152,6 +152,7 @@ from .sensitivity import BodyDerivative as BodyDerivative
 from .sensitivity import BodySensitivities as BodySensitivities
 from .sensitivity import Identification as Identification
 from .sensitivity import Parameter as Parameter
+from .sensitivity import SectionParameter as SectionParameter
 from .sensitivity import extended_velocity as extended_velocity
 from .sensitivity import first_order_deviation as first_order_deviation
 from .sensitivity import identify as identify

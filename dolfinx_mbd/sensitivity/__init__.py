@@ -3,6 +3,7 @@
 The examples of this folder assume the same lines as those of `dolfinx_mbd.reduction`.
 """
 
+from dolfinx_mbd.sensitivity.beam_changes import SectionParameter
 from dolfinx_mbd.sensitivity.identification import (
     Identification,
     first_order_deviation,
@@ -18,6 +19,7 @@ __all__ = [
     "BodySensitivities",
     "Identification",
     "Parameter",
+    "SectionParameter",
     "extended_velocity",
     "first_order_deviation",
     "identify",

@@ -11,6 +11,7 @@ import numpy as np
 import scipy
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.beams import BeamReduction
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.body.parts import Mode, Stiffening
@@ -31,6 +32,8 @@ from dolfinx_mbd.sensitivity.basis import (
     point_velocity,
     split_modes,
 )
+from dolfinx_mbd.sensitivity.beam_changes import SectionParameter
+from dolfinx_mbd.sensitivity.beams import beam_derivatives
 from dolfinx_mbd.sensitivity.parameters import (
     MatrixDerivatives,
     Parameter,
@@ -247,7 +250,9 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         return replace(skin, points=moved("skin_positions", skin.points), modes=modes)
 
 
-def sensitivities(reduction: Reduction, parameters: Sequence[Parameter]) -> BodySensitivities:
+def sensitivities(
+    reduction: Reduction | BeamReduction, parameters: Sequence[Parameter | SectionParameter]
+) -> BodySensitivities:
     """Compute the derivatives of a reduced body with respect to parameters.
 
     The derivatives include those of the modes, so that a central difference of two reductions
@@ -273,6 +278,13 @@ def sensitivities(reduction: Reduction, parameters: Sequence[Parameter]) -> Body
         >>> bool(np.allclose(derivative * 210e9, bar.body.frequencies / 2))
         True
     """
+    if isinstance(reduction, BeamReduction):
+        base, entries = beam_derivatives(reduction, parameters)
+        derivatives = {
+            name: BodyDerivative(frequencies=_frequency_derivatives(reduction.body, e["stiffness"]), **e)
+            for name, e in entries.items()
+        }
+        return BodySensitivities(reduction.body, base, derivatives)
     instance("reduction", reduction, Reduction)
     parameters = items("parameters", parameters, Parameter)
     names = [p.name for p in parameters]
