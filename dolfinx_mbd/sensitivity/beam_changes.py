@@ -106,6 +106,12 @@ class BeamChange:
     chain: Array  # velocity of all nodes in the order of `BeamModel.chain`, shape (n,), m
     base: float  # value of the parameter in the model
 
+    def at(self, model: BeamModel, interfaces: Sequence[Any]) -> list[float]:
+        """Return the velocities of interfaces along the beam."""
+        distances = model.chain @ model.direction
+        places = [i.point @ model.direction for i in interfaces]
+        return [float(self.chain[np.argmin(np.abs(distances - x))]) for x in places]
+
 
 @dataclass(frozen=True, eq=False)
 class _Constants:
