@@ -176,7 +176,9 @@ def beam_matrices(
         """Return ∫ρ (W x)·v for a function x(y, z) of the section."""
         b, density = beam.field(v), beam.material.density
         return beam.over_section(
-            lambda y, z: density * ufl.dot(ufl.dot(W, x(y, z)), b.in_body(b.at(y, z))) * beam.measure
+            lambda y, z: (
+                density * ufl.dot(ufl.dot(W, x(y, z)), b.in_body(b.at(y, z))) * beam.measure
+            )
         )
 
     def of_displacement(beam: Beam) -> ufl.Form:

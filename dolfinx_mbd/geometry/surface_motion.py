@@ -113,7 +113,9 @@ def _topology(model: Any) -> dict[tuple[int, int], tuple[str, tuple[int, ...]]]:
     return result
 
 
-def _check_topology(first: dict[Any, Any], second: dict[Any, Any], value: float, other: Any) -> None:
+def _check_topology(
+    first: dict[Any, Any], second: dict[Any, Any], value: float, other: Any
+) -> None:
     """Raise an error if two models differ in the number, type or boundary of their entities."""
     names, reason = ("points", "curves", "faces", "volumes"), ""
     for dim, name in enumerate(names):

@@ -1,8 +1,8 @@
 """Parameters of beams, and the derivatives of the matrices of a beam with respect to them.
 
 The forms of a beam are linear in the numbers of the section, and linear in E, G and ρ. Their
-derivatives are therefore the same forms with derivatives in place of these numbers. For a shape, the
-forms depend on a motion of the nodes along the beam, and UFL differentiates them.
+derivatives are therefore the same forms with derivatives in place of these numbers. For a shape,
+the forms depend on a motion of the nodes along the beam, and UFL differentiates them.
 """
 
 from __future__ import annotations
@@ -74,27 +74,6 @@ class SectionParameter:
             reject(f"{label}: value", value, "a number other than zero")
         assign(self, value=value)
 
-    def rates(self, model: BeamModel) -> dict[str, Any]:
-        """Return the derivatives of the numbers of the section by name.
-
-        Raises:
-            InputError: The section of the value is not that of the model.
-        """
-        label = f"parameter {self.name!r}: section"
-        base = instance(label, self.section(self.value), Section)
-        for name in SECTION:
-            a, b = getattr(base, name), getattr(model.section, name)
-            if not isinstance(a, Expr) and not isinstance(b, Expr):
-                if abs(a - b) > 1e-9 * abs(b):
-                    text = f"{label}({self.value:g}) has {name} = {a:g}; the model has {b:g}"
-                    raise InputError(text, argument="parameters", value=self)
-        h = STEP * abs(self.value)
-        sections = {k: instance(label, self.section(self.value + k * h), Section) for k in WEIGHTS}
-        return {
-            name: sum(w / h * getattr(sections[k], name) for k, w in WEIGHTS.items())
-            for name in SECTION
-        }
-
 
 @dataclass(frozen=True, eq=False)
 class BeamChange:
@@ -142,7 +121,7 @@ def beam_change(model: BeamModel, parameter: Parameter | SectionParameter) -> Be
     material: dict[str, Any] = {}
     base, label = 0.0, f"parameter {parameter.name!r}"
     if isinstance(parameter, SectionParameter):
-        section, base = parameter.rates(model), parameter.value
+        section, base = _section_rates(model, parameter), parameter.value
     elif parameter.quantity == "shape":
         return _shape_change(model, parameter)
     elif parameter.quantity == "coefficient":
@@ -211,8 +190,34 @@ def _shape_change(model: BeamModel, parameter: Parameter) -> BeamChange:
     def combine(form_of: Callable[[Beam], ufl.Form]) -> ufl.Form:
         return ufl.derivative(form_of(beam), motion, direction)
 
+    rates = {}
+    for name in SECTION:
+        value = getattr(model.section, name)
+        rates[name] = 0.0
+        if isinstance(value, Expr):
+            rate = ufl.derivative(at_moved(value), motion, direction)
+            rates[name] = expand_derivatives(rate)
+    section = copy.copy(model.section)
+    assign(section, **rates)
     owned = axial[: len(model.positions)].copy()
-    return BeamChange(combine, None, owned, gather_in_order(model, owned), 0.0)
+    return BeamChange(combine, section, owned, gather_in_order(model, owned), 0.0)
+
+
+def _section_rates(model: BeamModel, parameter: SectionParameter) -> dict[str, Any]:
+    """Return the derivatives of the numbers of the section by name."""
+    label, value = f"parameter {parameter.name!r}: section", parameter.value
+    base = instance(label, parameter.section(value), Section)
+    for name in SECTION:
+        a, b = getattr(base, name), getattr(model.section, name)
+        if not isinstance(a, Expr) and not isinstance(b, Expr) and abs(a - b) > 1e-9 * abs(b):
+            text = f"{label}({value:g}) has {name} = {a:g}; the model has {b:g}"
+            raise InputError(text, argument="parameters", value=parameter)
+    h = STEP * abs(value)
+    sections = {k: instance(label, parameter.section(value + k * h), Section) for k in WEIGHTS}
+    return {
+        name: sum(w / h * getattr(sections[k], name) for k, w in WEIGHTS.items())
+        for name in SECTION
+    }
 
 
 def _material_rates(model: BeamModel, parameter: Parameter) -> tuple[float, dict[str, Any]]:
@@ -238,9 +243,7 @@ def _rate(value: Any, parameter: Parameter) -> Any:
     """Return the derivative of an expression with respect to a coefficient."""
     if not isinstance(value, Expr):
         return 0.0
-    return expand_derivatives(
-        ufl.derivative(value, parameter.coefficient, parameter.direction)
-    )
+    return expand_derivatives(ufl.derivative(value, parameter.coefficient, parameter.direction))
 
 
 def _nonzero(value: Any) -> bool:

@@ -108,7 +108,9 @@ def _entries(
         "first_moments": first,
         "second_moments": second,
         "stiffness": (stiffness + stiffness.T) / 2,
-        "interface_points": np.outer(change.at(model, body.interfaces), model.direction).reshape(-1, 3),
+        "interface_points": np.outer(change.at(model, body.interfaces), model.direction).reshape(
+            -1, 3
+        ),
         "interface_motions": motions.reshape(len(body.interfaces), 6, n),
         "positions": shifts,
         "point_modes": moved + np.array([p.modes for p in points]).reshape(-1, n, 3),
@@ -140,9 +142,7 @@ def _moments(
     return moments(F, P.reshape(-1, 3, 3), np.array(C).reshape(9, *2 * [modes.shape[1]]))
 
 
-def _skin(
-    model: BeamModel, nodal: Array, rates: Array, change: BeamChange
-) -> tuple[Array, Array]:
+def _skin(model: BeamModel, nodal: Array, rates: Array, change: BeamChange) -> tuple[Array, Array]:
     """Return the derivatives of the positions of the skin and of its modes."""
     arms = skin_arms(model, radii_of_gyration(model))
     arm_rates = np.zeros_like(arms)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from dolfinx import fem
 
 from dolfinx_mbd.checks import function, instance, number, reject
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.compat import geometry_dofmap
 from dolfinx_mbd.fem.meshing import Builder, TaggedMesh
 from dolfinx_mbd.geometry.surface_motion import surface_velocity
@@ -17,7 +15,7 @@ from dolfinx_mbd.parallel import on_rank_zero, raise_together
 from dolfinx_mbd.sensitivity.shape import elastic_extension
 
 TOLERANCE = 1e-9
-"""Largest distance between a node of the mesh and that of the rebuilt mesh, relative to the size."""
+"""Largest distance of a node from its position in the rebuilt mesh, relative to the size."""
 
 
 def parametric_velocity(

@@ -260,8 +260,8 @@ def sensitivities(
 
     Args:
         reduction: Result of `reduce` with orthonormal modes, without prestress, damping,
-            distributed loads and `up_to`.
-        parameters: Parameters with different names.
+            distributed loads and `up_to`; or of `reduce_beam`.
+        parameters: Parameters with different names; for a beam also `SectionParameter`.
 
     Returns:
         The derivatives by the names of the parameters, and bodies of first order (`at`).
@@ -281,7 +281,9 @@ def sensitivities(
     if isinstance(reduction, BeamReduction):
         base, entries = beam_derivatives(reduction, parameters)
         derivatives = {
-            name: BodyDerivative(frequencies=_frequency_derivatives(reduction.body, e["stiffness"]), **e)
+            name: BodyDerivative(
+                frequencies=_frequency_derivatives(reduction.body, e["stiffness"]), **e
+            )
             for name, e in entries.items()
         }
         return BodySensitivities(reduction.body, base, derivatives)
