@@ -148,7 +148,8 @@ def _entities(model: Any) -> list[_Entity]:
             raise InputError(text, argument="build")
         tags, coordinates, _ = model.mesh.getNodes(dim, tag)
         rows = row[tags.astype(np.int64)]
-        shares, edges = np.zeros(0), np.zeros((0, 2), dtype=np.int64)
+        shares: Array = np.zeros(0)
+        edges: NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
         if dim == 1 and len(rows):
             (start,), (end,) = model.getParametrizationBounds(1, tag)
             shares = (model.getParametrization(1, tag, coordinates) - start) / (end - start)

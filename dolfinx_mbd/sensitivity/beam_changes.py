@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import ufl
-from dolfinx import fem
+from dolfinx import default_scalar_type, fem
 from ufl.algorithms import expand_derivatives
 from ufl.constantvalue import Zero
 from ufl.core.expr import Expr
@@ -254,7 +254,8 @@ def _constant(model: BeamModel, value: Any) -> Any:
     """Return an expression, or a DOLFINx constant for a number."""
     if isinstance(value, Expr) and not isinstance(value, Zero):
         return value
-    return fem.Constant(model.mesh, 0.0 if isinstance(value, Zero) else float(value))
+    plain = 0.0 if isinstance(value, Zero) else float(value)
+    return fem.Constant(model.mesh, default_scalar_type(plain))
 
 
 def parameters_of_beams(parameters: Any) -> Sequence[Parameter | SectionParameter]:

@@ -192,7 +192,7 @@ class StiffeningRates:
         for speed in matrices.change.at(model, self.interfaces):
             resultants.append((point_motion(speed * model.direction) - np.eye(6)).T)
         right = np.hstack(resultants) - mass @ self._relief
-        relief = np.linalg.solve(self._mass, right)
+        relief: Array = np.asarray(np.linalg.solve(self._mass, right), dtype=float)
         loads = -inertia @ self._relief - self._inertia @ relief
         loads[:, :6] += spins
         return np.asfortranarray(loads), relief

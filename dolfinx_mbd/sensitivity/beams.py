@@ -150,6 +150,7 @@ def _skin(model: BeamModel, nodal: Array, rates: Array, change: BeamChange) -> t
         arm_rates = skin_arms(model, radii_of_gyration(model, change.section))
     rotations = nodal.copy()
     rotations[:, :3] = 0.0
-    turned = surface_around(np.outer(change.chain, model.direction), arm_rates, rotations)
+    velocity: Array = np.asarray(np.outer(change.chain, model.direction), dtype=float)
+    turned = surface_around(velocity, arm_rates, rotations)
     moved = surface_around(model.chain, arms, rates)
     return turned.points, turned.modes + moved.modes

@@ -24,6 +24,9 @@ from tests.forms.test_beams import SHIFT, SKEW, UNEVEN, chain
 ENDS = {"root": 0.0, "tip": 0.5}
 POINTS = {"middle": (0.22, 0.004, -0.003), "tip": (0.5, 0.0, 0.0)}
 
+NOISE = 1e-11
+"""Relative error of the results of a reduction; its solvers leave about 2e-12."""
+
 
 def straight(comm: MPI.Intracomm, section: Any = None, length: float = 0.5) -> mbd.BeamModel:
     mesh = create_interval(comm, 8, [0.0, length])
@@ -66,8 +69,9 @@ def check_differences(base: Any, parameter: Any, new: Callable[[float], Any], st
         difference = (8 * (c - b) - (d - a)) / (12 * step)
         exact = getattr(derivative, name)
         assert np.shape(exact) == np.shape(difference)
-        size = max(np.abs(difference).max(initial=0.0), 1e-6 * np.abs(b).max(initial=0.0) / step)
-        assert np.abs(exact - difference).max(initial=0.0) <= 1e-6 * size, name
+        noise = NOISE * np.abs(b).max(initial=0.0) / step
+        limit = 1e-6 * np.abs(difference).max(initial=0.0) + noise
+        assert np.abs(exact - difference).max(initial=0.0) <= limit, name
 
 
 def reduced(model: Any, ends: Any = ENDS, points: Any = POINTS, **options: Any) -> Any:
@@ -101,6 +105,20 @@ def test_height(comm: MPI.Intracomm, option: str) -> None:
 
     parameter = mbd.SectionParameter("height", section, 0.01)
     check_differences(new(0.0), parameter, new, 1e-5)
+
+
+def test_double_modes(comm: MPI.Intracomm) -> None:
+    """A circular section: bending modes are double, and their branches have equal derivatives."""
+    model = straight(comm, mbd.Section.circle(0.01))
+
+    def new(s: float) -> Any:
+        section = mbd.Section.circle(0.01 + s)
+        return reduced(mbd.BeamModel(model.mesh, section, mbd.STEEL))
+
+    base, parameter = new(0.0), mbd.SectionParameter("r", mbd.Section.circle, 0.01)
+    check_differences(base, parameter, new, 1e-5)
+    relative = mbd.sensitivities(base, [parameter])["r"].frequencies / base.body.frequencies
+    assert relative[0] == pytest.approx(relative[1], rel=1e-9)
 
 
 def skew_section(scale: float) -> mbd.Section:
@@ -185,10 +203,10 @@ def test_laws_of_slender_bars(comm: MPI.Intracomm) -> None:
     """V17: L dω/dL = −2ω in bending and −ω along; h dω/dh = ω in bending across h, else zero.
 
     With the share r of rotary inertia in the kinetic energy, the laws of bending are
-    L dω/dL = (r − 2) ω and h dω/dh = (1 − r) ω for exact modes. Here r is below 3e-7, and the
-    truncation of the modes changes these terms by some percent.
+    L dω/dL = (r − 2) ω and h dω/dh = (1 − r) ω for exact modes. The truncation of the modes
+    changes the terms with r by some percent, so that modes with r below 3e-7 are compared.
     """
-    height = 5e-5
+    height = 1e-4
 
     def section(h: float) -> mbd.Section:
         return mbd.Section.rectangle(0.4 * height, h)
@@ -222,11 +240,12 @@ def test_laws_of_slender_bars(comm: MPI.Intracomm) -> None:
     rotary, bending = 1 - energy(None), across_y | across_z
     twist = ~(along | bending)
     assert min(along.sum(), across_z.sum()) >= 1 and across_y.sum() >= 4
-    assert rotary[bending].max() < 3e-7
+    slender = rotary < 3e-7
     size, h = relative["size"], height * relative["h"]
-    assert size[bending] == pytest.approx(rotary[bending] - 2.0, rel=1e-8)
+    assert (bending & slender).sum() >= 4 and (across_z & slender).any()
+    assert size[bending & slender] == pytest.approx(rotary[bending & slender] - 2.0, rel=1e-8)
     assert size[~bending] == pytest.approx(-1.0, rel=1e-8)
-    assert h[across_z] == pytest.approx(1.0 - rotary[across_z], rel=1e-8)
+    assert h[across_z & slender] == pytest.approx(1.0 - rotary[across_z & slender], rel=1e-8)
     assert h[across_y | along] == pytest.approx(0.0, abs=1e-8)
     assert not twist.any() or (np.abs(h[twist]) < 1).all()
     assert table["size"].total_mass == pytest.approx(base.body.total_mass, rel=1e-8)
