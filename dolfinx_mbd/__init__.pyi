@@ -155,10 +155,12 @@ from .sensitivity import ModalMatrices as ModalMatrices
 from .sensitivity import ModalPairs as ModalPairs
 from .sensitivity import ModalTest as ModalTest
 from .sensitivity import Parameter as Parameter
+from .sensitivity import SectionParameter as SectionParameter
 from .sensitivity import extended_velocity as extended_velocity
 from .sensitivity import first_order_deviation as first_order_deviation
 from .sensitivity import identify as identify
 from .sensitivity import mac as mac
+from .sensitivity import parametric_velocity as parametric_velocity
 from .sensitivity import sensitivities as sensitivities
 
 __all__: list[str]

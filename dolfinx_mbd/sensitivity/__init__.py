@@ -3,6 +3,7 @@
 The examples of this folder assume the same lines as those of `dolfinx_mbd.reduction`.
 """
 
+from dolfinx_mbd.sensitivity.beam_changes import SectionParameter
 from dolfinx_mbd.sensitivity.body_derivative import BodyDerivative
 from dolfinx_mbd.sensitivity.first_order import BodySensitivities
 from dolfinx_mbd.sensitivity.identification import (
@@ -13,6 +14,7 @@ from dolfinx_mbd.sensitivity.identification import (
 from dolfinx_mbd.sensitivity.measured_modes import ModalMatrices, ModalTest
 from dolfinx_mbd.sensitivity.modal_pairs import ModalPairs, mac
 from dolfinx_mbd.sensitivity.parameters import Parameter
+from dolfinx_mbd.sensitivity.parametric import parametric_velocity
 from dolfinx_mbd.sensitivity.reduced import sensitivities
 from dolfinx_mbd.sensitivity.shape import extended_velocity
 
@@ -24,9 +26,11 @@ __all__ = [
     "ModalPairs",
     "ModalTest",
     "Parameter",
+    "SectionParameter",
     "extended_velocity",
     "first_order_deviation",
     "identify",
     "mac",
+    "parametric_velocity",
     "sensitivities",
 ]

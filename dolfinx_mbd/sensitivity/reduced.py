@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.beams import BeamReduction
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.checks import instance, items
@@ -27,6 +28,8 @@ from dolfinx_mbd.sensitivity.basis import (
     point_velocity,
     split_modes,
 )
+from dolfinx_mbd.sensitivity.beam_changes import SectionParameter
+from dolfinx_mbd.sensitivity.beams import beam_derivatives
 from dolfinx_mbd.sensitivity.body_derivative import BodyDerivative, central_derivatives
 from dolfinx_mbd.sensitivity.first_order import BodySensitivities
 from dolfinx_mbd.sensitivity.parameters import (
@@ -44,7 +47,9 @@ PREFIX = "dolfinx_mbd_sensitivity_"
 """Prefix of the PETSc options of the linear solver."""
 
 
-def sensitivities(reduction: Reduction, parameters: Sequence[Parameter]) -> BodySensitivities:
+def sensitivities(
+    reduction: Reduction | BeamReduction, parameters: Sequence[Parameter | SectionParameter]
+) -> BodySensitivities:
     """Compute the derivatives of a reduced body with respect to parameters.
 
     The derivatives include those of the modes, so that a central difference of two reductions
@@ -52,8 +57,8 @@ def sensitivities(reduction: Reduction, parameters: Sequence[Parameter]) -> Body
 
     Args:
         reduction: Result of `reduce` with orthonormal modes and without `up_to`. Its body may have
-            stress modes (`recovery.skin_stress`).
-        parameters: Parameters with different names.
+            stress modes (`recovery.skin_stress`). Or the result of `reduce_beam`.
+        parameters: Parameters with different names; for a beam also `SectionParameter`.
 
     Returns:
         The derivatives by the names of the parameters, and bodies of first order (`at`).
@@ -70,6 +75,8 @@ def sensitivities(reduction: Reduction, parameters: Sequence[Parameter]) -> Body
         >>> bool(np.allclose(derivative * 210e9, bar.body.frequencies / 2))
         True
     """
+    if isinstance(reduction, BeamReduction):
+        return _beam_sensitivities(reduction, parameters)
     instance("reduction", reduction, Reduction)
     parameters = items("parameters", parameters, Parameter)
     names = [p.name for p in parameters]
@@ -108,6 +115,30 @@ def sensitivities(reduction: Reduction, parameters: Sequence[Parameter]) -> Body
                         reduction, basis, stiffening, parts, matrices
                     )
     base = {p.name: base_value(model, p) for p in parameters}
+    return BodySensitivities(body, base, derivatives)
+
+
+def _beam_sensitivities(
+    reduction: BeamReduction, parameters: Sequence[Parameter | SectionParameter]
+) -> BodySensitivities:
+    body = reduction.body
+    base, entries = beam_derivatives(reduction, parameters)
+    derivatives = {}
+    for name, e in entries.items():
+        S, H = e["first_moments"], e["second_moments"]
+        centre, central_inertia = central_derivatives(body, e["total_mass"], S, H)
+        derivatives[name] = BodyDerivative(
+            **e,
+            centre=centre,
+            central_inertia=central_inertia,
+            damping=np.zeros_like(body.damping),
+            frequencies=_frequency_derivatives(body, e["stiffness"]),
+            stress=None,
+            loads=(),
+            bores=(),
+            gauges=(),
+            limits=(-np.inf, np.inf),
+        )
     return BodySensitivities(body, base, derivatives)
 
 

@@ -256,6 +256,14 @@ MESHES: dict[str, Call] = {
         mbd.extended_velocity,
         {"mesh": b.box, "moved": {"right": (1.0, 0.0, 0.0)}, "fixed": ["left"]},
     ),
+    "SectionParameter": lambda b: (
+        mbd.SectionParameter,
+        {"name": "r", "section": mbd.Section.circle, "value": 0.01},
+    ),
+    "parametric_velocity": lambda b: (
+        mbd.parametric_velocity,
+        {"mesh": b.rod_mesh, "build": b.rod_of_length, "value": 0.137},
+    ),
     "sensitivities": lambda b: (
         mbd.sensitivities,
         {"reduction": b.reduction, "parameters": [mbd.Parameter("E", "young")]},
