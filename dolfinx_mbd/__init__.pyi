@@ -151,10 +151,13 @@ from .rotating import rotating_structure as rotating_structure
 from .sensitivity import BodyDerivative as BodyDerivative
 from .sensitivity import BodySensitivities as BodySensitivities
 from .sensitivity import Identification as Identification
+from .sensitivity import Limits as Limits
+from .sensitivity import Optimum as Optimum
 from .sensitivity import Parameter as Parameter
 from .sensitivity import extended_velocity as extended_velocity
 from .sensitivity import first_order_deviation as first_order_deviation
 from .sensitivity import identify as identify
+from .sensitivity import minimize as minimize
 from .sensitivity import sensitivities as sensitivities
 
 __all__: list[str]

@@ -8,6 +8,8 @@ from dolfinx_mbd.sensitivity.identification import (
     first_order_deviation,
     identify,
 )
+from dolfinx_mbd.sensitivity.optimization import Limits, minimize
+from dolfinx_mbd.sensitivity.optimum import Iterate, Optimum
 from dolfinx_mbd.sensitivity.parameters import Parameter
 from dolfinx_mbd.sensitivity.reduced import BodyDerivative, BodySensitivities, sensitivities
 from dolfinx_mbd.sensitivity.shape import extended_velocity
@@ -16,9 +18,13 @@ __all__ = [
     "BodyDerivative",
     "BodySensitivities",
     "Identification",
+    "Iterate",
+    "Limits",
+    "Optimum",
     "Parameter",
     "extended_velocity",
     "first_order_deviation",
     "identify",
+    "minimize",
     "sensitivities",
 ]
