@@ -11,6 +11,7 @@ from dolfinx_mbd.sensitivity.identification import (
 from dolfinx_mbd.sensitivity.optimization import Limits, minimize
 from dolfinx_mbd.sensitivity.optimum import Iterate, Optimum
 from dolfinx_mbd.sensitivity.parameters import Parameter
+from dolfinx_mbd.sensitivity.parametric_body import ParametricBody
 from dolfinx_mbd.sensitivity.reduced import BodyDerivative, BodySensitivities, sensitivities
 from dolfinx_mbd.sensitivity.shape import extended_velocity
 
@@ -22,6 +23,7 @@ __all__ = [
     "Limits",
     "Optimum",
     "Parameter",
+    "ParametricBody",
     "extended_velocity",
     "first_order_deviation",
     "identify",

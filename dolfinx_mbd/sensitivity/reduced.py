@@ -163,15 +163,8 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         def moved(name: str, base: Any) -> Any:
             return base + sum(s * getattr(self[k], name) for k, s in steps.items())
 
-        K = moved("stiffness", body.stiffness)
-        squares, W = scipy.linalg.eigh((K + K.T) / 2)
-        if len(squares) and squares[0] <= 0:
-            raise InputError(
-                f"the body of first order at {dict(values)} has a negative stiffness; take a "
-                "smaller step, or reduce the changed body"
-            )
+        squares, W = self._modes(values)
         self._warn(values)
-        W = W * np.where(np.diag(W) < 0, -1.0, 1.0)
         T = scipy.linalg.block_diag(1.0, W)
         H = np.einsum("ki,klab,lj->ijab", T, moved("second_moments", body.second_moments), T)
         frequencies = np.sqrt(squares) / (2 * np.pi)
@@ -194,6 +187,43 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
             effective_masses=None,
             provenance={**body.provenance, **texts},
         )
+
+    def moved(self, values: Mapping[str, float]) -> BodySensitivities:
+        """Return the body of first order, and its derivatives in its own modes.
+
+        Args:
+            values: Values of some parameters by name; see `at` for errors and warnings.
+        """
+        W = self._modes(values)[1]
+        T = scipy.linalg.block_diag(1.0, W)
+        body = self.at(values)
+        derivatives = {}
+        for name, d in self.derivatives.items():
+            stiffness = W.T @ d.stiffness @ W
+            derivatives[name] = replace(
+                d,
+                first_moments=T.T @ d.first_moments,
+                second_moments=np.einsum("ki,klab,lj->ijab", T, d.second_moments, T),
+                stiffness=stiffness,
+                frequencies=_frequency_derivatives(body, stiffness),
+                interface_motions=d.interface_motions @ W,
+                point_modes=np.einsum("ki,pka->pia", W, d.point_modes),
+                skin_modes=_turned("ki,kpa->ipa", W, d.skin_modes),
+                spin_stiffening=_turned("ki,ckl,lj->cij", W, d.spin_stiffening, W),
+                interface_stiffening=_turned("ki,ackl,lj->acij", W, d.interface_stiffening, W),
+            )
+        return BodySensitivities(body, {**self.base, **values}, derivatives)
+
+    def _modes(self, values: Mapping[str, float]) -> tuple[Array, Array]:
+        """Return the squared angular frequencies of first order, and the eigenvectors."""
+        K = self.body.stiffness + sum(s * self[k].stiffness for k, s in self._steps(values).items())
+        squares, W = scipy.linalg.eigh((K + K.T) / 2)
+        if len(squares) and squares[0] <= 0:
+            raise InputError(
+                f"the body of first order at {dict(values)} has a negative stiffness; take a "
+                "smaller step, or reduce the changed body"
+            )
+        return squares, W * np.where(np.diag(W) < 0, -1.0, 1.0)
 
     def _steps(self, values: Mapping[str, float]) -> dict[str, float]:
         """Return the differences from the base values."""
@@ -384,6 +414,11 @@ def _body_derivative(
         interface_stiffening=wrenches,
         second_order=float(np.max(np.abs(np.diag(quadratic)) / size, initial=0.0)),
     )
+
+
+def _turned(subscripts: str, W: Array, values: Array | None, *others: Array) -> Any:
+    """Return the product of modal data with the change W of the modes, or None."""
+    return None if values is None else np.einsum(subscripts, W, values, *others)
 
 
 def _frequency_derivatives(body: ReducedBody, stiffness: Array) -> Array:
