@@ -155,6 +155,7 @@ from .sensitivity import Limits as Limits
 from .sensitivity import Optimum as Optimum
 from .sensitivity import Parameter as Parameter
 from .sensitivity import ParametricBody as ParametricBody
+from .sensitivity import buckling_load as buckling_load
 from .sensitivity import extended_velocity as extended_velocity
 from .sensitivity import first_order_deviation as first_order_deviation
 from .sensitivity import identify as identify

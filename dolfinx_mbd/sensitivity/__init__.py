@@ -3,6 +3,7 @@
 The examples of this folder assume the same lines as those of `dolfinx_mbd.reduction`.
 """
 
+from dolfinx_mbd.sensitivity.buckling import buckling_load
 from dolfinx_mbd.sensitivity.identification import (
     Identification,
     first_order_deviation,
@@ -24,6 +25,7 @@ __all__ = [
     "Optimum",
     "Parameter",
     "ParametricBody",
+    "buckling_load",
     "extended_velocity",
     "first_order_deviation",
     "identify",
