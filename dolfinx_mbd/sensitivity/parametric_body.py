@@ -89,6 +89,8 @@ class ParametricBody:
         self._fields: dict[fem.Function, Array] = {}
         self._parameters = [self._prepared(p) for p in parameters]
         self._base = {p.name: base_value(model, p) for p in self._parameters}
+        self._values = self._base
+        self._reduction: Reduction | None = None
         self._table: BodySensitivities | None = None
         self.count = 0
         if self._velocities:
@@ -97,14 +99,12 @@ class ParametricBody:
     @property
     def reduction(self) -> Reduction:
         """The last reduction; before `at` or `reduce`, that of the base values."""
-        if self._table is None:
-            self.reduce({})
-        return self._reduction
+        return self.reduce({}) if self._reduction is None else self._reduction
 
     @property
     def values(self) -> Mapping[str, float]:
         """The values of the parameters of the last reduction."""
-        return self._base if self._table is None else self._table.base
+        return dict(self._values)
 
     def at(self, values: Mapping[str, float]) -> BodySensitivities:
         """Return the body for values of the parameters, and its derivatives.
@@ -119,15 +119,18 @@ class ParametricBody:
             InputError: A name is unknown, or the shape inverts or flattens a cell.
         """
         full = self._full(values)
-        if self._table is not None:
-            if full == self._table.base:
-                return self._table
+        if self._table is not None and full != self._values:
             if self._table.error(full) <= self._tolerance:
                 return self._table.moved(full)
-        return self.reduce(full)
+        if self._reduction is None or full != self._values:
+            self.reduce(full)
+        if self._table is None:
+            table = sensitivities(self.reduction, self._parameters)
+            self._table = replace(table, base=full)
+        return self._table
 
-    def reduce(self, values: Mapping[str, float]) -> BodySensitivities:
-        """Return the body of a new reduction, and its derivatives; see `at`."""
+    def reduce(self, values: Mapping[str, float]) -> Reduction:
+        """Return a new reduction for values of the parameters, without derivatives; see `at`."""
         full = self._full(values)
         model = self._changed(full)
         options = dict(self._options)
@@ -137,11 +140,9 @@ class ParametricBody:
                 + sum(full[p] * V[k] for p, V in self._points.items())
                 for k, name in enumerate(self._options["points"])
             }
-        self._reduction = reduce(model, **options)
-        table = sensitivities(self._reduction, self._parameters)
-        self._table = replace(table, base=full)
+        self._reduction, self._values, self._table = reduce(model, **options), full, None
         self.count += 1
-        return self._table
+        return self._reduction
 
     def _full(self, values: Mapping[str, float]) -> dict[str, float]:
         for name in instance("values", values, Mapping):
