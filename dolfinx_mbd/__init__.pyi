@@ -151,15 +151,20 @@ from .rotating import rotating_structure as rotating_structure
 from .sensitivity import BodyDerivative as BodyDerivative
 from .sensitivity import BodySensitivities as BodySensitivities
 from .sensitivity import Identification as Identification
+from .sensitivity import Limits as Limits
 from .sensitivity import ModalMatrices as ModalMatrices
 from .sensitivity import ModalPairs as ModalPairs
 from .sensitivity import ModalTest as ModalTest
+from .sensitivity import Optimum as Optimum
 from .sensitivity import Parameter as Parameter
+from .sensitivity import ParametricBody as ParametricBody
 from .sensitivity import SectionParameter as SectionParameter
+from .sensitivity import buckling_load as buckling_load
 from .sensitivity import extended_velocity as extended_velocity
 from .sensitivity import first_order_deviation as first_order_deviation
 from .sensitivity import identify as identify
 from .sensitivity import mac as mac
+from .sensitivity import minimize as minimize
 from .sensitivity import parametric_velocity as parametric_velocity
 from .sensitivity import sensitivities as sensitivities
 

@@ -19,7 +19,6 @@ import scipy
 import ufl
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.fem.assembly import ElasticProblem, in_space, point_motion, rigid_motions
 from dolfinx_mbd.fem.determinate_support import determinate_dofs
 from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply, solve
@@ -95,9 +94,7 @@ def split_modes(
     coefficients = null @ y
     fixed = np.asfortranarray(np.hstack([rigid, modes]) @ coefficients)
     shares = coefficients[len(factor) :].T @ stiffness / squares[:, None]
-    return SplitModes(
-        modes, rigid, factor, motions, of_rigid, fixed, coefficients, squares, shares
-    )
+    return SplitModes(modes, rigid, factor, motions, of_rigid, fixed, coefficients, squares, shares)
 
 
 class FreeStiffness:

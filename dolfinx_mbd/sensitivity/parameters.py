@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import ufl
@@ -24,8 +24,8 @@ from dolfinx_mbd.forms import Temperature, strain
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.parallel import raise_together
 from dolfinx_mbd.sensitivity.constants import CONSTANTS, constant_value, variable_model
-from dolfinx_mbd.sensitivity.prestress import PrestressDerivatives, initial_stress
 from dolfinx_mbd.sensitivity.moved_mesh import step_limits, stress_of_moved_mesh
+from dolfinx_mbd.sensitivity.prestress import PrestressDerivatives, initial_stress
 
 Quantity = Literal[
     "young",

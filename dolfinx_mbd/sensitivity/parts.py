@@ -124,7 +124,8 @@ class PartDerivatives:
         elif [p.name for p in body.loads] != list(reduction.loads):
             reason = "distributed loads that are not those of the reduction"
         elif body.stress is not None and (
-            reduction.stress is None or not _equal(skin_stress(reduction).stress, body.stress.stress)
+            reduction.stress is None
+            or not _equal(skin_stress(reduction).stress, body.stress.stress)
         ):
             reason = "stress modes that are not those of `skin_stress(reduction)`"
         if reason:

@@ -9,8 +9,6 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.beams import BeamReduction
-from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.checks import instance, items
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space
@@ -30,7 +28,11 @@ from dolfinx_mbd.sensitivity.basis import (
 )
 from dolfinx_mbd.sensitivity.beam_changes import SectionParameter
 from dolfinx_mbd.sensitivity.beams import beam_derivatives
-from dolfinx_mbd.sensitivity.body_derivative import BodyDerivative, central_derivatives
+from dolfinx_mbd.sensitivity.body_derivative import (
+    BodyDerivative,
+    central_derivatives,
+    frequency_derivatives,
+)
 from dolfinx_mbd.sensitivity.first_order import BodySensitivities
 from dolfinx_mbd.sensitivity.parameters import (
     MatrixDerivatives,
@@ -107,9 +109,7 @@ def sensitivities(
                 stiffening = StiffeningDerivatives(basis)
             derivatives = {}
             for parameter in parameters:
-                matrices = matrix_derivatives(
-                    model, problem, parameter, prestress, parts.forms
-                )
+                matrices = matrix_derivatives(model, problem, parameter, prestress, parts.forms)
                 with destroying(problem.comm, matrices):
                     derivatives[parameter.name] = _body_derivative(
                         reduction, basis, stiffening, parts, matrices
@@ -132,7 +132,7 @@ def _beam_sensitivities(
             centre=centre,
             central_inertia=central_inertia,
             damping=np.zeros_like(body.damping),
-            frequencies=_frequency_derivatives(body, e["stiffness"]),
+            frequencies=frequency_derivatives(body, e["stiffness"]),
             stress=None,
             loads=(),
             bores=(),
@@ -219,7 +219,7 @@ def _body_derivative(
         first_moments=first,
         second_moments=second,
         stiffness=(stiffness + stiffness.T) / 2,
-        frequencies=_frequency_derivatives(body, stiffness),
+        frequencies=frequency_derivatives(body, stiffness),
         interface_points=points,
         interface_motions=in_body,
         positions=np.array([p.modes[n] for p in at_points]).reshape(-1, 3),
@@ -232,18 +232,6 @@ def _body_derivative(
         **parts(matrices, changes, (stiffness + stiffness.T) / 2, in_body),
         second_order=float(np.max(np.abs(np.diag(quadratic)) / size, initial=0.0)),
     )
-
-
-def _frequency_derivatives(body: ReducedBody, stiffness: Array) -> Array:
-    """Return df = dλ/(8π² f) with dλ from the derivative of the stiffness, group by group."""
-    squares = np.diag(body.stiffness)
-    groups = groups_of(squares)
-    out = np.zeros(len(squares))
-    for group in np.unique(groups):
-        k = np.flatnonzero(groups == group)
-        values = np.linalg.eigvalsh(stiffness[np.ix_(k, k)])
-        out[k] = values / (2.0 * np.sqrt(squares[k].mean()))
-    return np.asarray(out / (2 * np.pi), dtype=float)
 
 
 def _moments(

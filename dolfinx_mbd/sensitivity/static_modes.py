@@ -37,9 +37,7 @@ class StaticModes:
         """Share of the static modes in each mode of the body, shape (owned dofs, n)."""
         return self.vectors @ self.shares
 
-    def derivative(
-        self, basis: Any, derivatives: MatrixDerivatives, border: Array | None
-    ) -> Array:
+    def derivative(self, basis: Any, derivatives: MatrixDerivatives, border: Array | None) -> Array:
         """Return L′ times the shares, shape (owned dofs, n) (collective).
 
         `basis` is a `BasisDerivatives`, and `border` is its `border_derivative`.
