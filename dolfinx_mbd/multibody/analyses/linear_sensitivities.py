@@ -224,17 +224,19 @@ def linear_sensitivities(
     spaces = eigenspaces(base[0], linear.poles)
     changes: dict[str, Matrices] = {}
     slopes: dict[str, Complex] = {}
-    for name, step in sizes.items():
-        offsets = [values[name] + step * k for k in OFFSETS.tolist()]
-        points = [steady.matrices(build({**values, name: value})) for value in offsets]
-        parts = [np.array(part) for part in zip(*points, strict=True)]
-        changes[name] = tuple(derivative(part) / step for part in parts)
+    for name, value in values.items():
+        step = sizes[name]
+        offsets = [value + step * float(k) for k in OFFSETS]
+        points = [steady.matrices(build({**values, name: x})) for x in offsets]
+        parts: list[Array] = [np.array(part) for part in zip(*points, strict=True)]
+        changes[name] = tuple(np.asarray(derivative(part) / step) for part in parts)
         slopes[name] = pole_slopes(changes[name][0], spaces)
         lost = [k for k, pole in enumerate(linear.poles) if spaces[k] is None and pole != 0]
         if any(count_zeros(A) != count_zeros(base[0]) for A in parts[0]):
-            lost += np.flatnonzero(linear.poles == 0).tolist()
+            lost += [k for k, pole in enumerate(linear.poles) if pole == 0]
         slopes[name][lost] = np.nan
-        rest = np.tensordot(_EVEN, parts[0] - base[0], 1) / (_AMPLIFICATION * step)
+        even = np.tensordot(_EVEN, parts[0] - base[0], 1)
+        rest = np.asarray(even / (_AMPLIFICATION * step), dtype=float)
         scale = np.fmax(np.abs(slopes[name]), _STEP * np.abs(linear.poles) / step)
         errors = np.abs(pole_slopes(rest, spaces)) / np.maximum(scale, 1e-300)
         _check(name, lost, float(errors.max(initial=0.0)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import AccuracyWarning, InputError
-from dolfinx_mbd.mechanisms import slider_crank
 from tests.models.bodies import box
 from tests.models.rods import rod
 
@@ -57,7 +56,7 @@ def test_harmonic_oscillator() -> None:
 
 
 def sprung_pendulum(p: Values) -> mbd.System:
-    """A pendulum with a coil spring that is free at the angle 0.5 from below."""
+    """A pendulum with a coil spring."""
     frames = {"pin": mbd.Frame((0, p["l"], 0))}
     ball = mbd.RigidBody("ball", p["m"], [INERTIA] * 3, position=(0, -p["l"], 0), frames=frames)
     pin = mbd.revolute("pin", GROUND.frame("o"), ball.frame("pin"))
@@ -66,7 +65,7 @@ def sprung_pendulum(p: Values) -> mbd.System:
 
 
 def test_equilibrium_moves() -> None:
-    """ω² = (k + m g length cos θ)/(J + m l²) with m g l sin θ = k (free − θ): θ depends on all."""
+    """ω² = (k + m g l cos θ)/(J + m l²) with m g l sin θ = k (free − θ): θ depends on all."""
     values = {"m": 1.5, "l": 0.5, "k": 9.0, "free": 1.2, "g": GRAVITY}
     m, length, k, free, g = values.values()
     result = mbd.linear_sensitivities(sprung_pendulum, values)
@@ -120,12 +119,15 @@ def test_joint_position() -> None:
 
 def turntable(p: Values) -> mbd.System:
     """A mass on a radial spring and a table that a driver turns."""
-    up = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
     table = mbd.RigidBody(
-        "table", 1.0, [0.1] * 3, frames={"o": mbd.Frame(), "x": mbd.Frame((0, 0, 0), up)}
+        "table", 1.0, [0.1] * 3, frames={"o": mbd.Frame(), "x": mbd.Frame((0, 0, 0), ALONG_X)}
     )
     mass = mbd.RigidBody(
-        "mass", p["m"], [0.01] * 3, position=(p["r"], 0, 0), frames={"x": mbd.Frame((0, 0, 0), up)}
+        "mass",
+        p["m"],
+        [0.01] * 3,
+        position=(p["r"], 0, 0),
+        frames={"x": mbd.Frame((0, 0, 0), ALONG_X)},
     )
     axle = mbd.revolute("axle", GROUND.frame("o"), table.frame("o"))
     slide = mbd.prismatic("slide", table.frame("x"), mass.frame("x"))
@@ -290,3 +292,131 @@ def test_remainders_are_quadratic(case: str) -> None:
             remainders.append(rests)
         for first, second in zip(*remainders, strict=True):
             assert second < 1e-9 or np.log2(first / second) == pytest.approx(2.0, abs=0.1), name
+
+
+def top(p: Values) -> mbd.System:
+    body = mbd.RigidBody(
+        "top",
+        0.5,
+        [0.002, 0.002, p["polar"]],
+        (0, 0, 0.1),
+        frames={"o": mbd.Frame()},
+        omega=(0, 0, p["spin"]),
+    )
+    joints = [mbd.spherical("tip", GROUND.frame("o"), body.frame("o"))]
+    return mbd.System([GROUND, body], joints, gravity=(0, 0, -GRAVITY))
+
+
+def test_sleeping_top() -> None:
+    """J λ² − i I Ω λ = m g s: λ′ = i (I Ω)′ λ/(2Jλ − i I Ω); it may spin faster, with pole 0."""
+    values = {"polar": 0.001, "spin": 300.0}
+    result = mbd.linear_sensitivities(top, values, state=mbd.consistent_state, axes="global")
+    J, momentum, poles = 0.002 + 0.5 * 0.1**2, 0.3, result.linearization.poles
+    assert poles[0] == 0
+    assert len(poles) == 3
+    for k, pole in enumerate(poles[1:], 1):
+        assert J * pole**2 - 1j * momentum * pole == pytest.approx(0.5 * GRAVITY * 0.1, rel=1e-8)
+        for name, value in values.items():
+            slope = 1j * momentum / value * pole / (2 * J * pole - 1j * momentum)
+            assert result.poles[name][k] == pytest.approx(slope, rel=1e-8)
+            assert result.poles[name][0] == 0
+
+
+# ---- requests that are not differentiable, and invalid input ------------------------------------
+def hinged(p: Values) -> mbd.System:
+    """A pendulum about its centre of mass, with a coil spring of stiffness k and a damper c."""
+    wheel = mbd.RigidBody("wheel", 1.0, [0.02] * 3, frames={"o": mbd.Frame()})
+    pin = mbd.revolute("pin", GROUND.frame("o"), wheel.frame("o"))
+    motor = mbd.JointLoad("motor", "pin", "rotation", 0.0)
+    law = lambda t, s, rate: -p["k"] * s - p["c"] * rate  # noqa: E731
+    spring = mbd.JointLoad("spring", "pin", "rotation", law)
+    return mbd.System([GROUND, wheel], [pin], loads=[spring, motor])
+
+
+ANGLE = {"angle": lambda run: run.joint("pin").rotation}
+
+
+def test_poles_without_derivatives() -> None:
+    """Critical damping is a defective pole; a free wheel that gains a stiffness starts as √k."""
+    k = 8.0
+    values = {"k": k, "c": 2 * np.sqrt(k * 0.02)}
+    with pytest.warns(AccuracyWarning, match="zero or defective"):
+        result = mbd.linear_sensitivities(hinged, values, inputs=["motor"], outputs=ANGLE)
+    assert np.isnan(result.poles["k"]).all()
+    s = 2j * np.pi * 3.0
+    exact = -1 / (0.02 * s**2 + values["c"] * s + k) ** 2
+    assert result.response([3.0])["k"][0, 0, 0] == pytest.approx(exact, rel=1e-7)
+    free, steps = {"k": 0.0, "c": 0.0}, {"k": 0.1, "c": 0.1}
+    with pytest.warns(AccuracyWarning, match="zero or defective"):
+        result = mbd.linear_sensitivities(hinged, free, steps=steps)
+    assert np.isnan(result.poles["k"]).all()
+    assert np.isnan(result.frequencies["c"]).all()
+
+
+def test_singular_requests() -> None:
+    """A response at an undamped pole is infinite; a kink has no derivative."""
+    values = {"k": 8.0, "c": 0.0}
+    build = {"inputs": ["motor"], "outputs": ANGLE, "steps": {"c": 1e-3}}
+    result = mbd.linear_sensitivities(hinged, values, **build)  # type: ignore[arg-type]
+    assert result.poles["c"] == pytest.approx([-1 / 0.04], rel=1e-8)
+    with pytest.raises(InputError, match="is infinite"):
+        result.response(result.linearization.frequencies)
+    with pytest.raises(InputError, match="needs inputs and outputs"):
+        mbd.linear_sensitivities(hinged, {"k": 8.0, "c": 1.0}).response([1.0])
+
+    def kinked(p: Values) -> mbd.System:
+        return hinged({"k": 8.0 + abs(p["x"]), "c": 0.1})
+
+    with pytest.raises(InputError, match="not smooth functions"):
+        mbd.linear_sensitivities(kinked, {"x": 0.0}, steps={"x": 1e-2})
+
+
+def test_errors() -> None:
+    with pytest.raises(InputError, match="specify the step"):
+        mbd.linear_sensitivities(hinged, {"k": 0.0, "c": 0.1})
+    with pytest.raises(InputError, match="every name of steps"):
+        mbd.linear_sensitivities(hinged, {"k": 8.0, "c": 0.1}, steps={"d": 1.0})
+    with pytest.raises(InputError, match="at least one parameter"):
+        mbd.linear_sensitivities(hinged, {})
+
+    def changing(p: Values) -> mbd.System:
+        if p["x"] == 1.0:
+            return hinged({"k": 1.0, "c": 1.0})
+        return two_pendulums({"length one": 0.5, "length two": 0.5, "m": 1.0, "c": 1.0})
+
+    with pytest.raises(InputError, match="different sizes"):
+        mbd.linear_sensitivities(changing, {"x": 1.0})
+    with pytest.raises(mbd.multibody.SteadyError):
+        values = {"m": 1.0, "l": 1.0, "k": 1.0, "free": 0.5, "g": GRAVITY}
+        mbd.linear_sensitivities(sprung_pendulum, values, state=mbd.consistent_state)
+
+
+# ---- reduced bodies -----------------------------------------------------------------------------
+def test_reduced_body_of_first_order(comm: MPI.Intracomm) -> None:
+    """ρ df/dρ = −f/2 and E df/dE = f/2 for a free body; on springs, E df/dE + k df/dk = f/2."""
+    reduction = mbd.reduce(box(comm), mbd.STEEL, interfaces=["left", "right"], num_modes=4)
+    parameters = [mbd.Parameter("E", "young"), mbd.Parameter("rho", "density")]
+    table = mbd.sensitivities(reduction, parameters)
+    ground = mbd.Ground({"left": mbd.Frame()})
+
+    def build(p: Values) -> mbd.System:
+        reduced = table.at({"E": p["E"], "rho": p["rho"]})
+        body = mbd.FlexibleBody("bar", reduced, damping_ratio=0.0)
+        stiffness = p.get("k", 0.0) * np.array([3.0, 2.0, 2.5, 0.02, 0.03, 0.01])
+        ends = ground.frame("left"), body.frame("left")
+        mount = mbd.Bushing("mount", *ends, stiffness)
+        return mbd.System([ground, body], loads=[mount])
+
+    free = mbd.linear_sensitivities(build, table.base)
+    f = free.linearization.frequencies
+    assert (f[:6] == 0).all()
+    assert 2.1e11 * free.frequencies["E"] == pytest.approx(f / 2, rel=1e-8)
+    assert 7850.0 * free.frequencies["rho"] == pytest.approx(-f / 2, rel=1e-8)
+    values = {**table.base, "k": 1e6}
+    sprung = mbd.linear_sensitivities(build, values)
+    f = sprung.linearization.frequencies
+    shares = {name: values[name] * sprung.frequencies[name] / f for name in values}
+    assert f.min() > 10.0
+    assert shares["rho"] == pytest.approx(-0.5 * np.ones(len(f)), rel=1e-8)
+    assert shares["E"] + shares["k"] == pytest.approx(0.5 * np.ones(len(f)), rel=1e-8)
+    assert shares["k"][:3].min() > 0.01
