@@ -79,6 +79,7 @@ from .multibody import JointHistory as JointHistory
 from .multibody import JointLoad as JointLoad
 from .multibody import JointSpring as JointSpring
 from .multibody import JointStop as JointStop
+from .multibody import LinearSensitivities as LinearSensitivities
 from .multibody import PatternLoad as PatternLoad
 from .multibody import RigidBody as RigidBody
 from .multibody import RunSensitivities as RunSensitivities
@@ -108,6 +109,7 @@ from .multibody import integrated as integrated
 from .multibody import inverse_dynamics as inverse_dynamics
 from .multibody import kinematic_analysis as kinematic_analysis
 from .multibody import line_stiffness as line_stiffness
+from .multibody import linear_sensitivities as linear_sensitivities
 from .multibody import linearize as linearize
 from .multibody import place as place
 from .multibody import planar as planar

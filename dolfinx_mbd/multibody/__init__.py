@@ -11,6 +11,10 @@ from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
     inverse_dynamics,
     kinematic_analysis,
 )
+from dolfinx_mbd.multibody.analyses.linear_sensitivities import (
+    LinearSensitivities,
+    linear_sensitivities,
+)
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem, SteadyError, linearize
 from dolfinx_mbd.multibody.analyses.load_identification import IdentifiedLoads, identify_loads
 from dolfinx_mbd.multibody.analyses.run_sensitivities import RunSensitivities, run_sensitivities
@@ -135,6 +139,7 @@ __all__ = [
     "JointSpring",
     "JointStop",
     "KinematicError",
+    "LinearSensitivities",
     "LinearizedSystem",
     "PatternLoad",
     "PatternRef",
@@ -174,6 +179,7 @@ __all__ = [
     "inverse_dynamics",
     "kinematic_analysis",
     "line_stiffness",
+    "linear_sensitivities",
     "linearize",
     "place",
     "planar",
