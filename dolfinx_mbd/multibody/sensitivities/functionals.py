@@ -25,7 +25,7 @@ class Functional:
             function must be smooth. The value at one time may depend on the state at this time
             only.
         kind: ``final``: value at the end. ``mean``: mean over time. ``norm``: the p-norm
-            (mean of |y|^p)^(1/p), a smooth bound of the peak; for p → ∞ it tends to the largest |y|.
+            (mean of |y|^p)^(1/p), which tends to the peak of |y| from below for p → ∞.
         order: Order p of the norm, at least 2.
 
     Raises:

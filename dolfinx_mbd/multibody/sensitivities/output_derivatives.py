@@ -1,8 +1,8 @@
 """Derivatives of an output of a run with respect to the states.
 
-The motion of bodies and the forces of joints are part of the state. Other outputs are differentiated
-by differences, but only with respect to those parts of the state on which they depend: a part counts
-if a change of all its numbers changes the output.
+The motion of bodies and the forces of joints are part of the state. Differences give the derivatives
+of other outputs, but only with respect to those parts of the state on which they depend: a part
+counts if a change of all its numbers changes the output.
 """
 
 from __future__ import annotations

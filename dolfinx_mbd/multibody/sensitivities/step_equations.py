@@ -3,8 +3,8 @@
 Each time step solves R(q, v, a, λ; p) = 0 and Φ(q; p) = 0 together with the formulas of the
 generalized-α method. Differentiation gives one linear system with the exact tangent of the step for
 all parameters; its transpose propagates the derivatives of a functional backwards. Symbols:
-residual R, constraints Φ, coordinates q, velocities v, accelerations a, multipliers λ, parameters p,
-algorithmic accelerations w. Derivatives of q are increments: translations in global components,
+residual R, constraints Φ, coordinates q, velocities v, accelerations a, multipliers λ, parameters
+p, algorithmic accelerations w. Derivatives of q are increments: translations in global components,
 rotation vectors in body components, elastic coordinates.
 """
 
