@@ -94,6 +94,11 @@ class LoadAssembler:
         """Whether some moving bodies are not evaluated by the kernels for floating frames."""
         return bool(self._others)
 
+    @property
+    def bodies(self) -> FloatingBodies:
+        """Table of the bodies that are evaluated by the kernels for floating frames."""
+        return self._floating
+
     # ---- frames ---------------------------------------------------------------------------------
     def update_velocities(self) -> Array:
         """Compute and return velocities (nf, 6) of all frames in global components."""

@@ -1,7 +1,7 @@
 """Derivatives of an output of a run with respect to the states.
 
-The motion of bodies and the forces of joints are part of the state. Differences give the derivatives
-of other outputs, but only with respect to those parts of the state on which they depend: a part
+The motion of bodies and the forces of joints are part of the state. Derivatives of other outputs
+are differences, but only with respect to those parts of the state on which they depend: a part
 counts if a change of all its numbers changes the output.
 """
 
@@ -15,11 +15,13 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, extent
 from dolfinx_mbd.multibody.files.run_files import HISTORY
+from dolfinx_mbd.multibody.model.joints import Driver, Joint
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.outputs import Output, Outputs
 from dolfinx_mbd.multibody.results.saved_states import SavedStates
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.multibody.sensitivities.parameter_terms import FOURTH_ORDER, ParameterTerms
+from dolfinx_mbd.multibody.sensitivities.mechanism_changes import FACTORS, central_difference
+from dolfinx_mbd.multibody.sensitivities.parameter_terms import ParameterTerms
 
 _STEP = 1e-3  # step of differences relative to the size of a part of the state; rotations: rad
 _LENGTH_STEP = 1e-4  # step of positions relative to the size of the mechanism
@@ -98,9 +100,8 @@ class OutputDerivatives:
         out = np.zeros((len(states), len(terms.values)))
         if self._entry is None:
             for k, name in enumerate(terms.values):
-                for factor, weight in FOURTH_ORDER.items():
-                    values = self._evaluate(terms.system_at(name, factor), arrays)
-                    out[:, k] += weight / terms.steps[name] * values
+                values = {f: self._evaluate(terms.system_at(name, f), arrays) for f in FACTORS}
+                out[:, k] = central_difference(values) / terms.steps[name]
         return out
 
     def _evaluate(self, system: SystemData, arrays: dict[str, Array]) -> Array:
@@ -111,12 +112,11 @@ class OutputDerivatives:
     def _slopes(self, arrays: dict[str, Array], key: str, column: int, size: float) -> Array:
         """Return the derivatives with respect to one number of the state by differences."""
         step = np.zeros(self._system.num_velocities if key == "q" else arrays[key].shape[1])
-        slopes = np.zeros(len(arrays["time"]))
-        for factor, weight in FOURTH_ORDER.items():
+        values = {}
+        for factor in FACTORS:
             step[column] = factor * size
-            moved = self._moved(arrays, key, step)
-            slopes += weight / size * self._evaluate(self._system, moved)
-        return slopes
+            values[factor] = self._evaluate(self._system, self._moved(arrays, key, step))
+        return central_difference(values) / size
 
     def _moved(self, arrays: dict[str, Array], key: str, step: Array) -> dict[str, Array]:
         """Return the states with one of their arrays changed by a step."""
@@ -187,7 +187,7 @@ def _entry(system: SystemData, output: str) -> tuple[str, int, float] | None:
             array, first = _BODY_PARTS[key]
             number = "xyz".index(axis) if axis in ("x", "y", "z") else int(axis) - 1
             return array, part.start + first + number, 1.0
-    joints = [*system.joints, *system.drivers]
+    joints: list[Joint | Driver] = [*system.joints, *system.drivers]
     names = [joint.name for joint in joints]
     if name not in names or key not in ("force", "moment") or system.whole is not system:
         return None

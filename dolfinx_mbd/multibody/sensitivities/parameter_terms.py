@@ -14,25 +14,20 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import function, instance, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.rotations import rotation_matrix, rotation_vector
-from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.force_elements import ContactElement, JointElement
 from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.sensitivities.mechanism_changes import (
+    FACTORS,
+    MechanismChange,
+    States,
+    central_difference,
+)
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
 
 Build = Callable[[Mapping[str, float]], SystemData]
 
 _DIFFERENCE_STEP = 1e-3  # step of differences relative to the value of a parameter
-FOURTH_ORDER = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
-"""Weights of a central difference of fourth order, by the multiple of the step."""
-
-
-def central_difference(values: Mapping[int, Array]) -> Array:
-    """Return the derivative with respect to the multiple of a step from values at -2, -1, 1 and 2.
-
-    It is exactly zero for constant values.
-    """
-    return (8 * (values[1] - values[-1]) - (values[2] - values[-2])) / 12
 
 
 def checked_values(values: Mapping[str, float]) -> dict[str, float]:
@@ -85,12 +80,11 @@ class ParameterTerms:
         self.system = build(dict(values))
         instance("build(values)", self.system, SystemData)
         _check_smooth(self.system)
-        self._systems = {
-            name: {k: self.changed(name, k * steps[name]) for k in FOURTH_ORDER} for name in values
-        }
-        self._assemblers = {
-            name: {k: Assembler(system) for k, system in systems.items()}
-            for name, systems in self._systems.items()
+        self._changes = {
+            name: MechanismChange(
+                self.system, {k: self.changed(name, k * step) for k in FACTORS}, step
+            )
+            for name, step in steps.items()
         }
 
     def changed(self, name: str, step: float) -> SystemData:
@@ -103,7 +97,7 @@ class ParameterTerms:
 
     def system_at(self, name: str, factor: int) -> SystemData:
         """Return the mechanism at a multiple (-2, -1, 1 or 2) of the step of a parameter."""
-        return self._systems[name][factor]
+        return self._changes[name].systems[factor]
 
     def start(
         self, first: State, stepper: Stepper, dt: float, rates: Mapping[str, float] | None
@@ -121,34 +115,23 @@ class ParameterTerms:
             of the velocities in the memory of the method, (nv, parameters).
         """
         columns = []
-        for name, systems in self._systems.items():
+        for name, change in self._changes.items():
             numbers = {}
-            for k, system in systems.items():
+            for k, system in change.systems.items():
                 other = Stepper(system, stepper.method)
                 state = other.begin(consistent_state(system, rates=rates), dt)
                 numbers[k] = _numbers(self.system, first, state)
             columns.append(central_difference(numbers) / self.steps[name])
         table = np.array(columns).T
         n = len(first.v)
-        state = table[: 4 * n].reshape(4, n, -1)
-        return state, table[5 * n :], table[4 * n : 5 * n]
+        return table[: 4 * n].reshape(4, n, -1), table[5 * n :], table[4 * n : 5 * n]
 
     def equations(self, states: Sequence[State]) -> tuple[Array, Array]:
         """Return ∂R/∂p (states, nv, parameters) and ∂Φ/∂p (states, nc, parameters)."""
-        nv, nc = self.system.num_velocities, self.system.num_constraints
-        rows = np.zeros((len(states), nv, len(self.values)))
-        values = np.zeros((len(states), nc, len(self.values)))
-        for k, (name, assemblers) in enumerate(self._assemblers.items()):
-            for i, state in enumerate(states):
-                for at in assemblers.values():
-                    at.put(state)
-                    at.residual(state.time)
-                step = self.steps[name]
-                by_rows = {factor: at.rows for factor, at in assemblers.items()}
-                by_values = {factor: at.values for factor, at in assemblers.items()}
-                rows[i, :, k] = central_difference(by_rows) / step
-                values[i, :, k] = central_difference(by_values) / step
-        return rows, values
+        arrays = States(states)
+        terms = [change.terms(arrays) for change in self._changes.values()]
+        rows, values = (np.array(parts) for parts in zip(*terms, strict=True))
+        return rows.transpose(1, 2, 0), values.transpose(1, 2, 0)
 
     def products(self, states: Sequence[State], rows: Array, values: Array) -> Array:
         """Return the sum of the products of adjoints with ∂R/∂p and ∂Φ/∂p, (parameters, columns).

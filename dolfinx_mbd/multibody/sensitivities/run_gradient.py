@@ -71,13 +71,33 @@ class RunGradient:
 
 @overload
 def run_gradient(
-    build: Build, values: Mapping[str, float], functional: Functional, **options: Any
+    build: Build,
+    values: Mapping[str, float],
+    functional: Functional,
+    *,
+    t_end: float,
+    dt: float,
+    method: GeneralizedAlpha | None = None,
+    tolerance: float = 1e-8,
+    start: Mapping[str, float] | None = None,
+    steps: Mapping[str, float] | None = None,
+    checkpoints: int | None = None,
 ) -> RunGradient: ...
 
 
 @overload
 def run_gradient(
-    build: Build, values: Mapping[str, float], functional: Mapping[str, Functional], **options: Any
+    build: Build,
+    values: Mapping[str, float],
+    functional: Mapping[str, Functional],
+    *,
+    t_end: float,
+    dt: float,
+    method: GeneralizedAlpha | None = None,
+    tolerance: float = 1e-8,
+    start: Mapping[str, float] | None = None,
+    steps: Mapping[str, float] | None = None,
+    checkpoints: int | None = None,
 ) -> dict[str, RunGradient]: ...
 
 
@@ -196,7 +216,7 @@ class _History:
             columns.append([output.values(states[1:]) for output in outputs])
             self._saved.append(states if self._saves_all else states[:1])
             state = states[-1]
-        return np.concatenate(columns, axis=1)
+        return np.asarray(np.concatenate(columns, axis=1), dtype=float)
 
     def states(self, segment: int) -> list[State]:
         """Return the states of a segment, including the state before its first step.
@@ -228,7 +248,7 @@ def _adjoint(
     `slopes` (functionals, nt) contains the derivatives of the functionals with respect to outputs.
     """
     nv, nc, count = terms.system.num_velocities, terms.system.num_constraints, len(outputs)
-    gradient, y, lam = np.zeros((len(terms.values), count)), np.zeros((4, nv, count)), np.zeros(0)
+    gradient, y = np.zeros((len(terms.values), count)), np.zeros((4, nv, count))
     equations = StepEquations(history.stepper, history.dt)
     for segment in reversed(range(len(history.segments))):
         states, steps = history.states(segment), history.segments[segment]

@@ -7,7 +7,7 @@ step; see `step_equations`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,10 @@ from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.multibody.analyses.simulator import one_blas_thread
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.results.saved_states import SavedStates
 from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.multibody.sensitivities.mechanism_changes import FACTORS, central_difference
 from dolfinx_mbd.multibody.sensitivities.parameter_terms import (
-    FOURTH_ORDER,
     Build,
     ParameterTerms,
     checked_steps,
@@ -67,7 +68,7 @@ class RunSensitivities:
     run: Solution
     values: Mapping[str, float]
     increments: Array
-    _changed: tuple[tuple[tuple[float, Solution], ...], ...]  # weights of runs to first order
+    _neighbours: _Neighbours = field(repr=False)
 
     __repr__ = short_repr
 
@@ -86,9 +87,10 @@ class RunSensitivities:
         """
         function("output", output, "output(run)")
         derivatives = {}
-        for name, runs in zip(self.values, self._changed, strict=True):
-            parts = [weight * array("output(run)", output(run)) for weight, run in runs]
-            derivatives[name] = np.sum(parts, axis=0)
+        for name in self.values:
+            step, runs = self._neighbours.of(name)
+            values = {factor: array("output(run)", output(run)) for factor, run in runs.items()}
+            derivatives[name] = central_difference(values) / step
         return derivatives
 
 
@@ -159,7 +161,7 @@ def run_sensitivities(
     x = np.array([x[0], velocity, *x[2:]])
     equations = StepEquations(stepper, dt)
     for first in range(0, count, BLOCK):
-        block = []
+        block: list[State] = []
         for _ in range(first, min(first + BLOCK, count)):
             block.append(stepper.step(block[-1] if block else state, dt))
         for k, (after, *explicit) in enumerate(
@@ -178,32 +180,43 @@ def run_sensitivities(
         factorizations=stepper.factorizations,
     )
     q, v, a, lam = (np.array(part) for part in zip(*derivatives, strict=True))
-    changed = []
-    for k, (name, step) in enumerate(steps_of.items()):
-        h = min(OUTPUT_STEP * step, LARGEST_MOVE / max(float(np.abs(q[:, :, k]).max()), 1e-300))
-        runs = []
-        for factor, weight in FOURTH_ORDER.items():
-            moved = [part[:, :, k] for part in (q, v, a, lam)]
-            runs.append(
-                (weight / h, _moved(terms.changed(name, factor * h), states, moved, factor * h))
-            )
-        changed.append(tuple(runs))
-    return RunSensitivities(run, values, q, tuple(changed))
+    return RunSensitivities(run, values, q, _Neighbours(terms, run, (q, v, a, lam)))
 
 
-def _moved(
-    system: SystemData, states: list[State], derivatives: list[Array], step: float
-) -> Solution:
+class _Neighbours:
+    """Runs to first order for changed parameters, computed when they are needed."""
+
+    def __init__(
+        self, terms: ParameterTerms, run: Solution, derivatives: tuple[Array, ...]
+    ) -> None:
+        self._terms, self._run, self._derivatives = terms, run, derivatives
+        self._runs: dict[str, tuple[float, dict[int, Solution]]] = {}
+
+    def of(self, name: str) -> tuple[float, dict[int, Solution]]:
+        """Return the step of a parameter and the runs at its multiples -2, -1, 1 and 2."""
+        if name not in self._runs:
+            terms = self._terms
+            k, step = list(terms.values).index(name), terms.steps[name]
+            parts = [part[:, :, k] for part in self._derivatives]
+            h = min(OUTPUT_STEP * step, LARGEST_MOVE / max(float(np.abs(parts[0]).max()), 1e-300))
+            runs = {f: _moved(terms.changed(name, f * h), self._run, parts, f * h) for f in FACTORS}
+            self._runs[name] = h, runs
+        return self._runs[name]
+
+
+def _moved(system: SystemData, run: Solution, derivatives: list[Array], step: float) -> Solution:
     """Return the simulation to first order for a change of one parameter.
 
     `derivatives` contains those of q, v, a and λ, (nt, ·) each.
     """
-    at, moved = Assembler(system), []
-    for state, q, *others in zip(states, *derivatives, strict=True):
-        at.put(state)
-        at.move(state.q, step * q)
-        at.update_poses(state.time)
-        changes = zip(("v", "a", "lam"), others, strict=True)
-        values = {key: getattr(state, key) + step * change for key, change in changes}
-        moved.append(replace(state, q=at.q.copy(), angles=at.joint_rotations(), **values))
-    return Solution(system, moved)
+    q, angles, at = np.empty_like(run.q), np.empty_like(run.angles), Assembler(system)
+    increments, *others = derivatives
+    for k, t in enumerate(map(float, run.time)):
+        at.angles[:] = run.angles[k]
+        at.move(run.q[k], step * increments[k])
+        at.update_poses(t)
+        q[k], angles[k] = at.q, at.joint_rotations()
+    v, a, lam = (x + step * d for x, d in zip((run.v, run.a, run.lam), others, strict=True))
+    arrays = {"time": run.time, "q": q, "v": v, "a": a, "lam": lam, "angles": angles}
+    last = State(*(values[-1] for values in arrays.values()))
+    return Solution._of(system, SavedStates._of(system, arrays), last)

@@ -51,7 +51,7 @@ class StepEquations:
 
     def linearize(self, before: State, after: State) -> None:
         """Compute the equations of the step between two states."""
-        at, dt, n = self._at, self._dt, self._system.num_velocities
+        at, n = self._at, self._system.num_velocities
         at.put(after)
         at.residual(after.time)
         K, C, M, B = at.tangent(after.time)
@@ -79,7 +79,7 @@ class StepEquations:
         return dt * velocity + dt * dt * ((0.5 - self._beta) * old + self._beta * new)
 
     def _rotated(self, blocks: Array, x: Array) -> Array:
-        """Return x (nv, columns) with the rotations of all bodies multiplied by blocks (·, 3, 3)."""
+        """Return x (nv, columns) with the rotations of bodies multiplied by blocks (·, 3, 3)."""
         x = x.copy()
         for block, (*_, turn) in zip(blocks, self._turning, strict=True):
             x[turn] = block @ x[turn]
