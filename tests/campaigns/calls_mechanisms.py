@@ -283,8 +283,8 @@ MECHANISMS: dict[str, Call] = {
     "rod_length": lambda b: (mbd.mechanisms.rod_length, {"rod": b.rod}),
     "Functional": lambda b: (mbd.Functional, {"output": "bob.position.y", "kind": "mean"}),
     "Functional.of": lambda b: (
-        mbd.Functional("bob.position.y", "norm").of,
-        {"time": TIMES, "output": np.cos(TIMES)},
+        mbd.Functional("pivot.rotation").of,
+        {"run": mbd.simulate(b.pendulum, t_end=1e-3, dt=5e-4)},
     ),
     "run_gradient": lambda b: (
         mbd.run_gradient,

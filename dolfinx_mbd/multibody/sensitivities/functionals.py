@@ -8,9 +8,10 @@ from typing import Literal
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import choice, number, reject
+from dolfinx_mbd.checks import choice, instance, number, reject
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.multibody.results.outputs import Output
+from dolfinx_mbd.multibody.results.outputs import Output, Outputs
+from dolfinx_mbd.multibody.results.solution import Solution
 
 _KINDS = ("final", "mean", "norm")
 
@@ -46,28 +47,43 @@ class Functional:
         choice("kind", self.kind, _KINDS)
         number("order", self.order, low=2.0)
 
-    def of(self, time: Array, output: Array) -> tuple[float, Array]:
-        """Return the value for an output at some times, and its derivatives (nt,) by the output.
+    def of(self, run: Solution) -> float:
+        """Return the value of the functional for a run.
 
-        Raises:
-            InputError: The norm of an output that is zero is not differentiable.
+        Args:
+            run: A run; its saved times should be all steps, as in `run_gradient`.
+
+        Example:
+            >>> print(f"{mbd.Functional('bob.velocity.x', 'norm').of(run):.3f} m/s")
+            1.000 m/s
         """
-        weights = np.zeros(len(time))
-        if self.kind == "final":
-            weights[-1] = 1.0
-        else:
-            parts = 0.5 * np.diff(time) / (time[-1] - time[0])
-            weights[:-1] += parts
-            weights[1:] += parts
-        if self.kind != "norm":
-            return float(weights @ output), weights
-        largest = float(np.abs(output).max())
-        if largest == 0.0:
-            raise InputError(
-                "the norm of an output that is zero at all times is not differentiable",
-                argument="functional",
-            )
-        relative = output / largest
-        mean = float(weights @ np.abs(relative) ** self.order)
-        slopes = np.sign(relative) * np.abs(relative) ** (self.order - 1)
-        return largest * mean ** (1 / self.order), mean ** (1 / self.order - 1) * weights * slopes
+        instance("run", run, Solution, "a run")
+        request = [self.output] if isinstance(self.output, str) else {"output": self.output}
+        return evaluate(self, run.time, Outputs(request).of(run)[:, 0])[0]
+
+
+def evaluate(functional: Functional, time: Array, output: Array) -> tuple[float, Array]:
+    """Return a functional of an output at some times, and its derivatives (nt,) by the output.
+
+    Raises:
+        InputError: The norm of an output that is zero is not differentiable.
+    """
+    order, weights = functional.order, np.zeros(len(time))
+    if functional.kind == "final":
+        weights[-1] = 1.0
+    else:
+        parts = 0.5 * np.diff(time) / (time[-1] - time[0])
+        weights[:-1] += parts
+        weights[1:] += parts
+    if functional.kind != "norm":
+        return float(weights @ output), weights
+    largest = float(np.abs(output).max())
+    if largest == 0.0:
+        raise InputError(
+            "the norm of an output that is zero at all times is not differentiable",
+            argument="functional",
+        )
+    relative = output / largest
+    mean = float(weights @ np.abs(relative) ** order)
+    slopes = weights * np.sign(relative) * np.abs(relative) ** (order - 1)
+    return largest * mean ** (1 / order), mean ** (1 / order - 1) * slopes

@@ -45,12 +45,13 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _DEPTH = 12  # largest depth of nested objects that are compared
 
 
-def central_difference(values: Mapping[int, Array]) -> Array:
-    """Return the derivative with respect to the multiple of a step from values at -2, -1, 1 and 2.
+def central_difference(values: Mapping[int, Array], step: float = 1.0) -> Array:
+    """Return the derivative from values at the multiples -2, -1, 1 and 2 of a step.
 
     It is exactly zero for constant values.
     """
-    return (8 * (values[1] - values[-1]) - (values[2] - values[-2])) / 12
+    difference = 8 * (values[1] - values[-1]) - (values[2] - values[-2])
+    return np.asarray(difference / (12 * step), dtype=float)
 
 
 class States:
@@ -95,26 +96,29 @@ class MechanismChange:
         self._matrices: list[tuple[slice, slice, Array, Array]] = []
         for body in range(len(self._base.bodies.table)):
             arrays = {k: _body_arrays(b.table[body], b.data) for k, b in tables.items()}
-            d = {c: central_difference({k: v[c] for k, v in arrays.items()}) for c in arrays[1]}
+            d = {
+                c: central_difference({k: v[c] for k, v in arrays.items()}, self.step)
+                for c in arrays[1]
+            }
             geometry |= any(np.any(arrays[k][c] != arrays[1][c]) for k in arrays for c in _GEOMETRY)
             if any(d[c].any() for c in _INERTIA):
                 row = self._base.bodies.table[body].copy()
                 row[[FRAMES, BENDS]] = 0
                 for column in (*_INERTIA, *_MATRICES):
                     row[column] = size
-                    parts.append(d[column] / self.step)
+                    parts.append(d[column])
                     size += parts[-1].size
                 rows.append(row)
             elif any(d[c].any() for c in _MATRICES):
                 n = int(np.sqrt(d[STIFFNESS].size))
                 member = self._base.bodies.members[body]
                 q, v = self.system.q_slices[member], self.system.v_slices[member]
-                K, D = (d[c].reshape(n, n) / self.step for c in _MATRICES)
+                K, D = (d[c].reshape(n, n) for c in _MATRICES)
                 self._matrices.append((slice(q.stop - n, q.stop), slice(v.stop - n, v.stop), K, D))
         self._table = np.array(rows, dtype=np.int64).reshape(len(rows), COLUMNS)
         self._data = np.concatenate([np.zeros(0), *parts])
-        self._gravity = central_difference({k: s.gravity for k, s in self.systems.items()})
-        self._gravity = self._gravity / self.step
+        gravities = {k: s.gravity for k, s in self.systems.items()}
+        self._gravity = central_difference(gravities, self.step)
         fixed = [(at.position, at.rotation) for at in (self._base, *self._at.values())]
         self._frames_change = geometry or not same(fixed, fixed[:1] * len(fixed))
         constants = [
@@ -139,8 +143,8 @@ class MechanismChange:
         changes = self._loads_change, self._drivers_change, self._frames_change
         if any((*changes, self._joints_change)):
             parts = {k: self._external(k, states) for k in FACTORS}
-            rows += central_difference({k: part[0] for k, part in parts.items()}) / self.step
-            values += central_difference({k: part[1] for k, part in parts.items()}) / self.step
+            rows += central_difference({k: part[0] for k, part in parts.items()}, self.step)
+            values += central_difference({k: part[1] for k, part in parts.items()}, self.step)
         return rows, values
 
     def _add_gravity(self, states: States, rows: Array) -> None:
@@ -200,9 +204,11 @@ class MechanismChange:
             for at in self._at.values():
                 at.put(state)
                 at.residual(state.time)
-            rows.append(central_difference({k: at.rows for k, at in self._at.items()}))
-            values.append(central_difference({k: at.values for k, at in self._at.items()}))
-        return np.array(rows) / self.step, np.array(values) / self.step
+            rows.append(central_difference({k: at.rows for k, at in self._at.items()}, self.step))
+            values.append(
+                central_difference({k: at.values for k, at in self._at.items()}, self.step)
+            )
+        return np.array(rows), np.array(values)
 
 
 def _body_arrays(row: Array, data: Array) -> dict[int, Array]:

@@ -101,7 +101,7 @@ class OutputDerivatives:
         if self._entry is None:
             for k, name in enumerate(terms.values):
                 values = {f: self._evaluate(terms.system_at(name, f), arrays) for f in FACTORS}
-                out[:, k] = central_difference(values) / terms.steps[name]
+                out[:, k] = central_difference(values, terms.steps[name])
         return out
 
     def _evaluate(self, system: SystemData, arrays: dict[str, Array]) -> Array:
@@ -116,7 +116,7 @@ class OutputDerivatives:
         for factor in FACTORS:
             step[column] = factor * size
             values[factor] = self._evaluate(self._system, self._moved(arrays, key, step))
-        return central_difference(values) / size
+        return central_difference(values, size)
 
     def _moved(self, arrays: dict[str, Array], key: str, step: Array) -> dict[str, Array]:
         """Return the states with one of their arrays changed by a step."""

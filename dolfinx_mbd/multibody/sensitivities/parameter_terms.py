@@ -121,7 +121,7 @@ class ParameterTerms:
                 other = Stepper(system, stepper.method)
                 state = other.begin(consistent_state(system, rates=rates), dt)
                 numbers[k] = _numbers(self.system, first, state)
-            columns.append(central_difference(numbers) / self.steps[name])
+            columns.append(central_difference(numbers, self.steps[name]))
         table = np.array(columns).T
         n = len(first.v)
         return table[: 4 * n].reshape(4, n, -1), table[5 * n :], table[4 * n : 5 * n]

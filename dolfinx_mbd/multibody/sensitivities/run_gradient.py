@@ -19,7 +19,7 @@ from dolfinx_mbd.checks import instance, integer, number, reject
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.multibody.analyses.simulator import one_blas_thread
 from dolfinx_mbd.multibody.model.system import State
-from dolfinx_mbd.multibody.sensitivities.functionals import Functional
+from dolfinx_mbd.multibody.sensitivities.functionals import Functional, evaluate
 from dolfinx_mbd.multibody.sensitivities.output_derivatives import OutputDerivatives
 from dolfinx_mbd.multibody.sensitivities.parameter_terms import (
     Build,
@@ -174,7 +174,7 @@ def run_gradient(
     outputs = [OutputDerivatives(terms, f.output, history.first) for f in functionals.values()]
     series = history.simulate(outputs)
     items = list(zip(functionals.values(), series, strict=True))
-    results = [f.of(history.time, values) for f, values in items]
+    results = [evaluate(f, history.time, y) for f, y in items]
     slopes = np.array([slope for _, slope in results])
     table = _adjoint(terms, history, outputs, slopes, start)
     gradients = {
@@ -207,8 +207,8 @@ class _History:
         self._saved: list[list[State]] = []
         self._memory: list[dict[str, Any]] = []
 
-    def simulate(self, outputs: list[OutputDerivatives]) -> Array:
-        """Take all steps, save the checkpoints, and return the outputs (outputs, nt)."""
+    def simulate(self, outputs: list[OutputDerivatives]) -> list[Array]:
+        """Take all steps, save the checkpoints, and return each output over time (nt,)."""
         columns, state = [[output.values([self.first]) for output in outputs]], self.first
         for steps in self.segments:
             self._memory.append({} if self._saves_all else self.stepper.memory())
@@ -216,7 +216,7 @@ class _History:
             columns.append([output.values(states[1:]) for output in outputs])
             self._saved.append(states if self._saves_all else states[:1])
             state = states[-1]
-        return np.asarray(np.concatenate(columns, axis=1), dtype=float)
+        return [np.concatenate(parts) for parts in zip(*columns, strict=True)]
 
     def states(self, segment: int) -> list[State]:
         """Return the states of a segment, including the state before its first step.

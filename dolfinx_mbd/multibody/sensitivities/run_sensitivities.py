@@ -90,7 +90,7 @@ class RunSensitivities:
         for name in self.values:
             step, runs = self._neighbours.of(name)
             values = {factor: array("output(run)", output(run)) for factor, run in runs.items()}
-            derivatives[name] = central_difference(values) / step
+            derivatives[name] = central_difference(values, step)
         return derivatives
 
 

@@ -91,8 +91,7 @@ def test_taylor(case: Any, kind: Any) -> None:
     for h in (4e-3, 2e-3, 1e-3):
         moved = {name: value + h * direction[name] for name, value in values.items()}
         run = mbd.simulate(build(moved), **options)
-        value, _ = functional.of(run.time, Outputs([output]).of(run)[:, 0])
-        remainders.append(abs(value - result.value - h * slope))
+        remainders.append(abs(functional.of(run) - result.value - h * slope))
     rates = np.log2(np.array(remainders[:-1]) / remainders[1:])
     assert rates == pytest.approx(2.0 * np.ones(2), abs=0.2)
 
@@ -148,6 +147,8 @@ def test_errors() -> None:
         mbd.Functional("weight.position.y", "median")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="order"):
         mbd.Functional("weight.position.y", "norm", order=1)
+    with pytest.raises(InputError, match="run must be"):
+        mbd.Functional("weight.position.y").of("run")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="checkpoints"):
         gradient(mbd.Functional("weight.position.y"), checkpoints=0)
 
