@@ -54,8 +54,8 @@ class Functional:
             run: A run; its saved times should be all steps, as in `run_gradient`.
 
         Example:
-            >>> print(f"{mbd.Functional('bob.velocity.x', 'norm').of(run):.3f} m/s")
-            1.000 m/s
+            >>> print(f"{mbd.Functional('bob.omega.z', 'final').of(run):.3f} rad/s")
+            -4.234 rad/s
         """
         instance("run", run, Solution, "a run")
         request = [self.output] if isinstance(self.output, str) else {"output": self.output}
