@@ -66,6 +66,7 @@ from .multibody import FlexibleBody as FlexibleBody
 from .multibody import Frame as Frame
 from .multibody import FrameLoad as FrameLoad
 from .multibody import FrameMotion as FrameMotion
+from .multibody import Functional as Functional
 from .multibody import GearPair as GearPair
 from .multibody import GeneralizedAlpha as GeneralizedAlpha
 from .multibody import Ground as Ground
@@ -82,6 +83,7 @@ from .multibody import JointStop as JointStop
 from .multibody import LinearSensitivities as LinearSensitivities
 from .multibody import PatternLoad as PatternLoad
 from .multibody import RigidBody as RigidBody
+from .multibody import RunGradient as RunGradient
 from .multibody import RunSensitivities as RunSensitivities
 from .multibody import Shape as Shape
 from .multibody import Simulator as Simulator
@@ -121,6 +123,7 @@ from .multibody import quasi_static_motion as quasi_static_motion
 from .multibody import redundancies as redundancies
 from .multibody import resume as resume
 from .multibody import revolute as revolute
+from .multibody import run_gradient as run_gradient
 from .multibody import run_sensitivities as run_sensitivities
 from .multibody import simulate as simulate
 from .multibody import spectrum as spectrum

@@ -22,7 +22,7 @@ RECORDS = {
     "InverseDynamics", "JointHistory", "KinematicError", "LinearizedBody", "LinearizedSystem",
     "MatrixError", "MatrixFileError", "ModalAnalysis", "ModalTransient", "Participation",
     "Reduction", "RotatingModes", "RotatingStructure", "RunFileError",
-    "LinearSensitivities", "RunSensitivities", "SpinningEquilibrium",
+    "LinearSensitivities", "RunGradient", "RunSensitivities", "SpinningEquilibrium",
     "Spectrum", "SteadyError", "StepError", "StudyError", "Transient",
     "Animation", "BeamReduction", "FrameRef", "JointCoordinate", "PatternRef", "Picture", "Player",
     "Redundancy", "Solution", "State",

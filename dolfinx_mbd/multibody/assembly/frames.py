@@ -57,6 +57,11 @@ class FrameAssembler:
         """Whether some moving bodies are not evaluated by the kernels for floating frames."""
         return bool(self._others)
 
+    @property
+    def bodies(self) -> FloatingBodies:
+        """Table of the bodies that are evaluated by the kernels for floating frames."""
+        return self._floating
+
     def update_velocities(self) -> Array:
         """Compute and return velocities (nf, 6) of all frames in global components."""
         self._floating.velocities(self.q, self.v, self.velocities)
