@@ -137,7 +137,7 @@ def moments(F: Array, P: Array, C: Array) -> tuple[float, Array, Array]:
 
 
 def spin_matrices() -> Array:
-    """Return W of the accelerations W x for ω_iω_j = 1 in the order of `SPINS`, shape (6, 3, 3)."""
+    """Return W with ω×(ω×x) = W x for each product ω_iω_j = 1 of `SPINS`, shape (6, 3, 3)."""
     unit = [spin_matrix(e) for e in np.eye(3)]
     return np.array([unit[i] @ unit[j] + (i != j) * unit[j] @ unit[i] for i, j in SPINS])
 

@@ -103,7 +103,7 @@ def point_rates(
     return modes, shifts
 
 
-def _at_nodes(model: BeamModel, values: tuple[Expr | float, ...]) -> Array:
+def _nodal_values(model: BeamModel, values: tuple[Expr | float, ...]) -> Array:
     """Return functions of space at the nodes of the chain, shape (n, len(values)).
 
     At a discontinuity, the value is taken from an arbitrary cell.
@@ -131,11 +131,11 @@ def radii_of_gyration(model: BeamModel, change: Section | None = None) -> Array:
     With the derivative of a section, return the derivatives of the radii.
     """
     s = model.section
-    area, *second = _at_nodes(model, (s.area, s.Izz, s.Iyy)).T
+    area, *second = _nodal_values(model, (s.area, s.Izz, s.Iyy)).T
     radii = np.sqrt(np.stack(second, axis=1) / area[:, None])
     if change is None:
         return radii
-    rate, *rates = _at_nodes(model, (change.area, change.Izz, change.Iyy)).T
+    rate, *rates = _nodal_values(model, (change.area, change.Izz, change.Iyy)).T
     squares = (np.stack(rates, axis=1) - radii**2 * rate[:, None]) / area[:, None]
     return np.asarray(squares / (2 * radii))
 

@@ -86,6 +86,36 @@ def _is_invalid(x: Array, element: Any) -> NDArray[np.bool_]:
         return ~((low > limit) | (high < -limit))
 
 
+def cell_quality(mesh: Mesh, x: Array) -> Array:
+    """Return the quality of the owned cells with the nodes at x, shape (cells,).
+
+    It is the smallest value of det T / (|T|²/d)^(d/2) in a cell with the map T of the ideal cell to
+    the cell: 1 for an equilateral simplex, a square or a cube, 0 for a flat cell. The sign is that
+    of det T.
+
+    Args:
+        mesh: Mesh of volumes in space, or of faces in the plane.
+        x: Positions of the nodes of this rank, shape (nodes, 3), m.
+    """
+    dim = mesh.topology.dim
+    num_owned = mesh.topology.index_map(dim).size_local
+    nodes = compat.geometry_dofmap(mesh)[:num_owned]
+    element = mesh.ufl_domain().ufl_coordinate_element().sub_elements[0]
+    ideal = np.eye(dim)
+    if mesh.topology.cell_name() in ("triangle", "tetrahedron"):  # edges of an equilateral simplex
+        ideal = np.linalg.cholesky((np.eye(dim) + 1.0) / 2)
+    kind = basix.LatticeType.equispaced
+    lattice = np.asarray(basix.create_lattice(element.cell_type, element.degree + 1, kind, True))
+    gradients = np.tensordot(np.linalg.inv(ideal), element.tabulate(1, lattice)[1:], axes=1)
+    result = np.zeros(num_owned)
+    for start in range(0, num_owned, CHUNK_CELLS):
+        cells = slice(start, start + CHUNK_CELLS)
+        T = np.einsum("dpn,cni->cdpi", gradients[:dim], x[nodes[cells], :dim], optimize=True)
+        size = np.einsum("cdpi,cdpi->cp", T, T) / dim
+        result[cells] = (_determinant(T) / size ** (dim / 2)).min(axis=1)
+    return result
+
+
 def _determinant(J: Array) -> Array:
     """Return determinants (cells, points) of matrices (cells, d, points, d), faster than LAPACK."""
     if J.shape[1] == 2:

@@ -62,7 +62,7 @@ class Section:
 
     @property
     def polar(self) -> Any:
-        """Polar moment ∫(y² + z²) dA, m⁴; times ρ, it is the inertia of the twist per length."""
+        """Polar moment ∫(y² + z²) dA, m⁴; multiply it by ρ for the inertia of the twist."""
         return self.Iyy + self.Izz
 
     @classmethod

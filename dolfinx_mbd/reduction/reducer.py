@@ -285,6 +285,7 @@ class Reducer:
             residuals=self._residuals(body, vectors, correct),
             model=self._model,
             interfaces=self._interfaces,
+            loads=loads,
         )
         return with_damping(reduction, options.damping, thickness=problem.thickness)
 

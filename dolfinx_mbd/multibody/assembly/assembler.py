@@ -108,10 +108,13 @@ class Assembler(LoadAssembler):
         for k in self._others:
             body, view, _, _, position, rotation = self._views[k]
             body.poses(view[0], position, rotation)
-        s = self.system
         if self._corrections:
             self._corrections = {}
-        motions = self.driver_motions(t)
+        self.driver_positions(t)
+
+    def driver_positions(self, t: float) -> tuple[Array, Array]:
+        """Set and return the angles (entries,) and the offsets (nc,) of the drivers at t."""
+        s, motions = self.system, self.driver_motions(t)
         for k, (driver, (value, *_)) in enumerate(zip(s.drivers, motions, strict=True)):
             entry = len(s.joints) + k
             if driver.along == "rotation":
@@ -119,6 +122,7 @@ class Assembler(LoadAssembler):
             else:
                 rows = s.row_entry == entry
                 self._offsets[rows] = value + s.misfit[rows]
+        return self._driver_angles, self._offsets
 
     def driver_motions(self, t: float) -> list[tuple[float, float, float]]:
         """Return value, rate and acceleration of each driver at t, evaluated once for each t."""
