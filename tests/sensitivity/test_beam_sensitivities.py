@@ -289,6 +289,18 @@ def test_first_order(comm: MPI.Intracomm) -> None:
     assert table.error({"h": 0.01 + step}) > 0.1 * errors[1]
 
 
+def test_limits(comm: MPI.Intracomm) -> None:
+    """The last cell has no length after a step of -1/8 of the length."""
+    model = straight(comm)
+    f = fem.Function(fem.functionspace(model.mesh, ("Lagrange", 1, (1,))))
+    f.interpolate(lambda x: np.maximum(0.0, 8 * x[:1] / 0.5 - 7.0))
+    tip = mbd.Parameter("tip", "shape", velocity=f)
+    table = mbd.sensitivities(reduced(model), [tip])
+    assert table["tip"].limits == pytest.approx((-0.5 / 8, np.inf))
+    with pytest.raises(InputError):
+        table.at({"tip": -0.5 / 8})
+
+
 def test_errors(comm: MPI.Intracomm) -> None:
     model = straight(comm)
     base = reduced(model)
