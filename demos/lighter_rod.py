@@ -161,7 +161,9 @@ for name, value in best.values.items():
 masses = [1e3 * step.objective for step in best.history]
 rows = {"mass (g)": {"": np.array(masses)}}
 levels = {"stress (MPa)": [1e-6 * STRESS], "frequency (Hz)": [FREQUENCY], "buckling (kN)": [100.0]}
-for (label, limit), name, unit in zip(levels.items(), best.constraints, (1e-6, 1, 1e-3), strict=True):
+for (label, limit), name, unit in zip(
+    levels.items(), best.constraints, (1e-6, 1, 1e-3), strict=True
+):
     rows[label] = {"": np.array([unit * step.constraints[name] for step in best.history])}
 helpers.plot_histories(
     results / "history.png", ("iteration", np.arange(len(masses))), rows, levels=levels
@@ -185,9 +187,7 @@ for name, values in (("before", start), ("after", best.values)):
     title = f"{name}: {1e3 * reduction.body.total_mass:.1f} g"
     picture = results / f"{name}.png"
     limits = (0.0, 1e-6 * STRESS)
-    helpers.show(
-        mbd.plotting.plot_skin, reduction.body, value, picture, title=title, limits=limits
-    )
+    helpers.show(mbd.plotting.plot_skin, reduction.body, value, picture, title=title, limits=limits)
 report(f"greatest stress before: {1e-6 * greatest['before']:.0f} MPa")
 table = fine.at(best.values)
 force = np.abs(run.joint("piston pin 1").force).max()

@@ -70,10 +70,14 @@ def beam_points(
 def point_rates(
     model: BeamModel, nodal: Array, points: Mapping[str, ArrayLike], velocity: Array
 ) -> tuple[Array, Array]:
-    """Return the derivatives of modes at points, and of their positions, for moving nodes.
+    """Return the derivatives of modes at points and of their positions, for moving nodes.
 
-    The nodes of the chain have velocities along the beam, shape (n,), m. The nodal values are
-    constant; the points keep their place in their cell and their distance from the axis.
+    Args:
+        model: The beam.
+        nodal: Nodal values of the modes, which are constant, shape (n, 6, k).
+        points: Positions by name, m. A point keeps its place in its cell and its distance from
+            the axis.
+        velocity: Velocity of the nodes along the beam, shape (n,), m.
 
     Returns:
         Arrays of shape (points, k, 3) and (points, 3).

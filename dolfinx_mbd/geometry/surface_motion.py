@@ -18,6 +18,7 @@ from scipy.sparse import coo_array, diags_array
 from scipy.sparse.linalg import splu
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.checks import function
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.geometry.gmsh_model import gmsh_session, mesh_arrays
 
@@ -77,7 +78,7 @@ def surface_velocity(
     Note: Not collective.
     """
     with gmsh_session() as gmsh:
-        build(value)(gmsh.model)
+        function("build(value)", build(value), "a builder")(gmsh.model)
         points = mesh_arrays(gmsh.model).points
         topology, entities = _topology(gmsh.model), _entities(gmsh.model)
     changes = {}
@@ -85,7 +86,7 @@ def surface_velocity(
         other = value + count * step
         with gmsh_session() as gmsh:
             try:
-                build(other)(_Unmeshed(gmsh.model))
+                function("build(value)", build(other), "a builder")(_Unmeshed(gmsh.model))
             except _Meshing:
                 pass
             _check_topology(topology, _topology(gmsh.model), value, other)

@@ -146,9 +146,7 @@ def _viscous(
     return 0.5 * (C + C.T)
 
 
-def viscous_form(
-    damping: Viscous, space: fem.FunctionSpace, thickness: float | None
-) -> ufl.Form:
+def viscous_form(damping: Viscous, space: fem.FunctionSpace, thickness: float | None) -> ufl.Form:
     """Return ∫ μ u v of one component of the displacement."""
     mu = damping.viscosity
     if not isinstance(mu, ufl.core.expr.Expr):

@@ -112,6 +112,10 @@ class _MovedBeam(Beam):
 def beam_change(model: BeamModel, parameter: Parameter | SectionParameter) -> BeamChange:
     """Return the derivatives of a beam with respect to a parameter.
 
+    Args:
+        model: The beam.
+        parameter: The parameter.
+
     Raises:
         InputError: The beam does not depend on the parameter, or is not differentiable.
 

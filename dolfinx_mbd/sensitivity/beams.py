@@ -118,10 +118,19 @@ def _entries(
         "skin_modes": skin[1],
         "spin_stiffening": None,
         "interface_stiffening": None,
+        "limits": _limits(model, change),
         "second_order": float(
             np.max(np.abs(np.diag(quadratic)) / np.diag(body.stiffness), initial=0.0)
         ),
     }
+
+
+def _limits(model: BeamModel, change: BeamChange) -> tuple[float, float]:
+    """Return the steps below and above zero at which a cell has no length."""
+    with np.errstate(divide="ignore"):
+        steps = -np.diff(model.chain @ model.direction) / np.diff(change.chain)
+    low = np.max(steps[steps < 0], initial=-np.inf)
+    return float(low), float(np.min(steps[steps > 0], initial=np.inf))
 
 
 def _moments(

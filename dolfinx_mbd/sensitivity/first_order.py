@@ -128,8 +128,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         W = self._modes(values)[1]
         body, steps = self.at(values), self._steps(values)
         derivatives = {
-            name: in_modes(d, body, W, steps.get(name, 0.0))
-            for name, d in self.derivatives.items()
+            name: in_modes(d, body, W, steps.get(name, 0.0)) for name, d in self.derivatives.items()
         }
         return BodySensitivities(body, {**self.base, **values}, derivatives)
 

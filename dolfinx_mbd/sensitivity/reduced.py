@@ -137,7 +137,6 @@ def _beam_sensitivities(
             loads=(),
             bores=(),
             gauges=(),
-            limits=(-np.inf, np.inf),
         )
     return BodySensitivities(body, base, derivatives)
 

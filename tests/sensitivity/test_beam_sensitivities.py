@@ -121,6 +121,25 @@ def test_double_modes(comm: MPI.Intracomm) -> None:
     assert relative[0] == pytest.approx(relative[1], rel=1e-9)
 
 
+def test_crossing_modes(comm: MPI.Intracomm) -> None:
+    """A square becomes a rectangle: of two equal frequencies, only one depends on the height."""
+
+    def section(height: float) -> mbd.Section:
+        return mbd.Section.rectangle(1e-3, height)
+
+    model = straight(comm, section(1e-3))
+
+    def new(s: float) -> Any:
+        return reduced(mbd.BeamModel(model.mesh, section(1e-3 + s), mbd.STEEL))
+
+    base, parameter = new(0.0), mbd.SectionParameter("h", section, 1e-3)
+    check_differences(base, parameter, new, 1e-6)
+    derivative = mbd.sensitivities(base, [parameter])["h"].frequencies
+    relative = 1e-3 * derivative / base.body.frequencies
+    rotary = 49.5 * 1e-6 / (12 * 0.25)  # share of rotary inertia in the first mode, 49.5 h²/12L²
+    assert relative[:2] == pytest.approx([0.0, 1.0 - rotary], abs=1e-6)
+
+
 def skew_section(scale: float) -> mbd.Section:
     """A section whose axes are not principal axes."""
     return mbd.Section(2e-4 * scale, 3e-9 * scale**2, 5e-9 * scale, 4e-9 * scale, Iyz=1e-9 * scale)
@@ -268,6 +287,18 @@ def test_first_order(comm: MPI.Intracomm) -> None:
         errors.append(np.abs(first.frequencies / exact.frequencies - 1).max())
     assert 3.7 < errors[0] / errors[1] < 4.3
     assert table.error({"h": 0.01 + step}) > 0.1 * errors[1]
+
+
+def test_limits(comm: MPI.Intracomm) -> None:
+    """The last cell has no length after a step of -1/8 of the length."""
+    model = straight(comm)
+    f = fem.Function(fem.functionspace(model.mesh, ("Lagrange", 1, (1,))))
+    f.interpolate(lambda x: np.maximum(0.0, 8 * x[:1] / 0.5 - 7.0))
+    tip = mbd.Parameter("tip", "shape", velocity=f)
+    table = mbd.sensitivities(reduced(model), [tip])
+    assert table["tip"].limits == pytest.approx((-0.5 / 8, np.inf))
+    with pytest.raises(InputError):
+        table.at({"tip": -0.5 / 8})
 
 
 def test_errors(comm: MPI.Intracomm) -> None:

@@ -463,7 +463,10 @@ def test_taylor(comm: MPI.Intracomm, name: str) -> None:
     def reduction(s: float) -> mbd.Reduction:
         if make is None:
             return prestressed(comm, "initial stress", s)
-        options = {"damping": mbd.ModalDamping(0.01), "loads": {"magnet": mbd.body_force((0, 1, 0))}}
+        options = {
+            "damping": mbd.ModalDamping(0.01),
+            "loads": {"magnet": mbd.body_force((0, 1, 0))},
+        }
         return body_of(make(s, comm), **options)
 
     base = reduction(0.0)
