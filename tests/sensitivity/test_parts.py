@@ -324,9 +324,9 @@ def test_shape_of_a_prestressed_body(comm: MPI.Intracomm) -> None:
 
 def test_pressure_modes(comm: MPI.Intracomm) -> None:
     """Pressure modes of a bore depend on the material; the shape of the bore is an error."""
+    mesh = mbd.build_mesh(mbd.ConnectingRod(size=0.014), comm)
 
     def make(s: float) -> mbd.Reduction:
-        mesh = mbd.build_mesh(mbd.ConnectingRod(size=0.014), comm)
         spec = mbd.InterfaceSpec(kind="averaged", pressure_modes=0.3)
         rod = mbd.reduce(
             mesh,
