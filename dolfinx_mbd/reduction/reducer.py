@@ -274,7 +274,6 @@ class Reducer:
         seconds = {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
         body = ReducedBody(name=name, provenance=facts | seconds, **entries)
         warn_of_units(body.total_mass, body_size(problem.space.mesh))
-        correct = cases if options.static_correction else None
         reduction = Reduction(
             body=body,
             space=problem.space,
@@ -282,7 +281,7 @@ class Reducer:
             positions=problem.positions,
             truncation=truncation,
             stress=None if problem.materials is None else problem.materials.stress_in_space,
-            residuals=self._residuals(body, vectors, correct),
+            residuals=self._residuals(body, vectors, cases if options.static_correction else None),
             model=self._model,
             interfaces=self._interfaces,
             loads=loads,

@@ -189,9 +189,7 @@ def matrix_derivatives(
         t, K, Ms = problem.thickness, problem.stiffness.copy(), problem.scalar_mass.copy()
         K.scale(1.0 / t)
         Ms.scale(1.0 / t)
-        return MatrixDerivatives(
-            K, Ms, lambda form: (1.0 / t) * form, _stress(model), thickness=1.0
-        )
+        return MatrixDerivatives(K, Ms, lambda form: (1.0 / t) * form, _stress(model), thickness=1.0)
     if parameter.quantity == "shape":
         derivatives, initial = _shape_derivatives(model, parameter)
     else:
@@ -252,9 +250,11 @@ def _variable_prestress(model: ElasticModel, parameter: Parameter) -> tuple[fem.
     if message:
         raise InputError(f"{label}: {message}", argument="parameters", value=parameter)
     f = fem.Function(fem.functionspace(model.plain_mesh, ("DG", 0)))
+    stress, materials = initial_stress(model), model.materials
+    assert stress is not None and materials is not None
     if parameter.quantity == "prestress":
-        return f, (1 + f) * initial_stress(model)
-    return f, initial_stress(model) + model.materials.thermal_stress(f)
+        return f, (1 + f) * stress
+    return f, stress + materials.thermal_stress(f)
 
 
 def _stress(model: ElasticModel) -> Callable[[Expr], Expr] | None:

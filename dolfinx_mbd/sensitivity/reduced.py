@@ -149,8 +149,8 @@ def _checked(reduction: Reduction) -> tuple[Any, tuple[MeshInterface, ...]]:
         reason = "a reduction that `reduce` did not compute"
     elif any("above" in mode.reason for mode in body.left_out):
         reason = (
-            "a reduction with `up_to`: the omitted modes are part of the derivative. Reduce without "
-            "`up_to`, and truncate the result: table.at(values).truncated(n)"
+            "a reduction with `up_to`: the omitted modes are part of the derivative. Reduce "
+            "without `up_to`, and truncate the result: table.at(values).truncated(n)"
         )
     elif not np.array_equal(body.mass, np.eye(body.num_modes)):
         reason = "modes that are not orthonormal"
