@@ -96,9 +96,10 @@ def with_static_modes(
     static_shares = a @ of_solutions
     shares = eigen.T @ split.shares - eigen.T @ inside @ static_shares
     modes = StaticModes(forces, solutions, static_shares, force_changes)
+    fixed = np.asfortranarray(ritz @ eigen)
     return replace(
         split,
-        fixed=np.asfortranarray(ritz @ eigen),
+        fixed=fixed,
         combinations=split.combinations @ eigen,
         squares=squares,
         shares=shares,
