@@ -39,6 +39,7 @@ joints.constraint_rows f2 f3 i1 i1 f1 i1 i2 f1 f1 f2 f2 f1
 floating_frame.residual i2 f1 f1 f1 f1 f1 f2 f1 f1
 joints.joint_second f2 f3 f2 f3 f2
 joints.joint_products f3 f3 i1 i1 f3 i1
+matrices.add_bodies f1 i1 i1 f2 f2 f2
 matrices.add_pairs i2 i2 i2 f5 f2
 matrices.add_rows i1 i1 i2 i2 f4 f2
 frames.frame_velocity_tangents i2 f1 f1 f1 f3

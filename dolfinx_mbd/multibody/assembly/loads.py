@@ -48,7 +48,9 @@ class LoadAssembler:
         self._widths = sizes[system.frame_body]
         self._jacobians = np.zeros((nf, 6, int(sizes.max())))
         self._moving = [k for k, body in enumerate(system.bodies) if body.num_velocities]
+        self._tangents = np.zeros_like(self._jacobians)
         self._floating = FloatingBodies(system)
+        self._floating_members = frozenset(self._floating.members)
         self._others = [k for k in self._moving if k not in self._floating.members]
         self._views = []
         for body, qs, vs, fs in zip(
@@ -142,6 +144,8 @@ class LoadAssembler:
         )
         for i, (k, Jk) in enumerate(blocks):
             for j, (m, Jm) in enumerate(others):
+                if not (Jk.size and Jm.size):
+                    continue
                 block = D[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
                 target.add(k, m, Jk.T @ (block @ Jm))
 
@@ -157,6 +161,8 @@ class LoadAssembler:
         vs = self.system.v_slices
         for k in set(rows_of):
             for m in set(columns_of):
+                if vs[k].start == vs[k].stop or vs[m].start == vs[m].stop:
+                    continue
                 target.add(k, m, np.outer(column[vs[k]], row[vs[m]]))
 
     def _bodies_of(self, frames: tuple[int, int]) -> tuple[int, int]:
@@ -168,8 +174,21 @@ class LoadAssembler:
         out = np.zeros(self.system.num_velocities)
         for frame, part in zip(frames, (row[:6], row[6:]), strict=True):
             k, J = self._frame_jacobian(frame, jacobians)
-            out[self.system.v_slices[k]] += part @ J
+            if J.size:
+                out[self.system.v_slices[k]] += part @ J
         return out
+
+    def frame_biases(self) -> Array:
+        """Return the accelerations (nf, 6) of all frames for v̇ = 0."""
+        self._floating.velocity_tangents(self.q, self.v, self._tangents)
+        bias = np.zeros((self.system.num_frames, 6))
+        parts = zip(self._views, self.system.frame_slices, self.system.v_slices, strict=True)
+        for k, ((body, view, *_), frames, part) in enumerate(parts):
+            if k in self._floating_members:
+                bias[frames] = self._tangents[frames, :, : body.num_velocities] @ self.v[part]
+            else:
+                bias[frames] = body.frame_bias(view[0], view[1])
+        return bias
 
     # ---- coordinates of joints ------------------------------------------------------------------
     def joint_rotations(self) -> Array:
@@ -225,7 +244,16 @@ class LoadAssembler:
         return self._coordinate_derivatives(axis, self.jacobians(), self._velocity_tangents())[1]
 
     def _velocity_tangents(self) -> list[Array]:
-        return [body.frame_velocity_tangents(view[0], view[1]) for body, view, *_ in self._views]
+        """Return the derivatives (F, 6, nv) of the frame velocities of every body by q."""
+        self._floating.velocity_tangents(self.q, self.v, self._tangents)
+        return [
+            self._tangents[frames, :, : body.num_velocities]
+            if k in self._floating_members
+            else body.frame_velocity_tangents(view[0], view[1])
+            for k, ((body, view, *_), frames) in enumerate(
+                zip(self._views, self.system.frame_slices, strict=True)
+            )
+        ]
 
     def _axis_second(self, axis: tuple[int, int]) -> Array:
         """Return the second derivative (12, 12) of a joint coordinate with respect to poses."""
@@ -237,12 +265,17 @@ class LoadAssembler:
         return kernels.joint_second(points[0], one, points[1], two, np.eye(6)[[2]])[0]
 
     def _coordinate_derivatives(
-        self, axis: tuple[int, int], jacobians: list[Array], tangents: list[Array]
-    ) -> tuple[Array, Array]:
-        """Return the derivatives (nv,) of a joint coordinate and its rate with respect to q."""
+        self, axis: tuple[int, int], jacobians: list[Array], tangents: list[Array] | None
+    ) -> tuple[Array, Array | float]:
+        """Return the derivatives (nv,) of a joint coordinate and its rate with respect to q.
+
+        Without `tangents`, the derivative of the rate is not computed and zero.
+        """
         ends = int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
         gradient = self.axis_coordinates()[2][axis]
         derivative = self._transform(gradient, ends, jacobians)
+        if tangents is None:
+            return derivative, 0.0
         u = np.concatenate([self.velocities[ends[0]], self.velocities[ends[1]]])
         rate_derivative = self._transform(u @ self._axis_second(axis), ends, jacobians)
         return derivative, rate_derivative + self._transform(gradient, ends, tangents)
@@ -472,10 +505,11 @@ class LoadAssembler:
         if by_value or by_rate:
             direction = self._transform(gradients[axis], loaded, jacobians)
             derivative, rate_derivative = self._coordinate_derivatives(
-                argument_axis, jacobians, tangents
+                argument_axis, jacobians, tangents if by_rate else None
             )
             ends = int(self._ends[0][argument_axis[0]]), int(self._ends[1][argument_axis[0]])
             pair, others = self._bodies_of(loaded), self._bodies_of(ends)
             change = by_value * derivative + by_rate * rate_derivative
             self._add_outer(K, -direction, pair, change, others)
-            self._add_outer(C, -direction, pair, by_rate * derivative, others)
+            if by_rate:
+                self._add_outer(C, -direction, pair, by_rate * derivative, others)

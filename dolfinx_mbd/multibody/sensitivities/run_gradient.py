@@ -202,7 +202,7 @@ class _History:
         self._saves_all = checkpoints is None and count * size <= _MEMORY
         length = math.ceil(count / (checkpoints or math.ceil(math.sqrt(count))))
         length = _SEGMENT if self._saves_all else length
-        self.time = dt * np.arange(count + 1)
+        self.time: Array = np.array([k * dt for k in range(count + 1)])
         self.segments = [range(k, min(k + length, count)) for k in range(0, count, length)]
         self._saved: list[list[State]] = []
         self._memory: list[dict[str, Any]] = []
@@ -216,7 +216,7 @@ class _History:
             columns.append([output.values(states[1:]) for output in outputs])
             self._saved.append(states if self._saves_all else states[:1])
             state = states[-1]
-        return [np.concatenate(parts) for parts in zip(*columns, strict=True)]
+        return [np.concatenate(parts, dtype=float) for parts in zip(*columns, strict=True)]
 
     def states(self, segment: int) -> list[State]:
         """Return the states of a segment, including the state before its first step.
