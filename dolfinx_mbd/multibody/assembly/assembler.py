@@ -257,12 +257,8 @@ class Assembler(LoadAssembler):
         return derivatives.array
 
     # ---- residual and its derivatives -----------------------------------------------------------
-    def residual(self, t: float) -> None:
-        """Evaluate `rows`, `scale` and `values` at (t, q, v, a, λ).
-
-        These are the residuals of the equations of motion, the magnitudes of their terms, and the
-        values of the constraints.
-        """
+    def update_wrenches(self, t: float) -> None:
+        """Compute the wrenches on all frames and the values of the constraints."""
         s = self.system
         self.update_poses(t)
         self.wrenches[:] = 0.0
@@ -282,6 +278,15 @@ class Assembler(LoadAssembler):
             self.wrenches,
             self.values,
         )
+
+    def residual(self, t: float) -> None:
+        """Evaluate `rows`, `scale` and `values` at (t, q, v, a, λ).
+
+        These are the residuals of the equations of motion, the magnitudes of their terms, and the
+        values of the constraints.
+        """
+        s = self.system
+        self.update_wrenches(t)
         self._floating.residual(
             self.q, self.v, self.a, s.gravity, self.wrenches, self.rows, self.scale
         )

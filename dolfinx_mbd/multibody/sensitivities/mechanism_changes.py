@@ -7,6 +7,7 @@ central differences, computed only for the parts that change.
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -254,7 +255,15 @@ def _contents(item: Any) -> list[Any] | None:
     if isinstance(item, types.FunctionType):
         cells = [cell.cell_contents for cell in item.__closure__ or ()]
         return [item.__defaults__, item.__kwdefaults__, item.__code__, *cells]
-    values = getattr(item, "__dict__", None)
-    if type(item).__module__ == "builtins" or values is None or hasattr(item, "__slots__"):
+    kinds = type(item).__mro__[:-1]
+    if not all(map(_in_python, kinds)):
         return None
-    return [dict(values)]
+    names = {name for kind in kinds for name in vars(kind).get("__slots__", ())}
+    slots = [getattr(item, name, None) for name in sorted(names - {"__dict__", "__weakref__"})]
+    return [dict(getattr(item, "__dict__", {})), *slots]
+
+
+def _in_python(kind: type) -> bool:
+    """Return whether a class is written in Python, so that its attributes describe it."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    return kind.__module__ == "__main__" or file.endswith(".py")
