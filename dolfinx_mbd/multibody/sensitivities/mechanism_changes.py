@@ -36,8 +36,11 @@ from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad
 from dolfinx_mbd.multibody.model.system import State, SystemData
 
-FACTORS = (-2, -1, 1, 2)
+FACTORS = (-1, 1)
 """Multiples of the step at which mechanisms are compared."""
+
+FOURTH_ORDER = (-2, -1, 1, 2)
+"""Multiples of the step for differences of fourth order."""
 
 _INERTIA = (MASS, FIRST_MOMENTS, H_ROWS, MASS_MATRIX, SPIN)
 _MATRICES = (STIFFNESS, DAMPING)
@@ -47,12 +50,14 @@ _DEPTH = 12  # largest depth of nested objects that are compared
 
 
 def central_difference(values: Mapping[int, Array], step: float = 1.0) -> Array:
-    """Return the derivative from values at the multiples -2, -1, 1 and 2 of a step.
+    """Return the derivative from values at the multiples `FACTORS` or `FOURTH_ORDER` of a step.
 
     It is exactly zero for constant values.
     """
-    difference = 8 * (values[1] - values[-1]) - (values[2] - values[-2])
-    return np.asarray(difference / (12 * step), dtype=float)
+    difference = (values[1] - values[-1]) / (2 * step)
+    if 2 in values:
+        difference = (8 * difference - (values[2] - values[-2]) / (2 * step)) / 6
+    return np.asarray(difference, dtype=float)
 
 
 class States:
@@ -68,7 +73,7 @@ class States:
 
 
 class MechanismChange:
-    """Changes of a mechanism at the multiples -2, -1, 1 and 2 of the step of a parameter.
+    """Changes of a mechanism at the multiples -1 and 1 of the step of a parameter.
 
     Args:
         system: The mechanism.

@@ -130,7 +130,7 @@ def run_gradient(
         method: Generalized-α method; by default with ρ∞ = 0.8.
         tolerance: Tolerance of Newton's method; see `Stepper`.
         start: Rates of joints at t = 0 by name, as in `simulate`.
-        steps: Steps of the differences of the equations by name of the parameter; by default 1e-3
+        steps: Steps of the differences of the equations by name of the parameter; by default 1e-4
             of the value. A parameter with the value 0 needs a step.
         checkpoints: Number of checkpoints, from which the states are computed again. By default all
             states are saved if they need at most 256 MB; otherwise √N checkpoints for N steps.
