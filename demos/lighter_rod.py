@@ -25,7 +25,9 @@ from helpers import check, report
 comm = MPI.COMM_WORLD
 results = helpers.results_folder("lighter_rod")
 geometry, material, ends = mbd.ConnectingRod(), mbd.ALUMINIUM_7075, ("big_end", "small_end")
-STRESS, FREQUENCY, BUCKLING = 280e6, 1750.0, 100e3  # Pa, at least Hz, at least N
+STRESS, FREQUENCY, BUCKLING = 290e6, 1700.0, 100e3  # at most Pa, at least Hz, at least N
+SHANK = 0.035, 0.118  # range of x in which the stress is bounded, m
+MARGIN = 1.03  # for the error of the mesh
 # -
 
 # ## Shapes
@@ -92,36 +94,41 @@ def cycle(body: mbd.ReducedBody, dt: float = 5e-5) -> mbd.Solution:
 
 
 def peak(body: mbd.ReducedBody) -> float:
-    """Return the norm of the greatest stress at the surface of the shank."""
-    skin = body.skin
-    corners = skin.points[skin.triangles]
-    shank = (corners[:, :, 0].min(axis=1) > 0.035) & (corners[:, :, 0].max(axis=1) < 0.118)
-    first, second = (corners[shank, k] - corners[shank, 0] for k in (1, 2))
-    along = first / np.linalg.norm(first, axis=1, keepdims=True)
-    across = second - along * np.sum(second * along, axis=1, keepdims=True)
-    axes = np.stack([along, across / np.linalg.norm(across, axis=1, keepdims=True)], axis=1)
-    edges = np.stack([first, second], axis=2)  # (triangles, 3, 2)
-    u = skin.modes[:, skin.triangles[shank]]
-    moved = np.stack([u[:, :, 1] - u[:, :, 0], u[:, :, 2] - u[:, :, 0]], axis=3)
-    gradient = axes @ moved @ np.linalg.inv(axes @ edges)
-    strain = np.tensordot(cycle(body).body("rod 1").eta, gradient, axes=1)
-    strain = (strain + np.swapaxes(strain, 2, 3)) / 2
-    E, nu = material.young, material.poisson
-    trace = nu * np.trace(strain, axis1=2, axis2=3)[:, :, None, None] * np.eye(2)
-    s = E / (1 - nu**2) * ((1 - nu) * strain + trace)
-    xx, yy, xy = s[..., 0, 0], s[..., 1, 1], s[..., 0, 1]
-    mises = np.sqrt(xx**2 + yy**2 - xx * yy + 3 * xy**2)
-    greatest = mises.max(axis=0) / STRESS
-    return STRESS * float(np.linalg.norm(greatest, 40))
+    """Return the norm of the greatest stress at the surface of the shank, relative to its bound."""
+    eta = cycle(body).body("rod 1").eta
+    greatest = helpers.surface_stress(body, eta, material, *SHANK).max(axis=0)
+    return float(np.linalg.norm(greatest / STRESS, 40))
 
 
-def stress(table: mbd.BodySensitivities, step: float = 2e-5) -> tuple[float, dict[str, float]]:
-    """Return the stress and its derivatives."""
-    slopes = {}
+def stress(table: mbd.BodySensitivities) -> tuple[float, dict[str, float]]:
+    """Return the stress relative to its bound, and its derivatives."""
+    slopes, step = {}, 2e-5
     for name, value in table.base.items():
         above, below = (peak(table.at({name: value + s})) for s in (step, -step))
         slopes[name] = (above - below) / (2 * step)
     return peak(table.body), slopes
+
+
+# -
+
+# The mass, the frequency and the buckling load have derivatives already. The buckling load is that
+# of a rod whose ends turn freely in all directions, which is less than that between parallel pins.
+
+
+# +
+def mass(table: mbd.BodySensitivities) -> tuple[float, dict[str, float]]:
+    """Return the mass and its derivatives."""
+    return table.body.total_mass, {name: d.total_mass for name, d in table.items()}
+
+
+def frequency(table: mbd.BodySensitivities) -> tuple[float, dict[str, float]]:
+    """Return the first frequency and its derivatives."""
+    return table.body.frequencies[0], {name: d.frequencies[0] for name, d in table.items()}
+
+
+def buckling(table: mbd.BodySensitivities) -> tuple[float, dict[str, float]]:
+    """Return the buckling load and its derivatives."""
+    return mbd.buckling_load(table, ends)
 
 
 # -
@@ -133,67 +140,56 @@ def stress(table: mbd.BodySensitivities, step: float = 2e-5) -> tuple[float, dic
 # first order instead. Each function returns a number and its derivatives.
 
 # +
-start = {parameter.name: 0.0 for parameter in shapes(rod.model.mesh)}
-low, high = (-8e-3, -6e-3, -5e-3, -2e-3), (4e-3, 4e-3, 4e-3, 2e-3)
+mm = 1e-3
+bounds = {
+    "height at big end": (-8 * mm, 4 * mm),
+    "height at small end": (-6 * mm, 4 * mm),
+    "flange width": (-5 * mm, 4 * mm),
+    "web thickness": (-2 * mm, 2 * mm),
+}
+limits = {
+    "stress": mbd.Limits(stress, high=1 / MARGIN),
+    "frequency": mbd.Limits(frequency, low=MARGIN * FREQUENCY),
+    "buckling": mbd.Limits(buckling, low=MARGIN * BUCKLING),
+}
+start = dict.fromkeys(bounds, 0.0)
 with helpers.timed("optimization"):
-    best = mbd.minimize(
-        lambda table: (table.body.total_mass, {k: d.total_mass for k, d in table.items()}),
-        start,
-        {
-            "stress": mbd.Limits(stress, high=STRESS),
-            "frequency": mbd.Limits(
-                lambda table: (
-                    table.body.frequencies[0],
-                    {k: d.frequencies[0] for k, d in table.items()},
-                ),
-                low=FREQUENCY,
-            ),
-            "buckling": mbd.Limits(lambda table: mbd.buckling_load(table, ends), low=BUCKLING),
-        },
-        bounds=dict(zip(start, zip(low, high, strict=True), strict=True)),
-        model=rod.at,
-        tolerance=1e-3,
-        comm=comm,
-    )
+    best = mbd.minimize(mass, start, limits, bounds=bounds, model=rod.at, tolerance=1e-3, comm=comm)
 report(f"{best.evaluations} evaluations, {rod.count} reductions; active: {dict(best.active)}")
 for name, value in best.values.items():
-    report(f"{name:<20} {1e3 * value:+.2f} mm")
-masses = [1e3 * step.objective for step in best.history]
-rows = {"mass (g)": {"": np.array(masses)}}
-levels = {"stress (MPa)": [1e-6 * STRESS], "frequency (Hz)": [FREQUENCY], "buckling (kN)": [100.0]}
-for (label, limit), name, unit in zip(levels.items(), best.constraints, (1e-6, 1, 1e-3), strict=True):
-    rows[label] = {"": np.array([unit * step.constraints[name] for step in best.history])}
-helpers.plot_histories(
-    results / "history.png", ("iteration", np.arange(len(masses))), rows, levels=levels
-)
+    report(f"{name:<20} {value / mm:+.2f} mm")
+rows = {"mass (g)": {"": np.array([1e3 * step.objective for step in best.history])}}
+bars = {
+    "stress": MARGIN,
+    "frequency": 1 / (MARGIN * FREQUENCY),
+    "buckling": 1 / (MARGIN * BUCKLING),
+}
+relative = {k: np.array([f * i.constraints[k] for i in best.history]) for k, f in bars.items()}
+rows["relative to the bound"] = relative
+iteration = "iteration", np.arange(len(best.history))
+levels = {"relative to the bound": [1.0]}
+helpers.plot_histories(results / "history.png", iteration, rows, levels=levels)
 # -
 
 # ## Check with a finer mesh
 #
-# A finer mesh with curved cells moves by the same velocities. More modes and a smaller time step
-# verify all bounds; the stress is now that of the cells, not that of the triangles of the surface.
+# A finer mesh with curved cells moves by the same velocities. Its stress is that of the cells, not
+# that of the triangles of the surface. All bounds must hold without the margin.
 
 # +
 fine, greatest = parametric_rod(0.006, 12, 2), {}
 for name, values in (("before", start), ("after", best.values)):
     reduction = fine.reduce(values)
-    run = cycle(reduction.body, dt=2e-5)
-    envelope = mbd.envelope(mbd.recovery.Recovery(reduction), run.body("rod 1"))
-    value = mbd.recovery.skin_values(envelope.value)
-    x = reduction.body.skin.points[:, 0]
-    greatest[name] = value[(x > 0.035) & (x < 0.118)].max()
-    title = f"{name}: {1e3 * reduction.body.total_mass:.1f} g"
-    picture = results / f"{name}.png"
-    limits = (0.0, 1e-6 * STRESS)
-    helpers.show(
-        mbd.plotting.plot_skin, reduction.body, value, picture, title=title, limits=limits
-    )
+    run = cycle(reduction.body)
+    value = mbd.recovery.skin_values(mbd.envelope(reduction, run.body("rod 1")).value)
+    x, grams = reduction.body.skin.points[:, 0], 1e3 * reduction.body.total_mass
+    greatest[name] = value[(x > SHANK[0]) & (x < SHANK[1])].max()
+    options = {"title": f"{name}: {grams:.1f} g", "limits": (0, 1e-6 * STRESS), "view": "iso"}
+    helpers.show(mbd.plotting.plot_skin, reduction.body, value, results / f"{name}.png", **options)
 report(f"greatest stress before: {1e-6 * greatest['before']:.0f} MPa")
-table = fine.at(best.values)
-force = np.abs(run.joint("piston pin 1").force).max()
-check("mass after optimization", 1e3 * table.body.total_mass, 120, 146, "g")
-check("stress of the finer mesh", 1e-6 * greatest["after"], 0, 1.03e-6 * STRESS, "MPa")
-check("first frequency of the finer mesh", table.body.frequencies[0], 0.99 * FREQUENCY, 1e5, "Hz")
-load = mbd.buckling_load(table, ends)[0]
-check("buckling load of the finer mesh", 1e-3 * load, 0.98e-3 * BUCKLING, 1e4, "kN")
-check("buckling load over greatest force", load / force, 3, 10)
+load, force = buckling(mbd.sensitivities(reduction, []))[0], run.joint("piston pin 1").force
+check("mass of 153 g after optimization", grams, 135, 145, "g")
+check("greatest stress", 1e-6 * greatest["after"], 0, 1e-6 * STRESS, "MPa")
+check("first frequency", reduction.body.frequencies[0], FREQUENCY, 1.1 * FREQUENCY, "Hz")
+check("buckling load", 1e-3 * load, 1e-3 * BUCKLING, 1.1e-3 * BUCKLING, "kN")
+check("buckling load over greatest force", load / np.abs(force).max(), 3, 4)
