@@ -108,8 +108,7 @@ def quantities(values: dict[str, float], step: float = 0.02 * mm) -> dict[str, A
 # ## The optimum
 #
 # `minimize` calls the model once for each set of values. `coarse.at` moves the mesh, checks the
-# quality of its cells, reduces the body and differentiates it; after a small change it returns the
-# body of first order instead.
+# quality of its cells, reduces and differentiates the body, or returns that of first order.
 
 # +
 low, high = np.array([-8, -6, -5, -2]) * mm, np.array([4, 4, 4, 2]) * mm
@@ -124,17 +123,15 @@ options: dict[str, Any] = {"bounds": bounds, "model": quantities, "tolerance": 1
 best = mbd.minimize(lambda q: q["mass"], start, limits, **options)
 report(f"{best.evaluations} evaluations, {coarse.count} reductions; active: {dict(best.active)}")
 report("\n".join(f"{name:<20} {value / mm:+.2f} mm" for name, value in best.values.items()))
-scale = {k: c.high or c.low for k, c in limits.items()}
-curves = {k: np.array([i.constraints[k] / scale[k] for i in best.history]) for k in limits}
-masses = np.array([1e3 * i.objective for i in best.history])
-rows = {"mass (g)": {"": masses}, "relative to the bound": curves}
-helpers.plot_histories(results / "history.png", ("iteration", np.arange(len(masses))), rows)
+bars, steps = {k: limit.high or limit.low for k, limit in limits.items()}, best.history
+curves = {k: np.array([i.constraints[k] / bar for i in steps]) for k, bar in bars.items()}
+rows = {"mass (g)": {"": np.array([1e3 * i.objective for i in steps])}, "over bound": curves}
+helpers.plot_histories(results / "history.png", ("iteration", np.arange(len(steps))), rows)
 # -
 
 # ## Check with a finer mesh
 #
-# A finer mesh with curved cells moves by the same velocities. Its stress is that of the cells. All
-# bounds must hold, now without the margin.
+# A finer mesh of curved cells moves by the same velocities. All bounds hold without the margin.
 
 # +
 fine = parametric_rod(6 * mm, 2)
