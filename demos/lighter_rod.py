@@ -111,9 +111,8 @@ def quantities(values: dict[str, float], step: float = 0.02 * mm) -> dict[str, A
 # quality of its cells, reduces and differentiates the body, or returns that of first order.
 
 # +
-low, high = np.array([-8, -6, -5, -2]) * mm, np.array([4, 4, 4, 2]) * mm
-start = dict.fromkeys(coarse.values, 0.0)
-bounds = dict(zip(start, zip(low, high, strict=True), strict=True))
+start, edges = coarse.values, ((-8, 4), (-6, 4), (-5, 4), (-2, 2))  # zero; mm
+bounds = {k: (mm * a, mm * b) for k, (a, b) in zip(start, edges, strict=True)}
 limits = {
     "stress": mbd.Limits(lambda q: q["stress"], high=1 / MARGIN),
     "frequency": mbd.Limits(lambda q: q["frequency"], low=MARGIN * FREQUENCY),
@@ -123,9 +122,10 @@ options: dict[str, Any] = {"bounds": bounds, "model": quantities, "tolerance": 1
 best = mbd.minimize(lambda q: q["mass"], start, limits, **options)
 report(f"{best.evaluations} evaluations, {coarse.count} reductions; active: {dict(best.active)}")
 report("\n".join(f"{name:<20} {value / mm:+.2f} mm" for name, value in best.values.items()))
-bars, steps = {k: limit.high or limit.low for k, limit in limits.items()}, best.history
-curves = {k: np.array([i.constraints[k] / bar for i in steps]) for k, bar in bars.items()}
-rows = {"mass (g)": {"": np.array([1e3 * i.objective for i in steps])}, "over bound": curves}
+steps = best.history
+curves = {k: np.array([i.constraints[k] / best.constraints[k] for i in steps]) for k in limits}
+masses = {"": np.array([1e3 * i.objective for i in steps])}
+rows = {"mass (g)": masses, "ratio to the optimum": curves}
 helpers.plot_histories(results / "history.png", ("iteration", np.arange(len(steps))), rows)
 # -
 
@@ -140,8 +140,7 @@ for name, values in (("before", start), ("after", best.values)):
     run, grams = cycle(reduction.body), 1e3 * reduction.body.total_mass
     stress = 1e-6 * mbd.recovery.skin_values(mbd.envelope(reduction, run.body("rod 1")).value)
     options = {"title": f"{name}: {grams:.1f} g", "limits": (0, 290), "factor": 1.0, "view": "iso"}
-    picture = results / f"{name}.png"
-    helpers.show(mbd.plotting.plot_skin, reduction.body, stress, picture, **options)
+    helpers.show(mbd.plotting.plot_skin, reduction.body, stress, results / f"{name}.png", **options)
     report(f"{name}: {grams:.1f} g, greatest stress {stress.max():.0f} MPa")
 load = mbd.buckling_load(mbd.sensitivities(reduction, []), ends)[0]
 check("mass of 153 g after optimization", grams, 135, 145, "g")

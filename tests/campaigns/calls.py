@@ -226,7 +226,7 @@ MESHES: dict[str, Call] = {
             "objective": lambda p: (p["a"] ** 2, {"a": 2 * p["a"]}),
             "start": {"a": 0.9},
             "constraints": {"b": mbd.Limits(lambda p: (p["a"], {"a": 1.0}), low=0.6)},
-            "bounds": {"a": (0.5, 2.0)}, "model": lambda p: p, "method": "SLSQP",
+            "bounds": {"a": (0.5, 2.0)}, "method": "SLSQP",
             "scale": {"a": 1.0}, "step": 1e-3, "tolerance": 1e-4, "max_iterations": 20,
         },
     ),
