@@ -7,7 +7,7 @@ force Wᵀ∫ p φ dA in addition to the wrench on the frame of the interface. w
 motion of this frame, so that the virtual work of the pressure is counted only once.
 
 Shear by the pressure gradient acts on both surfaces with the couple ½ ∫ p ∂h/∂θ dA. Its part −½ ∫
-(e + z t) × f dz is the part of a round bore, see `kernels.film_frames`. Its part ½ ∫ p ∂w/∂θ dA
+(e + z t) × f dz is the part of a round bore, see `kernels.films.frames`. Its part ½ ∫ p ∂w/∂θ dA
 turns the journal; the bore receives the opposite, because the pressure on its inclined surface has
 the moment −∫ p ∂w/∂θ dA. This part is subtracted from the drag torque.
 """
@@ -25,7 +25,7 @@ from dolfinx_mbd.body import Bore
 from dolfinx_mbd.checks import array, instance
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.film_frames import film_wrenches
+from dolfinx_mbd.kernels.films.frames import film_wrenches
 from dolfinx_mbd.multibody.contact.elastic_bores import elastic_tangents
 from dolfinx_mbd.multibody.model.force_elements import FramePair
 

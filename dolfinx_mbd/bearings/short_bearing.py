@@ -8,7 +8,7 @@ from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.bearings.film_bearing import FilmBearing, gauss_points
 from dolfinx_mbd.checks import integer, number
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.short_bearing import short_bearing_loads
+from dolfinx_mbd.kernels.films.short_bearing import short_bearing_loads
 
 __all__ = ["ShortBearing"]
 

@@ -61,7 +61,7 @@ contacts.contact_derivatives f1 f2 f1 f1 f2 f1 f2 f2 f1
 def kernel_sources(folder: Path = Path(__file__).parent) -> str:
     """Return a digest that identifies the version of all source files with kernels."""
     digest = hashlib.blake2b(digest_size=16)
-    for path in sorted(folder.glob("*.py")):
+    for path in sorted(folder.rglob("*.py")):
         source = path.read_bytes()
         if b"@kernel" in source or b"@inner_kernel" in source:
             digest.update(source)

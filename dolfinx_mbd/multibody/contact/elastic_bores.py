@@ -21,7 +21,7 @@ from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Bore
 from dolfinx_mbd.checks import instance, integer, number, reject
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.film_frames import (
+from dolfinx_mbd.kernels.films.frames import (
     film_motion,
     film_motion_changes,
     film_tangents,
@@ -53,7 +53,7 @@ def elastic_tangents(pair: FramePair, g: Array, dg: Array) -> tuple[Array, Array
 
     Args:
         pair: Frames of bore and journal.
-        g: Loads (5,), see `kernels.film_frames`, and forces on the coefficients s, (5 + m,).
+        g: Loads (5,), see `kernels.films.frames`, and forces on the coefficients s, (5 + m,).
         dg: Derivatives of g with respect to the first nine entries of the motion, s and ṡ, (5 + m,
             9 + 2m).
     """

@@ -21,11 +21,12 @@ from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import coordinates
-from dolfinx_mbd.plotting import scene
-from dolfinx_mbd.plotting.bodies import skin_displacement, skin_points, stress_on_skin
-from dolfinx_mbd.plotting.marks import MARKS, Marks, frame_poses
-from dolfinx_mbd.plotting.output import Picture, check_drawing
-from dolfinx_mbd.plotting.scene import CMAP, Camera, DrawnSurface, camera_of, length_of
+from dolfinx_mbd.plotting.scenes import scene
+from dolfinx_mbd.plotting.scenes.arrows import frame_poses
+from dolfinx_mbd.plotting.scenes.bodies import skin_displacement, skin_points, stress_on_skin
+from dolfinx_mbd.plotting.scenes.marks import MARKS, Marks
+from dolfinx_mbd.plotting.scenes.output import Picture, check_drawing
+from dolfinx_mbd.plotting.scenes.scene import CMAP, Camera, DrawnSurface, camera_of, length_of
 
 Array = NDArray[np.float64]
 

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.body.parts import Skin
 from dolfinx_mbd.checks import array, instance, reject
 from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.plotting.output import Picture, taken
-from dolfinx_mbd.plotting.rounding import Rounding
+from dolfinx_mbd.plotting.scenes.output import Picture, taken
+from dolfinx_mbd.plotting.scenes.rounding import Rounding
 
 Array = NDArray[np.float64]
 

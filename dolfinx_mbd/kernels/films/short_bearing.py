@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
-from dolfinx_mbd.kernels.film_thickness import (
+from dolfinx_mbd.kernels.films.thickness import (
     ASPERITY_HEIGHT,
     asperity_pressure,
     boundary_drag,
@@ -264,7 +264,7 @@ def short_bearing_loads(
     """Return the film loads g (5,), ∂g/∂y (5, 9) for the motion y, and the film's state (3,).
 
     Args:
-        y: Motion of the journal, see `film_frames`.
+        y: Motion of the journal, see `frames`.
         values: Radius, length, clearance, viscosity, roughness, modulus and friction coefficient
             of the asperities, and the speed below which this friction is regularized.
         T: Gauss points and weights on (0, 1) for half a turn, (2, nθ).

@@ -16,9 +16,16 @@ from dolfinx_mbd.body import ReducedBody, Skin, StressModes
 from dolfinx_mbd.body.parts import chosen_modes
 from dolfinx_mbd.checks import array, flag, increasing, instance, integer, number, reject, vector
 from dolfinx_mbd.multibody.results.histories import rotation_matrices
-from dolfinx_mbd.plotting import scene
-from dolfinx_mbd.plotting.output import Picture, check_drawing, check_size, taken
-from dolfinx_mbd.plotting.scene import CMAP, Camera, DrawnSurface, add_bar, add_text, camera_of
+from dolfinx_mbd.plotting.scenes import scene
+from dolfinx_mbd.plotting.scenes.output import Picture, check_drawing, check_size, taken
+from dolfinx_mbd.plotting.scenes.scene import (
+    CMAP,
+    Camera,
+    DrawnSurface,
+    add_bar,
+    add_text,
+    camera_of,
+)
 
 Array = NDArray[np.float64]
 
