@@ -360,7 +360,7 @@ helpers.save_report(results / "report.txt")
 # **Beams and rod.** A rod of one cubic element has four fifths of the deflection of a bar between
 # two pins (1/96 instead of 5/384). In a real rod half of the mass is in the rings, next to the
 # pins, where it causes no bending; see the row "B, shank's mass". Geometric stiffness, which the
-# paper lacks, changes the deflection across by $1/(1-P/P_E)$, 7 % where the gas presses.
+# paper lacks, changes the deflection across by $1/(1-P/P_E)$, 7 % under the gas force.
 #
 # ## Figures
 

@@ -51,7 +51,5 @@ class ImplicitEuler(Stepper):
         eqs.v[:] = state.v + dt * eqs.a
         return dt * eqs.v, np.zeros(len(eqs.v))  # there are no algorithmic accelerations
 
-    def _accepted_state(
-        self, state: State, t: float, algorithmic: Array, monitor: Monitor
-    ) -> State:
-        return replace(super()._accepted_state(state, t, algorithmic, monitor), memory={})
+    def _accept(self, state: State, t: float, algorithmic: Array, monitor: Monitor) -> State:
+        return replace(super()._accept(state, t, algorithmic, monitor), memory={})

@@ -173,7 +173,7 @@ class Stepper:
             error = self._measure.error(eqs, self.tolerance, derivatives[0])
             monitor.add_error(error)
             if error <= 1.0 or monitor.exhausted:
-                return self._accepted_state(state, t, algorithmic, monitor)
+                return self._accept(state, t, algorithmic, monitor)
             if not np.isfinite(error) or iteration == _MAX_ITERATIONS:
                 break
             remaining = _MAX_ITERATIONS - iteration - 1
@@ -184,7 +184,7 @@ class Stepper:
             if monitor.skips_residual:
                 eqs.move(state.q, move)
                 eqs.update_poses(t)
-                return self._accepted_state(state, t, algorithmic, monitor)
+                return self._accept(state, t, algorithmic, monitor)
         self._factor = None
         raise self._failure(t, dt)
 
@@ -289,9 +289,7 @@ class Stepper:
         predict(eqs.a, state.a, old, velocity, self._parameters, dt, algorithmic, move, eqs.v)
         return move, algorithmic
 
-    def _accepted_state(
-        self, state: State, t: float, algorithmic: Array, monitor: Monitor
-    ) -> State:
+    def _accept(self, state: State, t: float, algorithmic: Array, monitor: Monitor) -> State:
         if monitor.slow:
             self._factor = None
         earlier = (state.a, state.lam), *state.memory.get("earlier", ())[:1]
