@@ -179,7 +179,7 @@ def initial_stress_matrices(
 ) -> Iterator[PETSc.Mat]:
     """Yield K_σ, with second-order rotations, for each column of displacements (owned dofs, k).
 
-    The load of a column is the acceleration W x of all points x; `accelerations` contains the
+    In the motion of a column, each point x has the acceleration W x; `accelerations` contains the
     matrices W, shape (k, 3, 3). Only the variation of this acceleration over a section has an
     effect. The caller destroys the matrices.
     """
