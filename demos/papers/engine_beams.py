@@ -403,9 +403,9 @@ with helpers.figure(results / "rod.png", 2, 2, title=title, sharex=True, sharey=
 # decreases along the rod. The transverse deflection of B is the deflection of a bar between two
 # pins with the acceleration of its middle, $5\rho Aal^4/384EI$, amplified by the second harmonic of
 # the load and by the greatest compression; A with a pin is quasi-static, so that it may be smaller
-# by the same factor. The displacement of B along the chord is $-\rho al^2/8E$ times $32/\pi^3 =
-# 1.032$, because one of the sixteen modes is axial. The transverse deflection of C lies between
-# those of bars as long as the shank and as long as the rod.
+# by the same factor. The displacement of B along the chord is $-\rho al^2/8E$ times
+# $32/\pi^3 = 1.032$, because one of the sixteen modes is axial. The transverse deflection of C lies
+# between those of bars as long as the shank and as long as the rod.
 
 # +
 check("beam forms and elements, relative difference", forms_error, 0.0, 1e-12)
