@@ -149,7 +149,7 @@ class Recovery:
                 "returns UFL, such as lambda u: forms.stress(u, STEEL)",
                 argument="stress",
             )
-        return _six_components(self.stress(expression("u", u, ((2,), (3,)))))
+        return six_components(self.stress(expression("u", u, ((2,), (3,)))))
 
     def ingredients(self, what: What, *, scalar: bool = False) -> tuple[list[Array], Quantity]:
         """Return linear quantities (components, np, m) and the quantity that they define.
@@ -173,7 +173,7 @@ class Recovery:
             return self._modes[what]
         functions: dict[str, Callable[[Any], Any]] = {
             "displacement": lambda u: u if u.ufl_shape == (3,) else ufl.as_vector([u[0], u[1], 0]),
-            "strain": lambda u: _six_components(forms.strain(u)),
+            "strain": lambda u: six_components(forms.strain(u)),
             "stress": self.stress_components,
         }
         label = what if isinstance(what, str) else getattr(what, "__name__", repr(what))
@@ -352,7 +352,7 @@ def envelope(
     return Envelope(definition, points.fill(greatest, value), points.fill(when, time[row]), points)
 
 
-def _six_components(tensor: Any) -> Any:
+def six_components(tensor: Any) -> Any:
     """Return the components xx, yy, zz, xy, yz, zx of a symmetric tensor (3, 3) or (2, 2)."""
     if tensor.ufl_shape == (2, 2):
         return ufl.as_vector([tensor[0, 0], tensor[1, 1], 0, tensor[0, 1], 0, 0])

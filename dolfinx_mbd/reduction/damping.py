@@ -116,7 +116,8 @@ def with_damping(
             total += _form_damping(damping, reduction.space, reduction.modes)
         elif damping is not None:
             total += damping_matrix(body.mass, body.stiffness, damping)
-    return replace(reduction, body=body.replace(damping=total))
+    used = tuple(damping for damping in dampings if damping is not None)
+    return replace(reduction, body=body.replace(damping=total), dampings=used)
 
 
 def _viscous(
@@ -130,13 +131,7 @@ def _viscous(
             argument="thickness",
             value=thickness,
         )
-    mu = damping.viscosity
-    if not isinstance(mu, ufl.core.expr.Expr):
-        mu = fem.Constant(mesh, default_scalar_type(mu))
-    if thickness is not None:
-        mu = fem.Constant(mesh, default_scalar_type(thickness)) * mu
-    W = scalar_space(space)
-    A = assembled_matrix(viscous_damping(ufl.TrialFunction(W), ufl.TestFunction(W), mu))
+    A = assembled_matrix(viscous_form(damping, space, thickness))
     diagonal = A.getDiagonal()
     least, size = diagonal.min()[1], diagonal.norm()
     diagonal.destroy()
@@ -149,6 +144,17 @@ def _viscous(
             )
         C = projected(mesh.comm, A, blocked(modes, dim), dim)
     return 0.5 * (C + C.T)
+
+
+def viscous_form(damping: Viscous, space: fem.FunctionSpace, thickness: float | None) -> ufl.Form:
+    """Return ∫ μ u v of one component of the displacement."""
+    mu = damping.viscosity
+    if not isinstance(mu, ufl.core.expr.Expr):
+        mu = fem.Constant(space.mesh, default_scalar_type(mu))
+    if thickness is not None:
+        mu = fem.Constant(space.mesh, default_scalar_type(thickness)) * mu
+    W = scalar_space(space)
+    return viscous_damping(ufl.TrialFunction(W), ufl.TestFunction(W), mu)
 
 
 def _form_damping(form: ufl.Form, space: fem.FunctionSpace, modes: Array) -> Array:

@@ -151,6 +151,7 @@ class RunFolder:
         if self._lock is None:
             return TemporaryFile(dir=self.path)  # type: ignore[return-value]
         path = self.path / ROWS
+        (self.path / CHECKPOINT).unlink(missing_ok=True)  # first: it belongs to the earlier rows
         path.unlink(missing_ok=True)  # earlier runs that are open keep their data
         return path.open("x+b")
 
