@@ -7,8 +7,8 @@ under `mpirun -n 2`.
 
 # # A double pendulum with a flexible arm
 #
-# The motion of a double pendulum depends on its start more than anyone can measure. Long before
-# this effect is visible, a flexible arm moves differently from a rigid one.
+# The motion of a double pendulum is chaotic: small differences of the start can grow exponentially.
+# Long before this effect is visible, a flexible arm moves differently from a rigid one.
 
 # +
 from __future__ import annotations

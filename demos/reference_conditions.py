@@ -17,10 +17,10 @@ speeds from 15 to 150 rad/s. Files go to `results/reference_conditions`. Runs on
 #   then $u=0$. Many programs do this, and you need it if the motion of the frame is prescribed.
 #
 # Both describe the same displacements. But the strains are linear in $u$, and the error of this
-# approximation depends on the frame: a bar that deflects by $w$ becomes shorter by $\tfrac12\int
-# w'^2$ along the axis *of its frame*, and a force $N$ along the bar does work by this. Relative to
-# bending, this work is $N/N_{crit}$. The forces grow as $\Omega^2$, and so does the difference that
-# you measure here.
+# approximation depends on the frame: a bar that deflects by $w$ becomes shorter by
+# $\tfrac12\int w'^2$ along the axis *of its frame*, and a force $N$ along the bar does work by
+# this. Relative to bending, this work is $N/N_{crit}$. The forces grow as $\Omega^2$, and so does
+# the difference that you measure here.
 
 # +
 from __future__ import annotations

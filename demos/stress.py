@@ -34,8 +34,8 @@ length, height, width = 0.300, 0.020, 0.010
 
 # ## The bar
 #
-# The twelve modes contain one axial mode, which the centrifugal force stretches. With fewer modes
-# the bar could not lengthen, and `simulate` would warn you. With `static_correction=True` the
+# One of the twelve modes is axial; it represents the stretch by the centrifugal force. With fewer
+# modes the bar could not lengthen, and `simulate` would warn you. With `static_correction=True` the
 # reduction keeps, besides its modes, the static response of the whole mesh to forces at the
 # interfaces and to spin.
 

@@ -360,7 +360,7 @@ helpers.save_report(results / "report.txt")
 # **Beams and rod.** A rod of one cubic element has four fifths of the deflection of a bar between
 # two pins (1/96 instead of 5/384). In a real rod half of the mass is in the rings, next to the
 # pins, where it causes no bending; see the row "B, shank's mass". Geometric stiffness, which the
-# paper lacks, changes the deflection across by $1/(1-P/P_E)$, 7 % where the gas presses.
+# paper lacks, changes the deflection across by $1/(1-P/P_E)$, 7 % under the gas force.
 #
 # ## Figures
 
@@ -403,9 +403,9 @@ with helpers.figure(results / "rod.png", 2, 2, title=title, sharex=True, sharey=
 # decreases along the rod. The transverse deflection of B is the deflection of a bar between two
 # pins with the acceleration of its middle, $5\rho Aal^4/384EI$, amplified by the second harmonic of
 # the load and by the greatest compression; A with a pin is quasi-static, so that it may be smaller
-# by the same factor. The displacement of B along the chord is $-\rho al^2/8E$ times $32/\pi^3 =
-# 1.032$, because one of the sixteen modes is axial. The transverse deflection of C lies between
-# those of bars as long as the shank and as long as the rod.
+# by the same factor. The displacement of B along the chord is $-\rho al^2/8E$ times
+# $32/\pi^3 = 1.032$, because one of the sixteen modes is axial. The transverse deflection of C lies
+# between those of bars as long as the shank and as long as the rod.
 
 # +
 check("beam forms and elements, relative difference", forms_error, 0.0, 1e-12)

@@ -10,11 +10,11 @@ rank and under `mpirun -n 2`.
 #
 # $$M = M_0\,(1-\omega/\omega_0), \qquad M_0 = -170000,\quad \omega_0 = 100,$$
 #
-# and reports a torque that settles around 150 N m. Adams calculates in N and mm, so $M_0$ is 170 N
-# m; the sign depends on the direction of the crank's axis in Adams. With $\omega_0$ in rad/s the
-# law would brake the crank above 955 rpm, which contradicts the 6000 rpm of the same text. But 100
-# revolutions per second are 6000 rpm. So $\omega_0 = 2\pi\cdot100$ rad/s: a motor that pulls below
-# 6000 rpm and brakes above.
+# and reports a torque that settles around 150 N m. Adams calculates in N and mm, so that $M_0$ is
+# 170 N m; the sign depends on the direction of the crank's axis in Adams. With $\omega_0$ in rad/s
+# the law would brake the crank above 955 rpm, which contradicts the 6000 rpm of the same text. But
+# 100 revolutions per second are 6000 rpm. So $\omega_0 = 2\pi\cdot100$ rad/s: a motor that pulls
+# below 6000 rpm and brakes above.
 #
 # The paper gives neither bore nor inertia of the crank with its flywheel. Here the bore is 70 mm
 # and the inertia 0.05 kg m², as usual for an engine of one litre.

@@ -17,9 +17,10 @@ derives them on paper. Runs in seconds, on one rank and under `mpirun -n 2`.
 #   \frac{\partial(U-W)}{\partial u} = 0$;
 # - Gibbs-Appell: with $R=\frac12\int\rho\lvert a\rvert^2-Q\cdot\ddot u$ and the generalized forces
 #   $Q$ of stress and loads, $\partial R/\partial\ddot u=0$;
-# - Kane: with $a$, $\sigma$ and partial velocities, $\int\rho\,a\cdot\frac{\partial v}{\partial\dot
-#   u} + \int\sigma:\frac{\partial\dot\varepsilon}{\partial\dot u}$ equals the same expression of
-#   the loads;
+# - Kane: with $a$, $\sigma$ and partial velocities,
+#   $\int\rho\,a\cdot\frac{\partial v}{\partial\dot u} +
+#   \int\sigma:\frac{\partial\dot\varepsilon}{\partial\dot u}$ equals the same expression of the
+#   loads;
 # - Maggi: with $T(V,\omega,u,\dot u)$ and linear constraints $A\dot q+b=0$ of all velocities,
 #   $E^T(\text{Lagrange's expressions}-Q)=0$ with $AE=0$; here $V$ and $\omega$ are prescribed;
 # - Hamilton: with $H=p\cdot\dot u-T+U-W$ and $p=\partial T/\partial\dot u$,

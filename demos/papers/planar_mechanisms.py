@@ -86,7 +86,8 @@ def ratios(stick: np.ndarray, others: dict[str, np.ndarray], printed: np.ndarray
 # (3+m')a^2+(4+m')b^2&-ab\\-ab&(3+m')b^2+(4+m')a^2\end{bmatrix}.$$
 #
 # The paper has three misprints here: the last row of its eq. 2 is 0 4 0 2, its eq. 8 has
-# $K_{22} = a^2$, and the factor of its eq. 9 is $EA/L$, which is no mass. Tests derive all three.
+# $K_{22} = a^2$, and the factor of its eq. 9 is $EA/L$, which is no mass. Tests derive the correct
+# terms.
 #
 # ## A rod on a hinge
 #

@@ -212,9 +212,9 @@ def initial_stress_matrices(
 ) -> Iterator[PETSc.Mat]:
     """Yield K_σ, with second-order rotations, for each column of displacements (owned dofs, k).
 
-    A point x has the acceleration W x with the matrices W = `accelerations`, shape (k, 3, 3). Only
-    the variation of this acceleration over a section has an effect. The caller destroys the
-    matrices. `combine` is described in `beam_matrices`.
+    In the motion of a column, each point x has the acceleration W x; `accelerations` contains the
+    matrices W, shape (k, 3, 3). Only the variation of this acceleration over a section has an
+    effect. The caller destroys the matrices. `combine` is described in `beam_matrices`.
     """
     V, axes = model.space, np.asarray(model.axes)
     W = fem.Constant(model.mesh, np.zeros((3, 3), dtype=default_scalar_type))

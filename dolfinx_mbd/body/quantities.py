@@ -145,7 +145,7 @@ def _tresca(rows: Array) -> Array:
     return first - last
 
 
-def _principal_value(k: int) -> Combine:
+def _principal(k: int) -> Combine:
     return lambda rows: _eigenvalues(rows, (k,))[0]
 
 
@@ -177,12 +177,8 @@ def _all_quantities() -> dict[str, Quantity]:
         Quantity("von Mises", "Pa", stress, _VON_MISES, _sum_of_squares, np.sqrt),
         Quantity("Tresca", "Pa", stress, _SPLIT, _tresca, bound=_tresca_bound),
         Quantity("principal", "Pa", stress, _SPLIT, _eigenvalues, shape=(3,)),
-        Quantity(
-            "greatest principal", "Pa", stress, _SPLIT, _principal_value(0), bound=_principal_bound
-        ),
-        Quantity(
-            "least principal", "Pa", stress, _SPLIT, _principal_value(2), bound=_principal_bound
-        ),
+        Quantity("greatest principal", "Pa", stress, _SPLIT, _principal(0), bound=_principal_bound),
+        Quantity("least principal", "Pa", stress, _SPLIT, _principal(2), bound=_principal_bound),
         Quantity("mean stress", "Pa", stress, _MEAN),
         Quantity("strain energy density", "J/m³", ("stress", "strain"), _ENERGY, _energy),
     ]

@@ -134,7 +134,7 @@ def _toar_modes(
         pep.destroy()
         requested += 2 * (num_modes - len(values)) + EXTRA_MODES
     else:
-        raise _missing_modes_error(len(values), num_modes, "modes", "pep_ncv")
+        raise _missing_modes(len(values), num_modes, "modes", "pep_ncv")
     values, vectors = values[:num_modes], np.asfortranarray(z[:, columns[:num_modes]])
     products = [_apply_to_complex(partial(multiply, A), vectors) for A in (M, C, K)]
     local = np.array([np.sum(vectors.conj() * y, axis=0) for y in products])
@@ -152,9 +152,7 @@ def _toar_modes(
     return values, vectors, residual
 
 
-def _missing_modes_error(
-    converged: int, requested: int | None, modes: str, option: str
-) -> EigenError:
+def _missing_modes(converged: int, requested: int | None, modes: str, option: str) -> EigenError:
     text = f"{converged} of {requested} {modes} converged; raise the option {option}"
     return EigenError(text, requested=requested, converged=converged)
 
@@ -191,7 +189,7 @@ def _symmetric_modes(
             break
         requested += 2 * (negative - below) + EXTRA_MODES
     else:
-        raise _missing_modes_error(below, negative, "unstable modes", "eps_ncv")
+        raise _missing_modes(below, negative, "unstable modes", "eps_ncv")
     order = np.argsort(squares)[: max(num_modes, below)]
     return rates(squares[order]), np.asfortranarray(vectors[:, order].astype(complex))
 

@@ -98,7 +98,8 @@ from dolfinx_mbd.multibody.sensitivities.run_sensitivities import (
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import redundancies
 from dolfinx_mbd.multibody.start.quasi_static import EquilibriumError
-from dolfinx_mbd.multibody.stepping.integrators import ImplicitEuler, StepError, Stepper
+from dolfinx_mbd.multibody.stepping.implicit_euler import ImplicitEuler
+from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive
 from dolfinx_mbd.multibody.studies.sweep import StudyError, sweep
 from dolfinx_mbd.multibody.system import System

@@ -209,7 +209,7 @@ class CraigBampton:
         C = rigid_rows(interfaces, origin, problem.dim)
         R = problem.rigid_motions(origin)
         excess = constraint @ C - R
-        error = float(np.max(_column_maxima(problem, excess) / _column_maxima(problem, R)))
+        error = float(np.max(_maxima(problem, excess) / _maxima(problem, R)))
         if not error <= RIGID_TOLERANCE:
             residual = self._residual(constraint)
             limit = LOOSE_RIGID_TOLERANCE if len(interfaces) > 1 else np.inf
@@ -231,9 +231,7 @@ class CraigBampton:
             forces -= border @ self._reactions
         forces[self.held.dofs] = 0.0
         scale = problem.stiffness.norm(PETSc.NormType.NORM_INFINITY)
-        return float(
-            np.max(_column_maxima(problem, forces) / _column_maxima(problem, constraint)) / scale
-        )
+        return float(np.max(_maxima(problem, forces) / _maxima(problem, constraint)) / scale)
 
     def _statics(self, stiffening: bool, loads: Mapping[str, Array]) -> tuple[list[str], Array]:
         """Compute all missing static solutions by one call of the solver.
@@ -258,7 +256,7 @@ class CraigBampton:
             self._cases = unit_cases(
                 problem, self.interfaces, constraint, static_spins, static_rigid
             )
-        acts = _column_maxima(problem, static) > 0
+        acts = _maxima(problem, static) > 0
         return [name for name, a in zip(loads, acts, strict=True) if a], static[:, acts]
 
     def _truncation(self, num_modes: int) -> Truncation:
@@ -297,7 +295,7 @@ def rigid_rows(interfaces: tuple[MeshInterface, ...], point: Array, dim: int) ->
     return np.vstack([point_motion(i.point - point, dim) for i in interfaces])
 
 
-def _column_maxima(problem: ElasticProblem, X: Array) -> Array:
+def _maxima(problem: ElasticProblem, X: Array) -> Array:
     """Return the largest magnitude in each column over all ranks; infinity if it is not finite."""
     local = np.array([np.abs(x).max(initial=0.0) for x in X.T])
     local = np.where(np.isfinite(local), local, np.inf)

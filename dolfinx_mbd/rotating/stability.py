@@ -155,11 +155,7 @@ def campbell(
     previous: Modes | None = None
     for omega, step in zip(omegas, np.diff(omegas, prepend=0.0), strict=True):
         modes = solve(float(omega))
-        order = (
-            np.arange(num_modes)
-            if previous is None
-            else _matching_modes(comm, previous, modes, step)
-        )
+        order = np.arange(num_modes) if previous is None else _match(comm, previous, modes, step)
         previous = Modes(*(part[..., order] for part in modes))  # type: ignore[arg-type]
         diagram.append(previous[:2])
     values, whirl = map(np.array, zip(*diagram, strict=True))
@@ -235,7 +231,7 @@ def _projected_modes(
     return solve
 
 
-def _matching_modes(comm: Any, previous: Modes, modes: Modes, step: float) -> NDArray[np.intp]:
+def _match(comm: Any, previous: Modes, modes: Modes, step: float) -> NDArray[np.intp]:
     """Return the indices of the modes that match the previous ones best in shape and λ.
 
     If λ passes through zero, the mode continues as the conjugate of a mode with Im λ > 0. Whirl can

@@ -28,13 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import ReducedBody, linearize_body
 from dolfinx_mbd.body.frequency_response import FORCES
-from dolfinx_mbd.body.linearized import (
-    interface_map,
-    name_list,
-    point_map,
-    spin_fields,
-    spin_loads,
-)
+from dolfinx_mbd.body.linearized import interface_map, name_list, point_map, spin_fields, spin_loads
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.checks import array, increasing, instance, number, reject, unknown
 from dolfinx_mbd.errors import AccuracyWarning, warn

@@ -47,11 +47,11 @@ class Simulator(Run):
     Inputs are held constant over each step. A loop over `step` gives bitwise the states of
     `simulate` with the same steps.
 
-    The name of a joint load is the input for its torque or force, the name of a distributed load
-    for its amplitude, and the name of a driver for the position of its joint at the end of the step
-    (without the offset). `push.x`, `push.y` and `push.z` are the components of a force or torque
-    `push`. `spring.stiffness` and similar names are the numbers of a force element. If a load is a
-    function, the input replaces the function and starts at 0.
+    The name of a joint load is the input of its torque or force. The name of a distributed load is
+    the input of its amplitude. The name of a driver is the input of the position of its joint at
+    the end of the step (without the offset). `push.x`, `push.y` and `push.z` are the components of
+    a force or torque `push`. `spring.stiffness` and similar names are the numbers of a force
+    element. If a load is a function, the input replaces the function and starts at 0.
 
     Args:
         system: The mechanism; it is not changed.

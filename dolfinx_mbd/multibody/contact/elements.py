@@ -15,17 +15,7 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Bore
-from dolfinx_mbd.checks import (
-    array,
-    choice,
-    flag,
-    instance,
-    integer,
-    items,
-    number,
-    reject,
-    vector,
-)
+from dolfinx_mbd.checks import array, choice, flag, instance, integer, items, number, reject, vector
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr

@@ -163,13 +163,13 @@ class RunChecks:
             f"{place} rotates elastically by {value:.2g} rad relative to the frame of the "
             f"body, more than {ELASTIC_ROTATION:g} rad. {_REMEDY}"
         )
-        _warn_above(ModelRangeWarning, "elastic rotation", value, ELASTIC_ROTATION, text)
+        _warn(ModelRangeWarning, "elastic rotation", value, ELASTIC_ROTATION, text)
         value, place = self._worst.get("elastic displacement", (0.0, ""))
         text = (
             f"{place} deforms by {100 * value:.2g} % of its size, more than "
             f"{100 * ELASTIC_DISPLACEMENT:g} %. {_REMEDY}"
         )
-        _warn_above(ModelRangeWarning, "elastic displacement", value, ELASTIC_DISPLACEMENT, text)
+        _warn(ModelRangeWarning, "elastic displacement", value, ELASTIC_DISPLACEMENT, text)
 
     def _check_steps(self) -> None:
         speed, name = self._worst.get("rotation per step", (0.0, ""))
@@ -179,7 +179,7 @@ class RunChecks:
             "steps do not resolve the motion. Take dt below "
             f"{0.1 * self._step / max(angle, 1e-300):.2g} s, for at most 0.1 rad per step"
         )
-        _warn_above(AccuracyWarning, "rotation per step", angle, ROTATION_PER_STEP, text)
+        _warn(AccuracyWarning, "rotation per step", angle, ROTATION_PER_STEP, text)
 
     def _check_energy(self) -> None:
         moving = [body for body in self._system.bodies if body.num_velocities]
@@ -203,7 +203,7 @@ class RunChecks:
             "motion. Take a smaller dt or dt='adaptive'"
         )
         if gain[n] > noise:
-            _warn_above(AccuracyWarning, "energy gain", gain[n], ENERGY_GAIN * scale, text)
+            _warn(AccuracyWarning, "energy gain", gain[n], ENERGY_GAIN * scale, text)
 
     def _inspect_constraints(self, block: Solution) -> None:
         whole = block.system.whole
@@ -232,7 +232,7 @@ class RunChecks:
                 "It was dropped as redundant at the start, but it restrains a motion that "
                 "no other constraint restrains"
             )
-        _warn_above(kind, quantity, value, limit, f"{text}. {advice}")
+        _warn(kind, quantity, value, limit, f"{text}. {advice}")
 
     def _check_jumps(self) -> None:
         if not len(self._jump):
@@ -247,12 +247,10 @@ class RunChecks:
             "Use a motion whose rate is continuous"
         )
         limit = RATE_JUMP * self._largest_rate[k]
-        _warn_above(AccuracyWarning, "rate jump", self._jump[k], limit, text)
+        _warn(AccuracyWarning, "rate jump", self._jump[k], limit, text)
 
 
-def _warn_above(
-    kind: type[MbdWarning], quantity: str, value: float, limit: float, text: str
-) -> None:
+def _warn(kind: type[MbdWarning], quantity: str, value: float, limit: float, text: str) -> None:
     """Warn if a value is above its limit."""
     if value > limit:
         warn(kind(text, quantity=quantity, value=float(value), limit=float(limit)))

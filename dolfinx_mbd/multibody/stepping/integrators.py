@@ -1,4 +1,4 @@
-"""Time integration of index-3 systems on R³×SO(3) by generalized-α methods and implicit Euler.
+"""Time integration of index-3 systems on R³×SO(3) by generalized-α methods.
 
 Increments of rotations are rotation vectors in body components.
 
@@ -173,7 +173,7 @@ class Stepper:
             error = self._measure.error(eqs, self.tolerance, derivatives[0])
             monitor.add_error(error)
             if error <= 1.0 or monitor.exhausted:
-                return self._accepted_state(state, t, algorithmic, monitor)
+                return self._accept(state, t, algorithmic, monitor)
             if not np.isfinite(error) or iteration == _MAX_ITERATIONS:
                 break
             remaining = _MAX_ITERATIONS - iteration - 1
@@ -184,7 +184,7 @@ class Stepper:
             if monitor.skips_residual:
                 eqs.move(state.q, move)
                 eqs.update_poses(t)
-                return self._accepted_state(state, t, algorithmic, monitor)
+                return self._accept(state, t, algorithmic, monitor)
         self._factor = None
         raise self._failure(t, dt)
 
@@ -289,9 +289,7 @@ class Stepper:
         predict(eqs.a, state.a, old, velocity, self._parameters, dt, algorithmic, move, eqs.v)
         return move, algorithmic
 
-    def _accepted_state(
-        self, state: State, t: float, algorithmic: Array, monitor: Monitor
-    ) -> State:
+    def _accept(self, state: State, t: float, algorithmic: Array, monitor: Monitor) -> State:
         if monitor.slow:
             self._factor = None
         earlier = (state.a, state.lam), *state.memory.get("earlier", ())[:1]
@@ -396,49 +394,6 @@ class Stepper:
             "look for a singular position, a load that jumps, or a body that is too soft",
             t,
         )
-
-
-class ImplicitEuler(Stepper):
-    """Time steps with the implicit Euler method, which is of first order and strongly damped.
-
-        q₁ = q₀ ∘ exp(dt v₁),    v₁ = v₀ + dt a₁,    r(t₁, q₁, v₁, a₁, λ₁) = 0,    Φ(q₁, t₁) = 0
-
-    It does not belong to the generalized-α family, whose displacements are of second order. Every
-    oscillation loses the fraction (ω dt)² of its energy in a step, for small ω dt. Use it like
-    `Stepper`, with a constant step.
-
-    Args:
-        system: The mechanism.
-        tolerance: Largest residual of a converged step; see `Stepper`.
-
-    Example:
-        >>> stepper = mbd.ImplicitEuler(pendulum)
-        >>> state = stepper.step(mbd.consistent_state(pendulum), 0.01)
-        >>> round(float(state.angles[0]), 5)
-        -0.00098
-    """
-
-    def __init__(self, system: SystemData, *, tolerance: float = 1e-8) -> None:
-        super().__init__(system, tolerance=tolerance)
-        self._smooth = False
-
-    def begin(self, state: State, dt: float) -> State:
-        """Return the state itself, because the method has no memory."""
-        return state
-
-    def _step_derivatives(self, dt: float) -> Derivatives:
-        return 1 / (dt * dt), 1 / dt, 0.0
-
-    def _predict(self, state: State, dt: float) -> tuple[Array, Array]:
-        eqs = self.assembler
-        eqs.a[:], eqs.lam[:] = state.a, state.lam
-        eqs.v[:] = state.v + dt * eqs.a
-        return dt * eqs.v, np.zeros(len(eqs.v))  # there are no algorithmic accelerations
-
-    def _accepted_state(
-        self, state: State, t: float, algorithmic: Array, monitor: Monitor
-    ) -> State:
-        return replace(super()._accepted_state(state, t, algorithmic, monitor), memory={})
 
 
 def _is_closing(before: Array, after: Array) -> bool:

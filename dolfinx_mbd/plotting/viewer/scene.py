@@ -24,19 +24,10 @@ from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.plotting.scenes.arrows import frame_histories
 from dolfinx_mbd.plotting.scenes.bodies import skin_of, stress_on_skin
-from dolfinx_mbd.plotting.scenes.mechanism import (
-    drawn_part,
-    mechanism_camera,
-    system_length,
-)
+from dolfinx_mbd.plotting.scenes.mechanism import drawn_part, mechanism_camera, system_length
 from dolfinx_mbd.plotting.scenes.scene import camera_of, length_of
 from dolfinx_mbd.plotting.viewer.data import block, continuous, integers, sampled_rows
-from dolfinx_mbd.plotting.viewer.marks import (
-    Signals,
-    cable_lines,
-    marks_of,
-    signal_curves,
-)
+from dolfinx_mbd.plotting.viewer.marks import Signals, cable_lines, marks_of, signal_curves
 
 __all__ = [
     "body_scene",
