@@ -144,7 +144,7 @@ class CraigBampton:
             load_names, static = self._statics(stiffening, loads or {})
             bores = self._pressure_patterns()
         with phases("fixed-interface modes"):  # last, because SLEPc may change the factors
-            count = self._complete(num_modes, max_modes)
+            count = self._complete_group(num_modes, max_modes)
         with phases("truncation"):
             truncation = self._truncation(count)
         rows = list(range(count))
@@ -184,7 +184,7 @@ class CraigBampton:
             self._bores = tuple(bore_patterns(self.problem, bore, solve) for bore in bores)
         return self._bores
 
-    def _complete(self, num_modes: int, max_modes: int) -> int:
+    def _complete_group(self, num_modes: int, max_modes: int) -> int:
         """Compute at most `max_modes` modes, up to the end of a group, and return their number."""
         extra, count = EXTRA_MODES, num_modes
         while num_modes:
@@ -209,7 +209,7 @@ class CraigBampton:
         C = rigid_rows(interfaces, origin, problem.dim)
         R = problem.rigid_motions(origin)
         excess = constraint @ C - R
-        error = float(np.max(_largest(problem, excess) / _largest(problem, R)))
+        error = float(np.max(_maxima(problem, excess) / _maxima(problem, R)))
         if not error <= RIGID_TOLERANCE:
             residual = self._residual(constraint)
             limit = LOOSE_RIGID_TOLERANCE if len(interfaces) > 1 else np.inf
@@ -231,7 +231,7 @@ class CraigBampton:
             forces -= border @ self._reactions
         forces[self.held.dofs] = 0.0
         scale = problem.stiffness.norm(PETSc.NormType.NORM_INFINITY)
-        return float(np.max(_largest(problem, forces) / _largest(problem, constraint)) / scale)
+        return float(np.max(_maxima(problem, forces) / _maxima(problem, constraint)) / scale)
 
     def _statics(self, stiffening: bool, loads: Mapping[str, Array]) -> tuple[list[str], Array]:
         """Compute all missing static solutions by one call of the solver.
@@ -256,7 +256,7 @@ class CraigBampton:
             self._cases = unit_cases(
                 problem, self.interfaces, constraint, static_spins, static_rigid
             )
-        acts = _largest(problem, static) > 0
+        acts = _maxima(problem, static) > 0
         return [name for name, a in zip(loads, acts, strict=True) if a], static[:, acts]
 
     def _truncation(self, num_modes: int) -> Truncation:
@@ -295,7 +295,7 @@ def rigid_rows(interfaces: tuple[MeshInterface, ...], point: Array, dim: int) ->
     return np.vstack([point_motion(i.point - point, dim) for i in interfaces])
 
 
-def _largest(problem: ElasticProblem, X: Array) -> Array:
+def _maxima(problem: ElasticProblem, X: Array) -> Array:
     """Return the largest magnitude in each column over all ranks; infinity if it is not finite."""
     local = np.array([np.abs(x).max(initial=0.0) for x in X.T])
     local = np.where(np.isfinite(local), local, np.inf)

@@ -190,7 +190,9 @@ def matrix_derivatives(
         t, K, Ms = problem.thickness, problem.stiffness.copy(), problem.scalar_mass.copy()
         K.scale(1.0 / t)
         Ms.scale(1.0 / t)
-        return MatrixDerivatives(K, Ms, lambda form: form / t, _stress(model), thickness=1.0)
+        return MatrixDerivatives(
+            K, Ms, lambda form: (1.0 / t) * form, _stress(model), thickness=1.0
+        )
     if parameter.quantity == "shape":
         derivatives, initial = _shape_derivatives(model, problem, parameter)
     else:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.body.multiple import groups_of
+from dolfinx_mbd.beams import BeamReduction
 from dolfinx_mbd.checks import instance, items
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space
@@ -30,7 +29,13 @@ from dolfinx_mbd.sensitivity.basis import (
     point_velocity,
     split_modes,
 )
-from dolfinx_mbd.sensitivity.body_derivative import BodyDerivative, central_derivatives
+from dolfinx_mbd.sensitivity.beam_changes import SectionParameter
+from dolfinx_mbd.sensitivity.beams import beam_derivatives
+from dolfinx_mbd.sensitivity.body_derivative import (
+    BodyDerivative,
+    central_derivatives,
+    frequency_derivatives,
+)
 from dolfinx_mbd.sensitivity.first_order import BodySensitivities
 from dolfinx_mbd.sensitivity.parameters import (
     MatrixDerivatives,
@@ -48,7 +53,10 @@ PREFIX = "dolfinx_mbd_sensitivity_"
 
 
 def sensitivities(
-    reduction: Reduction, parameters: Sequence[Parameter], *, reducer: Reducer | None = None
+    reduction: Reduction | BeamReduction,
+    parameters: Sequence[Parameter | SectionParameter],
+    *,
+    reducer: Reducer | None = None,
 ) -> BodySensitivities:
     """Compute the derivatives of a reduced body with respect to parameters.
 
@@ -57,10 +65,10 @@ def sensitivities(
 
     Args:
         reduction: Result of `reduce` with orthonormal modes and without `up_to`. Its body may have
-            stress modes (`recovery.skin_stress`).
-        parameters: Parameters with different names.
+            stress modes (`recovery.skin_stress`). Or the result of `reduce_beam`.
+        parameters: Parameters with different names; for a beam also `SectionParameter`.
         reducer: The open `Reducer` of the reduction, whose matrices and factors are used again; by
-            default they are computed, as they are for a body with prestress.
+            default they are computed, as they are for beams and for a body with prestress.
 
     Returns:
         The derivatives by the names of the parameters, and bodies of first order (`at`).
@@ -77,6 +85,8 @@ def sensitivities(
         >>> bool(np.allclose(derivative * 210e9, bar.body.frequencies / 2))
         True
     """
+    if isinstance(reduction, BeamReduction):
+        return _beam_sensitivities(reduction, parameters)
     instance("reduction", reduction, Reduction)
     parameters = items("parameters", parameters, Parameter)
     names = [p.name for p in parameters]
@@ -152,6 +162,29 @@ def _derivatives(
                     reduction, basis, stiffening, parts, matrices
                 )
     return derivatives
+
+
+def _beam_sensitivities(
+    reduction: BeamReduction, parameters: Sequence[Parameter | SectionParameter]
+) -> BodySensitivities:
+    body = reduction.body
+    base, entries = beam_derivatives(reduction, parameters)
+    derivatives = {}
+    for name, e in entries.items():
+        S, H = e["first_moments"], e["second_moments"]
+        centre, central_inertia = central_derivatives(body, e["total_mass"], S, H)
+        derivatives[name] = BodyDerivative(
+            **e,
+            centre=centre,
+            central_inertia=central_inertia,
+            damping=np.zeros_like(body.damping),
+            frequencies=frequency_derivatives(body, e["stiffness"]),
+            stress=None,
+            loads=(),
+            bores=(),
+            gauges=(),
+        )
+    return BodySensitivities(body, base, derivatives)
 
 
 def _checked(reduction: Reduction) -> tuple[Any, tuple[MeshInterface, ...]]:
@@ -231,7 +264,7 @@ def _body_derivative(
         first_moments=first,
         second_moments=second,
         stiffness=(stiffness + stiffness.T) / 2,
-        frequencies=_frequency_derivatives(body, stiffness),
+        frequencies=frequency_derivatives(body, stiffness),
         interface_points=points,
         interface_motions=in_body,
         positions=np.array([p.modes[n] for p in at_points]).reshape(-1, 3),
@@ -244,18 +277,6 @@ def _body_derivative(
         **parts(matrices, changes, (stiffness + stiffness.T) / 2, in_body),
         second_order=float(np.max(np.abs(np.diag(quadratic)) / size, initial=0.0)),
     )
-
-
-def _frequency_derivatives(body: ReducedBody, stiffness: Array) -> Array:
-    """Return df = dλ/(8π² f) with dλ from the derivative of the stiffness, group by group."""
-    squares = np.diag(body.stiffness)
-    groups = groups_of(squares)
-    out = np.zeros(len(squares))
-    for group in np.unique(groups):
-        k = np.flatnonzero(groups == group)
-        values = np.linalg.eigvalsh(stiffness[np.ix_(k, k)])
-        out[k] = values / (2.0 * np.sqrt(squares[k].mean()))
-    return np.asarray(out / (2 * np.pi), dtype=float)
 
 
 def _moments(
