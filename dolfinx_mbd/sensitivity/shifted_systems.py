@@ -52,8 +52,6 @@ class ShiftedSystems:
         # V with VᵀKV = I, K V up to reactions, and M V: the first columns of larger arrays
         self._storage: list[Array] = []
         self._T: Array = np.zeros((0, 0))  # VᵀMV
-        self.num_solved = 0
-        """Number of columns to which K⁻¹ was applied."""
 
     def __call__(self, start: Array) -> Array:
         """Return the solutions x_j for s_j of shape (owned dofs, k); zero columns remain zero.
@@ -114,7 +112,6 @@ class ShiftedSystems:
         """Extend the space by K⁻¹ times forces, which are overwritten; return the new vectors."""
         comm = self._comm
         X = self._project(self._inverse(forces))
-        self.num_solved += X.shape[1]
         V, old_forces, old_inertia = self._space(X)
         inside = gram(comm, V, forces)  # zero but for round-off: Galerkin's method
         size = np.sqrt(np.maximum(column_sums(comm, X, forces), 1e-300))
