@@ -1,17 +1,18 @@
 """The lightest shank of a connecting rod with bounds on stress, frequency and buckling.
 
-You minimize the mass of a rod by moving its mesh, with derivatives of the reduced body, and check
-the result with a finer mesh. Figures go to `results/lighter_rod`. Runs on one rank and under
-`mpirun -n 2`.
+You move the mesh of a rod until its mass is least, and verify the result with a finer mesh. Figures
+go to `results/lighter_rod`. Runs on one rank and under `mpirun -n 2`.
 """
 
 # # A lighter connecting rod
 #
-# The shank of a rod at 6000 rpm may become lower, narrower and thinner. Three quantities limit it:
-# the stress over a working cycle, the first frequency, and the force at which the shank buckles.
+# The shank of a rod at 6000 rpm may become lower, narrower and thinner. The stress over a working
+# cycle, the first frequency, and the force at which the shank buckles limit it.
 
 # +
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import ufl
@@ -22,10 +23,10 @@ import helpers
 from dolfinx_mbd.mechanisms import EngineDesign, FourStrokePressure, inline_engine
 from helpers import check, report
 
-comm = MPI.COMM_WORLD
-results = helpers.results_folder("lighter_rod")
-geometry, material, ends = mbd.ConnectingRod(), mbd.ALUMINIUM_7075, ("big_end", "small_end")
-STRESS, FREQUENCY, BUCKLING = 280e6, 1750.0, 100e3  # Pa, at least Hz, at least N
+comm, results = MPI.COMM_WORLD, helpers.results_folder("lighter_rod")
+rod, material, ends, mm = mbd.ConnectingRod(), mbd.ALUMINIUM_7075, ("big_end", "small_end"), 1e-3
+STRESS, FREQUENCY, BUCKLING = 290e6, 1700.0, 100e3  # at most Pa, at least Hz, at least N
+MARGIN, SHANK = 1.03, (35 * mm, 118 * mm)  # for the error of the mesh; range of x of the stress
 # -
 
 # ## Shapes
@@ -37,163 +38,113 @@ STRESS, FREQUENCY, BUCKLING = 280e6, 1750.0, 100e3  # Pa, at least Hz, at least 
 
 
 # +
-def shapes(mesh: mbd.TaggedMesh) -> list[mbd.Parameter]:
-    """Return the parameters of the shank."""
-    x, y, z = ufl.SpatialCoordinate(mesh.mesh)
-    start, end, length = 0.030, 0.121, geometry.length
-
-    def ramp(s: ufl.core.expr.Expr) -> ufl.core.expr.Expr:
-        s = ufl.min_value(ufl.max_value(s / 0.015, 0.0), 1.0)
-        return s * s * (3 - 2 * s)
-
-    inside = ramp(x - start) * ramp(end - x)
-    height = geometry.shank_big + (geometry.shank_small - geometry.shank_big) * x / length
-    web, flange = geometry.web_thickness / 2, geometry.flange_width / 2
-    side, depth = ufl.sign(z) * inside / 2, ufl.algebra.Abs(z)
-    outer = ufl.max_value(depth - web, 0.0) / (flange - web)
-    velocities = {
-        "height at big end": (0 * x, y / height * inside * (end - x) / (end - start), 0 * x),
-        "height at small end": (0 * x, y / height * inside * (x - start) / (end - start), 0 * x),
-        "flange width": (0 * x, 0 * x, side * outer),
-        "web thickness": (0 * x, 0 * x, side * (ufl.min_value(depth / web, 1.0) - outer)),
-    }
-    return [
-        mbd.Parameter(name, "shape", velocity=ufl.as_vector(v)) for name, v in velocities.items()
-    ]
-
-
-def parametric_rod(size: float, num_modes: int, order: int = 1) -> mbd.ParametricBody:
+def parametric_rod(size: float, order: int = 1) -> mbd.ParametricBody:
     """Return the rod that follows its parameters."""
     mesh = mbd.build_mesh(mbd.ConnectingRod(size=size, order=order), comm)
-    model, request = mbd.ElasticModel(mesh, material), {"interfaces": ends, "name": "rod"}
-    return mbd.ParametricBody(model, shapes(mesh), num_modes=num_modes, tolerance=1e-3, **request)
+    x, y, z = ufl.SpatialCoordinate(mesh.mesh)
+    s, t = (ufl.min_value(ufl.max_value(d / (15 * mm), 0), 1) for d in (x - 0.030, 0.121 - x))
+    inside = s * s * (3 - 2 * s) * t * t * (3 - 2 * t)
+    share, zero = x / rod.length, 0 * x
+    height = y / (rod.shank_big + (rod.shank_small - rod.shank_big) * share) * inside
+    web, flange = rod.web_thickness / 2, rod.flange_width / 2
+    side, depth = ufl.sign(z) * inside / 2, ufl.algebra.Abs(z)
+    outer = ufl.max_value(depth - web, 0) / (flange - web)
+    velocities = {
+        "height at big end": (zero, height * (1 - share), zero),
+        "height at small end": (zero, height * share, zero),
+        "flange width": (zero, zero, side * outer),
+        "web thickness": (zero, zero, side * (ufl.min_value(depth / web, 1) - outer)),
+    }
+    shapes = [mbd.Parameter(k, "shape", velocity=ufl.as_vector(v)) for k, v in velocities.items()]
+    model = mbd.ElasticModel(mesh, material)
+    return mbd.ParametricBody(model, shapes, tolerance=1e-3, interfaces=ends, num_modes=6)
 
 
-rod = parametric_rod(0.009, 6)
+coarse = parametric_rod(9 * mm)
 # -
 
-# ## The stress over a working cycle
+# ## Stress, frequency and buckling
 #
-# A single cylinder runs for one working cycle with gas pressure. The stress at the surface follows
-# from the displacements of its triangles, of which the reduced body also has derivatives. With the
-# greatest von Mises stress $\sigma_i$ of each triangle of the shank, the norm
-# $(\sum\sigma_i^{40})^{1/40}$ is smooth and slightly above the greatest value. Its derivatives are
-# differences of runs with bodies of first order, which need no reduction.
+# A single cylinder runs for one working cycle. The stress at the surface follows from the
+# displacements of its triangles, of which the body has derivatives. With the greatest von Mises
+# stress $\sigma_i$ of each triangle of the shank, the norm $(\sum\sigma_i^{40})^{1/40}$ is smooth
+# and slightly above the greatest stress. Its derivatives are differences of runs with bodies of
+# first order, which need no reduction. The buckling load is that of a rod whose ends turn freely.
 
 # +
 design = EngineDesign(crank_radius=0.040, cylinders=1)
-pressure = FourStrokePressure(0.070, crank_radius=0.040, rod_length=geometry.length)
+pressure = FourStrokePressure(0.070, crank_radius=0.040, rod_length=rod.length)
 
 
-def cycle(body: mbd.ReducedBody, dt: float = 5e-5) -> mbd.Solution:
+def cycle(body: mbd.ReducedBody) -> mbd.Solution:
     """Return one working cycle at 6000 rpm."""
     engine = inline_engine(body, design, speed=628.318, pressure=pressure)
-    return mbd.simulate(engine, t_end=0.02, dt=dt)
+    return mbd.simulate(engine, t_end=0.02, dt=5e-5)
 
 
 def peak(body: mbd.ReducedBody) -> float:
-    """Return the norm of the greatest stress at the surface of the shank."""
-    skin = body.skin
-    corners = skin.points[skin.triangles]
-    shank = (corners[:, :, 0].min(axis=1) > 0.035) & (corners[:, :, 0].max(axis=1) < 0.118)
-    first, second = (corners[shank, k] - corners[shank, 0] for k in (1, 2))
-    along = first / np.linalg.norm(first, axis=1, keepdims=True)
-    across = second - along * np.sum(second * along, axis=1, keepdims=True)
-    axes = np.stack([along, across / np.linalg.norm(across, axis=1, keepdims=True)], axis=1)
-    edges = np.stack([first, second], axis=2)  # (triangles, 3, 2)
-    u = skin.modes[:, skin.triangles[shank]]
-    moved = np.stack([u[:, :, 1] - u[:, :, 0], u[:, :, 2] - u[:, :, 0]], axis=3)
-    gradient = axes @ moved @ np.linalg.inv(axes @ edges)
-    strain = np.tensordot(cycle(body).body("rod 1").eta, gradient, axes=1)
-    strain = (strain + np.swapaxes(strain, 2, 3)) / 2
-    E, nu = material.young, material.poisson
-    trace = nu * np.trace(strain, axis1=2, axis2=3)[:, :, None, None] * np.eye(2)
-    s = E / (1 - nu**2) * ((1 - nu) * strain + trace)
-    xx, yy, xy = s[..., 0, 0], s[..., 1, 1], s[..., 0, 1]
-    mises = np.sqrt(xx**2 + yy**2 - xx * yy + 3 * xy**2)
-    greatest = mises.max(axis=0) / STRESS
-    return STRESS * float(np.linalg.norm(greatest, 40))
+    """Return the norm of the greatest stress at the surface of the shank, relative to its bound."""
+    eta = cycle(body).body("rod 1").eta
+    greatest = helpers.surface_stress(body, eta, material, *SHANK).max(axis=0)
+    return float(np.linalg.norm(greatest / STRESS, 40))
 
 
-def stress(table: mbd.BodySensitivities, step: float = 2e-5) -> tuple[float, dict[str, float]]:
-    """Return the stress and its derivatives."""
-    slopes = {}
-    for name, value in table.base.items():
-        above, below = (peak(table.at({name: value + s})) for s in (step, -step))
-        slopes[name] = (above - below) / (2 * step)
-    return peak(table.body), slopes
+def quantities(values: dict[str, float], step: float = 0.02 * mm) -> dict[str, Any]:
+    """Return the mass and the bounded quantities, each with its derivatives."""
+    table, stress = coarse.at(values), {}
+    for k, value in values.items():
+        above, below = (peak(table.at({k: value + s})) for s in (step, -step))
+        stress[k] = (above - below) / (2 * step)
+    return {
+        "mass": (table.body.total_mass, {k: d.total_mass for k, d in table.items()}),
+        "stress": (peak(table.body), stress),
+        "frequency": (table.body.frequencies[0], {k: d.frequencies[0] for k, d in table.items()}),
+        "buckling": mbd.buckling_load(table, ends),
+    }
 
 
 # -
 
 # ## The optimum
 #
-# `minimize` calls `rod.at` once for each set of values. `rod.at` moves the mesh, checks the quality
-# of its cells, reduces the body and differentiates it; after a small change it returns the body of
-# first order instead. Each function returns a number and its derivatives.
+# `minimize` calls the model once for each set of values. `coarse.at` moves the mesh, checks the
+# quality of its cells, reduces and differentiates the body, or returns that of first order.
 
 # +
-start = {parameter.name: 0.0 for parameter in shapes(rod.model.mesh)}
-low, high = (-8e-3, -6e-3, -5e-3, -2e-3), (4e-3, 4e-3, 4e-3, 2e-3)
-with helpers.timed("optimization"):
-    best = mbd.minimize(
-        lambda table: (table.body.total_mass, {k: d.total_mass for k, d in table.items()}),
-        start,
-        {
-            "stress": mbd.Limits(stress, high=STRESS),
-            "frequency": mbd.Limits(
-                lambda table: (
-                    table.body.frequencies[0],
-                    {k: d.frequencies[0] for k, d in table.items()},
-                ),
-                low=FREQUENCY,
-            ),
-            "buckling": mbd.Limits(lambda table: mbd.buckling_load(table, ends), low=BUCKLING),
-        },
-        bounds=dict(zip(start, zip(low, high, strict=True), strict=True)),
-        model=rod.at,
-        tolerance=1e-3,
-        comm=comm,
-    )
-report(f"{best.evaluations} evaluations, {rod.count} reductions; active: {dict(best.active)}")
-for name, value in best.values.items():
-    report(f"{name:<20} {1e3 * value:+.2f} mm")
-masses = [1e3 * step.objective for step in best.history]
-rows = {"mass (g)": {"": np.array(masses)}}
-levels = {"stress (MPa)": [1e-6 * STRESS], "frequency (Hz)": [FREQUENCY], "buckling (kN)": [100.0]}
-for (label, limit), name, unit in zip(
-    levels.items(), best.constraints, (1e-6, 1, 1e-3), strict=True
-):
-    rows[label] = {"": np.array([unit * step.constraints[name] for step in best.history])}
-helpers.plot_histories(
-    results / "history.png", ("iteration", np.arange(len(masses))), rows, levels=levels
-)
+start, edges = coarse.values, ((-8, 4), (-6, 4), (-5, 4), (-2, 2))  # zero; mm
+bounds = {k: (mm * a, mm * b) for k, (a, b) in zip(start, edges, strict=True)}
+limits = {
+    "stress": mbd.Limits(lambda q: q["stress"], high=1 / MARGIN),
+    "frequency": mbd.Limits(lambda q: q["frequency"], low=MARGIN * FREQUENCY),
+    "buckling": mbd.Limits(lambda q: q["buckling"], low=MARGIN * BUCKLING),
+}
+options: dict[str, Any] = {"bounds": bounds, "model": quantities, "tolerance": 1e-3, "comm": comm}
+best = mbd.minimize(lambda q: q["mass"], start, limits, **options)
+report(f"{best.evaluations} evaluations, {coarse.count} reductions; active: {dict(best.active)}")
+report("\n".join(f"{name:<20} {value / mm:+.2f} mm" for name, value in best.values.items()))
+steps = best.history
+curves = {k: np.array([i.constraints[k] / best.constraints[k] for i in steps]) for k in limits}
+masses = {"": np.array([1e3 * i.objective for i in steps])}
+rows = {"mass (g)": masses, "ratio to the optimum": curves}
+helpers.plot_histories(results / "history.png", ("iteration", np.arange(len(steps))), rows)
 # -
 
 # ## Check with a finer mesh
 #
-# A finer mesh with curved cells moves by the same velocities. More modes and a smaller time step
-# verify all bounds; the stress is now that of the cells, not that of the triangles of the surface.
+# A finer mesh of curved cells moves by the same velocities. All bounds hold without the margin.
 
 # +
-fine, greatest = parametric_rod(0.006, 12, 2), {}
+fine = parametric_rod(6 * mm, 2)
 for name, values in (("before", start), ("after", best.values)):
     reduction = fine.reduce(values)
-    run = cycle(reduction.body, dt=2e-5)
-    envelope = mbd.envelope(mbd.recovery.Recovery(reduction), run.body("rod 1"))
-    value = mbd.recovery.skin_values(envelope.value)
-    x = reduction.body.skin.points[:, 0]
-    greatest[name] = value[(x > 0.035) & (x < 0.118)].max()
-    title = f"{name}: {1e3 * reduction.body.total_mass:.1f} g"
-    picture = results / f"{name}.png"
-    limits = (0.0, 1e-6 * STRESS)
-    helpers.show(mbd.plotting.plot_skin, reduction.body, value, picture, title=title, limits=limits)
-report(f"greatest stress before: {1e-6 * greatest['before']:.0f} MPa")
-table = fine.at(best.values)
-force = np.abs(run.joint("piston pin 1").force).max()
-check("mass after optimization", 1e3 * table.body.total_mass, 120, 146, "g")
-check("stress of the finer mesh", 1e-6 * greatest["after"], 0, 1.03e-6 * STRESS, "MPa")
-check("first frequency of the finer mesh", table.body.frequencies[0], 0.99 * FREQUENCY, 1e5, "Hz")
-load = mbd.buckling_load(table, ends)[0]
-check("buckling load of the finer mesh", 1e-3 * load, 0.98e-3 * BUCKLING, 1e4, "kN")
-check("buckling load over greatest force", load / force, 3, 10)
+    run, grams = cycle(reduction.body), 1e3 * reduction.body.total_mass
+    stress = 1e-6 * mbd.recovery.skin_values(mbd.envelope(reduction, run.body("rod 1")).value)
+    options = {"title": f"{name}: {grams:.1f} g", "limits": (0, 290), "factor": 1.0, "view": "iso"}
+    helpers.show(mbd.plotting.plot_skin, reduction.body, stress, results / f"{name}.png", **options)
+    report(f"{name}: {grams:.1f} g, greatest stress {stress.max():.0f} MPa")
+load = mbd.buckling_load(mbd.sensitivities(reduction, []), ends)[0]
+check("mass of 153 g after optimization", grams, 135, 145, "g")
+check("greatest stress", stress.max(), 0, 1e-6 * STRESS, "MPa")
+check("first frequency", reduction.body.frequencies[0], FREQUENCY, 1.1 * FREQUENCY, "Hz")
+check("buckling load", 1e-3 * load, 1e-3 * BUCKLING, 1.1e-3 * BUCKLING, "kN")
+check("its ratio to the force", load / np.abs(run.joint("piston pin 1").force).max(), 3, 4)

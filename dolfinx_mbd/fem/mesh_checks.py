@@ -101,9 +101,9 @@ def cell_quality(mesh: Mesh, x: Array) -> Array:
     num_owned = mesh.topology.index_map(dim).size_local
     nodes = compat.geometry_dofmap(mesh)[:num_owned]
     element = mesh.ufl_domain().ufl_coordinate_element().sub_elements[0]
-    ideal = np.eye(dim)
+    ideal: Array = np.eye(dim)
     if mesh.topology.cell_name() in ("triangle", "tetrahedron"):  # edges of an equilateral simplex
-        ideal = np.linalg.cholesky((np.eye(dim) + 1.0) / 2)
+        ideal = np.asarray(np.linalg.cholesky((np.eye(dim) + 1.0) / 2), dtype=float)
     kind = basix.LatticeType.equispaced
     lattice = np.asarray(basix.create_lattice(element.cell_type, element.degree + 1, kind, True))
     gradients = np.tensordot(np.linalg.inv(ideal), element.tabulate(1, lattice)[1:], axes=1)

@@ -168,11 +168,11 @@ class BasisDerivatives:
     def __call__(self, derivatives: MatrixDerivatives) -> tuple[Array, Array]:
         """Return Ψ′ (owned dofs, n), and the derivative of the interface motions N."""
         split, problem, comm = self.split, self.problem, self.problem.comm
+        border = self.border_derivative(derivatives)
         mass = mass_product(problem, derivatives, self._span)
-        deformed, fixed = self._derivatives(derivatives, mass)
+        deformed, fixed = self._derivatives(derivatives, border, mass)
         Y = deformed @ self._factor + self._fixed_outside(fixed) @ split.shares
         if split.statics is not None:
-            border = self.border_derivative(derivatives)
             Y += split.statics.derivative(self, derivatives, border)
         count = len(split.rigid_factor)
         turned: Array = np.zeros((len(Y), 0))
@@ -203,11 +203,12 @@ class BasisDerivatives:
             rows.append(point_motion(v, dim) - unit)
         return np.vstack(rows)
 
-    def _derivatives(self, derivatives: MatrixDerivatives, mass: Array) -> tuple[Array, Array]:
+    def _derivatives(
+        self, derivatives: MatrixDerivatives, border: Array | None, mass: Array
+    ) -> tuple[Array, Array]:
         """Return derivatives of the deformed constraint modes, and the static part of Φ′."""
         split, held, comm = self.split, self.held, self.problem.comm
         X = np.asfortranarray(np.hstack([self._deformed, split.fixed]))
-        border = self.border_derivative(derivatives)
         forces, averages = self.border_terms(border, X, self._reactions)
         forces -= self.stiffness_product(derivatives, X)
         count = self._deformed.shape[1]

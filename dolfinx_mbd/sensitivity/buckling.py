@@ -72,7 +72,7 @@ class _Column:
         self.index = index
         self.line = second.point - first.point
         self.length = float(np.linalg.norm(self.line))
-        self.direction = self.line / self.length
+        self.direction: Array = np.asarray(self.line / self.length, dtype=float)
         self.motion = second.motion[:3] - first.motion[:3]
         assert body.stiffening is not None
         self.wrenches = body.stiffening.interfaces
@@ -94,7 +94,7 @@ class _Column:
         assert d.interface_stiffening is not None
         moved = d.interface_points[self.index[1]] - d.interface_points[self.index[0]]
         longer = float(e @ moved)
-        turned = (moved - e * longer) / self.length
+        turned: Array = (moved - e * longer) / self.length
         change = d.interface_motions[self.index[1], :3] - d.interface_motions[self.index[0], :3]
         across = motion - np.outer(e, e @ motion)
         across_change = change - np.outer(e, e @ change + turned @ motion)

@@ -77,7 +77,7 @@ def step_limits(velocity: fem.Function) -> tuple[float, float]:
     topology, cell = mesh.topology, mesh.basix_cell()
     degree = geometry_degree(mesh)
     affine = degree == 1 and topology.cell_name() in ("triangle", "tetrahedron")
-    points, _ = basix.make_quadrature(cell, 1 if affine else 2 * degree)
+    points: Array = np.asarray(basix.make_quadrature(cell, 1 if affine else 2 * degree)[0])
     if not affine:
         scalar = velocity.function_space.ufl_element().sub_elements[0]
         points = np.vstack([points, scalar.basix_element.points])

@@ -10,7 +10,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import choice, function, instance, integer, number, reject, unknown
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.sensitivity.identification import parameter_limits
 from dolfinx_mbd.sensitivity.optimizers import (
@@ -128,8 +128,10 @@ def minimize(
     functions |= {name: c.quantity for name, c in (constraints or {}).items()}
     if model is not None:
         function("model", model, "model(values)")
+    if comm is not None and not hasattr(comm, "allgather"):
+        reject("comm", comm, "an MPI communicator of mpi4py or None", InputTypeError)
     accuracy = number("tolerance", tolerance, positive=True, high=0.1)
-    iterations = integer("max_iterations", max_iterations, low=1)
+    iterations = integer("max_iterations", max_iterations, low=1, high=10**9)
     problem = ScaledProblem(
         functions,
         model,
@@ -189,5 +191,5 @@ def _scales(values: Mapping[str, float], box: Array, scale: Any) -> Array:
         if size == 0.0:
             text = f"{name} starts at zero and has no bounds; give bounds or a scale"
             raise InputError(text, argument="scale", value=scale)
-        result.append(number(f"scale: {name}", size, positive=True))
+        result.append(number(f"scale: {name}", size, low=1e-100, high=1e100))
     return np.array(result)

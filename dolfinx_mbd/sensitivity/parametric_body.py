@@ -27,9 +27,10 @@ from dolfinx_mbd.sensitivity.reduced import BodySensitivities, sensitivities
 class ParametricBody:
     """A body that is reduced again when its parameters change.
 
-    The nodes of the mesh move from their original positions X to X + Σ p V with the values p and
-    the velocities V(X) of shape parameters. The topology of the mesh does not change. Small changes
-    need no new reduction, if a tolerance is given: the body is then that of first order.
+    The body is first reduced with the parameters at their base values. The nodes of the mesh move
+    from their original positions X to X + Σ p V with the values p and the velocities V(X) of shape
+    parameters. The topology of the mesh does not change. Small changes need no new reduction, if a
+    tolerance is given: the body is then that of first order.
 
     Args:
         model: The body with the parameters at their base values.
@@ -65,6 +66,8 @@ class ParametricBody:
         >>> _ = family.at({"w": 0.0})
     """
 
+    reduction: Reduction
+
     def __init__(
         self,
         model: ElasticModel,
@@ -80,7 +83,7 @@ class ParametricBody:
         self._min_quality = number("min_quality", min_quality, low=0.0, high=1.0)
         self._options = dict(options)
         mesh = model.plain_mesh
-        self._nodes = mesh.geometry.x.copy()
+        self._nodes: Array = np.array(mesh.geometry.x, dtype=float)
         quality = cell_quality(mesh, self._nodes)
         self._sign = np.sign(quality)
         self._limit = np.minimum(self._min_quality, np.abs(quality) / 2)
@@ -89,20 +92,15 @@ class ParametricBody:
         self._fields: dict[fem.Function, Array] = {}
         self._parameters = [self._prepared(p) for p in parameters]
         self._base = {p.name: base_value(model, p) for p in self._parameters}
-        self._values = self._base
-        self._reduction: Reduction | None = None
+        self._values: dict[str, float] = {}
         self._table: BodySensitivities | None = None
         self.count = 0
         if self._velocities:
             self._reject_fixed_points()
+        self.reduce({})
 
     @property
-    def reduction(self) -> Reduction:
-        """The last reduction; before `at` or `reduce`, that of the base values."""
-        return self.reduce({}) if self._reduction is None else self._reduction
-
-    @property
-    def values(self) -> Mapping[str, float]:
+    def values(self) -> dict[str, float]:
         """The values of the parameters of the last reduction."""
         return dict(self._values)
 
@@ -122,16 +120,17 @@ class ParametricBody:
         if self._table is not None and full != self._values:
             if self._table.error(full) <= self._tolerance:
                 return self._table.moved(full)
-        if self._reduction is None or full != self._values:
-            self.reduce(full)
+        self.reduce(full)
         if self._table is None:
             table = sensitivities(self.reduction, self._parameters)
             self._table = replace(table, base=full)
         return self._table
 
     def reduce(self, values: Mapping[str, float]) -> Reduction:
-        """Return a new reduction for values of the parameters, without derivatives; see `at`."""
+        """Return the reduction for values of the parameters, without derivatives; see `at`."""
         full = self._full(values)
+        if self.count and full == self._values:
+            return self.reduction
         model = self._changed(full)
         options = dict(self._options)
         if self._points:
@@ -140,15 +139,18 @@ class ParametricBody:
                 + sum(full[p] * V[k] for p, V in self._points.items())
                 for k, name in enumerate(self._options["points"])
             }
-        self._reduction, self._values, self._table = reduce(model, **options), full, None
+        self.reduction, self._values, self._table = reduce(model, **options), full, None
         self.count += 1
-        return self._reduction
+        return self.reduction
 
     def _full(self, values: Mapping[str, float]) -> dict[str, float]:
         for name in instance("values", values, Mapping):
             if name not in self._base:
                 unknown("parameter", name, self._base, "the parameters are")
-        return {k: number(f"values: {k}", values.get(k, v)) for k, v in self._base.items()}
+        return {
+            k: number(f"values: {k}", values.get(k, v), low=-1e100, high=1e100)
+            for k, v in self._base.items()
+        }
 
     def _prepared(self, parameter: Parameter) -> Parameter:
         """Return a parameter whose velocity is a function at the nodes, and keep its field."""
@@ -165,7 +167,7 @@ class ParametricBody:
         if not np.allclose(position[place], self._nodes[nodes][:, :, :dim], rtol=1e-9):
             text = f"a mesh of order {geometry_degree(mesh)} cannot be moved; use order 1 or 2"
             raise InputError(text, argument="model", value=model)
-        V = np.zeros_like(self._nodes)
+        V: Array = np.zeros(self._nodes.shape)
         V[nodes, :dim] = velocity.x.array.reshape(-1, dim)[place]
         self._velocities[parameter.name] = V
         points = self._options.get("points") or {}
@@ -186,7 +188,9 @@ class ParametricBody:
     def _changed(self, values: Mapping[str, float]) -> ElasticModel:
         """Return the model with the values; move the nodes, and change the coefficients."""
         model = self.model
-        x = self._nodes + sum(values[name] * V for name, V in self._velocities.items())
+        x = self._nodes.copy()
+        for name, V in self._velocities.items():
+            x += values[name] * V
         self._check_quality(x, values)
         model.plain_mesh.geometry.x[:] = x
         for f, array in self._fields.items():

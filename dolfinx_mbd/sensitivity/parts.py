@@ -101,8 +101,7 @@ class PartDerivatives:
     def static_changes(self, matrices: MatrixDerivatives) -> Array | None:
         """Return the derivatives of `static_forces`, or None if they are zero.
 
-        Raises:
-            InputError: The shape of a bore with pressure modes changes.
+        A change of the shape of a bore with pressure modes is an `InputError`.
         """
         self._check_bores(matrices)
         loads = self.force_changes(matrices)
@@ -236,10 +235,8 @@ class PartDerivatives:
 def modal_damping_derivative(body: ReducedBody, damping: ModalDamping, stiffness: Array) -> Array:
     """Return the derivative of C = Σ 2ζω vvᵀ with the eigenvectors v of the stiffness.
 
-    With c = 2ζω, the entries are K′_ij (c_i − c_j)/(λ_i − λ_j), or K′_ij ζ_i/ω_i if λ_i = λ_j.
-
-    Raises:
-        InputError: The modes of a multiple frequency have different ratios.
+    With c = 2ζω, the entries are K′_ij (c_i − c_j)/(λ_i − λ_j), or 2ζ K′_ij/(ω_i + ω_j) for equal
+    ratios ζ. Different ratios of the modes of a multiple frequency are an `InputError`.
     """
     squares = np.diag(body.stiffness)
     omega, groups = np.sqrt(squares), groups_of(squares)

@@ -18,11 +18,13 @@ from dolfinx_mbd.parallel import destroying
 from dolfinx_mbd.reduction.bores import bore_patterns
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.reduction.interfaces import MeshInterface
+from dolfinx_mbd.reduction.reducer import Reducer, shared_solver
 from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 from dolfinx_mbd.sensitivity.basis import (
     BasisDerivatives,
     FreeStiffness,
+    SplitModes,
     point_velocity,
     split_modes,
 )
@@ -41,7 +43,7 @@ from dolfinx_mbd.sensitivity.parameters import (
     matrix_derivatives,
 )
 from dolfinx_mbd.sensitivity.parts import PartDerivatives
-from dolfinx_mbd.sensitivity.prestress import prestressed_problem
+from dolfinx_mbd.sensitivity.prestress import PrestressDerivatives, prestressed_problem
 from dolfinx_mbd.sensitivity.static_modes import with_static_modes
 from dolfinx_mbd.sensitivity.stiffening import StiffeningDerivatives
 
@@ -50,7 +52,10 @@ PREFIX = "dolfinx_mbd_sensitivity_"
 
 
 def sensitivities(
-    reduction: Reduction | BeamReduction, parameters: Sequence[Parameter | SectionParameter]
+    reduction: Reduction | BeamReduction,
+    parameters: Sequence[Parameter | SectionParameter],
+    *,
+    reducer: Reducer | None = None,
 ) -> BodySensitivities:
     """Compute the derivatives of a reduced body with respect to parameters.
 
@@ -61,13 +66,15 @@ def sensitivities(
         reduction: Result of `reduce` with orthonormal modes and without `up_to`. Its body may have
             stress modes (`recovery.skin_stress`). Or the result of `reduce_beam`.
         parameters: Parameters with different names; for a beam also `SectionParameter`.
+        reducer: The open `Reducer` of the reduction, whose matrices and factors are used again; by
+            default they are computed, as they are for beams and for a body with prestress.
 
     Returns:
         The derivatives by the names of the parameters, and bodies of first order (`at`).
 
     Raises:
-        InputError: The reduction has an unsupported option, or the body does not depend on a
-            parameter.
+        InputError: The reduction has an unsupported option, the body does not depend on a
+            parameter, or the reducer is closed or not that of the reduction.
 
     Note: Collective over the communicator of the mesh.
 
@@ -84,38 +91,73 @@ def sensitivities(
     names = [p.name for p in parameters]
     if len(set(names)) < len(names):
         raise InputError(f"the parameters need different names; got {names}", argument="parameters")
+    instance("reducer", reducer, (Reducer, type(None)))
     model, interfaces = _checked(reduction)
-    problem, prestress = prestressed_problem(model, FreeStiffness, PREFIX)
-    body = reduction.body
-    with destroying(problem.comm, problem, *([] if prestress is None else [prestress])):
-        rows = WRENCH_INDICES[problem.dim]
-        empty: Array = np.zeros((0, body.num_modes))
-        motions = np.vstack([empty, *(i.motion[rows] for i in body.interfaces)])
-        attached = body.reference != "mean axis"
-        split = split_modes(problem, interfaces, reduction.modes, motions, attached=attached)
-        held: HeldStiffness | FreeStiffness
-        if interfaces:
-            held = HeldStiffness(problem, interfaces, PREFIX, None)
-        else:
-            held = FreeStiffness(problem, split.rigid, PREFIX)
-        with destroying(problem.comm, held):
-            parts = _part_derivatives(reduction, problem, held)
-            split = with_static_modes(
-                split, problem, held.solve_body, parts.static_forces(), parts.static_changes
-            )
-            basis = BasisDerivatives(problem, interfaces, held, split)
-            stiffening = None
-            if body.stiffening is not None:
-                stiffening = StiffeningDerivatives(basis)
-            derivatives = {}
-            for parameter in parameters:
-                matrices = matrix_derivatives(model, problem, parameter, prestress, parts.forms)
-                with destroying(problem.comm, matrices):
-                    derivatives[parameter.name] = _body_derivative(
-                        reduction, basis, stiffening, parts, matrices
-                    )
+    prestress: PrestressDerivatives | None = None
+    held: HeldStiffness | FreeStiffness | None = None
+    owned: list[Any] = []
+    if reducer is None or model.prestress is not None:
+        problem, prestress = prestressed_problem(model, FreeStiffness, PREFIX)
+        owned = [problem] if prestress is None else [problem, prestress]
+    else:
+        problem, held = shared_solver(reducer, reduction)
+    with destroying(problem.comm, *owned):
+        split = _split(reduction, problem)
+        solvers: list[Any] = []
+        if held is None:
+            held = _solver(problem, interfaces, split)
+            solvers.append(held)
+        with destroying(problem.comm, *solvers):
+            derivatives = _derivatives(reduction, parameters, problem, held, split, prestress)
     base = {p.name: base_value(model, p) for p in parameters}
-    return BodySensitivities(body, base, derivatives)
+    return BodySensitivities(reduction.body, base, derivatives)
+
+
+def _solver(
+    problem: ElasticProblem, interfaces: tuple[MeshInterface, ...], split: SplitModes
+) -> HeldStiffness | FreeStiffness:
+    """Return a solver with the stiffness of the held body, or of the body without interfaces."""
+    if interfaces:
+        return HeldStiffness(problem, interfaces, PREFIX, None)
+    return FreeStiffness(problem, split.rigid, PREFIX)
+
+
+def _split(reduction: Reduction, problem: ElasticProblem) -> SplitModes:
+    """Return the constraint and fixed-interface parts of the modes."""
+    body = reduction.body
+    rows = WRENCH_INDICES[problem.dim]
+    empty: Array = np.zeros((0, body.num_modes))
+    motions = np.vstack([empty, *(i.motion[rows] for i in body.interfaces)])
+    attached = body.reference != "mean axis"
+    return split_modes(problem, reduction.interfaces, reduction.modes, motions, attached=attached)
+
+
+def _derivatives(
+    reduction: Reduction,
+    parameters: Sequence[Parameter],
+    problem: ElasticProblem,
+    held: HeldStiffness | FreeStiffness,
+    split: SplitModes,
+    prestress: PrestressDerivatives | None,
+) -> dict[str, BodyDerivative]:
+    """Return the derivatives by the names of the parameters."""
+    parts = _part_derivatives(reduction, problem, held)
+    split = with_static_modes(
+        split, problem, held.solve_body, parts.static_forces(), parts.static_changes
+    )
+    basis = BasisDerivatives(problem, reduction.interfaces, held, split)
+    stiffening = None
+    if reduction.body.stiffening is not None:
+        stiffening = StiffeningDerivatives(basis)
+    model, derivatives = reduction.model, {}
+    assert model is not None
+    for parameter in parameters:
+        matrices = matrix_derivatives(model, problem, parameter, prestress, parts.forms)
+        with destroying(problem.comm, matrices):
+            derivatives[parameter.name] = _body_derivative(
+                reduction, basis, stiffening, parts, matrices
+            )
+    return derivatives
 
 
 def _beam_sensitivities(
@@ -149,8 +191,8 @@ def _checked(reduction: Reduction) -> tuple[Any, tuple[MeshInterface, ...]]:
         reason = "a reduction that `reduce` did not compute"
     elif any("above" in mode.reason for mode in body.left_out):
         reason = (
-            "a reduction with `up_to`: the omitted modes are part of the derivative. Reduce without "
-            "`up_to`, and truncate the result: table.at(values).truncated(n)"
+            "a reduction with `up_to`: the omitted modes are part of the derivative. Reduce "
+            "without `up_to`, and truncate the result: table.at(values).truncated(n)"
         )
     elif not np.array_equal(body.mass, np.eye(body.num_modes)):
         reason = "modes that are not orthonormal"

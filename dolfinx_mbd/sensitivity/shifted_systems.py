@@ -1,9 +1,9 @@
 """Solutions of (K − λ_j M) x_j = K s_j outside an invariant subspace, with a factor of K only.
 
-With x_j = s_j + y_j this is (K − λ_j M) y_j = λ_j M s_j. Galerkin's method determines all y_j in one
-space. The space grows by K⁻¹r_j for the residual r_j of each system that is not accurate yet. The
-vectors with the smallest Rayleigh quotients approximate the next eigenvectors. They are kept for
-the next right-hand sides, whose systems then need few steps.
+With x_j = s_j + y_j this is (K − λ_j M) y_j = λ_j M s_j. Galerkin's method determines all y_j in
+one space. The space grows by K⁻¹r_j for the residual r_j of each system that is not accurate yet.
+The vectors with the smallest Rayleigh quotients approximate the next eigenvectors. They are kept
+for the next right-hand sides, whose systems then need few steps.
 """
 
 from __future__ import annotations

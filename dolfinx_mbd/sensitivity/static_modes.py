@@ -80,11 +80,11 @@ def with_static_modes(
     if exact.all():
         return split
     squares, y = np.linalg.eigh(turn[:, exact].T @ (split.squares[:, None] * turn[:, exact]))
-    own, other = turn[:, exact] @ y, turn[:, ~exact]
-    statics = solve(forces)
-    inside = gram(comm, inertia, statics)  # coefficients of L in the Ritz vectors
+    eigen, other = turn[:, exact] @ y, turn[:, ~exact]
+    solutions = solve(forces)
+    inside = gram(comm, inertia, solutions)  # coefficients of L in the Ritz vectors
     a = np.linalg.pinv(other.T @ inside, rcond=1e-10)
-    rest = np.asfortranarray(ritz @ other - (statics - ritz @ own @ (own.T @ inside)) @ a)
+    rest = np.asfortranarray(ritz @ other - (solutions - ritz @ eigen @ (eigen.T @ inside)) @ a)
     error = gram(comm, rest, problem.apply_mass(rest))
     if np.sqrt(np.abs(np.diag(error)).max(initial=0.0)) > SPAN:
         raise InputError(
@@ -92,14 +92,15 @@ def with_static_modes(
             "constraint modes, fixed-interface modes and load modes",
             argument="reduction",
         )
-    of_statics = other.T @ split.shares
-    static_shares = a @ of_statics
-    shares = own.T @ split.shares - own.T @ inside @ static_shares
-    modes = StaticModes(forces, statics, static_shares, force_changes)
+    of_solutions = other.T @ split.shares
+    static_shares = a @ of_solutions
+    shares = eigen.T @ split.shares - eigen.T @ inside @ static_shares
+    modes = StaticModes(forces, solutions, static_shares, force_changes)
+    fixed = np.asfortranarray(ritz @ eigen)
     return replace(
         split,
-        fixed=np.asfortranarray(ritz @ own),
-        combinations=split.combinations @ own,
+        fixed=fixed,
+        combinations=split.combinations @ eigen,
         squares=squares,
         shares=shares,
         statics=modes,

@@ -155,6 +155,13 @@ class Bench:
         return mbd.sensitivities(self.reduction, [mbd.Parameter("E", "young")])
 
     @cached_property
+    def parametric(self) -> mbd.ParametricBody:
+        """The body of `reduction`, which follows Young's modulus."""
+        model = mbd.ElasticModel(self.box, mbd.STEEL, degree=1)
+        young = mbd.Parameter("E", "young")
+        return mbd.ParametricBody(model, [young], interfaces=["left", "right"], num_modes=2)
+
+    @cached_property
     def recovery(self) -> Any:
         """The recovery of fields of `reduction`."""
         return mbd.recovery.Recovery(self.reduction, stress=mbd.STEEL)

@@ -18,7 +18,7 @@ RECORDS = {
     "Campbell", "CrankMotion", "GaugeHistory",
     "Comparison", "CriticalSpeed", "ElementHistory", "Energies", "EquilibriumError", "ExportReport",
     "FirstOrderInertiaWarning", "Format", "Impact", "FrameMotion", "FrequencyResponse", "HalfPower",
-    "Identification", "ModalPairs",
+    "Identification", "Iterate", "ModalPairs", "Optimum",
     "InverseDynamics", "JointHistory", "KinematicError", "LinearizedBody", "LinearizedSystem",
     "MatrixError", "MatrixFileError", "ModalAnalysis", "ModalTransient", "Participation",
     "Reduction", "RotatingModes", "RotatingStructure", "RunFileError",

@@ -63,10 +63,10 @@ class LinearSensitivities:
         ...     pin = mbd.revolute("pin", ground.frame("pin"), ball.frame("pin"))
         ...     return mbd.System([ground, ball], [pin], gravity=(0, -9.81, 0))
         >>> result = mbd.linear_sensitivities(swing, {"length": 0.5})
-        >>> print(result.linearization.frequencies.round(5))
-        [0.70498]
-        >>> print(result.frequencies["length"].round(5))  # −f/(2 length)
-        [-0.70498]
+        >>> print(result.linearization.frequencies.round(3))
+        [0.705]
+        >>> print(result.frequencies["length"].round(3))  # −f/(2 length)
+        [-0.705]
     """
 
     linearization: LinearizedSystem

@@ -36,7 +36,9 @@ class FrameAssembler:
         self._widths = sizes[system.frame_body]
         self._jacobians = np.zeros((nf, 6, int(sizes.max())))
         self._moving = [k for k, body in enumerate(system.bodies) if body.num_velocities]
+        self._tangents = np.zeros_like(self._jacobians)
         self._floating = FloatingBodies(system)
+        self._floating_members = frozenset(self._floating.members)
         self._others = [k for k in self._moving if k not in self._floating.members]
         self._views = []
         for body, qs, vs, fs in zip(
@@ -105,8 +107,21 @@ class FrameAssembler:
         out = np.zeros(self.system.num_velocities)
         for frame, part in zip(frames, (row[:6], row[6:]), strict=True):
             k, J = self._frame_jacobian(frame, jacobians)
-            out[self.system.v_slices[k]] += part @ J
+            if J.size:
+                out[self.system.v_slices[k]] += part @ J
         return out
+
+    def frame_biases(self) -> Array:
+        """Return the accelerations (nf, 6) of all frames for v̇ = 0."""
+        self._floating.velocity_tangents(self.q, self.v, self._tangents)
+        bias = np.zeros((self.system.num_frames, 6))
+        parts = zip(self._views, self.system.frame_slices, self.system.v_slices, strict=True)
+        for k, ((body, view, *_), frames, part) in enumerate(parts):
+            if k in self._floating_members:
+                bias[frames] = self._tangents[frames, :, : body.num_velocities] @ self.v[part]
+            else:
+                bias[frames] = body.frame_bias(view[0], view[1])
+        return bias
 
     # ---- coordinates of joints ------------------------------------------------------------------
     def joint_rotations(self) -> Array:
@@ -157,7 +172,16 @@ class FrameAssembler:
         return self._coordinate_derivatives(axis, self.jacobians(), self._velocity_tangents())[1]
 
     def _velocity_tangents(self) -> list[Array]:
-        return [body.frame_velocity_tangents(view[0], view[1]) for body, view, *_ in self._views]
+        """Return the derivatives (F, 6, nv) of the frame velocities of every body by q."""
+        self._floating.velocity_tangents(self.q, self.v, self._tangents)
+        return [
+            self._tangents[frames, :, : body.num_velocities]
+            if k in self._floating_members
+            else body.frame_velocity_tangents(view[0], view[1])
+            for k, ((body, view, *_), frames) in enumerate(
+                zip(self._views, self.system.frame_slices, strict=True)
+            )
+        ]
 
     def _axis_second(self, axis: Axis) -> Array:
         """Return the second derivative (12, 12) of a joint coordinate with respect to poses."""
@@ -169,12 +193,17 @@ class FrameAssembler:
         return kernels.joint_second(points[0], one, points[1], two, np.eye(6)[[2]])[0]
 
     def _coordinate_derivatives(
-        self, axis: Axis, jacobians: list[Array], tangents: list[Array]
-    ) -> tuple[Array, Array]:
-        """Return the derivatives (nv,) of a joint coordinate and its rate with respect to q."""
+        self, axis: Axis, jacobians: list[Array], tangents: list[Array] | None
+    ) -> tuple[Array, Array | float]:
+        """Return the derivatives (nv,) of a joint coordinate and its rate with respect to q.
+
+        Without `tangents`, the derivative of the rate is not computed and zero.
+        """
         ends = self._joint_ends(axis)
         gradient = self.axis_coordinates()[2][axis]
         derivative = self._transform(gradient, ends, jacobians)
+        if tangents is None:
+            return derivative, 0.0
         u = np.concatenate([self.velocities[ends[0]], self.velocities[ends[1]]])
         rate_derivative = self._transform(u @ self._axis_second(axis), ends, jacobians)
         return derivative, rate_derivative + self._transform(gradient, ends, tangents)

@@ -72,6 +72,8 @@ class LoadAssembler(FrameAssembler):
         )
         for i, (k, Jk) in enumerate(blocks):
             for j, (m, Jm) in enumerate(others):
+                if not (Jk.size and Jm.size):
+                    continue
                 block = D[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
                 target.add(k, m, Jk.T @ (block @ Jm))
 
@@ -87,6 +89,8 @@ class LoadAssembler(FrameAssembler):
         vs = self.system.v_slices
         for k in set(rows_of):
             for m in set(columns_of):
+                if vs[k].start == vs[k].stop or vs[m].start == vs[m].stop:
+                    continue
                 target.add(k, m, np.outer(column[vs[k]], row[vs[m]]))
 
     def _load_coordinate(self, axis: Axis | None) -> tuple[float, float]:
@@ -311,10 +315,11 @@ class LoadAssembler(FrameAssembler):
         if by_value or by_rate:
             direction = self._transform(gradients[axis], loaded, jacobians)
             derivative, rate_derivative = self._coordinate_derivatives(
-                argument_axis, jacobians, tangents
+                argument_axis, jacobians, tangents if by_rate else None
             )
             ends = self._joint_ends(argument_axis)
             pair, others = self._bodies_of(loaded), self._bodies_of(ends)
             change = by_value * derivative + by_rate * rate_derivative
             self._add_outer(K, -direction, pair, change, others)
-            self._add_outer(C, -direction, pair, by_rate * derivative, others)
+            if by_rate:
+                self._add_outer(C, -direction, pair, by_rate * derivative, others)

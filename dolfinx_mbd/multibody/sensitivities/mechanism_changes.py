@@ -7,6 +7,7 @@ central differences, computed only for the parts that change.
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -35,8 +36,11 @@ from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad
 from dolfinx_mbd.multibody.model.system import State, SystemData
 
-FACTORS = (-2, -1, 1, 2)
+FACTORS = (-1, 1)
 """Multiples of the step at which mechanisms are compared."""
+
+FOURTH_ORDER = (-2, -1, 1, 2)
+"""Multiples of the step for differences of fourth order."""
 
 _INERTIA = (MASS, FIRST_MOMENTS, H_ROWS, MASS_MATRIX, SPIN)
 _MATRICES = (STIFFNESS, DAMPING)
@@ -46,12 +50,14 @@ _DEPTH = 12  # largest depth of nested objects that are compared
 
 
 def central_difference(values: Mapping[int, Array], step: float = 1.0) -> Array:
-    """Return the derivative from values at the multiples -2, -1, 1 and 2 of a step.
+    """Return the derivative from values at the multiples `FACTORS` or `FOURTH_ORDER` of a step.
 
     It is exactly zero for constant values.
     """
-    difference = 8 * (values[1] - values[-1]) - (values[2] - values[-2])
-    return np.asarray(difference / (12 * step), dtype=float)
+    difference = (values[1] - values[-1]) / (2 * step)
+    if 2 in values:
+        difference = (8 * difference - (values[2] - values[-2]) / (2 * step)) / 6
+    return np.asarray(difference, dtype=float)
 
 
 class States:
@@ -67,7 +73,7 @@ class States:
 
 
 class MechanismChange:
-    """Changes of a mechanism at the multiples -2, -1, 1 and 2 of the step of a parameter.
+    """Changes of a mechanism at the multiples -1 and 1 of the step of a parameter.
 
     Args:
         system: The mechanism.
@@ -254,7 +260,15 @@ def _contents(item: Any) -> list[Any] | None:
     if isinstance(item, types.FunctionType):
         cells = [cell.cell_contents for cell in item.__closure__ or ()]
         return [item.__defaults__, item.__kwdefaults__, item.__code__, *cells]
-    values = getattr(item, "__dict__", None)
-    if type(item).__module__ == "builtins" or values is None or hasattr(item, "__slots__"):
+    kinds = type(item).__mro__[:-1]
+    if not all(map(_in_python, kinds)):
         return None
-    return [dict(values)]
+    names = {name for kind in kinds for name in vars(kind).get("__slots__", ())}
+    slots = [getattr(item, name, None) for name in sorted(names - {"__dict__", "__weakref__"})]
+    return [dict(getattr(item, "__dict__", {})), *slots]
+
+
+def _in_python(kind: type) -> bool:
+    """Return whether a class is written in Python, so that its attributes describe it."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    return kind.__module__ == "__main__" or file.endswith(".py")

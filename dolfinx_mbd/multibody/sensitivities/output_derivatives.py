@@ -20,7 +20,11 @@ from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.outputs import Output, Outputs
 from dolfinx_mbd.multibody.results.saved_states import SavedStates
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.multibody.sensitivities.mechanism_changes import FACTORS, central_difference
+from dolfinx_mbd.multibody.sensitivities.mechanism_changes import (
+    FACTORS,
+    FOURTH_ORDER,
+    central_difference,
+)
 from dolfinx_mbd.multibody.sensitivities.parameter_terms import ParameterTerms
 
 _STEP = 1e-3  # step of differences relative to the size of a part of the state; rotations: rad
@@ -113,7 +117,7 @@ class OutputDerivatives:
         """Return the derivatives with respect to one number of the state by differences."""
         step = np.zeros(self._system.num_velocities if key == "q" else arrays[key].shape[1])
         values = {}
-        for factor in FACTORS:
+        for factor in FOURTH_ORDER:
             step[column] = factor * size
             values[factor] = self._evaluate(self._system, self._moved(arrays, key, step))
         return central_difference(values, size)

@@ -27,7 +27,7 @@ from dolfinx_mbd.multibody.stepping.integrators import Stepper
 
 Build = Callable[[Mapping[str, float]], SystemData]
 
-_DIFFERENCE_STEP = 1e-3  # step of differences relative to the value of a parameter
+_DIFFERENCE_STEP = 1e-4  # step of differences relative to the value of a parameter
 
 
 def checked_values(values: Mapping[str, float]) -> dict[str, float]:
@@ -42,7 +42,7 @@ def checked_values(values: Mapping[str, float]) -> dict[str, float]:
 def checked_steps(
     values: Mapping[str, float], steps: Mapping[str, float] | None
 ) -> dict[str, float]:
-    """Return the steps of differences of all parameters, by default 1e-3 of the value."""
+    """Return the steps of differences of all parameters, by default 1e-4 of the value."""
     steps = dict(instance("steps", {} if steps is None else steps, Mapping))
     for name, step in steps.items():
         if name not in values:
@@ -53,7 +53,7 @@ def checked_steps(
         if name not in steps and value == 0.0:
             raise InputError(
                 f"values: {name} is zero; specify the step of its differences, for example "
-                f"steps={{{name!r}: 1e-3}}",
+                f"steps={{{name!r}: 1e-4}}",
                 argument="values",
                 value=values,
             )
@@ -96,7 +96,7 @@ class ParameterTerms:
         return system
 
     def system_at(self, name: str, factor: int) -> SystemData:
-        """Return the mechanism at a multiple (-2, -1, 1 or 2) of the step of a parameter."""
+        """Return the mechanism at a multiple (-1 or 1) of the step of a parameter."""
         return self._changes[name].systems[factor]
 
     def start(

@@ -130,7 +130,7 @@ def run_gradient(
         method: Generalized-α method; by default with ρ∞ = 0.8.
         tolerance: Tolerance of Newton's method; see `Stepper`.
         start: Rates of joints at t = 0 by name, as in `simulate`.
-        steps: Steps of the differences of the equations by name of the parameter; by default 1e-3
+        steps: Steps of the differences of the equations by name of the parameter; by default 1e-4
             of the value. A parameter with the value 0 needs a step.
         checkpoints: Number of checkpoints, from which the states are computed again. By default all
             states are saved if they need at most 256 MB; otherwise √N checkpoints for N steps.
@@ -202,7 +202,7 @@ class _History:
         self._saves_all = checkpoints is None and count * size <= _MEMORY
         length = math.ceil(count / (checkpoints or math.ceil(math.sqrt(count))))
         length = _SEGMENT if self._saves_all else length
-        self.time = dt * np.arange(count + 1)
+        self.time: Array = np.array([k * dt for k in range(count + 1)])
         self.segments = [range(k, min(k + length, count)) for k in range(0, count, length)]
         self._saved: list[list[State]] = []
         self._memory: list[dict[str, Any]] = []
@@ -216,7 +216,7 @@ class _History:
             columns.append([output.values(states[1:]) for output in outputs])
             self._saved.append(states if self._saves_all else states[:1])
             state = states[-1]
-        return [np.concatenate(parts) for parts in zip(*columns, strict=True)]
+        return [np.concatenate(parts, dtype=float) for parts in zip(*columns, strict=True)]
 
     def states(self, segment: int) -> list[State]:
         """Return the states of a segment, including the state before its first step.

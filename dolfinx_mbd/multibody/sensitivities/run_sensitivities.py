@@ -22,7 +22,7 @@ from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.saved_states import SavedStates
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.multibody.sensitivities.mechanism_changes import FACTORS, central_difference
+from dolfinx_mbd.multibody.sensitivities.mechanism_changes import FOURTH_ORDER, central_difference
 from dolfinx_mbd.multibody.sensitivities.parameter_terms import (
     Build,
     ParameterTerms,
@@ -34,7 +34,7 @@ from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-OUTPUT_STEP = 10.0  # largest step of differences of outputs, relative to those of the equations
+OUTPUT_STEP = 100.0  # largest step of differences of outputs, relative to those of the equations
 SHORTEST = 1e-12  # shortest time step, s
 LARGEST_MOVE = 1e-3  # largest increment of a coordinate in a difference of outputs, m or rad
 BLOCK = 64  # number of steps whose terms of the parameters are computed together
@@ -122,7 +122,7 @@ def run_sensitivities(
         tolerance: Tolerance of Newton's method; see `Stepper`.
         start: Rates of joints at t = 0 by name, as in `simulate`.
         stride: Number of steps between saved results.
-        steps: Steps of the differences of the equations by name of the parameter; by default 1e-3
+        steps: Steps of the differences of the equations by name of the parameter; by default 1e-4
             of the value. A parameter with the value 0 needs a step.
 
     Returns:
@@ -199,7 +199,9 @@ class _Neighbours:
             k, step = list(terms.values).index(name), terms.steps[name]
             parts = [part[:, :, k] for part in self._derivatives]
             h = min(OUTPUT_STEP * step, LARGEST_MOVE / max(float(np.abs(parts[0]).max()), 1e-300))
-            runs = {f: _moved(terms.changed(name, f * h), self._run, parts, f * h) for f in FACTORS}
+            runs = {
+                f: _moved(terms.changed(name, f * h), self._run, parts, f * h) for f in FOURTH_ORDER
+            }
             self._runs[name] = h, runs
         return self._runs[name]
 

@@ -15,7 +15,7 @@ from scipy.linalg import get_lapack_funcs
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.kernels.matrices import fill
-from dolfinx_mbd.kernels.rotations import exp_rotation
+from dolfinx_mbd.kernels.time_steps import rotated_rows, step_rotations
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.system import State
 from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
@@ -42,28 +42,22 @@ class StepEquations:
         self._by_a, self._by_speed = m.beta * dt * dt * self._ratio, m.gamma * dt * self._ratio
         masses = [b.typical_mass for b in self._system.bodies if b.num_velocities]
         self._mass = float(np.mean(masses))
-        self._turning = [
-            (body, part, slice(part.start + 3, part.start + 6))
+        columns = [
+            part.start + 3
             for body, part in zip(self._system.bodies, self._system.v_slices, strict=True)
             if body.num_coordinates > body.num_velocities
         ]
-        self._columns = np.array([turn.start for *_, turn in self._turning], dtype=np.int64)
+        self._columns = np.array(columns, dtype=np.int64)
+        self._turns = np.zeros((len(columns), 3, 3))  # tangent operators of the rotations
+        self._carried = np.zeros((len(columns), 3, 3))
 
     def linearize(self, before: State, after: State) -> None:
         """Compute the equations of the step between two states."""
         at, n = self._at, self._system.num_velocities
         at.put(after)
-        at.residual(after.time)
+        at.update_wrenches(after.time)
         K, C, M, B = at.tangent(after.time)
-        move = self._move(before, after)
-        turns = [body.increment_tangent(move[part]) for body, part, _ in self._turning]
-        self._turns = np.array(turns).reshape(-1, 3, 3)
-        self._carried = np.array(
-            [
-                np.linalg.solve(T, exp_rotation(move[turn]).T)
-                for T, (*_, turn) in zip(turns, self._turning, strict=True)
-            ]
-        ).reshape(-1, 3, 3)
+        step_rotations(self._move(before, after), self._columns, self._turns, self._carried)
         S = np.zeros((n + len(B), n + len(B)), order="F")
         by_rate, by_speed = 1.0 / self._by_a, self._by_speed / self._by_a
         fill(K, C, M, B, self._columns, self._turns, by_rate, by_speed, self._mass, S)
@@ -78,12 +72,11 @@ class StepEquations:
         velocity = before.memory.get("velocity", before.v)
         return dt * velocity + dt * dt * ((0.5 - self._beta) * old + self._beta * new)
 
-    def _rotated(self, blocks: Array, x: Array) -> Array:
+    def _rotated(self, blocks: Array, x: Array, transposed: bool = False) -> Array:
         """Return x (nv, columns) with the rotations of bodies multiplied by blocks (·, 3, 3)."""
-        x = x.copy()
-        for block, (*_, turn) in zip(blocks, self._turning, strict=True):
-            x[turn] = block @ x[turn]
-        return x
+        out = np.empty(x.shape)
+        rotated_rows(blocks, self._columns, transposed, np.ascontiguousarray(x), out)
+        return out
 
     def forward(self, x: Array, rows: Array, values: Array) -> tuple[Array, Array]:
         """Return the derivatives of the next state and of its multipliers (nc, columns).
@@ -116,7 +109,7 @@ class StepEquations:
             lam: Derivatives with respect to the multipliers after the step, (nc, columns).
         """
         dt, n, (q, v, a, w) = self._dt, y.shape[1], y
-        q = self._rotated(self._turns.transpose(0, 2, 1), q)
+        q = self._rotated(self._turns, q, transposed=True)
         right = np.empty((n + len(lam), y.shape[2]), order="F")
         right[:n] = a + self._ratio * w + self._by_speed * v + self._by_a * q
         right[n:] = self._mass * lam
@@ -126,5 +119,5 @@ class StepEquations:
         v = v + self._C.T @ rows
         w = w + dt * dt * self._beta * q + dt * self._gamma * v
         old = dt * dt * (0.5 - self._beta) * q + dt * (1 - self._gamma) * v - self._older * w
-        carried = self._rotated(self._carried.transpose(0, 2, 1), q)
+        carried = self._rotated(self._carried, q, transposed=True)
         return np.array([carried, v + dt * q, self._old * w, old]), rows, values

@@ -183,6 +183,29 @@ def test_double_pole() -> None:
         result.mode("one", 1)
 
 
+def hanging_chain(p: Values) -> mbd.System:
+    """Links on universal joints, which turn freely about the vertical."""
+    bodies, joints, before = [GROUND], [], GROUND.frame("o")
+    for k in range(3):
+        frames = {"top": mbd.Frame((0, 0.1, 0)), "end": mbd.Frame((0, -0.1, 0))}
+        position = (0, -0.1 - 0.2 * k, 0)
+        link = mbd.RigidBody(f"link {k}", p["m"], [0.01, 0.005, 0.01], position, frames=frames)
+        joints.append(mbd.universal(f"joint {k}", before, link.frame("top")))
+        before = link.frame("end")
+        bodies.append(link)
+    return mbd.System(bodies, joints, gravity=(0, -p["g"], 0))
+
+
+def test_neutral_coordinates() -> None:
+    """All poles are proportional to √g; the links may turn, and these zero poles remain zero."""
+    result = mbd.linear_sensitivities(hanging_chain, {"m": 1.0, "g": GRAVITY})
+    poles = result.linearization.poles
+    assert 0 < np.sum(poles == 0) < len(poles)
+    assert GRAVITY * result.poles["g"] == pytest.approx(poles / 2, rel=1e-8)
+    for name in ("m", "g"):
+        assert (result.poles[name][poles == 0] == 0).all()
+
+
 # ---- new linearizations -------------------------------------------------------------------------
 def sprung_rod(p: Values) -> mbd.System:
     """A flexible rod on a bushing, with a mass at its end that hangs from a spring."""
