@@ -223,6 +223,35 @@ def test_complex_shapes() -> None:
     assert np.linalg.norm(pairs.combinations, axis=1) == pytest.approx(1.0)
 
 
+def test_modes_of_a_mechanism() -> None:
+    """A damped double pendulum: complex modes about its equilibrium, measured without damping."""
+
+    def linearized(damping: float) -> tuple[np.ndarray, np.ndarray]:
+        ends = {"a": mbd.Frame((0, 0.3, 0)), "b": mbd.Frame((0, -0.3, 0))}
+        bars = [
+            mbd.RigidBody(name, 1.0, [0.05, 0.01, 0.05], position=(0, y, 0), frames=ends)
+            for name, y in (("upper", -0.3), ("lower", -0.9))
+        ]
+        ground = mbd.Ground({"pin": mbd.Frame()})
+        pins = [
+            mbd.revolute("first", ground.frame("pin"), bars[0].frame("a")),
+            mbd.revolute("second", bars[0].frame("b"), bars[1].frame("a")),
+        ]
+        damper = mbd.JointSpring("damper", "second", stiffness=0.0, damping=damping)
+        system = mbd.System([ground, *bars], pins, loads=[damper], gravity=(0, -9.81, 0))
+        result = mbd.linearize(system, mbd.equilibrium(system))
+        modes = [[result.mode(body.name, k)[0] for body in bars] for k in (1, 2)]
+        return result.frequencies, np.array(modes)
+
+    f, shapes = linearized(0.0)
+    test = mbd.ModalTest(f[::-1], shapes[::-1].real, [("upper", "x"), ("lower", "x")])
+    frequencies, damped = linearized(0.1)
+    assert np.abs(damped.imag).max() > 0.01
+    pairs = test.pair(frequencies, damped)
+    assert pairs.modes.tolist() == [1, 0]
+    assert (pairs.mac > 0.98).all()
+
+
 def test_modes_without_partner(comm: MPI.Intracomm) -> None:
     """A low MAC gives a warning with its value; a mode that no sensor sees is not taken."""
     test = mbd.ModalTest([10.0, 20.0], [[1.0, 0.0], [1.0, 1.0]], [("a", "x"), ("b", "x")])
