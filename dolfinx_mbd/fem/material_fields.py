@@ -165,7 +165,7 @@ class _Field:
         if self.cells is None:
             return 1
         if k not in self.indicators:
-            self.indicators[k] = self._piecewise({k: 1.0})
+            self.indicators[k] = self._piecewise_constant({k: 1.0})
         return self.indicators[k]
 
     def __call__(self, values: Mapping[int, Any]) -> Any:
@@ -179,11 +179,11 @@ class _Field:
             (value,) = values.values()
             return value if expressions else self.constant(value)
         numbers = {k: v for k, v in values.items() if k not in expressions}
-        parts: list[Any] = [self._piecewise(numbers)] if numbers else []
+        parts: list[Any] = [self._piecewise_constant(numbers)] if numbers else []
         parts += [self.where(k) * v for k, v in expressions.items()]
         return sum(parts[1:], start=parts[0])
 
-    def _piecewise(self, values: Mapping[int, Any]) -> fem.Function:
+    def _piecewise_constant(self, values: Mapping[int, Any]) -> fem.Function:
         assert self.cells is not None
         shape = np.shape(next(iter(values.values())))
         element = ("DG", 0, shape) if shape else ("DG", 0)

@@ -107,7 +107,7 @@ def skin_values(function: fem.Function) -> Array:
 
 
 def _averages(mesh: Mesh, cells: NDArray[np.int32], values: Array) -> tuple[Array, Array]:
-    """Return the nodes of the skin (ns, 3), and averages at them of values at the cells' corners.
+    """Return the nodes of the skin (ns, 3), and the average of the corner values at each node.
 
     The values have the shape (components, cells · corners, n) for the owned cells, and the averages
     (components, ns, n), equal on every rank.

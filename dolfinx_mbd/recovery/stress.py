@@ -158,16 +158,16 @@ class Recovery:
         """
         if isinstance(what, str):
             definition = quantity(what, lambda entry: not (scalar and entry.shape))
-            return [self._linear(name)[0] for name in definition.needs], definition
+            return [self._linear_quantity(name)[0] for name in definition.needs], definition
         if not callable(what):
             checks.reject(
                 "what", what, "the name of a quantity, or a function of u that returns UFL"
             )
-        values, shape = self._linear(what)
+        values, shape = self._linear_quantity(what)
         label = getattr(what, "__name__", "expression")
         return [values], Quantity(label, "", (label,), np.eye(len(values)), shape=shape)
 
-    def _linear(self, what: What) -> tuple[Array, tuple[int, ...]]:
+    def _linear_quantity(self, what: What) -> tuple[Array, tuple[int, ...]]:
         """Return a linear quantity for each displacement, (components, np, m), and its shape."""
         if isinstance(what, str) and what in self._modes:
             return self._modes[what]

@@ -72,8 +72,8 @@ def check_damping(damping: Any) -> None:
             argument="damping",
             value=damping,
         )
-    known = (Viscous, Rayleigh, ModalDamping, ufl.Form)
-    if damping is not None and not isinstance(damping, known):
+    types = (Viscous, Rayleigh, ModalDamping, ufl.Form)
+    if damping is not None and not isinstance(damping, types):
         array(
             "damping",
             damping,
@@ -113,7 +113,7 @@ def with_damping(
         if isinstance(damping, Viscous):
             total += _viscous(damping, reduction.space, reduction.modes, thickness)
         elif isinstance(damping, ufl.Form):
-            total += _of_form(damping, reduction.space, reduction.modes)
+            total += _form_damping(damping, reduction.space, reduction.modes)
         elif damping is not None:
             total += damping_matrix(body.mass, body.stiffness, damping)
     used = tuple(damping for damping in dampings if damping is not None)
@@ -157,7 +157,7 @@ def viscous_form(damping: Viscous, space: fem.FunctionSpace, thickness: float | 
     return viscous_damping(ufl.TrialFunction(W), ufl.TestFunction(W), mu)
 
 
-def _of_form(form: ufl.Form, space: fem.FunctionSpace, modes: Array) -> Array:
+def _form_damping(form: ufl.Form, space: fem.FunctionSpace, modes: Array) -> Array:
     arguments = form.arguments()
     message = ""
     if len(arguments) != 2 or any(a.ufl_function_space() != space for a in arguments):

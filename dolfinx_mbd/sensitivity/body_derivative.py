@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import scipy
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import LoadPattern, ReducedBody
+from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.html import short_repr
 
 
@@ -102,3 +105,50 @@ def central_derivatives(
     moved = (first[0] - mass * c) / m
     change = second[0, 0] - mass * np.outer(c, c) - m * (np.outer(moved, c) + np.outer(c, moved))
     return moved, np.asarray(np.trace(change) * np.eye(3) - change)
+
+
+def frequency_derivatives(body: ReducedBody, stiffness: Array) -> Array:
+    """Return df = dλ/(8π² f) with dλ from the derivative of the stiffness, group by group."""
+    squares = np.diag(body.stiffness)
+    groups = groups_of(squares)
+    out = np.zeros(len(squares))
+    for group in np.unique(groups):
+        k = np.flatnonzero(groups == group)
+        values = np.linalg.eigvalsh(stiffness[np.ix_(k, k)])
+        out[k] = values / (2.0 * np.sqrt(squares[k].mean()))
+    return np.asarray(out / (2 * np.pi), dtype=float)
+
+
+def in_modes(
+    derivative: BodyDerivative, body: ReducedBody, W: Array, step: float
+) -> BodyDerivative:
+    """Return a derivative in the modes Ψ W of a body; W is orthogonal, shape (n, n).
+
+    `step` is the difference of the parameter from the former base value.
+    """
+    d, T = derivative, scipy.linalg.block_diag(1.0, W)
+    stiffness = W.T @ d.stiffness @ W
+
+    def product(subscripts: str, values: Array | None, *others: Array) -> Any:
+        return None if values is None else np.einsum(subscripts, W, values, *others)
+
+    loads = [replace(p, modes=W.T @ p.modes, moments=W.T @ p.moments) for p in d.loads]
+    low, high = d.limits
+    return replace(
+        d,
+        limits=(low - step, high - step),
+        first_moments=T.T @ d.first_moments,
+        second_moments=np.einsum("ki,klab,lj->ijab", T, d.second_moments, T),
+        stiffness=stiffness,
+        damping=W.T @ d.damping @ W,
+        frequencies=frequency_derivatives(body, stiffness),
+        interface_motions=d.interface_motions @ W,
+        point_modes=np.einsum("ki,pka->pia", W, d.point_modes),
+        skin_modes=product("ki,kpa->ipa", d.skin_modes),
+        spin_stiffening=product("ki,ckl,lj->cij", d.spin_stiffening, W),
+        interface_stiffening=product("ki,ackl,lj->acij", d.interface_stiffening, W),
+        stress=None if d.stress is None else d.stress @ W,
+        loads=tuple(loads),
+        bores=tuple(bore @ W for bore in d.bores),
+        gauges=None if d.gauges is None else tuple(gauge @ W for gauge in d.gauges),
+    )

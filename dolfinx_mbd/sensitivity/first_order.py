@@ -18,7 +18,7 @@ from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.checks import instance, number, unknown
 from dolfinx_mbd.errors import AccuracyWarning, InputError
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.sensitivity.body_derivative import BodyDerivative
+from dolfinx_mbd.sensitivity.body_derivative import BodyDerivative, in_modes
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,15 +93,8 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         def moved(name: str, base: Any) -> Any:
             return base + sum(s * getattr(self[k], name) for k, s in steps.items())
 
-        K = moved("stiffness", body.stiffness)
-        squares, W = scipy.linalg.eigh((K + K.T) / 2)
-        if len(squares) and squares[0] <= 0:
-            raise InputError(
-                f"the body of first order at {dict(values)} has a negative stiffness; take a "
-                "smaller step, or reduce the changed body"
-            )
+        squares, W = self._modes(values)
         self._warn(values)
-        W = W * np.where(np.diag(W) < 0, -1.0, 1.0)
         T = scipy.linalg.block_diag(1.0, W)
         H = np.einsum("ki,klab,lj->ijab", T, moved("second_moments", body.second_moments), T)
         frequencies = np.sqrt(squares) / (2 * np.pi)
@@ -125,6 +118,30 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
             effective_masses=None,
             provenance={**body.provenance, **texts},
         )
+
+    def moved(self, values: Mapping[str, float]) -> BodySensitivities:
+        """Return the body of first order, and its derivatives in its own modes.
+
+        Args:
+            values: Values of some parameters by name; see `at` for errors and warnings.
+        """
+        W = self._modes(values)[1]
+        body, steps = self.at(values), self._steps(values)
+        derivatives = {
+            name: in_modes(d, body, W, steps.get(name, 0.0)) for name, d in self.derivatives.items()
+        }
+        return BodySensitivities(body, {**self.base, **values}, derivatives)
+
+    def _modes(self, values: Mapping[str, float]) -> tuple[Array, Array]:
+        """Return the squared angular frequencies of first order, and the eigenvectors."""
+        K = self.body.stiffness + sum(s * self[k].stiffness for k, s in self._steps(values).items())
+        squares, W = scipy.linalg.eigh((K + K.T) / 2)
+        if len(squares) and squares[0] <= 0:
+            raise InputError(
+                f"the body of first order at {dict(values)} has a negative stiffness; take a "
+                "smaller step, or reduce the changed body"
+            )
+        return squares, W * np.where(np.diag(W) < 0, -1.0, 1.0)
 
     def _steps(self, values: Mapping[str, float]) -> dict[str, float]:
         """Return the differences from the base values."""

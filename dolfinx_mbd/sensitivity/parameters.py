@@ -26,6 +26,7 @@ from dolfinx_mbd.parallel import raise_together
 from dolfinx_mbd.sensitivity.constants import CONSTANTS, constant_value, variable_model
 from dolfinx_mbd.sensitivity.moved_mesh import step_limits, stress_of_moved_mesh
 from dolfinx_mbd.sensitivity.prestress import PrestressDerivatives, initial_stress
+from dolfinx_mbd.sensitivity.shape_matrices import shape_matrices
 
 Quantity = Literal[
     "young",
@@ -189,9 +190,11 @@ def matrix_derivatives(
         t, K, Ms = problem.thickness, problem.stiffness.copy(), problem.scalar_mass.copy()
         K.scale(1.0 / t)
         Ms.scale(1.0 / t)
-        return MatrixDerivatives(K, Ms, lambda form: (1.0 / t) * form, _stress(model), thickness=1.0)
+        return MatrixDerivatives(
+            K, Ms, lambda form: (1.0 / t) * form, _stress(model), thickness=1.0
+        )
     if parameter.quantity == "shape":
-        derivatives, initial = _shape_derivatives(model, parameter)
+        derivatives, initial = _shape_derivatives(model, problem, parameter)
     else:
         derivatives, initial = _value_derivatives(model, parameter)
     if prestress is not None and derivatives.stress is not None:
@@ -289,7 +292,7 @@ def _sum(A: PETSc.Mat | None, B: PETSc.Mat | None) -> PETSc.Mat | None:
 
 
 def _shape_derivatives(
-    model: ElasticModel, parameter: Parameter
+    model: ElasticModel, problem: ElasticProblem, parameter: Parameter
 ) -> tuple[MatrixDerivatives, Expr | None]:
     """Return the derivatives with respect to a shape, and the initial stress."""
     V, mesh = model.displacements, model.plain_mesh
@@ -311,7 +314,7 @@ def _shape_derivatives(
     def of_form(form: ufl.Form) -> ufl.Form:
         return ufl.derivative(form, x, velocity)
 
-    K, Ms = (_assembled(of_form(form)) for form in _forms(model))
+    K, Ms = shape_matrices(model, problem, _forms(model), velocity)
     values = interpolated(velocity, V).x.array[: dim * V.dofmap.index_map.size_local]
     change = None
     if model.materials is not None:

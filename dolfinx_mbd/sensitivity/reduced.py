@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.body.multiple import groups_of
+from dolfinx_mbd.beams import BeamReduction
 from dolfinx_mbd.checks import instance, items
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space
@@ -19,15 +18,23 @@ from dolfinx_mbd.parallel import destroying
 from dolfinx_mbd.reduction.bores import bore_patterns
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.reduction.interfaces import MeshInterface
+from dolfinx_mbd.reduction.reducer import Reducer, shared_solver
 from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 from dolfinx_mbd.sensitivity.basis import (
     BasisDerivatives,
     FreeStiffness,
+    SplitModes,
     point_velocity,
     split_modes,
 )
-from dolfinx_mbd.sensitivity.body_derivative import BodyDerivative, central_derivatives
+from dolfinx_mbd.sensitivity.beam_changes import SectionParameter
+from dolfinx_mbd.sensitivity.beams import beam_derivatives
+from dolfinx_mbd.sensitivity.body_derivative import (
+    BodyDerivative,
+    central_derivatives,
+    frequency_derivatives,
+)
 from dolfinx_mbd.sensitivity.first_order import BodySensitivities
 from dolfinx_mbd.sensitivity.parameters import (
     MatrixDerivatives,
@@ -36,7 +43,7 @@ from dolfinx_mbd.sensitivity.parameters import (
     matrix_derivatives,
 )
 from dolfinx_mbd.sensitivity.parts import PartDerivatives
-from dolfinx_mbd.sensitivity.prestress import prestressed_problem
+from dolfinx_mbd.sensitivity.prestress import PrestressDerivatives, prestressed_problem
 from dolfinx_mbd.sensitivity.static_modes import with_static_modes
 from dolfinx_mbd.sensitivity.stiffening import StiffeningDerivatives
 
@@ -44,7 +51,12 @@ PREFIX = "dolfinx_mbd_sensitivity_"
 """Prefix of the PETSc options of the linear solver."""
 
 
-def sensitivities(reduction: Reduction, parameters: Sequence[Parameter]) -> BodySensitivities:
+def sensitivities(
+    reduction: Reduction | BeamReduction,
+    parameters: Sequence[Parameter | SectionParameter],
+    *,
+    reducer: Reducer | None = None,
+) -> BodySensitivities:
     """Compute the derivatives of a reduced body with respect to parameters.
 
     The derivatives include those of the modes, so that a central difference of two reductions
@@ -52,15 +64,17 @@ def sensitivities(reduction: Reduction, parameters: Sequence[Parameter]) -> Body
 
     Args:
         reduction: Result of `reduce` with orthonormal modes and without `up_to`. Its body may have
-            stress modes (`recovery.skin_stress`).
-        parameters: Parameters with different names.
+            stress modes (`recovery.skin_stress`). Or the result of `reduce_beam`.
+        parameters: Parameters with different names; for a beam also `SectionParameter`.
+        reducer: The open `Reducer` of the reduction, whose matrices and factors are used again; by
+            default they are computed, as they are for beams and for a body with prestress.
 
     Returns:
         The derivatives by the names of the parameters, and bodies of first order (`at`).
 
     Raises:
-        InputError: The reduction has an unsupported option, or the body does not depend on a
-            parameter.
+        InputError: The reduction has an unsupported option, the body does not depend on a
+            parameter, or the reducer is closed or not that of the reduction.
 
     Note: Collective over the communicator of the mesh.
 
@@ -70,42 +84,102 @@ def sensitivities(reduction: Reduction, parameters: Sequence[Parameter]) -> Body
         >>> bool(np.allclose(derivative * 210e9, bar.body.frequencies / 2))
         True
     """
+    if isinstance(reduction, BeamReduction):
+        return _beam_sensitivities(reduction, parameters)
     instance("reduction", reduction, Reduction)
     parameters = items("parameters", parameters, Parameter)
     names = [p.name for p in parameters]
     if len(set(names)) < len(names):
         raise InputError(f"the parameters need different names; got {names}", argument="parameters")
+    instance("reducer", reducer, (Reducer, type(None)))
     model, interfaces = _checked(reduction)
-    problem, prestress = prestressed_problem(model, FreeStiffness, PREFIX)
-    body = reduction.body
-    with destroying(problem.comm, problem, *([] if prestress is None else [prestress])):
-        rows = WRENCH_INDICES[problem.dim]
-        empty: Array = np.zeros((0, body.num_modes))
-        motions = np.vstack([empty, *(i.motion[rows] for i in body.interfaces)])
-        attached = body.reference != "mean axis"
-        split = split_modes(problem, interfaces, reduction.modes, motions, attached=attached)
-        held: HeldStiffness | FreeStiffness
-        if interfaces:
-            held = HeldStiffness(problem, interfaces, PREFIX, None)
-        else:
-            held = FreeStiffness(problem, split.rigid, PREFIX)
-        with destroying(problem.comm, held):
-            parts = _part_derivatives(reduction, problem, held)
-            split = with_static_modes(
-                split, problem, held.solve_body, parts.static_forces(), parts.static_changes
-            )
-            basis = BasisDerivatives(problem, interfaces, held, split)
-            stiffening = None
-            if body.stiffening is not None:
-                stiffening = StiffeningDerivatives(basis)
-            derivatives = {}
-            for parameter in parameters:
-                matrices = matrix_derivatives(model, problem, parameter, prestress, parts.forms)
-                with destroying(problem.comm, matrices):
-                    derivatives[parameter.name] = _body_derivative(
-                        reduction, basis, stiffening, parts, matrices
-                    )
+    prestress: PrestressDerivatives | None = None
+    held: HeldStiffness | FreeStiffness | None = None
+    owned: list[Any] = []
+    if reducer is None or model.prestress is not None:
+        problem, prestress = prestressed_problem(model, FreeStiffness, PREFIX)
+        owned = [problem] if prestress is None else [problem, prestress]
+    else:
+        problem, held = shared_solver(reducer, reduction)
+    with destroying(problem.comm, *owned):
+        split = _split(reduction, problem)
+        solvers: list[Any] = []
+        if held is None:
+            held = _solver(problem, interfaces, split)
+            solvers.append(held)
+        with destroying(problem.comm, *solvers):
+            derivatives = _derivatives(reduction, parameters, problem, held, split, prestress)
     base = {p.name: base_value(model, p) for p in parameters}
+    return BodySensitivities(reduction.body, base, derivatives)
+
+
+def _solver(
+    problem: ElasticProblem, interfaces: tuple[MeshInterface, ...], split: SplitModes
+) -> HeldStiffness | FreeStiffness:
+    """Return a solver with the stiffness of the held body, or of the body without interfaces."""
+    if interfaces:
+        return HeldStiffness(problem, interfaces, PREFIX, None)
+    return FreeStiffness(problem, split.rigid, PREFIX)
+
+
+def _split(reduction: Reduction, problem: ElasticProblem) -> SplitModes:
+    """Return the constraint and fixed-interface parts of the modes."""
+    body = reduction.body
+    rows = WRENCH_INDICES[problem.dim]
+    empty: Array = np.zeros((0, body.num_modes))
+    motions = np.vstack([empty, *(i.motion[rows] for i in body.interfaces)])
+    attached = body.reference != "mean axis"
+    return split_modes(problem, reduction.interfaces, reduction.modes, motions, attached=attached)
+
+
+def _derivatives(
+    reduction: Reduction,
+    parameters: Sequence[Parameter],
+    problem: ElasticProblem,
+    held: HeldStiffness | FreeStiffness,
+    split: SplitModes,
+    prestress: PrestressDerivatives | None,
+) -> dict[str, BodyDerivative]:
+    """Return the derivatives by the names of the parameters."""
+    parts = _part_derivatives(reduction, problem, held)
+    split = with_static_modes(
+        split, problem, held.solve_body, parts.static_forces(), parts.static_changes
+    )
+    basis = BasisDerivatives(problem, reduction.interfaces, held, split)
+    stiffening = None
+    if reduction.body.stiffening is not None:
+        stiffening = StiffeningDerivatives(basis)
+    model, derivatives = reduction.model, {}
+    assert model is not None
+    for parameter in parameters:
+        matrices = matrix_derivatives(model, problem, parameter, prestress, parts.forms)
+        with destroying(problem.comm, matrices):
+            derivatives[parameter.name] = _body_derivative(
+                reduction, basis, stiffening, parts, matrices
+            )
+    return derivatives
+
+
+def _beam_sensitivities(
+    reduction: BeamReduction, parameters: Sequence[Parameter | SectionParameter]
+) -> BodySensitivities:
+    body = reduction.body
+    base, entries = beam_derivatives(reduction, parameters)
+    derivatives = {}
+    for name, e in entries.items():
+        S, H = e["first_moments"], e["second_moments"]
+        centre, central_inertia = central_derivatives(body, e["total_mass"], S, H)
+        derivatives[name] = BodyDerivative(
+            **e,
+            centre=centre,
+            central_inertia=central_inertia,
+            damping=np.zeros_like(body.damping),
+            frequencies=frequency_derivatives(body, e["stiffness"]),
+            stress=None,
+            loads=(),
+            bores=(),
+            gauges=(),
+        )
     return BodySensitivities(body, base, derivatives)
 
 
@@ -186,7 +260,7 @@ def _body_derivative(
         first_moments=first,
         second_moments=second,
         stiffness=(stiffness + stiffness.T) / 2,
-        frequencies=_frequency_derivatives(body, stiffness),
+        frequencies=frequency_derivatives(body, stiffness),
         interface_points=points,
         interface_motions=in_body,
         positions=np.array([p.modes[n] for p in at_points]).reshape(-1, 3),
@@ -199,18 +273,6 @@ def _body_derivative(
         **parts(matrices, changes, (stiffness + stiffness.T) / 2, in_body),
         second_order=float(np.max(np.abs(np.diag(quadratic)) / size, initial=0.0)),
     )
-
-
-def _frequency_derivatives(body: ReducedBody, stiffness: Array) -> Array:
-    """Return df = dλ/(8π² f) with dλ from the derivative of the stiffness, group by group."""
-    squares = np.diag(body.stiffness)
-    groups = groups_of(squares)
-    out = np.zeros(len(squares))
-    for group in np.unique(groups):
-        k = np.flatnonzero(groups == group)
-        values = np.linalg.eigvalsh(stiffness[np.ix_(k, k)])
-        out[k] = values / (2.0 * np.sqrt(squares[k].mean()))
-    return np.asarray(out / (2 * np.pi), dtype=float)
 
 
 def _moments(

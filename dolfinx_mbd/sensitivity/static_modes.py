@@ -97,4 +97,11 @@ def with_static_modes(
     shares = eigen.T @ split.shares - eigen.T @ inside @ static_shares
     modes = StaticModes(forces, solutions, static_shares, force_changes)
     fixed = np.asfortranarray(ritz @ eigen)
-    return replace(split, fixed=fixed, squares=squares, shares=shares, statics=modes)
+    return replace(
+        split,
+        fixed=fixed,
+        combinations=split.combinations @ eigen,
+        squares=squares,
+        shares=shares,
+        statics=modes,
+    )
