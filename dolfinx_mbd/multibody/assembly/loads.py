@@ -266,7 +266,7 @@ class LoadAssembler:
 
     def _coordinate_derivatives(
         self, axis: tuple[int, int], jacobians: list[Array], tangents: list[Array] | None
-    ) -> tuple[Array, Array | float]:
+    ) -> tuple[Array, Array]:
         """Return the derivatives (nv,) of a joint coordinate and its rate with respect to q.
 
         Without `tangents`, the derivative of the rate is not computed and zero.
@@ -275,7 +275,7 @@ class LoadAssembler:
         gradient = self.axis_coordinates()[2][axis]
         derivative = self._transform(gradient, ends, jacobians)
         if tangents is None:
-            return derivative, 0.0
+            return derivative, np.zeros_like(derivative)
         u = np.concatenate([self.velocities[ends[0]], self.velocities[ends[1]]])
         rate_derivative = self._transform(u @ self._axis_second(axis), ends, jacobians)
         return derivative, rate_derivative + self._transform(gradient, ends, tangents)

@@ -76,15 +76,15 @@ class MechanismChange:
     """Changes of a mechanism at the multiples -1 and 1 of the step of a parameter.
 
     Args:
-        system: The mechanism.
+        base: Assembler of the mechanism, before its first evaluation.
         systems: The changed mechanisms by the multiple of the step.
         step: Step of the parameter.
     """
 
-    def __init__(self, system: SystemData, systems: Mapping[int, SystemData], step: float) -> None:
-        self.system, self.systems, self.step = system, systems, step
+    def __init__(self, base: Assembler, systems: Mapping[int, SystemData], step: float) -> None:
+        system = base.system
+        self.system, self.systems, self.step, self._base = system, systems, step, base
         self._at = {k: Assembler(s) for k, s in systems.items()}
-        self._base = Assembler(system)
         every = [system, *systems.values()]
         self._loads_change = not all(same(system.loads, s.loads) for s in every)
         self._drivers_change = not all(same(system.drivers, s.drivers) for s in every)

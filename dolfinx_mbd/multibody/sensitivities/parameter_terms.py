@@ -14,6 +14,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import function, instance, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.rotations import rotation_matrix, rotation_vector
+from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.force_elements import ContactElement, JointElement
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.sensitivities.mechanism_changes import (
@@ -80,10 +81,9 @@ class ParameterTerms:
         self.system = build(dict(values))
         instance("build(values)", self.system, SystemData)
         _check_smooth(self.system)
+        base = Assembler(self.system)
         self._changes = {
-            name: MechanismChange(
-                self.system, {k: self.changed(name, k * step) for k in FACTORS}, step
-            )
+            name: MechanismChange(base, {k: self.changed(name, k * step) for k in FACTORS}, step)
             for name, step in steps.items()
         }
 
