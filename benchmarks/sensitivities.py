@@ -4,7 +4,7 @@
 
 The body is the connecting rod with rigid bores (`--size 0.0025`: about 105,000 displacements). The
 parameters are Young's modulus, Poisson's ratio, the density and seven shapes, which stretch and
-bend the rod. The engine has three cylinders with flexible rods of 30 coordinates, and 2000 steps are
+bend the rod. The engine has three cylinders with flexible rods of 30 coordinates; 2000 steps are
 one cycle of four strokes at 6000 rpm. The parameters are the stiffness of the rods, the mass of the
 pistons, the speed, and the stiffness of seven modes; the functional of the adjoint is a norm of the
 force in a crank pin. The table shows medians of processor time on one thread. Forms and kernels are
