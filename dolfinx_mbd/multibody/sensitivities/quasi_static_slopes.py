@@ -69,7 +69,8 @@ class QuasiStaticSlopes:
 
         def slope(matrix: Array, residual: Callable[[int, Assembler], Array]) -> Array:
             values = {k: residual(k, at) for k, at in assemblers.items()}
-            return -np.linalg.solve(matrix, central_difference(values, step))
+            solution = np.linalg.solve(matrix, central_difference(values, step))
+            return np.asarray(-solution, dtype=float)
 
         t, still, speed = self._t, self._still, self._speed
         zero = np.zeros_like(speed)

@@ -25,7 +25,7 @@ def test_equal_differences_of_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     state, multipliers, _ = terms.start(first, stepper, dt, None)
     monkeypatch.setattr(ParameterTerms, "_quasi_static", lambda *arguments: None)
     expected, expected_multipliers, _ = terms.start(first, stepper, dt, None)
-    # both are central differences with steps of 1e-4: errors of 1e-8 of the stiffness, and round-off
+    # both are central differences with steps of 1e-4: errors of about 1e-8, and round-off
     for part, other, tolerance in zip(state, expected, (5e-8, 5e-8, 5e-8, 5e-6), strict=True):
         size = np.abs(other).max(axis=0)
         assert (np.abs(part - other).max(axis=0) <= tolerance * size).all()
