@@ -98,8 +98,8 @@ rigid_run = mbd.simulate(slider_crank(body.rigid()), t_end=2 * turn, dt=turn / 1
 
 # ## Results
 #
-# A run gives histories by name: motions of bodies, forces in joints. Inertia bends the rod. A bar
-# between two pins that is accelerated across by $a_m$ at half length deflects there by
+# A run gives histories by name: motions of bodies, forces in joints. Inertia bends the rod. If the
+# middle of a bar between two pins has the transverse acceleration $a_m$, its deflection is
 # $w = -5\rho A a_m l^4/(384EI)$, which is the closed form in the figure.
 
 # +

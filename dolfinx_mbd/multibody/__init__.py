@@ -11,6 +11,10 @@ from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
     inverse_dynamics,
     kinematic_analysis,
 )
+from dolfinx_mbd.multibody.analyses.linear_sensitivities import (
+    LinearSensitivities,
+    linear_sensitivities,
+)
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem, SteadyError, linearize
 from dolfinx_mbd.multibody.analyses.load_identification import IdentifiedLoads, identify_loads
 from dolfinx_mbd.multibody.analyses.run_up import Waterfall, waterfall
@@ -94,7 +98,8 @@ from dolfinx_mbd.multibody.sensitivities.run_sensitivities import (
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import redundancies
 from dolfinx_mbd.multibody.start.quasi_static import EquilibriumError
-from dolfinx_mbd.multibody.stepping.integrators import ImplicitEuler, StepError, Stepper
+from dolfinx_mbd.multibody.stepping.implicit_euler import ImplicitEuler
+from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive
 from dolfinx_mbd.multibody.studies.sweep import StudyError, sweep
 from dolfinx_mbd.multibody.system import System
@@ -141,6 +146,7 @@ __all__ = [
     "JointSpring",
     "JointStop",
     "KinematicError",
+    "LinearSensitivities",
     "LinearizedSystem",
     "PatternLoad",
     "PatternRef",
@@ -181,6 +187,7 @@ __all__ = [
     "inverse_dynamics",
     "kinematic_analysis",
     "line_stiffness",
+    "linear_sensitivities",
     "linearize",
     "place",
     "planar",

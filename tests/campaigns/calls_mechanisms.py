@@ -260,6 +260,20 @@ MECHANISMS: dict[str, Call] = {
         mbd.mechanisms.linear_torque,
         {"stall": 10.0, "no_load_speed": 100.0},
     ),
+    "linear_sensitivities": lambda b: (
+        mbd.linear_sensitivities,
+        {"build": b.sprung, "values": {"k": 20.0}},
+    ),
+    "LinearSensitivities.mode": lambda b: (
+        mbd.linear_sensitivities(b.sprung, {"k": 20.0}).mode,
+        {"body": "bob", "number": 1},
+    ),
+    "LinearSensitivities.response": lambda b: (
+        mbd.linear_sensitivities(
+            b.sprung, {"k": 20.0}, inputs=["spring.stiffness"], outputs=_OUTPUTS
+        ).response,
+        {"frequencies": [1.0, 2.0]},
+    ),
     "linearize": lambda b: (mbd.linearize, {"system": b.pendulum, "state": b.state}),
     "place": lambda b: (
         mbd.place,

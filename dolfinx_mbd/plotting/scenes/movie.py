@@ -13,9 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.checks import instance, integer, memory, number, reject
 from dolfinx_mbd.files import write_atomically
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.plotting.mechanism import DISPLACEMENT, DRAWN, Drawing, check_marks, saved_rows
-from dolfinx_mbd.plotting.output import check_drawing, checked_path
-from dolfinx_mbd.plotting.scene import CMAP, add_caption, new_plotter
+from dolfinx_mbd.plotting.scenes.mechanism import (
+    DISPLACEMENT,
+    DRAWN,
+    Drawing,
+    check_marks,
+    saved_rows,
+)
+from dolfinx_mbd.plotting.scenes.output import check_drawing, checked_path
+from dolfinx_mbd.plotting.scenes.scene import CMAP, add_caption, new_plotter
 
 Array = NDArray[np.float64]
 Image = NDArray[np.uint8]

@@ -99,10 +99,10 @@ class Rounding:
         for sign, group in zip((-1, 1), self._ends, strict=True):
             n = normals[group]
             shift[self._smooth] += sign * np.einsum("ij,ij->i", chord[self._smooth], n)[:, None] * n
-        shift[~self._smooth] = self._bend(points, chord[~self._smooth])
+        shift[~self._smooth] = self._tangent_change(points, chord[~self._smooth])
         return np.vstack([points, points[self.edges].mean(axis=1) + shift / 8])
 
-    def _bend(self, points: Array, chord: Array) -> Array:
+    def _tangent_change(self, points: Array, chord: Array) -> Array:
         """Return the difference of the tangents at the ends of each sharp edge times its length."""
         before, after = (np.diff(points[self._line], axis=1)[:, k] for k in (0, 1))
         squares = (np.einsum("ij,ij->i", v, v)[:, None] for v in (before, after))

@@ -21,13 +21,9 @@ from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.multibody.model.system import SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.parallel import on_rank_zero
-from dolfinx_mbd.plotting.player_marks import Signals
-from dolfinx_mbd.plotting.player_scene import (
-    body_scene,
-    linearized_scene,
-    motion_scene,
-    system_scene,
-)
+from dolfinx_mbd.plotting.viewer.marks import Signals
+from dolfinx_mbd.plotting.viewer.mechanism_modes import linearized_scene
+from dolfinx_mbd.plotting.viewer.scene import body_scene, motion_scene, system_scene
 
 if TYPE_CHECKING:
     from dolfinx_mbd.rotating import CriticalSpeed, RotatingModes
@@ -39,7 +35,7 @@ class Player:
     """A page with an interactive scene; notebooks display it.
 
     Args:
-        scene: The scene as a JSON object, see `dolfinx_mbd.plotting.player_scene`.
+        scene: The scene as a JSON object, see `dolfinx_mbd.plotting.viewer.scene`.
 
     Example:
         >>> page = mbd.plotting.player(body)
@@ -185,7 +181,7 @@ def _rotating_page(
     title: str,
 ) -> Player:
     """Return the page of the modes of a rotating body; rank 0 writes it (collective)."""
-    from dolfinx_mbd.plotting.player_rotating import rotating_scene
+    from dolfinx_mbd.plotting.viewer.rotating import rotating_scene
 
     scene = rotating_scene(source, chosen_modes(modes, len(source.eigenvalues)))
     name = title or f"modes at {source.speed:.4g} rad/s"

@@ -21,11 +21,12 @@ from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import coordinates
-from dolfinx_mbd.plotting import scene
-from dolfinx_mbd.plotting.bodies import skin_displacement, skin_points, stress_on_skin
-from dolfinx_mbd.plotting.marks import MARKS, Marks, frame_poses
-from dolfinx_mbd.plotting.output import Picture, check_drawing
-from dolfinx_mbd.plotting.scene import CMAP, Camera, DrawnSurface, camera_of, length_of
+from dolfinx_mbd.plotting.scenes import scene
+from dolfinx_mbd.plotting.scenes.arrows import frame_poses
+from dolfinx_mbd.plotting.scenes.bodies import skin_displacement, skin_points, stress_on_skin
+from dolfinx_mbd.plotting.scenes.marks import MARKS, Marks
+from dolfinx_mbd.plotting.scenes.output import Picture, check_drawing
+from dolfinx_mbd.plotting.scenes.scene import CMAP, Camera, DrawnSurface, camera_of, length_of
 
 Array = NDArray[np.float64]
 
@@ -100,7 +101,7 @@ def plot_system(
     if isinstance(source, Solution):
         run, rows = source, saved_rows(source, "time", source.time[0] if time is None else time)
     else:
-        run, rows = _at_rest(source, time or 0.0, assembled), np.zeros(1, dtype=np.int64)
+        run, rows = _initial_state(source, time or 0.0, assembled), np.zeros(1, dtype=np.int64)
     if not (isinstance(source, Solution) or assembled):
         kinds = [kind for kind in kinds if kind not in ("loads", "joint forces")]
     check_drawing(path, cmap)
@@ -111,7 +112,7 @@ def plot_system(
     return scene.complete(canvas, drawing.caption(0), drawing.camera, path, plotter, drawing.foot)
 
 
-def _at_rest(system: SystemData, t: float, assembled: bool) -> Solution:
+def _initial_state(system: SystemData, t: float, assembled: bool) -> Solution:
     """Return the initial state of a mechanism, or the bodies at their given positions."""
     if assembled:
         return Solution(system, [consistent_state(system, t)])
@@ -128,11 +129,11 @@ def check_marks(marks: Iterable[str]) -> list[str]:
 def saved_rows(solution: Solution, argument: str, times: ArrayLike) -> NDArray[np.int64]:
     """Return the indices of the saved times of a solution that are nearest to given times (s)."""
     t = solution.time
-    shown = array(argument, np.atleast_1d(array(argument, times)).ravel())
+    requested = array(argument, np.atleast_1d(array(argument, times)).ravel())
     slack = 1e-9 + 1e-6 * (t[-1] - t[0])
-    if shown.size == 0 or shown.min() < t[0] - slack or shown.max() > t[-1] + slack:
+    if requested.size == 0 or requested.min() < t[0] - slack or requested.max() > t[-1] + slack:
         reject(argument, times, f"within the solution, {t[0]:g} to {t[-1]:g} s")
-    return np.array([np.argmin(np.abs(t - value)) for value in shown])
+    return np.array([np.argmin(np.abs(t - value)) for value in requested])
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,13 +237,13 @@ class Drawing:
         self.surfaces = [DrawnSurface(part.skin) for part, _ in self.parts]
         self._set_limits()
         some = np.unique(np.linspace(0, len(rows) - 1, 40).round().astype(int))
-        seen = [points for k in some for points in self.points(k)]
+        visible = [points for k in some for points in self.points(k)]
         frames = frame_poses(system, self.states[0])[0]
-        camera = mechanism_camera(system, self.states[0], np.vstack([frames, *seen]), view)
+        camera = mechanism_camera(system, self.states[0], np.vstack([frames, *visible]), view)
         self.marks = Marks(run, rows, marks, camera)
         if self.marks.shapes:
-            seen += [self.marks.points(k) for k in some]
-            camera = mechanism_camera(system, self.states[0], np.vstack(seen), view)
+            visible += [self.marks.points(k) for k in some]
+            camera = mechanism_camera(system, self.states[0], np.vstack(visible), view)
         self.camera = camera
 
     def _set_limits(self) -> None:

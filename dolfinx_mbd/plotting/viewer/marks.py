@@ -13,8 +13,8 @@ from dolfinx_mbd.checks import array
 from dolfinx_mbd.multibody.model.force_elements import PairElement
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.plotting.marks import Arrow, frame_histories, joint_arrows, load_arrows
-from dolfinx_mbd.plotting.player_data import block, outline
+from dolfinx_mbd.plotting.scenes.arrows import Arrow, frame_histories, joint_arrows, load_arrows
+from dolfinx_mbd.plotting.viewer.data import block, outline
 
 Array = NDArray[np.float64]
 Signals = Mapping[str, ArrayLike] | None

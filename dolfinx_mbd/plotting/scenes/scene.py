@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.body.parts import Skin
 from dolfinx_mbd.checks import array, instance, reject
 from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.plotting.output import Picture, taken
-from dolfinx_mbd.plotting.rounding import Rounding
+from dolfinx_mbd.plotting.scenes.output import Picture, taken
+from dolfinx_mbd.plotting.scenes.rounding import Rounding
 
 Array = NDArray[np.float64]
 
@@ -125,7 +125,7 @@ def camera_of(
             reject("view", view, f"one of {', '.join(VIEWS)} or a direction (3,)")
         towards, upright = (np.array(v) for v in VIEWS[view])
     else:
-        upright = _upright(n, up)
+        upright = _upward_direction(n, up)
         towards = n + 0.55 * np.cross(upright, n) + 0.45 * upright
         if view is not None:
             expected = f"a name ({', '.join(VIEWS)}) or three numbers that are not all zero"
@@ -138,16 +138,16 @@ def camera_of(
     right = np.cross(upright, towards)
     right /= np.linalg.norm(right)
     top = np.cross(towards, right)
-    seen = points @ np.column_stack([right, top])
+    projected = points @ np.column_stack([right, top])
     middle = 0.5 * (points.max(axis=0) + points.min(axis=0))
-    shift = 0.5 * (seen.max(axis=0) + seen.min(axis=0)) - (middle @ right, middle @ top)
+    shift = 0.5 * (projected.max(axis=0) + projected.min(axis=0)) - (middle @ right, middle @ top)
     depth = length_of(points)
-    width, height = np.maximum(0.5 * np.ptp(seen, axis=0), 0.01 * depth)
+    width, height = np.maximum(0.5 * np.ptp(projected, axis=0), 0.01 * depth)
     centre = middle + shift[0] * right + shift[1] * top
     return Camera(towards, top, centre, (float(width), float(height)), depth)
 
 
-def _upright(normal: Array, up: ArrayLike | None) -> Array:
+def _upward_direction(normal: Array, up: ArrayLike | None) -> Array:
     """Return the unit vector in the plane normal to `normal` that is closest to `up`."""
     upright = np.eye(3)[1 if abs(normal[2]) > 0.7 else 2]
     preferred = upright if up is None else np.asarray(up, dtype=float)

@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
-from dolfinx_mbd.kernels.film_thickness import (
+from dolfinx_mbd.kernels.films.thickness import (
     ASPERITY_HEIGHT,
     asperity_pressure,
     boundary_drag,
@@ -59,7 +59,7 @@ def _axial_change(
     Z: Array,
     out: Array,
 ) -> None:
-    """Write the change (2, 4) of the right-hand side minus that of the matrix times (a, b)."""
+    """Write the derivatives (2, 4) of right-hand side − matrix · (a, b) for constant (a, b)."""
     for i in range(2):
         for j in range(4):
             out[i, j] = 0.0
@@ -98,7 +98,7 @@ def _strip(
     loads: Array,
     slopes: Array,
 ) -> tuple[float, float]:
-    """Compute ∫p dz and ∫z p dz (2,) of one angle, and their derivatives (2, 4) for x.
+    """Compute ∫p dz and ∫z p dz (2,) of one angle, and their derivatives (2, 4) with respect to x.
 
     Returns the peak pressure at the Gauss points and in the middle, and the flow out of both ends
     per length of the circumference.
@@ -140,7 +140,7 @@ def _strip(
 
 
 @inner_kernel
-def _solid(
+def _asperity_integrals(
     h0: float, h1: float, half: float, values: Array, Z: Array, solid: Array, drag: Array
 ) -> None:
     """Compute loads of asperities and the integrals of the drag at one angle.
@@ -169,7 +169,7 @@ def _solid(
 
 
 @inner_kernel
-def _split(y: Array) -> tuple[float, Array]:
+def _sign_change(y: Array) -> tuple[float, Array]:
     """Return the angle where g₀ changes its sign, and its derivatives (9,) with respect to y.
 
     g₀ = A cos θ + B sin θ with A = −Ω e_y − 2 ė_x and B = Ω e_x − 2 ė_y.
@@ -203,17 +203,17 @@ def _gap(y: Array, c: float, theta: float, x: Array) -> None:
 
 
 @inner_kernel
-def _gap_change(y: Array, x: Array, k: int, moved: float) -> tuple[float, float, float, float]:
-    """Return the derivatives ∂/∂y_k of (h₀, h₁, g₀, g₁); `moved` is that of the angle."""
-    d0, d1, d2, d3 = moved * x[6], moved * x[7], moved * x[8], moved * x[9]
+def _gap_change(y: Array, x: Array, k: int, slope: float) -> tuple[float, float, float, float]:
+    """Return the derivatives ∂/∂y_k of (h₀, h₁, g₀, g₁); `slope` is ∂θ/∂y_k."""
+    d0, d1, d2, d3 = slope * x[6], slope * x[7], slope * x[8], slope * x[9]
     n = x[k % 2]
-    turned = y[8] * (-x[1] if k % 2 == 0 else x[0])
+    spin = y[8] * (-x[1] if k % 2 == 0 else x[0])
     if k < 2:
         d0 -= n
-        d2 -= turned
+        d2 -= spin
     elif k < 4:
         d1 -= n
-        d3 -= turned
+        d3 -= spin
     elif k < 6:
         d2 -= 2.0 * n
     elif k < 8:
@@ -243,16 +243,16 @@ def _add_derivatives(
     factors with respect to Ω.
     """
     for k in range(9):
-        moved = start_by[k]
-        d0, d1, d2, d3 = _gap_change(y, x, k, moved)
+        slope = start_by[k]
+        d0, d1, d2, d3 = _gap_change(y, x, k, slope)
         touch = solid[2] * d0 + solid[3] * d1
         dP0 = slopes[0, 0] * d0 + slopes[0, 1] * d1 + slopes[0, 2] * d2 + slopes[0, 3] * d3 + touch
         dP1 = slopes[1, 0] * d0 + slopes[1, 1] * d1 + slopes[1, 2] * d2 + slopes[1, 3] * d3
         dP1 += solid[3] * d0 + solid[4] * d1
-        dg[0, k] -= dA * (dP0 * x[0] - P[0] * x[1] * moved)
-        dg[1, k] -= dA * (dP0 * x[1] + P[0] * x[0] * moved)
-        dg[2, k] -= dA * (dP1 * x[0] - P[1] * x[1] * moved)
-        dg[3, k] -= dA * (dP1 * x[1] + P[1] * x[0] * moved)
+        dg[0, k] -= dA * (dP0 * x[0] - P[0] * x[1] * slope)
+        dg[1, k] -= dA * (dP0 * x[1] + P[0] * x[0] * slope)
+        dg[2, k] -= dA * (dP1 * x[0] - P[1] * x[1] * slope)
+        dg[3, k] -= dA * (dP1 * x[1] + P[1] * x[0] * slope)
         dg[4, k] += dA * (shear[0] * (drag[1] * d0 + drag[2] * d1) + shear[1] * touch)
     dg[4, 8] += dA * (shear[2] * drag[0] + shear[3] * solid[0])
 
@@ -264,7 +264,7 @@ def short_bearing_loads(
     """Return the film loads g (5,), ∂g/∂y (5, 9) for the motion y, and the film's state (3,).
 
     Args:
-        y: Motion of the journal, see `film_frames`.
+        y: Motion of the journal, see `frames`.
         values: Radius, length, clearance, viscosity, roughness, modulus and friction coefficient
             of the asperities, and the speed below which this friction is regularized.
         T: Gauss points and weights on (0, 1) for half a turn, (2, nθ).
@@ -278,7 +278,7 @@ def short_bearing_loads(
     g, dg, facts = np.zeros(5), np.zeros((5, 9)), np.array([values[2], 0.0, 0.0])
     loads, slopes, change = np.empty(2), np.empty((2, 4)), np.empty((2, 4))
     solid, drag, x = np.empty(5), np.empty(3), np.empty(10)
-    start, start_by = _split(y)
+    start, start_by = _sign_change(y)
     rub, rub_by = boundary_drag(R * y[8], values[6], values[7])
     shear = mu * R * R * y[8], R * rub, mu * R * R, R * R * rub_by
     for i in range(2 * T.shape[1]):
@@ -289,7 +289,7 @@ def short_bearing_loads(
         facts[0] = min(facts[0], x[2] - half * abs(x[3]))
         peak, flow = _strip(gap, half, mu, rough[0], Z, derivatives, change, loads, slopes)
         facts[1], facts[2] = max(facts[1], peak), facts[2] + dA * flow
-        _solid(x[2], x[3], half, rough, Z, solid, drag)
+        _asperity_integrals(x[2], x[3], half, rough, Z, solid, drag)
         P = loads[0] + solid[0], loads[1] + solid[1]
         for k in range(4):
             g[k] -= dA * P[k // 2] * x[k % 2]

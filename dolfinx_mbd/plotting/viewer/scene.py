@@ -16,33 +16,21 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.body import ReducedBody, Skin
 from dolfinx_mbd.checks import array, choice, reject
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody
 from dolfinx_mbd.multibody.model.protocol import Body
-from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.model.system import SystemData
 from dolfinx_mbd.multibody.results.histories import rotation_matrices
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
-from dolfinx_mbd.plotting.bodies import skin_of, stress_on_skin
-from dolfinx_mbd.plotting.marks import frame_histories
-from dolfinx_mbd.plotting.mechanism import (
-    drawn_part,
-    mechanism_camera,
-    system_length,
-)
-from dolfinx_mbd.plotting.player_data import block, continuous, integers, sampled_rows
-from dolfinx_mbd.plotting.player_marks import (
-    Signals,
-    cable_increments,
-    cable_lines,
-    marks_of,
-    signal_curves,
-)
-from dolfinx_mbd.plotting.scene import camera_of, length_of
+from dolfinx_mbd.plotting.scenes.arrows import frame_histories
+from dolfinx_mbd.plotting.scenes.bodies import skin_of, stress_on_skin
+from dolfinx_mbd.plotting.scenes.mechanism import drawn_part, mechanism_camera, system_length
+from dolfinx_mbd.plotting.scenes.scene import camera_of, length_of
+from dolfinx_mbd.plotting.viewer.data import block, continuous, integers, sampled_rows
+from dolfinx_mbd.plotting.viewer.marks import Signals, cable_lines, marks_of, signal_curves
 
 __all__ = [
     "body_scene",
-    "linearized_scene",
     "modes_scene",
     "motion_scene",
     "system_scene",
@@ -123,13 +111,13 @@ def modes_scene(
     m, waves = len(shapes), np.iscomplexobj(shapes)
     parts = np.concatenate([shapes.real, shapes.imag]) if waves else shapes
     part = surfaces.add(0, skin.points, skin.triangles, parts, stress)
-    sizes = _sizes(np.abs(shapes))
+    sizes = largest_displacements(np.abs(shapes))
     for k, view in enumerate(views):
         eta = np.zeros(len(parts), dtype=complex)
         eta[k] = MODE_AMPLITUDE * length / (sizes[k] or 1.0)
         if waves:
             eta[m + k] = 1j * eta[k]
-        view["bodies"] = [_increment(np.zeros(6), eta)]
+        view["bodies"] = [increment(np.zeros(6), eta)]
     item = _body_item(name, part, np.zeros((1, 3)), _identity(1), np.zeros((1, len(parts))))
     return {
         **_frame_of(camera_of(skin.points, None), skin.points),
@@ -160,7 +148,7 @@ def motion_scene(
     Args:
         run: Result of a simulation.
         signals: Curves by label, shape (nt,) each, or None for the magnitudes of joint forces.
-        field: Constant values at the points of the skin by the name of a flexible body.
+        field: Constant values at the points of the skin of flexible bodies, by name of the body.
     """
     values = _checked_field(run.system, field or {})
     system, surfaces = run.system, _Surfaces()
@@ -169,8 +157,8 @@ def motion_scene(
     rows = sampled_rows(run.time, _curves(run, numbers, length), limit=FRAMES)
     q = run.q[rows]
     bodies = [
-        _moving_part(body, q[:, s], numbers[k], surfaces, length, values.get(body.name))
-        for k, body, s in _numbered(system)
+        _part_with_motion(body, q[:, s], numbers[k], surfaces, length, values.get(body.name))
+        for k, body, s in _body_numbers(system)
     ]
     shown = [item for item in bodies if item is not None]
     lines = cable_lines(run, rows)
@@ -195,42 +183,8 @@ def motion_scene(
     }
 
 
-def linearized_scene(linearized: LinearizedSystem, modes: list[int]) -> dict[str, Any]:
-    """Return the scene that shows modes of a mechanism side by side."""
-    system, state = linearized.system, linearized.state
-    scene = motion_scene(Solution(system, [state]), signals={})
-    jacobians = _frame_increments(system, state.q)
-    axis = _spin_axis(system, state)
-    drawn = [
-        (body, q, v)
-        for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True)
-        if drawn_part(body, scene["length"]) is not None
-    ]
-    views = []
-    for number in modes:
-        vector = linearized.modes[:, number]
-        frames = jacobians @ vector
-        lines = cable_increments(system, state, vector)
-        surfaces = [_displacement(body, state.q[q], vector[v]) for body, q, v in drawn]
-        moved = np.vstack([*surfaces, *lines, frames[:, :3]])
-        amount = MODE_AMPLITUDE * scene["length"] / (_sizes(np.abs(moved)[None])[0] or 1.0)
-        views.append(
-            {
-                "title": whirl_title(number, _whirl(moved, axis)),
-                "frequency": float(abs(linearized.poles[number].imag) / (2 * np.pi)),
-                "damping": float(linearized.damping_ratios[number]),
-                "bodies": [
-                    _increment(amount * vector[v][:6], amount * vector[v][6:]) for _, _, v in drawn
-                ],
-                "frames": [_pair(amount * frame) for frame in frames],
-                "cables": [_pair(amount * line.ravel()) for line in lines],
-            }
-        )
-    return {**scene, "kind": "modes", "views": views}
-
-
 # ---- bodies -------------------------------------------------------------------------------------
-def _numbered(system: SystemData) -> list[tuple[int, Body, slice]]:
+def _body_numbers(system: SystemData) -> list[tuple[int, Body, slice]]:
     return [
         (k, body, s) for k, (body, s) in enumerate(zip(system.bodies, system.q_slices, strict=True))
     ]
@@ -244,11 +198,11 @@ def _kept_modes(run: Solution) -> dict[int, NDArray[np.int64]]:
     """
     union: dict[int, NDArray[np.int64]] = {}
     skins = {}
-    for k, body, s in _numbered(run.system):
+    for k, body, s in _body_numbers(run.system):
         skin = body.reduced.skin if isinstance(body, FlexibleBody) else None
         if skin is None or not len(skin.modes):
             continue
-        share = np.abs(run.q[:, s][:, 7:]).max(axis=0) * _sizes(skin.modes)
+        share = np.abs(run.q[:, s][:, 7:]).max(axis=0) * largest_displacements(skin.modes)
         some = np.flatnonzero(share > NEGLIGIBLE * share.max(initial=0.0))
         every = np.arange(len(skin.modes))
         skins[k] = id(skin)
@@ -260,7 +214,7 @@ def _kept_modes(run: Solution) -> dict[int, NDArray[np.int64]]:
     }
 
 
-def _sizes(modes: Array) -> Array:
+def largest_displacements(modes: Array) -> Array:
     """Return the largest displacement of each mode (m, ns, 3), shape (m,)."""
     return np.asarray(np.sqrt((modes**2).sum(axis=2).max(axis=1, initial=0.0)))
 
@@ -268,7 +222,7 @@ def _sizes(modes: Array) -> Array:
 def _curves(run: Solution, numbers: Mapping[int, NDArray[np.int64]], length: float) -> Array:
     """Return the motion of all bodies in units of the permitted errors, shape (nt, n)."""
     curves: list[Any] = []
-    for k, body, s in _numbered(run.system):
+    for k, body, s in _body_numbers(run.system):
         q = run.q[:, s]
         part = drawn_part(body, length)
         if part is None:
@@ -278,7 +232,7 @@ def _curves(run: Solution, numbers: Mapping[int, NDArray[np.int64]], length: flo
         turns = 2 * radius * continuous(q[:, 3:7])
         curves += [q[:, :3] / (PIXEL * length), turns / (PIXEL * length)]
         if len(numbers[k]):
-            eta = q[:, 7 + numbers[k]] * _sizes(part.skin.modes[numbers[k]])
+            eta = q[:, 7 + numbers[k]] * largest_displacements(part.skin.modes[numbers[k]])
             greatest = np.abs(eta).max(initial=0.0)
             curves.append(eta / (AMPLITUDE_ERROR * greatest or 1.0))
     return np.hstack(curves)
@@ -298,7 +252,7 @@ def _checked_field(system: SystemData, field: Mapping[str, ArrayLike]) -> dict[s
     return values
 
 
-def _moving_part(
+def _part_with_motion(
     body: Body,
     q: Array,
     numbers: NDArray[np.int64],
@@ -363,8 +317,8 @@ def _corners(points: Array, q: Array) -> Array:
     low, high = points.min(axis=0), points.max(axis=0)
     box = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)]) * (high - low) + low
     some = q[:: max(1, len(q) // 50)]
-    turned = np.einsum("tij,pj->tpi", rotation_matrices(some[:, 3:7]), box)
-    return np.asarray((some[:, None, :3] + turned).reshape(-1, 3))
+    corners = np.einsum("tij,pj->tpi", rotation_matrices(some[:, 3:7]), box)
+    return np.asarray((some[:, None, :3] + corners).reshape(-1, 3))
 
 
 def _identity(count: int) -> Array:
@@ -393,50 +347,10 @@ def _extreme_points(points: Array) -> Array:
 
 
 # ---- small motions ------------------------------------------------------------------------------
-def _pair(values: Any) -> list[list[float]]:
+def real_and_imaginary(values: Any) -> list[list[float]]:
     """Return the real and the imaginary parts of complex numbers."""
     return [np.real(values).tolist(), np.imag(values).tolist()]
 
 
-def _increment(rigid: Any, eta: Any) -> dict[str, Any]:
-    return {"rigid": _pair(rigid), "eta": _pair(eta)}
-
-
-def _displacement(body: Body, q: Array, vector: Any) -> Any:
-    """Return the complex displacement of a body's surface in global components, shape (ns, 3)."""
-    part = drawn_part(body, 1.0)
-    assert part is not None
-    moved = np.cross(vector[3:6], part.skin.points)
-    if part.flexible:
-        moved = moved + np.tensordot(vector[6:], part.skin.modes, axes=1)
-    return vector[:3] + moved @ rotation_matrices(q[3:7]).T
-
-
-def _spin_axis(system: SystemData, state: State) -> Array:
-    """Return the unit vector of the fastest rotation of a frame, or zero if nothing rotates."""
-    rates = _frame_increments(system, state.q) @ state.v
-    spins = rates[:, 3:]
-    speeds = np.linalg.norm(spins, axis=1)
-    fastest = int(np.argmax(speeds))
-    return np.asarray(spins[fastest] / (speeds[fastest] or 1.0))
-
-
-def _whirl(moved: Any, axis: Array) -> float:
-    """Return the sense of the orbits of points about an axis.
-
-    For displacements Re((a + ib) exp(iωt)) and the axis n, the result is -2 Σ n·(a×b)/Σ(|a|² +
-    |b|²): 1 for forward circles, 0 for straight lines, -1 for backward circles.
-    """
-    size = float((np.abs(moved) ** 2).sum())
-    area = float((np.cross(moved.real, moved.imag) @ axis).sum())
-    return -2 * area / size if size else 0.0
-
-
-def _frame_increments(system: SystemData, q: Array) -> Array:
-    """Return the motion of all frames per unit of each increment, shape (F, 6, nv)."""
-    jacobians = np.zeros((system.num_frames, 6, system.num_velocities))
-    for body, qs, vs, fs in zip(
-        system.bodies, system.q_slices, system.v_slices, system.frame_slices, strict=True
-    ):
-        jacobians[fs, :, vs] = body.frame_jacobians(q[qs])
-    return jacobians
+def increment(rigid: Any, eta: Any) -> dict[str, Any]:
+    return {"rigid": real_and_imaginary(rigid), "eta": real_and_imaginary(eta)}

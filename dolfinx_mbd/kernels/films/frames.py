@@ -50,7 +50,7 @@ def _unit(k: int) -> Vector3:
 
 
 @inner_kernel
-def _relative(
+def _relative_motion(
     p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array
 ) -> tuple[Vector3, Vector3, Vector3, Vector3, Vector3]:
     """Return d, a, ḋ, ω₂ − ω₁ and ω₁ in the axes of the bore; a is the axis of the journal."""
@@ -69,7 +69,7 @@ def _relative(
 @kernel
 def film_motion(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array) -> Array:
     """Return the motion y (10,) of a journal in its bore from poses and velocities."""
-    d, a, rate, w, _ = _relative(p1, Q1, u1, p2, Q2, u2)
+    d, a, rate, w, _ = _relative_motion(p1, Q1, u1, p2, Q2, u2)
     turn = cross3(w, a)
     y = np.empty(10)
     for i in range(2):
@@ -102,7 +102,7 @@ def _motion_changes(
     p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array, Y: Array
 ) -> None:
     """Write ∂y/∂poses and ∂y/∂velocities in the axes of the bore, (2, 10, 12)."""
-    d, a, rate, w, omega = _relative(p1, Q1, u1, p2, Q2, u2)
+    d, a, rate, w, omega = _relative_motion(p1, Q1, u1, p2, Q2, u2)
     turn = cross3(w, a)
     for column in range(12):
         end, part, k = column // 6, (column // 3) % 2, column % 3
@@ -184,7 +184,7 @@ def _rotate(Q: Matrix3, D: Array) -> None:
 def film_tangents(
     p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array, g: Array, dg: Array
 ) -> Array:
-    """Return the derivatives of the wrenches for poses and for velocities, (2, 12, 12).
+    """Return the derivatives of the wrenches with respect to poses and velocities, (2, 12, 12).
 
     `g` (5,) are the film loads and `dg` (5, 9) their derivatives with respect to the first nine
     entries of y.

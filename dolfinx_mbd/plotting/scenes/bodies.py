@@ -16,9 +16,16 @@ from dolfinx_mbd.body import ReducedBody, Skin, StressModes
 from dolfinx_mbd.body.parts import chosen_modes
 from dolfinx_mbd.checks import array, flag, increasing, instance, integer, number, reject, vector
 from dolfinx_mbd.multibody.results.histories import rotation_matrices
-from dolfinx_mbd.plotting import scene
-from dolfinx_mbd.plotting.output import Picture, check_drawing, check_size, taken
-from dolfinx_mbd.plotting.scene import CMAP, Camera, DrawnSurface, add_bar, add_text, camera_of
+from dolfinx_mbd.plotting.scenes import scene
+from dolfinx_mbd.plotting.scenes.output import Picture, check_drawing, check_size, taken
+from dolfinx_mbd.plotting.scenes.scene import (
+    CMAP,
+    Camera,
+    DrawnSurface,
+    add_bar,
+    add_text,
+    camera_of,
+)
 
 Array = NDArray[np.float64]
 
@@ -68,9 +75,9 @@ def skin_points(
     """
     instance("skin", skin, Skin)
     scale, origin = number("scale", scale), vector("position", position, unit="m")
-    moved = skin.points + scale * skin_displacement(skin, eta)
-    turned = moved @ rotation_matrices(vector("rotation", rotation, 4)).T
-    return np.asarray(origin + turned, dtype=float)
+    deformed = skin.points + scale * skin_displacement(skin, eta)
+    rotated = deformed @ rotation_matrices(vector("rotation", rotation, 4)).T
+    return np.asarray(origin + rotated, dtype=float)
 
 
 def plot_modes(
@@ -244,25 +251,25 @@ def plot_skin(
     instance("label", label, str)
     instance("title", title, str)
     if hasattr(values, "function_space"):
-        values = _on_skin(values)
+        values = _skin_values(values)
     expected = f"{len(skin.points)} finite numbers, one for each node of the skin"
-    shown = array("values", values, (len(skin.points),), expected=expected)
-    shown = number("factor", factor) * shown
+    scaled = array("values", values, (len(skin.points),), expected=expected)
+    scaled = number("factor", factor) * scaled
     check_drawing(path, cmap, window)
     if limits is None:
-        limits = min(0.0, float(shown.min())), scene.rounded_up(float(shown.max()))
+        limits = min(0.0, float(scaled.min())), scene.rounded_up(float(scaled.max()))
     elif len(increasing("limits", limits)) != 2:
         reject("limits", limits, "the minimum and the maximum of the colours")
     plotter = scene.new_plotter(window)
-    surface = _draw(plotter, skin, skin.points, shown, limits, cmap, True)
+    surface = _draw(plotter, skin, skin.points, scaled, limits, cmap, True)
     add_bar(plotter, label, limits, cmap)
-    name, k = ("maximum", np.argmax(shown)) if shown.max() > 0 else ("minimum", np.argmin(shown))
+    name, k = ("maximum", np.argmax(scaled)) if scaled.max() > 0 else ("minimum", np.argmin(scaled))
     point = skin.points[k]
     camera = camera_of(skin.points, view)
-    cameras = [camera] if view is not None else _mirrored(skin, camera)
-    visible = [one for one in cameras if _sees(one, surface, point)]
+    cameras = [camera] if view is not None else _mirror_cameras(skin, camera)
+    visible = [one for one in cameras if _is_visible(one, surface, point)]
     camera = visible[0] if visible else camera
-    value = " ".join([f"{shown[k]:.4g}", *re.findall(r"\((.*)\)$", label)])
+    value = " ".join([f"{scaled[k]:.4g}", *re.findall(r"\((.*)\)$", label)])
     scene.add_ring(plotter, point)
     length = scene.length_of(skin.points)
     scene.add_labels(plotter, point[None] + 0.02 * length * camera.right, [value])
@@ -273,14 +280,14 @@ def plot_skin(
     return scene.complete(plotter, caption, camera, path)
 
 
-def _mirrored(skin: Skin, camera: Camera) -> list[Camera]:
+def _mirror_cameras(skin: Skin, camera: Camera) -> list[Camera]:
     """Return a camera and its mirror images in planes normal to the axes."""
     signs = itertools.product((1.0, -1.0), repeat=3)
     cameras = [camera_of(skin.points, camera.towards * np.array(s)[::-1]) for s in signs]
     return [camera, *cameras[1:]]
 
 
-def _sees(camera: Camera, surface: DrawnSurface, point: Array) -> bool:
+def _is_visible(camera: Camera, surface: DrawnSurface, point: Array) -> bool:
     """Return whether a camera sees a point of a surface."""
     start = point + 1e-3 * camera.depth * camera.towards
     hits, _ = surface.mesh.ray_trace(start, point + 2 * camera.depth * camera.towards)
@@ -328,7 +335,7 @@ def _hertz(frequency: float) -> str:
     return f"{frequency:.{max(0, min(3, digits))}f} Hz"
 
 
-def _on_skin(function: Any) -> Array:
+def _skin_values(function: Any) -> Array:
     """Return the values of a function at the nodes of the skin; the mesh must be on one rank."""
     from dolfinx_mbd.recovery import skin_values
 
