@@ -5,7 +5,7 @@
 
 Each case prints a table with the quantity, the reference and its source, the result of this
 package, the deviation and its bound. A deviation is relative to the reference, or absolute ("abs").
-The exit status is 1 if a deviation exceeds its bound. The models are those of the tests; a case is
+The exit status is 1 if a deviation exceeds its bound. The models belong to the tests; a case is
 left out, and the table says so, if its other program is not installed.
 """
 

@@ -124,7 +124,7 @@ def identify(
         return cache[key]
 
     _check_rank(names, cached(np.ones(len(names)))[1])
-    limits = _limits(names, bounds)
+    limits = parameter_limits(names, bounds)
     if not ((limits[:, 0] <= scale) & (scale <= limits[:, 1])).all():
         reject("start", start, "values within their bounds")
     edges = np.sort(limits / scale[:, None], axis=1).T
@@ -136,7 +136,7 @@ def identify(
     return _identified(names, scale, result, data, weights, deviations is None, len(cache))
 
 
-def _limits(names: list[str], bounds: Any) -> Array:
+def parameter_limits(names: list[str], bounds: Any) -> Array:
     """Return lower and upper bounds, shape (n, 2), infinite without bounds."""
     limits = np.tile([-np.inf, np.inf], (len(names), 1))
     for name, pair in instance("bounds", {} if bounds is None else bounds, Mapping).items():

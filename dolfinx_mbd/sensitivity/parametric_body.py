@@ -1,0 +1,238 @@
+"""A body whose mesh, material and reduction follow its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import ufl
+from dolfinx import fem
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.checks import instance, items, number, unknown
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem.compat import geometry_degree, geometry_dofmap, interpolated
+from dolfinx_mbd.fem.elastic_model import ElasticModel
+from dolfinx_mbd.fem.fields import material_points
+from dolfinx_mbd.fem.mesh_checks import cell_quality
+from dolfinx_mbd.forms import Orthotropic
+from dolfinx_mbd.reduction import InterfaceSpec, Reduction
+from dolfinx_mbd.reduction.reducer import reduce
+from dolfinx_mbd.sensitivity.parameters import CONSTANTS, Parameter, base_value
+from dolfinx_mbd.sensitivity.reduced import BodySensitivities, sensitivities
+
+
+class ParametricBody:
+    """A body that is reduced again when its parameters change.
+
+    The body is first reduced with the parameters at their base values. The nodes of the mesh move
+    from their original positions X to X + Σ p V with the values p and the velocities V(X) of shape
+    parameters. The topology of the mesh does not change. Small changes need no new reduction, if a
+    tolerance is given: the body is then that of first order.
+
+    Args:
+        model: The body with the parameters at their base values.
+        parameters: Parameters with different names: constants of materials, thickness, shapes, and
+            coefficients, whose functions change with the parameter.
+        tolerance: Largest estimated relative error of the stiffness up to which `at` returns a body
+            of first order (`BodySensitivities.error`). By default every change is a new reduction.
+        min_quality: Smallest accepted quality of a cell, from 0 (flat) to 1 (equilateral). A cell
+            that is worse in the original mesh may lose half of its quality.
+        **options: Arguments of `reduce`, such as `interfaces` and `num_modes`. Points move with the
+            shape.
+
+    Attributes:
+        reduction: The last reduction. Its mesh moves at the next reduction, so that fields of the
+            last reduction must be evaluated before.
+        values: Values of the parameters of the last reduction, by name.
+        count: Number of reductions.
+
+    Raises:
+        InputError: An argument is invalid.
+
+    Note: Collective over the communicator of the mesh, as are all methods.
+
+    Example:
+        >>> import ufl
+        >>> x = ufl.SpatialCoordinate(mesh.mesh)
+        >>> wider = mbd.Parameter("w", "shape", velocity=ufl.as_vector([0 * x[0], 0 * x[0], x[2]]))
+        >>> rod = mbd.ElasticModel(mesh, mbd.STEEL)
+        >>> family = mbd.ParametricBody(rod, [wider], interfaces=["left"], num_modes=6)
+        >>> mass = family.at({"w": 0.0}).body.total_mass
+        >>> round(family.at({"w": 0.1}).body.total_mass / mass, 9)
+        1.1
+        >>> _ = family.at({"w": 0.0})
+    """
+
+    reduction: Reduction
+
+    def __init__(
+        self,
+        model: ElasticModel,
+        parameters: Sequence[Parameter],
+        *,
+        tolerance: float = 0.0,
+        min_quality: float = 0.05,
+        **options: Any,
+    ) -> None:
+        self.model = instance("model", model, ElasticModel)
+        parameters = items("parameters", parameters, Parameter)
+        self._tolerance = number("tolerance", tolerance, low=0.0)
+        self._min_quality = number("min_quality", min_quality, low=0.0, high=1.0)
+        self._options = dict(options)
+        mesh = model.plain_mesh
+        self._nodes: Array = np.array(mesh.geometry.x, dtype=float)
+        quality = cell_quality(mesh, self._nodes)
+        self._sign = np.sign(quality)
+        self._limit = np.minimum(self._min_quality, np.abs(quality) / 2)
+        self._velocities: dict[str, Array] = {}
+        self._points: dict[str, Array] = {}
+        self._fields: dict[fem.Function, Array] = {}
+        self._parameters = [self._prepared(p) for p in parameters]
+        self._base = {p.name: base_value(model, p) for p in self._parameters}
+        self._values: dict[str, float] = {}
+        self._table: BodySensitivities | None = None
+        self.count = 0
+        if self._velocities:
+            self._reject_fixed_points()
+        self.reduce({})
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The values of the parameters of the last reduction."""
+        return dict(self._values)
+
+    def at(self, values: Mapping[str, float]) -> BodySensitivities:
+        """Return the body for values of the parameters, and its derivatives.
+
+        The body is that of first order about the last reduction, if its estimated error is within
+        the tolerance, and otherwise that of a new reduction.
+
+        Args:
+            values: Values of parameters by name; the others have their base values.
+
+        Raises:
+            InputError: A name is unknown, or the shape inverts or flattens a cell.
+        """
+        full = self._full(values)
+        if self._table is not None and full != self._values:
+            if self._table.error(full) <= self._tolerance:
+                return self._table.moved(full)
+        self.reduce(full)
+        if self._table is None:
+            table = sensitivities(self.reduction, self._parameters)
+            self._table = replace(table, base=full)
+        return self._table
+
+    def reduce(self, values: Mapping[str, float]) -> Reduction:
+        """Return the reduction for values of the parameters, without derivatives; see `at`."""
+        full = self._full(values)
+        if self.count and full == self._values:
+            return self.reduction
+        model = self._changed(full)
+        options = dict(self._options)
+        if self._points:
+            options["points"] = {
+                name: np.asarray(self._options["points"][name], dtype=float)
+                + sum(full[p] * V[k] for p, V in self._points.items())
+                for k, name in enumerate(self._options["points"])
+            }
+        self.reduction, self._values, self._table = reduce(model, **options), full, None
+        self.count += 1
+        return self.reduction
+
+    def _full(self, values: Mapping[str, float]) -> dict[str, float]:
+        for name in instance("values", values, Mapping):
+            if name not in self._base:
+                unknown("parameter", name, self._base, "the parameters are")
+        return {
+            k: number(f"values: {k}", values.get(k, v), low=-1e100, high=1e100)
+            for k, v in self._base.items()
+        }
+
+    def _prepared(self, parameter: Parameter) -> Parameter:
+        """Return a parameter whose velocity is a function at the nodes, and keep its field."""
+        model, mesh = self.model, self.model.plain_mesh
+        if parameter.coefficient is not None:
+            self._fields[parameter.coefficient] = parameter.coefficient.x.array.copy()
+        if parameter.velocity is None:
+            return parameter
+        dim = mesh.geometry.dim
+        space = fem.functionspace(mesh, ("Lagrange", geometry_degree(mesh), (dim,)))
+        velocity = interpolated(parameter.velocity, space)
+        place, nodes = space.dofmap.list, geometry_dofmap(mesh)
+        position = interpolated(ufl.SpatialCoordinate(mesh), space).x.array.reshape(-1, dim)
+        if not np.allclose(position[place], self._nodes[nodes][:, :, :dim], rtol=1e-9):
+            text = f"a mesh of order {geometry_degree(mesh)} cannot be moved; use order 1 or 2"
+            raise InputError(text, argument="model", value=model)
+        V: Array = np.zeros(self._nodes.shape)
+        V[nodes, :dim] = velocity.x.array.reshape(-1, dim)[place]
+        self._velocities[parameter.name] = V
+        points = self._options.get("points") or {}
+        if points:
+            owned = dim * space.dofmap.index_map.size_local
+            rows = material_points(space, velocity.x.array[:owned, None], points)
+            size = len(np.atleast_1d(next(iter(points.values()))))
+            self._points[parameter.name] = np.array([row.modes[0, :size] for row in rows])
+        return replace(parameter, velocity=velocity)
+
+    def _reject_fixed_points(self) -> None:
+        interfaces = self._options.get("interfaces")
+        for name, spec in interfaces.items() if isinstance(interfaces, Mapping) else ():
+            if isinstance(spec, InterfaceSpec) and spec.point is not None:
+                text = f"interface {name!r} has a fixed point, which cannot follow a shape; omit it"
+                raise InputError(text, argument="interfaces", value=interfaces)
+
+    def _changed(self, values: Mapping[str, float]) -> ElasticModel:
+        """Return the model with the values; move the nodes, and change the coefficients."""
+        model = self.model
+        x = self._nodes.copy()
+        for name, V in self._velocities.items():
+            x += values[name] * V
+        self._check_quality(x, values)
+        model.plain_mesh.geometry.x[:] = x
+        for f, array in self._fields.items():
+            f.x.array[:] = array
+        changes: dict[str, Any] = {}
+        for p in self._parameters:
+            value = values[p.name]
+            if p.coefficient is not None and p.direction is not None:
+                p.coefficient.x.array[:] += value * p.direction.x.array
+            elif p.quantity == "thickness":
+                changes["thickness"] = value
+            elif p.quantity in CONSTANTS:
+                changes["material"] = _material(changes.get("material", model.material), p, value)
+        return replace(model, **changes) if changes else model
+
+    def _check_quality(self, x: Array, values: Mapping[str, float]) -> None:
+        """Raise an error on all ranks if a cell is inverted or too flat."""
+        mesh, comm = self.model.plain_mesh, self.model.plain_mesh.comm
+        quality = self._sign * cell_quality(mesh, x)
+        bad = np.flatnonzero(~(quality >= self._limit))
+        worst = bad[np.argmin(quality[bad])] if len(bad) else -1
+        entry = (np.inf, np.zeros(3))
+        if len(bad):
+            entry = (float(quality[worst]), x[geometry_dofmap(mesh)[worst]].mean(axis=0))
+        count = comm.allreduce(len(bad))
+        if not count:
+            return
+        lowest, place = min(comm.allgather(entry), key=lambda pair: pair[0])
+        state = "inverts" if lowest <= 0 else "flattens"
+        where = ", ".join(f"{c:.4g}" for c in place)
+        text = (
+            f"the shape {state} {count} cells of the mesh at {dict(values)}; the worst has the "
+            f"quality {lowest:.2g} and is at ({where}) m; take smaller bounds, a smoother velocity "
+            "(extended_velocity), or a new mesh"
+        )
+        raise InputError(text, argument="values", value=dict(values))
+
+
+def _material(material: Any, parameter: Parameter, value: float) -> Any:
+    """Return a material or a mapping of materials with another constant."""
+    if not isinstance(material, Mapping):
+        assert not isinstance(material, Orthotropic)  # see `base_value`
+        return replace(material, **{parameter.quantity: value})
+    key = next(k for k in material if str(k) == parameter.group)
+    return {**material, key: replace(material[key], **{parameter.quantity: value})}
