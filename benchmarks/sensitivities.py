@@ -9,8 +9,8 @@ bend the rod. "Reuse" is with the matrices and factors of an open `Reducer`. "Co
 of vectors to which a factor is applied in the task. The engine has three cylinders with flexible
 rods of 30 coordinates; 2000 steps are one cycle of four strokes at 6000 rpm. Its parameters are the
 stiffness of the rods, the mass of the pistons, the speed, and the stiffness of seven modes; the
-functional of the adjoint is a norm of the force in a crank pin. The table shows medians of processor
-time on one thread. Forms and kernels are compiled before the measurement.
+functional of the adjoint is a norm of the force in a crank pin. The table shows medians of the
+processor time on one thread. Forms and kernels are compiled before the measurement.
 """
 
 from __future__ import annotations
