@@ -10,9 +10,9 @@ shear. Runs in some ten seconds, on one rank and under `mpirun -n 2`.
 #
 # $$u(x, y, z) = (u - y v' - z w',\; v - z\varphi,\; w + y\varphi).$$
 #
-# Put into the three-dimensional forms and integrated over the section, this contains all inertia of
-# the section, but no shear and no warping. How far does it go? You make a steel bar of 20 × 12 mm
-# shorter and shorter, and compute it as a beam and as a solid.
+# Inserted into the three-dimensional forms and integrated over the section, this displacement
+# contains all inertia of the section, but no shear and no warping. For which bars is this enough?
+# You make a steel bar of 20 × 12 mm shorter and shorter, and compute it as a beam and as a solid.
 
 # +
 from __future__ import annotations
@@ -120,8 +120,9 @@ with helpers.figure(results / "difference.png") as axes:
     axes.legend(title="dotted: shear")
 # -
 
-# A bar twenty times as long as high is a beam to half a percent in its first modes. Five times as
-# long it is not, and the theory of small shear ends there too.
+# For a bar that is twenty times as long as high, the first frequencies of beam and solid agree to
+# half a percent. If it is only five times as long, they do not agree, and the theory of small shear
+# is not accurate either.
 #
 # ## Checks
 

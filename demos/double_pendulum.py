@@ -8,7 +8,7 @@ under `mpirun -n 2`.
 # # A double pendulum with a flexible arm
 #
 # The motion of a double pendulum depends on its start more than anyone can measure. Long before
-# that shows, an arm that bends moves differently from one that does not.
+# this effect is visible, a flexible arm moves differently from a rigid one.
 
 # +
 from __future__ import annotations
@@ -78,8 +78,8 @@ runs = {name: mbd.simulate(pendulum(arm), t_end=0.8, dt=5e-4) for name, arm in a
 # ## Results
 #
 # How far are the tips of the flexible arms from the tip of the rigid one, how much do they bend,
-# and how well is the energy kept? As long as the distance is small, ten times the stiffness means a
-# tenth of the distance.
+# and how well is the energy conserved? As long as the distance is small, ten times the stiffness
+# means a tenth of the distance.
 
 # +
 tips = {name: run.sensor("lower arm", "lower") for name, run in runs.items()}

@@ -65,7 +65,7 @@ clamp = [fem.dirichletbc(np.zeros(3), held, V)]
 # ## Spinning
 #
 # A bar clamped at the axis becomes longer by $u(L) = \rho\Omega^2L^3/3E$. Here Poisson's ratio is
-# zero, so finite elements give exactly that, apart from round-off. If the bar is free and spins
+# zero, so that finite elements give this value up to round-off. If the bar is free and spins
 # about its middle, each half is such a bar: the bar then becomes longer by $\rho\Omega^2L^3/12E$.
 # To measure that with the clamp in place, move the axis: the load changes sign at the middle.
 
@@ -80,9 +80,9 @@ check_close("spinning about its middle: elongation", at_tip(clamp)[0], whole / 1
 
 # ## Speeding up
 #
-# With $\alpha$ about z, the load $-\rho\alpha x$ bends the bar backwards by
-# $w = 11\rho A\alpha L^5/120EI$. A solid bends a little more: shear and the inertia of the sections
-# add $1.030\,(b/L)^2$ of it. What then remains is the mesh, 5e-6 with these 80 elements.
+# With $\alpha$ about z, the load $-\rho\alpha x$ bends the bar backwards by $w = 11\rho A\alpha
+# L^5/120EI$. A solid bends a little more: shear and the inertia of the sections add the fraction
+# $1.030\,(b/L)^2$. The remaining difference is the error of the mesh, 5e-6 with these 80 elements.
 
 # +
 omega.value[:], axis.value[:] = 0.0, 0.0

@@ -8,7 +8,7 @@ compare its path with the closed form. Files go to `results/four_bar`. Runs on o
 # # A four-bar linkage
 #
 # A crank turns, a coupler follows, a rocker swings. In a plane the linkage has four hinges. In
-# space, four hinges are three constraints too many, because all of them keep the linkage in its
+# space, four hinges have three constraints too many, because each of them keeps the linkage in its
 # plane.
 
 # +
@@ -36,7 +36,7 @@ frame, crank_length, coupler_length, rocker_length = 0.40, 0.10, 0.35, 0.25
 speed = 10.0  # rad/s
 # -
 
-# The sum of the shortest and the longest link, 0.5 m, is less than that of the others, 0.6 m: by
+# The sum of the shortest and the longest link, 0.5 m, is less than the sum of the others, 0.6 m: by
 # Grashof's law the crank can turn fully.
 #
 # ## Positions of the links
@@ -111,7 +111,7 @@ period = 2 * np.pi / speed
 run = mbd.simulate(linkage, t_end=2 * period, dt=period / 1000).projected()
 # -
 
-# `projected` moves velocities and forces onto the constraints, which positions satisfy already.
+# The positions satisfy the constraints. `projected` makes velocities and forces satisfy them, too.
 
 # +
 angle, time = run.joint("main").rotation, run.time
@@ -132,8 +132,8 @@ helpers.show(mbd.plotting.player, run, results / "four_bar.html")
 
 # ## Checks
 #
-# In the second turn everything returns to where it was, so the work of the drive is what damper and
-# friction dissipate. In the first half turn the rest of the work is stored.
+# The second turn ends in the state in which it begins, so that the work of the drive equals the
+# energy that damper and friction dissipate. In the first half turn the rest of the work is stored.
 
 # +
 dissipated = damping * rate**2 + limit * np.tanh(rate / width) * rate

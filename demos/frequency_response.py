@@ -67,8 +67,8 @@ for kind, (body, loss_factor) in kinds.items():
 # ## Free, held and turning
 #
 # The free rod flies away at low frequencies, $-1/(m\omega^2)$ along its axis. Held at the big end
-# it has the compliance of a cantilever. Held by a hub that turns about the bore, Coriolis forces
-# couple its motions in the plane, and the centrifugal tension stiffens it. The poles are the
+# it has the compliance of a cantilever. If it is held by a hub that turns about the bore, Coriolis
+# forces couple its motions in the plane, and the centrifugal tension stiffens it. The poles are the
 # eigenvalues of the same problem.
 
 # +
@@ -128,7 +128,7 @@ if comm.rank == 0:
 
 # ## Checks
 #
-# The cantilever is another reduction. The spectrum has lines 12.7 Hz apart.
+# A separate reduction gives the cantilever. The lines of the spectrum are 12.7 Hz apart.
 
 # +
 for kind, width in widths.items():

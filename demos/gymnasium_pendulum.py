@@ -80,8 +80,8 @@ check_env(environment)
 
 # ## An episode
 #
-# No learning here: a fixed policy pushes in the direction of the motion, which pumps energy into
-# the pendulum until it goes over the top.
+# This script does not learn: a fixed policy pushes in the direction of the motion, which pumps
+# energy into the pendulum until it goes over the top.
 
 
 # +

@@ -47,9 +47,9 @@ if root:
 # ## The engine at its start
 #
 # The package solves for the initial positions of the bodies; a picture shows whether they are what
-# you meant. Pins are revolute and cylindrical joints, balls spherical ones, and lines are guides.
-# Grey cones stand on the ground, and purple arrows are loads, here the gas forces and the moment of
-# the drive. `marks` chooses what is drawn.
+# you meant. Revolute and cylindrical joints are drawn as pins, spherical joints as balls, and
+# guides as lines. Grey cones mark points on the ground. Purple arrows are loads, here the gas
+# forces and the moment of the drive. `marks` chooses what is drawn.
 
 engine = mbd.mechanisms.inline_engine(rod, speed=628.318)
 if root:

@@ -90,8 +90,8 @@ report(
 # ## How many modes?
 #
 # The same motion and forces act on rods with fewer and with more fixed-interface modes. Static
-# deflections by the joint forces are exact with any number; the inertia loads of the rod itself,
-# and its vibrations, are not.
+# deflections by the joint forces are exact with any number of modes. Vibrations, and deflections by
+# the inertia of the rod itself, depend on this number.
 
 # +
 errors = {}

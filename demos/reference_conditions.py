@@ -7,18 +7,20 @@ speeds from 15 to 150 rad/s. Files go to `results/reference_conditions`. Runs on
 
 # # Mean axis or attached frame
 #
-# A flexible body in a floating frame moves as $r = R + A\,(x+u)$. Which part of the motion is the
-# frame's, $R$ and $A$, and which is deformation, $u$, is a choice, the *reference condition*:
+# A flexible body in a floating frame moves as $r = R + A\,(x+u)$. You choose which part of the
+# motion belongs to the frame, $R$ and $A$, and which part is the deformation $u$. This choice is
+# the *reference condition*:
 #
 # - **mean axis** (the default of `reduce`): $\int\rho\,u = 0$ and $\int\rho\,x\times u = 0$. The
 #   frame follows the mass, and the deformation is as small as possible in the mean square.
 # - **attached** (`reduce(..., attached_to="big_end")`): the frame moves with an interface, where
 #   then $u=0$. Many programs do this, and you need it if the motion of the frame is prescribed.
 #
-# Both span the same displacements. But the strains are linear in $u$, and the error of this depends
-# on the frame: a bar that deflects by $w$ becomes shorter by $\tfrac12\int w'^2$ along the axis *of
-# its frame*, and a force $N$ along the bar does work by this. Relative to bending, this work is
-# $N/N_{crit}$. The forces grow as $\Omega^2$, and so does the difference that you measure here.
+# Both describe the same displacements. But the strains are linear in $u$, and the error of this
+# approximation depends on the frame: a bar that deflects by $w$ becomes shorter by $\tfrac12\int
+# w'^2$ along the axis *of its frame*, and a force $N$ along the bar does work by this. Relative to
+# bending, this work is $N/N_{crit}$. The forces grow as $\Omega^2$, and so does the difference that
+# you measure here.
 
 # +
 from __future__ import annotations
@@ -60,9 +62,9 @@ for name, rod in rods.items():
     report(f"{name:<22}" + "".join(f"{f:10.1f}" for f in rod.frequencies[:6]) + " Hz")
 # -
 
-# The frequencies differ: those of the mean axis are the free rod's, those of the attached frame a
-# cantilever's. Either set only names coordinates; the frequencies of the mechanism follow with the
-# joints.
+# The frequencies differ: with the mean axis they belong to the free rod, with the attached frame to
+# a cantilever. Both sets only describe the elastic coordinates; the frequencies of the mechanism
+# also depend on its joints.
 #
 # ## The mechanism
 #
@@ -117,9 +119,9 @@ with helpers.figure(results / "difference.png", 1, 2) as (left, right):
     right.legend()
 # -
 
-# At 15 rad/s either will do. At 150 rad/s they are some percent apart, and the difference is of the
-# order of what both leave out. There the body needs geometric stiffening, which `reduce` adds to
-# bodies with the mean axis only.
+# At 15 rad/s both conditions agree. At 150 rad/s they differ by some percent. The effect that both
+# neglect has the same size: the body needs geometric stiffening, which `reduce` adds to bodies with
+# the mean axis only.
 #
 # ## Checks
 #

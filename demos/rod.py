@@ -11,7 +11,7 @@ Files go to `results/rod`. Runs on one rank and under `mpirun -n 2`.
 #
 # $$u(x, t) = \sum_k \psi_k(x)\,\eta_k(t).$$
 #
-# The shapes $\psi_k$ are those of Craig and Bampton: the static shapes that follow when one of the
+# Craig and Bampton proposed the shapes $\psi_k$: the static shapes that follow when one of the
 # interfaces moves, and the lowest vibration modes with all interfaces held. The elastic coordinates
 # $\eta_k$ and the motion of the frame are the unknowns of the simulation.
 

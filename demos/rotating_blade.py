@@ -15,7 +15,7 @@ literature. Files go to `results/rotating_blade`. Runs on one rank and under `mp
 # - $K_\omega$, from $\int\rho\,(n\times(n\times u))\cdot v$, is *spin softening*: points that move
 #   outwards in the plane of rotation are pulled further out.
 # - $K_\sigma$, from $\int(\nabla u\,\sigma_0):\nabla v$, is the geometric stiffness of the
-#   centrifugal stress: the blade is a string as well as a beam.
+#   centrifugal stress: the centrifugal force tightens the blade like a string.
 #
 # All matrices are constant and assembled once. Each speed costs a factorization.
 

@@ -129,8 +129,8 @@ show(mbd.plotting.plot_waterfall, frequencies, results / "waterfall.png", **figu
 # ## Checks
 #
 # Nearly all power is in two orders. The second order is loudest where it meets a natural frequency
-# of the plate with the rotor, which the linearized mechanism at rest gives. A resonance may appear
-# a little late, because the speed rises while the vibration builds up.
+# of the plate with the rotor. These frequencies are computed by linearizing the mechanism at rest.
+# A resonance may appear a little late, because the speed rises while the vibration builds up.
 
 # +
 at_rest = mbd.System(bodies, [bolts, shaft])

@@ -61,7 +61,7 @@ comm.Barrier()
 # ## Interfaces by surface number
 #
 # A STEP file numbers its surfaces but rarely names them. `step_surfaces` lists them, so that you
-# can tell the bores: cylinders with a radius and a centre.
+# can recognize the bores by their radius and centre.
 
 # +
 surfaces = comm.bcast(step_surfaces(step_file) if comm.rank == 0 else None)
@@ -114,8 +114,8 @@ helpers.show(mbd.plotting.player, run, results / "pendulum.html")
 
 # ## Checks
 #
-# Mass and moment of inertia of a plate with two holes, the period of the pendulum, and the energy,
-# which nothing dissipates except the damping of the elastic modes.
+# The checks compare the mass and the moment of inertia with a plate with two holes, and the period
+# with the formula above. Only the damping of the elastic modes dissipates energy.
 
 # +
 hole = np.pi * radius**2

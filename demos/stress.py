@@ -114,9 +114,9 @@ envelope.write(results / "envelope.bp")
 recovery.write(results / "stress.bp", history, "von Mises", stride=50)
 # -
 
-# The greatest stress is at the hub, in the corner of the clamped section. There the closed form of
-# a beam ends, and finite elements give a value that grows with the fineness of the mesh: round the
-# corner off, or judge the stress at some distance.
+# The greatest stress is at the hub, in the corner of the clamped section. The closed form of a beam
+# does not hold there, and the computed value grows as the mesh is refined. Round the corner off, or
+# use the stress at some distance from it.
 #
 # ## Checks
 #

@@ -66,6 +66,7 @@ from .multibody import FlexibleBody as FlexibleBody
 from .multibody import Frame as Frame
 from .multibody import FrameLoad as FrameLoad
 from .multibody import FrameMotion as FrameMotion
+from .multibody import Functional as Functional
 from .multibody import GearPair as GearPair
 from .multibody import GeneralizedAlpha as GeneralizedAlpha
 from .multibody import Ground as Ground
@@ -79,8 +80,10 @@ from .multibody import JointHistory as JointHistory
 from .multibody import JointLoad as JointLoad
 from .multibody import JointSpring as JointSpring
 from .multibody import JointStop as JointStop
+from .multibody import LinearSensitivities as LinearSensitivities
 from .multibody import PatternLoad as PatternLoad
 from .multibody import RigidBody as RigidBody
+from .multibody import RunGradient as RunGradient
 from .multibody import RunSensitivities as RunSensitivities
 from .multibody import Shape as Shape
 from .multibody import Simulator as Simulator
@@ -108,6 +111,7 @@ from .multibody import integrated as integrated
 from .multibody import inverse_dynamics as inverse_dynamics
 from .multibody import kinematic_analysis as kinematic_analysis
 from .multibody import line_stiffness as line_stiffness
+from .multibody import linear_sensitivities as linear_sensitivities
 from .multibody import linearize as linearize
 from .multibody import place as place
 from .multibody import planar as planar
@@ -119,6 +123,7 @@ from .multibody import quasi_static_motion as quasi_static_motion
 from .multibody import redundancies as redundancies
 from .multibody import resume as resume
 from .multibody import revolute as revolute
+from .multibody import run_gradient as run_gradient
 from .multibody import run_sensitivities as run_sensitivities
 from .multibody import simulate as simulate
 from .multibody import spectrum as spectrum
@@ -152,14 +157,20 @@ from .sensitivity import BodyDerivative as BodyDerivative
 from .sensitivity import BodySensitivities as BodySensitivities
 from .sensitivity import Identification as Identification
 from .sensitivity import Limits as Limits
+from .sensitivity import ModalMatrices as ModalMatrices
+from .sensitivity import ModalPairs as ModalPairs
+from .sensitivity import ModalTest as ModalTest
 from .sensitivity import Optimum as Optimum
 from .sensitivity import Parameter as Parameter
 from .sensitivity import ParametricBody as ParametricBody
+from .sensitivity import SectionParameter as SectionParameter
 from .sensitivity import buckling_load as buckling_load
 from .sensitivity import extended_velocity as extended_velocity
 from .sensitivity import first_order_deviation as first_order_deviation
 from .sensitivity import identify as identify
+from .sensitivity import mac as mac
 from .sensitivity import minimize as minimize
+from .sensitivity import parametric_velocity as parametric_velocity
 from .sensitivity import sensitivities as sensitivities
 
 __all__: list[str]

@@ -143,7 +143,7 @@ def _header(
 def _checked_arrays(
     archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], header: dict[str, Any]
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays; check them with the header's list and checksum, and remove these two."""
+    """Return the arrays after a check with the list and the checksum in the header."""
     checksum = header.pop("sha256")
     digest = _digest(header)
     entries = header.pop("arrays")

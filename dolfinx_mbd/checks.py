@@ -47,9 +47,9 @@ def reject(
 
 def unknown(kind: str, value: Any, names: Iterable[str], intro: str) -> NoReturn:
     """Raise an error about an unknown name of a `kind`; `intro` precedes the list of names."""
-    known = ", ".join(map(repr, names)) or "none"
-    text = f"unknown {kind} {short(value)}; {intro} {known}"
-    raise InputError(text, argument=kind, value=value, expected=known)
+    valid = ", ".join(map(repr, names)) or "none"
+    text = f"unknown {kind} {short(value)}; {intro} {valid}"
+    raise InputError(text, argument=kind, value=value, expected=valid)
 
 
 def short(value: Any) -> str:
@@ -84,7 +84,7 @@ def number(
         real = float(value)
     except OverflowError:
         reject(argument, value, expected)
-    if real - real != 0.0 or (positive and real <= 0) or _outside(real, low, high):
+    if real - real != 0.0 or (positive and real <= 0) or _is_outside(real, low, high):
         reject(argument, value, expected)
     return real
 
@@ -114,7 +114,7 @@ def length(argument: str, value: Any) -> float:
 
 
 def metres(value: Any) -> Any:
-    """Return a length or a position in which texts with a unit, such as `-5mm`, are numbers in m.
+    """Return a length or a position; texts with a unit, such as `-5mm`, become numbers in m.
 
     Everything else is returned unchanged; check the result with `number` or `vector`.
     """
@@ -138,12 +138,12 @@ def integer(argument: str, value: Any, *, low: int | None = None, high: int | No
         whole = operator.index(value)
     except TypeError:
         reject(argument, value, expected, InputTypeError)
-    if _outside(whole, low, high):
+    if _is_outside(whole, low, high):
         reject(argument, value, expected)
     return whole
 
 
-def _outside(real: float, low: float | None, high: float | None) -> bool:
+def _is_outside(real: float, low: float | None, high: float | None) -> bool:
     return (low is not None and real < low) or (high is not None and real > high)
 
 
@@ -250,14 +250,14 @@ def increasing(argument: str, value: Any, *, least: int = 1, unit: str = "") -> 
 
 def choice(argument: str, value: Any, options: Iterable[Any], *, none: bool = False) -> Any:
     """Return a value that is one of the options; None is valid if `none` is True."""
-    known = list(options)
+    valid = list(options)
     if value is None and none:
         return value
-    for option in known:
+    for option in valid:
         same = type(value) is type(option) or (isinstance(value, str) and isinstance(option, str))
         if same and value == option:
             return option
-    texts = ", ".join(map(repr, known)) + (", None" if none else "")
+    texts = ", ".join(map(repr, valid)) + (", None" if none else "")
     reject(argument, value, f"one of {texts}" if texts else "omitted, because no value is valid")
 
 

@@ -26,11 +26,11 @@ def register_scene(kind: type, scene: Callable[[Any], str]) -> None:
 def short_repr(self: Any) -> str:
     """Return one line of text about an object, with large arrays as shapes and long texts cut."""
     named = getattr(self, "_fields", None) or [f.name for f in fields(self) if f.repr]
-    parts = [f"{name}={_short(getattr(self, name))}" for name in named]
+    parts = [f"{name}={_short_text(getattr(self, name))}" for name in named]
     return f"{type(self).__name__}({', '.join(parts)})"
 
 
-def _short(value: Any) -> str:
+def _short_text(value: Any) -> str:
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and hasattr(value, "tolist"):
         return f"array{shape}" if value.size > 4 else repr(value.tolist())

@@ -83,25 +83,25 @@ def completed(
     process unpacks `shared` once. `LostWorkError` is raised if a worker process is lost.
     """
     if executor is not None:
-        yield from _submitted(executor, limit, (function, shared), tasks)
+        yield from _submit(executor, limit, (function, shared), tasks)
     elif limit > 1:
         with _worker_processes(limit) as pool:
-            yield from _submitted(pool, limit, (function, shared), tasks)
+            yield from _submit(pool, limit, (function, shared), tasks)
     else:
         for key, item in tasks:
             yield key, _interruptible(function, shared, item)
 
 
-def _submitted(
+def _submit(
     executor: Executor, limit: int, call: tuple[Any, Any], tasks: Iterable[tuple[Any, Any]]
 ) -> Iterator[tuple[Any, Any]]:
     """Yield the keys and results of tasks that an executor computes."""
-    data, waiting = _packed(call), iter(tasks)
+    data, waiting = _pack(call), iter(tasks)
     pending: dict[Future[Any], Any] = {}
     try:
         while True:
             for key, item in islice(waiting, limit - len(pending)):
-                pending[executor.submit(_work, data, _packed(item))] = key
+                pending[executor.submit(_work, data, _pack(item))] = key
             if not pending:
                 return
             for future in wait_for(pending, return_when=FIRST_COMPLETED).done:
@@ -119,7 +119,7 @@ def _submitted(
             future.cancel()
 
 
-def _packed(value: Any) -> bytes:
+def _pack(value: Any) -> bytes:
     try:
         return cloudpickle.dumps(value)  # type: ignore[no-any-return]
     except Exception as error:  # pickling may raise any exception
@@ -129,12 +129,12 @@ def _packed(value: Any) -> bytes:
         ) from error
 
 
-_unpacked = lru_cache(maxsize=1)(cloudpickle.loads)
+_unpack = lru_cache(maxsize=1)(cloudpickle.loads)
 
 
 def _work(data: bytes, item: bytes) -> Any:
     """Compute one task in a worker process and return its result."""
-    function, shared = _unpacked(data)
+    function, shared = _unpack(data)
     return _interruptible(function, shared, cloudpickle.loads(item))
 
 
@@ -205,9 +205,9 @@ class _Context(SpawnContext):
 def _prepare(reader: Connection) -> None:
     """Prepare a worker process; only the parent process has the other end of the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(reader,), daemon=True).start()
+    threading.Thread(target=_wait_for_end, args=(reader,), daemon=True).start()
 
 
-def _end_with(reader: Connection) -> None:
+def _wait_for_end(reader: Connection) -> None:
     wait([reader])  # until the parent process closes the other end, or ends
     os._exit(1)

@@ -50,7 +50,7 @@ FOLDERS = (
 )
 """Folders of `dolfinx_mbd` whose examples are run; their public names must all have one."""
 
-RUNS = ("multibody.results", "multibody.stepping")
+RUNS = ("multibody.results", "multibody.sensitivities", "multibody.stepping")
 """Folders likewise, whose examples use the names of `multibody.analyses`."""
 
 SAME_NAMES = {"sensitivity": "reduction"}

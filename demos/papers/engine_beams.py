@@ -59,10 +59,11 @@ results = helpers.results_folder("engine_beams")
 # ## Data
 #
 # The paper gives lengths, masses and speed, but neither sections nor Young's modulus, nor the crank
-# angle of its modal analysis: its six frequencies are no target. Chosen here: for the rod the
-# section of the shank of `demos/engine.py` at half height and its aluminium alloy, with a density
-# that makes a bar of 137 mm weigh 0.153 kg; for the crank a third of the crankshaft's 0.952 kg as a
-# square bar of steel, 40 mm long and hence 32 mm thick; bore and gas pressure of `demos/engine.py`.
+# angle of its modal analysis: its six frequencies cannot be reproduced. The following values are
+# chosen: for the rod the section of the shank of `demos/engine.py` at half height and its aluminium
+# alloy, with a density that makes a bar of 137 mm weigh 0.153 kg; for the crank a third of the
+# crankshaft's 0.952 kg as a square bar of steel, 40 mm long and hence 32 mm thick; bore and gas
+# pressure of `demos/engine.py`.
 
 # +
 radius, length, speed, bore = 0.040, 0.137, 628.318, 0.070
@@ -127,8 +128,8 @@ for (section, material, size), element in zip(parts, elements(True), strict=True
     forms_error = max(forms_error, *errors)
 # -
 
-# **Frequencies** depend on the crank angle at which the frame is frozen: here that of the greatest
-# gas force.
+# **Frequencies** depend on the crank angle at which the frame is frozen: here the angle of the
+# greatest gas force.
 
 # +
 frozen = float(angle[:1001][np.argmax(gas[:1001])])
@@ -147,17 +148,18 @@ _, static, dynamic = frame.matrices(frozen)
 report(f"dynamic part over K, largest entries: {np.abs(dynamic).max() / np.abs(static).max():.1e}")
 # -
 
-# **Response.** Quasi-static $Q = K^{-1}F$ at each instant, with the loads as printed and with
-# complete ones; and the modal superposition at the frozen angle, undamped, from rest.
+# **Response.** The script computes the quasi-static $Q = K^{-1}F$ at each instant, with the loads
+# as printed and with complete loads, and the undamped modal superposition at the frozen angle, from
+# rest.
 #
-# Three things cannot be taken as printed. The gas force of eq. 53 is a force along the global $Y$,
-# where $Q_8=0$; here it acts along the cylinder. The vector $r_2$ of eq. 55 is that of the end $B$
+# Three printed terms cannot be used. The gas force of eq. 53 is a force along the global $Y$,
+# where $Q_8=0$; here it acts along the cylinder. In eq. 55, the vector $r_2$ of the end $B$ is used
 # at all points of the rod, so that Euler and centrifugal loads are twice too large, and the inertia
 # force of the piston is missing: both are kept in "as printed" and repaired in "complete". The
 # vector $p_2$ mixes two lengths and an angle; it is taken as the position of the crank pin.
 #
-# The same elements with a rotation each at the crank pin, and a held shaft, show the effect of the
-# weld.
+# To show the effect of the weld, the same elements are also computed with separate rotations at the
+# crank pin and a held shaft.
 
 # +
 pinned = dataclasses.replace(frame, pinned=True)
@@ -239,9 +241,10 @@ for name, rod in rods.items():
 
 # ## The paper's coordinates
 #
-# $Q_4\dots Q_9$ are displacements from the rigid motion. With joints, they are what a sensor shows
-# minus the closed form: at the crank pin, for the rotation of the rod at either end, at the piston.
-# A flexible body of Adams shows displacements in the rod's own frame, here the mean axis.
+# $Q_4\dots Q_9$ are displacements from the rigid motion. In the models with joints, they are the
+# values of sensors minus the closed form: the positions of crank pin and piston, and the rotations
+# of both ends of the rod. A flexible body of Adams shows displacements in the rod's own frame, here
+# the mean axis.
 
 # +
 QUANTITIES = ("q4", "q5", "q6", "q7", "q9", "along", "across", "along, chord", "across, chord")
@@ -335,27 +338,29 @@ helpers.save_report(results / "report.txt")
 # ## What explains the differences
 #
 # **The weld.** The gas force $F_g$ acts on the line of the shaft. In the engine, guide and drive
-# take up its part across. In the frame nothing does, and its moment $F_g\,y_A$ about the crank pin
-# turns the rod's end by about $F_g\,y_A\,l/(3EI)$: 20 mrad here, as large as the greatest $q_6$ in
-# the paper. With a pin and a held shaft, the same elements turn a sixteenth of that.
+# take up its transverse part. In the frame nothing takes it up, and its moment $F_g\,y_A$ about the
+# crank pin turns the end of the rod by about $F_g\,y_A\,l/(3EI)$. This is 20 mrad, as large as the
+# greatest $q_6$ in the paper. With a pin and a held shaft, the rotation is sixteen times smaller.
 #
-# **The paper's numbers among themselves.** By eq. 44 the middle of the rod is $l/8\,(q_6-q_9)$ off
-# its chord. With 20 mrad at one end, and at most 5 at the other, this is at least 0.26 mm and not
-# 0.0214. Its small numbers have the size of a *pinned* rod's: 2 mrad in table 1, where B has 1;
-# 0.0214 mm across, where C has 0.02; and 0.003 mm along, which is not $(q_4+q_7)/2$ but the
-# $\rho al^2/8E$ by which its inertia moves the middle of a bar.
+# **Consistency of the paper's numbers.** By eq. 44 the distance of the middle of the rod from its
+# chord is $l/8\,(q_6-q_9)$. With 20 mrad at one end and at most 5 mrad at the other, this is at
+# least 0.26 mm; the paper has 0.0214 mm. The small numbers of the paper agree with a *pinned* rod:
+# 2 mrad in table 1 (B has 1 mrad), 0.0214 mm across (C has 0.02 mm), and 0.003 mm along. The last
+# number is not $(q_4+q_7)/2$. It is $\rho al^2/8E$, the displacement of the middle of a bar due to
+# its own inertia.
 #
-# **The frequencies.** Deflections grow as $1/f_1^2$: a frame with 4.96 Hz instead of our 1.2 kHz,
-# and the same masses, would bend by tens of metres under this gas force. The paper's frequencies
-# and displacements cannot belong to one frame.
+# **The frequencies.** Deflections grow as $1/f_1^2$: a frame with the same masses and 4.96 Hz
+# instead of 1.2 kHz would bend by tens of metres under this gas force. The paper's frequencies and
+# displacements cannot belong to one frame.
 #
 # **Frozen and undamped.** In the modal superposition $M$ and $K$ stay at one crank angle while the
-# force goes round, and the frame rings at its first frequency. Both make its ranges the widest.
+# force goes round, and the frame vibrates at its first frequency. For both reasons its ranges are
+# the widest.
 #
-# **Beams and rod.** One cubic per rod has four fifths of the deflection of a bar between two pins
-# (1/96 instead of 5/384). In a real rod half of the mass is in the rings, next to the pins, where
-# it bends nothing: "B, shank's mass". Geometric stiffness, which the paper lacks, changes the
-# deflection across by $1/(1-P/P_E)$, 7 % where the gas presses.
+# **Beams and rod.** A rod of one cubic element has four fifths of the deflection of a bar between
+# two pins (1/96 instead of 5/384). In a real rod half of the mass is in the rings, next to the
+# pins, where it causes no bending; see the row "B, shank's mass". Geometric stiffness, which the
+# paper lacks, changes the deflection across by $1/(1-P/P_E)$, 7 % where the gas presses.
 #
 # ## Figures
 
@@ -393,12 +398,14 @@ with helpers.figure(results / "rod.png", 2, 2, title=title, sharex=True, sharey=
 
 # ## Checks
 #
-# The welded frame under the gas alone obeys the theorem of unit loads, $\int M^2/EI + \int N^2/EA$,
-# with a moment that grows along the crank to $F_g\,y_A$ and falls along the rod. B across is a bar
-# between two pins under the inertia of its middle, $5\rho Aal^4/384EI$, amplified by the second
-# harmonic of the load and by the greatest compression; A with a pin, being quasi-static, may lack
-# as much. B along the chord is $-\rho al^2/8E$ times $32/\pi^3 = 1.032$, for sixteen modes have one
-# axial mode. C across is between bars as long as the shank and as long as the rod.
+# The displacement of the welded frame under the gas force alone follows from the theorem of unit
+# loads, $\int M^2/EI + \int N^2/EA$. The moment increases along the crank to $F_g\,y_A$ and
+# decreases along the rod. The transverse deflection of B is the deflection of a bar between two
+# pins with the acceleration of its middle, $5\rho Aal^4/384EI$, amplified by the second harmonic of
+# the load and by the greatest compression; A with a pin is quasi-static, so that it may be smaller
+# by the same factor. The displacement of B along the chord is $-\rho al^2/8E$ times $32/\pi^3 =
+# 1.032$, because one of the sixteen modes is axial. The transverse deflection of C lies between
+# those of bars as long as the shank and as long as the rod.
 
 # +
 check("beam forms and elements, relative difference", forms_error, 0.0, 1e-12)

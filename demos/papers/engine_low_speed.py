@@ -8,12 +8,14 @@ in the rod and stroke, beside the closed form and the ranges in the paper. Figur
 # # The engine at low speed
 #
 # The engine paper (*Mathematics* 13 (2025) 2797, section 4) turns one piston of a sectioned engine
-# without load at about 0.7, 1 and 1.3 Hz. Accelerometers on the rod, strain gauges and a
-# displacement transducer record its figures 30 to 33. Here the flexible rod of `demos/engine.py`
-# moves in a slider-crank. The engine stands upright: gravity acts along the cylinder.
+# without load at about 0.7, 1 and 1.3 Hz. Figures 30 to 33 of the paper show the signals of
+# accelerometers on the rod, strain gauges and a displacement transducer. Here the flexible rod of
+# `demos/engine.py` moves in a slider-crank. The engine stands upright: gravity acts along the
+# cylinder.
 #
-# At this speed the rod is rigid for all that can be measured. The flexible model must therefore
-# give the closed form of the rigid slider-crank; the difference is the error of the program.
+# At this speed the deformation of the rod is too small to be measured. The flexible model must
+# therefore give the closed form of the rigid slider-crank; the difference is the error of the
+# program.
 
 # +
 from __future__ import annotations
@@ -39,10 +41,10 @@ results = helpers.results_folder("engine_low_speed")
 
 # ## The flexible mechanism
 #
-# The middle of the rod stands for the place of the accelerometer, which the paper does not give.
+# The paper does not give the place of the accelerometer; here it is the middle of the rod.
 # The integrator excites the elastic coordinates a little in its first steps; numerical damping
-# removes this within the first turn, which is left out. The rest is whole turns, so that the
-# spectra need no window.
+# removes this vibration within the first turn, which is not evaluated. The remaining time consists
+# of whole turns, so that the spectra need no window.
 
 # +
 geometry = mbd.ConnectingRod(size=0.008)
@@ -131,14 +133,15 @@ exact = {f: closed_form(time, f) for f, (time, _) in records.items()}
 
 # ## Beside the paper
 #
-# An accelerometer measures $\mathbf a-\mathbf g$, and a piezoelectric one without the mean. As the
-# rod swings by $\pm\arcsin(r/l) = \pm17°$, the direction of gravity on it changes.
+# An accelerometer measures $\mathbf a-\mathbf g$, and a piezoelectric one without the mean. Because
+# the rod swings by $\pm\arcsin(r/l) = \pm17°$, the direction of gravity relative to the rod
+# changes.
 #
-# *Along the rod*, the paper's −2.5 … 1.8 m/s² lies between the ranges at 1.0 and 1.3 Hz.
-# *Across*, the paper has up to 7.9 m/s². The motion itself accelerates no point of the rod that
-# much: the crank pin, which is accelerated most, has 2.7 m/s² at 1.3 Hz. The rest is what the paper
-# describes and this model lacks: impacts near the upper dead centre, where the piston changes from
-# one side of the cylinder to the other through its clearance.
+# *Along the rod*, the paper's −2.5 … 1.8 m/s² lies between the ranges at 1.0 and 1.3 Hz. *Across*,
+# the paper has up to 7.9 m/s². The motion itself causes smaller accelerations: the largest, at the
+# crank pin, is 2.7 m/s² at 1.3 Hz. The difference is due to impacts, which the paper describes and
+# which this model does not contain. They occur near the upper dead centre, where the piston changes
+# from one side of the cylinder to the other through its clearance.
 #
 # The paper compares its measurements with its models over 0.04 s at 6000 rpm. There, accelerations
 # are ten thousand times as large as at 1 Hz. Curves of the same size cannot show the same motion.
@@ -202,10 +205,10 @@ if MPI.COMM_WORLD.rank == 0:
 # ## Checks
 #
 # The integrator's error in accelerations is of the order $(2\pi/400)^2 = 2.5\cdot10^{-4}$. The rod
-# lengthens the stroke by some nanometres, as a spring that is at least as long as the shank and at
-# most as long as the rod; that grows with the square of the speed. The harmonics of the piston are
-# those of $r\omega^2(\cos\varphi+(\lambda+\lambda^3/4+15\lambda^5/128)\cos2\varphi+\dots)$ with
-# $\lambda=r/l$.
+# lengthens the stroke by some nanometres; bounds are springs as long as the shank and as long as
+# the rod. The lengthening grows with the square of the speed. The acceleration of the piston has
+# the harmonics $r\omega^2(\cos\varphi+(\lambda+\lambda^3/4+15\lambda^5/128)\cos2\varphi+\dots)$
+# with $\lambda=r/l$.
 
 # +
 order = (2 * np.pi / STEPS) ** 2

@@ -10,11 +10,11 @@ rank and under `mpirun -n 2`.
 #
 # $$M = M_0\,(1-\omega/\omega_0), \qquad M_0 = -170000,\quad \omega_0 = 100,$$
 #
-# and reports a torque that settles around 150 N m. Adams calculates in N and mm, so $M_0$ is
-# 170 N m; the sign is that of the crank's axis there. With $\omega_0$ in rad/s the law would brake
-# the crank above 955 rpm, which contradicts the 6000 rpm of the same text. But 100 revolutions per
-# second are 6000 rpm. So $\omega_0 = 2\pi\cdot100$ rad/s: a motor that pulls below 6000 rpm and
-# brakes above.
+# and reports a torque that settles around 150 N m. Adams calculates in N and mm, so $M_0$ is 170 N
+# m; the sign depends on the direction of the crank's axis in Adams. With $\omega_0$ in rad/s the
+# law would brake the crank above 955 rpm, which contradicts the 6000 rpm of the same text. But 100
+# revolutions per second are 6000 rpm. So $\omega_0 = 2\pi\cdot100$ rad/s: a motor that pulls below
+# 6000 rpm and brakes above.
 #
 # The paper gives neither bore nor inertia of the crank with its flywheel. Here the bore is 70 mm
 # and the inertia 0.05 kg m², as usual for an engine of one litre.
@@ -47,8 +47,8 @@ law = mbd.mechanisms.linear_torque(stall, speed)
 # ## Without gas
 #
 # Started 10 % too slow, the engine approaches $\omega_0$. The mean kinetic energy of rods and
-# pistons acts as an inertia in addition to the crank's. With the sum $J$ the deviation falls as
-# $\exp(-t/\tau)$, $\tau = J\omega_0/M_0$.
+# pistons acts as an additional inertia of the crank. With the total inertia $J$ the deviation
+# decreases as $\exp(-t/\tau)$, $\tau = J\omega_0/M_0$.
 
 # +
 engine = mbd.mechanisms.inline_engine(rod, design, gas=False, torque=law)
@@ -63,8 +63,8 @@ slope, _ = np.polyfit(times, np.log(1 - means / speed), 1)
 
 # ## With gas
 #
-# The gas delivers a mean torque of its own. At constant speed it is what the driver takes up, and
-# of the order of the paper's 150 N m. Under the law the engine becomes faster than $\omega_0$,
+# The gas delivers a mean torque of its own. At constant speed the driver takes up this torque; it
+# is of the order of the paper's 150 N m. Under the law the engine becomes faster than $\omega_0$,
 # because this gas curve has no friction and no throttle. The braking torque of the law then tends
 # to the mean torque of the gas.
 

@@ -17,9 +17,9 @@ derives them on paper. Runs in seconds, on one rank and under `mpirun -n 2`.
 #   \frac{\partial(U-W)}{\partial u} = 0$;
 # - Gibbs-Appell: with $R=\frac12\int\rho\lvert a\rvert^2-Q\cdot\ddot u$ and the generalized forces
 #   $Q$ of stress and loads, $\partial R/\partial\ddot u=0$;
-# - Kane: with $a$, $\sigma$ and partial velocities,
-#   $\int\rho\,a\cdot\frac{\partial v}{\partial\dot u} +
-#   \int\sigma:\frac{\partial\dot\varepsilon}{\partial\dot u}$ equals the same of the loads;
+# - Kane: with $a$, $\sigma$ and partial velocities, $\int\rho\,a\cdot\frac{\partial v}{\partial\dot
+#   u} + \int\sigma:\frac{\partial\dot\varepsilon}{\partial\dot u}$ equals the same expression of
+#   the loads;
 # - Maggi: with $T(V,\omega,u,\dot u)$ and linear constraints $A\dot q+b=0$ of all velocities,
 #   $E^T(\text{Lagrange's expressions}-Q)=0$ with $AE=0$; here $V$ and $\omega$ are prescribed;
 # - Hamilton: with $H=p\cdot\dot u-T+U-W$ and $p=\partial T/\partial\dot u$,
@@ -59,8 +59,8 @@ comm = MPI.COMM_WORLD
 
 # ## A body in some state
 #
-# All numbers are of the order of one, so that no term hides behind another: with steel the elastic
-# forces would be $10^{6}$ times the others. Hamilton's momenta are a field $\pi$ with
+# All numbers are of the order of one, so that an error in any term is visible: with steel the
+# elastic forces would be $10^{6}$ times the other terms. Hamilton's momenta are a field $\pi$ with
 # $p=\int\rho\,\pi\cdot v$, equal to the absolute velocity at the nodes.
 
 # +
@@ -141,9 +141,9 @@ def number(form: ufl.Form) -> float:
 
 # ## The same equations
 #
-# The greatest difference between any two of the five and the named forms, over all entries of the
-# residual, relative to its greatest entry. Hamilton's second equation is compared; the first,
-# $\dot u=\partial H/\partial p$, must vanish by itself.
+# The table lists the greatest difference between any two of the five formalisms and the named
+# forms, over all entries of the residual, relative to its greatest entry. Hamilton's second
+# equation is compared; the first, $\dot u=\partial H/\partial p$, must vanish by itself.
 
 # +
 cases: dict[str, tuple[int, forms.Plane]] = {
@@ -167,11 +167,11 @@ for title, (dim, plane) in cases.items():
 
 # ## The equation of a joint's angle
 #
-# Maggi starts from all velocities of the free body, $\dot q=(V,\omega,\dot u)$, so that another
-# constraint needs another projection only. Let a hinge hold the frame of a crank: $V$ is prescribed
-# and the angle is free. The projection has the column $(0,1,0)$ besides the elastic ones, and its
-# row is the torque of the drive. By hand, it is the virtual work of the named forms in a turn about
-# z; centrifugal forces point away from the hinge.
+# Maggi starts from all velocities of the free body, $\dot q=(V,\omega,\dot u)$. Another constraint
+# therefore requires only another projection. Let a hinge hold the frame of a crank: $V$ is
+# prescribed and the angle is free. The projection has the column $(0,1,0)$ besides the elastic
+# ones, and its row is the torque of the drive. The same torque is the virtual work of the named
+# forms in a rotation about z; centrifugal forces point away from the hinge.
 
 # +
 crank = Example(2, "stress")
@@ -274,9 +274,9 @@ check("Kane over Gibbs-Appell, operations", count["Kane"] / count["Gibbs-Appell"
 # -
 
 # The paper is right that Gibbs-Appell needs fewer differentiations, and less arithmetic, than
-# Lagrange. But the saving is small, Kane's is the same, and the forms stated by hand cost hardly
-# more. None of it matters in a simulation: all of them are $M\ddot u+C\dot u+Ku=f$ with matrices
-# that combine constant ones.
+# Lagrange. But the saving is small, Kane saves as much, and the forms that are written by hand cost
+# hardly more. In a simulation the costs do not matter: all five lead to $M\ddot u+C\dot u+Ku=f$,
+# and the matrices are combinations of constant matrices.
 #
 # | formalism | good for |
 # |---|---|
@@ -289,8 +289,8 @@ check("Kane over Gibbs-Appell, operations", count["Kane"] / count["Gibbs-Appell"
 #
 # ## Misprints that have a size
 #
-# What five printed terms add to the residual, or to the elastic forces, relative to them. Numbers
-# in brackets are the equations.
+# The table lists the changes of the residual, or of the elastic forces, due to five misprinted
+# terms, as fractions of these quantities. The numbers of the equations are in brackets.
 
 # +
 flat = Example(2, "strain")

@@ -10,8 +10,8 @@ Runs on one rank and under `mpirun -n 2`.
 # M. Hać and J. Łazęcki, *Rigid-body motion of planar mechanisms by finite element method with
 # comparison to the multibody approach*, build rigid mechanisms from truss elements (the *stick
 # model*), integrate them with Newmark's method, and compare them with Adams. Here are both: rigid
-# bodies with joints, and the stick model. Independent of both is the equation of one degree of
-# freedom with the inertia $J(\varphi)$ that it sees:
+# bodies with joints, and the stick model. A third, independent model is the equation of the single
+# degree of freedom $\varphi$ with the inertia $J(\varphi)$ of the mechanism:
 #
 # $$J\,\ddot\varphi + \tfrac12 J'\,\dot\varphi^2 = T(\varphi).$$
 
@@ -75,10 +75,11 @@ def ratios(stick: np.ndarray, others: dict[str, np.ndarray], printed: np.ndarray
 
 # ## The stick model
 #
-# A rod of mass $m = \rho AL$ has two nodes and no rotations. Its points move along it by the mean
-# of its nodes' displacements and across it linearly. That gives $M_e$ in the axes along and across;
-# and in global axes, with one end held at the angle $\alpha$, $a=\cos\alpha$, $b=\sin\alpha$ and a
-# payload of $m'm/12$ at the other end, $K$ and $M$:
+# A rod of mass $m = \rho AL$ has two nodes and no rotations. Along the rod, all points move by the
+# mean displacement of the nodes; across the rod, the displacement is linear. This gives the matrix
+# $M_e$ in the axes along and across the rod, and the matrices $K$ and $M$ in global axes, with one
+# end held at the angle $\alpha$, $a=\cos\alpha$, $b=\sin\alpha$ and a payload of $m'm/12$ at the
+# other end:
 #
 # $$M_e = \frac{m}{12}\begin{bmatrix}3&0&3&0\\0&4&0&2\\3&0&3&0\\0&2&0&4\end{bmatrix},\quad
 # K = \frac{EA}{L}\begin{bmatrix}a^2&ab\\ab&b^2\end{bmatrix},\quad M = \frac{m}{12}\begin{bmatrix}
@@ -141,8 +142,9 @@ table("Table 1, rotating rod, data as printed: angle (rad)", tenths, paper | as_
 # -
 
 # The printed numbers are 7.8 % lower. Which inertia do they have? Each printed angle is known to
-# half a unit of its sixth decimal, which leaves an interval of $J$; the four must meet. No round
-# density, area or torque alone explains it, but a steel of 7860 kg/m³ on 1 cm² does.
+# half a unit of its sixth decimal, which leaves an interval of $J$; the four intervals must
+# overlap. No round density, area or torque alone explains it, but a steel of 7860 kg/m³ on 1 cm²
+# does.
 
 # +
 low = (constant * tenths**2 / 2 / (paper_theory + 5e-7)).max()
@@ -161,8 +163,8 @@ misfits = ratios(paper_stick, {"theory": paper_theory, "Adams": paper_adams}, pa
 
 # ### Table 2: the robotic arm
 #
-# A payload of 0.3625 kg at the tip, $T = 1+0.5\sin\varphi$ N m, and the rod as printed: one of
-# 7860 kg/m³ and 1 cm² would not fit.
+# A payload of 0.3625 kg at the tip, $T = 1+0.5\sin\varphi$ N m, and the printed rod: a rod of 7860
+# kg/m³ and 1 cm² does not explain the printed angles.
 
 # +
 fifths, payload = np.array([0.2, 0.4, 0.6, 0.8, 1.0]), 0.3625
@@ -187,7 +189,7 @@ other_rod = one_freedom(lambda angle: round_density / 3 + payload, motor, fifths
 # ### Table 3: the slider-crank
 #
 # Two uniform bars of 0.1 and 0.4 m, a slider of 0.2 kg, $T = 0.1+0.05\sin\varphi$ N m (eq. 5 of the
-# paper; its text says 3), from rest at the dead centre. For the equation of one freedom,
+# paper; its text says 3), from rest at the dead centre. In the equation of one degree of freedom,
 # $\tfrac12J\dot\varphi^2$ is the kinetic energy of all three parts.
 
 # +
@@ -243,11 +245,12 @@ table("Table 3, slider-crank: crank angle (rad)", crank_times, paper | crank, ".
 crank_misfits = ratios(crank_stick, {"Adams": crank_adams}, crank_ratio)
 # -
 
-# The paper's stick model is off by almost half a percent; its step is not given. The element is not
-# to blame: with it, the accelerations of the nodes give the inertia forces of a rigid rod exactly.
-# What remains is the integration in time, whose error goes as $\Delta t^2$. At $10^{-4}$ s it is
-# below the stretch of the rods, as a hundredfold modulus shows: *practically no influence*, says
-# the paper; here it is $10^{-6}$.
+# The paper's stick model has an error of almost half a percent; its step is not given. The element
+# is not the cause: with it, the accelerations of the nodes give the inertia forces of a rigid rod
+# exactly. What remains is the integration in time, whose error is proportional to $\Delta t^2$. At
+# $10^{-4}$ s this error is smaller than the effect of the stretch of the rods, as a run with a
+# hundredfold modulus shows. According to the paper, the stretch has *practically no influence*;
+# here its effect is $10^{-6}$.
 
 # +
 exact = crank["one freedom"]
@@ -273,7 +276,8 @@ helpers.save_report(results / "tables.txt")
 
 # ## Checks
 #
-# The independent solutions of the one equation were computed elsewhere, the arm's to six decimals.
+# The reference solutions of the equation of one degree of freedom are independent of this package;
+# the solution of the arm has six decimals.
 
 
 # +

@@ -13,8 +13,8 @@ Runs on one rank and under `mpirun -n 2`.
 # turns clockwise at π/10 rad/s, a rod of 17 m and 30 mm diameter between two spherical joints, and
 # a slider that is pushed along x with −10 N, for one turn of 20 s.
 #
-# The rod is a line $r(s)$ with position and slope at its nodes and cubic between them: twelve
-# coordinates per element. Its mass matrix is constant, and all the difficulty is in the energy
+# The rod is a line $r(s)$, cubic between nodes at which position and slope are unknown: twelve
+# coordinates per element. Its mass matrix is constant. All nonlinear terms follow from the energy
 #
 # $$\tfrac12\int EA\,\varepsilon^2 + EI\,\kappa^2\,ds,\qquad \varepsilon = \tfrac12(r'\cdot r'-1),
 # \quad \kappa^2 = \frac{|r'|^2|r''|^2-(r'\cdot r'')^2}{|r'|^6},$$
@@ -70,16 +70,16 @@ smaller and larger moduli        none     it buckles below {-push / euler_load:.
 )
 # -
 
-# So there is no number of the flexible rod to compare with. Of the rigid one there are. The crank
-# turns about z and the slider moves along x through its pivot: what is printed as spatial is a
-# planar motion.
+# Therefore the paper has no number of the flexible rod to compare with. It has numbers of the rigid
+# rod. The crank turns about z and the slider moves along x through its pivot, so that the printed
+# data describe a planar motion.
 #
 # ## The mechanism
 #
-# One function for all rods. `tilt` turns the axis of the crank about y, and the line of the slider
-# may pass beside the pivot. Two spherical joints leave the spin of the rod free. The cable has no
-# such spin; in the floating frame it would be a motion with next to no inertia, so that the slider
-# pin is a universal joint there.
+# One function creates the mechanism with any rod. `tilt` turns the axis of the crank about y, and
+# the line of the slider may pass beside the pivot. Two spherical joints leave the spin of the rod
+# free. The cable has no such spin; in the floating frame the spin would be a motion with almost no
+# inertia, so that the slider pin is a universal joint there.
 
 # +
 Line = tuple[float, float]  # y and z of the slider
@@ -199,11 +199,12 @@ def slider(run: mbd.Solution) -> np.ndarray:
 
 # ## The runs
 #
-# With the printed modulus the load is half as large again as Euler's. Nothing happens for some
-# seconds; then the rod gives way, and the slider is soon metres off. (The time depends on what
-# starts it: here the transverse inertia of a perfect rod.) Above the limit the trend is that of the
-# paper: the softer the rod, the farther from the rigid one. A rod bowed by $w$ is shorter by its
-# compression, $Fl/EA$, and by what the half wave of the bow takes from the chord, $\pi^2w^2/4l$.
+# With the printed modulus the load is 1.5 times Euler's critical load. The rod stays straight for
+# some seconds; then it buckles, and the slider soon deviates by metres. (The time depends on what
+# starts it: here the transverse inertia of a perfect rod.) For larger moduli the trend agrees with
+# the paper: a softer rod deviates more from the rigid one. The chord of a rod with the deflection
+# $w$ is shorter by the compression $Fl/EA$ and by $\pi^2w^2/4l$, because the deflection is a half
+# wave.
 
 # +
 moduli = (1e10, 2e10, 5e10)
@@ -324,9 +325,9 @@ helpers.save_report(results / "report.txt")
 
 # ## Checks
 #
-# The rigid numbers are those of the closed form, which the figures of the paper show too. For the
-# cable: where it must buckle, what must follow the modulus, and that two descriptions and two
-# methods agree.
+# The results with the rigid rod agree with the closed form, which the figures of the paper also
+# show. For the cable, the checks are the buckling load, the dependence on the modulus, and the
+# agreement of two descriptions and of two methods.
 
 # +
 check("rigid: x and closed form", np.abs(x - closed).max(), 0.0, 1e-9, "m")

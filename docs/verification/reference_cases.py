@@ -5,7 +5,7 @@
 
 Each case prints a table with the quantity, the reference and its source, the result of this
 package, the deviation and its bound. A deviation is relative to the reference, or absolute ("abs").
-The exit status is 1 if a deviation exceeds its bound. The models are those of the tests; a case is
+The exit status is 1 if a deviation exceeds its bound. The models belong to the tests; a case is
 left out, and the table says so, if its other program is not installed.
 """
 
@@ -31,7 +31,15 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # for the models of the test
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.mechanisms import inline_engine, rigid_rod, slider_crank
-from tests.models import andrews, bodies, four_bars, planar_mechanisms, plates, spin_up
+from tests.models import (
+    andrews,
+    bodies,
+    four_bars,
+    planar_mechanisms,
+    plates,
+    sensitivities,
+    spin_up,
+)
 from tests.models import ivp_slider_crank as ivp
 
 SELF = MPI.COMM_SELF
@@ -326,6 +334,19 @@ def same_body_in_exudyn() -> Iterator[Row]:
     yield from rows("Exudyn", 1e-5, off, dict.fromkeys(names, 0.0), absolute=True)
 
 
+def derivatives() -> Iterator[Row]:
+    """Derivatives of reduced bodies: laws of scaling, double modes, slender bars, remainder."""
+    for model in (sensitivities.scaling_laws, sensitivities.axial_mode):
+        values, exact = model()
+        yield from rows("exact law", 1e-8, values, exact)
+    values, exact = sensitivities.double_mode()
+    yield from rows("exact law", 1e-8, values, exact, absolute=True)
+    values, exact = sensitivities.slender_bar()
+    yield from rows("beam without shear", 3e-3, values, exact)
+    values, exact = sensitivities.taylor_slope()
+    yield from rows("Taylor's theorem", 0.1, values, exact, absolute=True)
+
+
 # ---- Tables
 
 CASES: dict[str, Callable[[], Iterator[Row]]] = {
@@ -342,6 +363,7 @@ CASES: dict[str, Callable[[], Iterator[Row]]] = {
     "V11": same_body_in_exudyn,
     "V12": andrews_mechanism,
     "V13": four_bar_chain,
+    "V17": derivatives,
 }
 """Functions by the names of the cases; the first line of a docstring is the title."""
 

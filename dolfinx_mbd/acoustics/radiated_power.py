@@ -225,14 +225,16 @@ def radiated_power(
     count = len(surface.products) - 6
     rates = array("history.eta_rate", history.eta_rate, (len(time), count))
     moving = rigid_motion and hasattr(history, "velocity")
-    w = np.hstack([_rigid(history, len(time)) if moving else np.zeros((len(time), 6)), rates])
+    w = np.hstack(
+        [_frame_velocity(history, len(time)) if moving else np.zeros((len(time), 6)), rates]
+    )
     values, vectors = np.linalg.eigh(surface.products)
     roots = np.sqrt(np.maximum(values, 0.0))
     columns = roots > 1e-9 * roots.max(initial=0.0)
     return RadiatedPower(time, w @ (vectors[:, columns] * roots[columns]), surface.area, impedance)
 
 
-def _rigid(history: Any, count: int) -> Array:
+def _frame_velocity(history: Any, count: int) -> Array:
     """Return velocity and angular velocity of the body frame in body components, (nt, 6)."""
     object_with("history", history, "velocity", "rotation", "omega")
     velocity = array("history.velocity", history.velocity, (count, 3))

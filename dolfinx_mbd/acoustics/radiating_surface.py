@@ -92,14 +92,14 @@ def radiating_surface(
     if where is not None:
         function("where", where, "where(x), x of shape (3, np)")
     if isinstance(source, Reduction):
-        return _of_mesh(source, where)
+        return _mesh_surface(source, where)
     if source.skin is None or not len(source.skin.triangles):
         how = "reduce it with a skin, or give the reduction"
         reject("source", source, "a body with a skin", hint=how)
-    return _of_skin(source.skin, where)
+    return _skin_surface(source.skin, where)
 
 
-def _of_mesh(reduction: Reduction, where: Where | None) -> RadiatingSurface:
+def _mesh_surface(reduction: Reduction, where: Where | None) -> RadiatingSurface:
     """Return the surface of a reduction (collective)."""
     space, mesh = reduction.space, reduction.space.mesh
     if space.dofmap.bs != 3:
@@ -107,7 +107,7 @@ def _of_mesh(reduction: Reduction, where: Where | None) -> RadiatingSurface:
     dim = mesh.topology.dim - 1
     mesh.topology.create_connectivity(dim, dim + 1)
     with shared_errors(mesh.comm):
-        facets = locate_entities_boundary(mesh, dim, lambda x: _marked(where, x))
+        facets = locate_entities_boundary(mesh, dim, lambda x: _select_points(where, x))
     tags = meshtags(mesh, dim, np.sort(facets), np.ones(len(facets), dtype=np.int32))
     ds = ufl.Measure("ds", domain=mesh, subdomain_data=tags)(1)
     one = fem.Constant(mesh, np.float64(1.0))
@@ -121,9 +121,9 @@ def _of_mesh(reduction: Reduction, where: Where | None) -> RadiatingSurface:
     return RadiatingSurface(area, 0.5 * (products + products.T))
 
 
-def _of_skin(skin: Skin, where: Where | None) -> RadiatingSurface:
+def _skin_surface(skin: Skin, where: Where | None) -> RadiatingSurface:
     """Return the surface of a skin; the normal motions are linear in each triangle."""
-    marked = _marked(where, skin.points.T)
+    marked = _select_points(where, skin.points.T)
     corners = skin.triangles[marked[skin.triangles].all(axis=1)]
     first, second, third = (skin.points[corners[:, k]] for k in range(3))
     vectors = 0.5 * np.cross(second - first, third - first)
@@ -139,7 +139,7 @@ def _of_skin(skin: Skin, where: Where | None) -> RadiatingSurface:
     return RadiatingSurface(float(areas.sum()), np.asarray(products, dtype=float))
 
 
-def _marked(where: Where | None, x: Array) -> NDArray[np.bool_]:
+def _select_points(where: Where | None, x: Array) -> NDArray[np.bool_]:
     """Return which points (3, np) are marked, as truth values."""
     marked = np.ones(x.shape[1], dtype=bool) if where is None else np.asarray(where(x))
     if marked.dtype != bool or marked.shape != (x.shape[1],):

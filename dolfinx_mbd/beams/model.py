@@ -92,7 +92,7 @@ class BeamModel:
 
     @cached_property
     def beam(self) -> Beam:
-        """Forms of the beam, with numbers as DOLFINx constants: beams share compiled forms."""
+        """Forms of the beam; its numbers are DOLFINx constants, so that forms are compiled once."""
 
         def constant(value: Any) -> Any:
             if isinstance(value, Expr):

@@ -6,10 +6,10 @@ vertex, and rotations are part of every rigid motion, interface and load.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import ufl
@@ -25,8 +25,11 @@ from dolfinx_mbd.fem.assembly import assembled_matrix
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.inertia import Inertia, sign_field
 from dolfinx_mbd.fem.operators import spin_matrix
+from dolfinx_mbd.forms.beams import Beam
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.modal.spectrum import ritz_estimate
+
+Combination: TypeAlias = Callable[[Callable[[Beam], ufl.Form]], ufl.Form]
 
 
 @dataclass(eq=False)
@@ -96,18 +99,12 @@ class BeamProblem:
 
         The second moments of x follow from the motions e_c × x of rotations.
         """
-        n, comm = modes.shape[1], self.comm
+        comm = self.comm
         X = np.asfortranarray(np.hstack([self.rigid_motions(), modes]))
         F = gram(comm, X, self.apply_mass(X[:, :3]))
         P = gram(comm, X, self.position_couplings.reshape(-1, 9)).reshape(-1, 3, 3)
-        S, H = np.zeros((n + 1, 3)), np.zeros((n + 1, n + 1, 3, 3))
-        mass, S[0], S[1:] = float(F[0, 0]), P[0, :, 0], F[6:]
-        H[0, 0] = np.stack([P[5, :, 1], P[3, :, 2], P[4, :, 0]], axis=1)
-        H[0, 1:] = P[6:]
-        H[1:, 0] = H[0, 1:].transpose(0, 2, 1)
-        for c, matrix in enumerate(self.couplings):
-            H[1:, 1:, c // 3, c % 3] = gram(comm, modes, multiply(matrix, modes))
-        H[:] = (H + H.transpose(1, 0, 3, 2)) / 2
+        C = [gram(comm, modes, multiply(matrix, modes)) for matrix in self.couplings]
+        mass, S, H = moments(F, P, np.array(C))
         centre = S[0] / mass
         size = float(np.sqrt(np.trace(H[0, 0]) / mass - centre @ centre))
         w = np.stack([sign_field(self.positions + shift, centre, size) for shift in (0, size)], 1)
@@ -121,8 +118,26 @@ class BeamProblem:
             matrix.destroy()
 
 
+def moments(F: Array, P: Array, C: Array) -> tuple[float, Array, Array]:
+    """Return mass, S and H as linear functions of three arrays.
+
+    Args:
+        F: XᵀM X₃ of rigid motions and modes X and the translations X₃, shape (6 + n, 3).
+        P: Projections of `BeamProblem.position_couplings` on X, shape (6 + n, 3, 3).
+        C: Projections of `BeamProblem.couplings` on the modes, shape (9, n, n).
+    """
+    n = C.shape[1]
+    S, H = np.zeros((n + 1, 3)), np.zeros((n + 1, n + 1, 3, 3))
+    S[0], S[1:] = P[0, :, 0], F[6:]
+    H[0, 0] = np.stack([P[5, :, 1], P[3, :, 2], P[4, :, 0]], axis=1)
+    H[0, 1:] = P[6:]
+    H[1:, 0] = H[0, 1:].transpose(0, 2, 1)
+    H[1:, 1:] = C.reshape(3, 3, n, n).transpose(2, 3, 0, 1)
+    return float(F[0, 0]), S, (H + H.transpose(1, 0, 3, 2)) / 2
+
+
 def spin_matrices() -> Array:
-    """Return W of the accelerations W x for ω_iω_j = 1 in the order of `SPINS`, shape (6, 3, 3)."""
+    """Return W with ω×(ω×x) = W x for each product ω_iω_j = 1 of `SPINS`, shape (6, 3, 3)."""
     unit = [spin_matrix(e) for e in np.eye(3)]
     return np.array([unit[i] @ unit[j] + (i != j) * unit[j] @ unit[i] for i, j in SPINS])
 
@@ -132,24 +147,46 @@ def beam_problem(model: BeamModel) -> Any:
 
     Raises an error if the stiffness or the density is not positive everywhere.
     """
-    V, beam = model.space, model.beam
-    u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
-    K = assembled_matrix(beam.elastic_stiffness(u, v))
-    W = fem.Constant(model.mesh, np.zeros((3, 3), dtype=default_scalar_type))
-    a, b, density = beam.field(u), beam.field(v), beam.material.density
+    matrices = beam_matrices(model, lambda form_of: form_of(model.beam))
+    for matrix, property_name in ((matrices[0], "stiffness"), (matrices[1], "density")):
+        diagonal = matrix.getDiagonal()
+        _, smallest = diagonal.min()
+        diagonal.destroy()
+        if not smallest > 0:
+            raise InputError(f"the {property_name} of the beam is not positive everywhere")
+    return BeamProblem(model, *matrices)
 
-    def integral(x: Any) -> fem.Form:
+
+def beam_matrices(
+    model: BeamModel, combine: Combination
+) -> tuple[PETSc.Mat, PETSc.Mat, tuple[PETSc.Mat, ...], Array]:
+    """Return K, M and the couplings of a `BeamProblem`.
+
+    Args:
+        model: The beam.
+        combine: Function that maps a function of a `Beam` that returns a form to a form; for the
+            matrices themselves it inserts `model.beam`.
+    """
+    V = model.space
+    u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
+    K = assembled_matrix(combine(lambda beam: beam.elastic_stiffness(u, v)))
+    W = fem.Constant(model.mesh, np.zeros((3, 3), dtype=default_scalar_type))
+
+    def integral(beam: Beam, x: Callable[[Expr, Expr], Expr]) -> ufl.Form:
         """Return ∫ρ (W x)·v for a function x(y, z) of the section."""
-        return fem.form(
-            beam.over_section(
-                lambda y, z: (
-                    density * ufl.dot(ufl.dot(W, x(y, z)), b.in_body(b.at(y, z))) * beam.measure
-                )
+        b, density = beam.field(v), beam.material.density
+        return beam.over_section(
+            lambda y, z: (
+                density * ufl.dot(ufl.dot(W, x(y, z)), b.in_body(b.at(y, z))) * beam.measure
             )
         )
 
-    bilinear = integral(lambda y, z: a.in_body(a.at(y, z)))
-    linear = integral(b.position_at)
+    def of_displacement(beam: Beam) -> ufl.Form:
+        a = beam.field(u)
+        return integral(beam, lambda y, z: a.in_body(a.at(y, z)))
+
+    bilinear = fem.form(combine(of_displacement))
+    linear = fem.form(combine(lambda beam: integral(beam, beam.field(v).position_at)))
 
     def coupling(weights: Array) -> PETSc.Mat:
         W.value[:] = weights
@@ -163,35 +200,33 @@ def beam_problem(model: BeamModel) -> Any:
 
     units = np.eye(9).reshape(9, 3, 3)  # W[a, b] = 1 couples component a of v with b of u
     couplings = tuple(coupling(unit) for unit in units)
-    M = coupling(np.eye(3))
-    for matrix, property_name in ((K, "stiffness"), (M, "density")):
-        diagonal = matrix.getDiagonal()
-        _, smallest = diagonal.min()
-        diagonal.destroy()
-        if not smallest > 0:
-            raise InputError(f"the {property_name} of the beam is not positive everywhere")
     positions = np.stack([load(unit.T) for unit in units], axis=1).reshape(-1, 3, 3)
-    return BeamProblem(model, K, M, couplings, positions)
+    return K, coupling(np.eye(3)), couplings, positions
 
 
 def initial_stress_matrices(
-    model: BeamModel, displacements: Array, accelerations: Array
+    model: BeamModel,
+    displacements: Array,
+    accelerations: Array,
+    combine: Combination | None = None,
 ) -> Iterator[PETSc.Mat]:
     """Yield K_σ, with second-order rotations, for each column of displacements (owned dofs, k).
 
     A point x has the acceleration W x with the matrices W = `accelerations`, shape (k, 3, 3). Only
     the variation of this acceleration over a section has an effect. The caller destroys the
-    matrices.
+    matrices. `combine` is described in `beam_matrices`.
     """
-    V, beam, axes = model.space, model.beam, np.asarray(model.axes)
+    V, axes = model.space, np.asarray(model.axes)
     W = fem.Constant(model.mesh, np.zeros((3, 3), dtype=default_scalar_type))
-    q = fem.Function(V)
+    q, u, v = fem.Function(V), ufl.TrialFunction(V), ufl.TestFunction(V)
 
-    def body_force(y: Expr, z: Expr) -> Expr:
-        return -beam.material.density * ufl.dot(W, ufl.as_vector([0.0, y, z]))
+    def stiffness(beam: Beam) -> ufl.Form:
+        def body_force(y: Expr, z: Expr) -> Expr:
+            return -beam.material.density * ufl.dot(W, ufl.as_vector([0.0, y, z]))
 
-    u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
-    form = fem.form(beam.initial_stress_stiffness(u, v, q, body_force=body_force))
+        return beam.initial_stress_stiffness(u, v, q, body_force=body_force)
+
+    form = fem.form(stiffness(model.beam) if combine is None else combine(stiffness))
     for displacement, acceleration in zip(displacements.T, accelerations, strict=True):
         as_function(V, displacement, q)
         W.value[:] = axes.T @ acceleration @ axes

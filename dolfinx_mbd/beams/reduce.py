@@ -276,7 +276,7 @@ def _provenance(
 def _stiffening(
     problem: Any, interfaces: tuple[MeshInterface, ...], cases: UnitCases, vectors: Array
 ) -> Stiffening:
-    """Return the reduced geometric stiffness of the unit cases.
+    """Return the reduced geometric stiffness of the unit load cases.
 
     Bodies of solid cells need a correction for the rotations of interfaces, see
     `dolfinx_mbd.reduction.stiffening`. Beams need no correction, because the rotations of nodes and

@@ -14,6 +14,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.beams.model import BeamModel, checked_place, gather_in_order
 from dolfinx_mbd.body import MaterialPoint, Skin
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.forms.beam_sections import Section
 
 CORNERS = 16  # number of corners of the polygon that approximates an ellipse
 
@@ -66,7 +67,43 @@ def beam_points(
     return tuple(result)
 
 
-def _at_nodes(model: BeamModel, values: tuple[Expr | float, ...]) -> Array:
+def point_rates(
+    model: BeamModel, nodal: Array, points: Mapping[str, ArrayLike], velocity: Array
+) -> tuple[Array, Array]:
+    """Return the derivatives of modes at points and of their positions, for moving nodes.
+
+    Args:
+        model: The beam.
+        nodal: Nodal values of the modes, which are constant, shape (n, 6, k).
+        points: Positions by name, m. A point keeps its place in its cell and its distance from
+            the axis.
+        velocity: Velocity of the nodes along the beam, shape (n,), m.
+
+    Returns:
+        Arrays of shape (points, k, 3) and (points, 3).
+    """
+    s, direction = model.chain @ model.direction, model.direction
+    axes, k = np.asarray(model.axes), nodal.shape[2]
+    modes, shifts = np.zeros((len(points), k, 3)), np.zeros((len(points), 3))
+    for row, position in enumerate(points.values()):
+        x = np.asarray(position, dtype=float)
+        distance = float(np.clip(x @ direction, s[0], s[-1]))
+        c = min(int(np.searchsorted(s, distance, side="right")) - 1, len(s) - 2)
+        h, rate = s[c + 1] - s[c], velocity[c + 1] - velocity[c]
+        w = (distance - s[c]) / h
+        (d0, r0), (d1, r1) = np.einsum("ba,nfbk->nfak", axes, nodal[c : c + 2].reshape(2, 2, 3, k))
+        d, r = np.zeros((2, 3, k))
+        for axis, rotation_axis, sign in ((1, 2, 1.0), (2, 1, -1.0)):
+            a, b = sign * r0[rotation_axis], sign * r1[rotation_axis]
+            d[axis] = rate * w * (1 - w) * ((1 - w) * a - w * b)
+            r[rotation_axis] = -sign * 6 * w * (1 - w) * (d1[axis] - d0[axis]) * rate / h**2
+        arm = x - model.chain[0] - (x @ direction - s[0]) * direction
+        modes[row] = (axes @ d + np.cross(axes @ r, arm[:, None], axis=0)).T
+        shifts[row] = (velocity[c] + w * rate) * direction
+    return modes, shifts
+
+
+def _nodal_values(model: BeamModel, values: tuple[Expr | float, ...]) -> Array:
     """Return functions of space at the nodes of the chain, shape (n, len(values)).
 
     At a discontinuity, the value is taken from an arbitrary cell.
@@ -85,16 +122,33 @@ def beam_skin(model: BeamModel, nodal: Array) -> Skin:
     A rectangle has its true surface. Any other section is drawn as the ellipse with the same radii
     of gyration.
     """
-    s, axes = model.section, np.asarray(model.axes)
-    area, about_y, about_z = _at_nodes(model, (s.area, s.Iyy, s.Izz)).T
-    radii = np.sqrt(np.stack([about_z, about_y], axis=1) / area[:, None])
-    if s.shape == "rectangle":
+    return surface_around(model.chain, skin_arms(model, radii_of_gyration(model)), nodal)
+
+
+def radii_of_gyration(model: BeamModel, change: Section | None = None) -> Array:
+    """Return the radii of gyration along y and z at the nodes of the chain, shape (n, 2), m.
+
+    With the derivative of a section, return the derivatives of the radii.
+    """
+    s = model.section
+    area, *second = _nodal_values(model, (s.area, s.Izz, s.Iyy)).T
+    radii = np.sqrt(np.stack(second, axis=1) / area[:, None])
+    if change is None:
+        return radii
+    rate, *rates = _nodal_values(model, (change.area, change.Izz, change.Iyy)).T
+    squares = (np.stack(rates, axis=1) - radii**2 * rate[:, None]) / area[:, None]
+    return np.asarray(squares / (2 * radii))
+
+
+def skin_arms(model: BeamModel, radii: Array) -> Array:
+    """Return the outline of the section and its centre at the nodes; a linear function of radii."""
+    if model.section.shape == "rectangle":
         outline = np.sqrt(3) * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1.0]])
     else:
         angle = 2 * np.pi * np.arange(CORNERS) / CORNERS
         outline = 2 * np.column_stack([np.cos(angle), np.sin(angle)])
     arms = np.concatenate([outline[None] * radii[:, None], np.zeros((len(radii), 1, 2))], axis=1)
-    return surface_around(model.chain, arms @ axes[:, 1:].T, nodal)
+    return arms @ np.asarray(model.axes)[:, 1:].T
 
 
 def surface_around(chain: Array, arms: Array, nodal: Array) -> Skin:

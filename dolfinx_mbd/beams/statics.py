@@ -162,7 +162,7 @@ def beam_statics(
 
 
 def beam_forces(model: BeamModel, q: fem.Function) -> tuple[Array, Array]:
-    """Return the section forces on the part of the beam at smaller distance, along the beam's axes.
+    """Return the section forces on the part of the beam before each section, in the beam's axes.
 
     They follow from the cubic deflection and are exact if loads act at nodes only. Under a
     distributed load q, the errors at the ends of a cell of length h are qh²/12 for moments and qh/2
@@ -222,11 +222,11 @@ def held_dofs(model: BeamModel, held: Held) -> NDArray[np.int32]:
     instance("model", model, BeamModel)
     if isinstance(held, (str, bytes)) or not isinstance(held, Iterable):
         reject("held", held, "a list of nodes, or a mapping from nodes to names", InputTypeError)
-    known = MOTION_LABELS[3]
-    items = held.items() if isinstance(held, Mapping) else [(place, known) for place in held]
+    labels = MOTION_LABELS[3]
+    items = held.items() if isinstance(held, Mapping) else [(place, labels) for place in held]
     dofs: list[NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)]
     for place, components in items:
         _, blocks = model.node(place, "held")
         for c in names("held", components):
-            dofs.append(6 * blocks + known.index(choice("held", c, known)))
+            dofs.append(6 * blocks + labels.index(choice("held", c, labels)))
     return np.unique(np.concatenate(dofs)).astype(np.int32)

@@ -1,6 +1,6 @@
 """Journal bearings with oil films.
 
-A bearing is a load between two frames, that of the bore and that of the journal:
+A bearing is a load between two frames, one on the bore and one on the journal:
 
     >>> import numpy as np
     >>> import dolfinx_mbd as mbd

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import number
-from dolfinx_mbd.kernels.film_thickness import ASPERITY_FACTOR, ASPERITY_HEIGHT, ASPERITY_POWER
+from dolfinx_mbd.kernels.films.thickness import ASPERITY_FACTOR, ASPERITY_HEIGHT, ASPERITY_POWER
 
 __all__ = ["Asperities"]
 

@@ -25,7 +25,8 @@ _ENTRIES = ("xx", "xy", "yx", "yy")
 class BearingCoefficients:
     """Equilibrium of a journal and its linear coefficients at n pairs of speed and load.
 
-    The axes are those of the bore. The film exerts −K δe − C ė on a journal displaced by δe.
+    All vectors have components in the axes of the bore. The film exerts −K δe − C ė on a journal
+    displaced by δe.
 
     Attributes:
         speed: Speeds of the journal relative to the bore, (n,), rad/s.
@@ -67,12 +68,12 @@ class BearingCoefficients:
 
     @property
     def whirl_frequency(self) -> Array:
-        """Angular frequency of the whirl of the critical mass, (n,), rad/s; NaN if none whirls."""
+        """Whirl frequency at the critical mass, (n,), rad/s; NaN if no mass whirls."""
         return self._whirl()[1]
 
     @property
     def critical_mass(self) -> Array:
-        """Mass per bearing above which a rigid rotor whirls, (n,), kg; infinite if none does."""
+        """Mass per bearing above which a rigid rotor whirls, (n,), kg; infinite if none whirls."""
         return self._whirl()[0]
 
     def _whirl(self) -> tuple[Array, Array]:

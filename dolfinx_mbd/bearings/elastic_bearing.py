@@ -6,8 +6,8 @@ coefficients are linear in the elastic coordinates η of the body, s = W η, so 
 force Wᵀ∫ p φ dA in addition to the wrench on the frame of the interface. w does not contain the
 motion of this frame, so that the virtual work of the pressure is counted only once.
 
-Shear by the pressure gradient acts on both surfaces with the couple ½ ∫ p ∂h/∂θ dA. Its part
-−½ ∫ (e + z t) × f dz is that of a round bore, see `kernels.film_frames`. Its part ½ ∫ p ∂w/∂θ dA
+Shear by the pressure gradient acts on both surfaces with the couple ½ ∫ p ∂h/∂θ dA. Its part −½ ∫
+(e + z t) × f dz is the part of a round bore, see `kernels.films.frames`. Its part ½ ∫ p ∂w/∂θ dA
 turns the journal; the bore receives the opposite, because the pressure on its inclined surface has
 the moment −∫ p ∂w/∂θ dA. This part is subtracted from the drag torque.
 """
@@ -25,7 +25,7 @@ from dolfinx_mbd.body import Bore
 from dolfinx_mbd.checks import array, instance
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.film_frames import film_wrenches
+from dolfinx_mbd.kernels.films.frames import film_wrenches
 from dolfinx_mbd.multibody.contact.elastic_bores import elastic_tangents
 from dolfinx_mbd.multibody.model.force_elements import FramePair
 
@@ -56,7 +56,7 @@ class ElasticBearing(FiniteBearing):
 
     Raises:
         InputError: An argument is invalid, or the bore does not have the size of the bearing.
-            `System` raises it if the bore is that of another body.
+            `System` raises it if the bore belongs to another body.
         SolverError: The iteration for the cavitated area did not converge.
 
     Example:
@@ -74,7 +74,7 @@ class ElasticBearing(FiniteBearing):
     _along: Array = field(init=False, repr=False)  # (m+1, 3)
     _weights: Array = field(init=False, repr=False)  # (patterns, n, m+1), m²
     _surface: Array = field(init=False, repr=False)  # (patterns, modes)
-    _slope: Array = field(init=False, repr=False)  # coefficients of ∂w/∂θ from those of w
+    _slope: Array = field(init=False, repr=False)  # maps the coefficients of w to those of ∂w/∂θ
     _point: Array = field(init=False, repr=False)  # motion and s of the last solution
 
     def __post_init__(self) -> None:
@@ -95,10 +95,10 @@ class ElasticBearing(FiniteBearing):
         surface = bore.displacement.reshape(len(patterns), -1)
         assign(self, _around=around, _along=along, _weights=patterns * self.grid.areas)
         assign(self, _surface=surface, _point=np.full(10 + 2 * len(surface), np.nan))
-        turned = np.zeros((len(around.T), len(around.T)))
+        derivative = np.zeros((len(around.T), len(around.T)))
         for k in range(1, bore.harmonics + 1):
-            turned[2 * k - 1, 2 * k], turned[2 * k, 2 * k - 1] = k, -k
-        assign(self, _slope=np.kron(turned, np.eye(along.shape[1])))
+            derivative[2 * k - 1, 2 * k], derivative[2 * k, 2 * k - 1] = k, -k
+        assign(self, _slope=np.kron(derivative, np.eye(along.shape[1])))
 
     @property
     def surface(self) -> Array:
@@ -136,14 +136,14 @@ class ElasticBearing(FiniteBearing):
                 (slice(0, 5), self.grid.load_gradients()),
                 (slice(5, None), self.grid.gradients(self._weights)),
             ):
-                dg[rows] = self._by_coordinates(*parts)
+                dg[rows] = self._coordinate_derivatives(*parts)
             dg[4] -= 0.5 * (self._slope @ s[0]) @ dg[5:]
             dg[4, 9 : 9 + m] -= 0.5 * forces @ self._slope
         g[4] -= 0.5 * forces @ self._slope @ s[0]
         return np.concatenate([g, forces]), dg, facts
 
-    def _by_coordinates(self, by_gap: Array, by_rate: Array, by_speed: Array) -> Array:
-        """Return the derivatives for motion, s and ṡ from those for gap and rate at the nodes."""
+    def _coordinate_derivatives(self, by_gap: Array, by_rate: Array, by_speed: Array) -> Array:
+        """Convert derivatives with respect to gap and gap rate to those for motion, s and ṡ."""
         theta, z = self.grid.theta, self.grid.z
         normal = np.column_stack([np.cos(theta), np.sin(theta)])
         count, columns = len(by_gap), []
@@ -170,7 +170,7 @@ class ElasticBearing(FiniteBearing):
         return np.asarray(self.grid.pressures.sum(axis=0))
 
     def _solve_elastic(self, motion: Array, s: Array) -> None:
-        """Solve for the pressure, unless the arguments are those of the last solution."""
+        """Solve for the pressure, unless the arguments have not changed."""
         point = np.concatenate([motion, s.ravel()])
         if not np.array_equal(point, self._point):
             self._point[:] = np.nan
@@ -185,13 +185,13 @@ class ElasticBearing(FiniteBearing):
         return np.concatenate([film_wrenches(pair.Q1, y, g[:5]), g[5:]])
 
     def derivatives(self, pair: FramePair, surface: Array | None = None) -> tuple[Array, Array]:
-        """Return the derivatives of the wrenches for (poses, s) and for (velocities, ṡ)."""
+        """Return the derivatives of the wrenches with respect to (poses, s) and (velocities, ṡ)."""
         y = self.pair_motion(pair)
         g, dg, _ = self.film_loads(y, True, surface)
         return elastic_tangents(pair, g, dg)
 
     def energy(self, pair: FramePair, surface: Array | None = None) -> float:
-        """Return the elastic energy of touching asperities, J; the body stores that of the bore."""
+        """Return the elastic energy of touching asperities, J, without the bore."""
         return float((self.asperities.energy(self._gaps(pair, surface)) * self.grid.areas).sum())
 
     def smallest_gap(self, pair: FramePair, surface: Array | None = None) -> float:

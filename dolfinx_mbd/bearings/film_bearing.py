@@ -14,7 +14,7 @@ from dolfinx_mbd.bearings.asperities import Asperities
 from dolfinx_mbd.checks import instance, number, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.film_frames import film_motion, film_tangents, film_wrenches
+from dolfinx_mbd.kernels.films.frames import film_motion, film_tangents, film_wrenches
 from dolfinx_mbd.multibody.model.force_elements import FilmElement, FramePair
 from dolfinx_mbd.multibody.model.joints import FrameRef
 
@@ -92,7 +92,7 @@ class FilmBearing(FilmElement):
         """Return loads, derivatives and state of the film for a motion of the journal.
 
         Args:
-            motion: Motion (10,) as described in `kernels.film_frames`.
+            motion: Motion (10,) as described in `kernels.films.frames`.
             derivatives: Whether the derivatives are computed.
 
         Returns:

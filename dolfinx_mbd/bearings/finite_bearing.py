@@ -114,7 +114,7 @@ class FiniteBearing(FilmBearing):
         return np.asarray(self.grid.pressures.sum(axis=0))
 
     def _solve(self, motion: Array) -> None:
-        """Solve for the pressure, unless the motion is that of the last solution."""
+        """Solve for the pressure, unless the motion has not changed."""
         if not np.array_equal(motion, self._motion):
             self._motion[:] = np.nan
             self.grid.solve(*self.grid.gap(motion), float(motion[8]))

@@ -17,9 +17,9 @@ _ROWS = {"revolute": (2, 3, 4), "cylindrical": (3, 4), "spherical": (2,)}
 class OilFilm(JointClearance):
     """Oil film that carries the radial load of a revolute, cylindrical or spherical joint.
 
-    The first frame of the joint is the bore, and the second frame is the journal. The other
-    motions of the joint stay as they are: the axes of a revolute or cylindrical joint remain
-    parallel, and a revolute or spherical joint holds the displacement along the axis.
+    The first frame of the joint is the bore, and the second frame is the journal. The joint keeps
+    its other constraints: the axes of a revolute or cylindrical joint remain parallel, and a
+    revolute or spherical joint holds the displacement along the axis.
 
     Args:
         bearing: Class of the bearing, for example `ShortBearing`.

@@ -7,7 +7,7 @@ An elastic bore adds its outward radial displacement w(θ, z) to the gap, and �
     p = grid.solve(h, rate, speed)          # film and asperities, Pa, (n, m+1)
     g, facts = grid.loads()                 # loads of a rigid journal (5,), facts (3,)
     by_gap, by_rate, by_speed = grid.gradients(C)   # of f_k = Σ C_kij p_ij, for any C (k, n, m+1)
-    dg = grid.load_derivatives()            # (5, 9) by the motion y, for constant w and ẇ
+    dg = grid.load_derivatives()            # (5, 9) with respect to y, for constant w and ẇ
 
 With w = Σ W_l η_l, the generalized force of the pressure on the coordinates is Σ W_l p A with the
 areas A = `grid.areas`; take C_l = W_l A. Its derivative with respect to η is Σ by_gap W, and with
@@ -27,7 +27,7 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.bearings.supply import OilSupply
 from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.kernels import reynolds as kernels
+from dolfinx_mbd.kernels.films import grid_loads, reynolds
 
 __all__ = ["ReynoldsGrid"]
 
@@ -92,13 +92,13 @@ class ReynoldsGrid:
         """Return the gap and its rate at the nodes, (n, m+1), m and m/s.
 
         Args:
-            motion: Motion of the journal, (10,), see `kernels.film_frames`.
+            motion: Motion of the journal, (10,), see `kernels.films.frames`.
             w: Outward radial displacement of the bore, (n, m+1), m; by default zero.
             w_rate: Its rate, (n, m+1), m/s; by default zero.
         """
         h, rate = np.empty_like(self._still), np.empty_like(self._still)
         w, w_rate = self._still if w is None else w, self._still if w_rate is None else w_rate
-        kernels.film_gap(motion, self.values[2], self.z, w, w_rate, h, rate)
+        reynolds.film_gap(motion, self.values[2], self.z, w, w_rate, h, rate)
         return h, rate
 
     def solve(self, h: Array, rate: Array, speed: float) -> Array:
@@ -110,11 +110,11 @@ class ReynoldsGrid:
             speed: Rotation of the journal relative to the bore, rad/s.
         """
         self._h, self._rate, self._speed = h, rate, speed
-        sets = kernels.reynolds_solve(
+        sets = reynolds.reynolds_solve(
             h, rate, speed, self.values, self._fixed, self._free, self._number, self._size,
             self._q, self._flow, self._band,
         )  # fmt: skip
-        kernels.film_pressures(self._q, h, self.values, self.pressures, self._slopes)
+        grid_loads.film_pressures(self._q, h, self.values, self.pressures, self._slopes)
         pressure = np.asarray(self.pressures.sum(axis=0))
         if sets < 0 or not math.isfinite(pressure.sum()):
             self._free[:] = 1 - self._fixed
@@ -127,9 +127,9 @@ class ReynoldsGrid:
     def loads(self) -> tuple[Array, Array]:
         """Return the film loads (5,), and smallest gap (m), peak pressure (Pa), side flow (m³/s).
 
-        The loads are those on a rigid journal, see `kernels.film_frames`.
+        The loads are those on a rigid journal, see `kernels.films.frames`.
         """
-        g, facts = kernels.grid_loads(
+        g, facts = grid_loads.grid_loads(
             self._speed, self.values, self._nodes, self._h, self._q, self._flow
         )
         return g, facts
@@ -143,7 +143,7 @@ class ReynoldsGrid:
         Returns:
             ∂f/∂h (k, n, m+1), ∂f/∂ḣ (k, n, m+1) and ∂f/∂Ω (k,).
         """
-        by_gap, by_rate, by_speed = kernels.reynolds_gradients(
+        by_gap, by_rate, by_speed = reynolds.reynolds_gradients(
             self._h, self._rate, self._speed, self.values, self._number, self._size, self._q,
             self._flow, self._band, C * self._slopes[0],
         )  # fmt: skip
@@ -154,7 +154,7 @@ class ReynoldsGrid:
 
         The shapes are (5, n, m+1), (5, n, m+1) and (5,).
         """
-        gradients: tuple[Array, Array, Array] = kernels.grid_load_gradients(
+        gradients: tuple[Array, Array, Array] = grid_loads.grid_load_gradients(
             self._rate, self._speed, self.values, self._nodes, self._h, self._number, self._size,
             self._q, self._flow, self._band,
         )  # fmt: skip
@@ -162,7 +162,7 @@ class ReynoldsGrid:
 
     def load_derivatives(self) -> Array:
         """Return the derivatives of the film loads with respect to the journal's motion, (5, 9)."""
-        return np.asarray(kernels.rigid_derivatives(*self.load_gradients(), self.z))
+        return np.asarray(grid_loads.rigid_derivatives(*self.load_gradients(), self.z))
 
     def supply_flow(self) -> float:
         """Return the flow of oil from the areas with prescribed pressure into the film, m³/s."""

@@ -8,7 +8,7 @@ from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.bearings.film_bearing import FilmBearing, gauss_points
 from dolfinx_mbd.checks import integer, number
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.short_bearing import short_bearing_loads
+from dolfinx_mbd.kernels.films.short_bearing import short_bearing_loads
 
 __all__ = ["ShortBearing"]
 
@@ -19,7 +19,7 @@ class ShortBearing(FilmBearing):
 
     Oil flows along the axis only. Negative pressures are set to zero (half-Sommerfeld condition),
     so that the boundary of cavitation follows the motion. Rotation of both bodies, squeeze film and
-    misalignment are included. The viscous torque is that of a gap full of oil.
+    misalignment are included. The viscous torque is computed for a gap full of oil.
 
     Attributes:
         name: Name in the system.

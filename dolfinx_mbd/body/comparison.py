@@ -91,12 +91,12 @@ def compare(first: ReducedBody, second: ReducedBody) -> Comparison:
             rows.append(_text(f"{i.name}, kind", i.kind, j.kind))
         if names_a and a.num_modes and b.num_modes:
             rows.append(_flexibility(a, b))
-    pairs = zip(_hertz(a), _hertz(b), strict=False)
+    pairs = zip(_frequencies(a), _frequencies(b), strict=False)
     rows += [_number(f"mode {k} (Hz)", x, y) for k, (x, y) in enumerate(pairs, 1)]
     return Comparison((a.name, b.name), tuple(rows))
 
 
-def _hertz(body: ReducedBody) -> NDArray:
+def _frequencies(body: ReducedBody) -> NDArray:
     """Return the frequencies of the elastic coordinates with the body frame at rest, Hz."""
     if not body.num_modes:
         return np.zeros(0)

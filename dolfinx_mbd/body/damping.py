@@ -6,8 +6,8 @@ to the body frame*:
 
 - Stiffness-proportional and modal damping represent the material. Stiffness vanishes for rigid
   motions, so that stiffness-proportional damping is the same for every reference condition.
-- Mass-proportional damping α M and a viscous density μ (∫ μ u̇·v) represent a medium that resists u̇,
-  and hence moves with the body frame. With the mean-axis reference the resisted motion is the
+- Mass-proportional damping α M and a viscous density μ (∫ μ u̇·v) represent a medium that moves
+  with the body frame and resists u̇. With the mean-axis reference the resisted motion is the
   smallest possible one, and free modes are damped independently of one another. With a frame that
   is attached to an interface, the motion relative to this interface is damped; this is a different
   model.

@@ -110,10 +110,10 @@ class FrequencyResponse:
         """
         for name in names:
             checked_name("every name", name)
-        chosen = names or tuple(dict.fromkeys(n.rpartition(" ")[0] for n in self.inputs))
+        selected = names or tuple(dict.fromkeys(n.rpartition(" ")[0] for n in self.inputs))
         rows: list[int] = []
         columns: list[int] = []
-        for name in chosen:
+        for name in selected:
             count = sum(output.rpartition(" ")[0] == name for output in self.outputs)
             for motion, force in zip(MOTIONS[: max(3, count)], FORCES, strict=False):
                 rows.append(_index("output", f"{name} {motion}", self.outputs))
@@ -277,8 +277,8 @@ def _maps(
     labels: list[str] = []
     for name in names:
         if name not in interfaces | points:
-            known = [*sorted(interfaces), *sorted(points)]
-            unknown("interface or point", name, known, f"body {body.name!r} has")
+            valid_names = [*sorted(interfaces), *sorted(points)]
+            unknown("interface or point", name, valid_names, f"body {body.name!r} has")
         block = interface_map(body, name) if name in interfaces else point_map(body, name)
         rows.append(block)
         labels += [f"{name} {c}" for c in components[: len(block)]]

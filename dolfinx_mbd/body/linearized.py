@@ -152,9 +152,9 @@ def linearize_body(
         reject("held", names, f"fewer interfaces: with {n} modes, no motion of the body remains")
     stiffened = bool(omega.any()) and body.stiffening is not None and stiffening is not False
     if stiffened:
-        load = _centrifugal(body, omega, about, names, fields @ moments)
+        load = _centrifugal_moments(body, omega, about, names, fields @ moments)
         wrenches = _reactions(load, elastic, rows, basis)
-        stiffness = stiffness + _geometric(body, omega, names, load, wrenches)
+        stiffness = stiffness + _geometric_stiffness(body, omega, names, load, wrenches)
     M, C, G, K, E = (basis.T @ A @ basis for A in (mass, damping, gyroscopic, stiffness, elastic))
     return LinearizedBody(M, C, G, K, E, basis, stiffened)
 
@@ -245,7 +245,7 @@ def _moments(body: ReducedBody) -> Array:
     return G
 
 
-def _centrifugal(
+def _centrifugal_moments(
     body: ReducedBody,
     omega: Array,
     about: str | ArrayLike | None,
@@ -264,7 +264,7 @@ def _centrifugal(
     return np.einsum("as,jcs->acj", load, weighted[:, :, :4])
 
 
-def _geometric(
+def _geometric_stiffness(
     body: ReducedBody, omega: Array, names: Sequence[str], load: Array, wrenches: Array
 ) -> Array:
     """Return the geometric stiffness of the steady state for z, shape (6+n, 6+n)."""

@@ -64,8 +64,8 @@ def warn_of_cut_groups(name: str, K: Array, M: Array, modes: NDArray[np.int64]) 
     if np.abs(M - np.diag(masses)).max(initial=0.0) > 1e-9 * masses.max(initial=0.0):
         return
     groups = groups_of(np.diag(K) / masses)
-    size, chosen = (np.bincount(g, minlength=len(groups)) for g in (groups, groups[modes]))
-    number = int(np.sum((chosen > 0) & (chosen < size)))
+    size, selected = (np.bincount(g, minlength=len(groups)) for g in (groups, groups[modes]))
+    number = int(np.sum((selected > 0) & (selected < size)))
     if number:
         text = (
             f"body {name!r}: only some modes of a multiple frequency are selected, and the "

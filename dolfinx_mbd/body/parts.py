@@ -144,8 +144,8 @@ class MaterialPoint:
 class LoadPattern:
     """A distributed load with a known shape and an amplitude that a simulation provides.
 
-    A pressure is an example. The load rotates with the body frame; its direction in the body frame
-    does not depend on the deformation. All numbers are for an amplitude of one.
+    The load is for example a pressure. It rotates with the body frame; its direction in the body
+    frame does not depend on the deformation. All numbers are for an amplitude of one.
 
     Attributes:
         name: Name of the load.

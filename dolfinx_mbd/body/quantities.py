@@ -76,10 +76,10 @@ def principal_values(tensor: Array) -> Array:
 
     Source: Kahan (2006), How futile are mindless assessments of roundoff, §12 (angles).
     """
-    return _principal(np.tensordot(_SPLIT, np.asarray(tensor, dtype=float), axes=1))
+    return _eigenvalues(np.tensordot(_SPLIT, np.asarray(tensor, dtype=float), axes=1))
 
 
-def _principal(rows: Array, which: tuple[int, ...] = (0, 1, 2)) -> Array:
+def _eigenvalues(rows: Array, which: tuple[int, ...] = (0, 1, 2)) -> Array:
     """Return eigenvalues of tensors (6, ...) that are split into mean and deviator by `_SPLIT`."""
     flat = rows.reshape(6, -1)
     values = np.empty((len(which), flat.shape[1]))
@@ -141,12 +141,12 @@ def _tresca_bound(rows: Array, sign: float) -> Array:
 
 
 def _tresca(rows: Array) -> Array:
-    first, last = _principal(rows, (0, 2))
+    first, last = _eigenvalues(rows, (0, 2))
     return first - last
 
 
-def _extreme(k: int) -> Combine:
-    return lambda rows: _principal(rows, (k,))[0]
+def _principal_value(k: int) -> Combine:
+    return lambda rows: _eigenvalues(rows, (k,))[0]
 
 
 def _energy(rows: Array) -> Array:
@@ -176,9 +176,13 @@ def _all_quantities() -> dict[str, Quantity]:
         Quantity("strain", "", strain, _FULL, shape=(3, 3)),
         Quantity("von Mises", "Pa", stress, _VON_MISES, _sum_of_squares, np.sqrt),
         Quantity("Tresca", "Pa", stress, _SPLIT, _tresca, bound=_tresca_bound),
-        Quantity("principal", "Pa", stress, _SPLIT, _principal, shape=(3,)),
-        Quantity("greatest principal", "Pa", stress, _SPLIT, _extreme(0), bound=_principal_bound),
-        Quantity("least principal", "Pa", stress, _SPLIT, _extreme(2), bound=_principal_bound),
+        Quantity("principal", "Pa", stress, _SPLIT, _eigenvalues, shape=(3,)),
+        Quantity(
+            "greatest principal", "Pa", stress, _SPLIT, _principal_value(0), bound=_principal_bound
+        ),
+        Quantity(
+            "least principal", "Pa", stress, _SPLIT, _principal_value(2), bound=_principal_bound
+        ),
         Quantity("mean stress", "Pa", stress, _MEAN),
         Quantity("strain energy density", "J/m³", ("stress", "strain"), _ENERGY, _energy),
     ]

@@ -368,13 +368,13 @@ class ReducedBody(HtmlView):
         return partial(type(self), **values | {"provenance": dict(self.provenance)}), ()
 
     def _html_rows(self) -> list[tuple[str, str]]:
-        shown = ", ".join(f"{mode.frequency:.5g}" for mode in self.modes[:6])
+        frequencies = ", ".join(f"{mode.frequency:.5g}" for mode in self.modes[:6])
         return [
             ("reduced body", self.name),
             ("mass", f"{self.total_mass:.6g} kg"),
             ("interfaces", ", ".join(f"{i.name} ({i.kind})" for i in self.interfaces) or "none"),
             ("modes", str(self.num_modes)),
-            ("first frequencies", f"{shown} Hz" if shown else "none"),
+            ("first frequencies", f"{frequencies} Hz" if frequencies else "none"),
         ]
 
     def __repr__(self) -> str:

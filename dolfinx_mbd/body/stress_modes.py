@@ -118,7 +118,7 @@ def envelope_over_time(
         top, row = best[start : start + BLOCK_SIZE], when[start : start + BLOCK_SIZE]
         points = np.arange(len(top))
         for k, part in parts:
-            values = _signed(local @ part, definition, sign, top)
+            values = _signed_values(local @ part, definition, sign, top)
             columns = values.argmax(axis=1)
             peaks = values[points, columns]
             better = (peaks > top) | ((peaks == top) & (columns + k < row))
@@ -128,7 +128,7 @@ def envelope_over_time(
     return (best if definition.finish is None else definition.finish(best)), when
 
 
-def _signed(rows: Array, definition: Quantity, sign: float, top: Array) -> Array:
+def _signed_values(rows: Array, definition: Quantity, sign: float, top: Array) -> Array:
     """Return sign · values (np, nt) of rows (rows, np, nt); −∞ if they cannot exceed `top`."""
     if definition.bound is None or definition.combine is None:
         values = rows[0] if definition.combine is None else definition.combine(rows)

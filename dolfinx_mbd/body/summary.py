@@ -58,14 +58,14 @@ def _properties(body: ReducedBody) -> list[str]:
 
 def _places(body: ReducedBody) -> list[str]:
     """Return the tables of interfaces, points, loads and strain gauges."""
-    lines = _head("interface        kind      point (mm)                         axis z")
+    lines = _header_lines("interface        kind      point (mm)                         axis z")
     for i in body.interfaces:
         axis = ", ".join(f"{component + 0.0:.3g}" for component in i.axes[:, 2])
         lines.append(f"{i.name:<16} {i.kind:<8} {_vector(i.point, 1e3)}  ({axis})")
     if not body.interfaces:
         lines.append("(none)")
     if body.bores:
-        lines += _head(
+        lines += _header_lines(
             "elastic bore     radius (mm)  length (mm)  pressure modes  compliance error"
         )
         for b in body.bores:
@@ -73,13 +73,15 @@ def _places(body: ReducedBody) -> list[str]:
             patterns = len(b.displacement) * POLYNOMIALS
             lines.append(f"{size}  {patterns:14}  {100 * b.error:14.2f} %")
     if body.points:
-        lines += _head("point                      position (mm)")
+        lines += _header_lines("point                      position (mm)")
         lines += [f"{p.name:<24} {_vector(p.position, 1e3)}" for p in body.points]
     if body.loads:
-        lines += _head("load of size 1             resultant (N)                      moment (N m)")
+        lines += _header_lines(
+            "load of size 1             resultant (N)                      moment (N m)"
+        )
         lines += [f"{p.name:<24} {_vector(p.force)}  {_vector(p.moment)}" for p in body.loads]
     if body.gauges:
-        lines += _head(
+        lines += _header_lines(
             "strain gauge               position (mm)                      grids  length"
         )
         for g in body.gauges:
@@ -89,11 +91,11 @@ def _places(body: ReducedBody) -> list[str]:
 
 
 def _table_of_modes(body: ReducedBody) -> list[str]:
-    lines = _head("  k  mode                         frequency (Hz)  character")
+    lines = _header_lines("  k  mode                         frequency (Hz)  character")
     for k, m in enumerate(body.modes, 1):
         lines.append(f"{k:>3}  {m.label:<28} {m.frequency:14.2f}  {m.character}".rstrip())
     if body.left_out:
-        lines += _head("     left out                     frequency (Hz)  reason")
+        lines += _header_lines("     left out                     frequency (Hz)  reason")
     for m in body.left_out:
         lines.append(f"     {m.label:<28} {m.frequency:14.2f}  {m.reason}".rstrip())
     return lines
@@ -106,7 +108,7 @@ def _effective_masses(body: ReducedBody) -> list[str]:
         return []
     columns = "".join(f"  {name:>7}" for name in masses.directions)
     rows = zip(masses.labels, masses.frequencies, masses.shares, strict=True)
-    lines = _head(f"     effective mass (%)       frequency (Hz){columns}")
+    lines = _header_lines(f"     effective mass (%)       frequency (Hz){columns}")
     for label, frequency, shares in rows:
         lines.append(f"     {label:<24} {frequency:14.2f}{_percent(shares)}")
     return [*lines, f"     {'sum':<24} {'':14}{_percent(masses.shares.sum(axis=0))}"]
@@ -123,7 +125,7 @@ def _static_response(body: ReducedBody) -> list[str]:
     if large:
         titles = "unit load not represented    error of the strain energy of the static response"
         return [
-            *_head(" " * 5 + titles),
+            *_header_lines(" " * 5 + titles),
             *(f"     {name:<28} {100 * error:8.1f} %" for name, error in large.items()),
             "     (use more modes, or a load mode: `loads` with load_modes=True)",
         ]
@@ -131,7 +133,7 @@ def _static_response(body: ReducedBody) -> list[str]:
     return ["", f"{text}{100 * SUMMARY_LIMIT:g} % of the strain energy"] if errors else []
 
 
-def _head(titles: str) -> list[str]:
+def _header_lines(titles: str) -> list[str]:
     """Return a blank line, the titles of columns and a line that underlines them."""
     return ["", titles, re.sub(r"\S+(?: \S+)*", lambda title: "-" * len(title[0]), titles)]
 

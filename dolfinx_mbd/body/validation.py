@@ -57,7 +57,7 @@ def check_body(body: ReducedBody) -> None:
     freeze(body, first_moments=(n + 1, 3), second_moments=(n + 1, n + 1, 3, 3))
     freeze(body, mass=(n, n), stiffness=(n, n), damping=(n, n))
     for key in ("mass", "stiffness", "damping"):
-        _check_matrix(key, getattr(body, key))
+        check_matrix(key, getattr(body, key))
     if not np.allclose(body.second_moments, body.second_moments.transpose(1, 0, 3, 2)):
         reject("second_moments", body.second_moments, "an array with H_kl^ab = H_lk^ba")
     for key, kind in _LISTS.items():
@@ -97,7 +97,7 @@ def _check_parts(body: ReducedBody, n: int) -> None:
         frozen("stiffening: interfaces", body.stiffening.interfaces, shape)
 
 
-def _check_matrix(argument: str, matrix: Array) -> None:
+def check_matrix(argument: str, matrix: Array) -> None:
     """Check that a matrix is positive definite; stiffness and damping may be semidefinite."""
     size = np.abs(matrix).max(initial=0.0)
     if argument != "damping" and not np.allclose(matrix, matrix.T, atol=1e-9 * size):

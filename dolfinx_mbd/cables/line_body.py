@@ -35,7 +35,7 @@ _MIN_SCALE = 1e-4
 
 
 def hermite(nodes: Array, places: Array, derivative: int = 0) -> Array:
-    """Return the weights (places, 2 nodes) of nodal values and slopes in Hermite cubics."""
+    """Return the weights of the nodal values and slopes in Hermite cubics, (places, 2 nodes)."""
     unit = np.eye(2 * len(nodes))
     weights: Array = CubicHermiteSpline(nodes, unit[::2], unit[1::2])(places, derivative)
     return weights
@@ -75,7 +75,7 @@ class LineForms:
         self._pattern = np.repeat(np.arange(len(pattern[0]) - 1), np.diff(pattern[0])), pattern[1]
         block = self._store.block_size
         self._block = int(block[0]) if np.ndim(block) else int(block)
-        self.mass = self._dense(self._form(c.mass(d, w)))
+        self.mass = self._dense_matrix(self._form(c.mass(d, w)))
 
     @staticmethod
     def _form(form: ufl.Form) -> fem.Form:
@@ -86,7 +86,7 @@ class LineForms:
         fem.assemble_vector(self._values, form)
         return self._values[self._order]
 
-    def _dense(self, form: fem.Form) -> Array:
+    def _dense_matrix(self, form: fem.Form) -> Array:
         self._store.data[:] = 0.0
         assemble: Any = fem.assemble_matrix
         assemble(self._store, form)
@@ -116,10 +116,10 @@ class LineForms:
     def tangents(self, u: Array, rate: Array) -> tuple[Array, Array]:
         """Return the derivatives of the forces with respect to u and u̇, (6 nodes, 6 nodes) each."""
         self._set_state(u, rate)
-        K = self._dense(self._matrix)
+        K = self._dense_matrix(self._matrix)
         if not self.damped:
             return K, np.zeros_like(K)
-        return K + self._dense(self._damping[1]), self._dense(self._damping[2])
+        return K + self._dense_matrix(self._damping[1]), self._dense_matrix(self._damping[2])
 
 
 class AbsoluteBody:
@@ -219,7 +219,7 @@ class AbsoluteBody:
         return self._z0.copy()
 
     def increment(self, q: Array, delta: Array, out: Array) -> None:
-        """Write q moved by an increment."""
+        """Write the coordinates after an increment of q."""
         out[:] = q + delta
 
     def increment_tangent(self, delta: Array) -> Array:

@@ -131,7 +131,7 @@ def system_of(script: str) -> Any:
 
 
 def name_in(system: Any, body: ReducedBody, name: str | None) -> str:
-    """Return the name of a reduced body in a mechanism: that of the option --name, or its own."""
+    """Return the name of a body in a mechanism: the option --name, or the name in its file."""
     from dolfinx_mbd.multibody import FlexibleBody
 
     label = body.name if name is None else name

@@ -115,8 +115,8 @@ def _material(text: str) -> Any:
     if not colon and len(materials) == 1:
         return next(iter(materials.values()))
     if not colon:
-        known = ", ".join(materials) or "none"
-        raise InputError(f"--material: choose one with {text}:NAME; '{text}' has {known}")
+        names = ", ".join(materials) or "none"
+        raise InputError(f"--material: choose one with {text}:NAME; '{text}' has {names}")
     if name not in materials:
         unknown("material", name, materials, f"'{file}' has")
     return materials[name]

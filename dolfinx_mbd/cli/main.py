@@ -39,19 +39,19 @@ class _PipeOutput:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        with self._unless_closed():
+        with self._ignore_closed_pipe():
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        with self._unless_closed():
+        with self._ignore_closed_pipe():
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
     @contextlib.contextmanager
-    def _unless_closed(self) -> Iterator[None]:
+    def _ignore_closed_pipe(self) -> Iterator[None]:
         if hasattr(signal, "SIGPIPE") and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # PETSc's handler would end the program
         try:
@@ -131,7 +131,7 @@ def _communicator() -> Any:
 
 
 def _report(error: BaseException, comm: Any) -> int:
-    """Print an error once, end ranks without an error, and return the exit code."""
+    """Print an error once, end the ranks that raised no error, and return the exit code."""
     everywhere = comm is None or _raised_everywhere(comm)
     code = 130 if isinstance(error, KeyboardInterrupt) else 1
     if comm is None or comm.rank == 0 or not everywhere:

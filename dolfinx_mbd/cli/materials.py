@@ -24,7 +24,7 @@ from dolfinx_mbd.forms.materials import MATERIALS, material
 
 def known_materials(file: str | None) -> dict[str, Material]:
     """Return the materials of the package and of a file by name; the file has precedence."""
-    return {**MATERIALS, **_from_file(file)}
+    return {**MATERIALS, **_file_materials(file)}
 
 
 def chosen_materials(words: Iterable[str], file: str | None) -> Any:
@@ -32,18 +32,18 @@ def chosen_materials(words: Iterable[str], file: str | None) -> Any:
 
     Valid values are, for example, `steel`, or `shank=steel` and `bush=bronze`.
     """
-    words, materials = list(words), _from_file(file)
+    words, materials = list(words), _file_materials(file)
     if len(words) == 1 and "=" not in words[0]:
-        return _named(words[0], materials)
+        return _material(words[0], materials)
     for word in words:
         if "=" not in word:
             text = f"--material: each of several materials needs a group, GROUP={word}"
             raise InputError(text, argument="--material", value=words)
     groups = assignments(words, "--material")
-    return {group: _named(name, materials) for group, name in groups.items()}
+    return {group: _material(name, materials) for group, name in groups.items()}
 
 
-def _named(name: str, materials: dict[str, Material]) -> Material:
+def _material(name: str, materials: dict[str, Material]) -> Material:
     if name in materials:
         return materials[name]
     try:
@@ -54,7 +54,7 @@ def _named(name: str, materials: dict[str, Material]) -> Material:
         raise InputError(text, argument="--material", value=name) from None
 
 
-def _from_file(file: str | None) -> dict[str, Material]:
+def _file_materials(file: str | None) -> dict[str, Material]:
     if file is None:
         return {}
     tables = read_tables(file, "file of materials", "young, poisson and density")

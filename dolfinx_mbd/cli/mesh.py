@@ -84,8 +84,8 @@ def _step(options: argparse.Namespace) -> int:
         return 0
     part = StepPart(
         path=options.file,
-        interfaces=_numbered(options.interface, "--interface"),
-        volumes=_numbered(options.volume, "--volume") or None,
+        interfaces=_named_numbers(options.interface, "--interface"),
+        volumes=_named_numbers(options.volume, "--volume") or None,
         size=options.size,
         order=options.order,
     )
@@ -104,7 +104,7 @@ def _write(builder: Any, output: str | None, source: str | None, force: bool) ->
     return 0
 
 
-def _numbered(words: list[str], option: str) -> dict[str, list[int]]:
+def _named_numbers(words: list[str], option: str) -> dict[str, list[int]]:
     try:
         return {name: numbers(text) for name, text in assignments(words, option).items()}
     except argparse.ArgumentTypeError as error:

@@ -119,7 +119,7 @@ def _reduce(options: argparse.Namespace) -> int:
         integer("--degree", options.degree, low=1, high=9)
     materials = chosen_materials(options.material, options.materials)
     interfaces = _interfaces(options.interface)
-    attached_to = _attached(options.reference)
+    attached_to = _attached_interface(options.reference)
     points = {k: _point(k, text) for k, text in assignments(options.point, "--point").items()}
     output = options.output
     if output and not Path(output).suffix and not Path(output).is_dir():
@@ -193,7 +193,7 @@ def _interfaces(words: list[str]) -> dict[str, Any]:
     return result
 
 
-def _attached(text: str) -> str | None:
+def _attached_interface(text: str) -> str | None:
     if text == "mean-axis":
         return None
     word, _, name = text.partition(":")

@@ -23,8 +23,8 @@ MANY = 100_000  # largest size of a range of numbers; a larger range is consider
 def length_unit(text: str) -> float:
     """Return the length of a unit such as `mm` or `in`, m."""
     if text not in LENGTHS:
-        known = ", ".join(LENGTHS)
-        raise argparse.ArgumentTypeError(f"unknown unit of length {text!r}; known are {known}")
+        units = ", ".join(LENGTHS)
+        raise argparse.ArgumentTypeError(f"unknown unit of length {text!r}; known are {units}")
     return LENGTHS[text]
 
 

@@ -64,7 +64,7 @@ class SNLine(NamedTuple):
         return float(self.cycles * ratio**-self.second_slope)
 
     def amplitude(self, cycles: ArrayLike) -> Array:
-        """Return the stress amplitudes (...), Pa, of some numbers of cycles to failure (...)."""
+        """Return the stress amplitudes (...), Pa, for given numbers of cycles to failure (...)."""
         lives = array("cycles", cycles)
         if not (lives > 0.0).all():
             reject("cycles", cycles, "positive numbers")
@@ -251,7 +251,7 @@ class FatigueMaterial:
             survival: Probability of survival; by default that of the data.
 
         Raises:
-            InputError: `survival` differs from that of the data, and `life_scatter` is 0.
+            InputError: `survival` differs from the value of the data, and `life_scatter` is 0.
         """
         choice("rule", rule, get_args(DamageRule))
         stress = self.knee_stress * math.prod(factor for factor, _ in self.factors.values())

@@ -229,7 +229,7 @@ class FatigueResult:
         return FatigueTable(table)
 
     def _values(self) -> dict[str, Array]:
-        """Return finite values at the points by name, for fields and files."""
+        """Return the results with finite values for fields and files, by name."""
         hours = np.minimum(self.hours, LONGEST)
         values = {"log10 of life in hours": np.log10(np.maximum(hours, 1.0 / LONGEST))}
         values |= {"damage per second": self.damage, "range": self.range, "mean": self.mean}

@@ -125,13 +125,13 @@ def inertia_relief(
     return LoadCases(np.arange(count, dtype=float), eta, spin, wrench, rigid[:, :3], rigid[:, 3:])
 
 
-def _rows(argument: str, values: Any, known: list[str], columns: int | None) -> dict[str, Array]:
+def _rows(argument: str, values: Any, valid: list[str], columns: int | None) -> dict[str, Array]:
     """Return the values of each name with one row for each load case."""
     instance(argument, values, Mapping)
     rows = {}
     for name, value in values.items():
-        if name not in known:
-            names = ", ".join(map(repr, known)) or "none: the body has none"
+        if name not in valid:
+            names = ", ".join(map(repr, valid)) or "none: the body has none"
             reject(argument, name, f"names of the body, {names}")
         label, numbers = f"{argument}[{name!r}]", array(f"{argument}[{name!r}]", value)
         numbers = np.atleast_1d(numbers) if columns is None else np.atleast_2d(numbers)
@@ -168,10 +168,10 @@ def _equilibrium(
 def _warn_of_missing_energy(body: ReducedBody, wrenches: Mapping[str, Array], eta: Array) -> None:
     """Warn if the modes omit a large share of the strain energy of the wrenches.
 
-    The missing energy of several components is at most the square of the sum of their roots. If the
-    reduction has omitted no elastic mode, the constraint modes represent self-equilibrated wrenches
-    exactly. The missing energy then depends on the resultant only, and the bound also holds for a
-    wrench with this resultant at one interface.
+    The missing energy of several components is at most the square of the sum of their square roots.
+    If the reduction has omitted no elastic mode, the constraint modes represent self-equilibrated
+    wrenches exactly. The missing energy then depends on the resultant only, and the bound also
+    holds for a wrench with this resultant at one interface.
     """
     errors = list(static_errors(body).values())[6:]
     if not errors or body.stiffening is None or body.stiffening.work is None:

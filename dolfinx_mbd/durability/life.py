@@ -138,11 +138,11 @@ def fatigue(
         comm = field.space.mesh.comm
         points, body = field.positions(), field.reduction.body
         (modes,), _ = field.ingredients("stress")
-        rows = _checked(task, modes, points, comm)
+        rows = _checked_damage(task, modes, points, comm)
     else:
         stress, body, comm = _surface(source, comm)
         points = stress.points
-        rows = _shared(task, stress, comm)
+        rows = _distribute_points(task, stress, comm)
     cure = "only the results at points of this material are valid"
     warn_of_several_materials(body, f"the material {data.name!r}", cure)
     warn_of_prestress(body, "life", "it changes the mean stress of each cycle")
@@ -197,16 +197,16 @@ def _histories(source: Any, runs: Any) -> tuple[Array, NDArray[np.int64], Array]
     return np.concatenate(parts), offsets, np.array(shares) / np.array(durations)
 
 
-def _shared(task: _Task, stress: StressModes, comm: Any) -> Array:
+def _distribute_points(task: _Task, stress: StressModes, comm: Any) -> Array:
     """Return the results (np, 10) at all points; each rank computes a part of them."""
     size, rank = (1, 0) if comm is None else (comm.size, comm.rank)
     bounds = np.linspace(0, len(stress.points), size + 1).astype(int)
     part = slice(bounds[rank], bounds[rank + 1])
-    rows = _checked(task, stress.stress[:, part], stress.points[part], comm)
+    rows = _checked_damage(task, stress.stress[:, part], stress.points[part], comm)
     return rows if comm is None else np.concatenate(comm.allgather(rows))
 
 
-def _checked(task: _Task, modes: Array, points: Array, comm: Any) -> Array:
+def _checked_damage(task: _Task, modes: Array, points: Array, comm: Any) -> Array:
     """Return the results at points of this rank; raise an error if a mean is too large."""
     message = None
     if comm is None:
@@ -249,7 +249,7 @@ def point_damage(task: _Task, modes: Array) -> Array:
             shear = task.criterion == "shear"
             plane_damage(stress, normals, spacing, shear, *common, part)
         else:
-            scalar_damage(_signed(stress.transpose(1, 0, 2), task.criterion), *common, part)
+            scalar_damage(_signed_stress(stress.transpose(1, 0, 2), task.criterion), *common, part)
         out[rows] = part
     return out
 
@@ -265,7 +265,7 @@ def half_sphere(count: int) -> tuple[Array, Array]:
     return normals, spacing * 0.5 ** np.arange(1, halvings + 1)
 
 
-def _signed(stress: Array, criterion: Criterion) -> Array:
+def _signed_stress(stress: Array, criterion: Criterion) -> Array:
     """Return the signed scalar stress (np, nt) of components (6, np, nt)."""
     first, _, third = principal_values(stress)
     largest = np.where(first >= -third, first, third)
@@ -280,7 +280,7 @@ def _signed(stress: Array, criterion: Criterion) -> Array:
 def _damage_bounds(task: _Task, modes: Array) -> Array:
     """Return bounds (np,) of the damage of a cycle at each point; NaN if the mean may be too large.
 
-    The norm of the stress is at most Σ|S_k| max|η_k|, and likewise its range.
+    The norm of the stress is at most Σ|S_k| max|η_k|, and its range at most Σ|S_k| range η_k.
     """
     weights = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
     norms = (1.0 + BOUND_MARGIN) * np.sqrt(np.einsum("c,cpk->pk", weights, modes**2))

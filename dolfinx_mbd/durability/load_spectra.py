@@ -46,8 +46,8 @@ def load_spectrum(
     object_with("study", study, "data_vars", "case_status")
     key = f"{checked_name('body', body)}.eta"
     if key not in study or "time" not in study.variables:
-        known = [str(n).removesuffix(".eta") for n in study.data_vars if str(n).endswith(".eta")]
-        unknown("body", body, known, "the study has the elastic coordinates of")
+        bodies = [str(n).removesuffix(".eta") for n in study.data_vars if str(n).endswith(".eta")]
+        unknown("body", body, bodies, "the study has the elastic coordinates of")
     shape = study["case_status"].shape
     count = int(np.prod(shape))
     weights = np.full(shape, 1.0 / count) if shares is None else array("shares", shares, shape)

@@ -103,11 +103,11 @@ def strength(
     if not callable(criterion):
         choice("criterion", criterion, get_args(CriterionName))
     if isinstance(source, ReducedBody):
-        result = _of_body(source, history, criterion)
+        result = _body_stresses(source, history, criterion)
         cure = "give the reduction, or judge the points of each material by its own strength"
         warn_of_several_materials(source, "one strength", cure)
     else:
-        result = _of_mesh(source, history, criterion)
+        result = _mesh_stresses(source, history, criterion)
     _warn_of_models(result.body, result.materials, criterion)
     limits = _limits(result.materials, limit)
     strengths = np.array(list(limits.values()))
@@ -161,7 +161,7 @@ class _Stresses(NamedTuple):
     locations: Points | None = None
 
 
-def _of_body(body: ReducedBody, history: Any, criterion: Any) -> _Stresses:
+def _body_stresses(body: ReducedBody, history: Any, criterion: Any) -> _Stresses:
     """Return the greatest stress at the nodes of the stress modes of a body without its mesh."""
     if body.stress is None:
         raise InputError(
@@ -176,7 +176,7 @@ def _of_body(body: ReducedBody, history: Any, criterion: Any) -> _Stresses:
             argument="criterion",
             value=criterion,
         )
-    extreme, sign = _sense(criterion)
+    extreme, sign = _critical_extreme(criterion)
     stress, time = body.stress.envelope(criterion, history, extreme=extreme)
     points = body.stress.points
     group = np.zeros(len(points), dtype=np.int64)
@@ -184,19 +184,19 @@ def _of_body(body: ReducedBody, history: Any, criterion: Any) -> _Stresses:
     return _Stresses(body, points, sign * stress, time, group, {"body": None}, size)
 
 
-def _of_mesh(source: Reduction | Recovery, history: Any, criterion: Any) -> _Stresses:
+def _mesh_stresses(source: Reduction | Recovery, history: Any, criterion: Any) -> _Stresses:
     """Return the greatest stress at the points of a recovery on this rank; see `strength`."""
     recovery = recovery_of(source)
     mesh, body = recovery.space.mesh, recovery.reduction.body
     time, factors = recovery.motion(history)
     if isinstance(criterion, str):
-        extreme, sign = _sense(criterion)
+        extreme, sign = _critical_extreme(criterion)
         modes, definition = recovery.ingredients(criterion, scalar=True)
         stress, row = envelope_over_time(modes, factors, definition, extreme)
         stress = sign * stress
     else:
-        stress, row = _greatest(recovery, factors, criterion)
-    materials = _named(recovery.materials)
+        stress, row = _greatest_values(recovery, factors, criterion)
+    materials = _materials_by_name(recovery.materials)
     group = _groups(recovery)
     size, points = body_size(mesh), recovery.positions()
     return _Stresses(
@@ -204,12 +204,12 @@ def _of_mesh(source: Reduction | Recovery, history: Any, criterion: Any) -> _Str
     )
 
 
-def _sense(criterion: str) -> tuple[Literal["greatest", "least"], float]:
+def _critical_extreme(criterion: str) -> tuple[Literal["greatest", "least"], float]:
     """Return which extreme of a quantity is critical, and its sign in the equivalent stress."""
     return ("least", -1.0) if criterion == "least principal" else ("greatest", 1.0)
 
 
-def _greatest(
+def _greatest_values(
     recovery: Recovery, factors: Array, criterion: Callable[[Any], Any]
 ) -> tuple[Array, NDArray[np.int64]]:
     """Return the greatest value of a UFL criterion at each point, and the index of its instant."""
@@ -240,7 +240,7 @@ def _greatest(
     return best, when
 
 
-def _named(materials: BodyMaterials | None) -> dict[str, AnyMaterial | None]:
+def _materials_by_name(materials: BodyMaterials | None) -> dict[str, AnyMaterial | None]:
     """Return the materials by name, or by group of cells if there are several."""
     if materials is None:
         return {"body": None}

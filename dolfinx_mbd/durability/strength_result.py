@@ -152,7 +152,7 @@ class Strength:
             write(0.0)
 
     def _values(self) -> dict[str, Array]:
-        """Return finite values at the points by name, for fields and files."""
+        """Return the results with finite values for fields and files, by name."""
         values = {"safety factor": np.minimum(self.factor, LARGEST_FACTOR)}
         values |= {"utilization": self.utilization, "stress": self.stress, "time": self.time}
         return values

@@ -51,9 +51,9 @@ def write_extptfm(
     body = task.original
     if task.body is not task.original:
         reject("units", task.report.units.name, "m-kg-s, the units of OpenFAST")
-    known = [i.name for i in body.interfaces]
-    main = known[0] if interface is None else choice("interface", interface, known)
-    others = [name for name in known if name != main]
+    valid_names = [i.name for i in body.interfaces]
+    main = valid_names[0] if interface is None else choice("interface", interface, valid_names)
+    others = [name for name in valid_names if name != main]
     fixed = others if held is None else list(names("held", held))
     for name in fixed:
         choice("held", name, others)
@@ -96,10 +96,10 @@ def _read_loads(path: Path, body: ReducedBody) -> tuple[Array, Array]:
     """Return the times (nt,) and the amplitudes of all distributed loads of a body (nt, p)."""
     text = path.read_text(encoding="utf-8-sig").splitlines()
     header = [word.strip() for word in text[0].split(",")] if text else []
-    known = [load.name for load in body.loads]
-    unknown = [name for name in header[1:] if name not in known]
+    valid_names = [load.name for load in body.loads]
+    unknown = [name for name in header[1:] if name not in valid_names]
     if not header or header[0].lower() != "time" or unknown or len(set(header)) < len(header):
-        loads = ", ".join(known) or "none"
+        loads = ", ".join(valid_names) or "none"
         reason = f"expected a header with time and distributed loads of the body ({loads})"
         raise FileError(f"{path}: {reason}; got {header}", path=path)
     try:
@@ -112,9 +112,9 @@ def _read_loads(path: Path, body: ReducedBody) -> tuple[Array, Array]:
     time, steps = table[:, 0], np.diff(table[:, 0])
     if time[0] != 0 or not steps.min() > 0 or np.ptp(steps) > 1e-6 * steps.max():
         raise FileError(f"{path}: the times must start at 0 and have equal steps", path=path)
-    amplitudes = np.zeros((len(time), len(known)))
+    amplitudes = np.zeros((len(time), len(valid_names)))
     for k, name in enumerate(header[1:], 1):
-        amplitudes[:, known.index(name)] = table[:, k]
+        amplitudes[:, valid_names.index(name)] = table[:, k]
     return time, amplitudes
 
 

@@ -64,7 +64,7 @@ def load_simulator(script: str | Path) -> Simulator:
 
 
 def value_in_script(script: str | Path, function: str, kind: type) -> Any:
-    """Call a function of a script without arguments, and return its value (`load_simulator`)."""
+    """Call a function of a script without arguments, and return its value."""
     path = Path(script)
     if not path.is_file():
         raise MissingFileError(f"there is no script {str(path)!r}")

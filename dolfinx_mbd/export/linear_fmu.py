@@ -95,7 +95,7 @@ def export_linear_fmu(
     contents["modelDescription.xml"] = _description(linearized, path.stem, matrices["D"], dt, guid)
     if flag("binary", binary):
         folder, suffix = _platform()
-        contents[f"binaries/{folder}/{path.stem}{suffix}"] = _compiled(source, header)
+        contents[f"binaries/{folder}/{path.stem}{suffix}"] = _compile(source, header)
     return write_unit(path, _archive(contents), overwrite)
 
 
@@ -113,7 +113,7 @@ def _definition(name: str, matrix: Array) -> str:
 
 
 def _guid(*parts: str | float) -> str:
-    """Return an identifier that is equal for equal units only."""
+    """Return an identifier that only FMUs with equal contents share."""
     digest = hashlib.sha256("\n".join(map(str, parts)).encode()).digest()
     return f"{{{uuid.UUID(bytes=digest[:16])}}}"
 
@@ -147,9 +147,9 @@ def _description(
         variable = SubElement(variables, "ScalarVariable", item | common)
         SubElement(variable, "Real", {"start": "0.0"} if row < 0 else {})
         if row >= 0:
-            known = " ".join(str(j + 1) for j in np.flatnonzero(feedthrough[row]))
-            SubElement(outputs, "Unknown", index=str(k + 1), dependencies=known)
-            SubElement(unknowns, "Unknown", index=str(k + 1), dependencies=known)
+            dependencies = " ".join(str(j + 1) for j in np.flatnonzero(feedthrough[row]))
+            SubElement(outputs, "Unknown", index=str(k + 1), dependencies=dependencies)
+            SubElement(unknowns, "Unknown", index=str(k + 1), dependencies=dependencies)
     root.append(structure)
     return b'<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root)
 
@@ -163,7 +163,7 @@ def _platform() -> tuple[str, str]:
     return names
 
 
-def _compiled(source: str, header: str) -> bytes:
+def _compile(source: str, header: str) -> bytes:
     """Return the shared library of a source."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:

@@ -87,22 +87,22 @@ class Superelement:
 
 def superelement(body: ReducedBody, interfaces: Sequence[str] | None = None) -> Superelement:
     """Return the superelement for the given interfaces in their order, by default for all."""
-    chosen = _chosen(body, interfaces)
-    G, D = _motions(chosen)
+    selected = _selected_interfaces(body, interfaces)
+    G, D = _motions(selected)
     M, K, n = _mass_matrix(body), body.stiffness, body.num_modes
     stiff = np.linalg.eigvalsh(K)
     if n and not stiff[0] > 1e-14 * stiff[-1]:
         text = f"body {body.name!r} has elastic coordinates without stiffness, so that it is a"
         text += " mechanism; a superelement can have six zero modes only"
         raise InputError(text, argument="body", value=body)
-    X = _whitened(M)
+    X = _orthonormal_basis(M)
     rows = np.hstack([G, D]) @ X
     rows /= np.linalg.norm(rows, axis=1)[:, None]
-    _check_independent(body, chosen, rows)
+    _check_independent(body, selected, rows)
 
     # The radius of gyration converts rotations to lengths.
     size = np.sqrt(np.trace(body.central_inertia) / body.total_mass)
-    S = np.tile(np.repeat([1.0, size], 3), len(chosen))
+    S = np.tile(np.repeat([1.0, size], 3), len(selected))
     Q = np.linalg.qr(S[:, None] * G, mode="complete")[0][:, 6:]
     QD = Q.T @ (S[:, None] * D)
     loads = scipy.linalg.solve(K, QD.T, assume_a="pos") if n else QD.T
@@ -115,24 +115,24 @@ def superelement(body: ReducedBody, interfaces: Sequence[str] | None = None) -> 
     stiffness = scipy.linalg.block_diag((Q * S[:, None]) @ forces, np.diag(squares))
     elastic = T[6:]
     return Superelement(
-        interfaces=chosen,
-        stiffness=_symmetric(stiffness),
-        mass=_symmetric(T.T @ M @ T),
-        damping=_symmetric(elastic.T @ body.damping @ elastic),
+        interfaces=selected,
+        stiffness=_symmetrize(stiffness),
+        mass=_symmetrize(T.T @ M @ T),
+        damping=_symmetrize(elastic.T @ body.damping @ elastic),
         frequencies=np.sqrt(squares) / (2 * np.pi),
         transform=T,
     )
 
 
-def _chosen(body: ReducedBody, names: Sequence[str] | None) -> tuple[Interface, ...]:
+def _selected_interfaces(body: ReducedBody, names: Sequence[str] | None) -> tuple[Interface, ...]:
     """Return the interfaces with the given names, or all interfaces."""
-    chosen = body.interfaces
+    selected = body.interfaces
     if names is not None:
         names = checked_names("interfaces", [names] if isinstance(names, str) else names)
-        chosen = tuple(body.interface(name) for name in names)
-    if not chosen:
+        selected = tuple(body.interface(name) for name in names)
+    if not selected:
         reject("interfaces", names, "at least one interface")
-    return chosen
+    return selected
 
 
 def _motions(interfaces: tuple[Interface, ...]) -> tuple[Array, Array]:
@@ -151,7 +151,7 @@ def _mass_matrix(body: ReducedBody) -> Array:
     return np.block([translation, [moment, body.inertia, cross.T], [S, cross, body.mass]])
 
 
-def _whitened(M: Array) -> Array:
+def _orthonormal_basis(M: Array) -> Array:
     """Return X with XᵀMX = I."""
     scale = 1 / np.sqrt(np.diag(M))
     L = np.linalg.cholesky(M * np.outer(scale, scale))
@@ -176,7 +176,7 @@ def _check_independent(body: ReducedBody, interfaces: tuple[Interface, ...], row
 def _fixed_interface_modes(K: Array, X: Array, rows: Array) -> tuple[Array, Array]:
     """Return ω² and the modes z = (r, η) = X y for fixed interfaces, that is, `rows` @ y = 0."""
     Z = X @ np.linalg.qr(rows.T, mode="complete")[0][:, len(rows) :]
-    squares, V = np.linalg.eigh(_symmetric(Z[6:].T @ K @ Z[6:]))
+    squares, V = np.linalg.eigh(_symmetrize(Z[6:].T @ K @ Z[6:]))
     modes = Z @ V
     if modes.shape[1]:
         elastic = modes[6:]  # signs that follow from η do not depend on the units
@@ -185,5 +185,5 @@ def _fixed_interface_modes(K: Array, X: Array, rows: Array) -> tuple[Array, Arra
     return squares, modes
 
 
-def _symmetric(A: Array) -> Array:
+def _symmetrize(A: Array) -> Array:
     return (A + A.T) / 2

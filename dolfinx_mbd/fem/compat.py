@@ -16,6 +16,7 @@ from dolfinx.mesh import Mesh, MeshTags, create_mesh, meshtags, meshtags_from_en
 from mpi4py import MPI
 from numpy.typing import NDArray
 from ufl.core.expr import Expr
+from ufl.domain import extract_domains
 
 from dolfinx_mbd.geometry.gmsh_model import MeshArrays
 
@@ -70,6 +71,8 @@ def interpolated(expression: Expr, space: fem.FunctionSpace) -> fem.Function:
     """Return the interpolation of an expression; DOLFINx 0.10 changed the points (collective)."""
     points = space.element.interpolation_points
     f = fem.Function(space)
+    if not extract_domains(expression):  # numbers alone have no mesh
+        expression = expression + fem.Constant(space.mesh, np.zeros(expression.ufl_shape))
     f.interpolate(fem.Expression(expression, points() if callable(points) else points))
     f.x.scatter_forward()
     return f

@@ -63,9 +63,9 @@ def _facets(
     text = None if inside else f"{title}: some of its facets are not on this mesh"
     raise_together(comm, text, InputError)
     if comm.allreduce(len(facets)) == 0:
-        shown = f" ({key!r})" if by_name and key != name else ""
+        key_text = f" ({key!r})" if by_name and key != name else ""
         raise InputError(
-            f"{title}{shown} has no facets on this mesh", argument="interfaces", value=key
+            f"{title}{key_text} has no facets on this mesh", argument="interfaces", value=key
         )
     return np.unique(facets).astype(np.int32)
 

@@ -115,7 +115,7 @@ def field_file(
             shutil.rmtree(part, ignore_errors=True)
         raise
     comm.Barrier()
-    on_rank_zero(comm, lambda: _complete(whole, path))
+    on_rank_zero(comm, lambda: _move_to_path(whole, path))
 
 
 def size_on_disk(functions: Sequence[fem.Function], frames: int, suffix: str) -> float:
@@ -176,7 +176,7 @@ def _replaceable(path: Path) -> bool:
     return not foreign and (not head or b'type="Collection"' in head)
 
 
-def _complete(whole: Path, path: Path) -> None:
+def _move_to_path(whole: Path, path: Path) -> None:
     """Give a complete file its name, in place of an older one; the `.pvd` file comes last."""
     if path.is_dir():
         shutil.rmtree(path)
@@ -194,7 +194,7 @@ def _complete(whole: Path, path: Path) -> None:
     whole.parent.rmdir()
 
 
-def _in_three_components(space: fem.FunctionSpace) -> fem.FunctionSpace:
+def _three_component_space(space: fem.FunctionSpace) -> fem.FunctionSpace:
     """Return the space with three components; a plane body may move out of its plane."""
     element = space.ufl_element().sub_elements[0]
     return fem.functionspace(space.mesh, basix.ufl.blocked_element(element, shape=(3,)))
@@ -218,7 +218,7 @@ def write_history(
     file_path("path", path, SUFFIXES)
     time, eta = motion_of(history, modes.shape[1])
     rows = frame_rows(time, times, stride)
-    space_of_output = _in_three_components(space)
+    space_of_output = _three_component_space(space)
     total = fem.Function(space_of_output, name="displacement")
     elastic = fem.Function(space_of_output, name="elastic")
     x = in_space(positions)
@@ -226,11 +226,11 @@ def write_history(
         for row in rows:
             u = in_space((modes @ eta[row]).reshape(-1, space.dofmap.bs))
             as_function(space_of_output, u.ravel(), elastic)
-            shown = scale * u
+            displaced = scale * u
             if motion == "global":
                 A = rotation_matrix(np.asarray(history.rotation[row], dtype=float))
-                shown = history.position[row] + (x + shown) @ A.T - x
-            as_function(space_of_output, shown.ravel(), total)
+                displaced = history.position[row] + (x + displaced) @ A.T - x
+            as_function(space_of_output, displaced.ravel(), total)
             write(float(time[row]))
 
 
@@ -239,7 +239,7 @@ def write_shapes(
 ) -> None:
     """Write displacement fields (owned dofs, n) for ParaView, each with its name. Collective."""
     file_path("path", path, SUFFIXES)
-    space_of_output, functions = _in_three_components(space), []
+    space_of_output, functions = _three_component_space(space), []
     for shape, name in zip(shapes.T, names, strict=True):
         u = in_space(shape.reshape(-1, space.dofmap.bs))
         plain = re.sub(r"[<>&\"'/\\]", "_", name)  # these characters have a meaning in the files

@@ -62,10 +62,14 @@ class BodyMaterials:
 
     def stress_in_space(self, u: Expr) -> Expr:
         """Return σ(u) with all components, shape (3, 3), Pa, also for a plane body."""
-        sigma = self.stress(u)
+        return self.law_in_space(strain(u))
+
+    def law_in_space(self, eps: Expr) -> Expr:
+        """Return the stress of a strain with all components, shape (3, 3), Pa."""
+        sigma = self.law(eps)
         if sigma.ufl_shape == (3, 3):
             return sigma
-        zz = ufl.as_ufl(0.0) if self.out_of_plane is None else self.out_of_plane(strain(u))
+        zz = ufl.as_ufl(0.0) if self.out_of_plane is None else self.out_of_plane(eps)
         rows = [[sigma[i, 0], sigma[i, 1], 0.0] for i in range(2)]
         return ufl.as_matrix([*rows, [0.0, 0.0, zz]])
 
@@ -151,7 +155,9 @@ class _Field:
         self.mesh, self.cells = mesh, cells
         self.indicators: dict[int, Expr] = {}
 
-    def constant(self, value: Any) -> fem.Constant:
+    def constant(self, value: Any) -> Expr:
+        if isinstance(value, Expr):
+            return value
         return fem.Constant(self.mesh, np.asarray(value, dtype=default_scalar_type))
 
     def where(self, k: int) -> Any:
@@ -159,7 +165,7 @@ class _Field:
         if self.cells is None:
             return 1
         if k not in self.indicators:
-            self.indicators[k] = self._piecewise({k: 1.0})
+            self.indicators[k] = self._piecewise_constant({k: 1.0})
         return self.indicators[k]
 
     def __call__(self, values: Mapping[int, Any]) -> Any:
@@ -173,11 +179,11 @@ class _Field:
             (value,) = values.values()
             return value if expressions else self.constant(value)
         numbers = {k: v for k, v in values.items() if k not in expressions}
-        parts: list[Any] = [self._piecewise(numbers)] if numbers else []
+        parts: list[Any] = [self._piecewise_constant(numbers)] if numbers else []
         parts += [self.where(k) * v for k, v in expressions.items()]
         return sum(parts[1:], start=parts[0])
 
-    def _piecewise(self, values: Mapping[int, Any]) -> fem.Function:
+    def _piecewise_constant(self, values: Mapping[int, Any]) -> fem.Function:
         assert self.cells is not None
         shape = np.shape(next(iter(values.values())))
         element = ("DG", 0, shape) if shape else ("DG", 0)

@@ -125,32 +125,38 @@ def _determinant(J: Array) -> Array:
 
 
 def _folded_cells(mesh: Mesh, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return local simplices that lie on the same side of a facet as their neighbour.
+    """Return owned simplices that lie on the same side of a facet as their neighbour (collective).
 
-    Of two such neighbours, the cell with the larger fraction of such facets is returned. This
-    fraction is unknown for a ghost; an owned cell next to a ghost is therefore always returned.
+    Of two such neighbours, the cell with the larger fraction of such facets is returned.
     """
     topology, tdim = mesh.topology, mesh.topology.dim
     topology.create_connectivity(tdim, tdim - 1)
-    corners = tdim + 1
-    flat = topology.connectivity(tdim, tdim - 1).array[: len(nodes) * corners]
-    order = np.argsort(flat, kind="stable")
-    same = np.flatnonzero(flat[order[1:]] == flat[order[:-1]])
-    first, second = order[same], order[same + 1]  # pairs of positions in the table of facets
-    a, b = first // corners, second // corners
-    x = mesh.geometry.x[nodes][:, :, :tdim]
-    # The facet i of a simplex is opposite to its vertex i.
-    others = np.array([[k for k in range(corners) if k != i] for i in range(corners)])
-    base = x[a[:, None], others[first % corners]]
-    origin, edges = base[:, 0], base[:, 1:] - base[:, :1]
-    tips = x[a, first % corners] - origin, x[b, second % corners] - origin
-    sides = [np.linalg.det(np.concatenate([edges, tip[:, None]], axis=1)) for tip in tips]
-    wrong = np.sign(sides[0]) * np.sign(sides[1]) > 0
-    a, b = a[wrong], b[wrong]
-    inside = np.bincount(np.concatenate([first, second]) // corners, minlength=len(nodes))
-    share = np.bincount(np.concatenate([a, b]), minlength=len(nodes)) / np.maximum(inside, 1)
-    share[topology.index_map(tdim).size_local :] = 0.0
-    return np.unique(np.concatenate([a[share[a] >= share[b]], b[share[b] >= share[a]]]))
+    num_owned, corners = topology.index_map(tdim).size_local, tdim + 1
+    table = topology.connectivity(tdim, tdim - 1).array[: num_owned * corners]
+    facets = table.reshape(num_owned, corners)
+
+    def sums(values: Array) -> Array:
+        """Return sums over both cells of each facet, for values of shape (cells, corners)."""
+        vector = la.vector(topology.index_map(tdim - 1))
+        np.add.at(vector.array, facets.ravel(), values.ravel())
+        vector.scatter_reverse(la.InsertMode.add)
+        vector.scatter_forward()
+        return np.asarray(vector.array[facets])
+
+    numbers = mesh.geometry.index_map().local_to_global(nodes[:num_owned].ravel())
+    order = np.argsort(numbers.reshape(num_owned, corners), axis=1)
+    x = mesh.geometry.x[nodes[:num_owned]][:, :, :tdim]
+    sides = np.zeros((num_owned, corners))
+    for k in range(corners):  # the facet k of a simplex is opposite to its vertex k
+        others = order[order != k].reshape(num_owned, tdim)
+        base = np.take_along_axis(x, others[:, :, None], axis=1)
+        edges = np.concatenate([base[:, 1:], x[:, k : k + 1]], axis=1) - base[:, :1]
+        sides[:, k] = np.sign(np.linalg.det(edges))
+    wrong = np.abs(sums(sides)) > 1.5
+    inside = sums(np.ones_like(sides)) > 1.5
+    fraction = (wrong.sum(axis=1) / np.maximum(inside.sum(axis=1), 1))[:, None]
+    larger = 2.001 * fraction > sums(fraction * wrong)
+    return np.flatnonzero((wrong & larger).any(axis=1))
 
 
 def parts_of_cells(comm: Any, entities: NDArray[Any], index_map: Any) -> tuple[Any, int]:

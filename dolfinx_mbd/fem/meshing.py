@@ -178,7 +178,7 @@ def build_mesh(builder: Builder, comm: MPI.Comm, *, gdim: int | None = None) -> 
         >>> sorted(mesh.groups)
         ['body', 'left', 'right']
     """
-    gdim = _checked(comm, gdim)
+    gdim = _check_communicator(comm, gdim)
     function("builder", builder, "builder(gmsh.model)")
 
     def work() -> MeshArrays:
@@ -223,7 +223,7 @@ def read_mesh(
         >>> len(mesh.facets("left")) > 0
         True
     """
-    gdim = _checked(comm, gdim)
+    gdim = _check_communicator(comm, gdim)
     factor = length("unit", unit)
     file = file_path("path", path)
 
@@ -275,7 +275,7 @@ def write_mesh(builder: Builder, path: str | os.PathLike[str], *, overwrite: boo
     write_atomically(path, write, "mesh", replaces=lambda _: overwrite)
 
 
-def _checked(comm: Any, gdim: Any) -> int | None:
+def _check_communicator(comm: Any, gdim: Any) -> int | None:
     """Check a communicator, and return the number of coordinates."""
     instance("comm", comm, MPI.Comm, "mpi4py.MPI.COMM_WORLD")
     return None if gdim is None else integer("gdim", gdim, low=1, high=3)

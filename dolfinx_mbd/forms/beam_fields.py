@@ -23,6 +23,8 @@ class BeamField:
             a linear expression of them. d in m, θ in rad.
         axes: Matrix whose columns are the direction of the beam and the axes y and z of its section
             in body components, shape (3, 3); by default the identity.
+        motion: Displacement along the beam that moves its nodes, a scalar P1 function; by default
+            zero. The mesh itself does not change.
 
     Example:
         >>> field = BeamField(fem.Function(beam_space))
@@ -30,7 +32,7 @@ class BeamField:
         (3,)
     """
 
-    def __init__(self, q: Expr, axes: Any = None) -> None:
+    def __init__(self, q: Expr, axes: Any = None, motion: Expr | None = None) -> None:
         domain = extract_unique_domain(expression("q", q, ((6,),)))
         columns = triad("axes", axes)
         self.axes = ufl.as_matrix(columns.tolist())
@@ -43,6 +45,11 @@ class BeamField:
         self._xi = offset / self._h + 0.5  # 0 at the end of the cell with the smaller x
         pad = [0.0] * (3 - gdim)
         self._position = x[0] * self.axes[:, 0] if gdim == 1 else ufl.as_vector([*x, *pad])
+        self.length_ratio: Any = None  # length of a cell with its motion over that without
+        if motion is not None:
+            ratio = 1 + self.derivative(motion)
+            self._h, self.length_ratio = ratio * self._h, ratio
+            self._position += motion * self.axes[:, 0]
         d, theta = (_product(columns.T, [q[i] for i in part]) for part in ((0, 1, 2), (3, 4, 5)))
         self._u, self._phi = d[0], theta[0]
         self._bending = tuple(
@@ -55,7 +62,8 @@ class BeamField:
         if expression("f", f).ufl_shape:
             return ufl.as_vector([self.derivative(f[i]) for i in range(f.ufl_shape[0])])
         gradient = ufl.grad(f)
-        return sum(gradient[i] * e for i, e in enumerate(self._direction) if e)
+        rate = sum(gradient[i] * e for i, e in enumerate(self._direction) if e)
+        return rate if self.length_ratio is None else rate / self.length_ratio
 
     @property
     def stretch(self) -> Expr:

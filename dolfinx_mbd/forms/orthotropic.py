@@ -111,7 +111,7 @@ class Orthotropic:
         C[:3, :3] = np.linalg.inv(self._compliance())
         C[range(3, 6), range(3, 6)] = self.shear[::-1]
         if not isinstance(self.axes, Expr):
-            C = _rotated(C, np.asarray(self.axes))
+            C = rotated_stiffness(C, np.asarray(self.axes))
         if dim == 3:
             return C
         self._check_plane(C)
@@ -176,7 +176,7 @@ def _checked_axes(axes: Any) -> Array | Expr:
     return rotation
 
 
-def _rotated(C: Array, Q: Array) -> Array:
+def rotated_stiffness(C: Array, Q: Array) -> Array:
     """Return a Voigt matrix in the frame in which the axes of the material are the columns of Q."""
     pairs = {pair: k for k, (i, j) in enumerate(VOIGT) for pair in ((i, j), (j, i))}
     index = np.array([[pairs[i, j] for j in range(3)] for i in range(3)])

@@ -230,9 +230,11 @@ class ConnectingRod:
         result, _ = occ.cut(body, [big_bore, small_bore])
         if len(result) != 1:
             raise SolverError(f"the rod consists of {len(result)} pieces instead of one")
-        return self._split(occ, result) if self.split_big_end else {"rod": int(result[0][1])}
+        return (
+            self._split_big_end(occ, result) if self.split_big_end else {"rod": int(result[0][1])}
+        )
 
-    def _split(self, occ: Any, body: list[tuple[int, int]]) -> dict[str, int]:
+    def _split_big_end(self, occ: Any, body: list[tuple[int, int]]) -> dict[str, int]:
         """Cut the big end at x = 0, and return both volumes; they share the faces of the cut."""
         d = self.big_outer
         half = (3, occ.addBox(-d, -d, -self.big_width, d, 2 * d, 2 * self.big_width))

@@ -66,7 +66,7 @@ class StepPart:
 
     def __call__(self, model: Any) -> None:
         """Add the part to a gmsh model, name its groups and mesh it."""
-        with _in_metres():
+        with _metre_units():
             solids = _load(model, self.path)
         _add_groups(model, 3, "volumes", self.volumes or {"part": solids})
         _add_groups(model, 2, "interfaces", self.interfaces)
@@ -79,12 +79,12 @@ class StepPart:
 
 def _add_groups(model: Any, dim: int, argument: str, groups: Mapping[str, Sequence[int]]) -> None:
     """Add physical groups; raise an error for unknown numbers and for numbers in two groups."""
-    known = sorted(int(tag) for _, tag in model.getEntities(dim))
+    numbers = sorted(int(tag) for _, tag in model.getEntities(dim))
     owners: dict[int, str] = {}
     for label, tags in groups.items():
         for tag in tags:
-            if tag not in known:
-                reject(f"{argument}[{label!r}]", tag, f"numbers from {known[0]} to {known[-1]}")
+            if tag not in numbers:
+                reject(f"{argument}[{label!r}]", tag, f"numbers from {numbers[0]} to {numbers[-1]}")
             if tag in owners:
                 reject(f"{argument}[{label!r}]", tag, f"different from those of {owners[tag]!r}")
             owners[tag] = label
@@ -141,7 +141,7 @@ def step_surfaces(path: str | os.PathLike[str]) -> list[Surface]:
         [('Cylinder', 0.01...), ('Plane', None), ('Plane', None)]
     """
     _check_path(path)
-    with gmsh_session() as gmsh, _in_metres():
+    with gmsh_session() as gmsh, _metre_units():
         _load(gmsh.model, path)
         return [_surface(gmsh.model, int(tag)) for _, tag in gmsh.model.getEntities(2)]
 
@@ -158,7 +158,7 @@ def _check_path(path: str | os.PathLike[str]) -> None:
 
 
 @contextmanager
-def _in_metres() -> Iterator[None]:
+def _metre_units() -> Iterator[None]:
     """Set the unit of imported shapes to metres, and restore it afterwards."""
     import gmsh
 

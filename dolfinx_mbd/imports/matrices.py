@@ -165,8 +165,8 @@ class FullMatrices:
         result = order[index]
         unknown = requested[self.labels[result] != requested]
         if len(unknown):
-            known = f"{self.labels.min()} ... {self.labels.max()}"
-            expected = f"numbers of existing nodes (the {len(order)} nodes have {known})"
+            label_range = f"{self.labels.min()} ... {self.labels.max()}"
+            expected = f"numbers of existing nodes (the {len(order)} nodes have {label_range})"
             reject(argument, unknown.tolist(), expected, MatrixError)
         if len(np.unique(result)) < len(result):
             reject(argument, labels, "different numbers of nodes", MatrixError)
@@ -245,7 +245,7 @@ def rigid_coefficients(points: Array, origin: ArrayLike = (0.0, 0.0, 0.0)) -> Ar
 
 
 def check_free(ratio: float, tolerance: float, advice: str) -> None:
-    """Raise an error if the relative size of K R exceeds a tolerance."""
+    """Raise an error if the relative size of K R for rigid motions R exceeds a tolerance."""
     if ratio > tolerance:
         raise MatrixError(
             f"the stiffness resists rigid motion (K R is not zero, relative size {ratio:.1e}): "

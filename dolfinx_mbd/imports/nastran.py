@@ -67,9 +67,9 @@ def read_op4(
                 "OP4 contains no positions; pass points=... of the interfaces for a superelement,"
             )
             raise MatrixFileError(f"{path}: {text} or nodes=... for a full model", path=path)
-        points = _dense(matrices["XYZ"]).T
-    dense = None if C is None else _dense(C)
-    return ReducedMatrices(_dense(K), _dense(M), array("points", points), names, dense)
+        points = _dense_array(matrices["XYZ"]).T
+    dense = None if C is None else _dense_array(C)
+    return ReducedMatrices(_dense_array(K), _dense_array(M), array("points", points), names, dense)
 
 
 def read_dmig(
@@ -167,14 +167,14 @@ def _check_op4_text(path: Path) -> None:
         raise ValueError("the last matrix is not complete")
 
 
-def _dense(A: Any) -> Array:
+def _dense_array(A: Any) -> Array:
     return np.asarray(A.toarray() if hasattr(A, "toarray") else A, dtype=float)
 
 
 def _matrix_named(path: Path, matrices: dict[str, Any], name: str) -> Any:
     if name not in matrices:
-        known = ", ".join(map(repr, matrices)) or "none"
-        raise MatrixFileError(f"{path}: no matrix {name!r}; the file has {known}", path=path)
+        names = ", ".join(map(repr, matrices)) or "none"
+        raise MatrixFileError(f"{path}: no matrix {name!r}; the file has {names}", path=path)
     return matrices[name]
 
 

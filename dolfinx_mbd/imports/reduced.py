@@ -256,10 +256,11 @@ class MeanAxisModes:
         damping: Array | None,
         **parts: Any,
     ) -> ReducedBody:
-        """Return the reduced body; `parts` are further fields, such as the mass properties.
+        """Return the reduced body; `parts` are further attributes, such as the mass properties.
 
-        Each interface has a name, a kind, a point and axes, and six coefficients of the modes, in
-        the order of the interfaces. `damping` (c, c) belongs to the coefficients.
+        `interfaces` contains the name, kind, point and axes of each interface. The first
+        coordinates of K, M and `damping` (c, c) are the six motions of each interface in this
+        order.
         """
         T, n = self.coefficients, len(self.squares)
         C = np.zeros((n, n)) if damping is None else T.T @ damping @ T

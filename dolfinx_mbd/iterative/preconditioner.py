@@ -70,13 +70,13 @@ class TwoLevel:
 
     def solve_coarse(self, B: Array) -> Array:
         """Return the solution of the coarse level, shape (owned coarse unknowns, k)."""
-        return np.asfortranarray(solve(self._coarse_solver, self._padded(B))[: len(B)])
+        return np.asfortranarray(solve(self._coarse_solver, self._pad(B))[: len(B)])
 
     def multiply_coarse(self, X: Array) -> Array:
         """Return PᵀKP X without forces of constraints, shape (owned coarse unknowns, k)."""
-        return np.asfortranarray(multiply(self.coarse, self._padded(X))[: len(X)])
+        return np.asfortranarray(multiply(self.coarse, self._pad(X))[: len(X)])
 
-    def _padded(self, X: Array) -> Array:
+    def _pad(self, X: Array) -> Array:
         """Return vectors with appended zero multipliers."""
         return np.vstack([X, np.zeros((self.coarse.getLocalSize()[0] - len(X), X.shape[1]))])
 

@@ -114,13 +114,15 @@ class IterativeSolver:
 
     def multiply(self, X: Array) -> Array:
         """Return K X for vectors that are zero in held rows, shape (rows, k)."""
-        return self._by_columns(self.matrix.mult, X)
+        return self._apply_to_columns(self.matrix.mult, X)
 
     def precondition(self, R: Array) -> Array:
         """Return T R for vectors that are zero in held rows, shape (rows, k)."""
-        return self._by_columns(self._pc.apply, R)
+        return self._apply_to_columns(self._pc.apply, R)
 
-    def _by_columns(self, operation: Callable[[PETSc.Vec, PETSc.Vec], None], X: Array) -> Array:
+    def _apply_to_columns(
+        self, operation: Callable[[PETSc.Vec, PETSc.Vec], None], X: Array
+    ) -> Array:
         Y = np.empty(X.shape, order="F")
         for k in range(X.shape[1]):
             self._x.array[:] = X[:, k]

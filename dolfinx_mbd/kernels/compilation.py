@@ -35,7 +35,7 @@ def kernel(function: Function) -> Function:
         compiled = numba.njit(function, cache=True, no_cfunc_wrapper=True)
     except RuntimeError:  # neither the source folder nor the user's cache is writable
         return numba.njit(function, no_cfunc_wrapper=True)
-    _stamp(compiled)
+    _store_digest(compiled)
     return compiled
 
 
@@ -54,7 +54,7 @@ def inner_kernel(function: Function) -> Function:
     return compiled
 
 
-def _stamp(compiled: Any) -> None:
+def _store_digest(compiled: Any) -> None:
     """Store the digest of all kernel sources with the compiled code to detect changes."""
     try:
         file = compiled._cache._cache_file
@@ -66,7 +66,7 @@ def _stamp(compiled: Any) -> None:
 if COMPILED and ENABLED:
     _NAMES = {f"{__package__}.{line.split()[0]}" for line in KERNELS}
 
-    class _Missing(Listener):
+    class _CompilationListener(Listener):
         """Starts helper processes when numba compiles a kernel that is not on disk."""
 
         def on_start(self, event: Event) -> None:
@@ -77,4 +77,4 @@ if COMPILED and ENABLED:
         def on_end(self, event: Event) -> None:
             """Do nothing."""
 
-    register("numba:compile", _Missing())
+    register("numba:compile", _CompilationListener())

@@ -70,7 +70,7 @@ def _motion(
 
 
 @inner_kernel
-def _place(x: Vector3, surface: Array) -> Place:
+def _surface_geometry(x: Vector3, surface: Array) -> Place:
     """Return gap, normal and curvature of a surface at x; the normal is 0 at the centre."""
     zero = (0.0, 0.0, 0.0)
     code, size, sign = int(surface[0]), surface[4], surface[5]
@@ -130,7 +130,7 @@ def contact_wrenches(
     Q = _rows(Q1)
     for k in range(len(points)):
         x, v, spin, arm = _motion(p1, Q1, u1, p2, Q2, u2, points[k])
-        gap, n, _ = _place(x, surfaces[k])
+        gap, n, _ = _surface_geometry(x, surfaces[k])
         rate = dot3(n, v)
         F, _, _ = _normal_force(gap, rate, law)
         states[k, 0], states[k, 1], states[k, 2] = gap, rate, F
@@ -168,7 +168,7 @@ def contact_derivatives(
     w1 = tmv3(_rows(Q1), vector3(u1, 3))
     for k in range(len(points)):
         motion = _motion(p1, Q1, u1, p2, Q2, u2, points[k])
-        place = _place(motion[0], surfaces[k])
+        place = _surface_geometry(motion[0], surfaces[k])
         force = _normal_force(place[0], dot3(place[1], motion[1]), law)
         if force[0] > 0.0:
             _add_point(D, E, motion, place, force, w1, law, surfaces[k, 6])

@@ -7,8 +7,8 @@ several runs, one after the other. `offsets` are the first instants of the runs.
 shares of the time divided by their durations, so that sums are rates per second.
 
 On a plane with the normal n, the normal stress is σ = n·Sn. The shear stress is taken along the
-direction t in which its variance over time is greatest, τ = t·Sn. Its history is counted as 2τ, and
-the mean of each cycle is that of 2σ on the same plane. In uniaxial stress, 2τ and 2σ on a plane at
+direction t in which its variance over time is greatest, τ = t·Sn. The cycles of 2τ are counted, and
+the mean of a cycle is taken from 2σ on the same plane. In uniaxial stress, 2τ and 2σ on a plane at
 45° are equal to the axial stress.
 """
 
@@ -143,8 +143,8 @@ def history_damage(
 ) -> float:
     """Put damage, cycles, range and mean of a history into `out`, and return its largest range.
 
-    A history that cannot do more damage than `best` by an upper bound is not counted; its damage
-    is then 0. `buffers` has 5 rows.
+    A history is not counted if an upper bound of its damage does not exceed `best`; its damage is
+    then 0. `buffers` has 5 rows.
     """
     points, means, ranges, middles, counts = (
         buffers[0], buffers[1], buffers[2], buffers[3], buffers[4],

@@ -192,9 +192,9 @@ def residual(
         put3(out, j + 3, turn)
         put3(scale, j, (size, size, size))
         put3(scale, j + 3, (radius * size, radius * size, radius * size))
-        _wrench_rows(row, data, q, A, wrenches, out, scale)
+        add_wrench_rows(row, data, q, A, wrenches, out, scale)
         if row[SPINS] > 0:
-            _spin_rows(row, data, q, v, a, out, scale)
+            add_spin_rows(row, data, q, v, a, out, scale)
 
 
 @inner_kernel
@@ -234,7 +234,7 @@ def _elastic_rows(
 
 
 @inner_kernel
-def _wrench_rows(
+def add_wrench_rows(
     row: Table, data: Array, q: Array, A: Matrix3, wrenches: Array, out: Array, scale: Array
 ) -> None:
     """Subtract the wrenches at the frames of a body from its residual."""
@@ -292,7 +292,7 @@ def spin_products(omega: Vector3) -> Array:
 
 
 @inner_kernel
-def _spin_rows(
+def add_spin_rows(
     row: Table, data: Array, q: Array, v: Array, a: Array, out: Array, scale: Array
 ) -> None:
     """Add the stiffening moments ΔJα + ω×ΔJω + ΔJ̇ω and elastic forces Σ ω_iω_j K_ij η."""

@@ -53,7 +53,7 @@ def joint_values(p1: Array, Q1: Array, p2: Array, Q2: Array) -> Array:
     J = p1.shape[0]
     g = np.zeros((J, 6))
     for j in range(J):
-        d = _between(p1, p2, j)
+        d = _relative_position(p1, p2, j)
         for i in range(3):
             g[j, i] = dot3(_axis(Q1, j, i), d)
         for row, sign, a, b in _ROTATIONS:
@@ -68,7 +68,7 @@ def _axis(Q: Array, j: int, i: int) -> Vector3:
 
 
 @inner_kernel
-def _between(p: Array, q: Array, j: int) -> Vector3:
+def _relative_position(p: Array, q: Array, j: int) -> Vector3:
     return q[j, 0] - p[j, 0], q[j, 1] - p[j, 1], q[j, 2] - p[j, 2]
 
 
@@ -82,7 +82,7 @@ def joint_gradients(p1: Array, Q1: Array, p2: Array, Q2: Array) -> Array:
     J = p1.shape[0]
     G = np.zeros((J, 6, 12))
     for j in range(J):
-        d = _between(p1, p2, j)
+        d = _relative_position(p1, p2, j)
         for i in range(3):
             e, row = _axis(Q1, j, i), G[j, i]
             put3(row, 0, scaled3(-1.0, e))
@@ -107,7 +107,7 @@ def joint_second(p1: Array, Q1: Array, p2: Array, Q2: Array, lam: Array) -> Arra
         L = skew3(force)
         add33(D[j], 0, 3, 1.0, L)
         add33(D[j], 6, 3, -1.0, L)
-        add33(D[j], 3, 3, 1.0, mm3(skew3(_between(p1, p2, j)), L))
+        add33(D[j], 3, 3, 1.0, mm3(skew3(_relative_position(p1, p2, j)), L))
         add33(D[j], 3, 0, -1.0, L)
         add33(D[j], 3, 6, 1.0, L)
         for row, sign, a, b in _ROTATIONS:
@@ -179,7 +179,7 @@ def joint_bias(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array)
     J = p1.shape[0]
     bias = np.zeros((J, 6))
     for j in range(J):
-        d, rate = _between(p1, p2, j), _between(u1, u2, j)
+        d, rate = _relative_position(p1, p2, j), _relative_position(u1, u2, j)
         w1, w2 = vector3(u1[j], 3), vector3(u2[j], 3)
         for i in range(3):
             de = cross3(w1, _axis(Q1, j, i))
@@ -236,7 +236,7 @@ def rotation_second(Q1: Array, Q2: Array) -> Array:
 def joint_angles(
     rotation: Array, first: NDArray[np.int64], second: NDArray[np.int64], before: Array
 ) -> Array:
-    """Return each joint's angle (J,) about z, with full turns added to come closest to `before`."""
+    """Return the angles (J,) of the joints about z, with the full turns closest to `before`."""
     angles = np.zeros(before.shape[0])
     for j in range(before.shape[0]):
         angles[j] = _angle(rotation, first[j], second[j], before[j])
@@ -345,7 +345,7 @@ def joint_frames(
             x, y, z = vector3(rotation[second[j], k], 0)
             put3(Q2[j, k], 0, (x, half * y, half * z))
         if form[j] == DISTANCE:
-            _align(Q1[j], _between(p1, p2, j))
+            _align(Q1[j], _relative_position(p1, p2, j))
     return p1, Q1, p2, Q2
 
 
@@ -376,7 +376,7 @@ def distance_second(
     """Write the derivative λ/|d| (I − nnᵀ) of Gᵀλ into D (J, 12, 12) for distance joints."""
     for j in range(form.shape[0]):
         if form[j] == DISTANCE:
-            d, n = _between(p1, p2, j), _axis(Q1, j, 0)
+            d, n = _relative_position(p1, p2, j), _axis(Q1, j, 0)
             size = lam[j, 0] / max(math.sqrt(dot3(d, d)), 1e-300)
             for i in range(12):
                 for k in range(12):
@@ -395,7 +395,7 @@ def distance_bias(
     """Write second time derivatives for zero accelerations into bias (J, 6), distance joints."""
     for j in range(form.shape[0]):
         if form[j] == DISTANCE:
-            d, u = _between(p1, p2, j), _between(u1, u2, j)
+            d, u = _relative_position(p1, p2, j), _relative_position(u1, u2, j)
             along = dot3(_axis(Q1, j, 0), u)
             for k in range(6):
                 bias[j, k] = 0.0

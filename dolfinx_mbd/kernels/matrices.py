@@ -10,6 +10,26 @@ from dolfinx_mbd.kernels.small_vectors import Array, put3, tmv3, vector3
 
 
 @kernel
+def add_bodies(
+    flat: Array, sizes: NDArray[np.int64], first: NDArray[np.int64], K: Array, C: Array, M: Array
+) -> None:
+    """Add the three square blocks of each body, stored in sequence in `flat`, to K, C and M.
+
+    The blocks of body b have `sizes[b]` rows and columns and start at row and column `first[b]`.
+    """
+    start = 0
+    for b in range(sizes.shape[0]):
+        n, low = sizes[b], first[b]
+        for i in range(n):
+            for j in range(n):
+                entry = start + i * n + j
+                K[low + i, low + j] += flat[entry]
+                C[low + i, low + j] += flat[entry + n * n]
+                M[low + i, low + j] += flat[entry + 2 * n * n]
+        start += 3 * n * n
+
+
+@kernel
 def add_pairs(
     rows: NDArray[np.int64],
     columns: NDArray[np.int64],

@@ -39,6 +39,7 @@ joints.constraint_rows f2 f3 i1 i1 f1 i1 i2 f1 f1 f2 f2 f1
 floating_frame.residual i2 f1 f1 f1 f1 f1 f2 f1 f1
 joints.joint_second f2 f3 f2 f3 f2
 joints.joint_products f3 f3 i1 i1 f3 i1
+matrices.add_bodies f1 i1 i1 f2 f2 f2
 matrices.add_pairs i2 i2 i2 f5 f2
 matrices.add_rows i1 i1 i2 i2 f4 f2
 frames.frame_velocity_tangents i2 f1 f1 f1 f3
@@ -52,6 +53,10 @@ matrices.fill f2 f2 f2 f2 i1 f3 f f f c2
 time_steps.right_hand_side f1 f1 f f f1
 time_steps.correct f1 f f f f f1 f1 f1 f1 f1
 floating_frame.integrals i2 f1 f1 f1 f1
+time_steps.step_rotations f1 i1 f3 f3
+time_steps.rotated_rows f3 i1 b f2 f2
+parameter_terms.inertia_forces i2 f1 f2 f2 f2 f1 f2
+parameter_terms.external_forces i2 f1 f2 f3 f2 i1 i1 f2 i1 i2 f2 f2 f3 f2 f2
 contacts.contact_wrenches f1 f2 f1 f1 f2 f1 f2 f2 f1
 contacts.contact_derivatives f1 f2 f1 f1 f2 f1 f2 f2 f1
 """.strip().splitlines()
@@ -61,7 +66,7 @@ contacts.contact_derivatives f1 f2 f1 f1 f2 f1 f2 f2 f1
 def kernel_sources(folder: Path = Path(__file__).parent) -> str:
     """Return a digest that identifies the version of all source files with kernels."""
     digest = hashlib.blake2b(digest_size=16)
-    for path in sorted(folder.glob("*.py")):
+    for path in sorted(folder.rglob("*.py")):
         source = path.read_bytes()
         if b"@kernel" in source or b"@inner_kernel" in source:
             digest.update(source)
@@ -85,10 +90,10 @@ def compile_part(part: int, parts: int) -> None:
         module, _, function = name.partition(".")
         kernel = getattr(importlib.import_module(f"dolfinx_mbd.kernels.{module}"), function)
         kernel.compile(tuple(_type(code) for code in arguments))
-    _mark().touch()
+    _complete_mark().touch()
 
 
-def _mark() -> Path:
+def _complete_mark() -> Path:
     """Return the path of an empty file that exists if all compiled kernels are on disk."""
     folder = os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent / "__pycache__"
     return Path(folder) / f"{kernel_sources()}.{sys.implementation.cache_tag}.all"
@@ -100,7 +105,7 @@ def start_helpers_if_new() -> None:
     A reduction calls this function, because a simulation usually follows.
     """
     compiled = os.environ.get("DOLFINX_MBD_NUMBA", "1") != "0" and importlib.util.find_spec("numba")
-    mark = _mark()
+    mark = _complete_mark()
     if ENABLED and compiled and not mark.exists() and os.access(mark.parent, os.W_OK):
         start_helpers()
 

@@ -8,7 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.compilation import kernel
-from dolfinx_mbd.kernels.small_vectors import Array
+from dolfinx_mbd.kernels.rotations import tangent3
+from dolfinx_mbd.kernels.small_vectors import (
+    Array,
+    cross3,
+    dot3,
+    put33,
+    scaled3,
+    scaled33,
+    transposed3,
+    vector3,
+)
 
 _ROUND_OFF = 1e-15  # round-off of constraints relative to the size of the mechanism
 
@@ -115,3 +125,35 @@ def predict(
         new[i] = ((1 - alpha_f) * guess[i] + alpha_f * a[i] - alpha_m * old[i]) / (1 - alpha_m)
         move[i] = dt * velocity[i] + dt * dt * ((0.5 - beta) * old[i] + beta * new[i])
         v[i] = velocity[i] + dt * ((1 - gamma) * old[i] + gamma * new[i])
+
+
+@kernel
+def step_rotations(move: Array, columns: NDArray[np.int64], turns: Array, carried: Array) -> None:
+    """Compute the derivatives of rotations exp(θ), θ = move[columns[k]:][:3], of a step.
+
+    `turns` (B, 3, 3) receives the tangent operators T(θ). `carried` receives T(θ)⁻¹ exp(θ)ᵀ, which
+    is T(−θ)⁻¹: it maps an increment before the step to an increment of θ.
+    """
+    for k in range(columns.shape[0]):
+        theta = vector3(move, columns[k])
+        put33(turns[k], 0, 0, tangent3(theta))
+        a, b, c = tangent3(scaled3(-1.0, theta))
+        x, y, z = cross3(b, c), cross3(c, a), cross3(a, b)
+        inverse = scaled33(1.0 / dot3(a, x), transposed3((x, y, z)))
+        put33(carried[k], 0, 0, inverse)
+
+
+@kernel
+def rotated_rows(
+    blocks: Array, columns: NDArray[np.int64], transposed: bool, x: Array, out: Array
+) -> None:
+    """Write x (n, m) to `out`, with three rows from `columns[k]` on multiplied by `blocks[k]`."""
+    out[:] = x
+    for k in range(columns.shape[0]):
+        for i in range(3):
+            for j in range(x.shape[1]):
+                value = 0.0
+                for m in range(3):
+                    factor = blocks[k, m, i] if transposed else blocks[k, i, m]
+                    value += factor * x[columns[k] + m, j]
+                out[columns[k] + i, j] = value

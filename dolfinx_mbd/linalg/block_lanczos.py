@@ -97,8 +97,8 @@ class _Space:
             max_size,
             0,
         )  # limit; number of vectors to which K⁻¹M was applied
-        self._R: Array = np.zeros((width, width))  # factor R of the last `_orthonormal`
-        _, _, self.image = self._orthonormal(start.copy(order="F"), mass(start), end=0)
+        self._R: Array = np.zeros((width, width))  # factor R of the last `_orthonormalize`
+        _, _, self.image = self._orthonormalize(start.copy(order="F"), mass(start), end=0)
         self._near_image = self.image
 
     def extend(self, W: Array) -> None:
@@ -109,14 +109,14 @@ class _Space:
         h = gram(self.comm, self._V[:, near], image)  # three-term recurrence, before the full pass
         _subtract(W, self._V[:, near], h)
         _subtract(image, self._near_image, h)
-        H, self._R, image = self._orthonormal(W, image, end)
+        H, self._R, image = self._orthonormalize(W, image, end)
         H[near] += h
         self._T[:end, begin:end] = H
         self._T[begin:end, :begin] = H[:begin].T
         self._near_image = np.asfortranarray(np.hstack([self.image, image]))
         self.image, self._size = image, end
 
-    def _orthonormal(self, W: Array, image: Array, end: int) -> tuple[Array, Array, Array]:
+    def _orthonormalize(self, W: Array, image: Array, end: int) -> tuple[Array, Array, Array]:
         """Decompose W = V H + Q R with the first `end` vectors V; append Q and return H, R, M Q."""
         V, new = self._V[:, :end], slice(end, end + W.shape[1])
         H, R = np.zeros((end, W.shape[1])), np.eye(W.shape[1])

@@ -18,7 +18,7 @@ def multiply(A: PETSc.Mat, X: Array) -> Array:
     """Return A X."""
     if X.shape[1] == 0:
         return np.zeros((A.getLocalSize()[0], 0), order="F")
-    D = _dense(A.comm, np.asfortranarray(X))
+    D = _dense_matrix(A.comm, np.asfortranarray(X))
     Y = A.matMult(D)
     values = Y.getDenseArray().copy(order="F")
     Y.destroy()
@@ -31,7 +31,7 @@ def solve(ksp: PETSc.KSP, B: Array) -> Array:
     if B.shape[1] == 0:
         return np.zeros_like(B)
     X = np.zeros(B.shape, order="F")
-    DB, DX = _dense(ksp.comm, np.asfortranarray(B)), _dense(ksp.comm, X)
+    DB, DX = _dense_matrix(ksp.comm, np.asfortranarray(B)), _dense_matrix(ksp.comm, X)
     try:
         ksp.matSolve(DB, DX)
     except PETSc.Error as error:
@@ -59,7 +59,7 @@ def _sum(comm: MPI.Comm, local: Array) -> Array:
     return total
 
 
-def _dense(comm: MPI.Comm, values: Array) -> PETSc.Mat:
+def _dense_matrix(comm: MPI.Comm, values: Array) -> PETSc.Mat:
     """Return a dense PETSc matrix that shares the memory of a block."""
     rows, columns = values.shape
     D = PETSc.Mat().createDense(

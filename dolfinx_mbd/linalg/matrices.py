@@ -58,29 +58,29 @@ def owned_rows(A: PETSc.Mat) -> scipy.sparse.csr_matrix:
 def bordered_stiffness(K: PETSc.Mat, border: scipy.sparse.csr_matrix) -> PETSc.Mat:
     """Return [[K, Cᵀ], [C, 0]] with C on the last rank; `border` holds the owned rows of Cᵀ."""
     rows, count = K.getLocalSize()[0], border.shape[1]
-    size, owned = K.getSize()[0], _owned(K, count)
+    size, owned = K.getSize()[0], _owned_indices(K, count)
     indptr, indices = (a.astype(PETSc.IntType) for a in (border.indptr, border.indices))
     Ct = PETSc.Mat().createAIJ(
         ((rows, size), (owned, count)), csr=(indptr, indices, border.data), comm=K.comm
     )
     C = Ct.transpose(out=PETSc.Mat())
-    Z = _zero(K, count)
+    Z = _zero_matrix(K, count)
     return _join(K, [[K, Ct], [C, Z]], [Ct, C, Z])
 
 
 def bordered_mass(M: PETSc.Mat, count: int) -> PETSc.Mat:
     """Return [[M, 0], [0, 0]] in the layout of `bordered_stiffness`."""
-    Z = _zero(M, count)
+    Z = _zero_matrix(M, count)
     return _join(M, [[M, None], [None, Z]], [Z])
 
 
-def _owned(A: PETSc.Mat, count: int) -> int:
+def _owned_indices(A: PETSc.Mat, count: int) -> int:
     return count if A.comm.rank == A.comm.size - 1 else 0
 
 
-def _zero(A: PETSc.Mat, count: int) -> PETSc.Mat:
+def _zero_matrix(A: PETSc.Mat, count: int) -> PETSc.Mat:
     """Return a square zero matrix on the last rank; MUMPS requires a stored diagonal."""
-    owned = _owned(A, count)
+    owned = _owned_indices(A, count)
     indptr, indices = (np.arange(n, dtype=PETSc.IntType) for n in (owned + 1, owned))
     sizes = ((owned, count), (owned, count))
     return PETSc.Mat().createAIJ(sizes, csr=(indptr, indices, np.zeros(owned)), comm=A.comm)

@@ -134,15 +134,15 @@ def _toar_modes(
         pep.destroy()
         requested += 2 * (num_modes - len(values)) + EXTRA_MODES
     else:
-        raise _missing(len(values), num_modes, "modes", "pep_ncv")
+        raise _missing_modes_error(len(values), num_modes, "modes", "pep_ncv")
     values, vectors = values[:num_modes], np.asfortranarray(z[:, columns[:num_modes]])
-    products = [_complex(partial(multiply, A), vectors) for A in (M, C, K)]
+    products = [_apply_to_complex(partial(multiply, A), vectors) for A in (M, C, K)]
     local = np.array([np.sum(vectors.conj() * y, axis=0) for y in products])
     comm = K.comm.tompi4py()
     values = improved_roots(values, comm.bcast(comm.allreduce(local), root=0))
     residual = 0.0
     if ksp is not None:  # `ksp` belongs to `pep` until `pep` is destroyed
-        y = _complex(partial(solve, ksp), values**2 * products[0] + values * products[1])
+        y = _apply_to_complex(partial(solve, ksp), values**2 * products[0] + values * products[1])
         diagonal = M.getDiagonal()
         local = np.array([diagonal.array_r @ np.abs(a) ** 2 for a in (vectors + y, vectors)])
         diagonal.destroy()
@@ -152,12 +152,14 @@ def _toar_modes(
     return values, vectors, residual
 
 
-def _missing(converged: int, requested: int | None, modes: str, option: str) -> EigenError:
+def _missing_modes_error(
+    converged: int, requested: int | None, modes: str, option: str
+) -> EigenError:
     text = f"{converged} of {requested} {modes} converged; raise the option {option}"
     return EigenError(text, requested=requested, converged=converged)
 
 
-def _complex(operator: Callable[[Array], Array], Z: ComplexArray) -> ComplexArray:
+def _apply_to_complex(operator: Callable[[Array], Array], Z: ComplexArray) -> ComplexArray:
     """Apply a real operator to a complex block."""
     y = operator(np.asfortranarray(np.hstack([Z.real, Z.imag])))
     return y[:, : Z.shape[1]] + 1j * y[:, Z.shape[1] :]
@@ -189,7 +191,7 @@ def _symmetric_modes(
             break
         requested += 2 * (negative - below) + EXTRA_MODES
     else:
-        raise _missing(below, negative, "unstable modes", "eps_ncv")
+        raise _missing_modes_error(below, negative, "unstable modes", "eps_ncv")
     order = np.argsort(squares)[: max(num_modes, below)]
     return rates(squares[order]), np.asfortranarray(vectors[:, order].astype(complex))
 

@@ -65,8 +65,9 @@ class EngineDesign:
             0, for an inline engine.
         flywheel_inertia: Moment of inertia of a flywheel on the crank about the shaft, kg m².
         pin_offset: Distance of the line of each piston pin from the axis of the shaft, m, due to an
-            offset of the pin in the piston or of the cylinder. In the axes of a cylinder along x,
-            the offset is the position y, and the crank pin moves towards +y at top dead centre.
+            offset of the pin in the piston or of the cylinder. If the cylinder is along x, the
+            offset is the coordinate y of the line, and the crank pin moves towards +y at top dead
+            centre.
 
     With an offset, crank angles are still counted from the position in which the throw points along
     the axis of the cylinder. Top dead centre, from which the angle of the gas pressure is counted,

@@ -5,8 +5,8 @@ the position x of the slider satisfy
 
     l sin β = e − r sin φ,    x = r cos φ + l cos β.
 
-x is largest, (r + l) cos δ, when crank and rod are in line: sin δ = e / (l + r), at φ = δ. It is
-smallest when sin φ = −e / (l − r).
+When crank and rod are in line, x has an extreme value. The largest is (r + l) cos δ at φ = δ with
+sin δ = e / (l + r); the smallest occurs at sin φ = −e / (l − r).
 """
 
 from __future__ import annotations

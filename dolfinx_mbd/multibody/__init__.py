@@ -11,9 +11,12 @@ from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
     inverse_dynamics,
     kinematic_analysis,
 )
+from dolfinx_mbd.multibody.analyses.linear_sensitivities import (
+    LinearSensitivities,
+    linear_sensitivities,
+)
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem, SteadyError, linearize
 from dolfinx_mbd.multibody.analyses.load_identification import IdentifiedLoads, identify_loads
-from dolfinx_mbd.multibody.analyses.run_sensitivities import RunSensitivities, run_sensitivities
 from dolfinx_mbd.multibody.analyses.run_up import Waterfall, waterfall
 from dolfinx_mbd.multibody.analyses.simulation import resume, simulate
 from dolfinx_mbd.multibody.analyses.simulator import Simulator
@@ -86,6 +89,12 @@ from dolfinx_mbd.multibody.results.histories import (
 )
 from dolfinx_mbd.multibody.results.impacts import Impact
 from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.multibody.sensitivities.functionals import Functional
+from dolfinx_mbd.multibody.sensitivities.run_gradient import RunGradient, run_gradient
+from dolfinx_mbd.multibody.sensitivities.run_sensitivities import (
+    RunSensitivities,
+    run_sensitivities,
+)
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import redundancies
 from dolfinx_mbd.multibody.start.quasi_static import EquilibriumError
@@ -119,6 +128,7 @@ __all__ = [
     "FrameLoad",
     "FrameMotion",
     "FrameRef",
+    "Functional",
     "GearPair",
     "GeneralizedAlpha",
     "Ground",
@@ -135,12 +145,14 @@ __all__ = [
     "JointSpring",
     "JointStop",
     "KinematicError",
+    "LinearSensitivities",
     "LinearizedSystem",
     "PatternLoad",
     "PatternRef",
     "Redundancy",
     "RigidBody",
     "RunFileError",
+    "RunGradient",
     "RunSensitivities",
     "Shape",
     "Simulator",
@@ -174,6 +186,7 @@ __all__ = [
     "inverse_dynamics",
     "kinematic_analysis",
     "line_stiffness",
+    "linear_sensitivities",
     "linearize",
     "place",
     "planar",
@@ -185,6 +198,7 @@ __all__ = [
     "redundancies",
     "resume",
     "revolute",
+    "run_gradient",
     "run_sensitivities",
     "simulate",
     "spectrum",

@@ -97,14 +97,14 @@ class System(SystemData):
             limit = assemble(at, 0.0, self.rigid)
         except AssemblyError as error:
             return [f"{velocities} coordinates, {held} constraints; {error}"]
-        moved = [move for move in moves(at, 0.0) if move.relative > _MOVED]
+        large_moves = [move for move in moves(at, 0.0) if move.relative > _MOVED]
         redundant = redundant_rows(at, limit)
         line = f"degrees of freedom   {velocities - held + len(redundant)}"
         line += f" = {velocities} coordinates − {held} constraints"
         line += f" + {len(redundant)} redundant" if redundant else ""
         line += f"; {elastic} of them elastic" if elastic else ""
         lines = [line, *(f"redundant            {item}" for item in redundant)]
-        return lines + [f"moved by assembly    {move}" for move in moved]
+        return lines + [f"moved by assembly    {move}" for move in large_moves]
 
     def __str__(self) -> str:
         return self.summary()

@@ -11,14 +11,6 @@ file cannot be written. Notebooks display the returned objects.
 Note: Not collective; call these functions on one MPI rank.
 """
 
-from dolfinx_mbd.plotting import notebook as notebook
-from dolfinx_mbd.plotting.bodies import (
-    plot_body,
-    plot_modes,
-    plot_skin,
-    skin_displacement,
-    skin_points,
-)
 from dolfinx_mbd.plotting.charts import (
     campbell_diagram,
     plot_energies,
@@ -27,10 +19,6 @@ from dolfinx_mbd.plotting.charts import (
     plot_waterfall,
 )
 from dolfinx_mbd.plotting.gltf import write_gltf
-from dolfinx_mbd.plotting.mechanism import plot_system
-from dolfinx_mbd.plotting.movie import Animation, animate
-from dolfinx_mbd.plotting.output import Picture
-from dolfinx_mbd.plotting.player_page import Player, player
 from dolfinx_mbd.plotting.result_charts import (
     plot_film_pressure,
     plot_forces,
@@ -38,6 +26,18 @@ from dolfinx_mbd.plotting.result_charts import (
     plot_polar_force,
     plot_work,
 )
+from dolfinx_mbd.plotting.scenes.bodies import (
+    plot_body,
+    plot_modes,
+    plot_skin,
+    skin_displacement,
+    skin_points,
+)
+from dolfinx_mbd.plotting.scenes.mechanism import plot_system
+from dolfinx_mbd.plotting.scenes.movie import Animation, animate
+from dolfinx_mbd.plotting.scenes.output import Picture
+from dolfinx_mbd.plotting.viewer import notebook as notebook
+from dolfinx_mbd.plotting.viewer.page import Player, player
 
 __all__ = [
     "Animation",

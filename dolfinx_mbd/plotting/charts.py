@@ -13,7 +13,7 @@ from dolfinx_mbd.body import FrequencyResponse
 from dolfinx_mbd.checks import array, choice, instance, names, number, reject
 from dolfinx_mbd.multibody import Spectrum, Waterfall
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.plotting.output import checked_path
+from dolfinx_mbd.plotting.scenes.output import checked_path
 
 BACKWARD = 0.1
 """A mode is drawn as a backward mode if its whirl is negative with a larger magnitude."""
@@ -118,8 +118,8 @@ def campbell_diagram(
         backward = sense[:, k] < -BACKWARD
         for part, style in ((backward, "--"), (~backward, "-")):
             # the whirl at the first of two points determines the style of the line between them
-            shown = part | np.concatenate([[False], part[:-1]])
-            axes.plot(rpm, np.where(shown, f[:, k], np.nan), style, color=color, lw=1.4)
+            visible = part | np.concatenate([[False], part[:-1]])
+            axes.plot(rpm, np.where(visible, f[:, k], np.nan), style, color=color, lw=1.4)
         axes.plot(rpm[unstable[:, k]], f[unstable[:, k], k], "x", color=color, ms=6)
     axes.set(xlabel="speed (1/min)", ylabel="frequency (Hz)", title=title, ylim=(0, top))
     return saved(figure, path)
@@ -155,7 +155,7 @@ def plot_response(
         >>> figure.axes[0].get_ylabel()
         'receptance (m/N)'
     """
-    responses = _by_name("response", response, FrequencyResponse)
+    responses = _named_curves("response", response, FrequencyResponse)
     choice("quantity", quantity, _QUANTITIES)
     choice("frequency_axis", frequency_axis, ("log", "linear"))
     pairs = entries if isinstance(entries, Sequence) and not isinstance(entries, str) else ()
@@ -166,12 +166,12 @@ def plot_response(
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
     units = set()
     for name, one in responses.items():
-        shown = one.frequencies > 0 if frequency_axis == "log" else slice(None)
+        visible = one.frequencies > 0 if frequency_axis == "log" else slice(None)
         for output, input in entries:
-            H = one.between(output, input, order)[shown]
+            H = one.between(output, input, order)[visible]
             label = f"{name}: {output} per {input}" if name else f"{output} per {input}"
-            upper.plot(one.frequencies[shown], np.abs(H), lw=1.2, label=label)
-            lower.plot(one.frequencies[shown], np.degrees(np.angle(H)), lw=1.2)
+            upper.plot(one.frequencies[visible], np.abs(H), lw=1.2, label=label)
+            lower.plot(one.frequencies[visible], np.degrees(np.angle(H)), lw=1.2)
             turns = output.rpartition(" ")[2].startswith("r")
             units.add(_UNITS[input.rpartition(" ")[2][0]][int(turns)] + _QUANTITIES[quantity])
     upper.set(yscale="log", ylabel=f"{quantity} ({', '.join(sorted(units))})")
@@ -209,7 +209,7 @@ def plot_spectrum(
         >>> mbd.plotting.plot_spectrum(spectrum, unit="m").axes[0].get_ylabel()
         'amplitude (m)'
     """
-    spectra = _by_name("spectrum", spectrum, Spectrum)
+    spectra = _named_curves("spectrum", spectrum, Spectrum)
     instance("unit", unit, str)
     choice("amplitude_axis", amplitude_axis, ("log", "linear"))
     limit = np.inf if up_to is None else number("up_to", up_to, positive=True)
@@ -264,15 +264,15 @@ def plot_waterfall(
     instance("spectra", spectra, Waterfall)
     for name, text in (("unit", unit), ("title", title)):
         instance(name, text, str)
-    drawn = np.ravel(array("orders", orders))
+    multiples = np.ravel(array("orders", orders))
     span = number("dynamic_range", dynamic_range, positive=True)
     largest = float(spectra.mean_square.max(initial=0.0)) or 1.0
     zero = largest if reference is None else number("reference", reference, positive=True)
     level = 10 * np.log10(np.maximum(spectra.mean_square / zero, 1e-30))
     rows = np.argsort(spectra.speed, kind="stable")
     rpm = spectra.speed[rows] * 30 / np.pi
-    figure = new_figure(8, 7 if len(drawn) else 5)
-    axes = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1]) if len(drawn) else None
+    figure = new_figure(8, 7 if len(multiples) else 5)
+    axes = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1]) if len(multiples) else None
     upper = figure.subplots() if axes is None else axes[0]
     top = 10 * np.log10(largest / zero)
     image = upper.pcolormesh(
@@ -282,13 +282,13 @@ def plot_waterfall(
     label = "order" if spectra.axis == "order" else "frequency (Hz)"
     upper.set(ylabel=label, title=title, ylim=(spectra.lines[0], spectra.lines[-1]))
     upper.set_axisbelow(True)  # the map hides the grid
-    for order in drawn:
+    for order in multiples:
         line = np.full_like(rpm, order) if spectra.axis == "order" else order * rpm / 60
         upper.plot(rpm, line, "w--", lw=0.7)
         if axes is not None:
             cut = spectra.cut(order)[rows]
-            shown = 10 * np.log10(np.maximum(0.5 * cut**2 / zero, 1e-30)) if reference else cut
-            axes[1].plot(rpm, shown, lw=1.2, label=f"order {order:g}")
+            visible = 10 * np.log10(np.maximum(0.5 * cut**2 / zero, 1e-30)) if reference else cut
+            axes[1].plot(rpm, visible, lw=1.2, label=f"order {order:g}")
     last = upper if axes is None else axes[1]
     last.set(xlabel="speed (1/min)")
     if axes is not None:
@@ -298,7 +298,7 @@ def plot_waterfall(
     return saved(figure, path)
 
 
-def _by_name(argument: str, value: Any, kind: type[Any]) -> Mapping[str, Any]:
+def _named_curves(argument: str, value: Any, kind: type[Any]) -> Mapping[str, Any]:
     """Return curves by name; the name of a single curve is empty."""
     instance(argument, value, (kind, Mapping))
     if not isinstance(value, Mapping):

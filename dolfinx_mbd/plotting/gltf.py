@@ -13,8 +13,8 @@ from dolfinx_mbd.checks import file_path, instance
 from dolfinx_mbd.export.gltf import Scene
 from dolfinx_mbd.files import write_atomically
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.plotting.mechanism import drawn_part, system_length
-from dolfinx_mbd.plotting.player_data import continuous
+from dolfinx_mbd.plotting.scenes.mechanism import drawn_part, system_length
+from dolfinx_mbd.plotting.viewer.data import continuous
 
 __all__ = ["write_gltf"]
 

@@ -229,7 +229,7 @@ def plot_film_pressure(
     angles = np.degrees(np.append(grid.theta, 2 * np.pi))
     values = 1e-6 * np.vstack([pressure, pressure[:1]]).T
     levels = np.linspace(0.0, max(float(values.max()), 1e-9), 21)
-    drawn = axes.contourf(angles, 1e3 * grid.z, values, levels, cmap="viridis")
-    figure.colorbar(drawn, label="pressure (MPa)", format="%.3g")
+    contours = axes.contourf(angles, 1e3 * grid.z, values, levels, cmap="viridis")
+    figure.colorbar(contours, label="pressure (MPa)", format="%.3g")
     axes.set(xlabel="angle (°)", ylabel="z (mm)", title=bearing.name, xticks=range(0, 361, 60))
     return saved(figure, path)

@@ -177,7 +177,7 @@ class FullOrder:
             self._static.destroy()
             self._static = None
 
-    def _combined(self, by_mass: float, by_stiffness: float) -> SupportedMatrix:
+    def _factorize_sum(self, by_mass: float, by_stiffness: float) -> SupportedMatrix:
         """Factorize by_mass M + by_stiffness K."""
         S, M = self.problem.stiffness.copy(), self.problem.mass()
         S.scale(by_stiffness)
@@ -193,7 +193,7 @@ class FullOrder:
     def factorize(self, velocity_factor: float, displacement_factor: float) -> None:
         """Prepare `solve` for S = M + velocity_factor C + displacement_factor K."""
         c = self.damping
-        self._factor = self._combined(
+        self._factor = self._factorize_sum(
             1 + velocity_factor * float(c.mass),
             displacement_factor + velocity_factor * float(c.stiffness),
         )
@@ -222,9 +222,9 @@ class FullOrder:
             dofs, rows = self._rows[name]
             self.load[dofs] += rows @ wrench[WRENCH_INDICES[dim]]
         if self._stiffening is not None:
-            self._stiffening.set(instant, self._all_wrenches(instant))
+            self._stiffening.set(instant, self._interface_wrenches(instant))
 
-    def _all_wrenches(self, instant: Instant) -> list[Array]:
+    def _interface_wrenches(self, instant: Instant) -> list[Array]:
         """Return the wrenches at all interfaces; the held one balances the inertia of the body."""
         dim = self.problem.dim
         wrenches = {i.name: instant.wrenches.get(i.name, np.zeros(6)) for i in self.interfaces}
@@ -241,11 +241,11 @@ class FullOrder:
         """Return f - (C + G) v - (K + K_σ + K_ω + K_α) u."""
         c, dim = self.damping, self.problem.dim
         force = self.load - multiply(self.problem.stiffness, (u + c.stiffness * v)[:, None])[:, 0]
-        return force - self._inertia(v, u, c.mass * np.eye(dim)) - self._stiffened(u)
+        return force - self._inertia(v, u, c.mass * np.eye(dim)) - self._stiffening_forces(u)
 
     def motion_terms(self, v: Array, u: Array) -> Array:
         """Return G v + (K_σ + K_ω + K_α) u."""
-        return self._inertia(v, u) + self._stiffened(u)
+        return self._inertia(v, u) + self._stiffening_forces(u)
 
     def _inertia(self, v: Array, u: Array, drag: Array | float = 0.0) -> Array:
         """Return (M_s ⊗ (2ω̃ + drag)) v + (M_s ⊗ (ω̃ω̃ + α̃)) u with one product."""
@@ -254,7 +254,7 @@ class FullOrder:
         fields += u.reshape(-1, dim) @ self._displacement_matrix.T
         return apply_inertia(self.problem, np.eye(dim), fields.ravel())
 
-    def _stiffened(self, u: Array) -> Array | float:
+    def _stiffening_forces(self, u: Array) -> Array | float:
         return 0.0 if self._stiffening is None else self._stiffening.apply(u)
 
     # ---- solutions
@@ -305,7 +305,7 @@ class FullOrder:
     def acceleration(self, t: float, u: Array, v: Array) -> Array:
         """Return the solution a of M a = f - (C + G) v - (K + K_σ + K_ω + K_α) u at time t."""
         self.move_to(t)
-        mass = self._combined(1.0, 0.0)
+        mass = self._factorize_sum(1.0, 0.0)
         a = mass.solve(self._balanced(self.balance(u, v)))
         mass.destroy()
         return a

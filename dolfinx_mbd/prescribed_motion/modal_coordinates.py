@@ -242,8 +242,8 @@ def _equations(body: Any, motion: Any, couplings: Any, stiffening: Any) -> _Moda
     if flag("stiffening", stiffening) and body.stiffening is None:
         text = f"body {body.name!r} holds no stiffening; reduce it with stiffening=True"
         raise InputError(text, argument="stiffening", value=True)
-    known = [part.name for part in (*body.interfaces, *body.points)]
-    check_interfaces("motion.wrenches", motion.wrenches, known)
+    valid_names = [part.name for part in (*body.interfaces, *body.points)]
+    check_interfaces("motion.wrenches", motion.wrenches, valid_names)
     return _ModalEquations(body, motion, couplings, stiffening)
 
 

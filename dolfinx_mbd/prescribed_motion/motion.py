@@ -74,7 +74,7 @@ class PrescribedMotion:
         for name in FIELDS:
             value = getattr(self, name)
             if not callable(value):
-                assign(self, **{name: _in_space(name, value)})
+                assign(self, **{name: _space_vector(name, value)})
         wrenches = {
             name: value if callable(value) else _wrench(name, value)
             for name, value in instance("wrenches", self.wrenches, Mapping).items()
@@ -95,7 +95,7 @@ class PrescribedMotion:
             return value(t) if callable(value) else value
 
         omega, alpha, acceleration, gravity = (
-            _in_space(name, evaluate(getattr(self, name))) for name in FIELDS
+            _space_vector(name, evaluate(getattr(self, name))) for name in FIELDS
         )
         wrenches = {name: _wrench(name, evaluate(value)) for name, value in self.wrenches.items()}
         return Instant(omega, alpha, acceleration - gravity, wrenches)
@@ -158,7 +158,7 @@ class PrescribedMotion:
     def from_run(cls, run: Any, body: str) -> PrescribedMotion:
         """Return the motion of a body in a run of a mechanism, with its gravity and its forces.
 
-        The forces are those of joints, drivers and loads at the interfaces of the body. See
+        The forces include all joints, drivers and loads at the interfaces of the body. See
         `from_history` for the interpolation between the saved times.
 
         Args:
@@ -226,11 +226,11 @@ class PrescribedMotion:
         )
 
 
-def check_interfaces(argument: str, names: Iterable[str], known: Iterable[str]) -> None:
+def check_interfaces(argument: str, names: Iterable[str], valid_names: Iterable[str]) -> None:
     """Raise an error if the name of an interface is unknown."""
-    expected = ", ".join(map(repr, known)) or "none"
+    expected = ", ".join(map(repr, valid_names)) or "none"
     for name in names:
-        if name not in known:
+        if name not in valid_names:
             text = f"{argument}: unknown interface {name!r}; this body has {expected}"
             raise InputError(text, argument=argument, value=name, expected=expected)
 
@@ -251,7 +251,7 @@ def _hermite(time: Array, values: Array, slopes: Array | None = None) -> Callabl
     return interpolate
 
 
-def _in_space(name: str, value: ArrayLike) -> Array:
+def _space_vector(name: str, value: ArrayLike) -> Array:
     """Return a vector with three components; a vector of a plane body is extended."""
     expected = "three finite numbers in body components"
     numbers = array(name, value, expected=expected)

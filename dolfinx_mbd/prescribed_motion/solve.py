@@ -202,11 +202,11 @@ def _check_names(
     interfaces: tuple[MeshInterface, ...], held: tuple[str, ...], motion: PrescribedMotion
 ) -> None:
     """Raise an error if an interface is unknown, or held and loaded."""
-    known = [i.name for i in interfaces]
-    if not known:
+    valid_names = [i.name for i in interfaces]
+    if not valid_names:
         reject("interfaces", interfaces, "at least one interface")
-    check_interfaces("held", held, known)
-    check_interfaces("motion.wrenches", motion.wrenches, known)
+    check_interfaces("held", held, valid_names)
+    check_interfaces("motion.wrenches", motion.wrenches, valid_names)
     for both in sorted(set(held) & set(motion.wrenches)):
         message = f"interface {both!r} is held, so its wrench follows and is not an input"
         raise InputError(message, argument="motion.wrenches", value=both)

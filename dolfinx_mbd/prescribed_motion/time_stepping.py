@@ -119,7 +119,7 @@ class MotionStepper:
         u = state.u + h * state.v
         u += h * h * ((0.5 - m.beta) * state.algorithmic + m.beta * old_part)
         self.equations.move_to(t)
-        new = self._solve(self.equations.balance(u, v), _extrapolated(state), t)
+        new = self._solve(self.equations.balance(u, v), _extrapolate(state), t)
         u += self.displacement_factor * new
         v += self.velocity_factor * new
         self._largest_displacement = max(self._largest_displacement, self._norm(u))
@@ -194,7 +194,7 @@ class MotionStepper:
         )
 
 
-def _extrapolated(state: MotionState) -> Array:
+def _extrapolate(state: MotionState) -> Array:
     """Return a guess of the next acceleration, extrapolated from up to three earlier ones."""
     if len(state.earlier) == 2:
         one, two = state.earlier

@@ -107,7 +107,7 @@ def points_of(space: fem.FunctionSpace, where: Place) -> Points:
     return Points(mesh, where, element, reference, cells, W.dofmap.list[cells].ravel())
 
 
-def _flat(expression: Expr) -> Expr:
+def _flatten(expression: Expr) -> Expr:
     """Return the components of a tensor as a vector, row by row."""
     if expression.ufl_shape == ():
         return ufl.as_vector([expression])
@@ -127,7 +127,7 @@ def linear_in(
         expression = ufl.as_ufl(function(u))
     except (ArityMismatch, Exception) as error:  # ArityMismatch is not an Exception
         raise InputError(f"{name}: no UFL expression of u can be made of it: {error}") from error
-    lowered = apply_derivatives(apply_algebra_lowering(_flat(expression)))
+    lowered = apply_derivatives(apply_algebra_lowering(_flatten(expression)))
     components = [
         apply_derivatives(apply_algebra_lowering(lowered[k])) for k in range(lowered.ufl_shape[0])
     ]
@@ -143,7 +143,7 @@ def linear_in(
             "quantity by name, such as 'von Mises'",
             argument="what",
         ) from None
-    return _flat(expression), expression.ufl_shape
+    return _flatten(expression), expression.ufl_shape
 
 
 def field_modes(space: fem.FunctionSpace, modes: Array, expression: Expr, points: Points) -> Array:

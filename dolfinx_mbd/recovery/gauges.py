@@ -203,10 +203,10 @@ class _Surface:
         """
         points, gaps = self._projections(x)
         point = points[gaps.argmin()]
-        normal = self.areas[self._touching(point)].sum(axis=0)
+        normal = self.areas[self._touching_triangles(point)].sum(axis=0)
         return point, normal / np.linalg.norm(normal)
 
-    def _touching(self, point: Array) -> NDArray[np.bool_]:
+    def _touching_triangles(self, point: Array) -> NDArray[np.bool_]:
         return np.asarray(self._projections(point)[1] < TOUCHING * self.size)
 
     def _projections(self, x: Array) -> tuple[Array, Array]:
@@ -237,7 +237,7 @@ class _Surface:
                 argument="position",
                 value=x,
             )
-        if (self.normals[self._touching(point)] @ normal).min() < FLAT:
+        if (self.normals[self._touching_triangles(point)] @ normal).min() < FLAT:
             raise InputError(
                 f"{text}: the position ({_numbers(point)}) is on an edge of the body; move it to a "
                 "face",

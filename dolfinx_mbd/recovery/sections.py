@@ -143,7 +143,7 @@ def section_modes(
     linear_in(space, stress, "stress")
     x = recovery.reduction.positions
     distance = (x - p[:dim]) @ axes[:dim, 0]
-    step = _smooth(distance / _band(mesh, p, axes[:, 0], width))
+    step = _smooth_step(distance / _band(mesh, p, axes[:, 0], width))
     motions = rigid_motions(x, p) * np.repeat(step, dim)[:, None]
     v, w = ufl.TestFunction(space), fem.Function(space)
     sigma = stress(v)
@@ -183,7 +183,7 @@ def _direction(argument: str, value: ArrayLike) -> Array:
     return np.asarray(direction / np.linalg.norm(direction))
 
 
-def _smooth(s: NDArray[np.floating[Any]]) -> Array:
+def _smooth_step(s: NDArray[np.floating[Any]]) -> Array:
     """Return a step from 0 at s = −1 to 1 at s = 1.
 
     The second moment of the slope 105/64 (1 − s²)² (1 − 3 s²) is zero.

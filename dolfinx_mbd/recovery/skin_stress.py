@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import basix
 import numpy as np
 from dolfinx import fem
@@ -19,7 +22,7 @@ from dolfinx_mbd.recovery.fields import Points, field_modes, linear_in
 from dolfinx_mbd.recovery.stress import Recovery, recovery_of
 from dolfinx_mbd.reduction.result import Reduction
 
-__all__ = ["skin_stress", "skin_values"]
+__all__ = ["skin_averages", "skin_stress", "skin_values"]
 
 Array = NDArray[np.float64]
 
@@ -44,13 +47,31 @@ def skin_stress(source: Reduction | Recovery) -> StressModes:
         True
     """
     recovery = recovery_of(source)
-    space, mesh = recovery.space, recovery.space.mesh
-    expression, _ = linear_in(space, recovery.stress_components, "stress")
+    modes, law = recovery.reduction.modes, recovery.stress_components
+    return StressModes(*skin_averages(recovery.space, modes, law, "stress"))
+
+
+def skin_averages(
+    space: fem.FunctionSpace, modes: Array, function: Callable[[Any], Any], name: str
+) -> tuple[Array, Array]:
+    """Return the nodes of the skin (ns, 3), and averages of a linear function of u at them.
+
+    Args:
+        space: Displacement space.
+        modes: Displacements, shape (owned dofs, n).
+        function: Function that returns UFL, linear in u.
+        name: Name of the function in errors.
+
+    Returns:
+        Nodes, and averages over adjacent cells, shape (components, ns, n), equal on every rank.
+        Collective.
+    """
+    mesh = space.mesh
+    expression, _ = linear_in(space, function, name)
     corners = np.asarray(basix.geometry(mesh.basix_cell()), dtype=float)
-    cells = recovery.points.cells
+    cells = np.arange(mesh.topology.index_map(mesh.topology.dim).size_local, dtype=np.int32)
     points = Points(mesh, "nodes", None, corners, cells, np.zeros(0, dtype=np.int32))
-    values = field_modes(space, recovery.reduction.modes, expression, points)
-    return StressModes(*_averages(mesh, cells, values))
+    return _averages(mesh, cells, field_modes(space, modes, expression, points))
 
 
 def skin_values(function: fem.Function) -> Array:
@@ -86,7 +107,7 @@ def skin_values(function: fem.Function) -> Array:
 
 
 def _averages(mesh: Mesh, cells: NDArray[np.int32], values: Array) -> tuple[Array, Array]:
-    """Return the nodes of the skin (ns, 3), and averages at them of values at the cells' corners.
+    """Return the nodes of the skin (ns, 3), and the average of the corner values at each node.
 
     The values have the shape (components, cells · corners, n) for the owned cells, and the averages
     (components, ns, n), equal on every rank.

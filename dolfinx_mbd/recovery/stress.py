@@ -149,7 +149,7 @@ class Recovery:
                 "returns UFL, such as lambda u: forms.stress(u, STEEL)",
                 argument="stress",
             )
-        return _six(self.stress(expression("u", u, ((2,), (3,)))))
+        return six_components(self.stress(expression("u", u, ((2,), (3,)))))
 
     def ingredients(self, what: What, *, scalar: bool = False) -> tuple[list[Array], Quantity]:
         """Return linear quantities (components, np, m) and the quantity that they define.
@@ -158,22 +158,22 @@ class Recovery:
         """
         if isinstance(what, str):
             definition = quantity(what, lambda entry: not (scalar and entry.shape))
-            return [self._linear(name)[0] for name in definition.needs], definition
+            return [self._linear_quantity(name)[0] for name in definition.needs], definition
         if not callable(what):
             checks.reject(
                 "what", what, "the name of a quantity, or a function of u that returns UFL"
             )
-        values, shape = self._linear(what)
+        values, shape = self._linear_quantity(what)
         label = getattr(what, "__name__", "expression")
         return [values], Quantity(label, "", (label,), np.eye(len(values)), shape=shape)
 
-    def _linear(self, what: What) -> tuple[Array, tuple[int, ...]]:
+    def _linear_quantity(self, what: What) -> tuple[Array, tuple[int, ...]]:
         """Return a linear quantity for each displacement, (components, np, m), and its shape."""
         if isinstance(what, str) and what in self._modes:
             return self._modes[what]
         functions: dict[str, Callable[[Any], Any]] = {
             "displacement": lambda u: u if u.ufl_shape == (3,) else ufl.as_vector([u[0], u[1], 0]),
-            "strain": lambda u: _six(forms.strain(u)),
+            "strain": lambda u: six_components(forms.strain(u)),
             "stress": self.stress_components,
         }
         label = what if isinstance(what, str) else getattr(what, "__name__", repr(what))
@@ -352,7 +352,7 @@ def envelope(
     return Envelope(definition, points.fill(greatest, value), points.fill(when, time[row]), points)
 
 
-def _six(tensor: Any) -> Any:
+def six_components(tensor: Any) -> Any:
     """Return the components xx, yy, zz, xy, yz, zx of a symmetric tensor (3, 3) or (2, 2)."""
     if tensor.ufl_shape == (2, 2):
         return ufl.as_vector([tensor[0, 0], tensor[1, 1], 0, tensor[0, 1], 0, 0])

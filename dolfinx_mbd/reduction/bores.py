@@ -3,7 +3,7 @@
 The patterns on a bore of length L are cos kθ P_l(2z/L) and sin kθ P_l(2z/L) with k ≤ K and Legendre
 polynomials P_l of degree 0, 1 and 2. They act radially outwards. K is the smallest number for which
 the compliance under a test pressure, cos(3θ/2) over 120° and parabolic along the bore, deviates
-from that of the full model by less than a tolerance, wherever the pressure is centred.
+from the compliance of the full model by less than a tolerance, for every direction of the pressure.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def bore_patterns(
 
 
 def _check_cylinder(problem: ElasticProblem, interface: MeshInterface) -> tuple[float, float]:
-    """Return radius and length of a bore whose centre and axis are those of its interface."""
+    """Return radius and length of a bore; check its centre and axis with the interface."""
     label = f"interface {interface.name!r}: pressure modes need"
     if interface.dim != 3:
         raise InputError(f"{label} a body in three dimensions", argument="pressure_modes")

@@ -93,14 +93,14 @@ class CraigBampton:
         self.problem, self.interfaces = problem, interfaces
         phases = phases or Phases()
         with phases("factorization"):
-            self._held = HeldStiffness(problem, interfaces, prefix, options, solver)
+            self.held = HeldStiffness(problem, interfaces, prefix, options, solver)
         try:
             with phases("constraint modes"):
-                self._constraint, self._reactions = self._held.constraint_modes()
+                self._constraint, self._reactions = self.held.constraint_modes()
                 if not problem.supported:
                     self._constraint = self._with_rigid_motions(self._constraint)
         except BaseException:
-            discard(problem.comm, self._held)
+            discard(problem.comm, self.held)
             raise
         self._cases: UnitCases | None = None
         self._bores: tuple[BorePatterns, ...] | None = None
@@ -113,7 +113,7 @@ class CraigBampton:
 
     def destroy(self) -> None:
         """Free the factors."""
-        self._held.destroy()
+        self.held.destroy()
 
     def basis(
         self,
@@ -144,7 +144,7 @@ class CraigBampton:
             load_names, static = self._statics(stiffening, loads or {})
             bores = self._pressure_patterns()
         with phases("fixed-interface modes"):  # last, because SLEPc may change the factors
-            count = self._complete(num_modes, max_modes)
+            count = self._complete_group(num_modes, max_modes)
         with phases("truncation"):
             truncation = self._truncation(count)
         rows = list(range(count))
@@ -169,7 +169,7 @@ class CraigBampton:
                 *(Column(ColumnKind.LOAD, b.interface.name, x) for b in bores for x in b.labels),
             ),
             num_modes=count,
-            averaged=self._held.averaged,
+            averaged=self.held.averaged,
             reactions=self._reactions,
             cases=self._cases if stiffening else None,
             truncation=truncation,
@@ -180,11 +180,11 @@ class CraigBampton:
         """Return the pressure patterns of all bores, computed once."""
         if self._bores is None:
             bores = [i for i in self.interfaces if i.pressure_modes is not None]
-            solve = self._held.solve_body
+            solve = self.held.solve_body
             self._bores = tuple(bore_patterns(self.problem, bore, solve) for bore in bores)
         return self._bores
 
-    def _complete(self, num_modes: int, max_modes: int) -> int:
+    def _complete_group(self, num_modes: int, max_modes: int) -> int:
         """Compute at most `max_modes` modes, up to the end of a group, and return their number."""
         extra, count = EXTRA_MODES, num_modes
         while num_modes:
@@ -192,7 +192,7 @@ class CraigBampton:
             if num_modes <= count < len(self._values) or len(self._values) == max_modes:
                 break
             total = min(max_modes, max(num_modes, count) + extra)
-            self._values, self._fixed = self._held.modes(total)
+            self._values, self._fixed = self.held.modes(total)
             self._errors = round_off(self.problem, self._fixed)
             extra *= 2
         log_completed_group(num_modes, count, self._values)
@@ -209,7 +209,7 @@ class CraigBampton:
         C = rigid_rows(interfaces, origin, problem.dim)
         R = problem.rigid_motions(origin)
         excess = constraint @ C - R
-        error = float(np.max(_largest(problem, excess) / _largest(problem, R)))
+        error = float(np.max(_column_maxima(problem, excess) / _column_maxima(problem, R)))
         if not error <= RIGID_TOLERANCE:
             residual = self._residual(constraint)
             limit = LOOSE_RIGID_TOLERANCE if len(interfaces) > 1 else np.inf
@@ -229,9 +229,11 @@ class CraigBampton:
         border = border_rows(problem.num_owned, self.interfaces)
         if border is not None:
             forces -= border @ self._reactions
-        forces[self._held.dofs] = 0.0
+        forces[self.held.dofs] = 0.0
         scale = problem.stiffness.norm(PETSc.NormType.NORM_INFINITY)
-        return float(np.max(_largest(problem, forces) / _largest(problem, constraint)) / scale)
+        return float(
+            np.max(_column_maxima(problem, forces) / _column_maxima(problem, constraint)) / scale
+        )
 
     def _statics(self, stiffening: bool, loads: Mapping[str, Array]) -> tuple[list[str], Array]:
         """Compute all missing static solutions by one call of the solver.
@@ -244,7 +246,7 @@ class CraigBampton:
         inertia = empty if known else problem.apply_mass(constraint)
         spins = problem.spin_loads() if stiffening and self._cases is None else empty
         forces = np.column_stack([empty, *loads.values()])
-        solutions = self._held.solve_body(np.hstack([inertia, spins, forces]))
+        solutions = self.held.solve_body(np.hstack([inertia, spins, forces]))
         ends = np.cumsum([inertia.shape[1], spins.shape[1]])
         static_inertia, static_spins, static = np.split(solutions, ends, axis=1)
         if not known:
@@ -256,7 +258,7 @@ class CraigBampton:
             self._cases = unit_cases(
                 problem, self.interfaces, constraint, static_spins, static_rigid
             )
-        acts = _largest(problem, static) > 0
+        acts = _column_maxima(problem, static) > 0
         return [name for name, a in zip(loads, acts, strict=True) if a], static[:, acts]
 
     def _truncation(self, num_modes: int) -> Truncation:
@@ -295,7 +297,7 @@ def rigid_rows(interfaces: tuple[MeshInterface, ...], point: Array, dim: int) ->
     return np.vstack([point_motion(i.point - point, dim) for i in interfaces])
 
 
-def _largest(problem: ElasticProblem, X: Array) -> Array:
+def _column_maxima(problem: ElasticProblem, X: Array) -> Array:
     """Return the largest magnitude in each column over all ranks; infinity if it is not finite."""
     local = np.array([np.abs(x).max(initial=0.0) for x in X.T])
     local = np.where(np.isfinite(local), local, np.inf)

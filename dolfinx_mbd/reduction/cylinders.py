@@ -14,7 +14,7 @@ MAX_ITERATIONS = 20
 
 
 def facet_corners(mesh: Mesh, facets: NDArray[np.int32]) -> Array:
-    """Return the distinct corners (three per facet), shape (n, 3), equally sorted on all ranks."""
+    """Return the distinct corners (three per facet), (n, 3), in the same order on all ranks."""
     dim = mesh.topology.dim
     mesh.topology.create_connectivity(dim - 1, dim)
     mesh.topology.create_connectivity(dim, dim - 1)

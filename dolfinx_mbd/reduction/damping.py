@@ -72,8 +72,8 @@ def check_damping(damping: Any) -> None:
             argument="damping",
             value=damping,
         )
-    known = (Viscous, Rayleigh, ModalDamping, ufl.Form)
-    if damping is not None and not isinstance(damping, known):
+    types = (Viscous, Rayleigh, ModalDamping, ufl.Form)
+    if damping is not None and not isinstance(damping, types):
         array(
             "damping",
             damping,
@@ -113,10 +113,11 @@ def with_damping(
         if isinstance(damping, Viscous):
             total += _viscous(damping, reduction.space, reduction.modes, thickness)
         elif isinstance(damping, ufl.Form):
-            total += _of_form(damping, reduction.space, reduction.modes)
+            total += _form_damping(damping, reduction.space, reduction.modes)
         elif damping is not None:
             total += damping_matrix(body.mass, body.stiffness, damping)
-    return replace(reduction, body=body.replace(damping=total))
+    used = tuple(damping for damping in dampings if damping is not None)
+    return replace(reduction, body=body.replace(damping=total), dampings=used)
 
 
 def _viscous(
@@ -130,13 +131,7 @@ def _viscous(
             argument="thickness",
             value=thickness,
         )
-    mu = damping.viscosity
-    if not isinstance(mu, ufl.core.expr.Expr):
-        mu = fem.Constant(mesh, default_scalar_type(mu))
-    if thickness is not None:
-        mu = fem.Constant(mesh, default_scalar_type(thickness)) * mu
-    W = scalar_space(space)
-    A = assembled_matrix(viscous_damping(ufl.TrialFunction(W), ufl.TestFunction(W), mu))
+    A = assembled_matrix(viscous_form(damping, space, thickness))
     diagonal = A.getDiagonal()
     least, size = diagonal.min()[1], diagonal.norm()
     diagonal.destroy()
@@ -151,7 +146,18 @@ def _viscous(
     return 0.5 * (C + C.T)
 
 
-def _of_form(form: ufl.Form, space: fem.FunctionSpace, modes: Array) -> Array:
+def viscous_form(damping: Viscous, space: fem.FunctionSpace, thickness: float | None) -> ufl.Form:
+    """Return ∫ μ u v of one component of the displacement."""
+    mu = damping.viscosity
+    if not isinstance(mu, ufl.core.expr.Expr):
+        mu = fem.Constant(space.mesh, default_scalar_type(mu))
+    if thickness is not None:
+        mu = fem.Constant(space.mesh, default_scalar_type(thickness)) * mu
+    W = scalar_space(space)
+    return viscous_damping(ufl.TrialFunction(W), ufl.TestFunction(W), mu)
+
+
+def _form_damping(form: ufl.Form, space: fem.FunctionSpace, modes: Array) -> Array:
     arguments = form.arguments()
     message = ""
     if len(arguments) != 2 or any(a.ufl_function_space() != space for a in arguments):

@@ -15,7 +15,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.summary import STIFFENING, warn_of_units
 from dolfinx_mbd.errors import InputError, SolverError
-from dolfinx_mbd.fem.assembly import elastic_problem
+from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem
 from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model
 from dolfinx_mbd.fem.fields import material_points, surface_skin
 from dolfinx_mbd.fem.free_motions import is_supported
@@ -35,6 +35,7 @@ from dolfinx_mbd.reduction.craig_bampton import CraigBampton, check_enough_dofs
 from dolfinx_mbd.reduction.damping import with_damping
 from dolfinx_mbd.reduction.description import body_entries, provenance
 from dolfinx_mbd.reduction.distributed_loads import load_patterns, load_vectors
+from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from dolfinx_mbd.reduction.options import ReductionOptions, check_request
 from dolfinx_mbd.reduction.reference import apply_signs, check_attached, reduced_modes
@@ -138,7 +139,8 @@ class Reducer:
     """A body that is reduced several times, with different numbers of modes or options.
 
     Matrices, factorization, constraint modes, unit load cases and the fixed-interface modes
-    computed so far are kept until `close`, or until the end of a ``with`` block.
+    computed so far are kept until `close`, or until the end of a ``with`` block. `sensitivities`
+    can use them, too.
 
     Args:
         model: See `reduce` for this and all other arguments.
@@ -274,7 +276,6 @@ class Reducer:
         seconds = {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
         body = ReducedBody(name=name, provenance=facts | seconds, **entries)
         warn_of_units(body.total_mass, body_size(problem.space.mesh))
-        correct = cases if options.static_correction else None
         reduction = Reduction(
             body=body,
             space=problem.space,
@@ -282,9 +283,10 @@ class Reducer:
             positions=problem.positions,
             truncation=truncation,
             stress=None if problem.materials is None else problem.materials.stress_in_space,
-            residuals=self._residuals(body, vectors, correct),
+            residuals=self._residuals(body, vectors, cases if options.static_correction else None),
             model=self._model,
             interfaces=self._interfaces,
+            loads=loads,
         )
         return with_damping(reduction, options.damping, thickness=problem.thickness)
 
@@ -346,3 +348,28 @@ class Reducer:
             return self._shared.basis(num_modes, phases=phases, **options)
         except FactorizationError as error:
             raise FactorizationError(f"{BUCKLED} ({error})") if problem.prestress else error
+
+
+def shared_solver(
+    reducer: Reducer, reduction: Reduction
+) -> tuple[ElasticProblem, HeldStiffness | None]:
+    """Return matrices and solver that a reducer keeps for one of its reductions (collective).
+
+    The solver is None without interfaces. The reducer owns both.
+
+    Raises:
+        InputError: The reducer is closed, or the reduction is not its result.
+    """
+    if reducer._closed:
+        raise InputError("the reducer is closed: call inside its `with` block", argument="reducer")
+    same = reduction.model is reducer._model
+    if not same or reduction.interfaces is not reducer._interfaces:
+        text = "the reducer did not compute this reduction; give its own reducer, or omit it"
+        raise InputError(text, argument="reducer")
+    problem, interfaces = reducer._problem, reducer._interfaces
+    if not interfaces:
+        return problem, None
+    if reducer._shared is not None:
+        return problem, reducer._shared.held
+    reducer._shared = CraigBampton(problem, interfaces, solver=reducer._method, **reducer._solver)
+    return problem, reducer._shared.held

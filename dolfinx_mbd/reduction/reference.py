@@ -71,14 +71,14 @@ def reduced_modes(
             for column in numbered(ColumnKind.RIGID, range(problem.num_rigid))
         )
         all_columns = np.arange(len(basis.columns))
-        return _orthonormal(problem, basis, all_columns, rigid, "mean axis", options.up_to)
+        return _orthonormal_modes(problem, basis, all_columns, rigid, "mean axis", options.up_to)
     removed = basis.is_constraint & np.array([c.name == attached_to for c in basis.columns])
     if not removed.any():
         raise InputError(f"the basis has no constraint modes of an interface {attached_to!r}")
     columns, reference = np.flatnonzero(~removed), f"attached to {attached_to}"
     if options.orthonormalize:
-        return _orthonormal(problem, basis, columns, (), reference, options.up_to)
-    return _unchanged(problem, basis, columns, reference)
+        return _orthonormal_modes(problem, basis, columns, (), reference, options.up_to)
+    return _basis_modes(problem, basis, columns, reference)
 
 
 def apply_signs(modes: ReducedModes, moments: Inertia) -> tuple[Inertia, Array]:
@@ -91,7 +91,7 @@ def apply_signs(modes: ReducedModes, moments: Inertia) -> tuple[Inertia, Array]:
     return moments, modes.vectors * moments.signs
 
 
-def _unchanged(
+def _basis_modes(
     problem: ElasticProblem, basis: Basis, columns: NDArray[np.int64], reference: str
 ) -> ReducedModes:
     """Return columns of a basis, including dependent columns, as modes."""
@@ -120,7 +120,7 @@ def _mode_rows(
     )
 
 
-def _orthonormal(
+def _orthonormal_modes(
     problem: ElasticProblem,
     basis: Basis,
     columns: NDArray[np.int64],
@@ -237,7 +237,7 @@ def _check_resolved(problem: ElasticProblem, squares: Array, errors: Array) -> N
 
 
 def _check_reactions(basis: Basis, K: Array, noise: Array) -> None:
-    """Raise an error unless multipliers of averaged interfaces equal their rows of K = ΨᵀKΨ.
+    """Raise an error unless the reactions at averaged interfaces equal their rows of ΨᵀKΨ.
 
     `noise` is the round-off in the diagonal of K.
     """

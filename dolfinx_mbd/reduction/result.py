@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -40,6 +41,8 @@ class Reduction:
             prestress; None with your own stiffness form.
         model: The model that was reduced.
         interfaces: Interfaces of the body on the mesh.
+        loads: Distributed loads of the reduction by name.
+        dampings: Dampings whose sum is the damping of the body.
         residuals: Parts of the displacements under unit spins and interface wrenches that the modes
             do not represent, shape (owned dofs, 6 + loads); None without `static_correction=True`.
 
@@ -62,6 +65,8 @@ class Reduction:
     residuals: Array | None = None
     model: ElasticModel | None = None
     interfaces: tuple[MeshInterface, ...] = ()
+    loads: Mapping[str, Callable[[Any], Any]] = MappingProxyType({})
+    dampings: tuple[Any, ...] = ()
 
     __repr__ = short_repr
 

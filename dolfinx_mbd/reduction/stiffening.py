@@ -133,7 +133,7 @@ def stiffening(
     vectors: Array,
     rotations: Array,
 ) -> Stiffening:
-    """Return the reduced geometric stiffness of all unit cases.
+    """Return the reduced geometric stiffness of all unit load cases.
 
     ∫ (∇u σ₀):∇v is the same for each component of the displacement, so that a scalar matrix per
     load suffices. The nodes of a rigid interface move by θ×ξ + ½ θ×(θ×ξ). The stiffness includes
@@ -143,7 +143,7 @@ def stiffening(
     Args:
         problem: Matrices of the body.
         stress: σ(u) as UFL, Pa.
-        cases: The unit cases.
+        cases: The unit load cases.
         vectors: Modes, shape (owned dofs, n).
         rotations: Rotation of each interface per mode, shape (interfaces, 3, n).
     """
@@ -201,7 +201,7 @@ def gradient_measure(V: fem.FunctionSpace) -> Any:
 
 
 def mean_axis_cases(problem: ElasticProblem, cases: UnitCases) -> UnitCases:
-    """Return unit cases in the mean-axis frame, that is, M-orthogonal to all rigid motions."""
+    """Return the unit load cases with displacements that are M-orthogonal to all rigid motions."""
     R = problem.rigid_motions()
     MR = problem.apply_mass(R)
     rigid = np.linalg.solve(gram(problem.comm, R, MR), gram(problem.comm, MR, cases.displacements))

@@ -69,7 +69,7 @@ class Campbell(Eigenvalues):
     @property
     def growing(self) -> NDArray[np.bool_]:
         """Whether a mode grows, shape (m, n)."""
-        return _growing(self.eigenvalues, self.speeds[:, None])
+        return _is_growing(self.eigenvalues, self.speeds[:, None])
 
     def summary(self) -> str:
         """Return the frequencies as a table; f: forward whirl, b: backward whirl, !: growing."""
@@ -146,16 +146,20 @@ def campbell(
         checked_speed("speeds", omega)
     comm = structure.problem.comm
     if projection is None:
-        solve = _full_order(structure, num_modes, coriolis, stiffening)
+        solve = _full_order_modes(structure, num_modes, coriolis, stiffening)
     else:
         integer("projection", projection, low=num_modes)
-        solve = _projected(structure, num_modes, coriolis, stiffening, projection)
+        solve = _projected_modes(structure, num_modes, coriolis, stiffening, projection)
         comm = None  # vectors are equal on all ranks
     diagram: list[tuple[ComplexArray, Array]] = []
     previous: Modes | None = None
     for omega, step in zip(omegas, np.diff(omegas, prepend=0.0), strict=True):
         modes = solve(float(omega))
-        order = np.arange(num_modes) if previous is None else _follow(comm, previous, modes, step)
+        order = (
+            np.arange(num_modes)
+            if previous is None
+            else _matching_modes(comm, previous, modes, step)
+        )
         previous = Modes(*(part[..., order] for part in modes))  # type: ignore[arg-type]
         diagram.append(previous[:2])
     values, whirl = map(np.array, zip(*diagram, strict=True))
@@ -169,7 +173,7 @@ def _check_arguments(structure: Any, num_modes: Any, coriolis: Any, stiffening: 
     flag("stiffening", stiffening)
 
 
-def _full_order(
+def _full_order_modes(
     structure: RotatingStructure, num_modes: int, coriolis: bool, stiffening: bool
 ) -> Callable[[float], Modes]:
     """Return a function from the speed to the modes at full order."""
@@ -197,7 +201,7 @@ def _factorize(
         return omega, structure.factorize(omega, stiffening=stiffening)
 
 
-def _projected(
+def _projected_modes(
     structure: RotatingStructure, num_modes: int, coriolis: bool, stiffening: bool, size: int
 ) -> Callable[[float], Modes]:
     """Return a function from the speed to the modes in the span of the lowest modes at rest."""
@@ -231,7 +235,7 @@ def _projected(
     return solve
 
 
-def _follow(comm: Any, previous: Modes, modes: Modes, step: float) -> NDArray[np.intp]:
+def _matching_modes(comm: Any, previous: Modes, modes: Modes, step: float) -> NDArray[np.intp]:
     """Return the indices of the modes that match the previous ones best in shape and λ.
 
     If λ passes through zero, the mode continues as the conjugate of a mode with Im λ > 0. Whirl can
@@ -348,8 +352,8 @@ def _stability(
         return omega, negative > 0, negative
     count = max(num_modes, negative + EXTRA_MODES)
     modes = modes_of_factor(structure, omega, count, negative, coriolis=coriolis)
-    return omega, bool(np.any(_growing(modes.eigenvalues, omega))), negative
+    return omega, bool(np.any(_is_growing(modes.eigenvalues, omega))), negative
 
 
-def _growing(values: ComplexArray, omega: float | Array) -> NDArray[np.bool_]:
+def _is_growing(values: ComplexArray, omega: float | Array) -> NDArray[np.bool_]:
     return np.asarray(values.real > GROWTH_LIMIT * np.maximum(np.abs(values), np.abs(omega)))

@@ -12,7 +12,6 @@ eigenvalues, so that modes may cross.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,20 +19,21 @@ import scipy
 import ufl
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.fem.assembly import ElasticProblem, rigid_motions
+from dolfinx_mbd.fem.assembly import ElasticProblem, in_space, point_motion, rigid_motions
 from dolfinx_mbd.fem.determinate_support import determinate_dofs
 from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply, solve
 from dolfinx_mbd.linalg.factorization import cholesky
 from dolfinx_mbd.linalg.matrices import constrain
-from dolfinx_mbd.reduction.averaged import InterfaceMoments
-from dolfinx_mbd.reduction.craig_bampton import rigid_rows
+from dolfinx_mbd.reduction.averaged import InterfaceMoments, border_rows
+from dolfinx_mbd.reduction.craig_bampton import ROUND_OFF_RESIDUAL, rigid_rows
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.sensitivity.parameters import MatrixDerivatives
+from dolfinx_mbd.sensitivity.shifted_systems import ShiftedSystems
+from dolfinx_mbd.sensitivity.static_modes import StaticModes
 
-CHANGE_TOLERANCE = 1e-9  # relative change of the solution in the last step
-MAX_STEPS = 40
+ZERO_TOLERANCE = 1e-7  # largest relative size of forces on modes that count as zero
+RANK_TOLERANCE = 1e-9  # smallest relative motion of interfaces that counts as independent
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,10 @@ class SplitModes:
     motions: Array  # N, motion of the interfaces in each mode (coordinates, n)
     rigid_interfaces: Array  # motion of the interfaces in R̂ (coordinates, rigid motions)
     fixed: Array  # Φ
+    combinations: Array  # Φ = (R̂, Ψ) · combinations
     squares: Array  # λ of Φ
     shares: Array  # Z (fixed-interface modes, n)
+    statics: StaticModes | None = None  # load modes, which Φ does not contain
 
 
 def split_modes(
@@ -92,7 +94,7 @@ def split_modes(
     coefficients = null @ y
     fixed = np.asfortranarray(np.hstack([rigid, modes]) @ coefficients)
     shares = coefficients[len(factor) :].T @ stiffness / squares[:, None]
-    return SplitModes(modes, rigid, factor, motions, of_rigid, fixed, squares, shares)
+    return SplitModes(modes, rigid, factor, motions, of_rigid, fixed, coefficients, squares, shares)
 
 
 class FreeStiffness:
@@ -108,6 +110,7 @@ class FreeStiffness:
         self._K = problem.stiffness.copy()
         constrain(self._K, self._dofs, 1.0)
         self._ksp = cholesky(self._K, prefix=prefix, options=None)
+        self.dofs = np.zeros(0, dtype=np.int32)  # degrees of freedom held by interfaces
 
     def solve_body(self, loads: Array) -> Array:
         """Return displacements (owned dofs, k); the resultants of the loads are removed."""
@@ -140,33 +143,99 @@ class BasisDerivatives:
         self.problem, self.interfaces, self.held, self.split = problem, interfaces, held, split
         self._span = np.asfortranarray(np.hstack([split.rigid, split.modes]))
         self._mass_span = problem.apply_mass(self._span)
-        self._mass_fixed = problem.apply_mass(split.fixed)
+        self._mass_fixed = np.asfortranarray(self._mass_span @ split.combinations)
         self.constraint = np.asfortranarray(split.modes - split.fixed @ split.shares)  # C N
+        if split.statics is not None:
+            self.constraint -= split.statics.part
+        self._rigid_parts, self._factor = _deformed_part(split)
+        parts = self.constraint - split.rigid @ self._rigid_parts
+        self._deformed = np.asfortranarray(parts @ self._factor.T)
+        stiffened = multiply(problem.stiffness, np.hstack([self._deformed, split.fixed]))
+        stiffened[:, self._deformed.shape[1] :] -= self._mass_fixed * split.squares
+        self._reactions = -stiffened
+        diagonal = problem.scalar_mass.getDiagonal()
+        self._diagonal = np.repeat(diagonal.array_r, problem.dim)[:, None]
+        diagonal.destroy()
+        self._border = border_rows(problem.num_owned, interfaces)
+        if self._border is not None:
+            self._weighted_border = self._border.multiply(1.0 / self._diagonal).toarray()
+            G = gram(problem.comm, self._weighted_border, self._border.toarray())
+            self._multipliers = np.linalg.inv(G)
+        self._systems = ShiftedSystems(
+            problem, split.squares, held.solve_body, self._without_fixed, self._force_norms
+        )
 
     def __call__(self, derivatives: MatrixDerivatives) -> tuple[Array, Array]:
         """Return Ψ′ (owned dofs, n), and the derivative of the interface motions N."""
         split, problem, comm = self.split, self.problem, self.problem.comm
-        boundary = self.boundary_motion(derivatives, split.motions)
         border = self.border_derivative(derivatives)
-        residual = multiply(problem.stiffness, self.constraint)
-        forces, averages = self.border_terms(border, self.constraint, -residual)
-        forces -= self.stiffness_product(derivatives, self.constraint)
-        constraint = self.held.solve_moved(forces, boundary, averages)
-        fixed = self._fixed_derivatives(derivatives, border)
-        Y = constraint + fixed @ split.shares
-        inside = gram(comm, self._mass_span, Y)
-        mass = gram(comm, self._span, mass_product(problem, derivatives, split.modes))
+        mass = mass_product(problem, derivatives, self._span)
+        deformed, fixed = self._derivatives(derivatives, border, mass)
+        Y = deformed @ self._factor + self._fixed_outside(fixed) @ split.shares
+        if split.statics is not None:
+            Y += split.statics.derivative(self, derivatives, border)
         count = len(split.rigid_factor)
-        moved: Array = np.zeros((count, split.modes.shape[1]))
+        turned: Array = np.zeros((len(Y), 0))
+        carried = np.zeros_like(split.motions)
         if derivatives.velocity is not None and count:
             turned = rigid_motions(derivatives.velocity)
             turned[:, : problem.dim] = 0.0  # translations do not depend on the shape
+            rotation = split.rigid_factor @ self._rigid_parts
+            Y += turned @ rotation
+            carried = self._moved_points(derivatives) @ rotation
+        moved: Array = np.zeros((count, split.modes.shape[1]))
+        if turned.shape[1]:
             moved = split.rigid_factor.T @ gram(comm, turned, self._mass_span[:, count:])
-        coefficients = -inside
-        coefficients[:count] -= mass[:count] + moved
-        coefficients[count:] -= mass[count:] / 2
+        coefficients = -gram(comm, self._mass_span, Y)
+        inside = gram(comm, self._span, mass[:, count:])
+        coefficients[:count] -= inside[:count] + moved
+        coefficients[count:] -= inside[count:] / 2
         all_motions = np.hstack([split.rigid_interfaces, split.motions])
-        return np.asfortranarray(Y + self._span @ coefficients), all_motions @ coefficients
+        changes = np.asfortranarray(Y + self._span @ coefficients)
+        return changes, carried + all_motions @ coefficients
+
+    def _moved_points(self, derivatives: MatrixDerivatives) -> Array:
+        """Return the derivative of the motion of the interfaces in unit rigid motions."""
+        dim, unit = self.problem.dim, np.eye(self.problem.num_rigid)
+        rows = [np.zeros((0, len(unit)))]
+        for i in self.interfaces:
+            v = in_space(point_velocity(self.problem, i, derivatives))
+            rows.append(point_motion(v, dim) - unit)
+        return np.vstack(rows)
+
+    def _derivatives(
+        self, derivatives: MatrixDerivatives, border: Array | None, mass: Array
+    ) -> tuple[Array, Array]:
+        """Return derivatives of the deformed constraint modes, and the static part of Φ′."""
+        split, held, comm = self.split, self.held, self.problem.comm
+        X = np.asfortranarray(np.hstack([self._deformed, split.fixed]))
+        forces, averages = self.border_terms(border, X, self._reactions)
+        forces -= self.stiffness_product(derivatives, X)
+        count = self._deformed.shape[1]
+        forces[:, count:] += (mass @ split.combinations) * split.squares
+        inside = gram(comm, split.fixed, forces[:, count:])
+        size = self._force_norms(forces[:, count:])
+        forces[:, count:] -= self._mass_fixed @ inside
+        motions = split.motions - split.rigid_interfaces @ self._rigid_parts
+        boundary = self.boundary_motion(derivatives, motions @ self._factor.T)
+        norms = self._force_norms(forces)
+        zero = norms <= self._round_off(derivatives, X)
+        zero[count:] |= norms[count:] <= ZERO_TOLERANCE * size
+        if averages is not None:
+            zero &= np.linalg.norm(averages, axis=0) == 0
+        motion = None
+        if boundary is not None:
+            moves = column_sums(comm, boundary, boundary) > 0
+            zero[:count] &= ~moves
+            motion = np.zeros_like(forces)
+            motion[:, :count] = boundary
+            motion = np.asfortranarray(motion[:, ~zero])
+        k = np.flatnonzero(~zero)
+        out = np.zeros_like(forces)
+        out[:, k] = held.solve_moved(
+            forces[:, k], motion, None if averages is None else averages[:, k]
+        )
+        return out[:, :count], out[:, count:]
 
     def stiffness_product(self, derivatives: MatrixDerivatives, X: Array) -> Array:
         """Return K′X."""
@@ -231,17 +300,31 @@ class BasisDerivatives:
                 multipliers.append(gram(comm, R, forces[i.dofs]))
         return -border @ np.vstack(multipliers), -gram(comm, border, X)
 
-    def _fixed_derivatives(self, derivatives: MatrixDerivatives, border: Array | None) -> Array:
-        """Return the parts of Φ′ that are M-orthogonal to Φ."""
-        split, problem = self.split, self.problem
-        residual = multiply(problem.stiffness, split.fixed) - self._mass_fixed * split.squares
-        forces, averages = self.border_terms(border, split.fixed, -residual)
-        forces -= self.stiffness_product(derivatives, split.fixed)
-        forces += mass_product(problem, derivatives, split.fixed) * split.squares
-        start = self._without_fixed(self.held.solve_moved(forces, None, averages))
-        return solve_shifted(
-            start, split.squares, self.held.solve_body, self._without_fixed, problem
-        )
+    def _fixed_outside(self, static: Array) -> Array:
+        """Return the parts of Φ′ outside Φ; `static` holds the displacements under the forces."""
+        start = self._without_fixed(static)
+        comm, problem = self.problem.comm, self.problem
+        size = column_sums(comm, static, problem.apply_mass(static))
+        outside = column_sums(comm, start, problem.apply_mass(start))
+        start[:, outside <= 1e-14 * size] = 0.0
+        return self._systems(start)
+
+    def _force_norms(self, forces: Array) -> Array:
+        """Return norms of forces, (FᵀM⁻¹F)^½ with diag(M), without reactions of interfaces."""
+        comm, F = self.problem.comm, np.array(forces, order="F")
+        F[self.held.dofs] = 0.0
+        if self._border is not None:
+            F -= self._border @ (self._multipliers @ gram(comm, self._weighted_border, F))
+        return np.sqrt(column_sums(comm, F, F / self._diagonal))
+
+    def _round_off(self, derivatives: MatrixDerivatives, X: Array) -> Array:
+        """Return limits of the round-off in the norms of forces −K′X."""
+        if derivatives.stiffness is None:
+            return np.zeros(X.shape[1])
+        diagonal = derivatives.stiffness.getDiagonal()
+        forces = ROUND_OFF_RESIDUAL * diagonal.array_r[:, None] * X
+        diagonal.destroy()
+        return self._force_norms(forces)
 
     def _without_fixed(self, X: Array) -> Array:
         """Return X without its components along Φ."""
@@ -249,71 +332,17 @@ class BasisDerivatives:
         return np.asfortranarray(X - self.split.fixed @ inside)
 
 
-def solve_shifted(
-    start: Array,
-    squares: Array,
-    inverse: Callable[[Array], Array],
-    project: Callable[[Array], Array],
-    problem: ElasticProblem,
-) -> Array:
-    """Return the solutions x_j of (K − λ_j M) x_j = K s_j outside an invariant subspace.
+def _deformed_part(split: SplitModes) -> tuple[Array, Array]:
+    """Return A and an orthonormal F with C N = R̂ A + (C N − R̂ A) FᵀF.
 
-    With x_j = s_j + y_j this is (1 − λ_j K⁻¹M) y_j = λ_j K⁻¹M s_j. All systems share a block Krylov
-    space of K⁻¹M, which grows until no solution changes. Galerkin's method in the inner product of
-    M determines each y_j. Collective.
-
-    Args:
-        start: s_j, the solutions for λ_j = 0, shape (owned dofs, k).
-        squares: λ_j, shape (k,), (rad/s)².
-        inverse: Function that returns K⁻¹ F for a block of forces.
-        project: Function that removes the components along the invariant subspace.
-        problem: Matrices of the body.
-
-    Raises:
-        SolverError: The space grows too large.
+    A is the rigid motion closest to the motion N of the interfaces. The rows of F span the other
+    motions of the interfaces. Without interfaces, F has no rows.
     """
-    comm = problem.comm
-    mass = problem.apply_mass(start)
-    limit = CHANGE_TOLERANCE * np.sqrt(column_sums(comm, start, mass))
-    right = project(inverse(mass))  # K⁻¹M s
-    V, MV = np.zeros((2, len(start), 0))
-    image = right
-    T: Array = np.zeros((0, 0))
-    coefficients: Array = np.zeros((0, len(squares)))
-    for _ in range(MAX_STEPS):
-        new, mass = orthonormalized(problem, image, V, MV)
-        V, MV = (np.asfortranarray(np.hstack(pair)) for pair in ((V, new), (MV, mass)))
-        image = project(inverse(mass))
-        columns = gram(comm, MV, image)
-        T = np.block([[T, columns[: len(T)]], [columns[: len(T)].T, columns[len(T) :]]])
-        shifted = np.eye(len(T)) - squares[:, None, None] * (T + T.T) / 2
-        load = squares[:, None] * gram(comm, right, MV)
-        solution = np.asarray(np.linalg.solve(shifted, load[:, :, None])[:, :, 0].T, float)
-        change = solution.copy()
-        change[: len(coefficients)] -= coefficients
-        coefficients = solution
-        active = np.linalg.norm(change, axis=0) > limit
-        if not active.any() or not new.shape[1]:
-            return np.asfortranarray(start + V @ coefficients)
-    raise SolverError("the derivatives of the fixed-interface modes do not converge")
-
-
-def orthonormalized(problem: ElasticProblem, X: Array, V: Array, MV: Array) -> tuple[Array, Array]:
-    """Return an M-orthonormal basis B of X outside the span of V, and M B (collective).
-
-    `V` is M-orthonormal, and `MV` is M V.
-    """
-    comm, MX = problem.comm, problem.apply_mass(X)
-    for _ in range(2):
-        inside = gram(comm, MV, X)
-        X, MX = X - V @ inside, MX - MV @ inside
-        G = gram(comm, X, MX)
-        size = np.sqrt(np.maximum(np.diag(G), 1e-300))
-        values, vectors = np.linalg.eigh((G + G.T) / 2 / np.outer(size, size))
-        independent = values > 1e-14
-        change = vectors[:, independent] / np.sqrt(values[independent]) / size[:, None]
-        X, MX = np.asfortranarray(X @ change), np.asfortranarray(MX @ change)
-    return X, MX
+    rigid = np.linalg.pinv(split.rigid_interfaces) @ split.motions
+    left = split.motions - split.rigid_interfaces @ rigid
+    _, values, rows = np.linalg.svd(left, full_matrices=False)
+    largest = np.linalg.norm(split.motions, 2) if split.motions.size else 0.0
+    return rigid, rows[values > RANK_TOLERANCE * largest]
 
 
 def mass_product(problem: ElasticProblem, derivatives: MatrixDerivatives, X: Array) -> Array:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
+import numpy as np
 import ufl
 from dolfinx import fem
+from mpi4py import MPI
 from petsc4py import PETSc
 from ufl.core.expr import Expr
 
@@ -18,14 +20,37 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, assembled_matrix, scalar_space
 from dolfinx_mbd.fem.compat import geometry_degree, interpolated
 from dolfinx_mbd.fem.elastic_model import ElasticModel
-from dolfinx_mbd.fem.material_fields import body_materials
-from dolfinx_mbd.forms import GradedMaterial, Orthotropic, strain
+from dolfinx_mbd.forms import Temperature, strain
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.parallel import raise_together
+from dolfinx_mbd.sensitivity.constants import CONSTANTS, constant_value, variable_model
+from dolfinx_mbd.sensitivity.moved_mesh import step_limits, stress_of_moved_mesh
+from dolfinx_mbd.sensitivity.prestress import PrestressDerivatives, initial_stress
+from dolfinx_mbd.sensitivity.shape_matrices import shape_matrices
 
-Quantity = Literal["young", "poisson", "density", "thickness", "coefficient", "shape"]
-QUANTITIES = ("young", "poisson", "density", "thickness", "coefficient", "shape")
-CONSTANTS = ("young", "poisson", "density")
-"""Constants of a material that can be parameters."""
+Quantity = Literal[
+    "young",
+    "poisson",
+    "density",
+    "thermal_expansion",
+    "young_1",
+    "young_2",
+    "young_3",
+    "poisson_12",
+    "poisson_13",
+    "poisson_23",
+    "shear_12",
+    "shear_13",
+    "shear_23",
+    "thickness",
+    "temperature",
+    "prestress",
+    "coefficient",
+    "shape",
+]
+QUANTITIES = get_args(Quantity)
+PRESTRESS = ("temperature", "prestress")
+"""Quantities of a prestress."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +59,14 @@ class Parameter:
 
     Attributes:
         name: Name of the parameter in results.
-        quantity: ``young`` (Pa), ``poisson`` or ``density`` (kg/m³) of an isotropic material;
-            ``thickness`` (m) of a plane body; ``coefficient``, the factor of `direction`, which is
-            added to a function in the model; ``shape``, the factor of `velocity`, which moves all
-            points of the body.
+        quantity: ``young`` (Pa), ``poisson``, ``density`` (kg/m³) or ``thermal_expansion`` (1/K)
+            of an isotropic material; ``young_1`` to ``young_3``, ``poisson_12``, ``poisson_13``,
+            ``poisson_23``, ``shear_12``, ``shear_13``, ``shear_23`` or ``density`` of an
+            `Orthotropic` material; ``thickness`` (m) of a plane body; ``temperature``, a uniform
+            rise that is added to the `Temperature` of the model (K); ``prestress``, the factor of
+            the prestress of the model; ``coefficient``, the factor of `direction`, which is added
+            to a function in the model; ``shape``, the factor of `velocity`, which moves all points
+            of the body.
         group: Group of cells whose material has the constant, as in the mapping of materials; not
             required with one material.
         coefficient: `dolfinx.fem.Function` that the materials or the stiffness form of the model
@@ -93,6 +122,8 @@ class MatrixDerivatives:
     """Derivatives of the matrices and of the geometry of a body; None means zero.
 
     `of_form` returns the derivative of a form that is built from `stress`, the stress σ(u) as UFL.
+    `stress_change` returns the derivative of the stress in space while the nodal values of u are
+    constant.
     """
 
     stiffness: PETSc.Mat | None
@@ -101,6 +132,15 @@ class MatrixDerivatives:
     stress: Callable[[Expr], Expr] | None
     velocity: Array | None = None  # of the owned blocks, shape (owned blocks, dim), m
     thickness: float = 0.0  # derivative of the thickness of a plane body
+    stress_change: Callable[[Expr], Expr] | None = None
+    limits: tuple[float, float] = (-np.inf, np.inf)  # steps at which a cell degenerates
+
+    def of_load(self, form: ufl.Form) -> ufl.Form | None:
+        """Return the derivative of a form without a thickness of the model, or None if zero."""
+        if self.thickness:
+            return None
+        expanded = ufl.algorithms.expand_derivatives(self.of_form(form))
+        return None if expanded.empty() else expanded
 
     def destroy(self) -> None:
         """Free the matrices."""
@@ -111,13 +151,23 @@ class MatrixDerivatives:
 
 def base_value(model: ElasticModel, parameter: Parameter) -> float:
     """Return the value of a parameter in the model; zero for coefficients and shapes."""
-    if parameter.quantity in CONSTANTS:
-        return number(f"parameter {parameter.name!r}", _constant(model, parameter))
-    return float(model.thickness or 0.0) if parameter.quantity == "thickness" else 0.0
+    quantity = parameter.quantity
+    if quantity in CONSTANTS:
+        return number(f"parameter {parameter.name!r}", constant_value(model, parameter))
+    if quantity == "temperature" and isinstance(model.prestress, Temperature):
+        rise = model.prestress.rise
+        return 0.0 if isinstance(rise, Expr) else float(rise)
+    if quantity == "prestress":
+        return 1.0
+    return float(model.thickness or 0.0) if quantity == "thickness" else 0.0
 
 
 def matrix_derivatives(
-    model: ElasticModel, problem: ElasticProblem, parameter: Parameter
+    model: ElasticModel,
+    problem: ElasticProblem,
+    parameter: Parameter,
+    prestress: PrestressDerivatives | None = None,
+    forms: Sequence[ufl.Form] = (),
 ) -> MatrixDerivatives:
     """Return the derivatives of the matrices with respect to a parameter.
 
@@ -125,6 +175,8 @@ def matrix_derivatives(
         model: The model of the body.
         problem: Its matrices.
         parameter: The parameter.
+        prestress: Derivatives of the prestress of the body, if it has one.
+        forms: Other forms of the body, which may depend on the parameter.
 
     Note: Collective.
 
@@ -138,24 +190,74 @@ def matrix_derivatives(
         t, K, Ms = problem.thickness, problem.stiffness.copy(), problem.scalar_mass.copy()
         K.scale(1.0 / t)
         Ms.scale(1.0 / t)
-        return MatrixDerivatives(K, Ms, lambda form: form / t, _stress(model), thickness=1.0)
+        return MatrixDerivatives(
+            K, Ms, lambda form: (1.0 / t) * form, _stress(model), thickness=1.0
+        )
     if parameter.quantity == "shape":
-        return _shape_derivatives(model, parameter)
+        derivatives, initial = _shape_derivatives(model, problem, parameter)
+    else:
+        derivatives, initial = _value_derivatives(model, parameter)
+    if prestress is not None and derivatives.stress is not None:
+        change = prestress(derivatives.stress, initial, derivatives.of_form)
+        K = _sum(derivatives.stiffness, change)
+        derivatives = replace(derivatives, stiffness=K)
+    constant = derivatives.stiffness is None and derivatives.scalar_mass is None
+    if constant and all(derivatives.of_load(form) is None for form in forms):
+        text = f"{label}: the body does not depend on this {parameter.quantity}"
+        raise InputError(text, argument="parameters", value=parameter)
+    return derivatives
+
+
+def _value_derivatives(
+    model: ElasticModel, parameter: Parameter
+) -> tuple[MatrixDerivatives, Expr | None]:
+    """Return the derivatives with respect to a number or a function, and the initial stress.
+
+    The stress contains the function of the parameter.
+    """
+    initial = None
     if parameter.quantity == "coefficient":
         f, direction = parameter.coefficient, parameter.direction
     else:
-        model, f = _variable_model(model, parameter)
+        if parameter.quantity in PRESTRESS:
+            f, initial = _variable_prestress(model, parameter)
+        else:
+            model, f = variable_model(model, parameter)
         direction = fem.Function(f.function_space)
         direction.x.array[:] = 1.0
+    if initial is None:
+        initial = initial_stress(model)
 
     def of_form(form: ufl.Form) -> ufl.Form:
         return ufl.derivative(form, f, direction)
 
+    materials = model.materials
+
+    def stress_change(u: Expr) -> Expr:
+        assert materials is not None
+        return ufl.derivative(materials.stress_in_space(u), f, direction)
+
     K, Ms = (_assembled(of_form(form)) for form in _forms(model))
-    if K is None and Ms is None:
-        text = f"{label}: the body does not depend on this {parameter.quantity}"
-        raise InputError(text, argument="parameters", value=parameter)
-    return MatrixDerivatives(K, Ms, of_form, _stress(model))
+    changes = None if materials is None else stress_change
+    return MatrixDerivatives(K, Ms, of_form, _stress(model), stress_change=changes), initial
+
+
+def _variable_prestress(model: ElasticModel, parameter: Parameter) -> tuple[fem.Function, Expr]:
+    """Return a zero function, and the initial stress to which it adds a prestress."""
+    label, heated = f"parameter {parameter.name!r}", isinstance(model.prestress, Temperature)
+    message = ""
+    if model.prestress is None:
+        message = "the model has no prestress"
+    elif parameter.quantity == "temperature" and not heated:
+        message = "the prestress of the model is no Temperature; use 'prestress'"
+    if message:
+        raise InputError(f"{label}: {message}", argument="parameters", value=parameter)
+    f = fem.Function(fem.functionspace(model.plain_mesh, ("DG", 0)))
+    stress, materials = initial_stress(model), model.materials
+    assert stress is not None and materials is not None
+    if parameter.quantity == "prestress":
+        return f, (1 + f) * stress
+    return f, stress + materials.thermal_stress(f)
 
 
 def _stress(model: ElasticModel) -> Callable[[Expr], Expr] | None:
@@ -180,67 +282,50 @@ def _assembled(form: ufl.Form) -> PETSc.Mat | None:
     return None if expanded.empty() else assembled_matrix(expanded)
 
 
-def _constant(model: ElasticModel, parameter: Parameter) -> Any:
-    """Return the material constant of a parameter; raise an error if it does not exist."""
-    label, material = f"parameter {parameter.name!r}", model.material
-    if isinstance(material, Mapping):
-        groups = {str(key): value for key, value in material.items()}
-        material = groups.get(choice(f"{label}: group", parameter.group, groups))
-    elif parameter.group is not None:
-        text = f"{label}: the body has one material and no groups"
-        raise InputError(text, argument="group", value=parameter.group)
-    if parameter.quantity == "density" and model.density is not None:
-        text = f"{label}: the model has its own density, not that of a material"
-        raise InputError(text, argument="parameters", value=parameter)
-    if material is None or isinstance(material, Orthotropic):
-        kind = "orthotropic" if material is not None else "given by a form"
-        text = f"{label}: the stiffness is {kind}; use a parameter of the quantity 'coefficient'"
-        raise InputError(text, argument="parameters", value=parameter)
-    value = getattr(material, parameter.quantity)
-    if isinstance(value, Expr):
-        text = f"{label}: the {parameter.quantity} is a function of space; use 'coefficient'"
-        raise InputError(text, argument="parameters", value=parameter)
-    return value
+def _sum(A: PETSc.Mat | None, B: PETSc.Mat | None) -> PETSc.Mat | None:
+    """Return A + B, stored in A; None means zero, and the entries of B are a subset."""
+    if A is None or B is None:
+        return B if A is None else A
+    A.axpy(1.0, B, structure=PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN)
+    B.destroy()
+    return A
 
 
-def _variable_model(model: ElasticModel, parameter: Parameter) -> tuple[ElasticModel, fem.Function]:
-    """Return the model with a constant of a material as a function, and this function."""
-    value = _constant(model, parameter)
-    mesh = model.plain_mesh
-    f = fem.Function(fem.functionspace(mesh, ("DG", 0)))
-    f.x.array[:] = value
-
-    def variable(material: Any) -> GradedMaterial:
-        constants = {a.name: getattr(material, a.name) for a in fields(GradedMaterial)}
-        return GradedMaterial(**constants | {parameter.quantity: f})
-
-    material: Any = model.material
-    if isinstance(material, Mapping):
-        key = next(key for key in material if str(key) == parameter.group)
-        material = {**material, key: variable(material[key])}
-    else:
-        material = variable(material)
-    materials = body_materials(model.mesh, material, model.cell_tags, model.plane)
-    density = materials.density if model.density is None else model.mass_density
-    copy = object.__new__(ElasticModel)
-    copy.__dict__.update(model.__dict__ | {"materials": materials, "mass_density": density})
-    return copy, f
-
-
-def _shape_derivatives(model: ElasticModel, parameter: Parameter) -> MatrixDerivatives:
+def _shape_derivatives(
+    model: ElasticModel, problem: ElasticProblem, parameter: Parameter
+) -> tuple[MatrixDerivatives, Expr | None]:
+    """Return the derivatives with respect to a shape, and the initial stress."""
     V, mesh = model.displacements, model.plain_mesh
-    dim = V.dofmap.bs
+    dim, label = V.dofmap.bs, f"parameter {parameter.name!r}: velocity"
     vector = parameter.velocity
     if vector is None or vector.ufl_shape != (dim,):
-        expected = f"an expression of shape ({dim},)"
-        reject(f"parameter {parameter.name!r}: velocity", vector, expected)
+        reject(label, vector, f"an expression of shape ({dim},)")
     nodes = fem.functionspace(mesh, ("Lagrange", geometry_degree(mesh), (dim,)))
-    velocity = interpolated(vector, nodes)
+    zero = fem.Constant(mesh, np.zeros(dim))  # a constant velocity has no mesh of its own
+    velocity = interpolated(vector + zero, nodes)
+    finite = mesh.comm.allreduce(int(np.isfinite(velocity.x.array).all()), op=MPI.MIN)
+    moves = mesh.comm.allreduce(int(velocity.x.array.any()), op=MPI.MAX)
+    message = None if finite else f"{label}: it is not finite everywhere"
+    if finite and not moves:
+        message = f"{label}: it is zero everywhere, so that the shape does not change"
+    raise_together(mesh.comm, message, InputError)
     x = ufl.SpatialCoordinate(mesh)
 
     def of_form(form: ufl.Form) -> ufl.Form:
         return ufl.derivative(form, x, velocity)
 
-    K, Ms = (_assembled(of_form(form)) for form in _forms(model))
+    K, Ms = shape_matrices(model, problem, _forms(model), velocity)
     values = interpolated(velocity, V).x.array[: dim * V.dofmap.index_map.size_local]
-    return MatrixDerivatives(K, Ms, of_form, _stress(model), values.reshape(-1, dim).copy())
+    change = None
+    if model.materials is not None:
+        change = stress_of_moved_mesh(model.materials, velocity)
+    derivatives = MatrixDerivatives(
+        K,
+        Ms,
+        of_form,
+        _stress(model),
+        values.reshape(-1, dim).copy(),
+        stress_change=change,
+        limits=step_limits(velocity),
+    )
+    return derivatives, initial_stress(model)

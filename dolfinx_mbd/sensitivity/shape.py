@@ -67,6 +67,19 @@ def extended_velocity(
         value = interpolated(_expression(group, velocity, dim, plain), V)
         dofs = fem.locate_dofs_topological(V, dim - 1, mesh.facets(group))
         conditions.append(fem.dirichletbc(value, dofs))
+    return elastic_extension(V, conditions)
+
+
+def elastic_extension(V: fem.FunctionSpace, conditions: list[fem.DirichletBC]) -> fem.Function:
+    """Return the displacement of an elastic body with ν = 0 and prescribed displacements.
+
+    Args:
+        V: Space of displacements.
+        conditions: Prescribed displacements, which hold the body.
+
+    Note: Collective.
+    """
+    plain, dim = V.mesh, V.dofmap.bs
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
     form = fem.form(ufl.inner(strain(u), strain(v)) * ufl.dx)
     zero = fem.Constant(plain, np.zeros(dim))

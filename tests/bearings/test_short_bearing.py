@@ -7,7 +7,7 @@ import pytest
 
 from dolfinx_mbd.bearings import Asperities, FilmBearing, ShortBearing
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.kernels.film_frames import film_motion
+from dolfinx_mbd.kernels.films.frames import film_motion
 from dolfinx_mbd.kernels.rotations import exp_rotation
 from dolfinx_mbd.multibody import Frame, Ground, RigidBody, System
 from tests.bearings.films import (

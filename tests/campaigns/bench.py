@@ -129,6 +129,16 @@ class Bench:
         """A box with groups."""
         return box(self.comm, cells=(3, 1, 1), cell=CellType.hexahedron)
 
+    @staticmethod
+    def rod_of_length(length: float) -> mbd.ConnectingRod:
+        """Return a coarse rod."""
+        return mbd.ConnectingRod(length=length, size=0.02, order=1)
+
+    @cached_property
+    def rod_mesh(self) -> mbd.TaggedMesh:
+        """The mesh of a coarse rod."""
+        return mbd.build_mesh(self.rod_of_length(0.137), self.comm)
+
     @cached_property
     def reduction(self) -> mbd.Reduction:
         """The box, reduced."""

@@ -245,9 +245,50 @@ MESHES: dict[str, Call] = {
         mbd.buckling_load,
         {"table": b.sensitivities, "ends": ("left", "right")},
     ),
+    "mac": lambda b: (mbd.mac, {"first": [[1.0, 0.0]], "second": [[1.0, 1.0]]}),
+    "ModalMatrices": lambda b: (
+        mbd.ModalMatrices,
+        {
+            "stiffness": [[400.0]],
+            "mass": [[1.0]],
+            "rows": [[1.0]],
+            "derivatives": {"k": ([[1.0]], [[0.0]], [[0.0]])},
+        },
+    ),
+    "ModalTest": lambda b: (
+        mbd.ModalTest,
+        {
+            "frequencies": [100.0],
+            "shapes": [[1.0, 1.0]],
+            "sensors": [("left", "y"), ("right", "z")],
+            "frequency_deviations": [1.0],
+            "shape_deviations": 0.1,
+            "least_mac": 0.6,
+        },
+    ),
+    "ModalTest.pair": lambda b: (
+        mbd.ModalTest([100.0], [[1.0, 1.0]], [("left", "y"), ("right", "z")]).pair,
+        {"frequencies": [90.0, 120.0], "shapes": [[0.0, 1.0], [1.0, 1.1]]},
+    ),
+    "ModalTest.matrices": lambda b: (
+        mbd.ModalTest([100.0], [[1.0]], [("left", "y")]).matrices,
+        {"table": b.sensitivities},
+    ),
+    "ModalTest.predict": lambda b: (
+        mbd.ModalTest([100.0], [[1.0]], [("left", "y")]).predict,
+        {"source": b.sensitivities},
+    ),
     "extended_velocity": lambda b: (
         mbd.extended_velocity,
         {"mesh": b.box, "moved": {"right": (1.0, 0.0, 0.0)}, "fixed": ["left"]},
+    ),
+    "SectionParameter": lambda b: (
+        mbd.SectionParameter,
+        {"name": "r", "section": mbd.Section.circle, "value": 0.01},
+    ),
+    "parametric_velocity": lambda b: (
+        mbd.parametric_velocity,
+        {"mesh": b.rod_mesh, "build": b.rod_of_length, "value": 0.137},
     ),
     "sensitivities": lambda b: (
         mbd.sensitivities,

@@ -260,6 +260,20 @@ MECHANISMS: dict[str, Call] = {
         mbd.mechanisms.linear_torque,
         {"stall": 10.0, "no_load_speed": 100.0},
     ),
+    "linear_sensitivities": lambda b: (
+        mbd.linear_sensitivities,
+        {"build": b.sprung, "values": {"k": 20.0}},
+    ),
+    "LinearSensitivities.mode": lambda b: (
+        mbd.linear_sensitivities(b.sprung, {"k": 20.0}).mode,
+        {"body": "bob", "number": 1},
+    ),
+    "LinearSensitivities.response": lambda b: (
+        mbd.linear_sensitivities(
+            b.sprung, {"k": 20.0}, inputs=["spring.stiffness"], outputs=_OUTPUTS
+        ).response,
+        {"frequencies": [1.0, 2.0]},
+    ),
     "linearize": lambda b: (mbd.linearize, {"system": b.pendulum, "state": b.state}),
     "place": lambda b: (
         mbd.place,
@@ -281,6 +295,21 @@ MECHANISMS: dict[str, Call] = {
     "revolute": _joint("revolute"),
     "rigid_rod": lambda b: (mbd.mechanisms.rigid_rod, {"length": 0.3, "mass": 1.0}),
     "rod_length": lambda b: (mbd.mechanisms.rod_length, {"rod": b.rod}),
+    "Functional": lambda b: (mbd.Functional, {"output": "bob.position.y", "kind": "mean"}),
+    "Functional.of": lambda b: (
+        mbd.Functional("pivot.rotation").of,
+        {"run": mbd.simulate(b.pendulum, t_end=1e-3, dt=5e-4)},
+    ),
+    "run_gradient": lambda b: (
+        mbd.run_gradient,
+        {
+            "build": b.sprung,
+            "values": {"k": 20.0},
+            "functional": mbd.Functional("pivot.rotation"),
+            "t_end": 1e-3,
+            "dt": 5e-4,
+        },
+    ),
     "run_sensitivities": lambda b: (
         mbd.run_sensitivities,
         {"build": b.sprung, "values": {"k": 20.0}, "t_end": 1e-3, "dt": 5e-4},

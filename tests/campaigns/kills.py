@@ -23,6 +23,7 @@ import numpy as np
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.multibody.files.case_files import CaseFiles
+from dolfinx_mbd.multibody.files.run_folder import CHECKPOINT
 from dolfinx_mbd.multibody.results import recorded_run
 from dolfinx_mbd.multibody.studies.cases import MISSING
 from tests.campaigns.bench import Bench
@@ -209,6 +210,7 @@ def _killed(saved: Saved, kill: Callable[[Work], str | None]) -> str | None:
 
 
 def _checkpointed(bench: Bench, path: Path) -> None:
+    (path / CHECKPOINT).unlink(missing_ok=True)  # the child may be killed before it deletes all
     shutil.rmtree(path, ignore_errors=True)
     with mock.patch.object(recorded_run, "_BLOCK_ROWS", 1):
         mbd.simulate(bench.crank, path=path, **RUN)
@@ -219,7 +221,7 @@ def _run_killed(
 ) -> str | None:
     """Kill a run that is written to a folder, resume it, and compare with an undisturbed run."""
     fault = kill(lambda: _checkpointed(bench, path))
-    if fault is not None or not (path / "checkpoint.npz").exists():
+    if fault is not None or not (path / CHECKPOINT).exists():
         return fault
     try:
         resumed = mbd.resume(path, bench.crank)

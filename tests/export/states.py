@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.export import Units
 from dolfinx_mbd.multibody import BodyState, FlexibleBody
 
 Rows = Callable[..., np.ndarray]
@@ -44,6 +45,34 @@ def random_state(body: ReducedBody, seed: int) -> State:
     wrenches = np.zeros((len(body.interfaces), 6))
     wrenches[:, :3] = 1e4 * rng.normal(size=(len(body.interfaces), 3))
     return State(q, v, a, 1e4 * rng.normal(size=3), wrenches)
+
+
+def in_units(state: State, units: Units) -> State:
+    """The same state in other units."""
+    rates = np.ones_like(state.v)
+    rates[:3] = units.length
+    rates /= units.time
+    return State(
+        np.concatenate([units.length * state.q[:3], state.q[3:]]),
+        rates * state.v,
+        rates / units.time * state.a,
+        units.length / units.time**2 * state.gravity,
+        np.repeat([units.force, units.moment], 3) * state.wrenches,
+    )
+
+
+def load_stiffness(body: ReducedBody, interface: int, component: int) -> np.ndarray:
+    """Symmetric geometric stiffness of a unit force or moment at an interface, by our tangent.
+
+    With the body at rest and undeformed nothing else but K is in the elastic block.
+    """
+    flexible = FlexibleBody("b", body, damping_ratio=0.0)
+    q = np.concatenate([np.zeros(3), [1.0], np.zeros(3 + body.num_modes)])
+    zero, load = np.zeros(6 + body.num_modes), 1e12  # so that K does not drown what is added to it
+    wrenches = np.zeros((len(body.interfaces), 6))
+    wrenches[interface, component] = load
+    K = flexible.tangent(BodyState(0.0, q, zero, zero, np.zeros(3), wrenches))[0][6:, 6:]
+    return (0.5 * (K + K.T) - body.stiffness) / load
 
 
 def own_rows(body: ReducedBody, state: State, stiffening: bool | None = None) -> np.ndarray:

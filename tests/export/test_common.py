@@ -18,7 +18,7 @@ from dolfinx_mbd.export.text import ascii_labels, ascii_text, number_lines, writ
 from dolfinx_mbd.export.units import scaled
 from dolfinx_mbd.files import temporary_path
 from tests.export.reduced import reduced
-from tests.export.states import assert_same_rows, own_rows, random_state
+from tests.export.states import assert_same_rows, in_units, own_rows, random_state
 
 TEXT_FORMATS = ("mbdyn", "sid")
 
@@ -59,15 +59,7 @@ def test_a_scaled_body_moves_alike(kind: str, units: Units) -> None:
     body = reduced(kind)
     state = random_state(body, 7)
     state.wrenches[:, 3:] = 1e-2 * state.wrenches[:, 2::-1]
-    rates = np.concatenate([np.full(3, units.length), np.ones(3 + body.num_modes)]) / units.time
-    other = replace(
-        state,
-        q=np.concatenate([units.length * state.q[:3], state.q[3:]]),
-        v=rates * state.v,
-        a=rates / units.time * state.a,
-        gravity=units.length / units.time**2 * state.gravity,
-        wrenches=np.repeat([units.force, units.moment], 3) * state.wrenches,
-    )
+    other = in_units(state, units)
     expected = units.moment * own_rows(body, state)
     expected[:3] *= units.force / units.moment
     assert_same_rows(own_rows(scaled(body, units), other), expected)

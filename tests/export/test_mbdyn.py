@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,17 @@ import pytest
 
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export import Units, export
-from dolfinx_mbd.multibody import BodyState, FlexibleBody
 from tests.export.equations import fem_rows
 from tests.export.readers.fem import FemFile, read_fem
 from tests.export.reduced import KINDS, reduced
-from tests.export.states import assert_same_rows, moment_rows_linear, own_rows, random_state
+from tests.export.states import (
+    assert_same_rows,
+    in_units,
+    load_stiffness,
+    moment_rows_linear,
+    own_rows,
+    random_state,
+)
 
 MANUAL = """** MBDyn MODAL DATA FILE
 ** NODE SET "ALL"
@@ -179,26 +184,14 @@ def test_equations_of_motion(tmp_path: Path, kind: str, seed: int) -> None:
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 def test_geometric_stiffness_of_forces_and_moments(tmp_path: Path, kind: str) -> None:
-    """That of moments by the symmetric part of the tangent: the rest is the moments' own rotation.
-
-    With the body at rest and undeformed nothing else but K is in its elastic block.
-    """
+    """That of moments by the symmetric part of the tangent; the rest is their own rotation."""
     body, file = reduced(kind), written(tmp_path, kind)
-    n, count = body.num_modes, len(body.interfaces)
+    count = len(body.interfaces)
     assert sorted(file.stress_stiffening) == list(range(1, 13 + 6 * count))
     assert not any(file.stress_stiffening[k].any() for k in range(7, 13))
-    flexible = FlexibleBody("b", body, damping_ratio=0.0)
-    q = np.concatenate([np.zeros(3), [1.0], np.zeros(3 + n)])
-    zero = np.zeros(6 + n)
-    load = 1e12  # so that K does not drown what is added to it
     for k in range(count):
         for i in range(6):
-            wrenches = np.zeros((count, 6))
-            wrenches[k, i] = load
-            block = flexible.tangent(BodyState(0.0, q, zero, zero, np.zeros(3), wrenches))[0][
-                6:, 6:
-            ]
-            found = (0.5 * (block + block.T) - body.stiffness) / load
+            found = load_stiffness(body, k, i)
             expected = file.stress_stiffening[13 + 6 * k + i]
             assert np.allclose(found, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
 
@@ -210,15 +203,7 @@ def test_units(tmp_path: Path, kind: str) -> None:
     units = Units("mm-g-ms", length=1e3, mass=1e3, time=1e3, force_name="mN")
     file = written(tmp_path, kind, units=units)
     state = random_state(body, 4)
-    rates = np.concatenate([np.full(3, units.length), np.ones(3 + body.num_modes)]) / units.time
-    other = replace(
-        state,
-        q=np.concatenate([units.length * state.q[:3], state.q[3:]]),
-        v=rates * state.v,
-        a=rates / units.time * state.a,
-        gravity=units.length / units.time**2 * state.gravity,
-        wrenches=np.repeat([units.force, units.moment], 3) * state.wrenches,
-    )
+    other = in_units(state, units)
     expected = units.moment * moment_rows_linear(body, state)
     expected[:3] *= units.force / units.moment
     assert_same_rows(fem_rows(file, *other.arguments), expected)

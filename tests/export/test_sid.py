@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,17 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.export import UNITS, Units, export
 from dolfinx_mbd.kernels.rotations import skew
-from dolfinx_mbd.multibody import BodyState, FlexibleBody
 from tests.export.equations import sid_rows
 from tests.export.readers.sid import SidFile, Taylor, read_sid
 from tests.export.reduced import KINDS, reduced
-from tests.export.states import State, assert_same_rows, moment_rows_linear, random_state
+from tests.export.states import (
+    State,
+    assert_same_rows,
+    in_units,
+    load_stiffness,
+    moment_rows_linear,
+    random_state,
+)
 
 BY_AXIS, BY_MODE = "(a-1)*nq+l", "3*(l-1)+a"
 COLUMNS = {"simpack": BY_AXIS, "embslib": BY_MODE, "fembeam": BY_MODE}
@@ -289,19 +294,11 @@ def test_columns_of_gr_and_ge(tmp_path: Path, kind: str, dialect: str) -> None:
 def test_geometric_stiffness_of_forces_and_moments(tmp_path: Path, kind: str) -> None:
     """phi.M1 and psi.M1: as in the test of MBDyn, by the symmetric part of the tangent."""
     body, file = reduced(kind), written(tmp_path, kind)
-    n, count, load = body.num_modes, len(body.interfaces), 1e12
-    flexible = FlexibleBody("b", body, damping_ratio=0.0)
-    q, zero = np.concatenate([np.zeros(3), [1.0], np.zeros(3 + n)]), np.zeros(6 + n)
-    for k in range(count):
+    for k in range(len(body.interfaces)):
         node = file.nodes[str(k + 1)]
         m1 = np.concatenate([node["phi"].m1, node["psi"].m1])
         for i in range(6):
-            wrenches = np.zeros((count, 6))
-            wrenches[k, i] = load
-            block = flexible.tangent(BodyState(0.0, q, zero, zero, np.zeros(3), wrenches))[0][
-                6:, 6:
-            ]
-            found = (0.5 * (block + block.T) - body.stiffness) / load
+            found = load_stiffness(body, k, i)
             assert np.allclose(found, -m1[i], rtol=0, atol=1e-10 * np.abs(m1[i]).max())
 
 
@@ -311,15 +308,7 @@ def test_units(tmp_path: Path) -> None:
     units = Units("mm-g-ms", length=1e3, mass=1e3, time=1e3, force_name="mN")
     here, there = written(tmp_path, "rigid"), written(tmp_path, "rigid", units=units)
     state = random_state(body, 4)
-    rates = np.concatenate([np.full(3, units.length), np.ones(3 + body.num_modes)]) / units.time
-    other = replace(
-        state,
-        q=np.concatenate([units.length * state.q[:3], state.q[3:]]),
-        v=rates * state.v,
-        a=rates / units.time * state.a,
-        gravity=units.length / units.time**2 * state.gravity,
-        wrenches=np.repeat([units.force, units.moment], 3) * state.wrenches,
-    )
+    other = in_units(state, units)
     expected = units.moment * sid_rows(here, *state.arguments)
     expected[:3] *= units.force / units.moment
     assert_same_rows(sid_rows(there, *other.arguments), expected)

@@ -16,8 +16,8 @@ from dolfinx_mbd.forms import Cable
 from dolfinx_mbd.mechanisms import EngineDesign, inline_engine
 from dolfinx_mbd.mechanisms.gas import AMBIENT_PRESSURE
 from dolfinx_mbd.multibody import Solution
-from dolfinx_mbd.plotting.marks import Arrow, joint_arrows, load_arrows
-from dolfinx_mbd.plotting.mechanism import DRAWN, Drawing
+from dolfinx_mbd.plotting.scenes.arrows import Arrow, joint_arrows, load_arrows
+from dolfinx_mbd.plotting.scenes.mechanism import DRAWN, Drawing
 from tests.plotting.test_plotting import bar
 
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one rank draws")

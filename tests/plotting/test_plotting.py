@@ -29,8 +29,8 @@ from dolfinx_mbd.multibody import (
     revolute,
     simulate,
 )
-from dolfinx_mbd.plotting.mechanism import Drawing, drawn_part
-from dolfinx_mbd.plotting.scene import camera_of, rounded_up, unit_of
+from dolfinx_mbd.plotting.scenes.mechanism import Drawing, drawn_part
+from dolfinx_mbd.plotting.scenes.scene import camera_of, rounded_up, unit_of
 
 SMALL = (320, 240)
 

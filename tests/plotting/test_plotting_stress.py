@@ -17,8 +17,9 @@ from dolfinx_mbd.mechanisms import slider_crank
 
 pytest.importorskip("pyvista")
 
-from dolfinx_mbd.plotting import animate, plot_skin, scene
-from dolfinx_mbd.plotting.mechanism import Drawing
+from dolfinx_mbd.plotting import animate, plot_skin
+from dolfinx_mbd.plotting.scenes import scene
+from dolfinx_mbd.plotting.scenes.mechanism import Drawing
 from tests.body.test_stress_modes import one_mode_body
 from tests.models.bodies import box
 from tests.plotting.test_plotting import bar

@@ -7,7 +7,7 @@ import pytest
 
 from dolfinx_mbd.multibody import box_shape, cylinder_shape
 from dolfinx_mbd.multibody.model.shapes import Shape
-from dolfinx_mbd.plotting.rounding import Rounding
+from dolfinx_mbd.plotting.scenes.rounding import Rounding
 
 pv = pytest.importorskip("pyvista", exc_type=ImportError)
 

@@ -36,8 +36,8 @@ from dolfinx_mbd.multibody import (
     simulate,
     spherical,
 )
-from dolfinx_mbd.plotting.player_data import KINDS, integers, outline, sampled_rows
-from dolfinx_mbd.plotting.player_page import Player, player
+from dolfinx_mbd.plotting.viewer.data import KINDS, integers, outline, sampled_rows
+from dolfinx_mbd.plotting.viewer.page import Player, player
 from dolfinx_mbd.rotating import RotatingModes
 from tests.plotting.test_plotting import bar
 

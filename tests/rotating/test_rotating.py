@@ -21,7 +21,7 @@ from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.reduction.damping import Viscous
 from dolfinx_mbd.rotating import campbell, critical_speed, rotating_modes, rotating_structure
-from dolfinx_mbd.rotating.stability import Modes, _follow
+from dolfinx_mbd.rotating.stability import Modes, _matching_modes
 from tests.models.plates import SOFT, on_springs
 
 STEEL = mbd.Material(2.1e11, 0.3, 7850.0)
@@ -365,7 +365,7 @@ def test_a_mode_is_followed_through_zero() -> None:
 
     last = modes([0.5j, 3j], [circle, circle.conj()])
     found = modes([0.5j, 1j, 4.5j], [other, circle.conj(), circle.conj()])
-    assert list(_follow(None, last, found, 1.5)) == [1, 2]
+    assert list(_matching_modes(None, last, found, 1.5)) == [1, 2]
 
 
 def test_projection_converges(comm: MPI.Comm) -> None:

@@ -6,17 +6,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import basix.ufl
 import numpy as np
 import pytest
 import scipy.linalg
 import ufl
 from dolfinx import fem
-from dolfinx.mesh import compute_midpoints, create_rectangle, meshtags
+from dolfinx.mesh import compute_midpoints, create_box, create_mesh, create_rectangle, meshtags
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.linalg.blocks import gram
+from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
+from dolfinx_mbd.sensitivity.parameters import matrix_derivatives
+from dolfinx_mbd.sensitivity.shifted_systems import ShiftedSystems
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, dynamic_stiffness
 
 ENDS = ["left", "right"]
@@ -228,3 +232,113 @@ def test_extended_velocity(comm: MPI.Intracomm) -> None:
     assert np.abs(velocity.x.array - exact.x.array).max() < 1e-9
     with pytest.raises(mbd.errors.InputError, match="both moved and fixed"):
         mbd.extended_velocity(mesh, {"right": (1.0, 0.0, 0.0)}, fixed=["right"])
+
+
+def arrays(derivative: mbd.BodyDerivative) -> dict[str, np.ndarray]:
+    """Numerical attributes of a derivative."""
+    values = {k: getattr(derivative, k) for k in derivative.__dataclass_fields__}
+    return {k: np.asarray(v) for k, v in values.items() if isinstance(v, (float, np.ndarray))}
+
+
+@pytest.mark.parametrize("kind", ["rigid", "averaged", "none"])
+def test_reducer(comm: MPI.Intracomm, kind: Any) -> None:
+    """With the factors of a reducer, the derivatives are the same, also after `last=True`."""
+    model = mbd.ElasticModel(box(comm), mbd.STEEL)
+    x = ufl.SpatialCoordinate(model.plain_mesh)
+    stretch = ufl.as_vector([x[0], 0 * x[0], 0.1 * x[0]])
+    parameters = [mbd.Parameter("nu", "poisson"), mbd.Parameter("L", "shape", velocity=stretch)]
+    ends = {} if kind == "none" else {k: mbd.InterfaceSpec(kind=kind) for k in ENDS}
+    with mbd.Reducer(model, interfaces=ends) as reducer:
+        base = reducer.reduce(4)
+        tables = [mbd.sensitivities(base, parameters, reducer=reducer)]
+        base = reducer.reduce(4, last=True)
+        tables.append(mbd.sensitivities(base, parameters, reducer=reducer))
+    new = mbd.sensitivities(base, parameters)
+    for table in tables:
+        for name in new:
+            expected = arrays(new[name])
+            for key, value in arrays(table[name]).items():
+                size = np.abs(expected[key]).max(initial=0.0)
+                error = np.abs(value - expected[key]).max(initial=0.0)
+                assert error <= 1e-7 * size, (name, key)
+
+
+def test_wrong_reducers(comm: MPI.Intracomm) -> None:
+    """A reducer that is closed, or that has not computed the reduction, is an error."""
+    model = mbd.ElasticModel(box(comm), mbd.STEEL)
+    parameters = [mbd.Parameter("E", "young")]
+    with mbd.Reducer(model, interfaces=ENDS) as reducer:
+        base = reducer.reduce(2)
+        other = mbd.reduce(model, interfaces=ENDS, num_modes=2)
+        with pytest.raises(mbd.errors.InputError, match="did not compute this reduction"):
+            mbd.sensitivities(other, parameters, reducer=reducer)
+    with pytest.raises(mbd.errors.InputError, match="the reducer is closed"):
+        mbd.sensitivities(base, parameters, reducer=reducer)
+
+
+@pytest.mark.parametrize("kind", ["rigid", "averaged"])
+def test_zero_forces(comm: MPI.Intracomm, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Modes do not depend on E and ρ of a homogeneous body, so that no system is solved."""
+    model = mbd.ElasticModel(box(comm), mbd.STEEL)
+    ends = {k: mbd.InterfaceSpec(kind=kind) for k in ENDS}
+    base = mbd.reduce(model, interfaces=ends, num_modes=4, stiffening=False)
+    solved: list[int] = []
+    solve = HeldStiffness.solve_moved
+
+    def counted(self: HeldStiffness, loads: np.ndarray, *arguments: Any) -> np.ndarray:
+        solved.append(loads.shape[1])
+        return solve(self, loads, *arguments)
+
+    monkeypatch.setattr(HeldStiffness, "solve_moved", counted)
+    monkeypatch.setattr(ShiftedSystems, "_extend", None)  # an error if it is called
+    parameters = [mbd.Parameter("E", "young"), mbd.Parameter("rho", "density")]
+    table = mbd.sensitivities(base, parameters)
+    assert solved == [0, 0]
+    for name, scaled in (("E", 210e9), ("rho", -7850.0)):
+        error = np.abs(table[name].stiffness * scaled - base.body.stiffness).max()
+        assert error <= 1e-8 * base.body.stiffness.max()
+
+
+@pytest.mark.parametrize("graded", [False, True])
+def test_matrices_of_curved_cells(comm: MPI.Intracomm, graded: bool) -> None:
+    """K′ and M′ are the derivatives of the matrices as assembled, also in curved cells."""
+
+    def velocity(x: Any) -> np.ndarray:
+        return np.array([x[0] + x[1] ** 2 / HEIGHT, x[1] * np.sin(20 * x[0]), x[0] * x[2] / LENGTH])
+
+    def problem(s: float) -> tuple[mbd.ElasticModel, Any]:
+        mesh = curved_bar(comm)
+        x = mesh.geometry.x
+        x += s * velocity(x.T).T
+        y = ufl.SpatialCoordinate(mesh)[1]
+        young = 210e9 * (1 + (y / HEIGHT) ** 2)
+        graded_steel = mbd.GradedMaterial(young=young, poisson=0.3, density=7850.0 * (1 + y))
+        model = mbd.ElasticModel(mesh, graded_steel if graded else mbd.STEEL)
+        return model, elastic_problem(model)
+
+    model, base = problem(0.0)
+    f = fem.Function(fem.functionspace(model.plain_mesh, ("Lagrange", 2, (3,))))
+    f.interpolate(velocity)
+    derivatives = matrix_derivatives(model, base, mbd.Parameter("V", "shape", velocity=f))
+    h = 1e-4
+    others = [problem(s)[1] for s in (-h, h)]
+    for name in ("stiffness", "scalar_mass"):
+        exact, low, high = (getattr(p, name) for p in (derivatives, *others))
+        high.axpy(-1.0, low)
+        high.scale(1 / (2 * h))
+        size = exact.norm()
+        high.axpy(-1.0, exact)
+        assert high.norm() <= 1e-6 * size
+
+
+def curved_bar(comm: MPI.Intracomm) -> Any:
+    """A bar of tetrahedra of second order whose long edges are arcs."""
+    corners = [np.zeros(3), np.array([LENGTH, HEIGHT, WIDTH])]
+    linear = create_box(comm, corners, [4, 1, 1])
+    space = fem.functionspace(linear, ("Lagrange", 2))
+    cells = np.arange(linear.topology.index_map(3).size_local, dtype=np.int32)
+    nodes = space.dofmap.index_map.local_to_global(space.dofmap.list[cells].ravel())
+    positions = space.tabulate_dof_coordinates()[: space.dofmap.index_map.size_local]
+    positions = positions + np.outer(np.sin(3 * positions[:, 0] / LENGTH), [0, HEIGHT, 0]) / 2
+    element = basix.ufl.element("Lagrange", "tetrahedron", 2, shape=(3,))
+    return create_mesh(comm, cells=nodes.reshape(len(cells), -1), x=positions, e=element)

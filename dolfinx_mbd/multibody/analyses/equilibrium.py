@@ -182,8 +182,8 @@ def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: A
         at.move(start, delta)
         try:
             _restore(at, t)
-            moved = _forces(at, t, axes)
-            along = float((moved.resolve.T @ at.rows) @ (motions.resolve.T @ delta))
+            trial = _forces(at, t, axes)
+            along = float((trial.resolve.T @ at.rows) @ (motions.resolve.T @ delta))
             if along <= 0.9 * abs(before) or abs(before) < 1e-300:
                 break
         except AssemblyError:

@@ -57,7 +57,8 @@ def kinematic_analysis(
 
     Args:
         system: The mechanism, with as many drivers as degrees of freedom; joints may be redundant.
-        times: Increasing times, s, close enough that the nearest solution is the correct one.
+        times: Increasing times, s. Each position is the solution nearest to the previous one, so
+            that the times must be close to one another.
         elastic_start: Deformation at each time, as at the start of `simulate`. With ``undeformed``,
             bodies move as if they were rigid, and the forces belong to undeformed bodies. With
             ``quasi-static``, bodies deform under the forces of the motion without vibrations.
@@ -93,7 +94,7 @@ def kinematic_analysis(
     first_sign = 0.0
     try:
         for t in instants:
-            limit = _approach(at, t, states)
+            limit = _solve_position(at, t, states)
             whole = at.constraint_matrix(at.jacobians())
             B = whole[:, system.rigid]
             if rows is None:
@@ -111,14 +112,14 @@ def kinematic_analysis(
                     t,
                 )
             moving = elastic_start == "undeformed"
-            states.append(_moving(at, B, t, limit) if moving else _settled(at, t))
+            states.append(_moving_state(at, B, t, limit) if moving else _quasi_static_state(at, t))
     except KinematicError as error:
         error.solution = Solution(system, states) if states else None
         raise
     return Solution(system, states)
 
 
-def _approach(at: Assembler, t: float, states: list[State]) -> float:
+def _solve_position(at: Assembler, t: float, states: list[State]) -> float:
     """Move to the position at t that is nearest to the extrapolated motion.
 
     Return the limit for redundant constraints at this position, see `assemble`.
@@ -171,7 +172,7 @@ def _orientation(rows: Array) -> float:
     return 0.0 if values[-1] < _SINGULAR * values[0] else float(np.linalg.slogdet(rows)[0])
 
 
-def _moving(at: Assembler, B: Array, t: float, limit: float) -> State:
+def _moving_state(at: Assembler, B: Array, t: float, limit: float) -> State:
     """Return the state with the velocities, accelerations and reactions of the rigid motion."""
     s = at.system
     at.v[:], at.a[:], at.lam[:] = 0.0, 0.0, 0.0
@@ -184,7 +185,7 @@ def _moving(at: Assembler, B: Array, t: float, limit: float) -> State:
     return at.state(t)
 
 
-def _settled(at: Assembler, t: float) -> State:
+def _quasi_static_state(at: Assembler, t: float) -> State:
     """Return the quasi-static state near the assembler's position, with full turns counted."""
     state = consistent_state(at.system, t, q=at.q)
     at.q[:] = state.q
@@ -256,7 +257,7 @@ def inverse_dynamics(
     if motion.q.shape[1] != system.num_coordinates or motion.v.shape[1] != system.num_velocities:
         raise InputError(
             f"the motion has {motion.q.shape[1]} coordinates, the system "
-            f"{system.num_coordinates}: it is that of other bodies"
+            f"{system.num_coordinates}: it belongs to other bodies"
         )
     if isinstance(actuators, (str, bytes)) or not isinstance(actuators, Iterable):
         reject("actuators", actuators, "a list of joints", InputTypeError)

@@ -270,7 +270,7 @@ def linearize(
     for name, candidate in choices.items():
         _set_motion(at, state)
         try:
-            motions, basis, step = _steady(at, state.time, candidate)
+            motions, basis, step = _steady_coefficients(at, state.time, candidate)
             matrices = _constant_matrices(at, state, candidate, step, basis, *signals)
         except SteadyError as error:
             reasons.append(f"in {name} axes {error}")
@@ -300,13 +300,13 @@ def linearize(
     )
 
 
-def _steady(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array, float]:
+def _steady_coefficients(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array, float]:
     """Return coefficients and free motions; raise an error if the motion is not steady.
 
     The third result is the time after which the coefficients were compared, s; 0 at rest.
     """
     s = at.system
-    motions = _balanced(at, t, axes)
+    motions = _balanced_coefficients(at, t, axes)
     basis = free_directions(motions)
     if not basis.shape[1]:
         raise InputError("nothing is free to move: the constraints fix every coordinate")
@@ -322,13 +322,13 @@ def _steady(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array, f
     fastest = float(speeds[s.rigid].max())
     step = 0.3 / fastest
     first = motions.reduced(basis)
-    moved = _balanced(at, t + step, move_steadily(at, axes, step))
+    later = _balanced_coefficients(at, t + step, move_steadily(at, axes, step))
     if s.num_constraints:
-        size = np.linalg.norm(moved.constraints, axis=1)[:, None] * np.linalg.norm(basis, axis=0)
-        if (np.abs(moved.constraints @ basis) > _CONSTANT * size).any():
+        size = np.linalg.norm(later.constraints, axis=1)[:, None] * np.linalg.norm(basis, axis=0)
+        if (np.abs(later.constraints @ basis) > _CONSTANT * size).any():
             raise SteadyError("the constraints change along the motion")
     names = ("inertia", "damping", "stiffness")
-    for power, (name, one, two) in enumerate(zip(names, first, moved.reduced(basis), strict=True)):
+    for power, (name, one, two) in enumerate(zip(names, first, later.reduced(basis), strict=True)):
         size = max(fastest**power, np.abs(one).max(), np.abs(two).max())
         if np.abs(one - two).max() > _CONSTANT * size:
             raise SteadyError(f"the {name} changes along the motion")
@@ -356,7 +356,9 @@ def _constant_matrices(
     for time in (t, t + step)[: 2 if step else 1]:
         _set_motion(at, state)
         now = axes if time == t else move_steadily(at, axes, step)
-        results.append(state_space(at, time, _balanced(at, time, now), basis, inputs, outputs))
+        results.append(
+            state_space(at, time, _balanced_coefficients(at, time, now), basis, inputs, outputs)
+        )
     for name, one, two in zip("ABCD", results[0], results[-1], strict=True):
         size = np.abs(one).max(initial=0.0)
         if np.abs(one - two).max(initial=0.0) > _CONSTANT * size:
@@ -364,7 +366,7 @@ def _constant_matrices(
     return results[0]
 
 
-def _balanced(at: Assembler, t: float, axes: Axes) -> SmallMotions:
+def _balanced_coefficients(at: Assembler, t: float, axes: Axes) -> SmallMotions:
     """Return the coefficients for the accelerations and reactions of a steady motion."""
     s = at.system
     at.a[:] = steady_rates(at, axes)

@@ -324,7 +324,7 @@ def _solve(
     """Return the scaled loads (nt, nf) and the weighted residuals of the signals (nt, ns)."""
     count = len(y)
     pad = max(2, int(PADDING * count))
-    Y, P = _continued(y * model.weights, pad), _continued(spins, pad)
+    Y, P = _extend_signal(y * model.weights, pad), _extend_signal(spins, pad)
     lines = [np.linspace(X[0], X[-1], len(X)) for X in (Y, P)]  # subtracted for periodic ends
     steady, spin = (H[0].real for H in model.response(np.zeros(1)))
     rest = lines[0] - lines[1] @ spin.T
@@ -333,9 +333,9 @@ def _solve(
     Y_hat, P_hat = np.fft.rfft(Y, axis=0), np.fft.rfft(P, axis=0)
     frequencies = np.asarray(np.fft.rfftfreq(count + 2 * pad, 1 / rate), dtype=float)
     F, explained = np.zeros((len(Y_hat), model.count), dtype=complex), np.zeros_like(Y_hat)
-    shown = np.flatnonzero(frequencies <= highest)
-    for start in range(0, len(shown), CHUNK):
-        k = shown[start : start + CHUNK]
+    indices = np.flatnonzero(frequencies <= highest)
+    for start in range(0, len(indices), CHUNK):
+        k = indices[start : start + CHUNK]
         H, spin = model.response(frequencies[k])
         known = (spin @ P_hat[k, :, None])[:, :, 0]
         adjoint = np.conj(H.transpose(0, 2, 1))
@@ -347,7 +347,7 @@ def _solve(
     return (loads + line)[inside], (left + rest - line @ steady.T)[inside]
 
 
-def _continued(signal: Array, pad: int) -> Array:
+def _extend_signal(signal: Array, pad: int) -> Array:
     """Return a signal (nt, m) that is continued by its odd reflections at both ends."""
     before = 2 * signal[0] - signal[pad:0:-1]
     after = 2 * signal[-1] - signal[-2 : -pad - 2 : -1]

@@ -1,8 +1,9 @@
 """Order analysis of a run-up: spectra of short blocks over the speed of a shaft.
 
 Forces of machines repeat with the revolutions of a shaft. The order of a component is its number of
-periods per revolution. In blocks of equal revolutions, sampled at equal angles, an order is a line
-at every speed; in blocks of equal times, resonances are lines at every speed.
+periods per revolution. In blocks of equal revolutions, sampled at equal angles, the forces of the
+shaft have the same orders at every speed. In blocks of equal times, resonances have the same
+frequencies at every speed.
 """
 
 from __future__ import annotations
@@ -183,7 +184,7 @@ def waterfall(
         axis=0,
     )
     limit = highest if up_to is None else number("up_to", up_to, positive=True)
-    shown = lines <= min(limit, highest) * (1 + 1e-9)
+    visible = lines <= min(limit, highest) * (1 + 1e-9)
     quarter = 0.25 * count / rate
     known, other = (t - t[0], theta) if axis == "frequency" else (turns, t - t[0])
     first, middle, last = (np.interp(centres + k * quarter, known, other) for k in (-1, 0, 1))
@@ -195,7 +196,7 @@ def waterfall(
         axis,
         t[0] + middle,
         speed,
-        lines[shown],
-        squares.sum(axis=1)[shown].T,
+        lines[visible],
+        squares.sum(axis=1)[visible].T,
         float(count * np.sum(weights**2) / np.sum(weights) ** 2),
     )

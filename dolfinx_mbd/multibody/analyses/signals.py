@@ -43,7 +43,7 @@ class _Parameter(NamedTuple):
         """Return the load or driver with another number, after its own checks."""
         value: Any = number
         if isinstance(self.part, Driver):
-            value = _hold(number)
+            value = _constant_motion(number)
         elif self.component is not None:
             old = getattr(self.part, self.field)
             value = [0.0, 0.0, 0.0] if callable(old) else list(old)
@@ -82,9 +82,9 @@ class Inputs:
         else:
             parts = {id(part): copy.copy(part) for part in (*system.loads, *system.drivers)}
             self.system = _with_parts(system, parts)
-            known = {name: p for part in parts.values() for name, p in _parameters(part)}
-            chosen = [choice("every name of inputs", name, known) for name in self.names]
-            self._parameters = [known[name] for name in chosen]
+            available = {name: p for part in parts.values() for name, p in _parameters(part)}
+            selected = [choice("every name of inputs", name, available) for name in self.names]
+            self._parameters = [available[name] for name in selected]
         self.values = tuple(parameter.value for parameter in self._parameters)
         self.put(self.values)
 
@@ -136,6 +136,6 @@ def _with_parts(system: SystemData, parts: Mapping[int, Any]) -> SystemData:
     return part
 
 
-def _hold(position: float) -> Callable[[float], tuple[float, float, float]]:
+def _constant_motion(position: float) -> Callable[[float], tuple[float, float, float]]:
     """Return the motion of a driver that stays at a position."""
     return lambda t: (position, 0.0, 0.0)

@@ -122,7 +122,7 @@ def simulate(
             check_disk(folder, total)
     run = RecordedRun(simulator, stride, requests, folder)
     run.write()  # before the first step, so that an invalid path raises an error immediately
-    return _finished(run, progress)
+    return _run_to_end(run, progress)
 
 
 @one_blas_thread()
@@ -159,10 +159,10 @@ def resume(
         True
     """
     flag("progress", progress)
-    return _finished(read_run(path, system, Outputs(outputs)), progress)
+    return _run_to_end(read_run(path, system, Outputs(outputs)), progress)
 
 
-def _finished(run: RecordedRun, progress: bool) -> Solution:
+def _run_to_end(run: RecordedRun, progress: bool) -> Solution:
     """Take the remaining steps and return the solution."""
     with closing(run):
         try:

@@ -177,7 +177,7 @@ class Simulator(Run):
             with self.undone_on_error():
                 dt = self.steps.dt
                 self.state = self.stepper.begin(self.state, dt)
-                self._put(values)
+                self._set_inputs(values)
                 self.state = self.stepper.after_jump(self.state, dt)
                 return self.advance()
 
@@ -208,7 +208,7 @@ class Simulator(Run):
         with self.undone_on_error():
             self.restore(self._first)
             if inputs is not None:
-                self._put(self._inputs.merged(inputs))
+                self._set_inputs(self._inputs.merged(inputs))
             if start is not None or inputs is not None:
                 self.state = self._first_state(self.system, self._start if start is None else start)
                 self.steps = _steps(self._dt, self.system, self.state.time, self._t_end)
@@ -239,9 +239,9 @@ class Simulator(Run):
         if len(snapshot.inputs) != len(self._inputs.names):
             reject("snapshot", snapshot.inputs, f"one with {len(self._inputs.names)} inputs")
         super().restore(snapshot)
-        self._put(snapshot.inputs)
+        self._set_inputs(snapshot.inputs)
 
-    def _put(self, values: tuple[float, ...]) -> None:
+    def _set_inputs(self, values: tuple[float, ...]) -> None:
         """Set the inputs, and delete the stored motions of the drivers in the assembler."""
         self._inputs.put(values)
         self.stepper.assembler.put(self.state)

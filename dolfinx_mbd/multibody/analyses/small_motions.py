@@ -154,16 +154,16 @@ def move_steadily(at: Assembler, axes: Axes, step: float) -> Axes:
     s, later = at.system, Axes(axes.turn.copy(), axes.spin)
     for k, move, turn, A in _frames(s, at.q):
         Q, W = axes.turn[k], axes.spin[k]
-        turned = exp_rotation(step * W)
-        later.turn[k] = turned @ Q
+        rotation = exp_rotation(step * W)
+        later.turn[k] = rotation @ Q
         relative = Q.T @ (A @ at.v[turn] - W)
         after = later.turn[k] @ exp_rotation(step * relative) @ Q.T @ A
         delta = np.zeros(s.bodies[k].num_velocities)
         delta[:3] = step * (tangent(-step * W) @ at.v[move])
         delta[3:6] = rotation_vector(A.T @ after)
-        speed = after.T @ (turned @ (A @ at.v[turn]))
+        speed = after.T @ (rotation @ (A @ at.v[turn]))
         q = at.q[s.q_slices[k]]
         s.bodies[k].increment(q.copy(), delta, q)
-        at.v[move] = turned @ at.v[move]
+        at.v[move] = rotation @ at.v[move]
         at.v[turn] = speed
     return later

@@ -29,13 +29,14 @@ from dolfinx_mbd.multibody.results.outputs import Outputs
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.stepping.convergence import Measure
 
-__all__ = ["StateSpace", "check_inputs", "state_space"]
+__all__ = ["OFFSETS", "StateSpace", "check_inputs", "derivative", "state_space"]
 
 Array = NDArray[np.float64]
 StateSpace = tuple[Array, Array, Array, Array]
 """Matrices A, B, C, D of ẋ = A x + B u, y = C x + D u."""
 
-_OFFSETS = np.array([1, 2, 3, -1, -2, -3])
+OFFSETS = np.array([1, 2, 3, -1, -2, -3])
+"""Multiples of the step in a central difference of sixth order."""
 # Weights of the differences between opposite offsets
 _WEIGHTS: Array = np.array([0.75, -0.15, 1 / 60])
 _STEP = 1e-2  # displacement for finite differences relative to the size of the mechanism
@@ -106,15 +107,15 @@ def _input_slopes(
 def _slope(function: Callable[[Array], Array], step: float, unit: Array) -> Array:
     """Return the derivative of a function along a unit vector at zero."""
     try:
-        values = [function(offset * step * unit) for offset in _OFFSETS]
+        values = [function(offset * step * unit) for offset in OFFSETS]
     except InputError:  # numbers that cannot be negative, such as a stiffness, act linearly
         values = [function(factor * step * unit) for factor in (1.0, 0.0)]
         return np.asarray((values[0] - values[1]) / step, dtype=float)
-    return np.asarray(_derivative(np.array(values)) / step, dtype=float)
+    return np.asarray(derivative(np.array(values)) / step, dtype=float)
 
 
-def _derivative(values: Array) -> Array:
-    """Return the derivative of values at `_OFFSETS`; exactly zero if the values are equal."""
+def derivative(values: Array) -> Array:
+    """Return the derivative of values at `OFFSETS` times the step; zero if the values are equal."""
     return np.asarray(np.tensordot(_WEIGHTS, values[:3] - values[3:], 1), dtype=float)
 
 
@@ -143,9 +144,9 @@ def _output_slopes(at: Assembler, state: State, outputs: Outputs) -> list[Array]
     ]
     slopes = []
     for sizes, changed in changes:
-        vectors = np.concatenate([offset * np.diag(sizes) for offset in _OFFSETS])
+        vectors = np.concatenate([offset * np.diag(sizes) for offset in OFFSETS])
         values = outputs.of(Solution(s, [state, *map(changed, vectors)]))[1:]
-        by_offset = values.reshape(len(_OFFSETS), len(sizes), len(outputs.names))
-        slopes.append((_derivative(by_offset) / sizes[:, None]).T)
+        by_offset = values.reshape(len(OFFSETS), len(sizes), len(outputs.names))
+        slopes.append((derivative(by_offset) / sizes[:, None]).T)
     at.put(state)
     return slopes

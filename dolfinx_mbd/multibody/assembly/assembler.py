@@ -108,10 +108,13 @@ class Assembler(LoadAssembler):
         for k in self._others:
             body, view, _, _, position, rotation = self._views[k]
             body.poses(view[0], position, rotation)
-        s = self.system
         if self._corrections:
             self._corrections = {}
-        motions = self.driver_motions(t)
+        self.driver_positions(t)
+
+    def driver_positions(self, t: float) -> tuple[Array, Array]:
+        """Set and return the angles (entries,) and the offsets (nc,) of the drivers at t."""
+        s, motions = self.system, self.driver_motions(t)
         for k, (driver, (value, *_)) in enumerate(zip(s.drivers, motions, strict=True)):
             entry = len(s.joints) + k
             if driver.along == "rotation":
@@ -119,6 +122,7 @@ class Assembler(LoadAssembler):
             else:
                 rows = s.row_entry == entry
                 self._offsets[rows] = value + s.misfit[rows]
+        return self._driver_angles, self._offsets
 
     def driver_motions(self, t: float) -> list[tuple[float, float, float]]:
         """Return value, rate and acceleration of each driver at t, evaluated once for each t."""
@@ -192,7 +196,7 @@ class Assembler(LoadAssembler):
         s = self.system
         p1, Q1, p2, Q2 = self._joint_frames()
         velocities = self.update_velocities()
-        bias = np.concatenate([b.frame_bias(view[0], view[1]) for b, view, *_ in self._views])
+        bias = self.frame_biases()
         G = kernels.joint_gradients(p1, Q1, p2, Q2)
         u1, u2 = velocities[s.first].copy(), velocities[s.second]
         b1, b2 = bias[s.first].copy(), bias[s.second]
@@ -204,7 +208,7 @@ class Assembler(LoadAssembler):
                 continue
             spin = speed * Q1[k, :, 2]
             rate[k] = G[k, :, 3:6] @ spin
-            b1[k, 3:] += acceleration * Q1[k, :, 2] + np.cross(u1[k, 3:], spin)
+            b1[k, 3:] += acceleration * Q1[k, :, 2] + skew(u1[k, 3:]) @ spin
             u1[k, 3:] += spin
         second = kernels.joint_bias(p1, Q1, u1, p2, Q2, u2)
         if self._has_distances:
@@ -253,12 +257,8 @@ class Assembler(LoadAssembler):
         return derivatives.array
 
     # ---- residual and its derivatives -----------------------------------------------------------
-    def residual(self, t: float) -> None:
-        """Evaluate `rows`, `scale` and `values` at (t, q, v, a, λ).
-
-        These are the residuals of the equations of motion, the magnitudes of their terms, and the
-        values of the constraints.
-        """
+    def update_wrenches(self, t: float) -> None:
+        """Compute the wrenches on all frames and the values of the constraints."""
         s = self.system
         self.update_poses(t)
         self.wrenches[:] = 0.0
@@ -278,6 +278,15 @@ class Assembler(LoadAssembler):
             self.wrenches,
             self.values,
         )
+
+    def residual(self, t: float) -> None:
+        """Evaluate `rows`, `scale` and `values` at (t, q, v, a, λ).
+
+        These are the residuals of the equations of motion, the magnitudes of their terms, and the
+        values of the constraints.
+        """
+        s = self.system
+        self.update_wrenches(t)
         self._floating.residual(
             self.q, self.v, self.a, s.gravity, self.wrenches, self.rows, self.scale
         )
@@ -327,9 +336,12 @@ class Assembler(LoadAssembler):
         s = self.system
         members = self._floating.members
         point = self.q, self.v, self.a, s.gravity, self.wrenches
-        for k, parts in zip(members, self._floating.tangents(*point), strict=True):
-            for target, block in zip((K, C, M), parts, strict=True):
-                target.add(k, k, block)
+        if isinstance(K, DenseBlocks) and isinstance(C, DenseBlocks) and isinstance(M, DenseBlocks):
+            self._floating.add_tangents(point, K.array, C.array, M.array)
+        else:
+            for k, parts in zip(members, self._floating.tangents(*point), strict=True):
+                for target, block in zip((K, C, M), parts, strict=True):
+                    target.add(k, k, block)
         for k in self._others:
             body, (q, v, a, wrenches), *_ = self._views[k]
             parts = body.tangent(BodyState(t, q, v, a, s.gravity, wrenches))

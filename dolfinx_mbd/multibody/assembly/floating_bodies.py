@@ -17,11 +17,13 @@ from dolfinx_mbd.kernels.body_table import (
     COLUMNS,
     FIRST_FRAME,
     FIRST_Q,
+    FIRST_V,
     MASS,
     MODES,
     TANGENTS,
     array_sizes,
 )
+from dolfinx_mbd.kernels.matrices import add_bodies
 from dolfinx_mbd.multibody.model.floating_body import FloatingBody, body_tangents
 from dolfinx_mbd.multibody.model.protocol import Body
 from dolfinx_mbd.multibody.model.system import SystemData
@@ -29,7 +31,16 @@ from dolfinx_mbd.multibody.model.system import SystemData
 Table = NDArray[np.int64]
 
 #: Methods of a body that the kernels replace.
-_METHODS = ("increment", "poses", "residual", "tangent", "frame_jacobians", "frame_velocities")
+_METHODS = (
+    "increment",
+    "poses",
+    "residual",
+    "tangent",
+    "frame_jacobians",
+    "frame_velocities",
+    "frame_velocity_tangents",
+    "frame_bias",
+)
 
 
 class FloatingBodies:
@@ -58,6 +69,8 @@ class FloatingBodies:
         self.table = np.array(rows, dtype=np.int64).reshape(len(rows), COLUMNS)
         self.data = np.concatenate([np.zeros(0), *parts])
         self._sizes = [6 + int(n) for n in self.table[:, MODES]]
+        self._counts = np.array(self._sizes, dtype=np.int64)
+        self._first = self.table[:, FIRST_V].copy()
         entries = [0, *(3 * size * size for size in self._sizes)]
         self.table[:, TANGENTS] = np.cumsum(entries)[:-1]
 
@@ -90,14 +103,27 @@ class FloatingBodies:
         self, q: Array, v: Array, a: Array, gravity: Array, wrenches: Array
     ) -> Iterator[tuple[Array, Array, Array]]:
         """Yield the derivatives K, C and M of the residual of each body; see `body_tangents`."""
-        flat = body_tangents(self.table, self.data, q, v, a, gravity, wrenches)
+        flat = self._flat_tangents(q, v, a, gravity, wrenches)
         for start, size in zip(self.table[:, TANGENTS], self._sizes, strict=True):
             K, C, M = flat[start : start + 3 * size * size].reshape(3, size, size)
             yield K, C, M
 
+    def add_tangents(
+        self, point: tuple[Array, Array, Array, Array, Array], K: Array, C: Array, M: Array
+    ) -> None:
+        """Add the derivatives at (q, v, a, gravity, wrenches) to the matrices of the system."""
+        add_bodies(self._flat_tangents(*point), self._counts, self._first, K, C, M)
+
+    def _flat_tangents(self, *point: Array) -> Array:
+        return body_tangents(self.table, self.data, *point)
+
     def jacobians(self, q: Array, out: Array) -> None:
         """Write the Jacobians of all frames into the first columns of `out` (nf, 6, ·)."""
         frame_kernels.frame_jacobians(self.table, self.data, q, out)
+
+    def velocity_tangents(self, q: Array, v: Array, out: Array) -> None:
+        """Write the derivatives of all frame velocities with respect to q into `out`."""
+        frame_kernels.frame_velocity_tangents(self.table, self.data, q, v, out)
 
 
 def _uses_kernels(body: Body) -> bool:

@@ -1,4 +1,4 @@
-"""Assembly of the loads of a system, with the Jacobians of its frames."""
+"""Assembly of the loads of a system."""
 
 from __future__ import annotations
 
@@ -8,61 +8,27 @@ from typing import Any
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.multibody.assembly.blocks import Blocks
-from dolfinx_mbd.multibody.assembly.floating_bodies import FloatingBodies
+from dolfinx_mbd.multibody.assembly.frames import Axis, FrameAssembler
 from dolfinx_mbd.multibody.model.force_elements import (
     ContactElement,
     FilmElement,
-    FramePair,
     JointElement,
     PairElement,
 )
-from dolfinx_mbd.multibody.model.loads import FrameLoad, FrameMotion, JointCoordinate, JointLoad
+from dolfinx_mbd.multibody.model.loads import FrameLoad, JointCoordinate, JointLoad
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad, pattern_rows, pattern_tangent
 from dolfinx_mbd.multibody.model.system import SystemData
 
-Axis = tuple[int, int]
 FrameForces = FrameLoad | PairElement | JointLoad | JointElement
 """Loads that act on frames."""
 
 
-class LoadAssembler:
-    """Buffers for frames, joint coordinates and loads of a system.
-
-    `q`, `v` and `a` are the point of evaluation. `angles` are the joint rotations from which full
-    turns are counted. `rows` and `scale` (nv,) are the residual and the magnitudes of its terms.
-    `position` (nf, 3), `rotation` (nf, 3, 3), `velocities` and `wrenches` (nf, 6) belong to the
-    frames.
-    """
+class LoadAssembler(FrameAssembler):
+    """Loads of a system at the point of evaluation of a `FrameAssembler`."""
 
     def __init__(self, system: SystemData) -> None:
-        self.system = system
-        nq, nv, nf = system.num_coordinates, system.num_velocities, system.num_frames
-        self.q, self.v, self.a = np.zeros(nq), np.zeros(nv), np.zeros(nv)
-        self.angles = np.zeros(len(system.joints))
-        self.rows, self.scale = np.zeros(nv), np.zeros(nv)
-        self.position, self.rotation = np.zeros((nf, 3)), np.zeros((nf, 3, 3))
-        self.velocities, self.wrenches = np.zeros((nf, 6)), np.zeros((nf, 6))
-        sizes = np.array([body.num_velocities for body in system.bodies])
-        self._widths = sizes[system.frame_body]
-        self._jacobians = np.zeros((nf, 6, int(sizes.max())))
-        self._moving = [k for k, body in enumerate(system.bodies) if body.num_velocities]
-        self._floating = FloatingBodies(system)
-        self._others = [k for k in self._moving if k not in self._floating.members]
-        self._views = []
-        for body, qs, vs, fs in zip(
-            system.bodies, system.q_slices, system.v_slices, system.frame_slices, strict=True
-        ):
-            view = (self.q[qs], self.v[vs], self.a[vs], self.wrenches[fs])
-            self._views.append(
-                (body, view, self.rows[vs], self.scale[vs], self.position[fs], self.rotation[fs])
-            )
-        for body, (q, *_), _, _, position, rotation in self._views:
-            if not body.num_velocities:
-                body.poses(q, position, rotation)
-        joints = len(system.joints)
-        self._ends = system.first[:joints], system.second[:joints]
+        super().__init__(system)
         self._surface_forces: dict[str, tuple[int, Array]] = {}
         self._find_loads()
 
@@ -89,37 +55,6 @@ class LoadAssembler:
                     (load, self.system.body_index(body), pattern, argument_axis)
                 )
 
-    @property
-    def has_others(self) -> bool:
-        """Whether some moving bodies are not evaluated by the kernels for floating frames."""
-        return bool(self._others)
-
-    # ---- frames ---------------------------------------------------------------------------------
-    def update_velocities(self) -> Array:
-        """Compute and return velocities (nf, 6) of all frames in global components."""
-        self._floating.velocities(self.q, self.v, self.velocities)
-        for k in self._others:
-            body, (q, v, *_), *_ = self._views[k]
-            body.frame_velocities(q, v, self.velocities[self.system.frame_slices[k]])
-        return self.velocities
-
-    def jacobians(self) -> list[Array]:
-        """Return the Jacobians (F, 6, nv) of the frames of every body at the current poses."""
-        self._floating.jacobians(self.q, self._jacobians)
-        for k in self._others:
-            body, (q, *_), *_ = self._views[k]
-            frames, width = self.system.frame_slices[k], body.num_velocities
-            self._jacobians[frames, :, :width] = body.frame_jacobians(q)
-        return [
-            self._jacobians[frames, :, : body.num_velocities].copy()
-            for body, frames in zip(self.system.bodies, self.system.frame_slices, strict=True)
-        ]
-
-    def _frame_jacobian(self, frame: int, jacobians: list[Array]) -> tuple[int, Array]:
-        """Return the index of the body of a frame and the frame's Jacobian (6, nv of the body)."""
-        k = int(self.system.frame_body[frame])
-        return k, jacobians[k][frame - self.system.frame_slices[k].start]
-
     def _add(
         self,
         target: Blocks,
@@ -137,6 +72,8 @@ class LoadAssembler:
         )
         for i, (k, Jk) in enumerate(blocks):
             for j, (m, Jm) in enumerate(others):
+                if not (Jk.size and Jm.size):
+                    continue
                 block = D[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
                 target.add(k, m, Jk.T @ (block @ Jm))
 
@@ -152,49 +89,9 @@ class LoadAssembler:
         vs = self.system.v_slices
         for k in set(rows_of):
             for m in set(columns_of):
+                if vs[k].start == vs[k].stop or vs[m].start == vs[m].stop:
+                    continue
                 target.add(k, m, np.outer(column[vs[k]], row[vs[m]]))
-
-    def _bodies_of(self, frames: tuple[int, int]) -> tuple[int, int]:
-        """Return the bodies of two frames."""
-        return int(self.system.frame_body[frames[0]]), int(self.system.frame_body[frames[1]])
-
-    def _transform(self, row: Array, frames: tuple[int, int], jacobians: list[Array]) -> Array:
-        """Transform a row (12,) for the velocities of two frames to a row (nv,) for v."""
-        out = np.zeros(self.system.num_velocities)
-        for frame, part in zip(frames, (row[:6], row[6:]), strict=True):
-            k, J = self._frame_jacobian(frame, jacobians)
-            out[self.system.v_slices[k]] += part @ J
-        return out
-
-    # ---- coordinates of joints ------------------------------------------------------------------
-    def joint_rotations(self) -> Array:
-        """Return the rotations of all joints about their axes (nj,), rad, including full turns."""
-        return kernels.joint_angles(self.rotation, *self._ends, self.angles)
-
-    def _axis(self, coordinate: JointCoordinate) -> tuple[int, int]:
-        """Return the index of the joint, and 0 for its rotation or 1 for its displacement."""
-        return self.system.joint_index(coordinate.joint), int(coordinate.motion == "displacement")
-
-    def axis_coordinates(self) -> tuple[Array, Array, Array]:
-        """Return values, rates and gradients of the joint motions about and along z.
-
-        Their shapes are (nj, 2), (nj, 2) and (nj, 2, 12). Call `update_velocities` first.
-        """
-        return kernels.axis_coordinates(
-            self.position, self.rotation, self.velocities, *self._ends, self.angles
-        )
-
-    def joint_displacements(self) -> tuple[Array, Array]:
-        """Return displacements of all joints along the axes of the first frame, and their rates.
-
-        Their shapes are (nj, 3). Call `update_velocities` first.
-        """
-        first, second = self._ends
-        frames = self.position[first], self.rotation[first], self.position[second]
-        poses = *frames, self.rotation[second]
-        u = np.hstack([self.velocities[first], self.velocities[second]])
-        rates = np.einsum("jik,jk->ji", kernels.joint_gradients(*poses)[:, :3], u)
-        return kernels.joint_values(*poses)[:, :3], rates
 
     def _load_coordinate(self, axis: Axis | None) -> tuple[float, float]:
         """Return value and rate of the joint coordinate of a load, or zeros if it has none."""
@@ -202,55 +99,6 @@ class LoadAssembler:
             return 0.0, 0.0
         values, rates, _ = self.axis_coordinates()
         return float(values[axis]), float(rates[axis])
-
-    def axis_gradient(self, joint: str, motion: str) -> Array:
-        """Return the derivative (nv,) of the rate of a joint coordinate with respect to v."""
-        k, _ = axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
-        gradient = self.axis_coordinates()[2][axis]
-        return self._transform(
-            gradient, (int(self._ends[0][k]), int(self._ends[1][k])), self.jacobians()
-        )
-
-    def axis_rate_derivative(self, joint: str, motion: str) -> Array:
-        """Return the derivative (nv,) of the rate of a joint coordinate with respect to q.
-
-        Call `update_velocities` first.
-        """
-        axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
-        return self._coordinate_derivatives(axis, self.jacobians(), self._velocity_tangents())[1]
-
-    def _velocity_tangents(self) -> list[Array]:
-        return [body.frame_velocity_tangents(view[0], view[1]) for body, view, *_ in self._views]
-
-    def _axis_second(self, axis: tuple[int, int]) -> Array:
-        """Return the second derivative (12, 12) of a joint coordinate with respect to poses."""
-        first, second = (ends[axis[0]][None] for ends in self._ends)
-        one, two = self.rotation[first], self.rotation[second]
-        if axis[1] == 0:
-            return kernels.rotation_second(one, two)[0]
-        points = self.position[first], self.position[second]
-        return kernels.joint_second(points[0], one, points[1], two, np.eye(6)[[2]])[0]
-
-    def _coordinate_derivatives(
-        self, axis: tuple[int, int], jacobians: list[Array], tangents: list[Array]
-    ) -> tuple[Array, Array]:
-        """Return the derivatives (nv,) of a joint coordinate and its rate with respect to q."""
-        ends = int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
-        gradient = self.axis_coordinates()[2][axis]
-        derivative = self._transform(gradient, ends, jacobians)
-        u = np.concatenate([self.velocities[ends[0]], self.velocities[ends[1]]])
-        rate_derivative = self._transform(u @ self._axis_second(axis), ends, jacobians)
-        return derivative, rate_derivative + self._transform(gradient, ends, tangents)
-
-    # ---- loads ----------------------------------------------------------------------------------
-    def _motion(self, frame: int) -> FrameMotion:
-        velocity = self.velocities[frame]
-        return FrameMotion(self.position[frame], self.rotation[frame], velocity[:3], velocity[3:])
-
-    def pair(self, first: int, second: int) -> FramePair:
-        """Return the poses and velocities of two frames."""
-        p, Q, u = self.position, self.rotation, self.velocities
-        return FramePair(p[first], Q[first], u[first], p[second], Q[second], u[second])
 
     def arguments(self, element: PairElement, first: int, second: int) -> tuple[Any, ...]:
         """Return the arguments of the methods of an element: frames and surface coordinates."""
@@ -346,7 +194,7 @@ class LoadAssembler:
         if self._joint_loads:
             values, rates, gradients = self.axis_coordinates()
             for load, axis, argument_axis in self._joint_loads:
-                ends = int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
+                ends = self._joint_ends(axis)
                 size = load.magnitude(t, values[argument_axis], rates[argument_axis])
                 yield load, ends, size * gradients[axis]
 
@@ -414,7 +262,7 @@ class LoadAssembler:
                 derivative, rate_derivative = self._coordinate_derivatives(
                     coordinate, jacobians, tangents
                 )
-                ends = int(self._ends[0][coordinate[0]]), int(self._ends[1][coordinate[0]])
+                ends = self._joint_ends(coordinate)
                 rows = np.zeros(self.system.num_velocities)
                 rows[self.system.v_slices[k]] = -pattern_rows(pattern, q)
                 change = by_value * derivative + by_rate * rate_derivative
@@ -451,8 +299,8 @@ class LoadAssembler:
         self,
         t: float,
         load: JointLoad | JointElement,
-        axis: tuple[int, int],
-        argument_axis: tuple[int, int],
+        axis: Axis,
+        argument_axis: Axis,
         coordinates: tuple[Array, Array, Array],
         jacobians: list[Array],
         tangents: list[Array],
@@ -461,16 +309,17 @@ class LoadAssembler:
     ) -> None:
         values, rates, gradients = coordinates
         value, rate = values[argument_axis], rates[argument_axis]
-        loaded = int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
+        loaded = self._joint_ends(axis)
         self._add(K, jacobians, loaded, -load.magnitude(t, value, rate) * self._axis_second(axis))
         by_value, by_rate = load.derivatives(t, value, rate)
         if by_value or by_rate:
             direction = self._transform(gradients[axis], loaded, jacobians)
             derivative, rate_derivative = self._coordinate_derivatives(
-                argument_axis, jacobians, tangents
+                argument_axis, jacobians, tangents if by_rate else None
             )
-            ends = int(self._ends[0][argument_axis[0]]), int(self._ends[1][argument_axis[0]])
+            ends = self._joint_ends(argument_axis)
             pair, others = self._bodies_of(loaded), self._bodies_of(ends)
             change = by_value * derivative + by_rate * rate_derivative
             self._add_outer(K, -direction, pair, change, others)
-            self._add_outer(C, -direction, pair, by_rate * derivative, others)
+            if by_rate:
+                self._add_outer(C, -direction, pair, by_rate * derivative, others)

@@ -35,7 +35,7 @@ def jerk_at(system: SystemData, state: State, dt: float) -> tuple[Array, Array]:
     The constrained part is the vector of smallest norm in the mass metric that has the same product
     with B as the jerk.
     """
-    eqs, step = _advanced(system, state, dt)
+    eqs, step = _later_assembler(system, state, dt)
     eqs.update_poses(state.time + step)
     accelerations(eqs, state.time + step, np.arange(system.num_velocities))
     jerk = np.asarray((eqs.a - state.a) / step, dtype=float)
@@ -46,7 +46,7 @@ def jerk_at(system: SystemData, state: State, dt: float) -> tuple[Array, Array]:
     return jerk, constrained
 
 
-def _advanced(system: SystemData, state: State, dt: float) -> tuple[Assembler, float]:
+def _later_assembler(system: SystemData, state: State, dt: float) -> tuple[Assembler, float]:
     """Return an assembler at the time 0.01 dt after a state, and this time difference (s)."""
     eqs, step = Assembler(system), 0.01 * dt
     eqs.q[:], eqs.angles[:] = state.q, state.angles
@@ -66,7 +66,7 @@ def restart(
     consistent = consistent_rates(system, state)
     if system.num_constraints == 0:
         return consistent, np.zeros_like(offset), offset
-    eqs, step = _advanced(system, consistent, dt)
+    eqs, step = _later_assembler(system, consistent, dt)
     eqs.residual(consistent.time + step)
     tangent = eqs.tangent(consistent.time + step)
     _, bias = eqs.constraint_rates(consistent.time + step)

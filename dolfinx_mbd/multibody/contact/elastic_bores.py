@@ -6,8 +6,8 @@ displacement w of the bore is F ŵ(φ), with the mean ŵ of w weighted by this p
 
     g = c − |e| + ŵ(φ)
 
-is the gap, F ∂g/∂e the force on the pin, and F ∂g/∂s that on the coefficients s of w. The slope of
-the pin in the bore is small; its square is neglected.
+is the gap. F ∂g/∂e is the force on the pin, and F ∂g/∂s is the force on the coefficients s of w.
+The slope of the pin in the bore is small; its square is neglected.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Bore
 from dolfinx_mbd.checks import instance, integer, number, reject
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.film_frames import (
+from dolfinx_mbd.kernels.films.frames import (
     film_motion,
     film_motion_changes,
     film_tangents,
@@ -31,16 +31,31 @@ from dolfinx_mbd.multibody.contact.laws import ContactLaw
 from dolfinx_mbd.multibody.model.force_elements import ContactElement, FramePair
 from dolfinx_mbd.multibody.model.joints import FrameRef
 
-__all__ = ["ElasticContact", "elastic_tangents"]
+__all__ = ["ElasticContact", "contact_motion", "elastic_tangents"]
+
+
+def contact_motion(pair: FramePair, states: Array) -> dict[str, ArrayLike]:
+    """Return the states (P, 3) of a contact by name, and the motion in axes of the first frame."""
+    d = pair.p2 - pair.p1
+    rate = pair.u2[:3] - pair.u1[:3] - np.cross(pair.u1[3:], d)
+    gap, gap_rate, normal_force = states.T
+    return {
+        "gap": gap,
+        "gap_rate": gap_rate,
+        "normal_force": normal_force,
+        "displacement": pair.Q1.T @ d,
+        "displacement_rate": pair.Q1.T @ rate,
+    }
 
 
 def elastic_tangents(pair: FramePair, g: Array, dg: Array) -> tuple[Array, Array]:
-    """Return the derivatives of wrenches and surface forces by poses and s, velocities and ṡ.
+    """Return the derivatives of the wrenches with respect to (poses, s) and (velocities, ṡ).
 
     Args:
         pair: Frames of bore and journal.
-        g: Loads (5,), see `kernels.film_frames`, and forces on the coefficients s, (5 + m,).
-        dg: Derivatives of g by the first nine entries of the motion, s and ṡ, (5 + m, 9 + 2m).
+        g: Loads (5,), see `kernels.films.frames`, and forces on the coefficients s, (5 + m,).
+        dg: Derivatives of g with respect to the first nine entries of the motion, s and ṡ, (5 + m,
+            9 + 2m).
     """
     m = len(g) - 5
     Y = film_motion_changes(*pair)
@@ -64,8 +79,8 @@ class ElasticContact(ContactElement):
         first: Frame of the bore, an averaged interface that was reduced with pressure modes.
         second: Frame of the pin, with its z axis along the pin.
         clearance: Radial clearance with the undeformed bore, m.
-        law: Law of the force of the whole pin, without friction. Its stiffness is that of the pin
-            and of the surfaces; the bore yields in addition.
+        law: Law of the force of the whole pin, without friction. Its stiffness represents the pin
+            and the surfaces; the bore deforms in addition.
         bore: The elastic bore, `body.bore("big_end")` of the reduced body.
         slices: Number of slices along the bore.
 
@@ -120,19 +135,19 @@ class ElasticContact(ContactElement):
         return self
 
     def _slices(self, y: Array, s: Array) -> tuple[Array, ...]:
-        """Return z, e, ė, n, t, B = ∂ŵ/∂s, ∂B/∂φ, ∂²B/∂φ², and the gradient of each gap by e."""
+        """Return z, e, ė, n, t, B = ∂ŵ/∂s, ∂B/∂φ, ∂²B/∂φ², and ∂gap/∂e."""
         z = self.bore.length * ((np.arange(self.slices) + 0.5) / self.slices - 0.5)
         e, rate = (y[k : k + 2] + np.multiply.outer(z, y[k + 2 : k + 4]) for k in (0, 4))
         r = np.maximum(np.hypot(*e.T), 1e-9 * self.clearance)[:, None]
         n = e / r
         t = np.column_stack([-n[:, 1], n[:, 0]])
         around = self.bore.patterns(np.arctan2(e[:, 1], e[:, 0]), [0.0])[0] * self._means
-        turned = np.zeros_like(around)
-        turned[:, 1::2], turned[:, 2::2] = -around[:, 2::2], around[:, 1::2]
+        derivative = np.zeros_like(around)
+        derivative[:, 1::2], derivative[:, 2::2] = -around[:, 2::2], around[:, 1::2]
         orders = self._orders
         B, B1, B2 = (
             np.einsum("ia,il->ial", part, self._along).reshape(len(z), -1)
-            for part in (around, orders * turned, -(orders**2) * around)
+            for part in (around, orders * derivative, -(orders**2) * around)
         )
         return z, e, rate, n, t, B, B1, B2, (B1 @ s[0])[:, None] * t / r - n
 
@@ -155,7 +170,7 @@ class ElasticContact(ContactElement):
     def loads(self, y: Array, s: Array) -> tuple[Array, Array]:
         """Return loads and surface forces (5 + m,) and their derivatives (5 + m, 9 + 2m).
 
-        The derivatives are those by the first nine entries of the motion y (10,), s and ṡ.
+        The columns belong to the first nine entries of the motion y (10,), to s and to ṡ.
         """
         m = len(self._surface)
         parts = self._slices(y, s)
@@ -197,25 +212,16 @@ class ElasticContact(ContactElement):
         return np.concatenate([film_wrenches(pair.Q1, y, g[:5].copy()), g[5:]])
 
     def derivatives(self, pair: FramePair, surface: Array | None = None) -> tuple[Array, Array]:
-        """Return the derivatives of the wrenches by poses and s, and by velocities and ṡ."""
+        """Return the derivatives of the wrenches with respect to (poses, s) and (velocities, ṡ)."""
         s = np.zeros((2, len(self._surface))) if surface is None else surface
         return elastic_tangents(pair, *self.loads(film_motion(*pair), s))
 
     def energy(self, pair: FramePair, surface: Array | None = None) -> float:
-        """Return the energy K δⁿ⁺¹/(n + 1) of all slices, J; the body stores that of the bore."""
+        """Return the energy K δⁿ⁺¹/(n + 1) of all slices, J, without the bore."""
         depth = np.maximum(-self.states(pair, surface)[:, 0], 0.0)
         K, power, _ = self._law()
         return float(K * (depth ** (power + 1.0)).sum() / (power + 1.0))
 
     def motion(self, pair: FramePair, surface: Array | None = None) -> dict[str, ArrayLike]:
         """Return gaps, normal forces, and the relative displacement in the first frame."""
-        d = pair.p2 - pair.p1
-        rate = pair.u2[:3] - pair.u1[:3] - np.cross(pair.u1[3:], d)
-        gap, gap_rate, normal_force = self.states(pair, surface).T
-        return {
-            "gap": gap,
-            "gap_rate": gap_rate,
-            "normal_force": normal_force,
-            "displacement": pair.Q1.T @ d,
-            "displacement_rate": pair.Q1.T @ rate,
-        }
+        return contact_motion(pair, self.states(pair, surface))

@@ -36,7 +36,7 @@ from dolfinx_mbd.kernels.contacts import (
     contact_derivatives,
     contact_wrenches,
 )
-from dolfinx_mbd.multibody.contact.elastic_bores import ElasticContact
+from dolfinx_mbd.multibody.contact.elastic_bores import ElasticContact, contact_motion
 from dolfinx_mbd.multibody.contact.laws import ContactLaw
 from dolfinx_mbd.multibody.model.force_elements import ContactElement, FramePair
 from dolfinx_mbd.multibody.model.joints import FrameRef
@@ -151,16 +151,7 @@ class Contact(ContactElement):
 
     def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
         """Return gaps, normal forces, and the relative displacement in the first frame."""
-        d = pair.p2 - pair.p1
-        rate = pair.u2[:3] - pair.u1[:3] - np.cross(pair.u1[3:], d)
-        gap, gap_rate, normal_force = self.states(pair).T
-        return {
-            "gap": gap,
-            "gap_rate": gap_rate,
-            "normal_force": normal_force,
-            "displacement": pair.Q1.T @ d,
-            "displacement_rate": pair.Q1.T @ rate,
-        }
+        return contact_motion(pair, self.states(pair))
 
 
 def sphere_contact(

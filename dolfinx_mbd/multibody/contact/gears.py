@@ -192,7 +192,7 @@ class GearPair(ContactElement):
         )
 
     def _stiffness(self, phase: float) -> tuple[float, float]:
-        """Return k and its derivative with respect to the phase."""
+        """Return the stiffness k and its derivative with respect to the phase."""
         if self._spline is None:
             return float(np.asarray(self.stiffness)), 0.0
         return float(self._spline(phase % 1.0)), float(self._spline(phase % 1.0, 1))

@@ -51,24 +51,24 @@ def differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
 
 def digest(item: object) -> str:
     """Return a digest of all bits of an object's numbers and of the names of its functions."""
-    return hashlib.sha256(repr(_plain(item, {})).encode()).hexdigest()[:32]
+    return hashlib.sha256(repr(_canonical_form(item, {})).encode()).hexdigest()[:32]
 
 
-def _plain(item: Any, known: dict[int, tuple[int, Any]]) -> tuple[str, Any]:
+def _canonical_form(item: Any, visited: dict[int, tuple[int, Any]]) -> tuple[str, Any]:
     """Return an object as nested tuples of strings.
 
-    `known` maps the identity of each earlier object to its number and to the object itself. The
+    `visited` maps the identity of each earlier object to its number and to the object itself. The
     object is kept because Python reuses the identities of deleted objects.
     """
     if isinstance(item, np.generic):
         item = item.item()
     if isinstance(item, _PLAIN):
         return type(item).__name__, repr(item)
-    if id(item) in known:
-        return "again", known[id(item)][0]
-    known[id(item)] = len(known), item
+    if id(item) in visited:
+        return "again", visited[id(item)][0]
+    visited[id(item)] = len(visited), item
     kind, contents = _parts(item)
-    return kind, tuple(_plain(part, known) for part in contents)
+    return kind, tuple(_canonical_form(part, visited) for part in contents)
 
 
 def _parts(item: Any) -> tuple[str, list[Any]]:

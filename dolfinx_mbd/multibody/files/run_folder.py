@@ -118,7 +118,7 @@ class RunFolder:
         path.mkdir(parents=True, exist_ok=True)
         self.path = path.resolve()
         self._lock = _lock(self.path)
-        self.rows = None if rows is None else self._continued(rows)
+        self.rows = None if rows is None else self._check_continuation(rows)
         if rows is None and self._lock is not None:
             _check_contents(self.path)
 
@@ -151,10 +151,11 @@ class RunFolder:
         if self._lock is None:
             return TemporaryFile(dir=self.path)  # type: ignore[return-value]
         path = self.path / ROWS
+        (self.path / CHECKPOINT).unlink(missing_ok=True)  # first: it belongs to the earlier rows
         path.unlink(missing_ok=True)  # earlier runs that are open keep their data
         return path.open("x+b")
 
-    def _continued(self, rows: Rows) -> Rows:
+    def _check_continuation(self, rows: Rows) -> Rows:
         """Return the rows in a file to which this process can append."""
         if self._lock is None:
             rows.copy_to(self._new_file())

@@ -158,12 +158,12 @@ def _elements(path: Path) -> dict[str, Any]:
 
 def _element(elements: dict[str, Any], name: str | None) -> dict[str, Any]:
     tags = {key: str(value.get("tag", "")) for key, value in elements.items()}
-    chosen = [key for key, tag in tags.items() if name is None or name in (tag, key)]
-    if len(chosen) != 1:
-        known = ", ".join(map(repr, tags.values())) or "none"
+    keys = [key for key, tag in tags.items() if name is None or name in (tag, key)]
+    if len(keys) != 1:
+        names = ", ".join(map(repr, tags.values())) or "none"
         request = "name=... must select one bearing" if name is None else f"no bearing {name!r}"
-        raise ValueError(f"{request}; the file has {known}")
-    return {key: value for key, value in elements[chosen[0]].items() if value is not None}
+        raise ValueError(f"{request}; the file has {names}")
+    return {key: value for key, value in elements[keys[0]].items() if value is not None}
 
 
 def _columns(path: Path) -> dict[str, Any]:

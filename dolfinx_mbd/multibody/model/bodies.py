@@ -73,14 +73,14 @@ class Ground:
             position[k], rotation[k] = point, axes
 
     # The ground has no coordinates: all arrays of coordinates are empty
-    def _nothing(self, *arguments: Any) -> None:
+    def _do_nothing(self, *arguments: Any) -> None:
         pass
 
-    def _empty(self, *arguments: Any) -> Array:
+    def _empty_array(self, *arguments: Any) -> Array:
         return np.zeros((len(self.frames), 6, 0))
 
-    increment = residual = frame_velocities = _nothing
-    frame_jacobians = frame_velocity_tangents = _empty
+    increment = residual = frame_velocities = _do_nothing
+    frame_jacobians = frame_velocity_tangents = _empty_array
 
     def initial_coordinates(self) -> Array:
         """Return an empty array."""
@@ -291,9 +291,10 @@ class FlexibleBody(FloatingBody):
     """A reduced flexible body in a mechanism; its frames are the interfaces of the reduced body.
 
     Its named points (`points` of a reduction) are frames too, with the axes of the body frame. They
-    transmit forces, but no moments: forces, spring-dampers, spherical and distance joints act at
-    them, and they slide along lines and planes. The modes represent only part of the deformation
-    that a concentrated force causes; use an interface if the compliance near the point matters.
+    transmit forces, but no moments. Forces, spring-dampers, and spherical and distance joints can
+    act at them; joints can keep them on lines and planes. The modes represent only part of the
+    deformation that a concentrated force causes; use an interface if the compliance near the point
+    matters.
 
     Attributes:
         name: Name in the system and in the results.

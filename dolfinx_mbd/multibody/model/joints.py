@@ -83,7 +83,7 @@ def checked_frame(argument: str, value: Any) -> FrameRef:
 
 
 class JointClearance(ABC):
-    """Base class of clearances: an element instead of some constraints of a joint.
+    """Base class of clearances: an element replaces some constraints of a joint.
 
     `mbd.Clearance` and `mbd.GuideClearance` are contacts. A subclass may also be an oil film.
     """

@@ -145,12 +145,14 @@ class FrameLoad:
         steps = 1e-6 * np.repeat([length, 1.0, speed], [3, 3, 6])
         D = np.empty((6, 12))
         for k, step in enumerate(np.diag(steps)):
-            change = self.wrench(t, _moved(motion, step)) - self.wrench(t, _moved(motion, -step))
+            change = self.wrench(t, _displaced_motion(motion, step)) - self.wrench(
+                t, _displaced_motion(motion, -step)
+            )
             D[:, k] = change / (2 * steps[k])
         return D[:, :6], D[:, 6:]
 
 
-def _moved(motion: FrameMotion, step: Array) -> FrameMotion:
+def _displaced_motion(motion: FrameMotion, step: Array) -> FrameMotion:
     """Return a motion after increments (12,) of position, rotation, velocity and omega."""
     position, rotation, velocity, omega = motion
     return FrameMotion(

@@ -79,7 +79,7 @@ def _intervals(
 
 
 def _contradictions(intervals: Array, scale: float) -> NDArray[np.int64]:
-    """Return the indices of intervals (4, n) with an error that no other interval disproves."""
+    """Return the indices of intervals (4, n) with an error, if no other interval is without it."""
     width, integral, change, noise = intervals
     error, size = np.abs(integral - change), np.maximum(np.abs(integral), np.abs(change))
     wrong = (error > _TOLERANCE * size + 10 * noise) & (error >= 1e-3 * scale * width)

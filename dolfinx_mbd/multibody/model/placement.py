@@ -68,12 +68,12 @@ def place(
         R = rotation_matrix("axes", axes) @ frame_axes.T
     elif rotation is not None:
         R = _orientation("rotation", rotation)
-    turned: B = replace(body, rotation=R)
+    result: B = replace(body, rotation=R)
     if towards is not None:
-        R = _towards(turned, by, towards, origin) @ R
-        turned = replace(body, rotation=R)
-    point = _pose(turned, by)[0] - np.asarray(turned.position, dtype=float)
-    return replace(turned, position=origin - point)
+        R = _rotation_towards(result, by, towards, origin) @ R
+        result = replace(body, rotation=R)
+    point = _pose(result, by)[0] - np.asarray(result.position, dtype=float)
+    return replace(result, position=origin - point)
 
 
 def _pose(body: Any, name: str) -> tuple[Array, Array]:
@@ -105,8 +105,8 @@ def _orientation(argument: str, rotation: Any) -> Array:
     return rotations.rotation_matrix(checked_rotation(argument, numbers))
 
 
-def _towards(body: Any, by: str, towards: Any, origin: Array) -> Array:
-    """Return the rotation that turns the direction to a second frame to that of a position."""
+def _rotation_towards(body: Any, by: str, towards: Any, origin: Array) -> Array:
+    """Return the rotation from the direction of a second frame to the direction of a position."""
     if not isinstance(towards, tuple) or len(towards) != 2 or not isinstance(towards[0], str):
         reject("towards", towards, "the name of a frame of the body, and a position or a frame")
     first, axes = _pose(body, by)

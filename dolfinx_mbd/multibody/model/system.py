@@ -231,7 +231,7 @@ class SystemData(HtmlView):
         return load
 
     def _check_surface(self, load: PairElement, body: Body) -> None:
-        """Raise an error if the elastic surface of an element is not that of its first frame."""
+        """Raise an error unless the elastic surface of an element belongs to its first frame."""
         reduced = getattr(body, "reduced", None)
         if reduced is not None:
             W = reduced.bore(load.first.frame).displacement

@@ -56,10 +56,10 @@ def compare(
             argument="other",
         )
     rows, others = np.flatnonzero(same), near[same]
-    known = {label(name, key): values for name, key, values in arrays[1]}
+    other_values = {label(name, key): values for name, key, values in arrays[1]}
     table = {}
     for name, key, values in arrays[0]:
-        other, unit = known.get(label(name, key)), unit_of(key, values)
+        other, unit = other_values.get(label(name, key)), unit_of(key, values)
         if other is None or other.shape[1:] != values.shape[1:] or not (unit or not key):
             continue
         size = _norm(values[rows])

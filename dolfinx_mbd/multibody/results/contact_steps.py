@@ -18,7 +18,7 @@ _WEAK = 0.2  # impacts with a smaller fraction of the largest penetration are ig
 class ContactSteps:
     """Steps of the run relative to the duration of its impacts.
 
-    Call `see` after each step, while the assembler is at the new state.
+    Call `update` after each step, while the assembler is at the new state.
     """
 
     def __init__(self, eqs: Assembler) -> None:
@@ -31,7 +31,7 @@ class ContactSteps:
         self._compressed = np.zeros(count, dtype=bool)
         self._impacts: list[tuple[float, float, float, float, int]] = []
 
-    def see(self, time: float, dt: float) -> None:
+    def update(self, time: float, dt: float) -> None:
         """Compare the length of a step with the duration of an impact at the new time."""
         if not self._names:
             return

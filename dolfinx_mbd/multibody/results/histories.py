@@ -26,7 +26,7 @@ def rotation_matrices(quaternions: ArrayLike) -> Array:
     return np.moveaxis(np.array(_rows(*components)), (0, 1), (-2, -1))
 
 
-def _empty() -> Array:
+def _empty_array() -> Array:
     return np.zeros((0, 6))
 
 
@@ -67,8 +67,8 @@ class BodyHistory:
     eta_rate: Array
     eta_acceleration: Array
     _wrenches: Callable[[], dict[str, Array]] = field(default=dict, repr=False)
-    _energies: Callable[[], Array] = field(default=_empty, repr=False)
-    _momenta: Callable[[], Array] = field(default=_empty, repr=False)
+    _energies: Callable[[], Array] = field(default=_empty_array, repr=False)
+    _momenta: Callable[[], Array] = field(default=_empty_array, repr=False)
 
     @cached_property
     def _energy(self) -> Array:
@@ -194,7 +194,7 @@ def _integral(rate: Array, time: Array) -> Array:
     return np.asarray(cumulative_trapezoid(rate, time, initial=0.0), dtype=float)
 
 
-def _absent() -> Array:
+def _empty_field() -> Array:
     """Return the value of a field that does not apply to an element."""
     return np.zeros(0)
 
@@ -255,22 +255,22 @@ class ElementHistory:
     moment: Array
     power: Array
     energy: Array
-    first_force: Array = field(default_factory=_absent)
-    first_moment: Array = field(default_factory=_absent)
-    length: Array = field(default_factory=_absent)
-    length_rate: Array = field(default_factory=_absent)
-    tension: Array = field(default_factory=_absent)
-    displacement: Array = field(default_factory=_absent)
-    displacement_rate: Array = field(default_factory=_absent)
-    rotation: Array = field(default_factory=_absent)
-    rotation_rate: Array = field(default_factory=_absent)
-    amplitude: Array = field(default_factory=_absent)
-    gap: Array = field(default_factory=_absent)
-    gap_rate: Array = field(default_factory=_absent)
-    normal_force: Array = field(default_factory=_absent)
-    film_thickness: Array = field(default_factory=_absent)
-    peak_pressure: Array = field(default_factory=_absent)
-    side_flow: Array = field(default_factory=_absent)
+    first_force: Array = field(default_factory=_empty_field)
+    first_moment: Array = field(default_factory=_empty_field)
+    length: Array = field(default_factory=_empty_field)
+    length_rate: Array = field(default_factory=_empty_field)
+    tension: Array = field(default_factory=_empty_field)
+    displacement: Array = field(default_factory=_empty_field)
+    displacement_rate: Array = field(default_factory=_empty_field)
+    rotation: Array = field(default_factory=_empty_field)
+    rotation_rate: Array = field(default_factory=_empty_field)
+    amplitude: Array = field(default_factory=_empty_field)
+    gap: Array = field(default_factory=_empty_field)
+    gap_rate: Array = field(default_factory=_empty_field)
+    normal_force: Array = field(default_factory=_empty_field)
+    film_thickness: Array = field(default_factory=_empty_field)
+    peak_pressure: Array = field(default_factory=_empty_field)
+    side_flow: Array = field(default_factory=_empty_field)
 
     @property
     def work(self) -> Array:
@@ -285,7 +285,7 @@ class ElementHistory:
         exact value.
         """
         if not self.gap.size:
-            return _absent()
+            return _empty_field()
         return self.energy[0] - self.energy - self.work
 
     @property

@@ -28,8 +28,8 @@ Requests = Sequence[str] | Mapping[str, Output]
 class Outputs:
     """Named quantities or functions of a solution.
 
-    A name is that of a part, such as ``pin``, of a quantity, such as ``pin.force``, or of a
-    component, such as ``pin.force.x``, as in `Solution.histories` and in tables.
+    A name denotes a part, such as ``pin``, a quantity, such as ``pin.force``, or a component, such
+    as ``pin.force.x``, as in `Solution.histories` and in tables.
 
     Args:
         requests: Names; or functions of a `Solution` by name, each of which returns one number per

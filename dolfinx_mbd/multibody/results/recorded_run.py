@@ -79,17 +79,17 @@ class RecordedRun(Run):
     def advance(self) -> State:
         """Take one step, save the state if it is due, and return it."""
         state = super().advance()
-        self.checks.see(state, saved=self._due)
+        self.checks.update(state, saved=self._is_due)
         self.record()
         return state
 
     @property
-    def _due(self) -> bool:
+    def _is_due(self) -> bool:
         return self.steps.taken % self.stride == 0 or self.steps.done
 
     def record(self) -> None:
         """Save the present state if it is due and not saved yet; write a block if it is full."""
-        if self._due and self._last < self.state.time:
+        if self._is_due and self._last < self.state.time:
             self._block.append(self.state)
             self._last = self.state.time
         full = len(self._block) >= self._limit
@@ -103,7 +103,7 @@ class RecordedRun(Run):
         if self._block:
             block = Solution(self.system, self._block)
             self.checks.inspect(block)
-            rows = _rows_of(block, self.outputs)
+            rows = _saved_rows(block, self.outputs)
             if self._folder is None:
                 self._rows.append(rows)
             else:
@@ -131,7 +131,7 @@ class RecordedRun(Run):
             saved: Any = SavedOutputs(self.system, np.concatenate(self._rows), names)
         else:
             assert self._folder.rows is not None
-            saved = saved_rows(self.system, self._folder.rows, self._requested())
+            saved = saved_rows(self.system, self._folder.rows, self._requested_outputs())
         return Solution._of(self.system, saved, self.state, **facts)
 
     def close(self) -> None:
@@ -139,7 +139,7 @@ class RecordedRun(Run):
         if self._folder is not None:
             self._folder.close()
 
-    def _requested(self) -> list[str] | None:
+    def _requested_outputs(self) -> list[str] | None:
         return None if self.outputs is None else [*self.outputs.names]
 
     def _checkpoint(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -151,7 +151,7 @@ class RecordedRun(Run):
             "reuse": self.stepper.reuse,
             "steps": self.steps.record(),
             "stride": self.stride,
-            "requested": self._requested(),
+            "requested": self._requested_outputs(),
             "functions": [] if self.outputs is None else [*self.outputs.functions],
             "checks": self.checks.memory(),
             "complete": self.steps.done,
@@ -194,7 +194,7 @@ def read_run(path: str | Path, system: SystemData, outputs: Outputs | None = Non
     return recorded
 
 
-def _rows_of(block: Solution, outputs: Outputs | None) -> NDArray[np.void]:
+def _saved_rows(block: Solution, outputs: Outputs | None) -> NDArray[np.void]:
     """Return the states or outputs of a block as an array with one row per time."""
     if outputs is None:
         arrays = {key: getattr(block, key) for key in HISTORY}

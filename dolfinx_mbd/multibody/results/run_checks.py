@@ -46,7 +46,7 @@ _REMEDY = (
 class RunChecks:
     """Sum of the work of loads and drivers (`work`, J), and warnings at the end of a run.
 
-    Call `see` after each step, while the assembler of the stepper is at the new state, and
+    Call `update` after each step, while the assembler of the stepper is at the new state, and
     `inspect` with all saved states, which may come in several blocks.
     """
 
@@ -75,7 +75,7 @@ class RunChecks:
         self._worst = {key: (float(v), str(text)) for key, (v, text) in memory["worst"].items()}
         self._stretch = {name: (*map(float, e),) for name, e in memory["stretch"].items()}
 
-    def see(self, state: State, *, saved: bool) -> None:
+    def update(self, state: State, *, saved: bool) -> None:
         """Record the work and the driver rates of the step that led to a state."""
         dt = state.time - self._time
         power = self._at.power(state.time)
@@ -83,7 +83,7 @@ class RunChecks:
         if saved:
             self._add_sample(state)
         self._step = max(self._step, dt)
-        self._contacts.see(state.time, dt)
+        self._contacts.update(state.time, dt)
         self._time, self._power = state.time, power
         if len(self._jump):
             before, self._rates = self._rates, self._driver_rates()
@@ -147,7 +147,7 @@ class RunChecks:
                 continue
             eta = block.q[:, qs][:, 7:]
             for interface in body.reduced.interfaces:
-                angle, n = _largest(eta, interface.motion[3:].T)
+                angle, n = _largest_norm(eta, interface.motion[3:].T)
                 place = f"interface {interface.name!r} of body {body.name!r}"
                 self._record("elastic rotation", angle, f"{place} at t = {block.time[n]:g} s")
             share, n = _largest_displacement(body, eta)
@@ -163,13 +163,13 @@ class RunChecks:
             f"{place} rotates elastically by {value:.2g} rad relative to the frame of the "
             f"body, more than {ELASTIC_ROTATION:g} rad. {_REMEDY}"
         )
-        _judge(ModelRangeWarning, "elastic rotation", value, ELASTIC_ROTATION, text)
+        _warn_above(ModelRangeWarning, "elastic rotation", value, ELASTIC_ROTATION, text)
         value, place = self._worst.get("elastic displacement", (0.0, ""))
         text = (
             f"{place} deforms by {100 * value:.2g} % of its size, more than "
             f"{100 * ELASTIC_DISPLACEMENT:g} %. {_REMEDY}"
         )
-        _judge(ModelRangeWarning, "elastic displacement", value, ELASTIC_DISPLACEMENT, text)
+        _warn_above(ModelRangeWarning, "elastic displacement", value, ELASTIC_DISPLACEMENT, text)
 
     def _check_steps(self) -> None:
         speed, name = self._worst.get("rotation per step", (0.0, ""))
@@ -179,7 +179,7 @@ class RunChecks:
             "steps do not resolve the motion. Take dt below "
             f"{0.1 * self._step / max(angle, 1e-300):.2g} s, for at most 0.1 rad per step"
         )
-        _judge(AccuracyWarning, "rotation per step", angle, ROTATION_PER_STEP, text)
+        _warn_above(AccuracyWarning, "rotation per step", angle, ROTATION_PER_STEP, text)
 
     def _check_energy(self) -> None:
         moving = [body for body in self._system.bodies if body.num_velocities]
@@ -203,7 +203,7 @@ class RunChecks:
             "motion. Take a smaller dt or dt='adaptive'"
         )
         if gain[n] > noise:
-            _judge(AccuracyWarning, "energy gain", gain[n], ENERGY_GAIN * scale, text)
+            _warn_above(AccuracyWarning, "energy gain", gain[n], ENERGY_GAIN * scale, text)
 
     def _inspect_constraints(self, block: Solution) -> None:
         whole = block.system.whole
@@ -232,7 +232,7 @@ class RunChecks:
                 "It was dropped as redundant at the start, but it restrains a motion that "
                 "no other constraint restrains"
             )
-        _judge(kind, quantity, value, limit, f"{text}. {advice}")
+        _warn_above(kind, quantity, value, limit, f"{text}. {advice}")
 
     def _check_jumps(self) -> None:
         if not len(self._jump):
@@ -247,16 +247,18 @@ class RunChecks:
             "Use a motion whose rate is continuous"
         )
         limit = RATE_JUMP * self._largest_rate[k]
-        _judge(AccuracyWarning, "rate jump", self._jump[k], limit, text)
+        _warn_above(AccuracyWarning, "rate jump", self._jump[k], limit, text)
 
 
-def _judge(kind: type[MbdWarning], quantity: str, value: float, limit: float, text: str) -> None:
+def _warn_above(
+    kind: type[MbdWarning], quantity: str, value: float, limit: float, text: str
+) -> None:
     """Warn if a value is above its limit."""
     if value > limit:
         warn(kind(text, quantity=quantity, value=float(value), limit=float(limit)))
 
 
-def _largest(eta: Array, modes: Array) -> tuple[float, int]:
+def _largest_norm(eta: Array, modes: Array) -> tuple[float, int]:
     """Return the largest norm of η @ modes over time, and the index of its time."""
     norms = np.linalg.norm(eta @ modes, axis=1)
     n = int(np.argmax(norms))
@@ -275,7 +277,7 @@ def _largest_displacement(body: FlexibleBody, eta: Array) -> tuple[float, int]:
     shapes += [station.modes for station in reduced.points]
     radius = np.sqrt(0.5 * np.trace(reduced.central_inertia) / reduced.total_mass)
     size = max(float(np.ptp(np.array(points), axis=0).max()), float(radius))
-    largest, instant = max((_largest(eta, shape) for shape in shapes), default=(0.0, 0))
+    largest, instant = max((_largest_norm(eta, shape) for shape in shapes), default=(0.0, 0))
     if skin is not None:
         bound = np.abs(eta) @ np.linalg.norm(skin.modes, axis=2).max(axis=1)
         n = int(np.argmax(bound))

@@ -73,7 +73,7 @@ class SavedOutputs:
     Args:
         system: The mechanism.
         rows: Time and values by name, (nt,).
-        requested: Names of the outputs, in the words of the user.
+        requested: Names of the outputs, as the user wrote them.
     """
 
     def __init__(self, system: SystemData, rows: NDArray[np.void], requested: list[str]) -> None:

@@ -95,7 +95,7 @@ class Sensors:
                 frame, an interface or a named point. On a flexible body a position must be a node
                 of its skin.
             quantity: ``position``, ``velocity`` or ``acceleration``, relative to the ground; or
-                ``proper acceleration``, the acceleration minus that of gravity.
+                ``proper acceleration``, the acceleration minus the acceleration of gravity.
             axes: ``global``, ``body`` (the frame of the body), the name of another body, or a fixed
                 3×3 rotation whose columns are the axes.
 

@@ -77,7 +77,7 @@ class Solution(Sensors, HtmlView):
         self.final_state = states[-1]
         self.complete, self.iterations = complete, iterations
         self.factorizations = factorizations
-        self._put(SavedStates(system, states))
+        self._set_saved(SavedStates(system, states))
 
     @classmethod
     def _of(
@@ -85,10 +85,10 @@ class Solution(Sensors, HtmlView):
     ) -> Solution:
         """Return a solution of saved values and its last state."""
         run = cls(system, [final], **facts)
-        run._put(saved)
+        run._set_saved(saved)
         return run
 
-    def _put(self, saved: SavedStates | SavedOutputs) -> None:
+    def _set_saved(self, saved: SavedStates | SavedOutputs) -> None:
         self._saved, self.time = saved, saved.time
         if isinstance(saved, SavedStates):
             self.q, self.v, self.a, self.lam = saved.q, saved.v, saved.a, saved.lam
@@ -211,18 +211,22 @@ class Solution(Sensors, HtmlView):
     def _arrays(self, names: Sequence[str] | None = None) -> Iterator[Named]:
         """Yield name, quantity and values of each history that is not empty.
 
-        The names are those of parts, or of quantities such as ``pin.force``.
+        A name denotes a part, or a quantity such as ``pin.force``.
         """
-        known = self.names()
+        valid = self.names()
         functions = getattr(self._saved, "functions", {})
-        for request in known if names is None else checked_names("names", names):
+        for request in valid if names is None else checked_names("names", names):
             if request in functions:
                 yield request, "", functions[request]
                 continue
-            parts = [name for name in known if request == name or request.startswith(f"{name}.")]
+            parts = [name for name in valid if request == name or request.startswith(f"{name}.")]
             name = max(parts, key=len, default="")
-            choice("name of a body, joint, driver or load", name or request, known)
-            kinds = ((self._bodies, self.body), (self._joints, self.joint), (known, self.element))
+            choice("name of a body, joint, driver or load", name or request, valid)
+            kinds = (
+                (self._bodies, self.body),
+                (self._joints, self.joint),
+                (valid, self.element),
+            )
             history: object = next(get for group, get in kinds if name in group)(name)
             has_strains = name in self._bodies and isinstance(self._saved, SavedStates)
             key = request[len(name) + 1 :]
@@ -236,7 +240,7 @@ class Solution(Sensors, HtmlView):
                 yield name, key, quantity(name, history, key)
 
     def histories(self) -> dict[str, Array]:
-        """Return `time` and all histories that are not empty by name, for example `rod.position`.
+        """Return `time` and all nonempty histories by name, for example `rod.position`.
 
         The first axis of each array corresponds to `time`.
         """

@@ -95,12 +95,12 @@ def quantity(name: str, history: object, key: str) -> Array:
             values = whole[:, labels.index(label)]
     if values is None:
         arrays = dict(quantities(history))
-        known = ", ".join(map(repr, arrays))
-        text = f"{name!r} has no quantity {key!r}; it has {known}"
+        names = ", ".join(map(repr, arrays))
+        text = f"{name!r} has no quantity {key!r}; it has {names}"
         parts = (component(k, v) for k, v in arrays.items() if v.ndim == 2)
         if example := next(parts, ""):
             text += f", and components such as {example!r}"
-        raise InputError(text, argument="outputs", value=key, expected=known)
+        raise InputError(text, argument="outputs", value=key, expected=names)
     return values
 
 

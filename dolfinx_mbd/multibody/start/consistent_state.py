@@ -206,8 +206,8 @@ def _start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float], spee
     """
     s, v = eqs.system, np.zeros(len(speeds))
     v[s.elastic] = np.nan_to_num(speeds[s.elastic])
-    known = np.intersect1d(np.flatnonzero(np.isfinite(speeds)), s.rigid)
-    if not known.size:
+    preset = np.intersect1d(np.flatnonzero(np.isfinite(speeds)), s.rigid)
+    if not preset.size:
         return v
     parts = zip(s.bodies, s.v_slices, strict=True)
     names = [repr(body.name) for body, part in parts if np.isfinite(speeds[part]).any()]
@@ -215,8 +215,8 @@ def _start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float], spee
     eqs.v[:], eqs.a[:], eqs.lam[:] = 0.0, 0.0, 0.0
     eqs.residual(t)
     tangent = eqs.tangent(t)
-    rows = np.vstack([tangent.B, rate_rows(eqs, rates), np.eye(len(v))[known]])[:, s.rigid]
-    right = [-eqs.constraint_rates(t)[0], np.array([*rates.values()], dtype=float), speeds[known]]
+    rows = np.vstack([tangent.B, rate_rows(eqs, rates), np.eye(len(v))[preset]])[:, s.rigid]
+    right = [-eqs.constraint_rates(t)[0], np.array([*rates.values()], dtype=float), speeds[preset]]
     values, mass = np.concatenate(right), tangent.M[np.ix_(s.rigid, s.rigid)]
     u = np.linalg.lstsq(rows, values, rcond=_RANK_TOLERANCE)[0]
     if np.abs(rows @ u - values).max() > _RATE_TOLERANCE * max(float(np.abs(values).max()), 1e-3):
@@ -241,8 +241,8 @@ def transferred_state(state: State, source: SystemData, system: SystemData) -> S
     names = [body.name for body in source.bodies]
     moving = [body.name for body in source.bodies if body.num_velocities]
     if not any(body.name in moving for body in system.bodies):
-        known = ", ".join(map(repr, moving)) or "none"
-        text = f"no body of the system has the name of a body of the run that moves: {known}"
+        choices = ", ".join(map(repr, moving)) or "none"
+        text = f"no body of the system has the name of a body of the run that moves: {choices}"
         raise InputError(text, argument="system", value=system)
     for k, body in enumerate(system.bodies):
         if body.name not in names or not body.num_velocities:

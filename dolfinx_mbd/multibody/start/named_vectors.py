@@ -24,15 +24,15 @@ _PARTS = {
 def named_vector(system: SystemData, argument: str, values: Mapping[str, ArrayLike]) -> Array:
     """Return coordinates (`argument` is ``q``) or velocities (``v``) from values by name.
 
-    Names are those of bodies, or of their quantities such as ``rod.position``. Other coordinates
-    are the initial ones, and other velocities are NaN.
+    A name denotes a body, or a quantity such as ``rod.position``. Other coordinates have their
+    initial values, and other velocities are NaN.
     """
     vector = coordinates(system) if argument == "q" else np.full(system.num_velocities, np.nan)
     slices = _slices(system, argument)
     for name, value in values.items():
         choice(f"every name of {argument}", name, slices)
         part = vector[slices[name]]
-        part[:] = _checked(f"{argument}[{name!r}]", name, value, part)
+        part[:] = _checked_value(f"{argument}[{name!r}]", name, value, part)
     return vector
 
 
@@ -51,7 +51,7 @@ def _slices(system: SystemData, argument: str) -> dict[str, slice]:
     return slices
 
 
-def _checked(argument: str, name: str, value: Any, part: Array) -> Array:
+def _checked_value(argument: str, name: str, value: Any, part: Array) -> Array:
     numbers = np.array(array(argument, value, part.shape), dtype=float)
     if name.endswith(".rotation"):
         size = float(np.linalg.norm(numbers))

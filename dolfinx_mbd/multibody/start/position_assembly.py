@@ -55,8 +55,8 @@ def assemble(eqs: Assembler, t: float, rigid: Index) -> float:
 
     Corrections change only the coordinates whose velocities have the indices `rigid`. Dependent
     constraints are ignored. The joints of a real mechanism do not fit exactly: four parallel hinges
-    whose planes differ by 1e-9 m fit at no position, and their constraints are dependent up to
-    about 1e-8. Nearly dependent constraints are therefore treated as redundant if only a large
+    whose planes differ by 1e-9 m cannot close in any position, and their constraints are dependent
+    to about 1e-8. Nearly dependent constraints are therefore treated as redundant if only a large
     motion could satisfy them; their misfit may be up to `_MAX_MISFIT`. Return the limit with which
     `find_redundant` must be called at this position.
     """
@@ -143,7 +143,7 @@ def _error(eqs: Assembler, t: float, values: Array, row: int, reason: str) -> As
 
 
 def moves(eqs: Assembler, t: float) -> list[Move]:
-    """Return the motions of all bodies with frames from their initial positions by `assemble`."""
+    """Return how far `assemble` has moved each body with frames from its initial position."""
     s = eqs.system
     initial = Assembler(s)
     initial.q[:] = coordinates(s)

@@ -58,7 +58,7 @@ class EquilibriumError(SolverError):
         self.load = load
 
 
-class _Stalled(Exception):
+class _NoConvergence(Exception):
     """Newton's method does not converge from its starting point."""
 
 
@@ -80,7 +80,7 @@ class Balance:
         self._columns = np.zeros((s.num_velocities, len(s.elastic)))
         self._factor: tuple[Array, Any] | None = None
         self._load = 1.0
-        self._start = self._elastic()
+        self._start = self._elastic_coordinates()
         self._stiffness: Array = np.zeros((0, 0))
 
     def start(self, v: Array) -> None:
@@ -101,7 +101,7 @@ class Balance:
         self._restore()
         try:
             self._newton()
-        except _Stalled:
+        except _NoConvergence:
             self._eqs.q[:] = start
             self._apply_in_steps()
 
@@ -111,10 +111,10 @@ class Balance:
         The equilibrium without rates is kept if the equilibrium with rates is far away, because the
         rates are meaningless near an unstable equilibrium.
         """
-        q, deformation, velocities = self._eqs.q.copy(), self._elastic(), self._v
+        q, deformation, velocities = self._eqs.q.copy(), self._elastic_coordinates(), self._v
         try:
             self.settle(v)
-            change = self._size(self._elastic() - deformation)
+            change = self._size(self._elastic_coordinates() - deformation)
             if change <= 0.5 * max(self._size(deformation), _NEGLIGIBLE * self._length):
                 return
         except (AssemblyError, EquilibriumError):
@@ -164,10 +164,10 @@ class Balance:
             if outcome is not None:
                 force, error, contraction = outcome
             elif fresh:
-                raise _Stalled
+                raise _NoConvergence
             if outcome is None or contraction > _REUSE_CONTRACTION:
                 self._factor = None
-        raise _Stalled
+        raise _NoConvergence
 
     def _advance(self, step: Array, smallest: float) -> tuple[Array, float, float] | None:
         """Move by a correction or a fraction of it.
@@ -198,7 +198,7 @@ class Balance:
     def _apply_in_steps(self) -> None:
         """Apply the loads in steps."""
         eqs = self._eqs
-        self._start = self._elastic()
+        self._start = self._elastic_coordinates()
         self._stiffness = self._stiffness_at_rest()
         converged, load, increase = eqs.q.copy(), 0.0, 0.5
         while load < 1.0:
@@ -207,7 +207,7 @@ class Balance:
             try:
                 self._restore()
                 self._newton()
-            except (_Stalled, AssemblyError):
+            except (_NoConvergence, AssemblyError):
                 increase *= 0.25
                 eqs.q[:] = converged
                 if increase < _MIN_LOAD_STEP:
@@ -223,7 +223,7 @@ class Balance:
                 converged, load, increase = eqs.q.copy(), self._load, 2.0 * increase
 
     # ---- the elastic equations and their derivative ---------------------------------------------
-    def _elastic(self) -> Array:
+    def _elastic_coordinates(self) -> Array:
         return np.concatenate([q[-body.num_elastic :] for body, q, _ in self._bodies])
 
     def _evaluate(self) -> tuple[Array, float]:
@@ -233,7 +233,9 @@ class Balance:
         force = eqs.rows[eqs.system.elastic].copy()
         if self._load < 1.0:
             force *= self._load
-            force += (1.0 - self._load) * (self._stiffness @ (self._elastic() - self._start))
+            force += (1.0 - self._load) * (
+                self._stiffness @ (self._elastic_coordinates() - self._start)
+            )
         if not np.isfinite(force).all():
             raise AssemblyError(f"forces at t = {self._t:g} s are not finite")
         stops = np.cumsum([body.num_elastic for body, *_ in self._bodies])

@@ -161,7 +161,7 @@ class Stepper:
         eqs, t = self.assembler, state.time + dt
         derivatives = self._step_derivatives(dt)
         eqs.angles[:] = state.angles
-        move, algorithmic = self._predicted(state, dt)
+        move, algorithmic = self._predict(state, dt)
         if self._has_films:
             self._correct_prediction(state, dt, move, algorithmic, derivatives)
         if self._factor is not None and self._factor.dt != dt:
@@ -173,7 +173,7 @@ class Stepper:
             error = self._measure.error(eqs, self.tolerance, derivatives[0])
             monitor.add_error(error)
             if error <= 1.0 or monitor.exhausted:
-                return self._accepted(state, t, algorithmic, monitor)
+                return self._accepted_state(state, t, algorithmic, monitor)
             if not np.isfinite(error) or iteration == _MAX_ITERATIONS:
                 break
             remaining = _MAX_ITERATIONS - iteration - 1
@@ -184,7 +184,7 @@ class Stepper:
             if monitor.skips_residual:
                 eqs.move(state.q, move)
                 eqs.update_poses(t)
-                return self._accepted(state, t, algorithmic, monitor)
+                return self._accepted_state(state, t, algorithmic, monitor)
         self._factor = None
         raise self._failure(t, dt)
 
@@ -215,7 +215,7 @@ class Stepper:
         memory = {
             "algorithmic": consistent.a + (new / dt) * free + acceleration_offset * constrained,
             "velocity": consistent.v + velocity_offset * constrained,
-            "earlier": _resampled(state, new / dt),
+            "earlier": _resample(state, new / dt),
         }
         return replace(consistent, memory=memory)
 
@@ -279,17 +279,19 @@ class Stepper:
         m = self.method
         return ((m.alpha_m - m.alpha_f) * dt, (1 / 6 - m.beta + 0.5 * (m.gamma - 0.5)) * dt * dt)
 
-    def _predicted(self, state: State, dt: float) -> tuple[Array, Array]:
+    def _predict(self, state: State, dt: float) -> tuple[Array, Array]:
         """Predict a, λ and v; return the increments and the algorithmic accelerations (nv,)."""
         eqs = self.assembler
-        eqs.a[:], eqs.lam[:] = _extrapolated(state)
+        eqs.a[:], eqs.lam[:] = _extrapolate(state)
         old = state.memory.get("algorithmic", state.a)
         velocity = state.memory.get("velocity", state.v)
         algorithmic, move = np.empty(len(old)), np.empty(len(old))
         predict(eqs.a, state.a, old, velocity, self._parameters, dt, algorithmic, move, eqs.v)
         return move, algorithmic
 
-    def _accepted(self, state: State, t: float, algorithmic: Array, monitor: Monitor) -> State:
+    def _accepted_state(
+        self, state: State, t: float, algorithmic: Array, monitor: Monitor
+    ) -> State:
         if monitor.slow:
             self._factor = None
         earlier = (state.a, state.lam), *state.memory.get("earlier", ())[:1]
@@ -320,7 +322,7 @@ class Stepper:
         eqs, mass, (by_rate, by_speed, ratio) = self.assembler, self._mass, derivatives
         t = state.time + dt
         self._gaps = self._film_gaps(state, np.zeros_like(move), t)
-        if _closes(self._gaps, self._film_gaps(state, move, t)):
+        if _is_closing(self._gaps, self._film_gaps(state, move, t)):
             change = np.zeros(len(self._rhs))
             change[: len(move)] = dt * state.v - move
             correct(
@@ -352,14 +354,14 @@ class Stepper:
         eqs.update_poses(t)
         return eqs.film_gaps()
 
-    def _limited(self, state: State, t: float, move: Array, solution: Array) -> Array:
+    def _limit_correction(self, state: State, t: float, move: Array, solution: Array) -> Array:
         """Return the correction, halved until it leaves all oil films open."""
         n = len(move)
         if np.abs(solution[:n] * self._measure.lengths).sum() < _NO_CLOSURE * self._gaps.min():
             return solution
         for _ in range(_HALVINGS):
             gaps = self._film_gaps(state, move + solution[:n], t)
-            if not _closes(self._gaps, gaps):
+            if not _is_closing(self._gaps, gaps):
                 break
             solution = 0.5 * solution
         self._gaps = gaps
@@ -374,7 +376,7 @@ class Stepper:
         right_hand_side(eqs.rows, eqs.values, by_rate, mass, self._rhs)
         solution = self._factor.solve(self._rhs)
         if self._has_films:
-            solution = self._limited(state, t, move, solution)
+            solution = self._limit_correction(state, t, move, solution)
         correct(solution, by_speed, by_rate, ratio, mass, move, eqs.v, eqs.a, algorithmic, eqs.lam)
         self.iterations += 1
         return self._measure.is_round_off(solution[: len(move)], largest_coordinate(eqs))
@@ -427,23 +429,25 @@ class ImplicitEuler(Stepper):
     def _step_derivatives(self, dt: float) -> Derivatives:
         return 1 / (dt * dt), 1 / dt, 0.0
 
-    def _predicted(self, state: State, dt: float) -> tuple[Array, Array]:
+    def _predict(self, state: State, dt: float) -> tuple[Array, Array]:
         eqs = self.assembler
         eqs.a[:], eqs.lam[:] = state.a, state.lam
         eqs.v[:] = state.v + dt * eqs.a
         return dt * eqs.v, np.zeros(len(eqs.v))  # there are no algorithmic accelerations
 
-    def _accepted(self, state: State, t: float, algorithmic: Array, monitor: Monitor) -> State:
-        return replace(super()._accepted(state, t, algorithmic, monitor), memory={})
+    def _accepted_state(
+        self, state: State, t: float, algorithmic: Array, monitor: Monitor
+    ) -> State:
+        return replace(super()._accepted_state(state, t, algorithmic, monitor), memory={})
 
 
-def _closes(before: Array, after: Array) -> bool:
+def _is_closing(before: Array, after: Array) -> bool:
     """Return whether a gap decreases too much; rows (F, 2) are gap and clearance of each film."""
     gaps = np.maximum(before[:, 0], 0.02 * before[:, 1])
     return bool(np.any(before[:, 0] - after[:, 0] > _LARGEST_CLOSURE * gaps))
 
 
-def _extrapolated(state: State) -> tuple[Array, Array]:
+def _extrapolate(state: State) -> tuple[Array, Array]:
     """Return the next accelerations and multipliers, extrapolated from up to three states."""
     earlier = state.memory.get("earlier", ())
     if len(earlier) == 2:
@@ -455,7 +459,7 @@ def _extrapolated(state: State) -> tuple[Array, Array]:
     return state.a.copy(), state.lam
 
 
-def _resampled(state: State, ratio: float) -> tuple[tuple[Array, Array], ...]:
+def _resample(state: State, ratio: float) -> tuple[tuple[Array, Array], ...]:
     """Return a and λ at one and two new steps before the state, interpolated between old steps."""
 
     def interpolate(x: float, now: Array, *before: Array) -> Array:

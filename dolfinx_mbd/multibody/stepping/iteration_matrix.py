@@ -58,7 +58,7 @@ class IterationMatrix:
         """
         tangents = self._rotation_tangents(move)
         if self.sparse:
-            return self._by_blocks(eqs.tangent_blocks(t), tangents, by_rate, by_speed)
+            return self._block_matrices(eqs.tangent_blocks(t), tangents, by_rate, by_speed)
         tangent = eqs.tangent(t)
         size = len(tangent.M) + len(tangent.B)
         S = np.zeros((size, size), order="F")
@@ -66,7 +66,7 @@ class IterationMatrix:
              by_rate, by_speed, self._mass, S)  # fmt: skip
         return S, tangent.M
 
-    def _by_blocks(
+    def _block_matrices(
         self, tangent: TangentBlocks, tangents: Array, by_rate: float, by_speed: float
     ) -> tuple[Any, Any]:
         """Return the iteration matrix and the mass matrix, sparse and without zero blocks."""

@@ -237,5 +237,5 @@ def steps_from(record: Mapping[str, Any]) -> Steps:
 
 
 def _root_mean_square(u: Array, mass: Array, total_mass: float) -> float:
-    """Return the displacement of coordinates u as root mean square over the mass, m."""
+    """Return the root mean square over the mass of the displacement due to coordinates u, m."""
     return math.sqrt(max(float(u @ mass @ u), 0.0) / total_mass)

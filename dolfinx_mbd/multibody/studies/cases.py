@@ -123,7 +123,7 @@ def table_of(columns: Mapping[str, Sequence[Any]], grid: bool, rows: Sequence[Ou
     results = dict.fromkeys(name for _, arrays in rows for name in arrays)
     for name in results:
         present = {k: arrays.pop(name) for k, (_, arrays) in enumerate(rows) if name in arrays}
-        table = _stacked(present, len(rows))
+        table = _stack(present, len(rows))
         axes = [f"{name}_{axis}" for axis in range(table.ndim - 1)]
         if rows[min(present)][0]["steps"]:
             axes[0] = "step"
@@ -142,7 +142,7 @@ def _labels(values: Sequence[Any]) -> NDArray[Any]:
     return np.array([str(getattr(value, "name", short(value))) for value in values])
 
 
-def _stacked(rows: Mapping[int, NDArray[Any]], count: int) -> NDArray[Any]:
+def _stack(rows: Mapping[int, NDArray[Any]], count: int) -> NDArray[Any]:
     """Stack arrays along a new first axis; missing entries are NaN or empty strings."""
     shapes = [row.shape for row in rows.values()]
     shape = tuple(map(max, itertools.zip_longest(*shapes, fillvalue=1)))

@@ -84,7 +84,7 @@ def test_work_of_loads_and_drivers_is_the_change_of_energy(options: Any) -> None
         checks = RunChecks(system, stepper, state)
         for _ in range(steps):
             state = stepper.step(state, 1 / steps)
-            checks.see(state, saved=False)
+            checks.update(state, saved=False)
         before, after = (
             BAR.energies(s.q, s.v, system.gravity).sum() for s in (start.final_state, state)
         )

@@ -1,0 +1,1 @@
+"""Compiled functions of oil films: relative motion, thickness, pressure and loads."""

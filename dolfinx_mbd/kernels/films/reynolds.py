@@ -1,0 +1,338 @@
+"""Reynolds' equation on the grid of a journal bearing, with cavitation and exact derivatives.
+
+Nodes (i, j) are at the angles θ_i = 2πi/n and at equidistant z_j, j = 0 … m, which include both
+ends. With the thickness H(h) of `thickness`, the gap rate ḣ and the speed Ω, the balance of
+the cell of a node, times 12 μ₀, is
+
+    r(q) = −∫div(H³ grad q) dA + 12 μ₀ ∫(½ Ω ∂H/∂θ + ∂H/∂t) dA,    q ≥ 0,  r ≥ 0,  q r = 0
+
+(Reynolds' boundary condition; the ruptured film does not conserve mass). q is the reduced pressure
+∫ μ₀/μ dp; with q the equation is linear even if the viscosity depends on the pressure. By Barus'
+law, μ = μ₀ e^{αp} and p = −ln(1 − αq)/α; above p = 9.2/α the tangent of p(q) is used.
+
+A primal-dual active set finds the ruptured nodes, starting from the set of the last call. The
+stiffness of the other nodes is factorized in a band. The order of the columns starts at a ruptured
+column; without such a column both halves of the circle are interleaved, with twice the bandwidth.
+
+The arrays of a grid with n×(m+1) nodes are
+
+    fixed   (n, m+1)     1 where q is prescribed (ends, grooves, holes), otherwise 0; integers
+    free    (n, m+1)     1 where q > 0 is solved for; the state of the active set; integers
+    number  (n, m+1)     index of the unknown, or −1; integers
+    size    (2,)         number of unknowns and bandwidth; integers
+    q       (n, m+1)     reduced pressure; on entry the prescribed values where `fixed` is 1
+    flow    (4, n, m+1)  conductances to (i+1, j) and (i, j+1), cell source, thickness H
+    band    (N, 2m+1)    factors
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.films.thickness import thickness
+from dolfinx_mbd.kernels.small_vectors import Array
+
+Integers = NDArray[np.int64]
+
+#: Largest α q for which Barus' law is used
+BARUS_LIMIT = 1.0 - 1e-4
+_ROUND_OFF = 1e-12  # negative balances below this fraction of the largest source count as zero
+
+
+@inner_kernel
+def _next_index(i: int, n: int) -> int:
+    """Return the next index around the bore; faster than a remainder."""
+    return i + 1 if i + 1 < n else 0
+
+
+@inner_kernel
+def _previous_index(i: int, n: int) -> int:
+    """Return the previous index around the bore."""
+    return i - 1 if i > 0 else n - 1
+
+
+@inner_kernel
+def film_pressure(q: float, alpha: float) -> tuple[float, float, float]:
+    """Return the pressure p and its first two derivatives with respect to q."""
+    if alpha == 0.0:
+        return q, 1.0, 0.0
+    rest = max(1.0 - alpha * q, 1.0 - BARUS_LIMIT)
+    p, slope = -math.log(rest) / alpha, 1.0 / rest
+    if alpha * q > BARUS_LIMIT:
+        return p + slope * (q - BARUS_LIMIT / alpha), slope, 0.0
+    return p, slope, alpha * slope * slope
+
+
+@kernel
+def film_gap(y: Array, c: float, z: Array, w: Array, w_rate: Array, h: Array, rate: Array) -> None:
+    """Write the gap and its rate for a motion y and a radial displacement w of the bore."""
+    n = h.shape[0]
+    for i in range(n):
+        theta = 2.0 * math.pi * i / n
+        x, v = math.cos(theta), math.sin(theta)
+        h0, h1 = c - y[0] * x - y[1] * v, -y[2] * x - y[3] * v
+        r0, r1 = -y[4] * x - y[5] * v, -y[6] * x - y[7] * v
+        for j in range(h.shape[1]):
+            h[i, j] = h0 + h1 * z[j] + w[i, j]
+            rate[i, j] = r0 + r1 * z[j] + w_rate[i, j]
+
+
+@inner_kernel
+def _coefficients(h: Array, rate: Array, speed: float, values: Array, flow: Array) -> float:
+    """Compute conductances, sources and thickness; return the largest source."""
+    n, columns = h.shape
+    dx, dz = 2.0 * math.pi * values[0] / n, values[1] / (columns - 1)
+    mu, s, largest = values[3], values[4], 0.0
+    for i in range(n):
+        for j in range(columns):
+            H, slope = thickness(h[i, j], s)
+            flow[3, i, j] = H
+            flow[2, i, j] = 12.0 * mu * dx * dz * slope * rate[i, j]
+    for i in range(n):
+        i1, i0 = _next_index(i, n), _previous_index(i, n)
+        for j in range(columns):
+            H = 0.5 * (flow[3, i, j] + flow[3, i1, j])
+            flow[0, i, j] = H * H * H * dz / dx
+            push = 3.0 * mu * speed * values[0] * dz
+            flow[2, i, j] += push * (flow[3, i1, j] - flow[3, i0, j])
+            largest = max(largest, abs(flow[2, i, j]))
+            if j + 1 < columns:
+                H = 0.5 * (flow[3, i, j] + flow[3, i, j + 1])
+                flow[1, i, j] = H * H * H * dx / dz
+    return largest
+
+
+@inner_kernel
+def _enumerate(free: Integers, number: Integers, size: Integers) -> None:
+    """Number the free nodes column by column, and find the bandwidth."""
+    n, columns = free.shape
+    cut = -1
+    for i in range(n):
+        some = False
+        for j in range(columns):
+            some = some or free[i, j] != 0
+        if not some:
+            cut = i
+            break
+    count = 0
+    for k in range(n):
+        i = (cut + k) % n if cut >= 0 else (k // 2 if k % 2 == 0 else n - 1 - k // 2)
+        for j in range(columns):
+            number[i, j] = -1
+            if free[i, j]:
+                number[i, j] = count
+                count += 1
+    width = 0
+    for i in range(n):
+        i1 = _next_index(i, n)
+        for j in range(columns - 1):
+            if number[i, j] >= 0:
+                if number[i1, j] >= 0:
+                    width = max(width, abs(number[i, j] - number[i1, j]))
+                if number[i, j + 1] >= 0:
+                    width = max(width, abs(number[i, j] - number[i, j + 1]))
+    size[0], size[1] = count, width
+
+
+@inner_kernel
+def _factorize(number: Integers, size: Integers, flow: Array, band: Array) -> None:
+    """Assemble the stiffness of the free nodes and factorize it as L D Lᵀ, with D Lᵀ in `band`."""
+    n, columns = number.shape
+    count, width = size[0], size[1]
+    band[:count, : width + 1] = 0.0
+    for i in range(n):
+        i1, i0 = _next_index(i, n), _previous_index(i, n)
+        for j in range(1, columns - 1):
+            a = number[i, j]
+            if a < 0:
+                continue
+            band[a, 0] += flow[0, i, j] + flow[0, i0, j] + flow[1, i, j] + flow[1, i, j - 1]
+            b = number[i1, j]
+            if b >= 0:
+                band[min(a, b), abs(a - b)] -= flow[0, i, j]
+            b = number[i, j + 1]
+            if b >= 0:
+                band[min(a, b), abs(a - b)] -= flow[1, i, j]
+    for r in range(count):
+        for k in range(1, min(width, count - 1 - r) + 1):
+            factor = band[r, k] / band[r, 0]
+            if factor != 0.0:
+                for d in range(width + 1 - k):
+                    band[r + k, d] -= factor * band[r, k + d]
+
+
+@inner_kernel
+def _substitute(size: Integers, band: Array, X: Array) -> None:
+    """Solve for the right-hand sides X (N, k) in place."""
+    count, width = size[0], size[1]
+    for r in range(count):
+        for k in range(1, min(width, count - 1 - r) + 1):
+            factor = band[r, k] / band[r, 0]
+            if factor != 0.0:
+                for c in range(X.shape[1]):
+                    X[r + k, c] -= factor * X[r, c]
+    for r in range(count - 1, -1, -1):
+        for k in range(1, min(width, count - 1 - r) + 1):
+            for c in range(X.shape[1]):
+                X[r, c] -= band[r, k] * X[r + k, c]
+        for c in range(X.shape[1]):
+            X[r, c] /= band[r, 0]
+
+
+@inner_kernel
+def _inflow(q: Array, flow: Array, i: int, j: int) -> float:
+    """Return the sum of conductance times pressure of the four neighbours of a node."""
+    n = q.shape[0]
+    i1, i0 = _next_index(i, n), _previous_index(i, n)
+    return (
+        flow[0, i, j] * q[i1, j]
+        + flow[0, i0, j] * q[i0, j]
+        + flow[1, i, j] * q[i, j + 1]
+        + flow[1, i, j - 1] * q[i, j - 1]
+    )
+
+
+@inner_kernel
+def _sources(fixed: Integers, number: Integers, q: Array, flow: Array, X: Array) -> None:
+    """Set q to zero where it is not prescribed, and write the right-hand side of the free nodes."""
+    n, columns = q.shape
+    for i in range(n):
+        for j in range(1, columns - 1):
+            if not fixed[i, j]:
+                q[i, j] = 0.0
+    for i in range(n):
+        for j in range(1, columns - 1):
+            if number[i, j] >= 0:
+                X[number[i, j], 0] = _inflow(q, flow, i, j) - flow[2, i, j]
+
+
+@inner_kernel
+def _update_set(
+    fixed: Integers,
+    free: Integers,
+    number: Integers,
+    q: Array,
+    flow: Array,
+    X: Array,
+    least: float,
+) -> int:
+    """Take q from the solution, and return how many nodes enter or leave the active set."""
+    n, columns = q.shape
+    changes = 0
+    for i in range(n):
+        for j in range(1, columns - 1):
+            if number[i, j] >= 0:
+                q[i, j] = X[number[i, j], 0]
+    for i in range(n):
+        for j in range(1, columns - 1):
+            if number[i, j] >= 0:
+                if q[i, j] < 0.0:
+                    free[i, j] = 0
+                    changes += 1
+            elif not fixed[i, j] and flow[2, i, j] - _inflow(q, flow, i, j) < least:
+                free[i, j] = 1
+                changes += 1
+    return changes
+
+
+@kernel
+def reynolds_solve(
+    h: Array,
+    rate: Array,
+    speed: float,
+    values: Array,
+    fixed: Integers,
+    free: Integers,
+    number: Integers,
+    size: Integers,
+    q: Array,
+    flow: Array,
+    band: Array,
+) -> int:
+    """Solve for the reduced pressure; return the number of active sets, or −1 without convergence.
+
+    `values` are the `values` of `short_bearing_loads`, followed by Barus' coefficient α. The other
+    arguments are described in the module.
+    """
+    n, columns = h.shape
+    largest = _coefficients(h, rate, speed, values, flow)
+    X = np.empty((h.size, 1))
+    for iteration in range(1, 101):
+        _enumerate(free, number, size)
+        _factorize(number, size, flow, band)
+        _sources(fixed, number, q, flow, X)
+        _substitute(size, band, X[: size[0]])
+        if _update_set(fixed, free, number, q, flow, X, -_ROUND_OFF * largest) == 0:
+            return iteration
+    return -1
+
+
+@inner_kernel
+def _node_gradient(
+    lam: Array, q: Array, flow: Array, i: int, j: int, push: float, ratio: float
+) -> float:
+    """Return the derivative of λᵀr with respect to the thickness H of a node; λ (n, m+1)."""
+    n, columns = q.shape
+    i1, i0 = _next_index(i, n), _previous_index(i, n)
+    total = push * (lam[i0, j] - lam[i1, j])
+    for a, b in ((i, i1), (i0, i)):
+        H = 0.5 * (flow[3, a, j] + flow[3, b, j])
+        total += 1.5 * H * H / ratio * (q[a, j] - q[b, j]) * (lam[a, j] - lam[b, j])
+    for k in (j, j - 1):
+        if 0 <= k and k + 1 < columns:
+            H = 0.5 * (flow[3, i, k] + flow[3, i, k + 1])
+            total += 1.5 * H * H * ratio * (q[i, k] - q[i, k + 1]) * (lam[i, k] - lam[i, k + 1])
+    return total
+
+
+@kernel
+def reynolds_gradients(
+    h: Array,
+    rate: Array,
+    speed: float,
+    values: Array,
+    number: Integers,
+    size: Integers,
+    q: Array,
+    flow: Array,
+    band: Array,
+    C: Array,
+) -> tuple[Array, Array, Array]:
+    """Return ∂f_k/∂h and ∂f_k/∂ḣ at every node, and ∂f_k/∂Ω, of f_k = Σ C_kij q_ij.
+
+    Call it after `reynolds_solve` with the same arrays. C and the first two results have the shape
+    (k, n, m+1); the third result has the shape (k,).
+    """
+    n, columns = h.shape
+    K = C.shape[0]
+    dx, dz = 2.0 * math.pi * values[0] / n, values[1] / (columns - 1)
+    mu, s = values[3], values[4]
+    by_gap, by_rate, by_speed = np.zeros(C.shape), np.zeros(C.shape), np.zeros(K)
+    X, lam = np.empty((size[0], K)), np.zeros((n, columns))
+    for i in range(n):
+        for j in range(columns):
+            if number[i, j] >= 0:
+                for k in range(K):
+                    X[number[i, j], k] = C[k, i, j]
+    _substitute(size, band, X)
+    push, squeeze = 3.0 * mu * values[0] * dz, 12.0 * mu * dx * dz
+    for k in range(K):
+        for i in range(n):
+            for j in range(columns):
+                lam[i, j] = X[number[i, j], k] if number[i, j] >= 0 else 0.0
+        for i in range(n):
+            for j in range(columns):
+                H, slope = thickness(h[i, j], s)
+                gradient = slope * _node_gradient(lam, q, flow, i, j, push * speed, dx / dz)
+                if h[i, j] < s:
+                    bend = 2.0 * slope * H / (s * s)
+                    gradient += squeeze * lam[i, j] * bend * rate[i, j]
+                by_gap[k, i, j] = -gradient
+                by_rate[k, i, j] = -squeeze * slope * lam[i, j]
+                turn = flow[3, _next_index(i, n), j] - flow[3, _previous_index(i, n), j]
+                by_speed[k] -= push * lam[i, j] * turn
+    return by_gap, by_rate, by_speed

@@ -1,0 +1,209 @@
+"""Frames and joint coordinates of a system at one time and state, with their derivatives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.kernels import joints as kernels
+from dolfinx_mbd.multibody.assembly.floating_bodies import FloatingBodies
+from dolfinx_mbd.multibody.model.force_elements import FramePair
+from dolfinx_mbd.multibody.model.loads import FrameMotion, JointCoordinate
+from dolfinx_mbd.multibody.model.system import SystemData
+
+Axis = tuple[int, int]
+"""Index of a joint, and 0 for its rotation or 1 for its displacement."""
+
+
+class FrameAssembler:
+    """Buffers for frames and joint coordinates of a system.
+
+    `q`, `v` and `a` are the point of evaluation. `angles` are the joint rotations from which full
+    turns are counted. `rows` and `scale` (nv,) are the residual and the magnitudes of its terms.
+    `position` (nf, 3), `rotation` (nf, 3, 3), `velocities` and `wrenches` (nf, 6) belong to the
+    frames.
+    """
+
+    def __init__(self, system: SystemData) -> None:
+        self.system = system
+        nq, nv, nf = system.num_coordinates, system.num_velocities, system.num_frames
+        self.q, self.v, self.a = np.zeros(nq), np.zeros(nv), np.zeros(nv)
+        self.angles = np.zeros(len(system.joints))
+        self.rows, self.scale = np.zeros(nv), np.zeros(nv)
+        self.position, self.rotation = np.zeros((nf, 3)), np.zeros((nf, 3, 3))
+        self.velocities, self.wrenches = np.zeros((nf, 6)), np.zeros((nf, 6))
+        sizes = np.array([body.num_velocities for body in system.bodies])
+        self._widths = sizes[system.frame_body]
+        self._jacobians = np.zeros((nf, 6, int(sizes.max())))
+        self._moving = [k for k, body in enumerate(system.bodies) if body.num_velocities]
+        self._tangents = np.zeros_like(self._jacobians)
+        self._floating = FloatingBodies(system)
+        self._floating_members = frozenset(self._floating.members)
+        self._others = [k for k in self._moving if k not in self._floating.members]
+        self._views = []
+        for body, qs, vs, fs in zip(
+            system.bodies, system.q_slices, system.v_slices, system.frame_slices, strict=True
+        ):
+            view = (self.q[qs], self.v[vs], self.a[vs], self.wrenches[fs])
+            self._views.append(
+                (body, view, self.rows[vs], self.scale[vs], self.position[fs], self.rotation[fs])
+            )
+        for body, (q, *_), _, _, position, rotation in self._views:
+            if not body.num_velocities:
+                body.poses(q, position, rotation)
+        joints = len(system.joints)
+        self._ends = system.first[:joints], system.second[:joints]
+
+    @property
+    def has_others(self) -> bool:
+        """Whether some moving bodies are not evaluated by the kernels for floating frames."""
+        return bool(self._others)
+
+    @property
+    def bodies(self) -> FloatingBodies:
+        """Table of the bodies that are evaluated by the kernels for floating frames."""
+        return self._floating
+
+    def update_velocities(self) -> Array:
+        """Compute and return velocities (nf, 6) of all frames in global components."""
+        self._floating.velocities(self.q, self.v, self.velocities)
+        for k in self._others:
+            body, (q, v, *_), *_ = self._views[k]
+            body.frame_velocities(q, v, self.velocities[self.system.frame_slices[k]])
+        return self.velocities
+
+    def jacobians(self) -> list[Array]:
+        """Return the Jacobians (F, 6, nv) of the frames of every body at the current poses."""
+        self._floating.jacobians(self.q, self._jacobians)
+        for k in self._others:
+            body, (q, *_), *_ = self._views[k]
+            frames, width = self.system.frame_slices[k], body.num_velocities
+            self._jacobians[frames, :, :width] = body.frame_jacobians(q)
+        return [
+            self._jacobians[frames, :, : body.num_velocities].copy()
+            for body, frames in zip(self.system.bodies, self.system.frame_slices, strict=True)
+        ]
+
+    def _frame_jacobian(self, frame: int, jacobians: list[Array]) -> tuple[int, Array]:
+        """Return the index of the body of a frame and the frame's Jacobian (6, nv of the body)."""
+        k = int(self.system.frame_body[frame])
+        return k, jacobians[k][frame - self.system.frame_slices[k].start]
+
+    def _motion(self, frame: int) -> FrameMotion:
+        velocity = self.velocities[frame]
+        return FrameMotion(self.position[frame], self.rotation[frame], velocity[:3], velocity[3:])
+
+    def pair(self, first: int, second: int) -> FramePair:
+        """Return the poses and velocities of two frames."""
+        p, Q, u = self.position, self.rotation, self.velocities
+        return FramePair(p[first], Q[first], u[first], p[second], Q[second], u[second])
+
+    def _bodies_of(self, frames: tuple[int, int]) -> tuple[int, int]:
+        """Return the bodies of two frames."""
+        return int(self.system.frame_body[frames[0]]), int(self.system.frame_body[frames[1]])
+
+    def _transform(self, row: Array, frames: tuple[int, int], jacobians: list[Array]) -> Array:
+        """Transform a row (12,) for the velocities of two frames to a row (nv,) for v."""
+        out = np.zeros(self.system.num_velocities)
+        for frame, part in zip(frames, (row[:6], row[6:]), strict=True):
+            k, J = self._frame_jacobian(frame, jacobians)
+            if J.size:
+                out[self.system.v_slices[k]] += part @ J
+        return out
+
+    def frame_biases(self) -> Array:
+        """Return the accelerations (nf, 6) of all frames for v̇ = 0."""
+        self._floating.velocity_tangents(self.q, self.v, self._tangents)
+        bias = np.zeros((self.system.num_frames, 6))
+        parts = zip(self._views, self.system.frame_slices, self.system.v_slices, strict=True)
+        for k, ((body, view, *_), frames, part) in enumerate(parts):
+            if k in self._floating_members:
+                bias[frames] = self._tangents[frames, :, : body.num_velocities] @ self.v[part]
+            else:
+                bias[frames] = body.frame_bias(view[0], view[1])
+        return bias
+
+    # ---- coordinates of joints ------------------------------------------------------------------
+    def joint_rotations(self) -> Array:
+        """Return the rotations of all joints about their axes (nj,), rad, including full turns."""
+        return kernels.joint_angles(self.rotation, *self._ends, self.angles)
+
+    def _axis(self, coordinate: JointCoordinate) -> Axis:
+        """Return the index of the joint, and 0 for its rotation or 1 for its displacement."""
+        return self.system.joint_index(coordinate.joint), int(coordinate.motion == "displacement")
+
+    def axis_coordinates(self) -> tuple[Array, Array, Array]:
+        """Return values, rates and gradients of the joint motions about and along z.
+
+        Their shapes are (nj, 2), (nj, 2) and (nj, 2, 12). Call `update_velocities` first.
+        """
+        return kernels.axis_coordinates(
+            self.position, self.rotation, self.velocities, *self._ends, self.angles
+        )
+
+    def joint_displacements(self) -> tuple[Array, Array]:
+        """Return displacements of all joints along the axes of the first frame, and their rates.
+
+        Their shapes are (nj, 3). Call `update_velocities` first.
+        """
+        first, second = self._ends
+        frames = self.position[first], self.rotation[first], self.position[second]
+        poses = *frames, self.rotation[second]
+        u = np.hstack([self.velocities[first], self.velocities[second]])
+        rates = np.einsum("jik,jk->ji", kernels.joint_gradients(*poses)[:, :3], u)
+        return kernels.joint_values(*poses)[:, :3], rates
+
+    def _joint_ends(self, axis: Axis) -> tuple[int, int]:
+        """Return the indices of the two frames of the joint of a coordinate."""
+        return int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
+
+    def axis_gradient(self, joint: str, motion: str) -> Array:
+        """Return the derivative (nv,) of the rate of a joint coordinate with respect to v."""
+        axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
+        gradient = self.axis_coordinates()[2][axis]
+        return self._transform(gradient, self._joint_ends(axis), self.jacobians())
+
+    def axis_rate_derivative(self, joint: str, motion: str) -> Array:
+        """Return the derivative (nv,) of the rate of a joint coordinate with respect to q.
+
+        Call `update_velocities` first.
+        """
+        axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
+        return self._coordinate_derivatives(axis, self.jacobians(), self._velocity_tangents())[1]
+
+    def _velocity_tangents(self) -> list[Array]:
+        """Return the derivatives (F, 6, nv) of the frame velocities of every body by q."""
+        self._floating.velocity_tangents(self.q, self.v, self._tangents)
+        return [
+            self._tangents[frames, :, : body.num_velocities]
+            if k in self._floating_members
+            else body.frame_velocity_tangents(view[0], view[1])
+            for k, ((body, view, *_), frames) in enumerate(
+                zip(self._views, self.system.frame_slices, strict=True)
+            )
+        ]
+
+    def _axis_second(self, axis: Axis) -> Array:
+        """Return the second derivative (12, 12) of a joint coordinate with respect to poses."""
+        first, second = (ends[axis[0]][None] for ends in self._ends)
+        one, two = self.rotation[first], self.rotation[second]
+        if axis[1] == 0:
+            return kernels.rotation_second(one, two)[0]
+        points = self.position[first], self.position[second]
+        return kernels.joint_second(points[0], one, points[1], two, np.eye(6)[[2]])[0]
+
+    def _coordinate_derivatives(
+        self, axis: Axis, jacobians: list[Array], tangents: list[Array] | None
+    ) -> tuple[Array, Array | float]:
+        """Return the derivatives (nv,) of a joint coordinate and its rate with respect to q.
+
+        Without `tangents`, the derivative of the rate is not computed and zero.
+        """
+        ends = self._joint_ends(axis)
+        gradient = self.axis_coordinates()[2][axis]
+        derivative = self._transform(gradient, ends, jacobians)
+        if tangents is None:
+            return derivative, 0.0
+        u = np.concatenate([self.velocities[ends[0]], self.velocities[ends[1]]])
+        rate_derivative = self._transform(u @ self._axis_second(axis), ends, jacobians)
+        return derivative, rate_derivative + self._transform(gradient, ends, tangents)

@@ -1,0 +1,1 @@
+"""Derivatives of simulations with respect to parameters: forward and adjoint."""

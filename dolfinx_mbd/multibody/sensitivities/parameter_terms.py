@@ -1,0 +1,178 @@
+"""Derivatives of the start and of the equations of a step with respect to parameters.
+
+They are central differences of mechanisms at changed values, at fixed states. A parameter may
+therefore belong to any part of the mechanism.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.checks import function, instance, number, reject
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.kernels.rotations import rotation_matrix, rotation_vector
+from dolfinx_mbd.multibody.model.force_elements import ContactElement, JointElement
+from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.sensitivities.mechanism_changes import (
+    FACTORS,
+    MechanismChange,
+    States,
+    central_difference,
+)
+from dolfinx_mbd.multibody.start.consistent_state import consistent_state
+from dolfinx_mbd.multibody.stepping.integrators import Stepper
+
+Build = Callable[[Mapping[str, float]], SystemData]
+
+_DIFFERENCE_STEP = 1e-4  # step of differences relative to the value of a parameter
+
+
+def checked_values(values: Mapping[str, float]) -> dict[str, float]:
+    """Return the values of parameters by name; raise an error if one is invalid."""
+    for name, value in instance("values", values, Mapping).items():
+        number(f"values: {name}", value)
+    if not values:
+        reject("values", values, "a mapping from at least one parameter to its value")
+    return {name: float(value) for name, value in values.items()}
+
+
+def checked_steps(
+    values: Mapping[str, float], steps: Mapping[str, float] | None
+) -> dict[str, float]:
+    """Return the steps of differences of all parameters, by default 1e-4 of the value."""
+    steps = dict(instance("steps", {} if steps is None else steps, Mapping))
+    for name, step in steps.items():
+        if name not in values:
+            known = ", ".join(map(repr, values))
+            raise InputError(f"steps: unknown parameter {name!r}; known: {known}", argument="steps")
+        number(f"steps: {name}", step, positive=True)
+    for name, value in values.items():
+        if name not in steps and value == 0.0:
+            raise InputError(
+                f"values: {name} is zero; specify the step of its differences, for example "
+                f"steps={{{name!r}: 1e-4}}",
+                argument="values",
+                value=values,
+            )
+    return {name: steps.get(name, _DIFFERENCE_STEP * abs(value)) for name, value in values.items()}
+
+
+class ParameterTerms:
+    """Mechanism of a run, and derivatives with respect to its parameters.
+
+    Args:
+        build: Function that returns the mechanism for values by name.
+        values: Values of the parameters by name.
+        steps: Steps of the differences by name.
+
+    Attributes:
+        system: The mechanism at the given values.
+    """
+
+    def __init__(
+        self, build: Build, values: Mapping[str, float], steps: Mapping[str, float]
+    ) -> None:
+        self._build = function("build", build, "build(values)")
+        self.values, self.steps = values, steps
+        self.system = build(dict(values))
+        instance("build(values)", self.system, SystemData)
+        _check_smooth(self.system)
+        self._changes = {
+            name: MechanismChange(
+                self.system, {k: self.changed(name, k * step) for k in FACTORS}, step
+            )
+            for name, step in steps.items()
+        }
+
+    def changed(self, name: str, step: float) -> SystemData:
+        """Return the mechanism at a changed value; raise an error if its size differs."""
+        system = self._build({**self.values, name: self.values[name] + step})
+        sizes = [(s.num_velocities, s.num_constraints) for s in (system, self.system)]
+        if sizes[0] != sizes[1]:
+            raise InputError("build returns mechanisms of different sizes", argument="build")
+        return system
+
+    def system_at(self, name: str, factor: int) -> SystemData:
+        """Return the mechanism at a multiple (-1 or 1) of the step of a parameter."""
+        return self._changes[name].systems[factor]
+
+    def start(
+        self, first: State, stepper: Stepper, dt: float, rates: Mapping[str, float] | None
+    ) -> tuple[Array, Array, Array]:
+        """Return the derivatives of the first state.
+
+        Args:
+            first: First state, prepared for the first step.
+            stepper: The stepper of the run.
+            dt: Time step, s.
+            rates: Rates of joints at the start.
+
+        Returns:
+            Derivatives of q, v, a and w, (4, nv, parameters); of the multipliers, (nc, parameters);
+            of the velocities in the memory of the method, (nv, parameters).
+        """
+        columns = []
+        for name, change in self._changes.items():
+            numbers = {}
+            for k, system in change.systems.items():
+                other = Stepper(system, stepper.method)
+                state = other.begin(consistent_state(system, rates=rates), dt)
+                numbers[k] = _numbers(self.system, first, state)
+            columns.append(central_difference(numbers, self.steps[name]))
+        table = np.array(columns).T
+        n = len(first.v)
+        return table[: 4 * n].reshape(4, n, -1), table[5 * n :], table[4 * n : 5 * n]
+
+    def equations(self, states: Sequence[State]) -> tuple[Array, Array]:
+        """Return ∂R/∂p (states, nv, parameters) and ∂Φ/∂p (states, nc, parameters)."""
+        arrays = States(states)
+        terms = [change.terms(arrays) for change in self._changes.values()]
+        rows, values = (np.array(parts) for parts in zip(*terms, strict=True))
+        return rows.transpose(1, 2, 0), values.transpose(1, 2, 0)
+
+    def products(self, states: Sequence[State], rows: Array, values: Array) -> Array:
+        """Return the sum of the products of adjoints with ∂R/∂p and ∂Φ/∂p, (parameters, columns).
+
+        Args:
+            states: States at the ends of steps.
+            rows: Adjoints of ∂R/∂p, (states, nv, columns).
+            values: Adjoints of ∂Φ/∂p, (states, nc, columns).
+        """
+        by_rows, by_values = self.equations(states)
+        out = np.einsum("snp,snf->pf", by_rows, rows)
+        return out + np.einsum("scp,scf->pf", by_values, values)
+
+
+def _check_smooth(system: SystemData) -> None:
+    """Raise an error if a mechanism has contacts or end stops."""
+    for load in system.loads:
+        stops = isinstance(load, JointElement) and load.gaps(0.0)
+        if stops or isinstance(load, ContactElement):
+            raise InputError(
+                f"load {load.name!r} acts only while a gap is closed; a run with contacts is not "
+                "differentiable. Remove it, or replace it by a spring with a smooth law",
+                argument="build",
+            )
+
+
+def _numbers(system: SystemData, first: State, state: State) -> Array:
+    """Return a state as one array; its coordinates are increments from the first state."""
+    memory = state.memory
+    moved = increment_between(system, first.q, state.q)
+    parts = [state.v, state.a, memory["algorithmic"], memory["velocity"], state.lam]
+    return np.concatenate([moved, *parts])
+
+
+def increment_between(system: SystemData, q: Array, other: Array) -> Array:
+    """Return the increment (nv,) that leads from coordinates q to other coordinates (nq,)."""
+    parts = []
+    for body, part in zip(system.bodies, system.q_slices, strict=True):
+        change = other[part] - q[part]
+        if body.num_coordinates > body.num_velocities:
+            turn = rotation_matrix(q[part][3:7]).T @ rotation_matrix(other[part][3:7])
+            change = np.concatenate([change[:3], rotation_vector(turn), change[7:]])
+        parts.append(change)
+    return np.concatenate(parts)

@@ -1,0 +1,1 @@
+"""Pictures and animations: camera, surfaces, marks of joints and loads, bodies and mechanisms."""

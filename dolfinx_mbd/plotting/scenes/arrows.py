@@ -1,0 +1,119 @@
+"""Positions of all frames, and the forces and moments that pictures of mechanisms show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.multibody.assembly.assembler import Assembler
+from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
+from dolfinx_mbd.multibody.model.system import SystemData
+from dolfinx_mbd.multibody.results.histories import rotation_matrices
+from dolfinx_mbd.multibody.results.solution import Solution
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+
+def frame_poses(system: SystemData, q: Array) -> tuple[Array, Array]:
+    """Return positions (F, 3) and rotation matrices (F, 3, 3) of all frames for coordinates q."""
+    position, rotation = np.zeros((system.num_frames, 3)), np.zeros((system.num_frames, 3, 3))
+    for body, qs, fs in zip(system.bodies, system.q_slices, system.frame_slices, strict=True):
+        body.poses(q[qs], position[fs], rotation[fs])
+    return position, rotation
+
+
+def frame_histories(system: SystemData, q: Array) -> tuple[Array, Array]:
+    """Return positions (nt, F, 3) and rotations (nt, F, 3, 3) of all frames."""
+    poses = [frame_poses(system, row) for row in q]
+    return np.array([p for p, _ in poses]), np.array([A for _, A in poses])
+
+
+@dataclass(frozen=True, eq=False)
+class Arrow:
+    """A force or a moment at nt times in global components."""
+
+    name: str
+    group: str  # a kind of marks
+    unit: str  # N or N m
+    frame: int  # index of the frame at which it acts; -1 for the resultant of a distributed load
+    points: Array  # points at which it acts, (nt, 3), m
+    vectors: Array  # (nt, 3)
+
+    @property
+    def size(self) -> float:
+        """Largest magnitude over time."""
+        return float(np.linalg.norm(self.vectors, axis=1).max(initial=0.0))
+
+    def text(self, k: int) -> str:
+        """Return name and value at an instant."""
+        return f"{self.name}: {value_text(float(np.linalg.norm(self.vectors[k])), self.unit)}"
+
+
+def _arrows(name: str, group: str, frame: int, points: Array, wrenches: Array) -> list[Arrow]:
+    """Return the force and the moment of wrenches (nt, 6), unless they are always zero."""
+    parts = ("N", wrenches[:, :3]), ("N m", wrenches[:, 3:])
+    arrows = [Arrow(name, group, unit, frame, points, part) for unit, part in parts]
+    return [arrow for arrow in arrows if arrow.size > 0.0]
+
+
+def joint_arrows(run: Solution, rows: Rows, *, drivers: bool = False) -> list[Arrow]:
+    """Return the forces and moments of joints, or of drivers as loads, on their second bodies.
+
+    The forces of distance joints are omitted: they act along the line between the points.
+    """
+    system, arrows = run.system, []
+    position, rotation = frame_histories(system, run.q[rows])
+    pairs = [(joint.name, joint) for joint in system.joints]
+    if drivers:
+        pairs = [(driver.name, system.joint(driver.joint)) for driver in system.drivers]
+    for name, joint in pairs:
+        if joint.kind != "distance":
+            first, second = system.frame_index(joint.first), system.frame_index(joint.second)
+            history = run.joint(name)
+            local = np.stack([history.force[rows], history.moment[rows]], axis=1)
+            wrenches = np.einsum("tij,tkj->tki", rotation[:, first], local).reshape(-1, 6)
+            group = "loads" if drivers else "joint forces"
+            arrows += _arrows(name, group, second, position[:, second], wrenches)
+    return arrows
+
+
+def load_arrows(run: Solution, rows: Rows) -> list[Arrow]:
+    """Return the forces and moments of loads at frames, and of joint loads on the second bodies.
+
+    A distributed load is represented by its resultant force at a point of its line of action.
+    """
+    system, at = run.system, Assembler(run.system)
+    count = len(system.loads)
+    numbers = {load.name: k for k, load in enumerate(system.loads)}
+    frames, points = np.full(count, -1), np.zeros((len(rows), count, 3))
+    wrenches = np.zeros((len(rows), count, 6))
+    for i, row in enumerate(rows):
+        t = float(run.time[row])
+        at.q[:], at.v[:], at.angles[:] = run.q[row], run.v[row], run.angles[row]
+        at.update_poses(t)
+        at.update_velocities()
+        for load, ends, wrench in at.load_wrenches(t):
+            k, frame = numbers[load.name], ends[-1]
+            frames[k], points[i, k], wrenches[i, k] = frame, at.position[frame], wrench[-6:]
+        for pattern, body, amplitude, pattern_rows in at.pattern_forces(t):
+            k, q = numbers[pattern.name], at.q[system.q_slices[body]]
+            push = amplitude * pattern_rows
+            force, moment = push[:3], rotation_matrices(q[3:7]) @ push[3:6]
+            arm = np.cross(force, moment) / max(float(force @ force), 1e-300)
+            points[i, k], wrenches[i, k, :3] = q[:3] + arm, force
+    return [
+        arrow
+        for k, load in enumerate(system.loads)
+        if isinstance(load, FrameLoad | JointLoad) or frames[k] < 0
+        for arrow in _arrows(load.name, "loads", int(frames[k]), points[:, k], wrenches[:, k])
+    ]
+
+
+def value_text(value: float, unit: str) -> str:
+    """Return a number with three digits and its unit with a prefix, such as 25.6 kN."""
+    factors = ((1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"))
+    factor, prefix = next((pair for pair in factors if value >= pair[0]), (1.0, ""))
+    return f"{value / factor:.3g} {prefix}{unit}"

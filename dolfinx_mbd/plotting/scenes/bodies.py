@@ -1,0 +1,346 @@
+"""Pictures of one body: modes, a deformed state, or scalars such as the stress on its skin."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.body import ReducedBody, Skin, StressModes
+from dolfinx_mbd.body.parts import chosen_modes
+from dolfinx_mbd.checks import array, flag, increasing, instance, integer, number, reject, vector
+from dolfinx_mbd.multibody.results.histories import rotation_matrices
+from dolfinx_mbd.plotting.scenes import scene
+from dolfinx_mbd.plotting.scenes.output import Picture, check_drawing, check_size, taken
+from dolfinx_mbd.plotting.scenes.scene import (
+    CMAP,
+    Camera,
+    DrawnSurface,
+    add_bar,
+    add_text,
+    camera_of,
+)
+
+Array = NDArray[np.float64]
+
+
+def skin_displacement(skin: Skin, eta: ArrayLike) -> Array:
+    """Return the elastic displacement of the skin's nodes in body components, shape (ns, 3), m.
+
+    Args:
+        skin: A skin with n modes.
+        eta: Elastic coordinates, shape (n,).
+
+    Raises:
+        InputError: The number of elastic coordinates differs from the number of modes.
+
+    Example:
+        >>> mbd.plotting.skin_displacement(body.skin, [1e-3, 0.0]).shape
+        (4, 3)
+    """
+    count = len(instance("skin", skin, Skin).modes)
+    values: Array = array("eta", eta, (count,), expected=f"{count} elastic coordinates")
+    return np.asarray(np.tensordot(values, skin.modes, axes=1), dtype=np.float64)
+
+
+def skin_points(
+    skin: Skin,
+    eta: ArrayLike,
+    *,
+    scale: float = 1.0,
+    position: ArrayLike = (0.0, 0.0, 0.0),
+    rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+) -> Array:
+    """Return the positions r + A (x + scale Σ ψ_k η_k) of the skin's nodes, shape (ns, 3), m.
+
+    Args:
+        skin: A skin with n modes.
+        eta: Elastic coordinates, shape (n,).
+        scale: Scale factor of the elastic displacement.
+        position: Position r of the origin of the body frame, shape (3,), m.
+        rotation: Quaternion (w, x, y, z) of the body frame.
+
+    Raises:
+        InputError: An array has the wrong shape.
+
+    Example:
+        >>> mbd.plotting.skin_points(body.skin, [0.0, 0.0], position=(1.0, 0.0, 0.0))[0]
+        array([ 0.5 , -0.02,  0.  ])
+    """
+    instance("skin", skin, Skin)
+    scale, origin = number("scale", scale), vector("position", position, unit="m")
+    deformed = skin.points + scale * skin_displacement(skin, eta)
+    rotated = deformed @ rotation_matrices(vector("rotation", rotation, 4)).T
+    return np.asarray(origin + rotated, dtype=float)
+
+
+def plot_modes(
+    body: ReducedBody,
+    modes: Iterable[int] | None = None,
+    path: str | Path | None = None,
+    *,
+    columns: int = 3,
+    amplitude: float = 0.08,
+    outline: bool = True,
+    cmap: str = CMAP,
+    view: str | ArrayLike | None = None,
+    panel: tuple[int, int] = (460, 300),
+) -> Picture:
+    """Draw modes in a grid, each with number, label and frequency, coloured by displacement.
+
+    Args:
+        body: A reduced body with a skin.
+        modes: Numbers of the modes, starting at 1; by default the first six, or all if there are
+            fewer.
+        path: File to write (`.png`, `.jpg` or `.pdf`); by default no file is written.
+        columns: Number of columns of the grid.
+        amplitude: Largest displacement in each picture, relative to the size of the body.
+        outline: Whether to draw the edges of the undeformed body.
+        cmap: Colour map of matplotlib.
+        view: Name of a view (`xy`, `xz`, `yz`, `iso`), or the direction from the scene to the eye,
+            shape (3,); by default it is chosen automatically.
+        panel: Width and height of each picture in the grid, pixels.
+
+    Raises:
+        InputError: The body has no skin or no such mode, or an option is invalid.
+
+    Example:
+        >>> mbd.plotting.plot_modes(body, [1, 2], panel=(150, 100))
+        <Picture: 300 × 180 pixels>
+    """
+    skin = skin_of(body)
+    check_size("panel", panel)
+    columns = integer("columns", columns, low=1)
+    if body.num_modes == 0:
+        reject("body", body, "a body with modes, not a rigid body")
+    numbers = chosen_modes(modes, body.num_modes)
+    flag("outline", outline)
+    check_drawing(path, cmap)
+    columns = min(columns, len(numbers))
+    rows, foot = math.ceil(len(numbers) / columns), 80
+    width, height = columns * panel[0], rows * panel[1] + foot
+    plotter = scene.new_plotter(
+        (width, height),
+        shape=(rows + 1, columns),
+        row_weights=[*[panel[1] / height] * rows, foot / height],
+        groups=[(rows, range(columns))],
+    )
+    greatest = number("amplitude", amplitude) * scene.length_of(skin.points)
+    shapes = []
+    for k in numbers:
+        size = np.linalg.norm(skin.modes[k], axis=1).max()
+        shapes.append(skin.modes[k] * (greatest / size if size > 0 else 0.0))
+    camera = camera_of(np.vstack([skin.points, *(skin.points + u for u in shapes)]), view)
+    for i, (k, u) in enumerate(zip(numbers, shapes, strict=True)):
+        plotter.subplot(*divmod(i, columns))
+        values = np.linalg.norm(u, axis=1) / greatest
+        _draw(plotter, skin, skin.points + u, values, (0.0, 1.0), cmap, outline)
+        title = f"{k + 1}: {body.modes[k].label}, {_hertz(body.modes[k].frequency)}"
+        add_text(plotter, title, (0.5, 0.96), ("center", "top"))
+        camera.apply(plotter, above=0.08, margin=0.04)
+    plotter.subplot(rows, 0)
+    wide = min(0.8, 420 / width)
+    place = 0.5 - wide / 2, 0.15, wide, 0.4
+    add_bar(plotter, "displacement / maximum of the mode", (0.0, 1.0), cmap, place=place, gap=0.1)
+    return taken(plotter, None, path)
+
+
+def plot_body(
+    body: ReducedBody,
+    eta: ArrayLike,
+    path: str | Path | None = None,
+    *,
+    scale: float | None = None,
+    outline: bool = True,
+    cmap: str = CMAP,
+    view: str | ArrayLike | None = None,
+    window: tuple[int, int] = (900, 620),
+    plotter: Any = None,
+) -> Picture:
+    """Draw a body in a deformed state, coloured by the magnitude of the displacement.
+
+    Args:
+        body: A reduced body with a skin.
+        eta: Elastic coordinates, shape (n,).
+        path: File to write (`.png`, `.jpg` or `.pdf`); by default no file is written.
+        scale: Scale factor of the displacement; colours are not scaled. By default the largest
+            displacement is drawn as about 8 % of the size of the body.
+        outline: Whether to draw the edges of the undeformed body.
+        cmap: Colour map of matplotlib.
+        view: View as for `plot_modes`.
+        window: Width and height, pixels.
+        plotter: A pyvista plotter to draw into, for example of an interactive window; the function
+            neither shows nor closes it. By default a new plotter without a window.
+
+    Raises:
+        InputError: The body has no skin, or the number of coordinates or an option is invalid.
+
+    Example:
+        >>> mbd.plotting.plot_body(body, [0.01, 0.0], window=(200, 150))
+        <Picture: 200 × 150 pixels>
+    """
+    skin = skin_of(body)
+    values = np.linalg.norm(skin_displacement(skin, eta), axis=1)
+    greatest = number("largest displacement due to eta", float(values.max()), unit="m")
+    flag("outline", outline)
+    check_drawing(path, cmap, window)
+    if scale is None:
+        size = 0.08 * scene.length_of(skin.points)
+        scale = float(f"{size / greatest:.1g}") if greatest > 0 else 1.0
+    factor, unit = scene.unit_of(greatest)
+    limits = 0.0, scene.rounded_up(factor * greatest)
+    points = skin_points(skin, eta, scale=scale)
+    canvas = scene.plotter_of(plotter, window)
+    _draw(canvas, skin, points, factor * values, limits, cmap, outline)
+    add_bar(canvas, f"displacement ({unit})", limits, cmap)
+    camera = camera_of(np.vstack([skin.points, points]), view)
+    caption = f"{body.name}, displacement × {scale:g}"
+    return scene.complete(canvas, caption, camera, path, plotter)
+
+
+def plot_skin(
+    body: ReducedBody,
+    values: ArrayLike | Any,
+    path: str | Path | None = None,
+    *,
+    label: str = "von Mises stress (MPa)",
+    factor: float = 1e-6,
+    title: str = "",
+    limits: tuple[float, float] | None = None,
+    cmap: str = CMAP,
+    view: str | ArrayLike | None = None,
+    window: tuple[int, int] = (900, 620),
+) -> Picture:
+    """Draw a body coloured by values at the nodes of its skin, and mark the maximum.
+
+    A ring marks the node with the largest value, or with the least value if no value is positive.
+    The caption states the value and the position of this node. By default the camera is on a side
+    on which the node is visible.
+
+    Args:
+        body: A reduced body with a skin.
+        values: Values at the nodes, shape (ns,), such as
+            `body.stress.envelope("von Mises", run.body("rod")).value`, or a scalar `fem.Function`
+            on the mesh of the body, such as the `value` that `mbd.envelope` returns. A function is
+            averaged over the cells around each node.
+        path: File to write (`.png`, `.jpg` or `.pdf`); by default no file is written.
+        label: Title of the colour bar.
+        factor: Factor between the values and the numbers on the colour bar; by default from Pa to
+            MPa.
+        title: Title of the picture; by default the name of the body.
+        limits: Limits of the colours, after multiplication by `factor`; by default from 0 (or from
+            the minimum if it is negative) to the maximum.
+        cmap: Colour map of matplotlib.
+        view: View as for `plot_modes`.
+        window: Width and height, pixels.
+
+    Raises:
+        InputError: The body has no skin, or the number of values or an option is invalid.
+
+    Example:
+        >>> mbd.plotting.plot_skin(body, [0.0, 1e6, 2e6, 3e6], window=(200, 150))
+        <Picture: 200 × 150 pixels>
+    """
+    skin = skin_of(body)
+    instance("label", label, str)
+    instance("title", title, str)
+    if hasattr(values, "function_space"):
+        values = _skin_values(values)
+    expected = f"{len(skin.points)} finite numbers, one for each node of the skin"
+    scaled = array("values", values, (len(skin.points),), expected=expected)
+    scaled = number("factor", factor) * scaled
+    check_drawing(path, cmap, window)
+    if limits is None:
+        limits = min(0.0, float(scaled.min())), scene.rounded_up(float(scaled.max()))
+    elif len(increasing("limits", limits)) != 2:
+        reject("limits", limits, "the minimum and the maximum of the colours")
+    plotter = scene.new_plotter(window)
+    surface = _draw(plotter, skin, skin.points, scaled, limits, cmap, True)
+    add_bar(plotter, label, limits, cmap)
+    name, k = ("maximum", np.argmax(scaled)) if scaled.max() > 0 else ("minimum", np.argmin(scaled))
+    point = skin.points[k]
+    camera = camera_of(skin.points, view)
+    cameras = [camera] if view is not None else _mirror_cameras(skin, camera)
+    visible = [one for one in cameras if _is_visible(one, surface, point)]
+    camera = visible[0] if visible else camera
+    value = " ".join([f"{scaled[k]:.4g}", *re.findall(r"\((.*)\)$", label)])
+    scene.add_ring(plotter, point)
+    length = scene.length_of(skin.points)
+    scene.add_labels(plotter, point[None] + 0.02 * length * camera.right, [value])
+    factor, unit = (1e3, "mm") if length < 10 else (1.0, "m")
+    place = ", ".join(f"{x:.4g}" for x in factor * point)
+    hidden = "" if visible else " (behind the surface)"
+    caption = f"{title or body.name}: {name} {value} at ({place}) {unit}{hidden}"
+    return scene.complete(plotter, caption, camera, path)
+
+
+def _mirror_cameras(skin: Skin, camera: Camera) -> list[Camera]:
+    """Return a camera and its mirror images in planes normal to the axes."""
+    signs = itertools.product((1.0, -1.0), repeat=3)
+    cameras = [camera_of(skin.points, camera.towards * np.array(s)[::-1]) for s in signs]
+    return [camera, *cameras[1:]]
+
+
+def _is_visible(camera: Camera, surface: DrawnSurface, point: Array) -> bool:
+    """Return whether a camera sees a point of a surface."""
+    start = point + 1e-3 * camera.depth * camera.towards
+    hits, _ = surface.mesh.ray_trace(start, point + 2 * camera.depth * camera.towards)
+    return len(hits) == 0
+
+
+def stress_on_skin(body: ReducedBody) -> StressModes | None:
+    """Return the stress of the modes of a body if it is known at the nodes of its skin."""
+    skin, stress = body.skin, body.stress
+    if skin is None or stress is None or stress.points.shape != skin.points.shape:
+        return None
+    slack = 1e-9 * scene.length_of(skin.points)
+    return stress if np.allclose(stress.points, skin.points, rtol=0, atol=slack) else None
+
+
+def skin_of(body: ReducedBody) -> Skin:
+    """Return the skin of a body, or raise an error that describes how to create one."""
+    instance("body", body, ReducedBody)
+    if body.skin is None or len(body.skin.triangles) == 0:
+        how = "reduce it with reduce(..., skin=True), or give ReducedBody.from_arrays a Skin"
+        reject("body", body, "a body with a skin", hint=how)
+    return body.skin
+
+
+def _draw(
+    plotter: Any,
+    skin: Skin,
+    points: Array,
+    values: Array,
+    limits: tuple[float, float],
+    cmap: str,
+    outline: bool,
+) -> DrawnSurface:
+    """Draw a skin with its nodes at `points`, coloured by `values`, and its undeformed edges."""
+    surface = DrawnSurface(skin)
+    surface.move(points, values)
+    surface.add_to(plotter, limits=limits, cmap=cmap)
+    if outline:
+        surface.add_outline(plotter)
+    return surface
+
+
+def _hertz(frequency: float) -> str:
+    digits = 4 - math.floor(math.log10(max(frequency, 1.0)))
+    return f"{frequency:.{max(0, min(3, digits))}f} Hz"
+
+
+def _skin_values(function: Any) -> Array:
+    """Return the values of a function at the nodes of the skin; the mesh must be on one rank."""
+    from dolfinx_mbd.recovery import skin_values
+
+    if function.function_space.mesh.comm.size > 1:
+        how = "call dolfinx_mbd.recovery.skin_values(function) on all ranks, and draw its result"
+        expected = "numbers at the nodes of the skin, or a function on one rank"
+        reject("values", function, expected, hint=f"{how} on one")
+    return skin_values(function)

@@ -1,0 +1,1 @@
+"""The viewer: interactive scenes in one HTML page, for browsers and notebooks."""

@@ -1,0 +1,191 @@
+"""The player: an interactive scene in one HTML page that needs no server and no network."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from numpy.typing import ArrayLike
+
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.body.parts import chosen_modes
+from dolfinx_mbd.checks import file_path, instance, number, reject
+from dolfinx_mbd.files import write_atomically
+from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem
+from dolfinx_mbd.multibody.model.system import SystemData
+from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.parallel import on_rank_zero
+from dolfinx_mbd.plotting.viewer.marks import Signals
+from dolfinx_mbd.plotting.viewer.mechanism_modes import linearized_scene
+from dolfinx_mbd.plotting.viewer.scene import body_scene, motion_scene, system_scene
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.rotating import CriticalSpeed, RotatingModes
+
+__all__ = ["Player", "player"]
+
+
+class Player:
+    """A page with an interactive scene; notebooks display it.
+
+    Args:
+        scene: The scene as a JSON object, see `dolfinx_mbd.plotting.viewer.scene`.
+
+    Example:
+        >>> page = mbd.plotting.player(body)
+        >>> page.save("body.html").name
+        'body.html'
+    """
+
+    def __init__(self, scene: dict[str, Any]) -> None:
+        self._scene = scene
+
+    @property
+    def html(self) -> str:
+        """The page as text."""
+        parts = {
+            "TITLE": html.escape(self._scene["title"]),
+            "STYLE": _asset("player.css"),
+            "SCENE": json.dumps(self._scene, separators=(",", ":")).replace("<", "\\u003c"),
+            "THREE": _asset("three.min.js"),
+            "PLAYER": _asset("player.js"),
+        }
+        return re.sub("%([A-Z]+)%", lambda match: parts[match[1]], _asset("player.html"))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file and return its path; missing directories are created.
+
+        Args:
+            path: File to write, with the suffix `.html`.
+
+        Raises:
+            InputError: The suffix is not `.html`.
+            OSError: The file cannot be written; an existing file is then unchanged.
+        """
+        path = file_path("path", path, (".html",))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return write_atomically(path, self._write, "page")
+
+    def _write(self, file: BinaryIO) -> None:
+        file.write(self.html.encode())
+
+    def _repr_html_(self) -> str:
+        return (
+            '<iframe style="width:100%;height:560px;border:0" sandbox="allow-scripts '
+            f'allow-downloads" srcdoc="{html.escape(self.html)}"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"<Player {self._scene['title']!r}: {len(self.html) / 1e6:.1f} MB>"
+
+
+def _asset(name: str) -> str:
+    return (files("dolfinx_mbd.plotting") / "assets" / name).read_text(encoding="utf-8")
+
+
+def player(
+    source: Solution | SystemData | ReducedBody | LinearizedSystem | RotatingModes | CriticalSpeed,
+    path: str | Path | None = None,
+    *,
+    modes: Iterable[int] | None = None,
+    signals: Signals = None,
+    field: Mapping[str, ArrayLike] | None = None,
+    field_name: tuple[str, str] = ("value", ""),
+    scale: float = 1.0,
+    title: str = "",
+) -> Player:
+    """Create an interactive page of a motion, a mechanism or modes.
+
+    The page is one HTML file. Browsers open it without a server or a network. The page shows
+    flexible and rigid bodies, joints, springs and forces. It plays the motion, magnifies
+    deformations and colours bodies by displacement or von Mises stress.
+
+    Args:
+        source: Result of a simulation; a mechanism, shown at rest; or an object with modes, shown
+            side by side: a reduced body, or the result of `mbd.linearize`, `mbd.rotating_modes` or
+            `mbd.critical_speed`. Complex modes z are shown as Re(z exp(iφ)), and their titles
+            contain the sense of the whirl. Modes of a rotating body are shown in the rotating
+            frame.
+        path: File to write, with the suffix `.html`; by default no file is written.
+        modes: Numbers of the modes to show, starting at 1; by default the first six.
+        signals: Curves below the scene of a simulation by label, shape (nt,) each; by default the
+            magnitudes of all joint forces, N.
+        field: Values that colour flexible bodies of a simulation, at the points of the skin of each
+            body by name, for example the damage of a fatigue analysis. They are constant over time
+            and not negative.
+        field_name: Name and unit of the field, for the legend.
+        scale: Initial scale factor of the elastic displacement.
+        title: Title of the page; by default the name of the body or the kind of the source.
+
+    Raises:
+        InputError: The body has no skin, a mode does not exist, a signal or a field has the wrong
+            length, or `modes`, `signals` or `field` are given for a source without them.
+        OSError: The file cannot be written.
+
+    Example:
+        >>> mbd.plotting.player(run, "run.html", scale=10)
+        <Player 'mechanism': 0.6 MB>
+
+    Note: For modes of a rotating body, the function is collective, because the mesh may be
+        distributed, and rank 0 writes the file. In all other cases call this function on one MPI
+        rank.
+    """
+    number("scale", scale)
+    instance("title", title, str)
+    if signals is not None and not isinstance(source, Solution):
+        reject("signals", signals, "None: only the result of a simulation has signals")
+    texts = isinstance(field_name, (tuple, list)) and len(field_name) == 2
+    if not texts or not all(isinstance(text, str) for text in field_name):
+        reject("field_name", field_name, "a name and a unit, for example ('damage', '1/s')")
+    if field is not None and not isinstance(source, Solution):
+        reject("field", field, "None: only the result of a simulation has a field")
+    if modes is not None and isinstance(source, Solution | SystemData):
+        reject("modes", modes, "None: a simulation or a mechanism at rest has no modes")
+    rotating = sys.modules.get("dolfinx_mbd.rotating")  # loaded if the source is one of its results
+    if rotating is not None and isinstance(source, rotating.CriticalSpeed):
+        title = title or f"{source.kind} at {source.speed:.4g} rad/s"
+        source = source.modes
+    if rotating is not None and isinstance(source, rotating.RotatingModes):
+        return _rotating_page(source, path, modes, scale, title)
+    instance("source", source, (Solution, SystemData, ReducedBody, LinearizedSystem))
+    assert isinstance(source, Solution | SystemData | ReducedBody | LinearizedSystem)
+    if isinstance(source, ReducedBody):
+        scene = body_scene(source, chosen_modes(modes, source.num_modes))
+        name = source.name
+    elif isinstance(source, LinearizedSystem):
+        scene = linearized_scene(source, chosen_modes(modes, len(source.poles)))
+        name = "modes of a mechanism"
+    elif isinstance(source, Solution):
+        scene, name = motion_scene(source, signals=signals, field=field), "mechanism"
+        if field:
+            scene["field"] = list(field_name)
+    else:
+        scene, name = system_scene(source), "mechanism"
+    page = Player({"title": title or name, "scale": scale, **scene})
+    if path is not None:
+        page.save(path)
+    return page
+
+
+def _rotating_page(
+    source: RotatingModes,
+    path: str | Path | None,
+    modes: Iterable[int] | None,
+    scale: float,
+    title: str,
+) -> Player:
+    """Return the page of the modes of a rotating body; rank 0 writes it (collective)."""
+    from dolfinx_mbd.plotting.viewer.rotating import rotating_scene
+
+    scene = rotating_scene(source, chosen_modes(modes, len(source.eigenvalues)))
+    name = title or f"modes at {source.speed:.4g} rad/s"
+    page = Player({"title": name, "scale": scale, **scene})
+    if path is not None:
+        on_rank_zero(source.space.mesh.comm, lambda: page.save(path))
+    return page

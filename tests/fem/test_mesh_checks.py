@@ -1,0 +1,33 @@
+"""Checks of cells that do not depend on how a mesh is distributed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dolfinx.mesh import CellType, GhostMode, create_box
+from mpi4py import MPI
+
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem import compat
+from dolfinx_mbd.fem.mesh_checks import check_cells
+
+
+@pytest.mark.parametrize("ghosts", [GhostMode.none, GhostMode.shared_facet])
+def test_folded_cells(comm: MPI.Intracomm, ghosts: GhostMode) -> None:
+    """A moved node folds cells exactly if det J changes its sign, also between two ranks."""
+    corners, chance, folded = [np.zeros(3), np.ones(3)], np.random.default_rng(0), 0
+    for _ in range(30):
+        box = create_box(comm, corners, [2, 2, 2], CellType.tetrahedron, ghost_mode=ghosts)
+        nodes = compat.geometry_dofmap(box)[: box.topology.index_map(3).size_local]
+        x = box.geometry.x
+        before = np.linalg.det(x[nodes][:, 1:] - x[nodes][:, :1])
+        place, move = chance.integers(0, 3, 3) / 2, chance.uniform(-0.6, 0.6, 3)
+        x[np.linalg.norm(x - place, axis=1) < 1e-9] += move
+        after = np.linalg.det(x[nodes][:, 1:] - x[nodes][:, :1])
+        if comm.allreduce(int(np.sum(before * after < 0))):
+            folded += 1
+            with pytest.raises(InputError, match="inverted or have no volume"):
+                check_cells(box)
+        else:
+            check_cells(box)
+    assert 5 < folded < 30
