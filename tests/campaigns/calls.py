@@ -235,7 +235,7 @@ MESHES: dict[str, Call] = {
         {
             "model": mbd.ElasticModel(b.box, STEEL),
             "parameters": [mbd.Parameter("E", "young")], "tolerance": 1e-3, "min_quality": 0.05,
-            "interfaces": ["left", "right"], "num_modes": 2,
+            "stress": True, "interfaces": ["left", "right"], "num_modes": 2,
         },
     ),
     "ParametricBody.at": lambda b: (b.parametric.at, {"values": {"E": 2.2e11}}),
