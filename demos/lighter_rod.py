@@ -57,9 +57,8 @@ def parametric_rod(size: float, order: int = 1) -> mbd.ParametricBody:
         "web thickness": (zero, zero, side * (ufl.min_value(depth / web, 1) - outer)),
     }
     shapes = [mbd.Parameter(k, "shape", velocity=ufl.as_vector(v)) for k, v in velocities.items()]
-    model = mbd.ElasticModel(mesh, material)
     request: dict[str, Any] = {"tolerance": 1e-3, "stress": True, "interfaces": ends}
-    return mbd.ParametricBody(model, shapes, num_modes=6, **request)
+    return mbd.ParametricBody(mbd.ElasticModel(mesh, material), shapes, num_modes=6, **request)
 
 
 coarse = parametric_rod(9 * mm)
@@ -85,8 +84,9 @@ def cycle(body: mbd.ReducedBody) -> mbd.Solution:
 
 def peak(body: mbd.ReducedBody) -> float:
     """Return the norm of the greatest stress at the surface of the shank, relative to its bound."""
-    greatest = body.stress.envelope("von Mises", cycle(body).body("rod 1")).value
-    x = body.stress.points[:, 0]
+    stress: Any = body.stress
+    greatest = stress.envelope("von Mises", cycle(body).body("rod 1")).value
+    x = stress.points[:, 0]
     return float(np.linalg.norm(greatest[(x > SHANK[0]) & (x < SHANK[1])] / STRESS, 40))
 
 
