@@ -128,7 +128,7 @@ def _cell_values(problem: ElasticProblem, expression: Any) -> Array:
     """Return a vector that is constant in each cell, shape (owned cells, components)."""
     mesh = problem.space.mesh
     cells = np.arange(_num_cells(problem), dtype=np.int32)
-    middle = basix.geometry(mesh.basix_cell()).mean(axis=0, keepdims=True)
+    middle = np.asarray(basix.geometry(mesh.basix_cell())).mean(axis=0, keepdims=True)
     zero = fem.Constant(mesh, np.zeros(expression.ufl_shape))  # numbers have no mesh
     compiled = fem.Expression(expression + zero, middle)
     return np.reshape(compiled.eval(mesh, cells), (len(cells), -1))
@@ -145,7 +145,7 @@ class _Cells:
     def __init__(self, problem: ElasticProblem, degree: int, velocity: Any) -> None:
         mesh, self.dim = problem.space.mesh, problem.dim
         rule = basix.make_quadrature(mesh.basix_cell(), degree)
-        self._points, self._weights = rule
+        self._points, self._weights = (np.asarray(x, dtype=float) for x in rule)
         element = mesh.ufl_domain().ufl_coordinate_element().sub_elements[0]
         self._geometry = self._gradients(element)
         space = velocity.function_space
