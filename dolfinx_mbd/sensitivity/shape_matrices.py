@@ -106,6 +106,7 @@ def _by_form(form: ufl.Form, degree: int, velocity: Any) -> PETSc.Mat:
 
 def _constant_law(model: ElasticModel) -> Any:
     """Return ∂σ_ak/∂(∂u_b/∂x_l) as a vector in the order (k, l, a, b), or None if it varies."""
+    assert model.materials is not None
     dim = model.displacements.dofmap.bs
     units = np.eye(dim)
     stress = {}
