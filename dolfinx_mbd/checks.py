@@ -14,6 +14,7 @@ The limits `low` and `high` are inclusive; None stands for no limit. The message
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 import re
@@ -366,3 +367,23 @@ def _is_expression(value: Any) -> bool:
         and not isinstance(value, (Sequence, Mapping))
         and not any(hasattr(kind, name) for name in ("__array__", "__array_interface__"))
     )
+
+
+def parameter_limits(names: Sequence[str], bounds: Any) -> list[tuple[float, float]]:
+    """Return lower and upper bounds of all parameters, infinite without bounds.
+
+    Args:
+        names: Names of the parameters.
+        bounds: Mapping from some of the names to a lower and an upper bound, or None.
+    """
+    limits = dict.fromkeys(names, (-math.inf, math.inf))
+    for name, pair in instance("bounds", {} if bounds is None else bounds, Mapping).items():
+        if name not in limits:
+            unknown("parameter", name, names, "start has")
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            reject(f"bounds: {name}", pair, "a lower and an upper bound")
+        low, high = (number(f"bounds: {name}", value) for value in pair)
+        if not low < high:
+            reject(f"bounds: {name}", pair, "a lower and a larger upper bound")
+        limits[name] = low, high
+    return list(limits.values())

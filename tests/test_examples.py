@@ -37,11 +37,13 @@ FOLDERS = (
     "fem",
     "forms",
     "geometry",
+    "identification",
     "imports",
     "modal",
     "multibody.analyses",
     "multibody.model",
     "multibody.start",
+    "optimization",
     "prescribed_motion",
     "recovery",
     "reduction",
@@ -53,7 +55,7 @@ FOLDERS = (
 RUNS = ("multibody.results", "multibody.sensitivities", "multibody.stepping")
 """Folders likewise, whose examples use the names of `multibody.analyses`."""
 
-SAME_NAMES = {"sensitivity": "reduction"}
+SAME_NAMES = dict.fromkeys(("identification", "optimization", "sensitivity"), "reduction")
 """Folders whose examples use the names of another folder."""
 
 WITH_BODY = ("body", "plotting")

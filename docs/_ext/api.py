@@ -25,6 +25,8 @@ PARTS = {
     "prescribed_motion": "Prescribed motion",
     "rotating": "Rotating bodies",
     "sensitivity": "Sensitivities",
+    "identification": "Parameters from measurements",
+    "optimization": "Optimization",
     "beams": "Beams",
     "cables": "Cables",
     "plotting": "Pictures, animations and the viewer",

@@ -357,6 +357,10 @@ def shared_solver(
 
     The solver is None without interfaces. The reducer owns both.
 
+    Args:
+        reducer: An open reducer.
+        reduction: Its result.
+
     Raises:
         InputError: The reducer is closed, or the reduction is not its result.
     """

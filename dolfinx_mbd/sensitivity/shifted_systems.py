@@ -126,9 +126,9 @@ class ShiftedSystems:
             change = vectors[:, good] / np.sqrt(values[good]) / size[:, None]
             X, forces = _product(X, change), _product(forces, change)
         inertia = self._mass(X)
-        cross, own = gram(comm, old_inertia, X), gram(comm, X, inertia)
+        cross, block = gram(comm, old_inertia, X), gram(comm, X, inertia)
         self._store([X, forces, inertia])
-        self._T = np.block([[self._T, cross], [cross.T, (own + own.T) / 2]])
+        self._T = np.block([[self._T, cross], [cross.T, (block + block.T) / 2]])
         return X
 
     def _store(self, blocks: list[Array]) -> None:

@@ -65,6 +65,11 @@ class Functional:
 def evaluate(functional: Functional, time: Array, output: Array) -> tuple[float, Array]:
     """Return a functional of an output at some times, and its derivatives (nt,) by the output.
 
+    Args:
+        functional: The functional.
+        time: Saved times, shape (nt,), s.
+        output: Values of the output, shape (nt,).
+
     Raises:
         InputError: The norm of an output that is zero is not differentiable.
     """

@@ -11,7 +11,7 @@ import scipy.optimize
 from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.sensitivity.scaled_problem import ScaledProblem
+from dolfinx_mbd.optimization.scaled_problem import ScaledProblem
 
 CONSTRAINED = ("SLSQP", "trust-constr", "ALMM")
 """Methods that accept constraints."""

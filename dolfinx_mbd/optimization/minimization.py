@@ -9,19 +9,27 @@ from typing import Any, Literal
 import numpy as np
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.checks import choice, function, instance, integer, number, reject, unknown
+from dolfinx_mbd.checks import (
+    choice,
+    function,
+    instance,
+    integer,
+    number,
+    parameter_limits,
+    reject,
+    unknown,
+)
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.sensitivity.identification import parameter_limits
-from dolfinx_mbd.sensitivity.optimizers import (
+from dolfinx_mbd.optimization.optimizers import (
     CONSTRAINED,
     METHODS,
     TAO_METHODS,
     solve_with_scipy,
     solve_with_tao,
 )
-from dolfinx_mbd.sensitivity.optimum import Optimum, optimum
-from dolfinx_mbd.sensitivity.scaled_problem import ScaledProblem
+from dolfinx_mbd.optimization.optimum import Optimum, optimum
+from dolfinx_mbd.optimization.scaled_problem import ScaledProblem
 
 Method = Literal["SLSQP", "trust-constr", "ALMM", "L-BFGS-B", "BLMVM", "BQNLS"]
 
@@ -154,7 +162,7 @@ def _checked_start(start: Any, bounds: Any) -> tuple[dict[str, float], Array]:
     """Return the initial values, and the bounds of all parameters, shape (n, 2)."""
     names = list(instance("start", start, Mapping))
     values = {name: number(f"start: {name}", start[name]) for name in names}
-    box = parameter_limits(names, bounds)
+    box = np.array(parameter_limits(names, bounds))
     numbers = np.array(list(values.values()))
     if not names or (numbers < box[:, 0]).any() or (numbers > box[:, 1]).any():
         reject("start", start, "a mapping from parameters to values within their bounds")
@@ -180,14 +188,14 @@ def _limits(constraints: Any, start: Mapping[str, float], method: str) -> Array:
 
 def _scales(values: Mapping[str, float], box: Array, scale: Any) -> Array:
     """Return the scales of the parameters."""
-    given = instance("scale", {} if scale is None else scale, Mapping)
-    for name in given:
+    sizes = instance("scale", {} if scale is None else scale, Mapping)
+    for name in sizes:
         if name not in values:
             unknown("parameter", name, values, "start has")
     result = []
     for (name, value), (low, high) in zip(values.items(), box, strict=True):
         size = high - low if np.isfinite(high - low) else abs(value)
-        size = given.get(name, size)
+        size = sizes.get(name, size)
         if size == 0.0:
             text = f"{name} starts at zero and has no bounds; give bounds or a scale"
             raise InputError(text, argument="scale", value=scale)

@@ -20,6 +20,16 @@ class ScaledProblem:
 
     The first row of values and derivatives belongs to the objective, the others to the constraints.
 
+    Args:
+        functions: The objective and the constraints, by name.
+        model: Function that computes the argument of the functions from the values, or None.
+        start: Values of the parameters at x = 0, by name.
+        scale: Scales of the parameters, shape (n,).
+        bounds: Bounds of the parameters, shape (n, 2).
+        limits: Limits of the constraints, shape (m, 2).
+        step: Relative step of differences, for functions without derivatives.
+        comm: Communicator whose ranks must agree, or None.
+
     Attributes:
         functions: The objective and the constraints, by name.
         names: Names of the parameters.

@@ -12,7 +12,7 @@ import scipy.optimize
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import AccuracyWarning, SolverError, warn
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.sensitivity.scaled_problem import ScaledProblem
+from dolfinx_mbd.optimization.scaled_problem import ScaledProblem
 
 FEASIBLE = 10  # largest violation of a constraint, in tolerances
 BALANCED = 10  # largest gradient that active limits do not balance, in tolerances

@@ -12,7 +12,7 @@ import scipy.stats
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import array, function, instance, number, reject, unknown
+from dolfinx_mbd.checks import array, function, instance, number, parameter_limits, reject
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.html import short_repr
 
@@ -124,7 +124,7 @@ def identify(
         return cache[key]
 
     _check_rank(names, cached(np.ones(len(names)))[1])
-    limits = parameter_limits(names, bounds)
+    limits = np.array(parameter_limits(names, bounds))
     if not ((limits[:, 0] <= scale) & (scale <= limits[:, 1])).all():
         reject("start", start, "values within their bounds")
     edges = np.sort(limits / scale[:, None], axis=1).T
@@ -134,21 +134,6 @@ def identify(
     if not result.success:
         raise SolverError(f"the identification does not converge: {result.message}")
     return _identified(names, scale, result, data, weights, deviations is None, len(cache))
-
-
-def parameter_limits(names: list[str], bounds: Any) -> Array:
-    """Return lower and upper bounds, shape (n, 2), infinite without bounds."""
-    limits = np.tile([-np.inf, np.inf], (len(names), 1))
-    for name, pair in instance("bounds", {} if bounds is None else bounds, Mapping).items():
-        if name not in names:
-            unknown("parameter", name, names, "start has")
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            reject(f"bounds: {name}", pair, "a lower and an upper bound")
-        low, high = (number(f"bounds: {name}", value) for value in pair)
-        if not low < high:
-            reject(f"bounds: {name}", pair, "a lower and a larger upper bound")
-        limits[names.index(name)] = low, high
-    return limits
 
 
 def _identified(
