@@ -55,11 +55,13 @@ class Asperities:
     def energy(self, gap: ArrayLike) -> Array:
         """Return the elastic energy per area at a gap (m) of any shape, J/m²."""
         overlap = self._overlap(gap)
-        return self._pressure(overlap) * overlap * self.roughness / (ASPERITY_POWER + 1.0)
+        density = self._pressure(overlap) * overlap * self.roughness / (ASPERITY_POWER + 1.0)
+        return np.asarray(density, dtype=float)
 
     def _overlap(self, gap: ArrayLike) -> Array:
         """Return the overlap of the asperities relative to the roughness."""
-        return np.maximum(ASPERITY_HEIGHT - np.asarray(gap) / self.roughness, 0.0)
+        overlap = np.maximum(ASPERITY_HEIGHT - np.asarray(gap) / self.roughness, 0.0)
+        return np.asarray(overlap, dtype=float)
 
     def _pressure(self, overlap: Array) -> Array:
         """Return the pressure at an overlap relative to the roughness, Pa."""
