@@ -1,11 +1,15 @@
 """Derivatives of a reduced body against its reduction, and of an engine run against the run.
 
-    ./with-fenicsx python3 benchmarks/sensitivities.py [--size 0.0043] [--rounds 3] [--steps 1000]
+    ./with-fenicsx python3 benchmarks/sensitivities.py [--size 0.0043] [--rounds 3] [--steps 2000]
+        [--only rod|stiffening|engine]
 
 The body is the connecting rod with rigid bores (`--size 0.0025`: about 105,000 displacements). The
 parameters are Young's modulus, Poisson's ratio, the density and seven shapes, which stretch and
-bend the rod. The engine has three cylinders with flexible rods of 30 coordinates; the parameters
-are the stiffness and the mass of the rods and the crank radius. The table shows medians of
+bend the rod. "Reuse" is with the matrices and factors of an open `Reducer`. "Columns" is the number
+of vectors to which a factor is applied in the task. The engine has three cylinders with flexible
+rods of 30 coordinates; 2000 steps are one cycle of four strokes at 6000 rpm. Its parameters are the
+stiffness of the rods, the mass of the pistons, the speed, and the stiffness of seven modes; the
+functional of the adjoint is a norm of the force in a crank pin. The table shows medians of the
 processor time on one thread. Forms and kernels are compiled before the measurement.
 """
 
@@ -23,7 +27,9 @@ from mpi4py import MPI
 from threadpoolctl import threadpool_limits
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.linalg import blocks, eigenvalues
 from dolfinx_mbd.mechanisms import EngineDesign, inline_engine
+from dolfinx_mbd.reduction import held_stiffness
 
 ENDS = ["big_end", "small_end"]
 
@@ -57,12 +63,35 @@ def body_tasks(size: float, stiffening: bool) -> dict[str, Callable[[], Any]]:
     def reduction() -> mbd.Reduction:
         return mbd.reduce(model, interfaces=ENDS, num_modes=20, stiffening=stiffening)
 
-    base, ten = reduction(), parameters(mesh)
+    ten, reducer = parameters(mesh), mbd.Reducer(model, interfaces=ENDS)
+    base = reducer.reduce(20, stiffening=stiffening)
+    shape = ten[3:4]
     return {
         "reduction": reduction,
-        "1 parameter": lambda: mbd.sensitivities(base, ten[:1]),
+        "Young's modulus": lambda: mbd.sensitivities(base, ten[:1]),
+        "Young's modulus, reuse": lambda: mbd.sensitivities(base, ten[:1], reducer=reducer),
+        "1 shape": lambda: mbd.sensitivities(base, shape),
+        "1 shape, reuse": lambda: mbd.sensitivities(base, shape, reducer=reducer),
         "10 parameters": lambda: mbd.sensitivities(base, ten),
+        "10 parameters, reuse": lambda: mbd.sensitivities(base, ten, reducer=reducer),
     }
+
+
+def count_columns(task: Callable[[], Any]) -> int:
+    """Return the number of vectors to which a task applies a factor."""
+    widths: list[int] = []
+
+    def counted(ksp: Any, B: Any) -> Any:
+        widths.append(B.shape[1])
+        return blocks.solve(ksp, B)
+
+    modules = held_stiffness, eigenvalues
+    for module in modules:
+        vars(module)["solve"] = counted
+    task()
+    for module in modules:
+        vars(module)["solve"] = blocks.solve
+    return sum(widths)
 
 
 def engine_tasks(steps: int) -> dict[str, Callable[[], Any]]:
@@ -71,28 +100,38 @@ def engine_tasks(steps: int) -> dict[str, Callable[[], Any]]:
     model = mbd.BeamModel(line, mbd.Section.rectangle(0.03, 0.01), mbd.STEEL)
     rod = mbd.reduce_beam(model, interfaces={"big_end": 0.0, "small_end": 0.14}, num_modes=24).body
 
-    def build(p: Mapping[str, float]) -> mbd.System:
-        body = rod.replace(stiffness=p["stiffness"] * rod.stiffness)
-        design = EngineDesign(crank_radius=0.04, piston_mass=p["piston"])
-        return inline_engine(body, design, speed=628.3 * p["speed"])
+    modes = {f"mode {k}": 1.0 for k in range(1, 8)}  # factors of the stiffness of single modes
+    three, dt = {"stiffness": 1.0, "piston": 0.4, "speed": 1.0}, 1e-5
+    ten = three | modes
 
-    values, dt = {"stiffness": 1.0, "piston": 0.4, "speed": 1.0}, 1e-5
-    one = {"stiffness": 1.0}
-    t_end = steps * dt
+    def build(p: Mapping[str, float]) -> mbd.System:
+        p = ten | dict(p)
+        stiffness = p["stiffness"] * rod.stiffness
+        for k, name in enumerate(modes):
+            stiffness[k, k] *= p[name]
+        design = EngineDesign(crank_radius=0.04, piston_mass=p["piston"])
+        return inline_engine(rod.replace(stiffness=stiffness), design, speed=628.3 * p["speed"])
+
+    peak = mbd.Functional("crank pin 1.force.x", "norm", order=16)
+    options = {"t_end": steps * dt, "dt": dt}
+    one, few = {"stiffness": 1.0}, max(1, round(steps**0.5))
     return {
-        "run": lambda: mbd.simulate(build(values), t_end=t_end, dt=dt),
-        "1 parameter": lambda: mbd.run_sensitivities(
-            lambda p: build({**values, **p}), one, t_end=t_end, dt=dt
+        "run": lambda: mbd.simulate(build(ten), **options),
+        "1 parameter": lambda: mbd.run_sensitivities(build, one, **options),
+        "3 parameters": lambda: mbd.run_sensitivities(build, three, **options),
+        "10 parameters": lambda: mbd.run_sensitivities(build, ten, **options),
+        "adjoint, 1 parameter": lambda: mbd.run_gradient(build, one, peak, **options),
+        "adjoint, 10 parameters": lambda: mbd.run_gradient(build, ten, peak, **options),
+        f"adjoint, 10 parameters, {few} checkpoints": lambda: mbd.run_gradient(
+            build, ten, peak, checkpoints=few, **options
         ),
-        "3 parameters": lambda: mbd.run_sensitivities(build, values, t_end=t_end, dt=dt),
     }
 
 
 def measure(title: str, tasks: Mapping[str, Callable[[], Any]], rounds: int) -> None:
     """Run the tasks in turns and print medians."""
     times: dict[str, list[float]] = {name: [] for name in tasks}
-    for task in tasks.values():
-        task()
+    columns = {name: count_columns(task) for name, task in tasks.items()}  # compiles forms, too
     for _ in range(rounds):
         for name, task in tasks.items():
             start = time.process_time()
@@ -101,7 +140,8 @@ def measure(title: str, tasks: Mapping[str, Callable[[], Any]], rounds: int) -> 
     base = float(np.median(next(iter(times.values()))))
     for name, values in times.items():
         value = float(np.median(values))
-        print(f"| {title} | {name} | {value:.2f} | {value / base:.2f} |", flush=True)
+        row = f"| {title} | {name} | {value:.2f} | {value / base:.2f} |"
+        print(f"{row} {columns[name] or '–'} |", flush=True)
 
 
 def main() -> None:
@@ -109,14 +149,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=float, default=0.0043)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--only", choices=("rod", "stiffening", "engine"))
     options = parser.parse_args()
-    print("| model | task | s | relative to the first task |\n|---|---|---|---|")
+    print("| model | task | s | relative to the first task | columns |\n|---|---|---|---|---|")
+    models = (options.only,) if options.only else ("rod", "stiffening", "engine")
     with threadpool_limits(1):
-        for stiffening in (False, True):
-            title = "rod with stiffening" if stiffening else "rod"
-            measure(title, body_tasks(options.size, stiffening), options.rounds)
-        measure("engine", engine_tasks(options.steps), options.rounds)
+        for name in models:
+            if name == "engine":
+                measure(name, engine_tasks(options.steps), options.rounds)
+                continue
+            title = "rod with stiffening" if name == "stiffening" else "rod"
+            measure(title, body_tasks(options.size, name == "stiffening"), options.rounds)
 
 
 if __name__ == "__main__":

@@ -81,9 +81,8 @@ check_close("spinning about its middle: elongation", at_tip(clamp)[0], whole / 1
 # ## Speeding up
 #
 # With $\alpha$ about z, the load $-\rho\alpha x$ bends the bar backwards by
-# $w = 11\rho A\alpha L^5/120EI$. A solid bends a little more: shear and the inertia of the sections
-# add the fraction $1.030\,(b/L)^2$. The remaining difference is the error of the mesh, 5e-6 with
-# these 80 elements.
+# $w = 11\rho A\alpha L^5/120EI$. Shear and the inertia of the sections add the fraction
+# $1.030\,(b/L)^2$. The remaining difference, 5e-6 with 80 elements, is the error of the mesh.
 
 # +
 omega.value[:], axis.value[:] = 0.0, 0.0

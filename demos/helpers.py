@@ -32,7 +32,6 @@ __all__ = [
     "shank_section",
     "show",
     "solve",
-    "surface_stress",
     "tagged_bar",
     "timed",
     "write_bracket",
@@ -223,41 +222,6 @@ def shank_section(geometry: mbd.ConnectingRod, height: float | None = None) -> m
         (width * height**3 - (width - thin) * web**3) / 12,
         (2 * width * flange**3 + web * thin**3) / 3,
     )
-
-
-def surface_stress(
-    body: mbd.ReducedBody, eta: np.ndarray, material: mbd.Material, low: float, high: float
-) -> np.ndarray:
-    """Return the von Mises stress of the triangles of a body's skin, in plane stress.
-
-    The strain of each triangle follows from the displacements of its corners. It therefore also
-    belongs to a body of first order.
-
-    Args:
-        body: Reduced body with a skin.
-        eta: Elastic coordinates, shape (nt, n).
-        material: Isotropic material.
-        low: Least x of the corners of the triangles, m.
-        high: Greatest x of the corners of the triangles, m.
-
-    Returns:
-        Stress, shape (nt, triangles), Pa.
-    """
-    skin = body.skin
-    assert skin is not None
-    x = skin.points[skin.triangles]
-    triangles = skin.triangles[(x[:, :, 0].min(axis=1) > low) & (x[:, :, 0].max(axis=1) < high)]
-    x, u = skin.points[triangles], skin.modes[:, triangles]
-    edges = np.stack([x[:, 1] - x[:, 0], x[:, 2] - x[:, 0]], axis=2)  # (triangles, 3, 2)
-    along, normal = edges[:, :, 0], np.cross(edges[:, :, 0], edges[:, :, 1])
-    axes = np.stack([along, np.cross(normal, along)], axis=1)
-    axes /= np.linalg.norm(axes, axis=2, keepdims=True)
-    moved = np.stack([u[:, :, 1] - u[:, :, 0], u[:, :, 2] - u[:, :, 0]], axis=3)
-    gradient = np.tensordot(eta, axes @ moved @ np.linalg.inv(axes @ edges), axes=1)
-    xx, yy, xy = gradient[..., 0, 0], gradient[..., 1, 1], gradient[..., 0, 1] + gradient[..., 1, 0]
-    factor, nu = material.young / (1 - material.poisson**2), material.poisson
-    s, t, shear = xx + nu * yy, yy + nu * xx, (1 - nu) / 2 * xy
-    return np.asarray(factor * np.sqrt(s**2 + t**2 - s * t + 3 * shear**2))
 
 
 def middle_acceleration(radius: float, length: float, speed: float, time: np.ndarray) -> np.ndarray:

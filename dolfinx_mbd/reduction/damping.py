@@ -116,8 +116,10 @@ def with_damping(
             total += _form_damping(damping, reduction.space, reduction.modes)
         elif damping is not None:
             total += damping_matrix(body.mass, body.stiffness, damping)
-    used = tuple(damping for damping in dampings if damping is not None)
-    return replace(reduction, body=body.replace(damping=total), dampings=used)
+    changes: dict[str, Any] = {"body": body.replace(damping=total)}
+    if hasattr(reduction, "dampings"):  # the reduction of a beam does not record them
+        changes["dampings"] = tuple(damping for damping in dampings if damping is not None)
+    return replace(reduction, **changes)
 
 
 def _viscous(

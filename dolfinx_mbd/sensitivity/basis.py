@@ -13,6 +13,7 @@ eigenvalues, so that modes may cross.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import scipy
@@ -161,9 +162,19 @@ class BasisDerivatives:
             self._weighted_border = self._border.multiply(1.0 / self._diagonal).toarray()
             G = gram(problem.comm, self._weighted_border, self._border.toarray())
             self._multipliers = np.linalg.inv(G)
+        self._mass = problem.mass()
         self._systems = ShiftedSystems(
-            problem, split.squares, held.solve_body, self._without_fixed, self._force_norms
+            problem.comm,
+            partial(multiply, self._mass),
+            split.squares,
+            held.solve_body,
+            self._without_fixed,
+            self._force_norms,
         )
+
+    def destroy(self) -> None:
+        """Free the mass matrix."""
+        self._mass.destroy()
 
     def __call__(self, derivatives: MatrixDerivatives) -> tuple[Array, Array]:
         """Return Ψ′ (owned dofs, n), and the derivative of the interface motions N."""

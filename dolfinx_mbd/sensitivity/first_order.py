@@ -156,11 +156,12 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         for name, step in steps.items():
             low, high = self[name].limits
             if not low < step < high:
+                base = self.base[name]
                 text = (
-                    f"the value {step:g} of the shape parameter {name!r} inverts cells of the "
-                    f"mesh; its values must be between {low:.6g} and {high:.6g}"
+                    f"the value {base + step:g} of the shape parameter {name!r} inverts cells of "
+                    f"the mesh; its values must be between {base + low:.6g} and {base + high:.6g}"
                 )
-                raise InputError(text, argument="values", value=step)
+                raise InputError(text, argument="values", value=base + step)
 
     def _warn(self, values: Mapping[str, float]) -> None:
         error = self.error(values)

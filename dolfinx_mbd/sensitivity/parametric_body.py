@@ -11,13 +11,14 @@ import ufl
 from dolfinx import fem
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import instance, items, number, unknown
+from dolfinx_mbd.checks import flag, instance, items, number, unknown
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.compat import geometry_degree, geometry_dofmap, interpolated
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.fields import material_points
 from dolfinx_mbd.fem.mesh_checks import cell_quality
 from dolfinx_mbd.forms import Orthotropic
+from dolfinx_mbd.recovery.skin_stress import skin_stress
 from dolfinx_mbd.reduction import InterfaceSpec, Reduction
 from dolfinx_mbd.reduction.reducer import reduce
 from dolfinx_mbd.sensitivity.parameters import CONSTANTS, Parameter, base_value
@@ -40,6 +41,8 @@ class ParametricBody:
             of first order (`BodySensitivities.error`). By default every change is a new reduction.
         min_quality: Smallest accepted quality of a cell, from 0 (flat) to 1 (equilateral). A cell
             that is worse in the original mesh may lose half of its quality.
+        stress: Whether the bodies keep the stress of their modes at the nodes of the skin, as of
+            `recovery.skin_stress`; it is differentiated, too.
         **options: Arguments of `reduce`, such as `interfaces` and `num_modes`. Points move with the
             shape.
 
@@ -75,12 +78,14 @@ class ParametricBody:
         *,
         tolerance: float = 0.0,
         min_quality: float = 0.05,
+        stress: bool = False,
         **options: Any,
     ) -> None:
         self.model = instance("model", model, ElasticModel)
         parameters = items("parameters", parameters, Parameter)
         self._tolerance = number("tolerance", tolerance, low=0.0)
         self._min_quality = number("min_quality", min_quality, low=0.0, high=1.0)
+        self._stress = flag("stress", stress)
         self._options = dict(options)
         mesh = model.plain_mesh
         self._nodes: Array = np.array(mesh.geometry.x, dtype=float)
@@ -139,7 +144,11 @@ class ParametricBody:
                 + sum(full[p] * V[k] for p, V in self._points.items())
                 for k, name in enumerate(self._options["points"])
             }
-        self.reduction, self._values, self._table = reduce(model, **options), full, None
+        reduction = reduce(model, **options)
+        if self._stress:
+            body = reduction.body.replace(stress=skin_stress(reduction))
+            reduction = replace(reduction, body=body)
+        self.reduction, self._values, self._table = reduction, full, None
         self.count += 1
         return self.reduction
 

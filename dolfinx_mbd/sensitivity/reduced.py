@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -146,17 +147,20 @@ def _derivatives(
         split, problem, held.solve_body, parts.static_forces(), parts.static_changes
     )
     basis = BasisDerivatives(problem, reduction.interfaces, held, split)
-    stiffening = None
-    if reduction.body.stiffening is not None:
-        stiffening = StiffeningDerivatives(basis)
     model, derivatives = reduction.model, {}
     assert model is not None
-    for parameter in parameters:
-        matrices = matrix_derivatives(model, problem, parameter, prestress, parts.forms)
-        with destroying(problem.comm, matrices):
-            derivatives[parameter.name] = _body_derivative(
-                reduction, basis, stiffening, parts, matrices
-            )
+    with ExitStack() as stack:
+        stack.enter_context(destroying(problem.comm, basis))
+        stiffening = None
+        if reduction.body.stiffening is not None:
+            stiffening = StiffeningDerivatives(basis)
+            stack.enter_context(destroying(problem.comm, stiffening))
+        for parameter in parameters:
+            matrices = matrix_derivatives(model, problem, parameter, prestress, parts.forms)
+            with destroying(problem.comm, matrices):
+                derivatives[parameter.name] = _body_derivative(
+                    reduction, basis, stiffening, parts, matrices
+                )
     return derivatives
 
 

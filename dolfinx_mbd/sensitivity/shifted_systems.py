@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy
+from mpi4py import MPI
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.linalg.blocks import column_sums, gram
 
 TOLERANCE = 1e-8  # estimated error of a solution, relative to s_j in the norm of M
@@ -29,7 +29,8 @@ class ShiftedSystems:
     """The systems of one body; all methods are collective.
 
     Args:
-        problem: Matrices of the body.
+        comm: Communicator of the body.
+        mass: Function that returns M X for blocks of vectors.
         squares: λ_j, shape (k,), (rad/s)².
         inverse: Function that returns K⁻¹F for a block of forces.
         project: Function that removes the components of displacements along the subspace.
@@ -39,19 +40,18 @@ class ShiftedSystems:
 
     def __init__(
         self,
-        problem: ElasticProblem,
+        comm: MPI.Comm,
+        mass: Callable[[Array], Array],
         squares: Array,
         inverse: Callable[[Array], Array],
         project: Callable[[Array], Array],
         norms: Callable[[Array], Array],
     ) -> None:
-        self._problem, self._squares = problem, squares
+        self._comm, self._mass, self._squares = comm, mass, squares
         self._inverse, self._project, self._norms = inverse, project, norms
-        self._V: Array = np.zeros((problem.num_owned, 0), order="F")  # VᵀKV = I
-        self._forces = self._inertia = self._V  # K V, up to reactions, and M V
+        # V with VᵀKV = I, K V up to reactions, and M V: the first columns of larger arrays
+        self._storage: list[Array] = []
         self._T: Array = np.zeros((0, 0))  # VᵀMV
-        self.num_solved = 0
-        """Number of columns to which K⁻¹ was applied."""
 
     def __call__(self, start: Array) -> Array:
         """Return the solutions x_j for s_j of shape (owned dofs, k); zero columns remain zero.
@@ -59,24 +59,25 @@ class ShiftedSystems:
         Raises:
             SolverError: The iteration does not converge.
         """
-        comm = self._problem.comm
-        mass = self._problem.apply_mass(start)
-        size = np.sqrt(column_sums(comm, start, mass))
+        mass = self._mass(start)
+        size = np.sqrt(column_sums(self._comm, start, mass))
+        load = gram(self._comm, self._space(start)[0], mass)
         solution, active = start.copy(order="F"), np.flatnonzero(size)
         for _ in range(MAX_STEPS if len(active) else 0):
-            squares = self._squares[active]
-            c = self._coefficients(squares, gram(comm, self._inertia, start[:, active]))
+            squares, (V, forces, inertia) = self._squares[active], self._space(start)
+            c = self._coefficients(squares, load[:, active])
             residual = np.asfortranarray(mass[:, active] * squares)
-            _add(residual, self._inertia, c * squares)
-            _add(residual, self._forces, -c)
+            _add(residual, inertia, c * squares)
+            _add(residual, forces, -c)
             left = self._errors(residual, squares) > TOLERANCE * size[active]
             done = np.asfortranarray(start[:, active[~left]])
-            _add(done, self._V, c[:, ~left])
+            _add(done, V, c[:, ~left])
             solution[:, active[~left]] = done
             active = active[left]
             if not len(active):
                 break
-            self._extend(np.asfortranarray(residual[:, left]))
+            new = self._extend(np.asfortranarray(residual[:, left]))
+            load = np.vstack([load, gram(self._comm, new, mass)])
         if len(active):
             raise SolverError("the derivatives of the fixed-interface modes do not converge")
         self._compress()
@@ -101,30 +102,44 @@ class ShiftedSystems:
         gap = 1.0 / np.median(np.linalg.eigvalsh(self._T)) - squares
         return np.asarray(self._norms(residual) / np.maximum(gap, 0.1 * squares))
 
-    def _extend(self, forces: Array) -> None:
-        """Extend the space by K⁻¹ times forces, which are overwritten."""
-        comm = self._problem.comm
+    def _space(self, like: Array) -> list[Array]:
+        """Return V, K V and M V, with as many rows as `like`."""
+        if not self._storage:
+            self._storage = [np.zeros((len(like), 2 * KEPT), order="F") for _ in range(3)]
+        return [X[:, : len(self._T)] for X in self._storage]
+
+    def _extend(self, forces: Array) -> Array:
+        """Extend the space by K⁻¹ times forces, which are overwritten; return the new vectors."""
+        comm = self._comm
         X = self._project(self._inverse(forces))
-        self.num_solved += X.shape[1]
+        V, old_forces, old_inertia = self._space(X)
+        inside = gram(comm, V, forces)  # zero but for round-off: Galerkin's method
+        size = np.sqrt(np.maximum(column_sums(comm, X, forces), 1e-300))
+        if np.abs(inside / size).max(initial=0.0) > NOT_ORTHOGONAL:
+            _add(X, V, -inside)
+            _add(forces, old_forces, -inside)
         for _ in range(2):
             G = gram(comm, X, forces)
             size = np.sqrt(np.maximum(np.diag(G), 1e-300))
-            inside = gram(comm, self._V, forces)  # zero but for round-off: Galerkin's method
-            if np.abs(inside / size).max(initial=0.0) > NOT_ORTHOGONAL:
-                _add(X, self._V, -inside)
-                _add(forces, self._forces, -inside)
-                G = gram(comm, X, forces)
             values, vectors = np.linalg.eigh((G + G.T) / 2 / np.outer(size, size))
             good = values > INDEPENDENT * values[-1]
             change = vectors[:, good] / np.sqrt(values[good]) / size[:, None]
             X, forces = _product(X, change), _product(forces, change)
-        inertia = self._problem.apply_mass(X)
-        cross, own = gram(comm, self._inertia, X), gram(comm, X, inertia)
+        inertia = self._mass(X)
+        cross, own = gram(comm, old_inertia, X), gram(comm, X, inertia)
+        self._store([X, forces, inertia])
         self._T = np.block([[self._T, cross], [cross.T, (own + own.T) / 2]])
-        self._V, self._forces, self._inertia = (
-            np.concatenate(pair, axis=1)
-            for pair in ((self._V, X), (self._forces, forces), (self._inertia, inertia))
-        )
+        return X
+
+    def _store(self, blocks: list[Array]) -> None:
+        """Append blocks to V, K V and M V."""
+        begin, end = len(self._T), len(self._T) + blocks[0].shape[1]
+        for k, block in enumerate(blocks):
+            if end > self._storage[k].shape[1]:
+                old = self._storage[k]
+                self._storage[k] = np.zeros((len(old), end + KEPT), order="F")
+                self._storage[k][:, :begin] = old[:, :begin]
+            self._storage[k][:, begin:end] = block
 
     def _compress(self) -> None:
         """Keep the vectors of the space with the smallest Rayleigh quotients."""
@@ -132,9 +147,8 @@ class ShiftedSystems:
             return
         values, vectors = np.linalg.eigh(self._T)
         best = vectors[:, -KEPT:]
-        self._V, self._forces, self._inertia = (
-            _product(X, best) for X in (self._V, self._forces, self._inertia)
-        )
+        for X in self._storage:
+            X[:, :KEPT] = _product(X[:, : len(self._T)], best)
         self._T = np.diag(values[-KEPT:])
 
 

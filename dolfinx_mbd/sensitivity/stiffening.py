@@ -17,6 +17,7 @@ from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import (
+    ElasticProblem,
     blocked,
     in_space,
     point_motion,
@@ -65,6 +66,12 @@ class StiffeningDerivatives:
         self._forces = multiply(problem.stiffness, self._cases.displacements) - load
         stiffened = multiply(problem.stiffness, self._constraint)
         self._condensed = gram(comm, self._constraint, stiffened)
+        self._matrices = _case_matrices(problem, self._cases.displacements)
+
+    def destroy(self) -> None:
+        """Free the matrices of the unit cases."""
+        for A in self._matrices:
+            A.destroy()
 
     def __call__(
         self, matrices: MatrixDerivatives, changes: Array, rotations: Array, rotated: Array
@@ -86,7 +93,10 @@ class StiffeningDerivatives:
         stiffness = _StressStiffness(problem, matrices)
         for c in range(len(reduced)):
             u, moved = cases.displacements[:, c], displacements[:, c]
-            K = stiffness.product(u, fields, changed)
+            image = multiply(self._matrices[c], changed)
+            K = np.zeros((n, n))
+            for a in range(problem.dim):
+                K += gram(problem.comm, fields[:, a :: problem.dim], image[:, a :: problem.dim])
             K = K + K.T + stiffness.derivative(u, moved, fields)
             for V, dV, theta, turned in zip(
                 cases.virials[c], virials[c], rotations, rotated, strict=True
@@ -176,8 +186,25 @@ class StiffeningDerivatives:
         return np.asarray(problem.comm.allreduce(virials))
 
 
+def _case_matrices(problem: ElasticProblem, displacements: Array) -> list[PETSc.Mat]:
+    """Return the scalar geometric stiffness of each unit case; all parameters use them."""
+    assert problem.materials is not None
+    V, W = problem.space, scalar_space(problem.space)
+    p, q, u = ufl.TrialFunction(W), ufl.TestFunction(W), fem.Function(V)
+    form = geometric_stiffness(p, q, problem.materials.stress(u), gradient_measure(V))
+    compiled, matrices = fem.form(form), []
+    for case in displacements.T:
+        as_function(V, case, u)
+        A = problem.scalar_mass.duplicate(copy=False)
+        fem_petsc.assemble_matrix(A, compiled)  # type: ignore[arg-type]
+        A.assemble()
+        A.scale(1.0 if problem.thickness is None else problem.thickness)
+        matrices.append(A)
+    return matrices
+
+
 class _StressStiffness:
-    """The scalar geometric stiffness of a stress σ(u), and its derivative."""
+    """The derivative of the scalar geometric stiffness of a stress σ(u)."""
 
     def __init__(self, problem: Any, matrices: MatrixDerivatives) -> None:
         assert matrices.stress is not None  # a body with stiffening has a material
@@ -189,31 +216,18 @@ class _StressStiffness:
         form = geometric_stiffness(p, q, law(self._u), measure)
         change = geometric_stiffness(p, q, law(self._moved), measure)
         explicit = ufl.algorithms.expand_derivatives(matrices.of_form(form))
-        self._form = fem.form(form)
         self._change = fem.form(change if explicit.empty() else change + explicit)
-        self._matrix = fem_petsc.create_matrix(self._form)
+        self._matrix = problem.scalar_mass.duplicate(copy=False)
         self._factor = 1.0 if problem.thickness is None else problem.thickness
-
-    def product(self, u: Array, fields: Array, changed: Array) -> Array:
-        """Return ΨᵀA(σ(u))Ψ′."""
-        as_function(self.problem.space, u, self._u)
-        A = self._assembled(self._form)
-        image, dim, comm = multiply(A, changed), self.problem.dim, self.problem.comm
-        parts = [gram(comm, fields[:, a::dim], image[:, a::dim]) for a in range(dim)]
-        return np.asarray(self._factor * np.sum(parts, axis=0))
 
     def derivative(self, u: Array, moved: Array, fields: Array) -> Array:
         """Return ΨᵀA′Ψ with the derivatives `moved` of u, and of the law and the mesh."""
         as_function(self.problem.space, u, self._u)
         as_function(self.problem.space, moved, self._moved)
-        A = self._assembled(self._change)
-        return self._factor * projected(self.problem.comm, A, fields, self.problem.dim)
-
-    def _assembled(self, form: Any) -> PETSc.Mat:
         self._matrix.zeroEntries()
-        fem_petsc.assemble_matrix(self._matrix, form)  # type: ignore[arg-type]
+        fem_petsc.assemble_matrix(self._matrix, self._change)  # type: ignore[arg-type]
         self._matrix.assemble()
-        return self._matrix
+        return self._factor * projected(self.problem.comm, self._matrix, fields, self.problem.dim)
 
     def destroy(self) -> None:
         """Free the matrix."""

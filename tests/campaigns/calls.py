@@ -228,6 +228,32 @@ MESHES: dict[str, Call] = {
             "deviations": [0.1, 0.1],
         },
     ),
+    "Limits": lambda b: (mbd.Limits, {"quantity": lambda p: p["a"], "low": 0.5, "high": 2.0}),
+    "minimize": lambda b: (
+        mbd.minimize,
+        {
+            "objective": _square,
+            "start": {"a": 0.9},
+            "constraints": {"b": mbd.Limits(_square, low=0.6)},
+            "bounds": {"a": (0.5, 2.0)}, "method": "SLSQP",
+            "scale": {"a": 1.0}, "step": 1e-3, "tolerance": 1e-4, "max_iterations": 20,
+        },
+    ),
+    "ParametricBody": lambda b: (
+        mbd.ParametricBody,
+        {
+            "model": mbd.ElasticModel(b.box, STEEL),
+            "parameters": [mbd.Parameter("E", "young")], "tolerance": 1e-3, "min_quality": 0.05,
+            "stress": True, "interfaces": ["left", "right"], "num_modes": 2,
+        },
+    ),
+    "ParametricBody.at": lambda b: (b.parametric.at, {"values": {"E": 2.2e11}}),
+    "ParametricBody.reduce": lambda b: (b.parametric.reduce, {"values": {"E": 2.2e11}}),
+    "BodySensitivities.moved": lambda b: (b.sensitivities.moved, {"values": {"E": 2.2e11}}),
+    "buckling_load": lambda b: (
+        mbd.buckling_load,
+        {"table": b.sensitivities, "ends": ("left", "right")},
+    ),
     "mac": lambda b: (mbd.mac, {"first": [[1.0, 0.0]], "second": [[1.0, 1.0]]}),
     "ModalMatrices": lambda b: (
         mbd.ModalMatrices,
@@ -260,32 +286,6 @@ MESHES: dict[str, Call] = {
     "ModalTest.predict": lambda b: (
         mbd.ModalTest([100.0], [[1.0]], [("left", "y")]).predict,
         {"source": b.sensitivities},
-    ),
-    "Limits": lambda b: (mbd.Limits, {"quantity": lambda p: p["a"], "low": 0.5, "high": 2.0}),
-    "minimize": lambda b: (
-        mbd.minimize,
-        {
-            "objective": _square,
-            "start": {"a": 0.9},
-            "constraints": {"b": mbd.Limits(_square, low=0.6)},
-            "bounds": {"a": (0.5, 2.0)}, "method": "SLSQP",
-            "scale": {"a": 1.0}, "step": 1e-3, "tolerance": 1e-4, "max_iterations": 20,
-        },
-    ),
-    "ParametricBody": lambda b: (
-        mbd.ParametricBody,
-        {
-            "model": mbd.ElasticModel(b.box, STEEL),
-            "parameters": [mbd.Parameter("E", "young")], "tolerance": 1e-3, "min_quality": 0.05,
-            "interfaces": ["left", "right"], "num_modes": 2,
-        },
-    ),
-    "ParametricBody.at": lambda b: (b.parametric.at, {"values": {"E": 2.2e11}}),
-    "ParametricBody.reduce": lambda b: (b.parametric.reduce, {"values": {"E": 2.2e11}}),
-    "BodySensitivities.moved": lambda b: (b.sensitivities.moved, {"values": {"E": 2.2e11}}),
-    "buckling_load": lambda b: (
-        mbd.buckling_load,
-        {"table": b.sensitivities, "ends": ("left", "right")},
     ),
     "extended_velocity": lambda b: (
         mbd.extended_velocity,

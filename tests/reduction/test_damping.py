@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import ufl
 from dolfinx import fem
+from dolfinx.mesh import create_interval
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
@@ -261,3 +262,15 @@ def test_bad_input(comm: MPI.Comm) -> None:
         with_damping(reduction, Viscous(1.0), thickness=0.1)
     none = with_damping(reduction, None).body.damping
     assert none.shape == (8, 8) and not none.any()
+
+
+def test_damping_of_a_beam(comm: MPI.Comm) -> None:
+    """The reduction of a beam accepts dampings, which it does not record."""
+    beam = mbd.BeamModel(
+        create_interval(comm, 8, [0.0, 0.5]), mbd.Section.rectangle(0.02, 0.01), mbd.STEEL
+    )
+    reduction = mbd.reduce_beam(beam, interfaces={"root": 0.0}, num_modes=2)
+    body = with_damping(reduction, ModalDamping(0.01)).body
+    assert close(body.damping, ModalDamping(0.01).matrix(body.mass, body.stiffness), 1e-12)
+    recorded = with_damping(reduced(comm), ModalDamping(0.01), None, Rayleigh(1.0, 0.0)).dampings
+    assert [type(damping) for damping in recorded] == [ModalDamping, Rayleigh]

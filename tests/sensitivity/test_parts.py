@@ -412,9 +412,7 @@ def test_plane_body(comm: MPI.Intracomm, quantity: str) -> None:
             prestress=mbd.Temperature(8e5 * y * y + values["temperature"]),
         )
         options = mbd.ReductionOptions(
-            loads={"magnet": mbd.body_force((0 * x, 1e4 * x))},
-            load_modes=True,
-            damping=mbd.Viscous(1e4),
+            loads={"magnet": mbd.body_force((0 * x, 1e4 * x))}, damping=mbd.Viscous(1e4)
         )
         result = mbd.reduce(model, interfaces=["left"], num_modes=3, options=options)
         return replace(result, body=result.body.replace(stress=skin_stress(result)))
@@ -527,11 +525,38 @@ def test_ratios_of_a_multiple_frequency(comm: MPI.Intracomm) -> None:
     assert np.abs(changed - base.body.damping / 2).max() < 1e-8 * size
 
 
-TAYLOR: dict[str, Any] = {
-    "young_1": (lambda s, comm: mbd.ElasticModel(box(comm), ply("young_1", 5e10 * s)), 5e10),
+def material_model(comm: MPI.Intracomm, **changes: float) -> mbd.ElasticModel:
+    return mbd.ElasticModel(box(comm), replace(mbd.STEEL, **changes))
+
+
+def ply_model(comm: MPI.Intracomm, quantity: str, s: float) -> mbd.ElasticModel:
+    return mbd.ElasticModel(box(comm), ply(quantity, s))
+
+
+def graded_model(comm: MPI.Intracomm, s: float) -> mbd.ElasticModel:
+    """A bar whose stiffness varies along its axis; the variation is the parameter."""
+    mesh = box(comm)
+    f, direction = (fem.Function(fem.functionspace(mesh.mesh, ("Lagrange", 1))) for _ in range(2))
+    direction.interpolate(lambda x: np.sin(20 * x[0]) ** 2)
+    f.x.array[:] = 1 + s * direction.x.array
+    model = mbd.ElasticModel(mesh, mbd.GradedMaterial(210e9 * f * f, 0.3, 7850.0 * f))
+    COEFFICIENTS[id(model)] = {"coefficient": f, "direction": direction}
+    return model
+
+
+TAYLOR: dict[str, tuple[Callable[[float, MPI.Intracomm], Any], float]] = {
+    "poisson": (lambda s, comm: material_model(comm, poisson=0.3 + s), 1.0),
+    "density": (lambda s, comm: material_model(comm, density=7850.0 * (1 + s)), 7850.0),
+    "young_1": (lambda s, comm: ply_model(comm, "young_1", 5e10 * s), 5e10),
+    "poisson_13": (lambda s, comm: ply_model(comm, "poisson_13", s), 1.0),
+    "shear_12": (lambda s, comm: ply_model(comm, "shear_12", 5e9 * s), 5e9),
+    "coefficient": (lambda s, comm: graded_model(comm, s), 1.0),
     "shape": (lambda s, comm: mbd.ElasticModel(moved_box(comm, s), mbd.STEEL), 1.0),
-    "prestress": (None, 1.0),
+    "prestress": (lambda s, comm: prestressed(comm, "initial stress", 10 * s), 10.0),
+    "temperature": (lambda s, comm: prestressed(comm, "temperature", 3e4 * s), 3e4),
+    "thermal_expansion": (lambda s, comm: prestressed(comm, "expansion", 1e-4 * s), 1e-4),
 }
+"""Reductions or models by the step, and the change of the parameter per unit of the step."""
 
 
 @pytest.mark.parametrize("name", TAYLOR)
@@ -540,21 +565,23 @@ def test_taylor(comm: MPI.Intracomm, name: str) -> None:
     make, size = TAYLOR[name]
 
     def reduction(s: float) -> mbd.Reduction:
-        if make is None:
-            return prestressed(comm, "initial stress", s)
-        options = {
-            "damping": mbd.ModalDamping(0.01),
-            "loads": {"magnet": mbd.body_force((0, 1, 0))},
-        }
-        return body_of(make(s, comm), **options)
+        made = make(s, comm)
+        if isinstance(made, mbd.Reduction):
+            return made
+        loads = {"magnet": mbd.body_force((0, 1, 0))}
+        return body_of(made, loads=loads, damping=mbd.ModalDamping(0.01))
 
     base = reduction(0.0)
-    parameter = shape(base.model) if name == "shape" else mbd.Parameter(name, name)  # type: ignore[arg-type]
+    if name == "shape":
+        parameter = shape(base.model)
+    else:
+        fields = COEFFICIENTS[id(base.model)] if name == "coefficient" else {}
+        parameter = mbd.Parameter(name, name, **fields)  # type: ignore[arg-type]
     table = mbd.sensitivities(base, [parameter])
     errors: list[list[float]] = []
     for step in (0.02, 0.01):
         exact = reduction(step)
-        first = table.at({parameter.name: table.base[parameter.name] + size * step})
+        first = table.at({name: table.base[name] + size * step})
         pairs = [(dynamic_stiffness(b, 5e3), static_stress(b)) for b in (first, exact.body)]
         errors.append([np.abs(a - b).max() / np.abs(b).max() for a, b in zip(*pairs, strict=True)])
     assert np.log2(np.divide(*errors)) == pytest.approx(2.0, abs=0.15)

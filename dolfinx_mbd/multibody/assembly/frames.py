@@ -172,7 +172,7 @@ class FrameAssembler:
         return self._coordinate_derivatives(axis, self.jacobians(), self._velocity_tangents())[1]
 
     def _velocity_tangents(self) -> list[Array]:
-        """Return the derivatives (F, 6, nv) of the frame velocities of every body by q."""
+        """Return the derivatives (F, 6, nv) of the frame velocities with respect to q."""
         self._floating.velocity_tangents(self.q, self.v, self._tangents)
         return [
             self._tangents[frames, :, : body.num_velocities]
@@ -194,7 +194,7 @@ class FrameAssembler:
 
     def _coordinate_derivatives(
         self, axis: Axis, jacobians: list[Array], tangents: list[Array] | None
-    ) -> tuple[Array, Array | float]:
+    ) -> tuple[Array, Array]:
         """Return the derivatives (nv,) of a joint coordinate and its rate with respect to q.
 
         Without `tangents`, the derivative of the rate is not computed and zero.
@@ -203,7 +203,7 @@ class FrameAssembler:
         gradient = self.axis_coordinates()[2][axis]
         derivative = self._transform(gradient, ends, jacobians)
         if tangents is None:
-            return derivative, 0.0
+            return derivative, np.zeros_like(derivative)
         u = np.concatenate([self.velocities[ends[0]], self.velocities[ends[1]]])
         rate_derivative = self._transform(u @ self._axis_second(axis), ends, jacobians)
         return derivative, rate_derivative + self._transform(gradient, ends, tangents)

@@ -76,15 +76,15 @@ class MechanismChange:
     """Changes of a mechanism at the multiples -1 and 1 of the step of a parameter.
 
     Args:
-        system: The mechanism.
+        base: Assembler of the mechanism, before its first evaluation.
         systems: The changed mechanisms by the multiple of the step.
         step: Step of the parameter.
     """
 
-    def __init__(self, system: SystemData, systems: Mapping[int, SystemData], step: float) -> None:
-        self.system, self.systems, self.step = system, systems, step
-        self._at = {k: Assembler(s) for k, s in systems.items()}
-        self._base = Assembler(system)
+    def __init__(self, base: Assembler, systems: Mapping[int, SystemData], step: float) -> None:
+        system = base.system
+        self.system, self.systems, self.step, self._base = system, systems, step, base
+        self.assemblers = {k: Assembler(s) for k, s in systems.items()}
         every = [system, *systems.values()]
         self._loads_change = not all(same(system.loads, s.loads) for s in every)
         self._drivers_change = not all(same(system.drivers, s.drivers) for s in every)
@@ -96,7 +96,7 @@ class MechanismChange:
             self._find_changes()
 
     def _find_changes(self) -> None:
-        tables = {k: at.bodies for k, at in self._at.items()}
+        tables = {k: at.bodies for k, at in self.assemblers.items()}
         rows, parts, size = [], [], 0
         geometry = False
         self._matrices: list[tuple[slice, slice, Array, Array]] = []
@@ -125,7 +125,7 @@ class MechanismChange:
         self._data = np.concatenate([np.zeros(0), *parts])
         gravities = {k: s.gravity for k, s in self.systems.items()}
         self._gravity = central_difference(gravities, self.step)
-        fixed = [(at.position, at.rotation) for at in (self._base, *self._at.values())]
+        fixed = [(at.position, at.rotation) for at in (self._base, *self.assemblers.values())]
         self._frames_change = geometry or not same(fixed, fixed[:1] * len(fixed))
         constants = [
             (s.lengths, s.misfit, s.form, s.first, s.second, s.row_entry, s.row_motion)
@@ -166,7 +166,7 @@ class MechanismChange:
 
     def _external(self, factor: int, states: States) -> tuple[Array, Array]:
         """Return the forces of joints and loads, and the constraints, of a changed mechanism."""
-        s, at, count = self.systems[factor], self._at[factor], len(states.time)
+        s, at, count = self.systems[factor], self.assemblers[factor], len(states.time)
         wrenches = np.zeros((count, s.num_frames, 6))
         turns, offsets = np.zeros((count, len(s.first))), np.zeros((count, s.num_constraints))
         for i, (t, state) in enumerate(zip(states.time, states.states, strict=True)):
@@ -207,12 +207,14 @@ class MechanismChange:
         """Return ∂R/∂p and ∂Φ/∂p as differences of the complete equations."""
         rows, values = [], []
         for state in states.states:
-            for at in self._at.values():
+            for at in self.assemblers.values():
                 at.put(state)
                 at.residual(state.time)
-            rows.append(central_difference({k: at.rows for k, at in self._at.items()}, self.step))
+            rows.append(
+                central_difference({k: at.rows for k, at in self.assemblers.items()}, self.step)
+            )
             values.append(
-                central_difference({k: at.values for k, at in self._at.items()}, self.step)
+                central_difference({k: at.values for k, at in self.assemblers.items()}, self.step)
             )
         return np.array(rows), np.array(values)
 

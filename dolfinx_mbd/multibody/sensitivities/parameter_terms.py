@@ -14,6 +14,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import function, instance, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.rotations import rotation_matrix, rotation_vector
+from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.multibody.model.force_elements import ContactElement, JointElement
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.sensitivities.mechanism_changes import (
@@ -22,7 +23,9 @@ from dolfinx_mbd.multibody.sensitivities.mechanism_changes import (
     States,
     central_difference,
 )
+from dolfinx_mbd.multibody.sensitivities.quasi_static_slopes import QuasiStaticSlopes
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
+from dolfinx_mbd.multibody.start.quasi_static import EquilibriumError
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
 
 Build = Callable[[Mapping[str, float]], SystemData]
@@ -80,10 +83,9 @@ class ParameterTerms:
         self.system = build(dict(values))
         instance("build(values)", self.system, SystemData)
         _check_smooth(self.system)
+        base = Assembler(self.system)
         self._changes = {
-            name: MechanismChange(
-                self.system, {k: self.changed(name, k * step) for k in FACTORS}, step
-            )
+            name: MechanismChange(base, {k: self.changed(name, k * step) for k in FACTORS}, step)
             for name, step in steps.items()
         }
 
@@ -115,16 +117,32 @@ class ParameterTerms:
             of the velocities in the memory of the method, (nv, parameters).
         """
         columns = []
+        slopes = self._quasi_static(first, rates)
         for name, change in self._changes.items():
+            if slopes is None:
+                states = {k: consistent_state(s, rates=rates) for k, s in change.systems.items()}
+            else:
+                states = slopes.states(change.assemblers, self.steps[name])
             numbers = {}
-            for k, system in change.systems.items():
-                other = Stepper(system, stepper.method)
-                state = other.begin(consistent_state(system, rates=rates), dt)
-                numbers[k] = _numbers(self.system, first, state)
+            for k, state in states.items():
+                other = Stepper(change.systems[k], stepper.method)
+                numbers[k] = _numbers(self.system, first, other.begin(state, dt))
             columns.append(central_difference(numbers, self.steps[name]))
         table = np.array(columns).T
         n = len(first.v)
         return table[: 4 * n].reshape(4, n, -1), table[5 * n :], table[4 * n : 5 * n]
+
+    def _quasi_static(
+        self, first: State, rates: Mapping[str, float] | None
+    ) -> QuasiStaticSlopes | None:
+        """Return the equations of the start, or None if other equations determine it."""
+        if rates or not QuasiStaticSlopes.applies(self.system):
+            return None
+        try:
+            slopes = QuasiStaticSlopes(first, Assembler(self.system))
+        except (AssemblyError, EquilibriumError):
+            return None
+        return slopes if slopes.valid else None
 
     def equations(self, states: Sequence[State]) -> tuple[Array, Array]:
         """Return ∂R/∂p (states, nv, parameters) and ∂Φ/∂p (states, nc, parameters)."""

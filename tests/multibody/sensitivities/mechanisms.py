@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 import dolfinx_mbd as mbd
 from dolfinx_mbd import mechanisms
 from tests.models.rods import rod
@@ -55,3 +57,25 @@ def slider_crank(p: Mapping[str, float]) -> mbd.System:
         crank_mass=0.5,
         piston_mass=p["piston"],
     )
+
+
+class OwnBody(mbd.RigidBody):
+    """A rigid body with its own method, so that the kernels for all bodies do not apply."""
+
+    def poses(self, q: np.ndarray, position: np.ndarray, rotation: np.ndarray) -> None:
+        super().poses(q, position, rotation)
+
+
+def own_pendulum(p: Mapping[str, float]) -> mbd.System:
+    """A pendulum with a body of another kind; parameters are its mass and its length."""
+    frames = {"pin": mbd.Frame((0, p["length"], 0))}
+    bob = OwnBody(
+        "bob",
+        p["mass"],
+        [0.02] * 3,
+        position=(p["length"], 0, 0),
+        frames=frames,
+        rotation=[0.5**0.5, 0, 0, 0.5**0.5],
+    )
+    pin = mbd.revolute("pin", GROUND.frame("pivot"), bob.frame("pin"))
+    return mbd.System([GROUND, bob], [pin], gravity=(0, -9.81, 0))

@@ -11,7 +11,12 @@ import pytest
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.results.outputs import Outputs
-from tests.multibody.sensitivities.mechanisms import double_pendulum, oscillator, slider_crank
+from tests.multibody.sensitivities.mechanisms import (
+    double_pendulum,
+    oscillator,
+    own_pendulum,
+    slider_crank,
+)
 
 PENDULUM = double_pendulum, {"mass": 1.5, "length": 0.5, "k": 3.0, "g": 9.81}, 0.2, 2e-3
 CRANK = slider_crank, {"stiffness": 1.0, "radius": 0.2, "piston": 0.3, "speed": 1.0}, 0.01, 2e-4
@@ -110,6 +115,21 @@ def test_checkpoints(case: Any) -> None:
         assert result.value == saved.value
         for name, slope in saved.gradient.items():
             assert result.gradient[name] == pytest.approx(slope, rel=1e-10)
+
+
+def test_bodies_of_other_kinds_and_start_rates() -> None:
+    """The gradient agrees with differences of runs that start with a rate of the joint."""
+    values = {"mass": 2.0, "length": 0.5}
+    options = {"t_end": 0.2, "dt": 2e-3, "tolerance": 1e-10, "start": {"pin": 3.0}}
+    functional = mbd.Functional("pin.force.x", "mean")
+    result = mbd.run_gradient(own_pendulum, values, functional, **options)
+    for name, value in values.items():
+        h = 1e-4 * value
+        runs = [
+            mbd.simulate(own_pendulum({**values, name: value + s * h}), **options) for s in (-1, 1)
+        ]
+        low, high = map(functional.of, runs)
+        assert result.gradient[name] == pytest.approx((high - low) / (2 * h), rel=1e-6)
 
 
 def test_norm_tends_to_the_peak() -> None:
