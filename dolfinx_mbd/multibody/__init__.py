@@ -11,10 +11,6 @@ from dolfinx_mbd.multibody.analyses.kinematic_analysis import (
     inverse_dynamics,
     kinematic_analysis,
 )
-from dolfinx_mbd.multibody.analyses.linear_sensitivities import (
-    LinearSensitivities,
-    linear_sensitivities,
-)
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem, SteadyError, linearize
 from dolfinx_mbd.multibody.analyses.load_identification import IdentifiedLoads, identify_loads
 from dolfinx_mbd.multibody.analyses.run_up import Waterfall, waterfall
@@ -90,6 +86,10 @@ from dolfinx_mbd.multibody.results.histories import (
 from dolfinx_mbd.multibody.results.impacts import Impact
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.sensitivities.functionals import Functional
+from dolfinx_mbd.multibody.sensitivities.linear_sensitivities import (
+    LinearSensitivities,
+    linear_sensitivities,
+)
 from dolfinx_mbd.multibody.sensitivities.run_gradient import RunGradient, run_gradient
 from dolfinx_mbd.multibody.sensitivities.run_sensitivities import (
     RunSensitivities,

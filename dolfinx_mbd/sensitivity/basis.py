@@ -208,7 +208,7 @@ class BasisDerivatives:
     def _moved_points(self, derivatives: MatrixDerivatives) -> Array:
         """Return the derivative of the motion of the interfaces in unit rigid motions."""
         dim, unit = self.problem.dim, np.eye(self.problem.num_rigid)
-        rows = [np.zeros((0, len(unit)))]
+        rows: list[Array] = [np.zeros((0, len(unit)))]
         for i in self.interfaces:
             v = in_space(point_velocity(self.problem, i, derivatives))
             rows.append(point_motion(v, dim) - unit)

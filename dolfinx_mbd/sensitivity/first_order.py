@@ -15,7 +15,7 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.gauges import StrainGauge
 from dolfinx_mbd.body.parts import Bore, LoadPattern, Mode, Stiffening
 from dolfinx_mbd.body.stress_modes import StressModes
-from dolfinx_mbd.checks import instance, number, unknown
+from dolfinx_mbd.checks import flag, instance, number, unknown
 from dolfinx_mbd.errors import AccuracyWarning, InputError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.sensitivity.body_derivative import BodyDerivative, in_modes
@@ -68,16 +68,22 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         """
         return float(sum(s * s * self[k].second_order for k, s in self._steps(values).items()))
 
-    def at(self, values: Mapping[str, float]) -> ReducedBody:
+    def at(self, values: Mapping[str, float], *, own_modes: bool = True) -> ReducedBody:
         """Return the body of first order for other values of the parameters.
 
         The body is linear in the parameters, except that its modes are its own eigenvectors, and
         that its damping matrix has no negative eigenvalues. It has no effective masses. A change
         of shape removes strain gauges.
 
+        The eigenvectors of equal or crossing frequencies are not smooth functions of the
+        parameters. For derivatives of a mechanism with the body, use `own_modes=False`.
+
         Args:
             values: Values of some parameters by name, in the units of the parameters; the others
                 keep their base values.
+            own_modes: Whether the elastic coordinates belong to the eigenvectors of the changed
+                body. Otherwise they are those of the body at the base point, and the stiffness
+                matrix is full.
 
         Raises:
             InputError: A name is unknown, a value is not a finite number, or the step is so large
@@ -94,6 +100,9 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
             return base + sum(s * getattr(self[k], name) for k, s in steps.items())
 
         squares, W = self._modes(values)
+        K = np.diag(squares)
+        if not flag("own_modes", own_modes):
+            K, W = moved("stiffness", body.stiffness), np.eye(len(squares))
         self._warn(values)
         T = scipy.linalg.block_diag(1.0, W)
         H = np.einsum("ki,klab,lj->ijab", T, moved("second_moments", body.second_moments), T)
@@ -103,7 +112,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
             total_mass=moved("total_mass", body.total_mass),
             first_moments=T.T @ moved("first_moments", body.first_moments),
             second_moments=H,
-            stiffness=np.diag(squares),
+            stiffness=(K + K.T) / 2,
             damping=W.T @ _without_negative(moved("damping", body.damping)) @ W,
             interfaces=self._interfaces(moved, W),
             points=self._points(moved, W),

@@ -106,6 +106,7 @@ def _by_form(form: ufl.Form, degree: int, velocity: Any) -> PETSc.Mat:
 
 def _constant_law(model: ElasticModel) -> Any:
     """Return ∂σ_ak/∂(∂u_b/∂x_l) as a vector in the order (k, l, a, b), or None if it varies."""
+    assert model.materials is not None
     dim = model.displacements.dofmap.bs
     units = np.eye(dim)
     stress = {}
@@ -128,7 +129,7 @@ def _cell_values(problem: ElasticProblem, expression: Any) -> Array:
     """Return a vector that is constant in each cell, shape (owned cells, components)."""
     mesh = problem.space.mesh
     cells = np.arange(_num_cells(problem), dtype=np.int32)
-    middle = basix.geometry(mesh.basix_cell()).mean(axis=0, keepdims=True)
+    middle = np.asarray(basix.geometry(mesh.basix_cell())).mean(axis=0, keepdims=True)
     zero = fem.Constant(mesh, np.zeros(expression.ufl_shape))  # numbers have no mesh
     compiled = fem.Expression(expression + zero, middle)
     return np.reshape(compiled.eval(mesh, cells), (len(cells), -1))
@@ -145,7 +146,7 @@ class _Cells:
     def __init__(self, problem: ElasticProblem, degree: int, velocity: Any) -> None:
         mesh, self.dim = problem.space.mesh, problem.dim
         rule = basix.make_quadrature(mesh.basix_cell(), degree)
-        self._points, self._weights = rule
+        self._points, self._weights = (np.asarray(x, dtype=float) for x in rule)
         element = mesh.ufl_domain().ufl_coordinate_element().sub_elements[0]
         self._geometry = self._gradients(element)
         space = velocity.function_space

@@ -94,7 +94,7 @@ class StiffeningDerivatives:
         for c in range(len(reduced)):
             u, moved = cases.displacements[:, c], displacements[:, c]
             image = multiply(self._matrices[c], changed)
-            K = np.zeros((n, n))
+            K: Array = np.zeros((n, n))
             for a in range(problem.dim):
                 K += gram(problem.comm, fields[:, a :: problem.dim], image[:, a :: problem.dim])
             K = K + K.T + stiffness.derivative(u, moved, fields)

@@ -222,7 +222,9 @@ def test_cantilever_of_least_mass(comm: MPI.Intracomm) -> None:
     assert deflection(base)[0] == pytest.approx(exact, rel=5e-3)
     limits = {"deflection": mbd.Limits(deflection, high=deflection(base)[0])}
     bounds = {"1": (-1.2, 1.0), "root": (-1.0, 2.0), "linear": (-1.0, 1.0)}
-    result = mbd.minimize(mass, start, limits, bounds=bounds, model=body.at, tolerance=1e-5)
+    result = mbd.minimize(
+        mass, start, limits, bounds=bounds, model=body.at, tolerance=1e-5, comm=comm
+    )
     s = np.linspace(tip, 1.0, 11)
     height = h * (
         1 + sum(result.values[k] * f for k, f in zip(shapes, (1, s**0.5, s), strict=True))

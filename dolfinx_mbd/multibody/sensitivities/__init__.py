@@ -1,1 +1,1 @@
-"""Derivatives of simulations with respect to parameters: forward and adjoint."""
+"""Derivatives of simulations (forward, adjoint) and of linearizations by parameters."""

@@ -16,21 +16,22 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, choice, function, instance, integer, number, reject
+from dolfinx_mbd.checks import array, function, instance, integer
 from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.multibody.analyses.eigenspaces import (
+from dolfinx_mbd.multibody.analyses.equilibrium import equilibrium
+from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem, linearize
+from dolfinx_mbd.multibody.analyses.state_space import OFFSETS, derivative
+from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.results.outputs import Outputs, Requests
+from dolfinx_mbd.multibody.sensitivities.eigenspaces import (
     Eigenspace,
     count_zeros,
     eigenspaces,
     pole_slopes,
 )
-from dolfinx_mbd.multibody.analyses.equilibrium import equilibrium
-from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem, linearize
-from dolfinx_mbd.multibody.analyses.state_space import OFFSETS, derivative
-from dolfinx_mbd.multibody.analyses.steady_motions import Matrices, SteadyMotions
-from dolfinx_mbd.multibody.model.system import State, SystemData
-from dolfinx_mbd.multibody.results.outputs import Outputs, Requests
+from dolfinx_mbd.multibody.sensitivities.parameter_terms import checked_steps, checked_values
+from dolfinx_mbd.multibody.sensitivities.steady_motions import Matrices, SteadyMotions
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -173,7 +174,8 @@ def linear_sensitivities(
     """Linearize a mechanism, and differentiate the linearization with respect to parameters.
 
     The equilibrium or steady motion changes with the parameters, and the derivatives include its
-    effect. For reduced bodies that change, `build` may call `table.at` of `sensitivities`.
+    effect. For reduced bodies that change, `build` may call
+    `table.at(values, own_modes=False)` of `sensitivities`.
 
     Args:
         build: Function that returns the mechanism for values by name, as for `run_sensitivities`.
@@ -214,7 +216,8 @@ def linear_sensitivities(
     function("build", build, "build(values)")
     if state is not None:
         function("state", state, "state(system)")
-    sizes = _checked_steps(values, steps)
+    values = checked_values(values)
+    sizes = checked_steps(values, steps)
     system = instance("build(values)", build(dict(values)), SystemData)
     first = equilibrium(system) if state is None else state(system)
     linear = linearize(system, first, axes=axes, inputs=inputs, outputs=outputs)
@@ -243,24 +246,6 @@ def linear_sensitivities(
     return LinearSensitivities(linear, dict(values), slopes, base, changes, spaces)
 
 
-def _checked_steps(
-    values: Mapping[str, float], steps: Mapping[str, float] | None
-) -> dict[str, float]:
-    """Return the steps of differences of all parameters."""
-    if not instance("values", values, Mapping):
-        reject("values", values, "a mapping from at least one parameter to its value")
-    sizes = dict(instance("steps", {} if steps is None else steps, Mapping))
-    for name, step in sizes.items():
-        choice("every name of steps", name, values)
-        number(f"steps: {name}", step, positive=True)
-    for name, value in values.items():
-        if name not in sizes and number(f"values: {name}", value) == 0:
-            text = f"values: {name} is zero; specify the step of its differences, for example "
-            raise InputError(f"{text}steps={{{name!r}: 1e-3}}", argument="values", value=values)
-        sizes.setdefault(name, _STEP * abs(number(f"values: {name}", value)))
-    return sizes
-
-
 def _check(name: str, lost: list[int], error: float) -> None:
     """Warn of poles without derivatives and of inaccurate derivatives, or raise an error."""
     if lost:
@@ -271,7 +256,8 @@ def _check(name: str, lost: list[int], error: float) -> None:
     if error > _LARGEST_ERROR:
         raise InputError(
             f"the estimated {text} is {error:.1e}: the mechanism, its state or the coordinates of "
-            "a body are not smooth functions of the parameter",
+            "a body are not smooth functions of the parameter (see the argument own_modes of "
+            "BodySensitivities.at)",
             argument="build",
         )
     if error > _ERROR_LIMIT:
