@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import number
+from dolfinx_mbd.checks import array, number
 from dolfinx_mbd.kernels.films.thickness import ASPERITY_FACTOR, ASPERITY_HEIGHT, ASPERITY_POWER
 
 __all__ = ["Asperities"]
@@ -50,10 +50,19 @@ class Asperities:
 
     def pressure(self, gap: ArrayLike) -> Array:
         """Return the pressure of the asperities at a gap (m) of any shape, Pa."""
-        overlap = np.maximum(ASPERITY_HEIGHT - np.asarray(gap) / self.roughness, 0.0)
-        return np.asarray(self.modulus * ASPERITY_FACTOR * overlap**ASPERITY_POWER)
+        return self._pressure(self._overlap(array("gap", gap)))
 
     def energy(self, gap: ArrayLike) -> Array:
         """Return the elastic energy per area at a gap (m) of any shape, J/m²."""
+        overlap = self._overlap(gap)
+        density = self._pressure(overlap) * overlap * self.roughness / (ASPERITY_POWER + 1.0)
+        return np.asarray(density, dtype=float)
+
+    def _overlap(self, gap: ArrayLike) -> Array:
+        """Return the overlap of the asperities relative to the roughness."""
         overlap = np.maximum(ASPERITY_HEIGHT - np.asarray(gap) / self.roughness, 0.0)
-        return self.pressure(gap) * overlap * self.roughness / (ASPERITY_POWER + 1.0)
+        return np.asarray(overlap, dtype=float)
+
+    def _pressure(self, overlap: Array) -> Array:
+        """Return the pressure at an overlap relative to the roughness, Pa."""
+        return np.asarray(self.modulus * ASPERITY_FACTOR * overlap**ASPERITY_POWER)

@@ -185,7 +185,10 @@ def _equilibrium(bearing: FilmBearing, speed: float, force: Array) -> tuple[Arra
         rest = g[:2] + force
         if np.linalg.norm(rest) < 1e-10 * size:
             return e, dg
-        step = np.linalg.solve(dg[:2, :2], -rest)
+        try:
+            step = np.linalg.solve(dg[:2, :2], -rest)
+        except np.linalg.LinAlgError:  # the loads of the film are too small or too great
+            break
         longest = 0.5 * max(c - float(np.linalg.norm(e)), 1e-3 * c)
         step *= min(1.0, longest / float(np.linalg.norm(step)))
         for _ in range(30):

@@ -110,10 +110,13 @@ class ReynoldsGrid:
             speed: Rotation of the journal relative to the bore, rad/s.
         """
         self._h, self._rate, self._speed = h, rate, speed
-        sets = reynolds.reynolds_solve(
-            h, rate, speed, self.values, self._fixed, self._free, self._number, self._size,
-            self._q, self._flow, self._band,
-        )  # fmt: skip
+        try:
+            sets = reynolds.reynolds_solve(
+                h, rate, speed, self.values, self._fixed, self._free, self._number, self._size,
+                self._q, self._flow, self._band,
+            )  # fmt: skip
+        except ZeroDivisionError:  # a singular matrix, because values are out of range
+            sets = -1
         grid_loads.film_pressures(self._q, h, self.values, self.pressures, self._slopes)
         pressure = np.asarray(self.pressures.sum(axis=0))
         if sets < 0 or not math.isfinite(pressure.sum()):

@@ -246,13 +246,16 @@ class Bore:
         """
         angles: Array = array("theta", theta, (None,))
         x: Array = np.asarray(2.0 * array("z", z, (None,)) / self.length, dtype=float)
-        return circular_functions(angles, self.harmonics), legendre_functions(x)
+        along = legendre_functions(x)
+        if not np.isfinite(along).all():
+            reject("z", z, f"positions along the bore, which is {self.length:g} m long")
+        return circular_functions(angles, self.harmonics), along
 
 
 def circular_functions(theta: Array, harmonics: int) -> Array:
     """Return 1, cos θ, sin θ, ..., cos Kθ, sin Kθ as columns, shape (len(theta), 2K+1)."""
     angles = np.multiply.outer(theta, np.arange(1, harmonics + 1))
-    pairs = np.stack([np.cos(angles), np.sin(angles)], axis=-1).reshape(len(angles), -1)
+    pairs = np.stack([np.cos(angles), np.sin(angles)], axis=-1).reshape(len(angles), 2 * harmonics)
     return np.hstack([np.ones((len(pairs), 1)), pairs])
 
 

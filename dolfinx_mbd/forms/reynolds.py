@@ -13,11 +13,14 @@ divided by the penalty.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import ufl
+from ufl.constantvalue import Zero, as_ufl
 from ufl.form import Form
 
+from dolfinx_mbd.checks import reject
 from dolfinx_mbd.forms.arguments import Value, expression, positive, scalar
 
 __all__ = ["reynolds"]
@@ -46,7 +49,7 @@ def reynolds(
         penalty: Coefficient k of a flow −k p into the film where p < 0, m/(Pa s).
 
     Raises:
-        InputError: The viscosity is not positive, or a value is not a scalar.
+        InputError: Film thickness or viscosity is not positive, or a value is not a scalar.
 
     Example:
         >>> W = fem.functionspace(box, ("Lagrange", 1))
@@ -58,10 +61,15 @@ def reynolds(
     """
     expression("p", p, ((),))
     expression("v", v, ((),))
-    h, mu = scalar("thickness", thickness), positive("viscosity", viscosity, "Pa s")
+    h, mu = positive("thickness", thickness, "m"), positive("viscosity", viscosity, "Pa s")
     U, sink = scalar("surface_speed", surface_speed), scalar("rate", rate)
-    source = sink if isinstance(h, float) else 0.5 * U * h.dx(0) + sink
-    form = h**3 / (12 * mu) * ufl.inner(ufl.grad(p), ufl.grad(v)) * ufl.dx + source * v * ufl.dx
+    factor = h * h * h / (12 * mu)
+    if isinstance(factor, float) and not 0.0 < factor < math.inf:
+        reject("thickness", h, "such that h³/(12 μ) is positive and finite")
+    source = as_ufl(sink if isinstance(h, float) else 0.5 * U * h.dx(0) + sink)
+    form = factor * ufl.inner(ufl.grad(p), ufl.grad(v)) * ufl.dx
+    if not isinstance(source, Zero):  # (UFL cannot integrate zero)
+        form += source * v * ufl.dx
     if penalty is not None:
         k = positive("penalty", penalty)
         form += k * ufl.conditional(ufl.lt(p, 0.0), p, 0.0) * v * ufl.dx

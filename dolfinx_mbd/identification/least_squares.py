@@ -214,7 +214,10 @@ def first_order_deviation(
             raise InputError(text, argument="covariance", value=covariance)
         parts = [number(f"covariance: {k}", covariance[k], low=0.0) for k in derivatives]
         root = np.diag(np.array(parts, dtype=float))
-        return np.asarray(np.linalg.norm(J @ root, axis=1))
+        deviations: Array = np.hypot.reduce(J @ root, axis=1)
+        if not np.isfinite(deviations).all():
+            reject("covariance", covariance, "such that the deviations are finite")
+        return deviations
     sigma = array("covariance", covariance, (J.shape[1], J.shape[1]))
     variances = np.einsum("ki,ij,kj->k", J, sigma, J)
     if not (np.isfinite(variances) & (variances >= 0)).all():

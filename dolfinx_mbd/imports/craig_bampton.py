@@ -318,15 +318,15 @@ def _body(
     C = None if matrices.damping is None else Psi.T @ (matrices.damping @ Psi)
     mean_axis = mean_axis_modes((K + K.T) / 2, (M + M.T) / 2, R, motion)
     modes = Psi @ mean_axis.coefficients
-    n = modes.shape[1]
-    components = modes.reshape(-1, 3, n).transpose(0, 2, 1).reshape(-1, 3 * n)
+    count, n = len(matrices.nodes), modes.shape[1]
+    components = modes.reshape(count, 3, n).transpose(0, 2, 1).reshape(count, 3 * n)
     fields = np.hstack([np.ones((len(components), 1)), matrices.nodes, components])
     G = fields.T @ (matrices.scalar_mass @ fields)
     G = (G + G.T) / 2
     skin = None
     if matrices.triangles is not None:
         used, triangles = np.unique(matrices.triangles, return_inverse=True)
-        shapes = modes.T.reshape(n, -1, 3)[:, used]
+        shapes = modes.T.reshape(n, count, 3)[:, used]
         skin = Skin(matrices.nodes[used], triangles.reshape(-1, 3), shapes)
     return mean_axis.body(
         name,

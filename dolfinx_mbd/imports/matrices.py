@@ -131,7 +131,7 @@ class FullMatrices:
             reject("dofs", dofs, expected, MatrixError)
         permuted = {}
         for name, matrix in {"stiffness": stiffness, "mass": mass, **parts}.items():
-            if name in ("stiffness", "mass", "damping") and matrix is not None:
+            if name in ("stiffness", "mass") or (name == "damping" and matrix is not None):
                 A = _checked_matrix(name, matrix, size, f"3 for each of {len(points)} nodes")
                 permuted[name] = A[rows][:, rows]
         return cls(nodes=points, **(parts | permuted))

@@ -21,6 +21,8 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import number, reject
 from dolfinx_mbd.html import short_repr
 
+_LONGEST = 1e6  # largest rod length in crank radii; round-off falsifies the motion of longer rods
+
 
 class CrankMotion(NamedTuple):
     """Motion of a slider-crank at nt crank angles.
@@ -58,8 +60,8 @@ class SliderCrank:
         pin_offset: Position y of the line on which the piston pin moves, m.
 
     Raises:
-        InputError: The rod is not longer than crank and offset together, or a length is not
-            positive.
+        InputError: The rod is not longer than crank and offset together, is longer than a million
+            crank radii, or a length is not positive.
     """
 
     crank_radius: float
@@ -75,6 +77,9 @@ class SliderCrank:
         if self.crank_radius + abs(offset) >= length:
             limit = length - self.crank_radius
             reject("pin_offset", offset, f"less than rod length minus crank radius, {limit:g} m")
+        if length > _LONGEST * self.crank_radius:
+            limit = _LONGEST * self.crank_radius
+            reject("rod_length", length, f"at most {_LONGEST:g} crank radii, {limit:g} m")
 
     @property
     def top_angle(self) -> float:

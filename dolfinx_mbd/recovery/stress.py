@@ -257,8 +257,8 @@ class Recovery:
         time, _ = self.motion(history)
         times = time[frame_rows(time, times, stride)]
         requested: Sequence[Any] = what if isinstance(what, (list, tuple)) else [what]
-        kinds = ["displacement", *(entry for entry in requested if entry != "displacement")]
-        fields = [recover(self, history, kind, times=times) for kind in kinds]
+        others = [e for e in requested if not isinstance(e, str) or e != "displacement"]
+        fields = [recover(self, history, e, times=times) for e in ("displacement", *others)]
         functions = [f.new() for f in fields]
         with field_file(path, functions, len(times)) as write:
             for k, t in enumerate(fields[0].time):

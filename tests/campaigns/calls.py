@@ -7,7 +7,7 @@ as a tuple under ``"*x"``). A test compares the names with what the package expo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,20 @@ from tests.campaigns.calls_bearings import BEARINGS
 from tests.campaigns.calls_fatigue import FATIGUE
 from tests.campaigns.calls_mechanisms import MECHANISMS
 from tests.campaigns.calls_strength import STRENGTH
+from tests.campaigns.cases import UserFaultError
 
 CALCULIX = Path(__file__).parents[1] / "imports" / "calculix"
 
 Call = Callable[[Bench], tuple[Callable[..., Any], dict[str, Any]]]
 STEEL = mbd.STEEL
+
+
+def _square(state: Any) -> tuple[float, dict[str, float]]:
+    """Return the square of a parameter and its derivative, as a function of the user."""
+    if not isinstance(state, Mapping):
+        raise UserFaultError("raised by a function of the user")
+    return state["a"] ** 2, {"a": 2 * state["a"]}
+
 
 MESHES: dict[str, Call] = {
     "BeamModel": lambda b: (
@@ -133,7 +142,7 @@ MESHES: dict[str, Call] = {
     ),
     "TaggedMesh.cells": lambda b: (b.box.cells, {"name": "all"}),
     "TaggedMesh.facets": lambda b: (b.box.facets, {"name": "left"}),
-    "Transient.displacement": lambda b: (b.transient.displacement, {"k": 1}),
+    "Transient.displacement": lambda b: (b.transient.displacement, {"k": 0}),
     "Transient.write": lambda b: (b.transient.write, {"path": "transient.bp"}),
     "Viscous": lambda b: (mbd.Viscous, {"viscosity": 1e3}),
     "apply_inertia": lambda b: (
@@ -223,9 +232,9 @@ MESHES: dict[str, Call] = {
     "minimize": lambda b: (
         mbd.minimize,
         {
-            "objective": lambda p: (p["a"] ** 2, {"a": 2 * p["a"]}),
+            "objective": _square,
             "start": {"a": 0.9},
-            "constraints": {"b": mbd.Limits(lambda p: (p["a"], {"a": 1.0}), low=0.6)},
+            "constraints": {"b": mbd.Limits(_square, low=0.6)},
             "bounds": {"a": (0.5, 2.0)}, "method": "SLSQP",
             "scale": {"a": 1.0}, "step": 1e-3, "tolerance": 1e-4, "max_iterations": 20,
         },

@@ -106,7 +106,7 @@ class IdentifiedLoads:
 
     def load(self, name: str) -> Array:
         """Return the history of a load, shape (nt,); an error lists the known names."""
-        if name not in self.names:
+        if not isinstance(name, str) or name not in self.names:
             unknown("load", name, self.names, "the identified loads are")
         return self.values[:, self.names.index(name)]
 

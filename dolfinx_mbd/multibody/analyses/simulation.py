@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dolfinx_mbd.checks import file_path, flag, integer, memory, number
+from dolfinx_mbd.checks import file_path, flag, instance, integer, memory, number
 from dolfinx_mbd.errors import MbdWarning, warn
 from dolfinx_mbd.multibody.analyses.simulator import Simulator, one_blas_thread
 from dolfinx_mbd.multibody.files.run_files import HISTORY
@@ -159,6 +159,7 @@ def resume(
         True
     """
     flag("progress", progress)
+    instance("outputs", outputs, (Mapping, type(None)))
     return _run_to_end(read_run(path, system, Outputs(outputs)), progress)
 
 

@@ -73,6 +73,7 @@ class Clearance(JointClearance):
         if self.length is not None:
             number("length of a pin", self.length, positive=True, unit="m")
         integer("slices of a pin", self.slices, low=2)
+        instance("bore of a clearance", self.bore, (Bore, type(None)))
         if self.law.friction and not self.radius:
             raise InputError(
                 "a clearance with friction needs the radius of the pin, at which friction acts",

@@ -86,9 +86,11 @@ class ContactLaw:
 
     def force(self, penetration: float, rate: float) -> float:
         """Return the normal force, N, for a penetration δ (m) and its rate (m/s)."""
-        depth = max(number("penetration", penetration), 0.0)
-        factor = max(1.0 + self.damping * number("rate", rate), 0.0)
-        return self.stiffness * depth**self.exponent * factor
+        elastic = self._power(penetration, self.exponent)
+        force = elastic * max(1.0 + self.damping * number("rate", rate), 0.0)
+        if not math.isfinite(force):
+            reject("rate", rate, "such that the force is finite")
+        return force
 
     def slopes(self, penetration: float, rate: float) -> tuple[float, float]:
         """Return the derivatives of `force` with respect to the penetration and its rate."""
@@ -100,8 +102,19 @@ class ContactLaw:
 
     def energy(self, penetration: float) -> float:
         """Return the stored energy K δⁿ⁺¹/(n + 1), J, for a penetration δ (m)."""
-        depth, power = max(number("penetration", penetration), 0.0), self.exponent + 1.0
-        return self.stiffness * depth**power / power
+        power = self.exponent + 1.0
+        return self._power(penetration, power) / power
+
+    def _power(self, penetration: float, exponent: float) -> float:
+        """Return K δⁿ with another exponent n, or 0 without contact."""
+        depth = max(number("penetration", penetration), 0.0)
+        try:
+            result = self.stiffness * depth**exponent
+        except OverflowError:
+            result = math.inf
+        if result == math.inf:
+            reject("penetration", penetration, "such that the force is finite")
+        return result
 
     def restitution(self, speed: float) -> float:
         """Return the coefficient of restitution of an impact of free bodies at a speed, m/s.
@@ -198,7 +211,10 @@ def line_stiffness(length: float, material: Any, other: Any = None) -> float:
         1.812e+09
     """
     length = number("length", length, positive=True, unit="m")
-    return 0.25 * math.pi * _modulus(material, other) * length
+    stiffness = 0.25 * math.pi * _modulus(material, other) * length
+    if stiffness == math.inf:
+        reject("length", length, "such that the stiffness is finite")
+    return stiffness
 
 
 def _curvature(argument: str, radius: Any) -> float:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import PchipInterpolator
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.checks import array, file_path, increasing, reject
+from dolfinx_mbd.checks import array, file_path, increasing, number, reject
 from dolfinx_mbd.errors import FileError
 from dolfinx_mbd.html import short_repr
 
@@ -95,7 +95,14 @@ class BearingTable:
 
         Returns:
             The matrices and their derivatives, shape (2, 3, 3) each: stiffness, then damping.
+
+        Raises:
+            InputError: The speed is not a finite number.
         """
+        return self.at(number("speed", speed, unit="rad/s"))
+
+    def at(self, speed: float) -> tuple[Array, Array]:
+        """Return the result of `matrices` for a speed that is not checked."""
         low, high = self.range
         if self._curve is None or self._rate is None:
             values: Array = np.array([self.stiffness, self.damping], dtype=float)[:, 0]

@@ -224,7 +224,7 @@ class TabulatedBearing(PairElement):
                 f" {high:.6g} rad/s. Extend the table, use outside='nearest', or turn both frames "
                 "about x by half a turn if the shaft rotates in the other direction"
             )
-        return self.table.matrices(speed)
+        return self.table.at(speed)
 
     def wrenches(self, pair: FramePair) -> Array:
         """Return forces and moments on both frames."""

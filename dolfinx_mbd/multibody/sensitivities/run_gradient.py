@@ -16,6 +16,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import instance, integer, number, reject
+from dolfinx_mbd.checks import memory as check_memory
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.multibody.analyses.simulator import one_blas_thread
 from dolfinx_mbd.multibody.model.system import State
@@ -165,6 +166,7 @@ def run_gradient(
     for name, item in functionals.items():
         instance(f"functional[{name!r}]" if several else "functional", item, Functional)
     t_end, dt = (number(k, v, low=_SHORTEST, unit="s") for k, v in (("t_end", t_end), ("dt", dt)))
+    check_memory("t_end", t_end, 40.0 * len(functionals) * (t_end / dt))
     count = max(1, round(t_end / dt))
     if checkpoints is not None:
         checkpoints = integer("checkpoints", checkpoints, low=1)
@@ -200,7 +202,7 @@ class _History:
         first = self.first
         size = 8 * (len(first.q) + 3 * len(first.v) + len(first.lam) + len(first.angles))
         self._saves_all = checkpoints is None and count * size <= _MEMORY
-        length = math.ceil(count / (checkpoints or math.ceil(math.sqrt(count))))
+        length = -(-count // (checkpoints or math.ceil(math.sqrt(count))))
         length = _SEGMENT if self._saves_all else length
         self.time: Array = np.array([k * dt for k in range(count + 1)])
         self.segments = [range(k, min(k + length, count)) for k in range(0, count, length)]
