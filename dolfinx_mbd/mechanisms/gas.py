@@ -272,16 +272,21 @@ class FourStrokePressure(_Curve):
             raise InputError(text + ", ".join(f"{e:g}" for e in events))
         closed = np.arange(self.intake_closes, self.exhaust_opens + 0.125, 0.25, dtype=float)
 
-        def excess(heat: float) -> float:
-            return float(self._closed_cycle(closed, heat).max()) - self.peak_pressure
-
         largest = 50.0 * self.peak_pressure * self.displacement
-        if not excess(0.0) <= 0 <= excess(largest):
-            peak, compression = self.peak_pressure / 1e5, (excess(0.0) + self.peak_pressure) / 1e5
+        compression, most = (self._closed_cycle(closed, heat) for heat in (0.0, largest))
+
+        def pressure(share: float) -> Array:  # the equation is linear in the heat
+            return compression + share * (most - compression)
+
+        def excess(share: float) -> float:
+            return float(pressure(share).max()) - self.peak_pressure
+
+        if not excess(0.0) <= 0 <= excess(1.0):
+            peak, reached = self.peak_pressure / 1e5, compression.max() / 1e5
             text = f"no heat release gives a peak of {peak:.4g} bar"
-            raise InputError(f"{text}; compression alone reaches {compression:.4g} bar")
-        heat = scipy.optimize.brentq(excess, 0.0, largest, xtol=1e-9 * largest)
-        self._set_curve(*self._whole_cycle(closed, self._closed_cycle(closed, heat)))
+            raise InputError(f"{text}; compression alone reaches {reached:.4g} bar")
+        share = float(scipy.optimize.brentq(excess, 0.0, 1.0, xtol=1e-12))
+        self._set_curve(*self._whole_cycle(closed, pressure(share)))
 
     @property
     def area(self) -> float:

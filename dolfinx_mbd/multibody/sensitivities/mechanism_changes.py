@@ -243,6 +243,8 @@ def same(one: Any, two: Any, depth: int = 0) -> bool:
         return bool(one == two)
     if isinstance(one, np.ndarray):
         return one.dtype != object and np.array_equal(one, two)
+    if isinstance(one, (list, tuple)) and set(map(type, one)) <= set(_PLAIN):
+        return bool(one == two)  # a table of numbers
     first, second = _contents(one), _contents(two)
     if first is None or second is None or len(first) != len(second):
         return False
