@@ -8,8 +8,14 @@ The file `__init__.pyi` lists all names. Each name is loaded when it is first us
 mechanisms do not require DOLFINx and forms do not require numba.
 """
 
+import importlib
+
 import lazy_loader
+
+from dolfinx_mbd.html import before_first_view
 
 __version__ = "0.2.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+before_first_view(lambda: importlib.import_module("dolfinx_mbd.plotting"))  # it registers scenes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import fields
@@ -13,6 +12,12 @@ LONGEST = 60
 """Largest number of characters of a field in the text of an object."""
 
 _SCENES: dict[type, Callable[[Any], str]] = {}
+_LOADERS: list[Callable[[], Any]] = []
+
+
+def before_first_view(load: Callable[[], Any]) -> None:
+    """Call a function before the first object is shown, which registers scenes."""
+    _LOADERS.append(load)
 
 
 def register_scene(kind: type, scene: Callable[[Any], str]) -> None:
@@ -46,7 +51,8 @@ class HtmlView(ABC):
         """Return the rows of the table."""
 
     def _repr_html_(self) -> str:
-        importlib.import_module("dolfinx_mbd.plotting")  # registers its scenes
+        while _LOADERS:
+            _LOADERS.pop()()
         rows = "".join(
             f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
             f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
