@@ -26,21 +26,21 @@ from helpers import check, report
 comm, results = MPI.COMM_WORLD, helpers.results_folder("lighter_rod")
 rod, material, ends, mm = mbd.ConnectingRod(), mbd.ALUMINIUM_7075, ("big_end", "small_end"), 1e-3
 STRESS, FREQUENCY, BUCKLING = 290e6, 1700.0, 100e3  # at most Pa, at least Hz, at least N
-MARGIN, SHANK = 1.03, (35 * mm, 118 * mm)  # for the error of the mesh; range of x of the stress
+MARGIN, SHANK = 1.03, (35 * mm, 118 * mm)  # margin of coarse meshes; x where stress is bounded
 EYE = 0.55, 0.45, 1.0  # direction of the view
 # -
 
 # ## Shapes
 #
 # Each parameter moves all points of the rod by a velocity $V(X)$ of the original positions $X$, so
-# that a point moves to $X+\sum p\,V(X)$. A factor that is zero at the rings and smooth between them
-# restricts the motion to the shank. The parameters are changes of four dimensions: the height of
-# the shank at both ends, the width of the flanges, and the thickness of the web.
+# that a point moves to $X+\sum p\,V(X)$. A factor that is zero at the rings and rises smoothly to 1
+# between them restricts the motion to the shank. The parameters are changes of four dimensions:
+# the height of the shank at both ends, the width of its flanges, and the thickness of its web.
 
 
 # +
 def parametric_rod(size: float, order: int = 1) -> mbd.ParametricBody:
-    """Return the rod that follows its parameters."""
+    """Return the rod with a mesh that moves with its parameters."""
     mesh = mbd.build_mesh(mbd.ConnectingRod(size=size, order=order), comm)
     x, y, z = ufl.SpatialCoordinate(mesh.mesh)
     s, t = (ufl.min_value(ufl.max_value(d / (15 * mm), 0), 1) for d in (x - 0.030, 0.121 - x))
@@ -67,9 +67,9 @@ coarse = parametric_rod(9 * mm)
 # ## Stress, frequency and buckling
 #
 # A single cylinder runs for one working cycle. With the greatest von Mises stress $\sigma_i$ at the
-# nodes of the surface of the shank, the norm $(\sum\sigma_i^{40})^{1/40}$ is smooth and slightly
-# above the greatest stress. Its derivatives are differences of runs with bodies of first order. The
-# buckling load is that of a rod whose ends turn freely.
+# nodes of the surface of the shank, the norm $(\sum\sigma_i^{40})^{1/40}$ is a smooth function of
+# the parameters, slightly above the greatest stress. Its derivatives are differences of runs with
+# bodies of first order. The buckling load is that of a rod whose ends turn freely.
 
 # +
 design = EngineDesign(crank_radius=0.040, cylinders=1)
@@ -108,8 +108,8 @@ def quantities(values: dict[str, float], step: float = 0.02 * mm) -> dict[str, A
 
 # ## The optimum
 #
-# `minimize` calls the model once for each set of values. `coarse.at` moves the mesh, checks the
-# quality of its cells, reduces and differentiates the body, or returns that of first order.
+# `minimize` calls the model once per point. `coarse.at` moves the mesh, checks its cells, reduces
+# and differentiates the body. After a small change it returns the body of first order instead.
 
 # +
 start, edges = coarse.values, ((-8, 4), (-6, 4), (-5, 4), (-2, 2))  # zero; mm
@@ -131,7 +131,7 @@ helpers.plot_histories(results / "history.png", ("iteration", ticks), rows, xtic
 
 # ## Check with a finer mesh
 #
-# A finer mesh of curved cells moves by the same velocities. All bounds hold without the margin.
+# A finer mesh of curved cells moves by the same velocities. Here the bounds apply without margin.
 
 # +
 fine = parametric_rod(6 * mm, 2)
@@ -147,4 +147,4 @@ check("mass of 153 g after optimization", grams, 135, 145, "g")
 check("greatest stress", stress.max(), 0, 1e-6 * STRESS, "MPa")
 check("first frequency", reduction.body.frequencies[0], FREQUENCY, 1.1 * FREQUENCY, "Hz")
 check("buckling load", 1e-3 * load, 1e-3 * BUCKLING, 1.1e-3 * BUCKLING, "kN")
-check("its ratio to the force", load / np.abs(run.joint("piston pin 1").force).max(), 3, 4)
+check("buckling load over joint force", load / np.abs(run.joint("piston pin 1").force).max(), 3, 4)

@@ -185,7 +185,7 @@ class FilmBearing(FilmElement):
         return self.clearance - max(ends)
 
     def _motion_facts(self, pair: FramePair, facts: Array) -> dict[str, ArrayLike]:
-        """Return the result of `motion` from the state of the film."""
+        """Return the histories of `motion` at one time; `facts`: gap, peak pressure, side flow."""
         y = self.pair_motion(pair)
         gap, pressure, flow = facts
         d = y[[0, 1]] + y[9] * y[[2, 3]]

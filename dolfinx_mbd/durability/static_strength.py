@@ -241,7 +241,7 @@ def _greatest_values(
 
 
 def _materials_by_name(materials: BodyMaterials | None) -> dict[str, AnyMaterial | None]:
-    """Return the materials by name, or by group of cells if there are several."""
+    """Return the only material by its name, or several materials by their groups of cells."""
     if materials is None:
         return {"body": None}
     if materials.cells is None:

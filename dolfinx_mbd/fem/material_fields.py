@@ -262,6 +262,6 @@ def _check_rotation(mesh: Mesh, axes: Any, where: Any) -> None:
     square, size = squared_norms(mesh, excess, ufl.as_ufl(1.0), weight=where)
     if not np.sqrt(square / size) < AXES_TOLERANCE:
         raise InputError(
-            "the axes of an orthotropic material are no rotation everywhere (QᵀQ − I has the RMS "
+            "the axes of an orthotropic material are not a rotation everywhere (QᵀQ − I has RMS "
             f"{np.sqrt(square / size):.1e}); their columns must be unit vectors at right angles"
         )

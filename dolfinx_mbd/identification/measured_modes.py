@@ -78,8 +78,8 @@ class ModalTest:
 
     Attributes:
         frequencies: Measured frequencies, shape (m,), Hz.
-        shapes: Measured shapes in any scale, real, shape (m, sensors). Make complex shapes real
-            before; NaN is an error.
+        shapes: Measured shapes in any scale, real and finite, shape (m, sensors). Convert complex
+            shapes to real ones before.
         sensors: Name of a point or interface of the body, and the direction in the body frame (x,
             y, z, or a vector), for each sensor.
         frequency_deviations: Standard deviations of the frequencies, shape (m,), Hz. By default
@@ -142,7 +142,7 @@ class ModalTest:
 
     @property
     def measured(self) -> Array:
-        """Measurements for `identify`: frequencies, and shapes of unit length if they count."""
+        """Measurements for `identify`: frequencies; with `shape_deviations` also unit shapes."""
         if self.shape_deviations is None:
             return self.frequencies
         return np.concatenate([self.frequencies, self._units.ravel()])
@@ -221,7 +221,7 @@ class ModalTest:
             table: Derivatives of the body from `sensitivities`.
 
         Raises:
-            InputError: The body has no point or interface of the name of a sensor.
+            InputError: The body has no point or interface with the name of a sensor.
 
         Example:
             >>> table = mbd.sensitivities(bar, [mbd.Parameter("E", "young")])
@@ -253,9 +253,9 @@ class ModalTest:
     def predict(self, source: BodySensitivities | ModalMatrices) -> tuple[Array, dict[str, Array]]:
         """Return the values that the model predicts for `measured`, and their derivatives.
 
-        This is the result that `identify` expects of its model. The derivatives of the shapes
-        contain all modes of the model, and those of a group of modes are the derivatives of its
-        combination, which does not turn within the group.
+        This is the result that `identify` expects of its model. The derivatives of a shape are sums
+        over all modes of the model. Within a group of modes (see `pair`), the combination that is
+        closest to the measured shape remains constant.
 
         Args:
             source: Derivatives of a body whose modes were measured, or matrices of a structure.
@@ -264,7 +264,7 @@ class ModalTest:
             Predictions, shape (m,) or (m + m sensors,), and their derivatives by parameter.
 
         Raises:
-            InputError: The body has no point or interface of the name of a sensor, or it has too
+            InputError: The body has no point or interface with the name of a sensor, or it has too
                 few modes.
 
         Warns:

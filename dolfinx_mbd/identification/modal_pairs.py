@@ -26,7 +26,7 @@ FREQUENCY_WEIGHT = 0.2  # weight of |ln(f/f_measured)|, at most 1, next to 1 - M
 def mac(first: ArrayLike, second: ArrayLike) -> Array:
     """Return the modal assurance criterion |aᴴb|²/(aᴴa bᴴb) of all pairs of shapes.
 
-    It is 1 for proportional shapes and 0 for orthogonal ones. It is 0 for a shape of zeros.
+    It is 1 for proportional shapes, and 0 for orthogonal shapes or if a shape is zero.
 
     Args:
         first: Shapes, real or complex, shape (m, sensors).

@@ -89,8 +89,8 @@ def minimize(
     """Minimize a function of parameters under constraints.
 
     All functions are evaluated once per point. Parameters, objective and constraints are scaled, so
-    that their units do not matter. Each rank runs the same iteration; the functions may be
-    collective, and must return equal numbers on all ranks, as reduced bodies do.
+    that their units do not matter. Each rank runs the same iteration. The functions may be
+    collective, and must return equal numbers on all ranks; data of reduced bodies are equal.
 
     Args:
         objective: Function that returns, for values by name, a number, or a pair of a number and
@@ -108,8 +108,8 @@ def minimize(
         scale: Typical changes of some parameters by name. The default is the distance between the
             bounds, or else the value at the start.
         step: Step of differences, relative to the scale of the parameter.
-        tolerance: Tolerance of the constraints, relative to their limits, and of the gradient,
-            relative to that at the start, with scaled parameters.
+        tolerance: Tolerance of the constraints, relative to their limits, and of the gradient with
+            respect to scaled parameters, relative to the gradient at the start.
         max_iterations: Largest number of iterations.
         comm: MPI communicator over which the numbers are compared; those of rank 0 are used. By
             default they are not compared.
@@ -120,7 +120,8 @@ def minimize(
         SolverError: The last point violates a constraint, or the ranks do not agree.
 
     Warns:
-        AccuracyWarning: The gradient is not balanced to ten times the tolerance.
+        AccuracyWarning: The part of the gradient that active limits do not balance exceeds ten
+            times the tolerance.
 
     Example:
         >>> area = lambda p: (p["a"] * p["b"], {"a": p["b"], "b": p["a"]})
@@ -179,7 +180,7 @@ def _limits(constraints: Any, start: Mapping[str, float], method: str) -> Array:
     for name, constraint in table.items():
         instance(f"constraints: {name}", constraint, Limits)
         if name in start or name == "objective":
-            text = f"{name!r} is the name of a constraint and of a parameter or the objective"
+            text = f"{name!r} is already the name of a parameter or of the objective; rename it"
             raise InputError(text, argument="constraints", value=name)
         low = -np.inf if constraint.low is None else constraint.low
         rows.append((low, np.inf if constraint.high is None else constraint.high))

@@ -88,14 +88,13 @@ def solve_with_tao(
     """Return the last point and the reason for the end of the iteration.
 
     With ALMM, each constraint has a slack s with g(x) − s = 0, and the limits are the bounds of s.
-    Each rank solves the same problem for
-    itself. ALMM needs constraints; without any, BQNLS takes its place.
+    ALMM needs constraints; without any, BQNLS is used. Each rank solves the same problem.
     """
     n, m = len(problem.names), len(problem.limits)
     errors: list[Exception] = []
 
     def evaluated(f: Callable[[Array], Array], X: PETSc.Vec) -> Array:
-        """Return f(x), and keep the error of a user's function, which PETSc replaces."""
+        """Return f(x), and save an error of a user's function, because PETSc hides it."""
         try:
             return f(X.array_r[:n].copy())
         except Exception as error:

@@ -42,7 +42,7 @@ class Optimum:
             to the gradient at the start, with scaled parameters. It is zero at an optimum.
         history: Start and iterations.
         evaluations: Number of points at which the functions were evaluated.
-        message: Reason for the end of the iteration, in the words of SciPy or PETSc.
+        message: Reason for the end of the iteration: the message of SciPy or PETSc.
 
     Example:
         >>> parabola = lambda p: ((p["x"] - 2)**2, {"x": 2 * (p["x"] - 2)})

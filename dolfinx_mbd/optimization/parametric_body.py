@@ -30,25 +30,24 @@ class ParametricBody:
 
     The body is first reduced with the parameters at their base values. The nodes of the mesh move
     from their original positions X to X + Σ p V with the values p and the velocities V(X) of shape
-    parameters. The topology of the mesh does not change. Small changes need no new reduction, if a
-    tolerance is given: the body is then that of first order.
+    parameters. The topology of the mesh does not change. With a tolerance, small changes need no
+    new reduction: the body is then that of first order.
 
     Args:
         model: The body with the parameters at their base values.
-        parameters: Parameters with different names: constants of materials, thickness, shapes, and
-            coefficients, whose functions change with the parameter.
+        parameters: Parameters with different names: constants of materials, thickness, shapes and
+            coefficients. The function of a coefficient is changed in place.
         tolerance: Largest estimated relative error of the stiffness up to which `at` returns a body
             of first order (`BodySensitivities.error`). By default every change is a new reduction.
-        min_quality: Smallest accepted quality of a cell, from 0 (flat) to 1 (equilateral). A cell
-            that is worse in the original mesh may lose half of its quality.
-        stress: Whether the bodies keep the stress of their modes at the nodes of the skin, as of
-            `recovery.skin_stress`; it is differentiated, too.
+        min_quality: Smallest accepted quality of a cell, from 0 (flat) to 1 (equilateral). For a
+            cell of low quality in the original mesh, half of its quality, if that is less.
+        stress: Whether the bodies have stress modes at the nodes of the skin, with derivatives; see
+            `recovery.skin_stress`.
         **options: Arguments of `reduce`, such as `interfaces` and `num_modes`. Points move with the
             shape.
 
     Attributes:
-        reduction: The last reduction. Its mesh moves at the next reduction, so that fields of the
-            last reduction must be evaluated before.
+        reduction: The last reduction. The next reduction moves its mesh, so evaluate fields before.
         values: Values of the parameters of the last reduction, by name.
         count: Number of reductions.
 

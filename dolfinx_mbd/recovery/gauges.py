@@ -193,7 +193,7 @@ class _Surface:
         self.normals = self.areas / np.linalg.norm(self.areas, axis=1, keepdims=True)
 
     def around(self, x: Array, radius: float) -> _Surface:
-        """Return the triangles within a distance from a point."""
+        """Return the triangles within a radius around a point."""
         return _Surface(self.corners[self._projections(x)[1] <= radius], self.size)
 
     def nearest(self, x: Array) -> tuple[Array, Array]:

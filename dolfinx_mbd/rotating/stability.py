@@ -68,7 +68,7 @@ class Campbell(Eigenvalues):
 
     @property
     def growing(self) -> NDArray[np.bool_]:
-        """Whether a mode grows, shape (m, n)."""
+        """Whether each mode grows at each speed, shape (m, n)."""
         return _is_growing(self.eigenvalues, self.speeds[:, None])
 
     def summary(self) -> str:
@@ -206,7 +206,7 @@ def _projected_modes(
     basis, comm = np.asfortranarray(modes_at_rest.vectors.real), structure.problem.comm
 
     def project(A: PETSc.Mat | None, sign: float = 1.0) -> Array:
-        """Return the projection of a symmetric (sign 1) or skew (sign -1) matrix."""
+        """Return a symmetric (sign 1) or skew (sign -1) matrix in the modes at rest."""
         projection = np.zeros((size, size)) if A is None else gram(comm, basis, multiply(A, basis))
         return (projection + sign * projection.T) / 2
 

@@ -4,10 +4,10 @@ The modes span constraint modes C and fixed-interface modes Φ. Their derivative
 
     K C′ = −K′C,    (K − λM) Φ′ = −(K′ − λM′) Φ    with held interfaces.
 
-Only the parts of C′ and Φ′ outside the span of the modes matter. Inside this span, the derivative
-of a mode is a choice of coordinates. Here ΨᵀMΨ′ is symmetric. The modes then remain orthonormal and
-rotate as little as possible within their span. The formulas do not divide by a difference of
-eigenvalues, so that modes may cross.
+Only the parts of C′ and Φ′ outside the span of the modes matter. The parts inside this span depend
+on the choice of coordinates. Here they are chosen such that ΨᵀMΨ′ is symmetric. The modes then
+remain orthonormal and rotate as little as possible within their span. The formulas do not divide by
+a difference of eigenvalues, so that modes may cross.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from dolfinx_mbd.sensitivity.parameters import MatrixDerivatives
 from dolfinx_mbd.sensitivity.shifted_systems import ShiftedSystems
 from dolfinx_mbd.sensitivity.static_modes import StaticModes
 
-ZERO_TOLERANCE = 1e-7  # largest relative size of forces on modes that count as zero
-RANK_TOLERANCE = 1e-9  # smallest relative motion of interfaces that counts as independent
+ZERO_TOLERANCE = 1e-7  # forces on modes below this relative size count as zero
+RANK_TOLERANCE = 1e-9  # motions of interfaces above this relative size count as independent
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class FreeStiffness:
         return np.asfortranarray(u - self._rigid @ gram(comm, self._inertia, u))
 
     def solve_moved(self, loads: Array, motion: Array | None, averages: Array | None) -> Array:
-        """Return the result of `solve_body`: there are no interfaces."""
+        """Return the result of `solve_body`, because the body has no interfaces."""
         return self.solve_body(loads)
 
     def destroy(self) -> None:
@@ -132,7 +132,7 @@ class FreeStiffness:
 
 
 class BasisDerivatives:
-    """Derivatives of the modes of one body with respect to its parameters; see the module."""
+    """Derivatives of the modes of one body with respect to its parameters; see above."""
 
     def __init__(
         self,

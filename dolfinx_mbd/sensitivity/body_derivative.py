@@ -47,10 +47,10 @@ class BodyDerivative:
         loads: Derivatives of the distributed loads, as load patterns.
         bores: Derivatives of `Bore.displacement`.
         gauges: Derivatives of `StrainGauge.modes`, or None if the surface under gauges moves.
-        limits: Steps below and above zero at which a shape velocity degenerates a cell of the mesh;
-            infinite for other parameters.
+        limits: Steps below and above zero at which a cell of the mesh degenerates;
+            infinite unless the parameter is a shape.
         second_order: Largest known term of second order in a modal stiffness, relative to that
-            stiffness, per square of the unit.
+            stiffness, per square of the unit of the parameter.
 
     Example:
         >>> derivative = mbd.sensitivities(bar, [mbd.Parameter("rho", "density")])["rho"]

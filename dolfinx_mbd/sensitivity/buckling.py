@@ -17,12 +17,12 @@ def buckling_load(
 ) -> tuple[float, dict[str, float]]:
     """Return the smallest pair of opposite forces at which a body buckles, and its derivatives.
 
-    The forces act at two interfaces, along the line of their points, whose directions they keep.
-    The interfaces turn freely, as with spherical joints; in a hinge that holds one rotation, the
-    load is larger. The load is the smallest P > 0 for which K − P G is singular. G is the geometric
-    stiffness under unit tension, with the elastic coordinates of the body, less the part that turns
-    the line of the points. The modes must represent the shape of buckling; six fixed-interface
-    modes represent that of a slender rod to 1e-5.
+    The forces act at the points of two interfaces, along the line between them, and keep their
+    directions. The interfaces turn freely, as with spherical joints; joints that prevent these
+    rotations increase the load. The load is the smallest P > 0 for which K − P G is singular. G is
+    the geometric stiffness under unit tension in the elastic coordinates of the body, without
+    the rotation of the line between the points. The modes must represent the shape of buckling;
+    with six fixed-interface modes, the load of a slender rod has a relative error of 1e-5.
 
     Args:
         table: Derivatives of a body with geometric stiffening.

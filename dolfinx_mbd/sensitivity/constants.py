@@ -29,7 +29,7 @@ ORTHOTROPIC = {
     **{f"poisson_{pair}": ("poisson", k) for k, pair in enumerate(PAIRS)},
     **{f"shear_{pair}": ("shear", k) for k, pair in enumerate(PAIRS)},
 }
-"""Constants of an `Orthotropic` material, with their attributes and positions there."""
+"""Constants of an `Orthotropic` material: the attribute and the index of each."""
 CONSTANTS = (*ISOTROPIC, *ORTHOTROPIC)
 """Constants of a material that can be parameters."""
 

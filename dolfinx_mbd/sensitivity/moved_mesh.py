@@ -40,8 +40,8 @@ def stress_of_moved_mesh(
         velocity: Shape velocity at the nodes of the mesh.
 
     Raises:
-        InputError: The law depends on the mesh by other quantities than the coordinates. The
-            function raises it.
+        InputError: The stress law depends on other quantities of the mesh than its coordinates. The
+            returned function raises this error.
     """
     mesh = velocity.function_space.mesh
     x = ufl.SpatialCoordinate(mesh)

@@ -249,7 +249,7 @@ def _variable_prestress(model: ElasticModel, parameter: Parameter) -> tuple[fem.
     if model.prestress is None:
         message = "the model has no prestress"
     elif parameter.quantity == "temperature" and not heated:
-        message = "the prestress of the model is no Temperature; use 'prestress'"
+        message = "the prestress of the model is not a Temperature; use 'prestress'"
     if message:
         raise InputError(f"{label}: {message}", argument="parameters", value=parameter)
     f = fem.Function(fem.functionspace(model.plain_mesh, ("DG", 0)))

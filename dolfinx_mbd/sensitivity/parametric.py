@@ -21,27 +21,27 @@ TOLERANCE = 1e-9
 def parametric_velocity(
     mesh: TaggedMesh, build: Callable[[float], Builder], value: float, *, step: float | None = None
 ) -> fem.Function:
-    """Return the velocity of all points of a body from a number of its CAD geometry.
+    """Return the shape velocity of a dimension of a CAD geometry.
 
     The nodes on points, curves and faces of the geometry move with them, and the interior follows
-    as an elastic body with ν = 0. The topology of the geometry must not change with the number. For
-    a mesh without geometry, use `extended_velocity`.
+    as an elastic body with ν = 0. The topology of the geometry must not change with the dimension.
+    For a mesh without geometry, use `extended_velocity`.
 
     Args:
         mesh: Mesh that `build_mesh` made with `build(value)`.
-        build: Function that returns the builder of the geometry for a number, as for `build_mesh`;
+        build: Function that returns the builder of the geometry for a value, as for `build_mesh`;
             for example `lambda length: ConnectingRod(length=length)`. It is called on rank 0 for
             the value and for four values nearby. Nearby geometries are not meshed.
-        value: Value of the number for this mesh.
+        value: Value of the dimension for this mesh.
         step: Step of the differences of fourth order. By default a thousandth of the value.
 
     Returns:
-        The velocity at the nodes of the mesh per unit of the number, for `Parameter(..., "shape",
-        velocity=...)`.
+        The velocity at the nodes of the mesh per unit of the dimension, for
+        `Parameter(..., "shape", velocity=...)`.
 
     Raises:
-        InputError: The mesh is not that of `build(value)`, the topology changes within two steps,
-            the geometry is not smooth, or does not depend on the number.
+        InputError: The mesh is not that of `build(value)`, the topology changes within two steps
+            of the value, or the geometry is not smooth or does not depend on the dimension.
         Exception: Any error of the builder on rank 0 is raised on every rank.
 
     Note: Collective.

@@ -113,7 +113,7 @@ class ShiftedSystems:
         comm = self._comm
         X = self._project(self._inverse(forces))
         V, old_forces, old_inertia = self._space(X)
-        inside = gram(comm, V, forces)  # zero but for round-off: Galerkin's method
+        inside = gram(comm, V, forces)  # zero up to round-off in Galerkin's method
         size = np.sqrt(np.maximum(column_sums(comm, X, forces), 1e-300))
         if np.abs(inside / size).max(initial=0.0) > NOT_ORTHOGONAL:
             _add(X, V, -inside)

@@ -384,7 +384,7 @@ BAD: list[tuple[str, Callable[[TaggedMesh], Any], str]] = [
     (
         "axes that are no rotation",
         lambda m: same_as(STEEL, axes=2 * ufl.Identity(3)),
-        "axes of an orthotropic material are no rotation everywhere",
+        "axes of an orthotropic material are not a rotation everywhere",
     ),
     (
         "axes of a plane body",

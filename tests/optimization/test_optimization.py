@@ -172,7 +172,7 @@ def test_bad_input() -> None:
     limit = mbd.Limits(lambda p: p["x"], high=1.0)
     for text, changes in {
         "does not accept constraints": {"constraints": {"g": limit}, "method": "BLMVM"},
-        "name of a constraint and": {"constraints": {"x": limit}},
+        "already the name of a parameter": {"constraints": {"x": limit}},
         "starts at zero": {"start": {"x": 0.0}},
         "within their bounds": {"bounds": {"x": (2.0, 3.0)}},
         "unknown parameter": {"bounds": {"y": (2.0, 3.0)}},

@@ -295,7 +295,7 @@ def linearize(
             matrices=matrices,
         )
     raise SteadyError(
-        f"the state at t = {state.time:g} s is no equilibrium and no steady motion: "
+        f"the state at t = {state.time:g} s is neither an equilibrium nor part of a steady motion: "
         f"{'; '.join(reasons)}. Linearize about equilibrium(system), or a steady rotation"
     )
 
@@ -386,8 +386,8 @@ def unbalanced(at: Assembler, t: float) -> tuple[int, float]:
     """Return the index of the equation with the largest relative residual, and this residual.
 
     The scale is the largest sum of magnitudes of terms in equations of the same kind and body. It
-    contains each load, because the loads on one frame may cancel. Round-off of the lever arms of
-    forces is no moment.
+    contains each load, because the loads on one frame may cancel.
+    The round-off of lever arms is subtracted from the residuals of moments.
     """
     s, scale, jacobians = at.system, at.scale.copy(), at.jacobians()
     for _, frames, wrench in at.load_wrenches(t):

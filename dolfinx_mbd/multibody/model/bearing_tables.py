@@ -102,7 +102,7 @@ class BearingTable:
         return self.at(number("speed", speed, unit="rad/s"))
 
     def at(self, speed: float) -> tuple[Array, Array]:
-        """Return the result of `matrices` for a speed that is not checked."""
+        """Return the result of `matrices` without a check of the speed."""
         low, high = self.range
         if self._curve is None or self._rate is None:
             values: Array = np.array([self.stiffness, self.damping], dtype=float)[:, 0]
@@ -191,7 +191,7 @@ def _columns(path: Path) -> dict[str, Any]:
 
 
 def _matrices(columns: dict[str, Array], letter: str, count: int) -> Array:
-    """Return the matrices of the coefficients with a letter, shape (count, 3, 3)."""
+    """Return the stiffness (letter k) or damping matrices (letter c), shape (count, 3, 3)."""
     if any(column.any() for name, column in columns.items() if name[0] == "m"):
         raise ValueError("coefficients of mass are not possible; add the mass to the shaft")
     values = {name: columns[letter + name] for name in _ENTRIES if letter + name in columns}

@@ -79,7 +79,10 @@ def _intervals(
 
 
 def _contradictions(intervals: Array, scale: float) -> NDArray[np.int64]:
-    """Return the indices of intervals (4, n) with an error, if no other interval is without it."""
+    """Return the indices of contradictory intervals, from the intervals (4, n).
+
+    The error of an interval counts only if no other interval agrees within a tenth of this error.
+    """
     width, integral, change, noise = intervals
     error, size = np.abs(integral - change), np.maximum(np.abs(integral), np.abs(change))
     wrong = (error > _TOLERANCE * size + 10 * noise) & (error >= 1e-3 * scale * width)

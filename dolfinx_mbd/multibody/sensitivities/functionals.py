@@ -51,7 +51,7 @@ class Functional:
         """Return the value of the functional for a run.
 
         Args:
-            run: A run; its saved times should be all steps, as in `run_gradient`.
+            run: A run. It should contain all steps, as in `run_gradient`.
 
         Example:
             >>> print(f"{mbd.Functional('bob.omega.z', 'final').of(run):.3f} rad/s")

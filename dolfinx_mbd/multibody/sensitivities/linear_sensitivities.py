@@ -151,7 +151,8 @@ class LinearSensitivities:
         if near.any():
             row, pole = np.argwhere(near)[0]
             text = (
-                f"the response at {f[row]:g} Hz is infinite: pole {pole + 1} is there and undamped"
+                f"the response at {f[row]:g} Hz is infinite: it is the frequency of the undamped "
+                f"pole {pole + 1}"
             )
             raise InputError(text, argument="frequencies", value=frequencies)
         A, B, C, *_ = self._base
@@ -183,12 +184,13 @@ def linear_sensitivities(
         values: Values of the parameters by name.
         state: Function that returns an equilibrium or a state of the steady motion of a mechanism,
             for example `consistent_state` for a rotor with an initial angular velocity. By default
-            the equilibrium from the initial position, and those near it for changed parameters.
+            it is the equilibrium that is found from the initial positions, and for changed
+            parameters the equilibrium near it.
         axes: Axes in which the coefficients are constant, see `linearize`.
         inputs: Names of the inputs of frequency responses, as for `linearize`.
         outputs: Outputs of frequency responses, as for `linearize`.
         steps: Steps of the differences by parameter, by default 1e-3 of the value; required for
-            parameters whose value is zero.
+            parameters with the value zero.
 
     Returns:
         The linearization and its derivatives.

@@ -220,7 +220,7 @@ class MechanismChange:
 
 
 def _body_arrays(row: Array, data: Array) -> dict[int, Array]:
-    """Return the arrays of a body by their columns of the table."""
+    """Return the arrays of a body by their columns in the table of bodies."""
     sizes = array_sizes(row)  # type: ignore[arg-type]
     starts = [int(start) for start in row[MASS : MASS + len(sizes)]]
     return {

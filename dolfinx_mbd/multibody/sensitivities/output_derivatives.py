@@ -1,8 +1,8 @@
 """Derivatives of an output of a run with respect to the states.
 
 The motion of bodies and the forces of joints are part of the state. Derivatives of other outputs
-are differences, but only with respect to those parts of the state on which they depend: a part
-counts if a change of all its numbers changes the output.
+are differences, but only with respect to the parts of the state on which they depend. A part is
+left out if a change of all its numbers does not change the output.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ def run_gradient(
 
 
 class _History:
-    """States of a run in segments; without enough memory, only the first state of each segment."""
+    """States of a run in segments; if they need too much memory, only the first of each segment."""
 
     def __init__(
         self,

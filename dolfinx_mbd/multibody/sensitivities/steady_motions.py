@@ -124,7 +124,7 @@ class SteadyMotions:
 
 
 def _least_move(motions: SmallMotions, values: Array) -> Array:
-    """Return the increments with the least kinetic energy that change constraints by −values."""
+    """Return the increments of least kinetic energy that change the constraints by `-values`."""
     scale = 1 / np.sqrt(np.diag(motions.mass))
     rows = motions.constraints * scale
     size = np.maximum(np.linalg.norm(rows, axis=1), 1e-300)

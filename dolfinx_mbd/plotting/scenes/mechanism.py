@@ -268,11 +268,11 @@ class Drawing:
         self.note = f", elastic part × {self.scale:g}" if flexible and self.scale != 1 else ""
 
     def caption(self, k: int, digits: str = ".4g") -> str:
-        """Return the time of an instant and the scale factor as text."""
+        """Return the saved time with index k, and the scale factor, as text."""
         return f"t = {1e3 * self.time[k]:{digits}} ms{self.note}"
 
     def points(self, k: int) -> list[Array]:
-        """Return the points of every part at an instant."""
+        """Return the points of every part at the saved time with index k."""
         return [part.points(self.states[k, s], self.scale) for part, s in self.parts]
 
     def move(self, k: int) -> None:
