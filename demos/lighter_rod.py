@@ -68,8 +68,8 @@ coarse = parametric_rod(9 * mm)
 #
 # A single cylinder runs for one working cycle. With the greatest von Mises stress $\sigma_i$ at the
 # nodes of the surface of the shank, the norm $(\sum\sigma_i^{40})^{1/40}$ is smooth and slightly
-# above the greatest stress. Its derivatives are differences of runs with bodies of first order. The
-# buckling load is that of a rod whose ends turn freely.
+# above the greatest stress. Its derivatives are differences of runs with first-order bodies. The
+# buckling load is computed for ends that turn freely.
 
 # +
 design = EngineDesign(crank_radius=0.040, cylinders=1)
@@ -109,7 +109,8 @@ def quantities(values: dict[str, float], step: float = 0.02 * mm) -> dict[str, A
 # ## The optimum
 #
 # `minimize` calls the model once for each set of values. `coarse.at` moves the mesh, checks the
-# quality of its cells, reduces and differentiates the body, or returns that of first order.
+# quality of its cells, and either reduces and differentiates the body or returns the first-order
+# body.
 
 # +
 start, edges = coarse.values, ((-8, 4), (-6, 4), (-5, 4), (-2, 2))  # zero; mm

@@ -72,7 +72,10 @@ class BeamProblem:
         return multiply(self.mass_matrix, X)
 
     def spin_loads(self) -> Array:
-        """Return the loads -∫ρ (ω×(ω×x))·v for ω_iω_j = 1, shape (owned dofs, 6)."""
+        """Return the centrifugal loads of the six unit products ω_iω_j, shape (owned dofs, 6).
+
+        The load of an angular velocity ω is -∫ρ (ω×(ω×x))·v.
+        """
         return np.stack([self.motion_load(np.zeros(3), W) for W in spin_matrices()], axis=1)
 
     def motion_load(self, acceleration: Array, W: Array) -> Array:

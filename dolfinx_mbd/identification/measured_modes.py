@@ -79,7 +79,7 @@ class ModalTest:
     Attributes:
         frequencies: Measured frequencies, shape (m,), Hz.
         shapes: Measured shapes in any scale, real, shape (m, sensors). Make complex shapes real
-            before; NaN is an error.
+            before; NaN raises an error.
         sensors: Name of a point or interface of the body, and the direction in the body frame (x,
             y, z, or a vector), for each sensor.
         frequency_deviations: Standard deviations of the frequencies, shape (m,), Hz. By default

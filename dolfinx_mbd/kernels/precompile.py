@@ -100,7 +100,9 @@ def _complete_mark() -> Path:
 
 
 def start_helpers_if_new() -> None:
-    """Start helpers unless all kernels are on disk or their folder is not writable.
+    """Start the processes that compile kernels, unless all kernels are on disk.
+
+    Nothing is started if the folder of the compiled kernels is not writable.
 
     A reduction calls this function, because a simulation usually follows.
     """

@@ -30,19 +30,20 @@ class ParametricBody:
 
     The body is first reduced with the parameters at their base values. The nodes of the mesh move
     from their original positions X to X + Σ p V with the values p and the velocities V(X) of shape
-    parameters. The topology of the mesh does not change. Small changes need no new reduction, if a
-    tolerance is given: the body is then that of first order.
+    parameters. The topology of the mesh does not change. If you set a
+    tolerance, a small change needs no new reduction: the first-order body is returned instead.
 
     Args:
         model: The body with the parameters at their base values.
         parameters: Parameters with different names: constants of materials, thickness, shapes, and
             coefficients, whose functions change with the parameter.
-        tolerance: Largest estimated relative error of the stiffness up to which `at` returns a body
-            of first order (`BodySensitivities.error`). By default every change is a new reduction.
+        tolerance: Largest estimated relative error of the stiffness up to which `at` returns a
+            first-order body (`BodySensitivities.error`). By default every change causes a new
+            reduction.
         min_quality: Smallest accepted quality of a cell, from 0 (flat) to 1 (equilateral). A cell
-            that is worse in the original mesh may lose half of its quality.
-        stress: Whether the bodies keep the stress of their modes at the nodes of the skin, as of
-            `recovery.skin_stress`; it is differentiated, too.
+            whose quality is lower in the original mesh may have half of that quality.
+        stress: Whether the bodies keep the stress of their modes at the nodes of the skin, see
+            `recovery.skin_stress`. This stress is differentiated, too.
         **options: Arguments of `reduce`, such as `interfaces` and `num_modes`. Points move with the
             shape.
 
@@ -112,8 +113,8 @@ class ParametricBody:
     def at(self, values: Mapping[str, float]) -> BodySensitivities:
         """Return the body for values of the parameters, and its derivatives.
 
-        The body is that of first order about the last reduction, if its estimated error is within
-        the tolerance, and otherwise that of a new reduction.
+        If the estimated error is within the tolerance, the result is the first-order body about
+        the last reduction. Otherwise the body is reduced again.
 
         Args:
             values: Values of parameters by name; the others have their base values.

@@ -71,7 +71,7 @@ def sensitivities(
             default they are computed, as they are for beams and for a body with prestress.
 
     Returns:
-        The derivatives by the names of the parameters, and bodies of first order (`at`).
+        The derivatives by the names of the parameters, and first-order bodies (`at`).
 
     Raises:
         InputError: The reduction has an unsupported option, the body does not depend on a
@@ -201,7 +201,7 @@ def _checked(reduction: Reduction) -> tuple[Any, tuple[MeshInterface, ...]]:
     elif not np.array_equal(body.mass, np.eye(body.num_modes)):
         reason = "modes that are not orthonormal"
     elif reduction.modes.shape[1] != body.num_modes:
-        reason = "a body that is truncated after its reduction; truncate the body of first order"
+        reason = "a body that is truncated after its reduction; truncate the first-order body"
     if reason:
         text = f"sensitivities are not available for {reason}"
         raise InputError(text, argument="reduction", value=reduction)

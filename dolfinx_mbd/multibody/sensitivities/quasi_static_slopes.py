@@ -23,7 +23,7 @@ _SAME_RATE = 1e-4  # largest error of the elastic rates relative to them
 
 
 class QuasiStaticSlopes:
-    """Changed starts of first order.
+    """First-order changes of a quasi-static start when parameters change.
 
     Args:
         first: State that `consistent_state` returned.
