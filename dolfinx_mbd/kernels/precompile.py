@@ -83,7 +83,11 @@ def _type(code: str) -> Any:
 
 
 def compile_part(part: int, parts: int) -> None:
-    """Compile the kernels up to the end of a part of the list in reverse order, then the others."""
+    """Compile all kernels of `KERNELS`, starting at the end of a part of the list.
+
+    The order is backwards to the start of the list, then from the end of the part to the end of the
+    list. Processes with different parts thus share the work.
+    """
     stop = len(KERNELS) * (part + 1) // parts
     for line in [*KERNELS[:stop][::-1], *KERNELS[stop:][::-1]]:
         name, *arguments = line.split()

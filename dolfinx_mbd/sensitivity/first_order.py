@@ -142,7 +142,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         return BodySensitivities(body, {**self.base, **values}, derivatives)
 
     def _modes(self, values: Mapping[str, float]) -> tuple[Array, Array]:
-        """Return the squared angular frequencies of first order, and the eigenvectors."""
+        """Return the eigenvalues ω² and the eigenvectors of the stiffness to first order."""
         K = self.body.stiffness + sum(s * self[k].stiffness for k, s in self._steps(values).items())
         squares, W = scipy.linalg.eigh((K + K.T) / 2)
         if len(squares) and squares[0] <= 0:

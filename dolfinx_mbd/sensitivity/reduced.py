@@ -71,7 +71,7 @@ def sensitivities(
             default they are computed, as they are for beams and for a body with prestress.
 
     Returns:
-        The derivatives by the names of the parameters, and first-order bodies (`at`).
+        Mapping from names of parameters to derivatives; its method `at` returns first-order bodies.
 
     Raises:
         InputError: The reduction has an unsupported option, the body does not depend on a
@@ -141,7 +141,7 @@ def _derivatives(
     split: SplitModes,
     prestress: PrestressDerivatives | None,
 ) -> dict[str, BodyDerivative]:
-    """Return the derivatives by the names of the parameters."""
+    """Return the derivatives as a mapping from names of parameters."""
     parts = _part_derivatives(reduction, problem, held)
     split = with_static_modes(
         split, problem, held.solve_body, parts.static_forces(), parts.static_changes

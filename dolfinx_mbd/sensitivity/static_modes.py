@@ -88,7 +88,7 @@ def with_static_modes(
     error = gram(comm, rest, problem.apply_mass(rest))
     if np.sqrt(np.abs(np.diag(error)).max(initial=0.0)) > SPAN:
         raise InputError(
-            "sensitivities are not available: the modes of the body are no combinations of its "
+            "sensitivities are not available: the modes of the body are not combinations of its "
             "constraint modes, fixed-interface modes and load modes",
             argument="reduction",
         )

@@ -387,7 +387,7 @@ def unbalanced(at: Assembler, t: float) -> tuple[int, float]:
 
     The scale is the largest sum of magnitudes of terms in equations of the same kind and body. It
     contains each load, because the loads on one frame may cancel. Round-off of the lever arms of
-    forces is no moment.
+    forces is not a moment.
     """
     s, scale, jacobians = at.system, at.scale.copy(), at.jacobians()
     for _, frames, wrench in at.load_wrenches(t):

@@ -90,7 +90,11 @@ class JointClearance(ABC):
 
     @abstractmethod
     def rows(self, joint: Joint) -> tuple[int, ...]:
-        """Return the motions that the joint still constrains; raise an error for a wrong kind."""
+        """Return the motions that the joint constrains in spite of its clearance.
+
+        Raises:
+            InputError: The joint has a kind that is not valid for this clearance.
+        """
 
     @abstractmethod
     def element(self, name: str, joint: Joint) -> PairElement:

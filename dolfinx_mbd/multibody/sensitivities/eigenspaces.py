@@ -87,7 +87,10 @@ def _group(A: Array, pole: complex, limit: float) -> tuple[Complex, Complex] | N
 
 
 def pole_slopes(change: Array, spaces: Sequence[Eigenspace | None]) -> Complex:
-    """Return the derivatives of the poles for the derivative of A; zero without eigenvectors."""
+    """Return the derivatives of the poles for a derivative of A.
+
+    The result is zero for poles whose eigenspace is None.
+    """
     slopes = np.zeros(len(spaces), dtype=complex)
     for k, space in enumerate(spaces):
         if space is not None:

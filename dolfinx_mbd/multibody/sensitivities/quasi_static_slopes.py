@@ -65,7 +65,7 @@ class QuasiStaticSlopes:
         return complete and determined and len(system.elastic) > 0 and not specified
 
     def states(self, assemblers: Mapping[int, Assembler], step: float) -> dict[int, State]:
-        """Return the starts of changed mechanisms by the multiple of a step, to first order."""
+        """Return first-order changed starts; the keys are the multiples of the parameter step."""
 
         def slope(matrix: Array, residual: Callable[[int, Assembler], Array]) -> Array:
             values = {k: residual(k, at) for k, at in assemblers.items()}
