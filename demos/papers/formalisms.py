@@ -288,7 +288,7 @@ check("Kane over Gibbs-Appell, operations", count["Kane"] / count["Gibbs-Appell"
 # | Hamilton | first order, no factor 2 of Coriolis and no α; twice the unknowns |
 # | named forms | term by term: each constant matrix is assembled once |
 #
-# ## Misprints that have a size
+# ## The effect of misprints
 #
 # The table lists the changes of the residual, or of the elastic forces, due to five misprinted
 # terms, as fractions of these quantities. The numbers of the equations are in brackets.

@@ -92,8 +92,7 @@ class JointClearance(ABC):
     def rows(self, joint: Joint) -> tuple[int, ...]:
         """Return the motions that the joint constrains in spite of its clearance.
 
-        Raises:
-            InputError: The joint has a kind that is not valid for this clearance.
+        A joint whose kind does not permit this clearance raises an `InputError`.
         """
 
     @abstractmethod

@@ -135,7 +135,7 @@ class ParameterTerms:
     def _quasi_static(
         self, first: State, rates: Mapping[str, float] | None
     ) -> QuasiStaticSlopes | None:
-        """Return the equations of the start, or None if other equations determine it."""
+        """Return the equations of a quasi-static start, or None for any other start."""
         if rates or not QuasiStaticSlopes.applies(self.system):
             return None
         try:
