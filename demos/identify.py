@@ -51,7 +51,7 @@ for name in ("E", "rho"):
     check(f"|df/f over d{name}/{name}|", abs(relative).max(), 0.5 - 1e-6, 0.5 + 1e-6)
 # -
 
-# `table.at` returns the body of first order, whose data are linear in the parameters. It needs no
+# `table.at` returns the first-order body, whose data are linear in the parameters. It needs no
 # new reduction.
 
 changed = table.at({"E": 200e9, "rho": 7700.0})

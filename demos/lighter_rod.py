@@ -69,7 +69,7 @@ coarse = parametric_rod(9 * mm)
 # A single cylinder runs for one working cycle. With the greatest von Mises stress $\sigma_i$ at the
 # nodes of the surface of the shank, the norm $(\sum\sigma_i^{40})^{1/40}$ is a smooth function of
 # the parameters, slightly above the greatest stress. Its derivatives are differences of runs with
-# bodies of first order. The buckling load is that of a rod whose ends turn freely.
+# first-order bodies. The buckling load is that of a rod whose ends turn freely.
 
 # +
 design = EngineDesign(crank_radius=0.040, cylinders=1)
@@ -109,7 +109,7 @@ def quantities(values: dict[str, float], step: float = 0.02 * mm) -> dict[str, A
 # ## The optimum
 #
 # `minimize` calls the model once per point. `coarse.at` moves the mesh, checks its cells, reduces
-# and differentiates the body. After a small change it returns the body of first order instead.
+# and differentiates the body. After a small change it returns the first-order body instead.
 
 # +
 start, edges = coarse.values, ((-8, 4), (-6, 4), (-5, 4), (-2, 2))  # zero; mm

@@ -122,7 +122,8 @@ def plot(study: xarray.Dataset) -> None:
 
 # ## Checks
 #
-# Only executors whose processes import this script need `if __name__ == "__main__"`.
+# The condition `if __name__ == "__main__"` is needed only if an executor starts processes that
+# import this script.
 
 # +
 if __name__ == "__main__":

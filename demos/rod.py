@@ -82,7 +82,7 @@ for n, error in errors.items():
 report("20, rigid  " + "  ".join(f"{e:9.1e}" for e in stiffer))
 # -
 
-# The rigid interfaces of the last row are no error: pins that fill the bores keep them from
+# The rigid interfaces of the last row are not an error: pins that fill the bores keep them from
 # deforming, which raises these frequencies. Choose `averaged` where a bore is free to deform.
 
 # +

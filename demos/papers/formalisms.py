@@ -61,8 +61,8 @@ comm = MPI.COMM_WORLD
 # ## A body in some state
 #
 # All numbers are of the order of one, so that an error in any term is visible: with steel the
-# elastic forces would be $10^{6}$ times the other terms. Hamilton's momenta are a field $\pi$ with
-# $p=\int\rho\,\pi\cdot v$, equal to the absolute velocity at the nodes.
+# elastic forces would be $10^{6}$ times the other terms. Hamilton's momenta are represented by a
+# field $\pi$ with $p=\int\rho\,\pi\cdot v$; at the nodes, $\pi$ equals the absolute velocity.
 
 # +
 
@@ -288,7 +288,7 @@ check("Kane over Gibbs-Appell, operations", count["Kane"] / count["Gibbs-Appell"
 # | Hamilton | first order, no factor 2 of Coriolis and no α; twice the unknowns |
 # | named forms | term by term: each constant matrix is assembled once |
 #
-# ## Misprints that have a size
+# ## The effect of misprints
 #
 # The table lists the changes of the residual, or of the elastic forces, due to five misprinted
 # terms, as fractions of these quantities. The numbers of the equations are in brackets.

@@ -86,8 +86,8 @@ def ratios(stick: np.ndarray, others: dict[str, np.ndarray], printed: np.ndarray
 # (3+m')a^2+(4+m')b^2&-ab\\-ab&(3+m')b^2+(4+m')a^2\end{bmatrix}.$$
 #
 # The paper has three misprints here: the last row of its eq. 2 is 0 4 0 2, its eq. 8 has
-# $K_{22} = a^2$, and the factor of its eq. 9 is $EA/L$, which is no mass. Tests derive the correct
-# terms.
+# $K_{22} = a^2$, and the factor of its eq. 9 is $EA/L$, which is not a mass. Tests derive the
+# correct terms.
 #
 # ## A rod on a hinge
 #
@@ -247,11 +247,11 @@ crank_misfits = ratios(crank_stick, {"Adams": crank_adams}, crank_ratio)
 # -
 
 # The paper's stick model has an error of almost half a percent; its step is not given. The element
-# is not the cause: with it, the accelerations of the nodes give the inertia forces of a rigid rod
-# exactly. What remains is the integration in time, whose error is proportional to $\Delta t^2$. At
-# $10^{-4}$ s this error is smaller than the effect of the stretch of the rods, as a run with a
-# hundredfold modulus shows. According to the paper, the stretch has *practically no influence*;
-# here its effect is $10^{-6}$.
+# is not the cause: its mass matrix and the accelerations of its nodes give the inertia forces of a
+# rigid rod exactly. The only other cause is the integration in time, whose error is proportional to
+# $\Delta t^2$. With a step of $10^{-4}$ s this error is smaller than the effect of the stretch of
+# the rods, as a run with a hundredfold modulus shows. According to the paper, the stretch has
+# *practically no influence*; here its effect is $10^{-6}$.
 
 # +
 exact = crank["one freedom"]

@@ -128,7 +128,7 @@ class RadiatedPower:
         Args:
             window: A window of `scipy.signal.get_window`; see `spectrum`.
             resample: Whether a run with unequal steps is interpolated; by default, unequal steps
-                are an error.
+                raise an error.
 
         Raises:
             InputError: The steps are not equal, or the window is unknown.

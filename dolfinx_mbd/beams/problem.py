@@ -72,7 +72,10 @@ class BeamProblem:
         return multiply(self.mass_matrix, X)
 
     def spin_loads(self) -> Array:
-        """Return the loads -∫ρ (ω×(ω×x))·v for ω_iω_j = 1, shape (owned dofs, 6)."""
+        """Return the centrifugal loads of the six unit products ω_iω_j, shape (owned dofs, 6).
+
+        The load of an angular velocity ω is -∫ρ (ω×(ω×x))·v.
+        """
         return np.stack([self.motion_load(np.zeros(3), W) for W in spin_matrices()], axis=1)
 
     def motion_load(self, acceleration: Array, W: Array) -> Array:
@@ -137,7 +140,7 @@ def moments(F: Array, P: Array, C: Array) -> tuple[float, Array, Array]:
 
 
 def spin_matrices() -> Array:
-    """Return W with ω×(ω×x) = W x for each product ω_iω_j = 1 of `SPINS`, shape (6, 3, 3)."""
+    """Return W with ω×(ω×x) = W x per unit of each product ω_iω_j in `SPINS`, shape (6, 3, 3)."""
     unit = [spin_matrix(e) for e in np.eye(3)]
     return np.array([unit[i] @ unit[j] + (i != j) * unit[j] @ unit[i] for i, j in SPINS])
 
@@ -164,8 +167,8 @@ def beam_matrices(
 
     Args:
         model: The beam.
-        combine: Function that maps a function of a `Beam` that returns a form to a form; for the
-            matrices themselves it inserts `model.beam`.
+        combine: Function that takes a function `form_of(beam)` and returns a form. For the matrices
+            themselves it returns `form_of(model.beam)`; for derivatives, a derivative of it.
     """
     V = model.space
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)

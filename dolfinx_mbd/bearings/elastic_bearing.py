@@ -143,7 +143,11 @@ class ElasticBearing(FiniteBearing):
         return np.concatenate([g, forces]), dg, facts
 
     def _coordinate_derivatives(self, by_gap: Array, by_rate: Array, by_speed: Array) -> Array:
-        """Convert derivatives with respect to gap and gap rate to those for motion, s and ṡ."""
+        """Return the derivatives of k functionals with respect to the motion, s and ṡ.
+
+        `by_gap` and `by_rate` are derivatives with respect to the gap and its rate at the nodes,
+        `by_speed` (k,) is the derivative with respect to the speed.
+        """
         theta, z = self.grid.theta, self.grid.z
         normal = np.column_stack([np.cos(theta), np.sin(theta)])
         count, columns = len(by_gap), []

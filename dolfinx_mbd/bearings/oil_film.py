@@ -53,7 +53,7 @@ class OilFilm(JointClearance):
             raise InputTypeError(text, argument="arguments", value=self.arguments) from error
 
     def rows(self, joint: Joint) -> tuple[int, ...]:
-        """Return the motions that the joint still constrains."""
+        """Return the motions that the joint constrains in spite of its clearance."""
         return _ROWS[choice(f"kind of joint {joint.name!r} with an OilFilm", joint.kind, _ROWS)]
 
     def element(self, name: str, joint: Joint) -> FilmBearing:

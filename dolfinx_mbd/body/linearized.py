@@ -183,7 +183,7 @@ def point_map(body: ReducedBody, name: str) -> Array:
 
 
 def spin_fields(points: Array) -> Array:
-    """Return −ω×(ω×x) at points (m, 3) for each product ω_iω_j = 1 of `SPINS`, shape (6, m, 3)."""
+    """Return −ω×(ω×x) at points (m, 3) per unit of each ω_iω_j of `SPINS`, shape (6, m, 3)."""
     fields = []
     for i, j in SPINS:
         unit = np.zeros((3, 3))

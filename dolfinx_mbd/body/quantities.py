@@ -193,7 +193,7 @@ QUANTITIES = _all_quantities()
 
 
 def quantity(name: str, accepts: Callable[[Quantity], bool] = lambda _: True) -> Quantity:
-    """Return the quantity with the given name; an error lists the names that `accepts` accepts."""
+    """Return the quantity with the given name; an unknown name raises an error with a list."""
     if not isinstance(name, str) or name not in QUANTITIES:
         names = [known for known, entry in QUANTITIES.items() if accepts(entry)]
         unknown("quantity", name, names, "use one of")

@@ -1,6 +1,6 @@
 """Errors of the static response of a reduced body to unit loads.
 
-The unit loads of geometric stiffening are used: the centrifugal loads of ω_iω_j = 1 (rad/s)², and
+The unit loads of geometric stiffening are used: the centrifugal loads per unit of each ω_iω_j, and
 the six components of a unit wrench at each interface. Each is balanced by the inertia of the rigid
 acceleration that it causes. With the load f, the displacement u of the full model and the modes Ψ,
 the relative error of the strain energy of the static response is

@@ -166,9 +166,10 @@ def _equilibrium(
 
 
 def _warn_of_missing_energy(body: ReducedBody, wrenches: Mapping[str, Array], eta: Array) -> None:
-    """Warn if the modes omit a large share of the strain energy of the wrenches.
+    """Warn if the modes omit a large share of the strain energy due to the wrenches.
 
-    The missing energy of several components is at most the square of the sum of their square roots.
+    If E_k is the missing energy of component k, the missing energy of all components together is at
+    most (Σ √E_k)².
     If the reduction has omitted no elastic mode, the constraint modes represent self-equilibrated
     wrenches exactly. The missing energy then depends on the resultant only, and the bound also
     holds for a wrench with this resultant at one interface.

@@ -90,7 +90,7 @@ class ElasticProblem:
         return rigid_motions(self.positions if blocks is None else self.positions[blocks], point)
 
     def spin_loads(self) -> Array:
-        """Return the loads -∫ρ (ω×(ω×x))·v for ω_iω_j = 1, shape (owned dofs, 6) (collective)."""
+        """Return loads -∫ρ (ω×(ω×x))·v per unit of each ω_iω_j, (owned dofs, 6) (collective)."""
         return self.apply_mass(spin_fields(self.positions))
 
     def destroy(self) -> None:
@@ -137,7 +137,7 @@ def rigid_motions(positions: Array, point: Array | None = None) -> Array:
 
 
 def spin_fields(positions: Array) -> Array:
-    """Return accelerations −ω×(ω×x), m/s², for ω_iω_j = 1 (rad/s)², shape (dim·m, 6).
+    """Return accelerations −ω×(ω×x) per unit of each product ω_iω_j, m, shape (dim·m, 6).
 
     For i ≠ j the field is −(e_i x_j + e_j x_i), the sum of the fields for ω_iω_j and ω_jω_i.
     """

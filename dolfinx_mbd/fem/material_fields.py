@@ -65,7 +65,7 @@ class BodyMaterials:
         return self.law_in_space(strain(u))
 
     def law_in_space(self, eps: Expr) -> Expr:
-        """Return the stress of a strain with all components, shape (3, 3), Pa."""
+        """Return all components of the stress for a given strain, shape (3, 3), Pa."""
         sigma = self.law(eps)
         if sigma.ufl_shape == (3, 3):
             return sigma

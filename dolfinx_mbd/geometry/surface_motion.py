@@ -30,7 +30,7 @@ MAX_CURVATURE = 0.1
 
 
 class _Meshing(Exception):
-    """A builder has started to mesh its geometry."""
+    """Exception that ends a builder when it starts to mesh its geometry."""
 
 
 class _Unmeshed:

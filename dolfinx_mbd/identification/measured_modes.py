@@ -261,7 +261,8 @@ class ModalTest:
             source: Derivatives of a body whose modes were measured, or matrices of a structure.
 
         Returns:
-            Predictions, shape (m,) or (m + m sensors,), and their derivatives by parameter.
+            Predictions, shape (m,) or (m + m sensors,), and their derivatives, a
+            mapping from names of parameters.
 
         Raises:
             InputError: The body has no point or interface with the name of a sensor, or it has too

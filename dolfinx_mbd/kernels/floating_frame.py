@@ -277,7 +277,7 @@ def spin_parts(row: Table, data: Array, eta: Array) -> tuple[Array, Matrix3]:
 
 @inner_kernel
 def spin_matrix(e: Array) -> Matrix3:
-    """Return −(e₀ e₃/2 e₅/2; e₃/2 e₁ e₄/2; e₅/2 e₄/2 e₂) for the products xx yy zz xy yz zx."""
+    """Return −A with ωᵀA ω = Σ e_k p_k for the products p of `spin_products`."""
     xy, yz, zx = -0.5 * e[3], -0.5 * e[4], -0.5 * e[5]
     return (-e[0], xy, zx), (xy, -e[1], yz), (zx, yz, -e[2])
 

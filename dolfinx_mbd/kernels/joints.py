@@ -392,7 +392,7 @@ def distance_second(
 def distance_bias(
     p1: Array, Q1: Array, u1: Array, p2: Array, u2: Array, form: NDArray[np.int64], bias: Array
 ) -> None:
-    """Write second time derivatives for zero accelerations into bias (J, 6), distance joints."""
+    """Write constraint accelerations of distance joints for zero accelerations into bias (J, 6)."""
     for j in range(form.shape[0]):
         if form[j] == DISTANCE:
             d, u = _relative_position(p1, p2, j), _relative_position(u1, u2, j)

@@ -83,7 +83,11 @@ def _type(code: str) -> Any:
 
 
 def compile_part(part: int, parts: int) -> None:
-    """Compile the kernels up to the end of a part of the list in reverse order, then the others."""
+    """Compile all kernels of `KERNELS`, starting at the end of a part of the list.
+
+    The order is backwards to the start of the list, then from the end of the part to the end of the
+    list. Processes with different parts thus share the work.
+    """
     stop = len(KERNELS) * (part + 1) // parts
     for line in [*KERNELS[:stop][::-1], *KERNELS[stop:][::-1]]:
         name, *arguments = line.split()
@@ -100,7 +104,9 @@ def _complete_mark() -> Path:
 
 
 def start_helpers_if_new() -> None:
-    """Start helpers unless all kernels are on disk or their folder is not writable.
+    """Start the processes that compile kernels, unless all kernels are on disk.
+
+    Nothing is started if the folder of the compiled kernels is not writable.
 
     A reduction calls this function, because a simulation usually follows.
     """

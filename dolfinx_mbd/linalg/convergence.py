@@ -56,7 +56,7 @@ def round_off_level(comm: MPI.Comm, scale: Array, R: Array, X: Array) -> Array:
 
 
 class Stagnation:
-    """A check, made every `INTERVAL` iterations, whether an error still decreases."""
+    """Check of the decrease of an error, made every `INTERVAL` iterations."""
 
     def __init__(self) -> None:
         self._smallest = self._previous = np.inf

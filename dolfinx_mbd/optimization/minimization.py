@@ -34,7 +34,7 @@ from dolfinx_mbd.optimization.scaled_problem import ScaledProblem
 Method = Literal["SLSQP", "trust-constr", "ALMM", "L-BFGS-B", "BLMVM", "BQNLS"]
 
 Function = Callable[[Any], Any]
-"""A function that returns a number, or a number and its derivatives by parameter."""
+"""A function that returns a number, or a number and a mapping from parameters to derivatives."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -111,8 +111,8 @@ class ParametricBody:
     def at(self, values: Mapping[str, float]) -> BodySensitivities:
         """Return the body for values of the parameters, and its derivatives.
 
-        The body is that of first order about the last reduction, if its estimated error is within
-        the tolerance, and otherwise that of a new reduction.
+        If the estimated error is within the tolerance, the result is the first-order body about
+        the last reduction. Otherwise the body is reduced again.
 
         Args:
             values: Values of parameters by name; the others have their base values.

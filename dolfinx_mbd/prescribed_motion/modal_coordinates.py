@@ -103,7 +103,7 @@ class _ModalEquations:
                 self.change += np.tensordot(wrench, self.stiffening.interfaces[k], axes=1)
 
     def _point_load(self, name: str, wrench: Array) -> Array:
-        """Return the work of a force at a named point on the modes, (n,); a moment is an error."""
+        """Return the work of a force at a named point on the modes, (n,); reject a moment."""
         if wrench[3:].any():
             text = f"motion.wrenches: the named point {name!r} has no moment; use an interface"
             raise InputError(text, argument="motion.wrenches", value=wrench)

@@ -95,8 +95,9 @@ def section_forces(
         normal: Normal of the plane, shape (3,), of any length.
         axis: Direction whose projection on the plane is the first axis of the section, shape (3,).
             By default the body axis with the largest angle to the normal.
-        width: Half the width of the band, m. By default twice the extent of the cut cells along the
-            normal. The band must not reach an interface, because the section forces change there.
+        width: Half the width of the band, m. The result is a mean over a band of material about
+            the plane. By default twice the extent of the cut cells along the normal. The band
+            must not reach an interface, because the section forces change there.
         thickness: Thickness of a plane body, m; not needed for a body in space.
 
     Raises:

@@ -88,5 +88,5 @@ def free_basis(
 
 
 def numbered(kind: ColumnKind, indices: Iterable[int]) -> tuple[Column, ...]:
-    """Return columns of one kind, whose numbers are the indices plus one."""
+    """Return a description of each column; the numbers start at 1, the indices at 0."""
     return tuple(Column(kind, number=k + 1) for k in indices)

@@ -250,7 +250,10 @@ def _check_disjoint(space: fem.FunctionSpace, interfaces: list[MeshInterface]) -
 def _default_frame(
     mesh: Mesh, facets: NDArray[np.int32], area: SurfaceMoments
 ) -> tuple[Array, Array]:
-    """Return the point and axes of the cylinder through the facets, or of the facets themselves."""
+    """Return the point and axes of the cylinder through the facets.
+
+    If no cylinder fits, they follow from the centroid and the normals of the facets.
+    """
     point = in_space(area.centroid)
     if mesh.topology.dim == 2:
         return point, np.eye(3)

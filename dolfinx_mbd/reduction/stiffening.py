@@ -1,8 +1,9 @@
 """Geometric stiffening of a reduced body: unit loads, their stress, and the modal stiffness.
 
-Unit loads are the centrifugal loads for ω_iω_j = 1 and the six components of a wrench at each
-interface. Each load is balanced by the inertia of the rigid acceleration that it causes (inertia
-relief), so that the resulting stress σ₀ is independent of the supports. Gravity causes no stress.
+Unit loads are the centrifugal loads per unit of each ω_iω_j, and the six components of a wrench
+at each interface. Each load is balanced by the inertia of the rigid acceleration that it causes
+(inertia relief), so that the resulting stress σ₀ is independent of the supports. Gravity causes no
+stress.
 """
 
 from __future__ import annotations

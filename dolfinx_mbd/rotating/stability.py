@@ -117,7 +117,7 @@ def campbell(
     Args:
         structure: Matrices from `rotating_structure` or `rotating_beam`.
         speeds: Ω, shape (m,), rad/s, in an order in which modes change little between neighbours.
-        num_modes: Number of modes to follow, the lowest at the first speed.
+        num_modes: Number of modes to follow; these are the lowest modes at the first speed.
         coriolis: Whether Coriolis forces act.
         stiffening: Whether geometric stiffness acts.
         projection: Number of modes at rest onto which the matrices are projected to save time. By

@@ -255,9 +255,11 @@ class BasisDerivatives:
         return multiply(derivatives.stiffness, X)
 
     def boundary_motion(self, derivatives: MatrixDerivatives, motions: Array) -> Array | None:
-        """Return θ×(V − V_k) at the nodes of rigid interfaces, zero elsewhere; None for V = 0.
+        """Return θ×(V − V_k) at the nodes of rigid interfaces, and zero at all other nodes.
 
-        `motions` are the motions of all interfaces, shape (coordinates, columns).
+        θ is the rotation of interface k, V the velocity of the nodes and V_k that of the point of
+        the interface. `motions` are the motions of all interfaces, shape (coordinates, columns).
+        Return None if the parameter does not change the shape.
         """
         if derivatives.velocity is None or not self.interfaces:
             return None

@@ -101,7 +101,7 @@ class _Constants:
 
 @dataclass(frozen=True, eq=False)
 class _MovedBeam(Beam):
-    """A beam whose nodes have moved along the beam; the length of its cells is in the section."""
+    """A beam whose nodes have moved along the beam; its section contains the new cell lengths."""
 
     motion: Any = None
 

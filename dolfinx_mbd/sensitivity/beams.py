@@ -72,7 +72,7 @@ def _check(reduction: BeamReduction) -> None:
     if any("above" in mode.reason for mode in body.left_out):
         reason = "a reduction with `up_to`"
     elif body.damping.any():
-        reason = "damping; add it to the body of first order"
+        reason = "damping; add it to the first-order body"
     elif not np.array_equal(body.mass, np.eye(body.num_modes)):
         reason = "modes that are not orthonormal"
     if reason:

@@ -78,7 +78,7 @@ class _Column:
         self.wrenches = body.stiffening.interfaces
 
     def _tension(self, wrenches: Array, direction: Array) -> Array:
-        """Return the geometric stiffness of forces along a direction at the second interface."""
+        """Return the geometric stiffness of unit forces that pull the two interfaces apart."""
         forces = wrenches[self.index[1], :3] - wrenches[self.index[0], :3]
         return np.asarray(np.tensordot(direction, forces, axes=1))
 

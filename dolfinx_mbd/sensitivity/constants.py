@@ -107,7 +107,7 @@ def variable_model(model: ElasticModel, parameter: Parameter) -> tuple[ElasticMo
 
 
 class VariableOrthotropic(Orthotropic):
-    """An orthotropic material with the constant c + f, to first order in the function f."""
+    """An orthotropic material whose constant c is changed to c + f, to first order in f."""
 
     def __init__(self, material: Orthotropic, quantity: str, f: fem.Function) -> None:
         values: dict[str, Any] = {a.name: getattr(material, a.name) for a in fields(Orthotropic)}

@@ -1,4 +1,4 @@
-"""`BodySensitivities`: derivatives of a reduced body, and bodies of first order."""
+"""`BodySensitivities`: derivatives of a reduced body, and first-order bodies."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         return len(self.derivatives)
 
     def error(self, values: Mapping[str, float]) -> float:
-        """Return an estimate of the relative error of the stiffness in the body of first order.
+        """Return an estimate of the relative error of the stiffness in the first-order body.
 
         The estimate contains the terms of second order that follow from first derivatives.
 
@@ -69,7 +69,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         return float(sum(s * s * self[k].second_order for k, s in self._steps(values).items()))
 
     def at(self, values: Mapping[str, float], *, own_modes: bool = True) -> ReducedBody:
-        """Return the body of first order for other values of the parameters.
+        """Return the first-order body for other values of the parameters.
 
         The body is linear in the parameters, except that its modes are its own eigenvectors, and
         that its damping matrix has no negative eigenvalues. It has no effective masses. A change
@@ -87,7 +87,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
 
         Raises:
             InputError: A name is unknown, a value is not a finite number, or the step is so large
-                that a cell of the mesh degenerates or that the body of first order has negative
+                that a cell of the mesh degenerates or that the first-order body has negative
                 stiffness.
 
         Warns:
@@ -129,7 +129,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         )
 
     def moved(self, values: Mapping[str, float]) -> BodySensitivities:
-        """Return the body of first order, and its derivatives in its own modes.
+        """Return the first-order body, and its derivatives in its own modes.
 
         Args:
             values: Values of some parameters by name; see `at` for errors and warnings.
@@ -142,12 +142,12 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         return BodySensitivities(body, {**self.base, **values}, derivatives)
 
     def _modes(self, values: Mapping[str, float]) -> tuple[Array, Array]:
-        """Return the squared angular frequencies of first order, and the eigenvectors."""
+        """Return the eigenvalues ω² and the eigenvectors of the stiffness to first order."""
         K = self.body.stiffness + sum(s * self[k].stiffness for k, s in self._steps(values).items())
         squares, W = scipy.linalg.eigh((K + K.T) / 2)
         if len(squares) and squares[0] <= 0:
             raise InputError(
-                f"the body of first order at {dict(values)} has a negative stiffness; take a "
+                f"the first-order body at {dict(values)} has a negative stiffness; take a "
                 "smaller step, or reduce the changed body"
             )
         return squares, W * np.where(np.diag(W) < 0, -1.0, 1.0)
@@ -176,7 +176,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         error = self.error(values)
         if error > 0.05:
             text = (
-                f"the estimated error of the body of first order is {100 * error:.0f} %; reduce "
+                f"the estimated error of the first-order body is {100 * error:.0f} %; reduce "
                 "the changed body instead"
             )
             warnings.warn(text, AccuracyWarning, stacklevel=3)
@@ -241,7 +241,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         return tuple(bores)
 
     def _gauges(self, steps: Mapping[str, float], W: Array) -> tuple[StrainGauge, ...]:
-        """Return the gauges; without any if the surface moves."""
+        """Return the gauges, or no gauges if the surface moves."""
         changes = [(s, self[name].gauges) for name, s in steps.items() if s]
         gauges = []
         for k, gauge in enumerate(self.body.gauges):

@@ -118,7 +118,7 @@ class PartDerivatives:
         if not _equal(same.body.damping, body.damping):
             reason = (
                 "a damping that is not that of the reduction; use `with_damping(reduction, ...)`, "
-                "or add the damping to the body of first order"
+                "or add the damping to the first-order body"
             )
         elif [p.name for p in body.loads] != list(reduction.loads):
             reason = "distributed loads that are not those of the reduction"

@@ -71,7 +71,7 @@ def sensitivities(
             default they are computed, as they are for beams and for a body with prestress.
 
     Returns:
-        The derivatives by the names of the parameters, and bodies of first order (`at`).
+        Mapping from names of parameters to derivatives; its method `at` returns first-order bodies.
 
     Raises:
         InputError: The reduction has an unsupported option, the body does not depend on a
@@ -141,7 +141,7 @@ def _derivatives(
     split: SplitModes,
     prestress: PrestressDerivatives | None,
 ) -> dict[str, BodyDerivative]:
-    """Return the derivatives by the names of the parameters."""
+    """Return the derivatives as a mapping from names of parameters."""
     parts = _part_derivatives(reduction, problem, held)
     split = with_static_modes(
         split, problem, held.solve_body, parts.static_forces(), parts.static_changes
@@ -201,7 +201,7 @@ def _checked(reduction: Reduction) -> tuple[Any, tuple[MeshInterface, ...]]:
     elif not np.array_equal(body.mass, np.eye(body.num_modes)):
         reason = "modes that are not orthonormal"
     elif reduction.modes.shape[1] != body.num_modes:
-        reason = "a body that is truncated after its reduction; truncate the body of first order"
+        reason = "a body that is truncated after its reduction; truncate the first-order body"
     if reason:
         text = f"sensitivities are not available for {reason}"
         raise InputError(text, argument="reduction", value=reduction)

@@ -221,7 +221,10 @@ class _StressStiffness:
         self._factor = 1.0 if problem.thickness is None else problem.thickness
 
     def derivative(self, u: Array, moved: Array, fields: Array) -> Array:
-        """Return ΨᵀA′Ψ with the derivatives `moved` of u, and of the law and the mesh."""
+        """Return ΨᵀA′Ψ for the matrix A(σ(u)) and the fields Ψ; `moved` is the derivative of u.
+
+        A′ also contains the derivatives of the stress law and of the mesh.
+        """
         as_function(self.problem.space, u, self._u)
         as_function(self.problem.space, moved, self._moved)
         self._matrix.zeroEntries()

@@ -156,7 +156,10 @@ def _forces(at: Assembler, t: float, axes: Axes) -> SmallMotions:
 
 
 def _step(motions: SmallMotions, basis: Array, at: Assembler) -> Array:
-    """Return the increments (nv,) of a bounded step, by Newton's method or with |k|."""
+    """Return the increments (nv,) of a bounded Newton step.
+
+    If the stiffness is not positive definite, its eigenvalues k are replaced by |k|.
+    """
     _, _, K = motions.reduced(basis)
     force = basis.T @ (motions.resolve.T @ at.rows)
     values, vectors = np.linalg.eigh(0.5 * (K + K.T))

@@ -299,7 +299,7 @@ def _coordinate(system: SystemData, actuator: str | JointCoordinate) -> JointCoo
 
 
 def _balance(at: Assembler, t: float, axes: list[JointCoordinate]) -> Array:
-    """Set multipliers, residual and its scale for a motion; return the efforts."""
+    """Set the multipliers and the remaining residual; return the forces of the actuators."""
     at.lam[:] = 0.0
     at.residual(t)
     row = int(np.argmax(np.abs(at.values))) if len(at.values) else -1

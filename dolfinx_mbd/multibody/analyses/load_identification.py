@@ -56,8 +56,8 @@ CHUNK = 256  # frequencies that are solved together
 class IdentifiedLoads:
     """Loads that explain measured signals, and what the signals do not determine.
 
-    The singular values, and all attributes that follow from them, hold for slow loads, far below
-    the first frequency of the body.
+    The singular values, and the attributes from `rank` to `combinations`, are computed for slow
+    loads, far below the first frequency of the body.
 
     Attributes:
         time: Times, shape (nt,), s.

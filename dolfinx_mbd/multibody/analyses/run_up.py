@@ -75,7 +75,7 @@ class Waterfall:
         The amplitude follows from the sum of the mean squares in a band around the order. The band
         has at least the width of the main lobe of the window `hann`. The result is NaN in two
         cases: the block is shorter than four revolutions, so that this lobe is wider than the
-        distance between two whole orders; or the band exceeds the lines.
+        distance between two whole orders; or the band extends above the highest line.
 
         Args:
             order: The order, positive.

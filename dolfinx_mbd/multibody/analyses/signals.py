@@ -40,7 +40,7 @@ class _Parameter(NamedTuple):
         return float(value if self.component is None else np.asarray(value)[self.component])
 
     def changed(self, number: float) -> Any:
-        """Return the load or driver with another number, after its own checks."""
+        """Return a copy of the load or driver with another number; its class checks the number."""
         value: Any = number
         if isinstance(self.part, Driver):
             value = _constant_motion(number)

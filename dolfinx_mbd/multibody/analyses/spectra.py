@@ -61,7 +61,7 @@ def spectrum(
         trend: "keep" leaves the signal unchanged, "mean" subtracts its mean, and "line" subtracts
             its least-squares line. A mean or a trend leaks into the lowest frequencies.
         resample: Whether a signal with unequal steps is interpolated by cubic splines to the same
-            number of equal steps. By default unequal steps are an error.
+            number of equal steps. By default unequal steps raise an error.
 
     Returns:
         Frequencies and amplitudes.

@@ -156,7 +156,10 @@ class Assembler(LoadAssembler):
         return values[self.system.row_entry, self.system.row_motion] - self._offsets
 
     def _find_corrections(self, Q1: Array, Q2: Array) -> dict[int, Array]:
-        """Return rotations of first frames, by entry, that reduce large errors to 1 rad."""
+        """Return the rotations of first frames that reduce larger orientation errors to 1 rad.
+
+        The keys are the indices of joints and drivers.
+        """
         first, second = Q1[self._rotation_entries], Q2[self._rotation_entries]
         near = np.einsum("jka,jka->ja", first, second).min(axis=1) > np.cos(1.0)
         corrections = {}

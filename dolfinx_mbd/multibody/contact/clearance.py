@@ -82,7 +82,7 @@ class Clearance(JointClearance):
             )
 
     def rows(self, joint: Joint) -> tuple[int, ...]:
-        """Return the motions that the joint still constrains."""
+        """Return the motions that the joint constrains in spite of its clearance."""
         tilt = () if self.length is not None else (3, 4)
         rows = {"revolute": (2, *tilt), "cylindrical": tilt, "spherical": ()}
         for key in ("length", "bore") if joint.kind == "spherical" else ():
@@ -151,7 +151,7 @@ class GuideClearance(JointClearance):
         choice("direction of a guide", self.direction, ("x", "y"))
 
     def rows(self, joint: Joint) -> tuple[int, ...]:
-        """Return the motions that the joint still constrains."""
+        """Return the motions that the joint constrains in spite of its clearance."""
         choice(f"kind of joint {joint.name!r} with a GuideClearance", joint.kind, ("prismatic",))
         return (1, 3, 5) if self.direction == "x" else (0, 4, 5)
 

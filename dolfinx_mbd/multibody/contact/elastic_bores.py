@@ -49,13 +49,15 @@ def contact_motion(pair: FramePair, states: Array) -> dict[str, ArrayLike]:
 
 
 def elastic_tangents(pair: FramePair, g: Array, dg: Array) -> tuple[Array, Array]:
-    """Return the derivatives of the wrenches with respect to (poses, s) and (velocities, ṡ).
+    """Return the derivatives of the wrenches and of the forces on s, two (12 + m, 12 + m) matrices.
+
+    The first is with respect to the poses and s, the second with respect to the velocities and ṡ.
 
     Args:
         pair: Frames of bore and journal.
         g: Loads (5,), see `kernels.films.frames`, and forces on the coefficients s, (5 + m,).
-        dg: Derivatives of g with respect to the first nine entries of the motion, s and ṡ, (5 + m,
-            9 + 2m).
+        dg: Derivatives of g, shape (5 + m, 9 + 2m). The columns are the first nine entries of the
+            motion, then s, then ṡ.
     """
     m = len(g) - 5
     Y = film_motion_changes(*pair)

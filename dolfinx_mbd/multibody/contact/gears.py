@@ -138,7 +138,10 @@ class GearPair(ContactElement):
         return math.pi * self.module * math.cos(self.pressure_angle)
 
     def placed(self, pair: FramePair) -> GearPair:
-        """Return the pair with the teeth in the middle of the backlash at `pair`."""
+        """Return the gear pair with the teeth in the middle of the backlash.
+
+        `pair` contains the initial poses of the frames. An `offset` of the user is not changed.
+        """
         y = _coordinates(pair)
         axes = pair.Q1[:, 2] @ pair.Q2[:, 2]
         if 1.0 - abs(axes) > 0.5 * _PARALLEL**2:

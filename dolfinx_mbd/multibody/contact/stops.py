@@ -57,7 +57,7 @@ class JointStop(JointElement):
             reject(f"{label}: (lower, upper)", (self.lower, self.upper), expected)
 
     def placed(self, motion: Axis, s: float) -> JointStop:
-        """Return the element with the given motion."""
+        """Return the stop with the motion (rotation or displacement) that it limits."""
         return replace(self, motion=motion)
 
     def gaps(self, s: float) -> tuple[tuple[float, float], ...]:

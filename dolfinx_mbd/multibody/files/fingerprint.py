@@ -72,7 +72,7 @@ def _canonical_form(item: Any, visited: dict[int, tuple[int, Any]]) -> tuple[str
 
 
 def _parts(item: Any) -> tuple[str, list[Any]]:
-    """Return the kind of an object that is not plain, and its contents."""
+    """Return the kind and the contents of an object whose type is not in `_PLAIN`."""
     if isinstance(item, np.ndarray) and item.dtype != object:
         data = hashlib.sha256(np.ascontiguousarray(item).tobytes()).hexdigest()
         return f"array {item.dtype} {item.shape} {data}", []

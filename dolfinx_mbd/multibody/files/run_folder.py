@@ -193,7 +193,7 @@ def _check_contents(path: Path) -> None:
 
 
 def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], Rows]:
-    """Return the header and arrays of the checkpoint in a folder, and its rows after a check."""
+    """Return the header and the arrays of the checkpoint of a run, and the checked rows."""
     if not path.exists():
         raise MissingFileError(f"no run exists at {str(path)!r}")
     if not path.is_dir():

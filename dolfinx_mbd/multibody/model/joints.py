@@ -90,7 +90,10 @@ class JointClearance(ABC):
 
     @abstractmethod
     def rows(self, joint: Joint) -> tuple[int, ...]:
-        """Return the motions that the joint still constrains; raise an error for a wrong kind."""
+        """Return the motions that the joint constrains in spite of its clearance.
+
+        A joint whose kind does not permit this clearance raises an `InputError`.
+        """
 
     @abstractmethod
     def element(self, name: str, joint: Joint) -> PairElement:

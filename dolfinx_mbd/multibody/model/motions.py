@@ -41,11 +41,11 @@ def check_drivers(system: SystemData, start: float, end: float) -> None:
 def check_derivatives(name: str, motion: Motion, start: float, end: float) -> None:
     """Raise an `InputError` if the rate or the acceleration of a motion contradicts its position.
 
-    At several times, the change of the position is compared with the integral of the rate, and the
-    change of the rate with the integral of the acceleration, over intervals of several lengths
-    before and after the time. An error is raised only if no interval agrees within 1 %. Rates and
-    accelerations may therefore jump: the intervals without a jump agree. The motion is not
-    evaluated outside the run.
+    The check takes several times of the run and, at each time, intervals of several lengths that
+    end or start there. Over each interval, it compares the change of the position with the integral
+    of the rate, and the change of the rate with the integral of the acceleration. It raises an
+    error only if at one of the times no interval agrees within 1 %. Rates and accelerations may
+    therefore jump: the intervals without a jump agree. The motion is not evaluated outside the run.
     """
     times = start + (end - start) * np.mod(np.arange(_SAMPLES) * 0.6180339887498949, 1.0)
     scales = np.abs([motion(float(t)) for t in times]).max(axis=0)

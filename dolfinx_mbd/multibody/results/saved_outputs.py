@@ -17,7 +17,7 @@ _H = TypeVar("_H", bound="_SavedHistory")
 
 
 class _SavedHistory:
-    """History with some quantities only; other quantities raise an error that names the cure."""
+    """History with some quantities only; an error explains how to obtain the other quantities."""
 
     def __init__(self, name: str, time: Array, values: dict[str, Array], whole: bool) -> None:
         vars(self).update(values, name=name, time=time, saved=tuple(values), _whole=whole)

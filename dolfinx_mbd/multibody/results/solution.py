@@ -93,7 +93,7 @@ class Solution(Sensors, HtmlView):
         if isinstance(saved, SavedStates):
             self.q, self.v, self.a, self.lam = saved.q, saved.v, saved.a, saved.lam
             self.angles = saved.angles
-        else:  # an access then raises an error that names the cure
+        else:  # an access then raises an error with advice
             for key in HISTORY[1:]:
                 del vars(self)[key]
 

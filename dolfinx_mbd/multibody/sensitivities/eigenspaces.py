@@ -33,7 +33,8 @@ _PARALLEL = 1e-6  # smallest product of left and right vectors relative to an un
 class Eigenspace(NamedTuple):
     """Left (k, 2m) and right (2m, k) vectors of a group of k equal poles, left @ right = 1.
 
-    They belong to A times `scale`, entry by entry. `branch` numbers the poles of the group.
+    They are eigenvectors of the entrywise product of A and `scale`. `branch` is the index of the
+    pole in its group.
     """
 
     left: Complex
@@ -87,7 +88,10 @@ def _group(A: Array, pole: complex, limit: float) -> tuple[Complex, Complex] | N
 
 
 def pole_slopes(change: Array, spaces: Sequence[Eigenspace | None]) -> Complex:
-    """Return the derivatives of the poles for the derivative of A; zero without eigenvectors."""
+    """Return the derivatives of the poles for a derivative of A.
+
+    The result is zero for poles whose eigenspace is None.
+    """
     slopes = np.zeros(len(spaces), dtype=complex)
     for k, space in enumerate(spaces):
         if space is not None:

@@ -63,7 +63,7 @@ class Functional:
 
 
 def evaluate(functional: Functional, time: Array, output: Array) -> tuple[float, Array]:
-    """Return a functional of an output at some times, and its derivatives (nt,) by the output.
+    """Return the value of a functional, and its derivatives (nt,) with respect to the output.
 
     Args:
         functional: The functional.

@@ -23,7 +23,7 @@ _SAME_RATE = 1e-4  # largest error of the elastic rates relative to them
 
 
 class QuasiStaticSlopes:
-    """Changed starts of first order.
+    """First-order changes of a quasi-static start when parameters change.
 
     Args:
         first: State that `consistent_state` returned.
@@ -65,7 +65,7 @@ class QuasiStaticSlopes:
         return complete and determined and len(system.elastic) > 0 and not specified
 
     def states(self, assemblers: Mapping[int, Assembler], step: float) -> dict[int, State]:
-        """Return the starts of changed mechanisms by the multiple of a step, to first order."""
+        """Return first-order changed starts; the keys are the multiples of the parameter step."""
 
         def slope(matrix: Array, residual: Callable[[int, Assembler], Array]) -> Array:
             values = {k: residual(k, at) for k, at in assemblers.items()}

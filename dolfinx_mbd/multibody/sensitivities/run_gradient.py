@@ -277,7 +277,7 @@ def _adjoint(
 def _by_states(
     outputs: list[OutputDerivatives], states: list[State], slopes: Array
 ) -> tuple[Array, Array]:
-    """Return the derivatives of functionals by states: (nt, 3, nv, ·), and by λ (nt, nc, ·)."""
+    """Return derivatives of functionals with respect to states (nt, 3, nv, ·) and λ (nt, nc, ·)."""
     inputs, multipliers = [], []
     for output, weights in zip(outputs, slopes, strict=True):
         d, weight = output.by_state(states), weights[: len(states), None]
@@ -287,6 +287,6 @@ def _by_states(
 
 
 def _by_parameters(outputs: list[OutputDerivatives], states: list[State], slopes: Array) -> Array:
-    """Return the derivatives of functionals by the parameters at fixed states, (parameters, ·)."""
+    """Return derivatives of functionals with respect to the parameters alone, (parameters, ·)."""
     pairs = zip(outputs, slopes, strict=True)
     return np.array([y[: len(states)] @ output.by_parameters(states) for output, y in pairs]).T

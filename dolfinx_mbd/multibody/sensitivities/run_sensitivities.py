@@ -73,7 +73,7 @@ class RunSensitivities:
     __repr__ = short_repr
 
     def derivative(self, output: Callable[[Solution], ArrayLike]) -> dict[str, Any]:
-        """Return the derivatives of a result by the names of the parameters.
+        """Return the derivatives of a result as a mapping from names of parameters.
 
         Args:
             output: Function that returns a number or an array for a simulation, for example

@@ -72,8 +72,8 @@ def consistent_state(
             zero if `q` is given, or if t is not 0 and the mechanism has drivers; otherwise it
             follows from `velocity` and `omega` of the bodies and `rate` of the joints.
         rates: Rates of joints by name: rotation of revolute, cylindrical and planar joints (rad/s),
-            displacement of prismatic and point-on-line joints (m/s). A different `rate` of the
-            joint itself is an error.
+            displacement of prismatic and point-on-line joints (m/s). If the joint itself
+            has a different `rate`, an error is raised.
 
     Returns:
         The state, with accelerations and multipliers.

@@ -244,9 +244,9 @@ def redundancies(
 def fit_misfits(
     system: SystemData, t: float = 0.0, q: ArrayLike | None = None
 ) -> tuple[SystemData, list[Redundancy]]:
-    """Return the system with its misfit as constraint offsets, and its redundant constraints.
+    """Return a system whose constraint offsets equal the misfit, and its redundant constraints.
 
-    The misfit, at most `_MAX_MISFIT`, is the violation of redundant constraints after the assembly.
+    The misfit is the violation of redundant constraints after the assembly, at most `_MAX_MISFIT`.
     """
     if system.num_constraints == 0:
         return system, []

@@ -46,7 +46,7 @@ class ContactEvents:
         return ContactEvents(*(list(map(float, row)) for row in (gaps, states[:, 1], depths)))
 
     def error(self, eqs: Assembler, local: Array, size: float) -> tuple[Array, float]:
-        """Return gaps, rates and forces at the new state, (P, 3), and the error of the gaps.
+        """Return the contact states and the relative error of the gaps at the new state.
 
         Args:
             eqs: Assembler at the new state.
@@ -54,8 +54,8 @@ class ContactEvents:
             size: Size of the mechanism, m.
 
         Returns:
-            The states, and the largest error of a gap in contact relative to a quarter of its
-            largest penetration.
+            Gaps, their rates and normal forces, shape (P, 3); and the largest ratio of the error
+            of a closed gap to a quarter of its largest penetration.
         """
         if not self.gaps:
             return np.zeros((0, 3)), 0.0

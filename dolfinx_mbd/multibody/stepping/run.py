@@ -31,7 +31,7 @@ class Snapshot(NamedTuple):
 
 
 class Run:
-    """A simulation between two steps.
+    """State of a simulation, its stepper and its step control after some step.
 
     Args:
         system: The mechanism.

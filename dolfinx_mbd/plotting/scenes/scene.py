@@ -89,7 +89,11 @@ class Camera:
     def apply(
         self, plotter: Any, *, below: float = 0.0, above: float = 0.0, margin: float = 0.06
     ) -> None:
-        """Set the camera of a plotter; the options are fractions of the picture without objects."""
+        """Set the camera of a plotter.
+
+        `below`, `above` and `margin` (on all sides) are the fractions of the picture that remain
+        free of objects.
+        """
         left, bottom, right, top = plotter.renderer.GetViewport()
         width, height = plotter.window_size
         aspect = width * (right - left) / (height * (top - bottom))

@@ -114,11 +114,11 @@ def player(
             frame.
         path: File to write, with the suffix `.html`; by default no file is written.
         modes: Numbers of the modes to show, starting at 1; by default the first six.
-        signals: Curves below the scene of a simulation by label, shape (nt,) each; by default the
-            magnitudes of all joint forces, N.
-        field: Values that colour flexible bodies of a simulation, at the points of the skin of each
-            body by name, for example the damage of a fatigue analysis. They are constant over time
-            and not negative.
+        signals: Mapping from labels to the curves below the scene of a simulation, shape (nt,)
+            each; by default the magnitudes of all joint forces, N.
+        field: Mapping from names of bodies to values that colour these flexible bodies of a
+            simulation, one value for each point of the skin, for example the damage of a fatigue
+            analysis. The values are constant over time and not negative.
         field_name: Name and unit of the field, for the legend.
         scale: Initial scale factor of the elastic displacement.
         title: Title of the page; by default the name of the body or the kind of the source.
