@@ -138,7 +138,7 @@ def test_contradictory_driver_is_an_error() -> None:
         frames = {"pin": mbd.Frame((0, 0.5, 0))}
         bob = mbd.RigidBody("bob", p["m"], [0.01] * 3, position=(0, -0.5, 0), frames=frames)
         pin = mbd.revolute("pin", GROUND.frame("pivot"), bob.frame("pin"))
-        driver = mbd.Driver("drive", "pin", lambda t: (t * t, 3 * t, 2.0))
+        driver = mbd.Driver("drive", "pin", lambda t: (t * t, 3 * t, 3.0))
         return mbd.System([GROUND, bob], [pin], drivers=[driver])
 
     options: dict[str, Any] = {"t_end": 0.1, "dt": 0.01}
