@@ -154,6 +154,21 @@ class MechanismChange:
                         found[name] = max(found.get(name, 0.0), float(even / size))
         return found
 
+    def irregularity(self, state: State) -> float:
+        """Return the second difference of the equations at a state; zero if it is small."""
+        parts = []
+        for at in (self._base, *(self.assemblers[k] for k in FACTORS)):
+            at.put(state)
+            at.residual(state.time)
+            parts.append((at.rows / np.maximum(at.scale, 1e-300), at.values.copy()))
+        largest = 0.0
+        for middle, low, high in zip(*parts, strict=True):
+            even = float(np.abs(low + high - 2 * middle).max(initial=0.0))
+            odd = float(np.abs(high - low).max(initial=0.0))
+            if even > max(_CURVED * odd, _NOISE):
+                largest = max(largest, even)
+        return largest
+
     def terms(self, states: States) -> tuple[Array, Array]:
         """Return ∂R/∂p (S, nv) and ∂Φ/∂p (S, nc) at some states."""
         nv, nc = self.system.num_velocities, self.system.num_constraints

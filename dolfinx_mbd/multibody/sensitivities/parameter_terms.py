@@ -94,10 +94,32 @@ class ParameterTerms:
             self._check_bodies(name, change)
         neighbours = {name: [*c.assemblers.values()] for name, c in self._changes.items()}
         self._jumps = LoadJumps(Assembler(self.system), neighbours)
+        self._unchecked = True
 
     def check_jumps(self, states: Sequence[State]) -> None:
-        """Raise an error if the time of a jump of a load between some states may change."""
+        """Raise an error if the time of a jump of a load between some states may change.
+
+        The first call also checks that the equations are smooth functions of the parameters.
+        """
         self._jumps.check(states)
+        if self._unchecked:
+            self._unchecked = False
+            for name, change in self._changes.items():
+                self._check_equations(name, change, states[-1])
+
+    def _check_equations(self, name: str, change: MechanismChange, state: State) -> None:
+        """Raise an error if the equations jump near the value of a parameter."""
+        rough = change.irregularity(state)
+        if rough > 0.0:
+            step = _SHORTER * change.step
+            systems = {k: self.changed(name, k * step) for k in FACTORS}
+            closer = MechanismChange(Assembler(self.system), systems, step)
+            if closer.irregularity(state) > 0.25 * rough:
+                raise InputError(
+                    f"the mechanism is not a smooth function of {name!r}: its forces or "
+                    "constraints jump or have a kink at the value",
+                    argument="build",
+                )
 
     def _check_bodies(self, name: str, change: MechanismChange) -> None:
         """Raise an error if a body is not a smooth function of a parameter.

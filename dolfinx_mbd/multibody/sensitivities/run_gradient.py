@@ -142,9 +142,9 @@ def run_gradient(
 
     Raises:
         InputError: A value is zero and has no step, `build` returns mechanisms of different sizes,
-            the output is not a single number, a body is not a smooth function of a parameter, a
-            load jumps at a time that depends on the motion or on a parameter, or the mechanism has
-            contacts or end stops.
+            the output is not a single number or depends on other times, the mechanism is not a
+            smooth function of a parameter, a load jumps at a time that depends on the motion or on
+            a parameter, or the mechanism has contacts or end stops.
         StepError: A step does not converge.
 
     Warns:

@@ -167,6 +167,24 @@ def test_bodies_that_jump_are_errors() -> None:
     assert np.isfinite(result.increments).all()
 
 
+def test_equations_that_jump_are_errors() -> None:
+    """A stiffness with a jump or a kink at the value; a parabola is no error."""
+    options: dict[str, Any] = {"t_end": 0.1, "dt": 0.01, "steps": {"x": 0.1}}
+    laws: list[Callable[[float], float]] = [
+        lambda x: 400.0 + 40.0 * (x > 1),
+        lambda x: 400 + abs(x - 1),
+    ]
+    for law in laws:
+        with pytest.raises(InputError, match="not a smooth function of 'x'"):
+            mbd.run_sensitivities(
+                lambda p, law=law: oscillator({"k": law(p["x"]), "m": 2.0}), {"x": 1.0}, **options
+            )
+    smooth = mbd.run_sensitivities(
+        lambda p: oscillator({"k": 400 + (p["x"] - 1) ** 2, "m": 2.0}), {"x": 1.0}, **options
+    )
+    assert np.abs(smooth.increments).max() == 0.0
+
+
 def test_equal_frequencies_need_the_modes_of_the_base(comm: MPI.Intracomm) -> None:
     """A shape splits the equal bending modes of a square bar, so that its own modes jump."""
     mesh = box(comm, size=(0.2, 0.02, 0.02), cells=(6, 2, 2))
