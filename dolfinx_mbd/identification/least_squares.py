@@ -192,11 +192,11 @@ def _check_derivatives(points: list[tuple[Array, Array, Array]]) -> None:
     Args:
         points: Parameters, residuals and derivatives of all evaluations.
     """
-    errors = []
+    errors: list[float] = []
     for (x, r, J), (x_new, r_new, J_new) in itertools.pairwise(points):
         if np.abs(x_new - x).max() > _SMALL_STEP:
             predicted = 0.5 * (J + J_new) @ (x_new - x)
-            size = max(np.linalg.norm(predicted), np.linalg.norm(r_new - r))
+            size = float(max(np.linalg.norm(predicted), np.linalg.norm(r_new - r)))
             errors.append(float(np.linalg.norm(r_new - r - predicted) / max(size, 1e-300)))
     if errors and min(errors) > _MISFIT:
         raise SolverError(
