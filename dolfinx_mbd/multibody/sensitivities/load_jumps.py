@@ -88,7 +88,9 @@ class LoadJumps:
         times = [before.time + share * dt for share in (low, high)]
 
         def remains(at: Assembler) -> bool:
-            ends = [self._values(at, before, after, low, t)[name] for t in times]
+            ends = [self._values(at, before, after, low, t).get(name) for t in times]
+            if ends[0] is None or ends[1] is None:  # the load has another name
+                return False
             return _size(ends[1] - ends[0] - jump) < 0.5 * _size(jump)
 
         if not remains(self._at):
