@@ -44,6 +44,9 @@ class LoadJumps:
     def check(self, states: Sequence[State]) -> None:
         """Check the steps between some states.
 
+        Args:
+            states: States of consecutive steps.
+
         Raises:
             InputError: A jump of a load depends on the motion or on a parameter.
 
@@ -143,8 +146,8 @@ def _irregular(table: Array, scale: Array) -> list[tuple[int, int]]:
     padded = np.concatenate([change[1:2], change, change[-2:-1]]) if len(change) > 1 else None
     neighbours = 0.0 if padded is None else 0.5 * (padded[:-2] + padded[2:])
     size = np.abs(change)
-    found = (np.abs(change - neighbours) > _IRREGULAR * size) & (size > _NOISE * scale)
-    pairs = np.argwhere(found)
+    irregular = (np.abs(change - neighbours) > _IRREGULAR * size) & (size > _NOISE * scale)
+    pairs = np.argwhere(irregular)
     order = np.argsort([-size[k, c] / scale[c] for k, c in pairs])[:_INTERVALS]
     return [(int(k), int(c)) for k, c in pairs[order]]
 

@@ -140,7 +140,7 @@ class MechanismChange:
 
         These are relative to the largest number of an array.
         """
-        found: dict[str, float] = {}
+        irregular: dict[str, float] = {}
         tables = [at.bodies for at in (self._base, *(self.assemblers[k] for k in FACTORS))]
         for body, member in enumerate(self._base.bodies.members):
             parts = [_body_arrays(b.table[body], b.data) for b in tables]
@@ -151,8 +151,8 @@ class MechanismChange:
                     size = max(np.abs(part[column]).max() for part in parts)
                     if even > max(_CURVED * odd, _NOISE * size):
                         name = self.system.bodies[member].name
-                        found[name] = max(found.get(name, 0.0), float(even / size))
-        return found
+                        irregular[name] = max(irregular.get(name, 0.0), float(even / size))
+        return irregular
 
     def irregularity(self, state: State) -> float:
         """Return the second difference of the equations at a state; zero if it is small."""
