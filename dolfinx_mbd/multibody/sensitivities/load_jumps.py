@@ -61,9 +61,9 @@ class LoadJumps:
         table = np.array([np.concatenate(list(row.values())) for row in rows])
         scale = np.zeros(len(owners))
         for name in rows[0]:
-            own = owners == name
-            size = max(self._largest.get(name, 0.0), float(np.abs(table[:, own]).max()))
-            scale[own] = self._largest[name] = size
+            columns = owners == name
+            size = max(self._largest.get(name, 0.0), float(np.abs(table[:, columns]).max()))
+            scale[columns] = self._largest[name] = size
         for k, column in _irregular(table, scale):
             if owners[column] not in self._known:
                 self._bisect(states[k], states[k + 1], str(owners[column]), scale[column])
