@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +14,17 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, function, instance, number, parameter_limits, reject
-from dolfinx_mbd.errors import InputError, SolverError
+from dolfinx_mbd.errors import AccuracyWarning, InputError, SolverError, warn
 from dolfinx_mbd.html import short_repr
 
 Model = Callable[[Mapping[str, float]], tuple[ArrayLike, Mapping[str, ArrayLike]]]
 """A function that returns predicted values (m,) and their derivatives (m,) by parameter."""
 
 RANK_TOLERANCE = 1e-8  # relative singular value below which the data do not determine a parameter
+
+_ROUND_OFF = 1e-8  # negative eigenvalues and asymmetry of a covariance, relative to the variances
+_SMALL_STEP = 1e-5  # relative steps of the parameters below which derivatives are not checked
+_MISFIT = 0.1  # largest error of the derivatives over a step, relative to the change
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +81,11 @@ def identify(
 
     Raises:
         InputError: An argument is invalid, or there are fewer measurements than parameters.
-        SolverError: The measurements do not determine a parameter, which the message names, or the
-            iteration does not converge.
+        SolverError: The measurements do not determine a parameter, which the message names, the
+            derivatives of the model contradict its values, or the iteration does not converge.
+
+    Warns:
+        AccuracyWarning: A value is at its bound, where the confidence intervals do not hold.
 
     Example:
         >>> def frequencies(p):
@@ -131,8 +139,17 @@ def identify(
     result = scipy.optimize.least_squares(
         lambda x: cached(x)[0], np.ones(len(names)), lambda x: cached(x)[1], edges, xtol=1e-12
     )
+    _check_derivatives([(np.frombuffer(key), *parts) for key, parts in cache.items()])
     if not result.success:
         raise SolverError(f"the identification does not converge: {result.message}")
+    for name, side in zip(names, result.active_mask, strict=True):
+        if side:
+            warn(
+                AccuracyWarning(
+                    f"{name!r} is at its bound; the deviations and confidence intervals do not "
+                    "take bounds into account"
+                )
+            )
     return _identified(names, scale, result, data, weights, deviations is None, len(cache))
 
 
@@ -167,6 +184,25 @@ def _identified(
         predicted=result.fun / weights + data,
         iterations=iterations,
     )
+
+
+def _check_derivatives(points: list[tuple[Array, Array, Array]]) -> None:
+    """Raise an error if no step of the iteration agrees with the derivatives at its ends.
+
+    Args:
+        points: Parameters, residuals and derivatives of all evaluations.
+    """
+    errors: list[float] = []
+    for (x, r, J), (x_new, r_new, J_new) in itertools.pairwise(points):
+        if np.abs(x_new - x).max() > _SMALL_STEP:
+            predicted = 0.5 * (J + J_new) @ (x_new - x)
+            size = float(max(np.linalg.norm(predicted), np.linalg.norm(r_new - r)))
+            errors.append(float(np.linalg.norm(r_new - r - predicted) / max(size, 1e-300)))
+    if errors and min(errors) > _MISFIT:
+        raise SolverError(
+            f"the derivatives of the model contradict its values by {100 * min(errors):.0f} % of "
+            "the change over a step, or more; correct the derivatives, or start closer"
+        )
 
 
 def _check_rank(names: list[str], J: Array) -> tuple[Array, Array]:
@@ -207,7 +243,8 @@ def first_order_deviation(
     """
     if not instance("derivatives", derivatives, Mapping):
         reject("derivatives", derivatives, "a mapping from at least one parameter")
-    J = np.column_stack([array(f"derivatives: {k}", v, (None,)) for k, v in derivatives.items()])
+    size = len(array("derivatives", next(iter(derivatives.values())), (None,)))
+    J = np.column_stack([array(f"derivatives: {k}", v, (size,)) for k, v in derivatives.items()])
     if isinstance(covariance, Mapping):
         if set(covariance) != set(derivatives):
             text = f"expected the deviations of {', '.join(map(repr, derivatives))}"
@@ -219,7 +256,13 @@ def first_order_deviation(
             reject("covariance", covariance, "such that the deviations are finite")
         return deviations
     sigma = array("covariance", covariance, (J.shape[1], J.shape[1]))
-    variances = np.einsum("ki,ij,kj->k", J, sigma, J)
-    if not (np.isfinite(variances) & (variances >= 0)).all():
+    # relative to the deviations, because the units of the parameters differ
+    scale = np.sqrt(np.maximum(np.diag(sigma), 0.0))
+    unit = sigma / np.where(scale > 0, scale, 1.0) / np.where(scale > 0, scale, 1.0)[:, None]
+    symmetric = np.abs(unit - unit.T).max() <= _ROUND_OFF
+    if not symmetric or np.linalg.eigvalsh(unit)[0] < -_ROUND_OFF or np.diag(sigma).min() < 0:
         reject("covariance", covariance, "a covariance matrix: symmetric and not negative")
-    return np.sqrt(variances)
+    variances = np.einsum("ki,ij,kj->k", J, sigma, J)
+    if not np.isfinite(variances).all():
+        reject("covariance", covariance, "such that the deviations are finite")
+    return np.sqrt(np.maximum(variances, 0.0))

@@ -125,7 +125,12 @@ def _combined(shapes: NDArray, units: Array) -> NDArray:
 
 def mode_shapes(argument: str, value: Any) -> NDArray:
     """Return real or complex shapes, shape (modes, sensors)."""
-    if isinstance(value, np.ndarray) and np.iscomplexobj(value):
-        real, imaginary = (array(argument, part, (None, None)) for part in (value.real, value.imag))
+    try:
+        numbers = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        numbers = np.zeros(0)
+    if np.iscomplexobj(numbers):
+        parts = numbers.real, numbers.imag
+        real, imaginary = (array(argument, part, (None, None)) for part in parts)
         return np.asarray(real + 1j * imaginary)
     return np.asarray(array(argument, value, (None, None)))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.errors import InputError, SolverError
+from dolfinx_mbd.errors import AccuracyWarning, InputError, SolverError
 
 X = np.linspace(1.0, 2.0, 40)
 
@@ -47,8 +47,32 @@ def test_undetermined_parameter() -> None:
 
 def test_bounds() -> None:
     data = power_law({"a": 3.0, "n": 1.7})[0]
-    result = mbd.identify(power_law, data, start={"a": 1.0, "n": 1.0}, bounds={"a": (0.5, 2.5)})
+    with pytest.warns(AccuracyWarning, match="'a' is at its bound"):
+        result = mbd.identify(power_law, data, start={"a": 1.0, "n": 1.0}, bounds={"a": (0.5, 2.5)})
     assert result.values["a"] == pytest.approx(2.5, abs=1e-6)
+
+
+def test_wrong_derivatives() -> None:
+    """With the wrong sign of one derivative, the iteration ends far from the solution."""
+
+    def wrong(p: dict[str, float]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        return p["a"] * X + p["b"] * X**2, {"a": X, "b": -(X**2)}
+
+    with pytest.raises(SolverError, match="derivatives of the model contradict its values"):
+        mbd.identify(wrong, 2 * X + X**2, start={"a": 1.0, "b": 0.5})
+
+
+def test_invalid_covariance() -> None:
+    pair = {"a": [1.0], "b": [1.0]}
+    correlated = mbd.first_order_deviation(pair, [[1.0, 1.0], [1.0, 1.0]])
+    assert correlated == pytest.approx(2.0)
+    opposite = mbd.first_order_deviation({"a": [1.0], "b": [-1e6]}, [[1.0, 1e-6], [1e-6, 1e-12]])
+    assert opposite == pytest.approx(0.0, abs=1e-6)
+    for covariance in ([[1.0, 2.0], [2.0, 1.0]], [[1.0, 0.9], [0.1, 1.0]], [[-1.0, 0], [0, 1.0]]):
+        with pytest.raises(InputError, match="symmetric and not negative"):
+            mbd.first_order_deviation(pair, covariance)
+    with pytest.raises(InputError, match="derivatives: b must be"):
+        mbd.first_order_deviation({"a": [1.0], "b": [1.0, 2.0]}, {"a": 1.0, "b": 1.0})
 
 
 def test_deviation_agrees_with_a_sample() -> None:

@@ -55,6 +55,7 @@ def measured(table: mbd.BodySensitivities, modes: list[int]) -> tuple[np.ndarray
 def test_mac() -> None:
     turned = np.array([[1.0, 1j], [1j, -1.0], [1.0, -1j]])
     assert mbd.mac(turned[:1], turned) == pytest.approx(np.array([[1.0, 1.0, 0.0]]), abs=1e-15)
+    assert mbd.mac([[1.0, 1j]], [[1j, -1.0]]) == pytest.approx(1.0, abs=1e-15)
     assert mbd.mac([[0.0, 0.0]], [[1.0, 0.0]]).item() == 0.0
     with pytest.raises(InputError, match="cannot be compared"):
         mbd.mac([[1.0]], [[1.0, 0.0]])

@@ -46,6 +46,8 @@ _INERTIA = (MASS, FIRST_MOMENTS, H_ROWS, MASS_MATRIX, SPIN)
 _MATRICES = (STIFFNESS, DAMPING)
 _GEOMETRY = (POINTS, AXES, MOTION)
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
+_CURVED = 0.05  # second difference relative to the first one, from which a change is irregular
+_NOISE = 1e-7  # second differences of round-off, relative to the largest number of an array
 _DEPTH = 12  # largest depth of nested objects that are compared
 
 
@@ -132,6 +134,40 @@ class MechanismChange:
             for s in (self.system, *self.systems.values())
         ]
         self._joints_change = not same(constants, constants[:1] * len(constants))
+
+    def irregular_bodies(self) -> dict[str, float]:
+        """Return the bodies with arrays that do not change linearly, and their second differences.
+
+        These are relative to the largest number of an array.
+        """
+        irregular: dict[str, float] = {}
+        tables = [at.bodies for at in (self._base, *(self.assemblers[k] for k in FACTORS))]
+        for body, member in enumerate(self._base.bodies.members):
+            parts = [_body_arrays(b.table[body], b.data) for b in tables]
+            for column, middle in parts[0].items():
+                low, high = (part[column] for part in parts[1:])
+                if middle.size and low.shape == high.shape == middle.shape:
+                    even, odd = (np.abs(x).max() for x in (low + high - 2 * middle, high - low))
+                    size = max(np.abs(part[column]).max() for part in parts)
+                    if even > max(_CURVED * odd, _NOISE * size):
+                        name = self.system.bodies[member].name
+                        irregular[name] = max(irregular.get(name, 0.0), float(even / size))
+        return irregular
+
+    def irregularity(self, state: State) -> float:
+        """Return the second difference of the equations at a state; zero if it is small."""
+        parts = []
+        for at in (self._base, *(self.assemblers[k] for k in FACTORS)):
+            at.put(state)
+            at.residual(state.time)
+            parts.append((at.rows / np.maximum(at.scale, 1e-300), at.values.copy()))
+        largest = 0.0
+        for middle, low, high in zip(*parts, strict=True):
+            even = float(np.abs(low + high - 2 * middle).max(initial=0.0))
+            odd = float(np.abs(high - low).max(initial=0.0))
+            if even > max(_CURVED * odd, _NOISE):
+                largest = max(largest, even)
+        return largest
 
     def terms(self, states: States) -> tuple[Array, Array]:
         """Return ∂R/∂p (S, nv) and ∂Φ/∂p (S, nc) at some states."""

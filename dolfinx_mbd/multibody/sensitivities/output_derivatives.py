@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, extent
 from dolfinx_mbd.multibody.files.run_files import HISTORY
 from dolfinx_mbd.multibody.model.joints import Driver, Joint
@@ -29,6 +30,7 @@ from dolfinx_mbd.multibody.sensitivities.parameter_terms import ParameterTerms
 
 _STEP = 1e-3  # step of differences relative to the size of a part of the state; rotations: rad
 _LENGTH_STEP = 1e-4  # step of positions relative to the size of the mechanism
+_LOCAL = 1e-9  # largest relative change of an output if it is evaluated at one time alone
 _BODY_PARTS = {
     "position": ("q", 0),
     "velocity": ("v", 0),
@@ -71,8 +73,18 @@ class OutputDerivatives:
         self._entry = _entry(self._system, output) if isinstance(output, str) else None
 
     def values(self, states: Sequence[State]) -> Array:
-        """Return the output (nt,) at some states."""
-        return self._evaluate(self._system, _stacked(states))
+        """Return the output (nt,) at some states; raise an error if it depends on other times."""
+        values = self._evaluate(self._system, _stacked(states))
+        if len(states) > 1:
+            last = self._evaluate(self._system, _stacked(states[-1:]))[0]
+            if not abs(last - values[-1]) <= _LOCAL * np.abs(values).max():
+                raise InputError(
+                    "the value of the output at one time depends on other times, for example as a "
+                    "sum over time or a difference from the start; return a quantity of this time, "
+                    "or use run_sensitivities",
+                    argument="functional",
+                )
+        return values
 
     def by_state(self, states: Sequence[State]) -> StateDerivatives:
         """Return the derivatives with respect to some states."""

@@ -17,6 +17,7 @@ from dolfinx_mbd.kernels.rotations import rotation_matrix, rotation_vector
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.multibody.model.force_elements import ContactElement, JointElement
 from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.sensitivities.load_jumps import LoadJumps
 from dolfinx_mbd.multibody.sensitivities.mechanism_changes import (
     FACTORS,
     MechanismChange,
@@ -30,6 +31,7 @@ from dolfinx_mbd.multibody.stepping.integrators import Stepper
 
 Build = Callable[[Mapping[str, float]], SystemData]
 
+_SHORTER = 0.25  # second step of a test of smoothness, relative to the first one
 _DIFFERENCE_STEP = 1e-4  # step of differences relative to the value of a parameter
 
 
@@ -88,6 +90,54 @@ class ParameterTerms:
             name: MechanismChange(base, {k: self.changed(name, k * step) for k in FACTORS}, step)
             for name, step in steps.items()
         }
+        for name, change in self._changes.items():
+            self._check_bodies(name, change)
+        neighbours = {name: [*c.assemblers.values()] for name, c in self._changes.items()}
+        self._jumps = LoadJumps(Assembler(self.system), neighbours)
+        self._unchecked = True
+
+    def check_jumps(self, states: Sequence[State]) -> None:
+        """Raise an error if the time of a jump of a load between some states may change.
+
+        The first call also checks that the equations are smooth functions of the parameters.
+        """
+        self._jumps.check(states)
+        if self._unchecked:
+            self._unchecked = False
+            for name, change in self._changes.items():
+                self._check_equations(name, change, states[-1])
+
+    def _check_equations(self, name: str, change: MechanismChange, state: State) -> None:
+        """Raise an error if the equations jump near the value of a parameter."""
+        rough = change.irregularity(state)
+        if rough > 0.0:
+            step = _SHORTER * change.step
+            systems = {k: self.changed(name, k * step) for k in FACTORS}
+            closer = MechanismChange(Assembler(self.system), systems, step)
+            if closer.irregularity(state) > 0.25 * rough:
+                raise InputError(
+                    f"the mechanism is not a smooth function of {name!r}: its forces or "
+                    "constraints jump or have a kink at the value",
+                    argument="build",
+                )
+
+    def _check_bodies(self, name: str, change: MechanismChange) -> None:
+        """Raise an error if a body is not a smooth function of a parameter.
+
+        The second difference of a smooth function decreases with the square of the step.
+        """
+        step = _SHORTER * change.step
+        rough = change.irregular_bodies()
+        if rough:
+            systems = {k: self.changed(name, k * step) for k in FACTORS}
+            closer = MechanismChange(Assembler(self.system), systems, step).irregular_bodies()
+            for body, size in rough.items():
+                if closer.get(body, 0.0) > 0.25 * size:
+                    raise InputError(
+                        f"body {body!r} is not a smooth function of {name!r}: its data jump near "
+                        "the value. For a body of first order use at(values, own_modes=False)",
+                        argument="build",
+                    )
 
     def changed(self, name: str, step: float) -> SystemData:
         """Return the mechanism at a changed value; raise an error if its size differs."""

@@ -19,6 +19,7 @@ from dolfinx_mbd.checks import instance, integer, number, reject
 from dolfinx_mbd.checks import memory as check_memory
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.multibody.analyses.simulator import one_blas_thread
+from dolfinx_mbd.multibody.model.motions import check_drivers
 from dolfinx_mbd.multibody.model.system import State
 from dolfinx_mbd.multibody.sensitivities.functionals import Functional, evaluate
 from dolfinx_mbd.multibody.sensitivities.output_derivatives import OutputDerivatives
@@ -141,8 +142,13 @@ def run_gradient(
 
     Raises:
         InputError: A value is zero and has no step, `build` returns mechanisms of different sizes,
-            the output is not a single number, or the mechanism has contacts or end stops.
+            the output is not a single number or depends on other times, the mechanism is not a
+            smooth function of a parameter, a load jumps at a time that depends on the motion or on
+            a parameter, or the mechanism has contacts or end stops.
         StepError: A step does not converge.
+
+    Warns:
+        AccuracyWarning: A load has a small jump, at most 1 % of its largest value.
 
     Example:
         >>> def hanging(p):
@@ -171,10 +177,11 @@ def run_gradient(
     if checkpoints is not None:
         checkpoints = integer("checkpoints", checkpoints, low=1)
     terms = ParameterTerms(build, values, checked_steps(values, steps))
+    check_drivers(terms.system, 0.0, t_end)
     stepper = Stepper(terms.system, method, tolerance=tolerance)
     history = _History(stepper, t_end / count, count, start, checkpoints)
     outputs = [OutputDerivatives(terms, f.output, history.first) for f in functionals.values()]
-    series = history.simulate(outputs)
+    series = history.simulate(outputs, terms)
     items = list(zip(functionals.values(), series, strict=True))
     results = [evaluate(f, history.time, y) for f, y in items]
     slopes = np.array([slope for _, slope in results])
@@ -209,12 +216,16 @@ class _History:
         self._saved: list[list[State]] = []
         self._memory: list[dict[str, Any]] = []
 
-    def simulate(self, outputs: list[OutputDerivatives]) -> list[Array]:
-        """Take all steps, save the checkpoints, and return each output over time (nt,)."""
+    def simulate(self, outputs: list[OutputDerivatives], terms: ParameterTerms) -> list[Array]:
+        """Take all steps, save the checkpoints, and return each output over time (nt,).
+
+        Jumps of loads whose time changes are an error.
+        """
         columns, state = [[output.values([self.first]) for output in outputs]], self.first
         for steps in self.segments:
             self._memory.append({} if self._saves_all else self.stepper.memory())
             states = self._advance(state, steps)
+            terms.check_jumps(states)
             columns.append([output.values(states[1:]) for output in outputs])
             self._saved.append(states if self._saves_all else states[:1])
             state = states[-1]

@@ -6,6 +6,7 @@ step; see `step_equations`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,7 @@ from dolfinx_mbd.checks import memory as check_memory
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.multibody.analyses.simulator import one_blas_thread
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
+from dolfinx_mbd.multibody.model.motions import check_drivers
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.saved_states import SavedStates
 from dolfinx_mbd.multibody.results.solution import Solution
@@ -110,7 +112,8 @@ def run_sensitivities(
     """Simulate a mechanism, and differentiate the simulation with respect to parameters.
 
     The derivatives are those of the computed motion, with its errors of time integration. Loads and
-    drivers must be smooth functions of time and of the parameters.
+    drivers must be smooth functions of the motion and of the parameters. They may jump at fixed
+    times.
 
     Args:
         build: Function that returns the mechanism for values by name. All mechanisms must have the
@@ -130,8 +133,12 @@ def run_sensitivities(
 
     Raises:
         InputError: A value is zero and has no step, `build` returns mechanisms of different sizes,
-            or the mechanism has contacts or end stops.
+            the mechanism is not a smooth function of a parameter, a load jumps at a time that
+            depends on the motion or on a parameter, or the mechanism has contacts or end stops.
         StepError: A step does not converge.
+
+    Warns:
+        AccuracyWarning: A load has a small jump, at most 1 % of its largest value.
 
     Example:
         >>> def hanging(p):
@@ -150,10 +157,11 @@ def run_sensitivities(
     steps_of = checked_steps(values, steps)
     t_end, dt = (number(k, v, low=SHORTEST, unit="s") for k, v in (("t_end", t_end), ("dt", dt)))
     stride = integer("stride", stride, low=1)
+    check_memory("t_end", t_end, 1000.0 * len(values) * (t_end / dt / min(stride, sys.maxsize)))
     count = max(1, round(t_end / dt))
     dt = t_end / count
-    check_memory("t_end", t_end, 1000.0 * len(values) * (count // stride))
     terms = ParameterTerms(build, values, steps_of)
+    check_drivers(terms.system, 0.0, t_end)
     stepper = Stepper(terms.system, method, tolerance=tolerance)
     state = stepper.begin(consistent_state(terms.system, rates=start), dt)
     x, multipliers, velocity = terms.start(state, stepper, dt, start)
@@ -164,6 +172,7 @@ def run_sensitivities(
         block: list[State] = []
         for _ in range(first, min(first + BLOCK, count)):
             block.append(stepper.step(block[-1] if block else state, dt))
+        terms.check_jumps([state, *block])
         for k, (after, *explicit) in enumerate(
             zip(block, *terms.equations(block), strict=True), start=first + 1
         ):

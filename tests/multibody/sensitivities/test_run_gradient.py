@@ -157,6 +157,12 @@ def test_errors() -> None:
         gradient(mbd.Functional("weight.position"))
     with pytest.raises(InputError, match="one number for each time"):
         gradient(mbd.Functional(lambda run: run.body("weight").position))
+    for output in (
+        lambda run: np.cumsum(run.body("weight").position[:, 1]),
+        lambda run: run.body("weight").position[:, 1] - run.body("weight").position[0, 1],
+    ):
+        with pytest.raises(InputError, match="depends on other times"):
+            gradient(mbd.Functional(output))
     with pytest.raises(InputError, match="zero at all times is not differentiable"):
         gradient(mbd.Functional("weight.position.x", "norm"))
     with pytest.raises(InputError, match="functional"):
