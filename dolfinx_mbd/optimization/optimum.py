@@ -104,7 +104,7 @@ def optimum(problem: ScaledProblem, points: list[Array], message: str, tolerance
         multipliers[names[k]] = multipliers.get(names[k], 0.0) + float(price)
     if residual > BALANCED * tolerance:
         text = (
-            f"the result may not be a minimum: {100 * residual:.2g} % of the initial gradient is "
+            f"the result may not be a minimum: {100 * residual:.3g} % of the initial gradient is "
             f"not balanced by active limits, at {problem.point(x)} ({message})"
         )
         warn(AccuracyWarning(text, quantity="gradient", value=residual, limit=BALANCED * tolerance))

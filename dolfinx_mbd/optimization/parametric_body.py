@@ -17,11 +17,12 @@ from dolfinx_mbd.fem.compat import geometry_degree, geometry_dofmap, interpolate
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.fields import material_points
 from dolfinx_mbd.fem.mesh_checks import cell_quality
-from dolfinx_mbd.forms import Orthotropic
+from dolfinx_mbd.forms import Temperature
 from dolfinx_mbd.recovery.skin_stress import skin_stress
 from dolfinx_mbd.reduction import InterfaceSpec, Reduction
 from dolfinx_mbd.reduction.reducer import reduce
-from dolfinx_mbd.sensitivity.parameters import CONSTANTS, Parameter, base_value
+from dolfinx_mbd.sensitivity.constants import CONSTANTS, ORTHOTROPIC
+from dolfinx_mbd.sensitivity.parameters import Parameter, base_value, nodal_velocity
 from dolfinx_mbd.sensitivity.reduced import BodySensitivities, sensitivities
 
 
@@ -35,8 +36,9 @@ class ParametricBody:
 
     Args:
         model: The body with the parameters at their base values.
-        parameters: Parameters with different names: constants of materials, thickness, shapes and
-            coefficients. The function of a coefficient is changed in place.
+        parameters: Parameters with different names: constants of materials, thickness, temperature,
+            shapes and coefficients. The function of a coefficient is changed in place. The prestress
+            has no parameter of its own; use a coefficient in its stress.
         tolerance: Largest estimated relative error of the stiffness up to which `at` returns a body
             of first order (`BodySensitivities.error`). By default every change is a new reduction.
         min_quality: Smallest accepted quality of a cell, from 0 (flat) to 1 (equilateral). For a
@@ -94,6 +96,7 @@ class ParametricBody:
         self._velocities: dict[str, Array] = {}
         self._points: dict[str, Array] = {}
         self._fields: dict[fem.Function, Array] = {}
+        _check_parameters(parameters)
         self._parameters = [self._prepared(p) for p in parameters]
         self._base = {p.name: base_value(model, p) for p in self._parameters}
         self._values: dict[str, float] = {}
@@ -168,8 +171,8 @@ class ParametricBody:
         if parameter.velocity is None:
             return parameter
         dim = mesh.geometry.dim
-        space = fem.functionspace(mesh, ("Lagrange", geometry_degree(mesh), (dim,)))
-        velocity = interpolated(parameter.velocity, space)
+        velocity = nodal_velocity(parameter, mesh)
+        space = velocity.function_space
         place, nodes = space.dofmap.list, geometry_dofmap(mesh)
         position = interpolated(ufl.SpatialCoordinate(mesh), space).x.array.reshape(-1, dim)
         if not np.allclose(position[place], self._nodes[nodes][:, :, :dim], rtol=1e-9):
@@ -195,24 +198,34 @@ class ParametricBody:
 
     def _changed(self, values: Mapping[str, float]) -> ElasticModel:
         """Return the model with the values; move the nodes, and change the coefficients."""
-        model = self.model
+        model, changes = self.model, self._changes(values)
         x = self._nodes.copy()
         for name, V in self._velocities.items():
             x += values[name] * V
         self._check_quality(x, values)
+        self._values, self._table = {}, None  # an error from here on leaves no valid reduction
         model.plain_mesh.geometry.x[:] = x
         for f, array in self._fields.items():
             f.x.array[:] = array
+        for p in self._parameters:
+            if p.coefficient is not None and p.direction is not None:
+                p.coefficient.x.array[:] += values[p.name] * p.direction.x.array
+        return replace(model, **changes) if changes else model
+
+    def _changes(self, values: Mapping[str, float]) -> dict[str, Any]:
+        """Return the attributes of the model that follow from the values."""
         changes: dict[str, Any] = {}
         for p in self._parameters:
             value = values[p.name]
-            if p.coefficient is not None and p.direction is not None:
-                p.coefficient.x.array[:] += value * p.direction.x.array
-            elif p.quantity == "thickness":
+            if p.quantity == "thickness":
                 changes["thickness"] = value
+            elif p.quantity == "temperature" and isinstance(self.model.prestress, Temperature):
+                rise = self.model.prestress.rise
+                changes["prestress"] = Temperature(rise + value - self._base[p.name])
             elif p.quantity in CONSTANTS:
-                changes["material"] = _material(changes.get("material", model.material), p, value)
-        return replace(model, **changes) if changes else model
+                material = changes.get("material", self.model.material)
+                changes["material"] = _material(material, p, value)
+        return changes
 
     def _check_quality(self, x: Array, values: Mapping[str, float]) -> None:
         """Raise an error on all ranks if a cell is inverted or too flat."""
@@ -237,10 +250,28 @@ class ParametricBody:
         raise InputError(text, argument="values", value=dict(values))
 
 
+def _check_parameters(parameters: Sequence[Parameter]) -> None:
+    """Raise an error for equal names, or for the factor of a prestress."""
+    names = [p.name for p in parameters]
+    if len(set(names)) < len(names):
+        raise InputError(f"the parameters need different names; got {names}", argument="parameters")
+    for p in parameters:
+        if p.quantity == "prestress":
+            text = (
+                f"parameter {p.name!r}: the factor of the prestress cannot change; multiply the "
+                "stress by a function, and use the quantity 'coefficient'"
+            )
+            raise InputError(text, argument="parameters", value=p)
+
+
 def _material(material: Any, parameter: Parameter, value: float) -> Any:
     """Return a material or a mapping of materials with another constant."""
-    if not isinstance(material, Mapping):
-        assert not isinstance(material, Orthotropic)  # see `base_value`
+    if isinstance(material, Mapping):
+        key = next(k for k in material if str(k) == parameter.group)
+        return {**material, key: _material(material[key], parameter, value)}
+    if parameter.quantity not in ORTHOTROPIC:
         return replace(material, **{parameter.quantity: value})
-    key = next(k for k in material if str(k) == parameter.group)
-    return {**material, key: replace(material[key], **{parameter.quantity: value})}
+    attribute, index = ORTHOTROPIC[parameter.quantity]
+    constants = list(getattr(material, attribute))
+    constants[index] = value
+    return replace(material, **{attribute: tuple(constants)})

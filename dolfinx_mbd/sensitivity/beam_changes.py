@@ -31,7 +31,7 @@ from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.forms.beams import Beam
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.parallel import raise_together
-from dolfinx_mbd.sensitivity.parameters import Parameter
+from dolfinx_mbd.sensitivity.parameters import Parameter, checked_velocity
 
 SECTION = ("area", "Iyy", "Izz", "torsion", "Iyz")
 MATERIAL = ("young", "shear", "density")
@@ -162,9 +162,7 @@ def beam_change(model: BeamModel, parameter: Parameter | SectionParameter) -> Be
 def _shape_change(model: BeamModel, parameter: Parameter) -> BeamChange:
     V, label = model.space, f"parameter {parameter.name!r}: velocity"
     dim = model.mesh.geometry.dim
-    velocity = parameter.velocity
-    if velocity is None or velocity.ufl_shape != (dim,):
-        reject(label, velocity, f"an expression of shape ({dim},)")
+    velocity = checked_velocity(parameter, model.mesh)
     padded = [velocity[i] if i < dim else 0.0 for i in range(3)]
     nodal = interpolated(ufl.as_vector([*padded, 0.0, 0.0, 0.0]), V).x.array.reshape(-1, 6)[:, :3]
     axial = nodal[:, 0] if dim == 1 else nodal @ model.direction
@@ -173,6 +171,8 @@ def _shape_change(model: BeamModel, parameter: Parameter) -> BeamChange:
     message = None
     if not np.abs(lateral).max(initial=0.0) <= 1e-9 * size:
         message = f"{label} must point along the beam; to turn a beam, place its body"
+    elif size == 0:
+        message = f"{label}: it is zero everywhere, so that the shape does not change"
     raise_together(model.mesh.comm, message)
     motion, direction = fem.Function(V), fem.Function(V)
     direction.x.array[0::6] = axial

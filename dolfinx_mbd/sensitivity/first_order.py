@@ -58,7 +58,8 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
     def error(self, values: Mapping[str, float]) -> float:
         """Return an estimate of the relative error of the stiffness in the first-order body.
 
-        The estimate contains the terms of second order that follow from first derivatives.
+        The estimate is the sum of the terms of second order of each parameter that follow from
+        first derivatives; products of different parameters are not included.
 
         Args:
             values: Values of some parameters by name.

@@ -9,9 +9,11 @@ from typing import Literal, get_args
 import numpy as np
 import ufl
 from dolfinx import fem
+from dolfinx.mesh import Mesh
 from mpi4py import MPI
 from petsc4py import PETSc
 from ufl.core.expr import Expr
+from ufl.domain import extract_domains
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import choice, instance, number, reject
@@ -111,8 +113,11 @@ class Parameter:
             text = f"{label}: only constants of a material have a group"
             raise InputError(text, argument="group", value=self.group)
         if self.quantity == "coefficient":
-            instance(f"{label}: coefficient", self.coefficient, fem.Function)
-            instance(f"{label}: direction", self.direction, fem.Function)
+            V = instance(f"{label}: coefficient", self.coefficient, fem.Function).function_space
+            W = instance(f"{label}: direction", self.direction, fem.Function).function_space
+            if V.mesh.ufl_domain() != W.mesh.ufl_domain() or V.ufl_element() != W.ufl_element():
+                text = f"{label}: direction and coefficient need the same function space"
+                raise InputError(text, argument="direction", value=self.direction)
         if self.velocity is not None:
             instance(f"{label}: velocity", self.velocity, Expr)
 
@@ -160,6 +165,48 @@ def base_value(model: ElasticModel, parameter: Parameter) -> float:
     if quantity == "prestress":
         return 1.0
     return float(model.thickness or 0.0) if quantity == "thickness" else 0.0
+
+
+def checked_velocity(parameter: Parameter, mesh: Mesh) -> Expr:
+    """Return the velocity of a shape parameter; raise an error if it does not fit the mesh."""
+    label, dim = f"parameter {parameter.name!r}: velocity", mesh.geometry.dim
+    velocity = parameter.velocity
+    if velocity is None or velocity.ufl_shape != (dim,):
+        reject(label, velocity, f"an expression of shape ({dim},)")
+    if any(domain != mesh.ufl_domain() for domain in extract_domains(velocity)):
+        text = f"{label}: it belongs to another mesh than that of the body"
+        raise InputError(text, argument="velocity", value=velocity)
+    return velocity
+
+
+def nodal_velocity(parameter: Parameter, mesh: Mesh) -> fem.Function:
+    """Return the velocity of a shape parameter at the nodes of a mesh (collective).
+
+    Raises:
+        InputError: The velocity does not fit the mesh, is not finite or zero everywhere, or jumps
+            between cells.
+    """
+    vector, comm, dim = checked_velocity(parameter, mesh), mesh.comm, mesh.geometry.dim
+    degree = geometry_degree(mesh)
+    nodes, cells = (fem.functionspace(mesh, (k, degree, (dim,))) for k in ("Lagrange", "DG"))
+    velocity = interpolated(vector, nodes)
+    values = velocity.x.array.reshape(-1, dim)
+    message = None
+    if not comm.allreduce(int(np.isfinite(values).all()), op=MPI.MIN):
+        message = "it is not finite everywhere"
+    else:
+        size = comm.allreduce(float(np.abs(values).max(initial=0.0)), op=MPI.MAX)
+        in_cells = interpolated(vector, cells).x.array.reshape(-1, dim)[cells.dofmap.list]
+        jump = np.abs(in_cells - values[nodes.dofmap.list]).max(initial=0.0)
+        jump = comm.allreduce(float(jump), op=MPI.MAX)
+        if size == 0:
+            message = "it is zero everywhere, so that the shape does not change"
+        elif degree <= 2 and jump > 1e-6 * size:  # above, the nodes of a cell have another order
+            message = "it jumps between cells; use a continuous function"
+    if message is not None:
+        message = f"parameter {parameter.name!r}: velocity: {message}"
+    raise_together(comm, message, InputError)
+    return velocity
 
 
 def matrix_derivatives(
@@ -296,19 +343,7 @@ def _shape_derivatives(
 ) -> tuple[MatrixDerivatives, Expr | None]:
     """Return the derivatives with respect to a shape, and the initial stress."""
     V, mesh = model.displacements, model.plain_mesh
-    dim, label = V.dofmap.bs, f"parameter {parameter.name!r}: velocity"
-    vector = parameter.velocity
-    if vector is None or vector.ufl_shape != (dim,):
-        reject(label, vector, f"an expression of shape ({dim},)")
-    nodes = fem.functionspace(mesh, ("Lagrange", geometry_degree(mesh), (dim,)))
-    zero = fem.Constant(mesh, np.zeros(dim))  # a constant velocity has no mesh of its own
-    velocity = interpolated(vector + zero, nodes)
-    finite = mesh.comm.allreduce(int(np.isfinite(velocity.x.array).all()), op=MPI.MIN)
-    moves = mesh.comm.allreduce(int(velocity.x.array.any()), op=MPI.MAX)
-    message = None if finite else f"{label}: it is not finite everywhere"
-    if finite and not moves:
-        message = f"{label}: it is zero everywhere, so that the shape does not change"
-    raise_together(mesh.comm, message, InputError)
+    dim, velocity = V.dofmap.bs, nodal_velocity(parameter, mesh)
     x = ufl.SpatialCoordinate(mesh)
 
     def of_form(form: ufl.Form) -> ufl.Form:

@@ -18,7 +18,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.linalg.blocks import column_sums, gram
 
-TOLERANCE = 1e-7  # estimated error of a solution, relative to s_j in the norm of M
+TOLERANCE = 1e-8  # estimated error of a solution, relative to s_j in the norm of M
 MAX_STEPS = 40
 KEPT = 60  # number of vectors that are kept for the next right-hand sides
 INDEPENDENT = 1e-8  # smallest relative eigenvalue of a Gram matrix of independent vectors

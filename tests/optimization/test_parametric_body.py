@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -139,6 +140,49 @@ def test_plates_materials_and_fields(comm: MPI.Intracomm) -> None:
     assert sheet.at({}).body.frequencies == pytest.approx(base.frequencies, rel=1e-10)
 
 
+@pytest.mark.parametrize("quantity", ["temperature", "shear_12", "density"])
+def test_temperature_and_orthotropic_constants(comm: MPI.Intracomm, quantity: Any) -> None:
+    """The body follows them, and its change agrees with the derivative in the middle."""
+    mesh = box(comm)
+    x = ufl.SpatialCoordinate(mesh.mesh)
+    if quantity == "temperature":
+        expansion = 12e-6 * (1 + 1e5 * x[1] ** 2)
+        material: Any = mbd.GradedMaterial(210e9, 0.3, 7850.0, "", expansion)
+        model = mbd.ElasticModel(mesh, material, prestress=mbd.Temperature(50.0))
+    else:
+        ply = mbd.Orthotropic(
+            young=(140e9, 10e9, 12e9),
+            poisson=(0.3, 0.28, 0.4),
+            shear=(5e9, 4.5e9, 3.5e9),
+            density=1600.0,
+        )
+        model = mbd.ElasticModel(mesh, ply)
+    parameters = [mbd.Parameter("p", quantity)]
+    bar = mbd.ParametricBody(model, parameters, interfaces=ENDS, num_modes=3)
+    base = bar.values["p"]
+    assert base == {"temperature": 50.0, "shear_12": 5e9, "density": 1600.0}[quantity]
+    below, middle, above = (bar.at({"p": s * base}) for s in (0.999, 1.0, 1.001))
+    change = above.body.frequencies - below.body.frequencies
+    assert np.abs(change).max() > 1e-6 * np.abs(middle.body.frequencies).max()
+    slope = 2e-3 * base * middle["p"].frequencies
+    assert change == pytest.approx(slope, rel=1e-5, abs=1e-5 * np.abs(change).max())
+
+
+def test_error_of_a_reduction(comm: MPI.Intracomm, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error after the mesh has moved leaves no old reduction on the moved mesh."""
+    bar = family(comm)
+    exact = bar.at({})["height"].frequencies
+    with pytest.raises(InputError, match="young must be"):
+        bar.at({"length": 0.3, "E": -1.0})
+    assert bar.values == {"length": 0.0, "height": 0.0, "E": 210e9}
+    module = sys.modules["dolfinx_mbd.optimization.parametric_body"]
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "reduce", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            bar.at({"length": 0.3})
+    assert bar.at({})["height"].frequencies == pytest.approx(exact, rel=1e-8)
+
+
 def test_quality_of_cells(comm: MPI.Intracomm) -> None:
     """Cubes have 1; the quality of a cube of height s is s / ((2 + s²)/3)^(3/2).
 
@@ -174,6 +218,18 @@ def test_bad_input(comm: MPI.Intracomm) -> None:
         family(comm, interfaces=ends)
     with pytest.raises(InputError, match="tolerance"):
         family(comm, tolerance=-1.0)
+    model = mbd.ElasticModel(box(comm), mbd.STEEL, prestress=mbd.Temperature(10.0))
+    x = ufl.SpatialCoordinate(model.plain_mesh)
+    for names, match in {
+        ("prestress",): "use the quantity 'coefficient'",
+        ("young", "young"): "different names",
+    }.items():
+        parameters: Any = [mbd.Parameter("p", name) for name in names]  # type: ignore[arg-type]
+        with pytest.raises(InputError, match=match):
+            mbd.ParametricBody(model, parameters, interfaces=ENDS)
+    plane = mbd.Parameter("s", "shape", velocity=ufl.as_vector([x[0], x[1]]))
+    with pytest.raises(InputError, match=r"an expression of shape \(3,\)"):
+        mbd.ParametricBody(model, [plane], interfaces=ENDS)
 
 
 def test_cantilever_of_least_mass(comm: MPI.Intracomm) -> None:

@@ -317,6 +317,8 @@ def test_errors(comm: MPI.Intracomm) -> None:
     check(constant, "does not depend on this parameter")
     check(mbd.Parameter("t", "thickness"), "has no parameter 'thickness'")
     check(mbd.Parameter("E", "young", group="a"), "no groups")
+    still = ufl.as_vector([0.0 * x for x in ufl.SpatialCoordinate(model.mesh)])
+    check(mbd.Parameter("s", "shape", velocity=still), "zero everywhere")
     E = mbd.Parameter("E", "young")
     with pytest.raises(InputError, match="different names"):
         mbd.sensitivities(base, [E, E])

@@ -490,6 +490,15 @@ def test_errors(comm: MPI.Intracomm) -> None:
     }.items():
         with pytest.raises(InputError, match=match):
             mbd.sensitivities(base, [mbd.Parameter("p", quantity)])  # type: ignore[arg-type]
+    cells, other = fem.functionspace(mesh.mesh, ("DG", 0, (3,))), box(comm)
+    step, f = fem.Function(cells), fem.Function(fem.functionspace(mesh.mesh, ("DG", 0)))
+    step.interpolate(lambda x: np.sign(x - LENGTH / 2.01))
+    position = ufl.SpatialCoordinate(other.mesh)
+    for velocity, match in ((step, "jumps between cells"), (position, "another mesh")):
+        with pytest.raises(InputError, match=match):
+            mbd.sensitivities(base, [mbd.Parameter("s", "shape", velocity=velocity)])
+    with pytest.raises(InputError, match="the same function space"):
+        mbd.Parameter("c", "coefficient", coefficient=f, direction=step)
     E = [mbd.Parameter("E", "young")]
     layered = mbd.reduce(mbd.ElasticModel(mesh, PLY), interfaces=ENDS, num_modes=3)
     with pytest.raises(InputError, match="young_1, young_2"):
