@@ -37,8 +37,8 @@ class ParametricBody:
     Args:
         model: The body with the parameters at their base values.
         parameters: Parameters with different names: constants of materials, thickness, temperature,
-            shapes and coefficients. The function of a coefficient is changed in place. The prestress
-            has no parameter of its own; use a coefficient in its stress.
+            shapes and coefficients. The function of a coefficient is changed in place. For the
+            prestress, use a coefficient in its stress.
         tolerance: Largest estimated relative error of the stiffness up to which `at` returns a body
             of first order (`BodySensitivities.error`). By default every change is a new reduction.
         min_quality: Smallest accepted quality of a cell, from 0 (flat) to 1 (equilateral). For a

@@ -19,6 +19,7 @@ from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.linalg.blocks import column_sums, gram
 
 TOLERANCE = 1e-8  # estimated error of a solution, relative to s_j in the norm of M
+ROUND_OFF = 1e-5  # largest accepted error if round-off in the residual hides a smaller one
 MAX_STEPS = 40
 KEPT = 60  # number of vectors that are kept for the next right-hand sides
 INDEPENDENT = 1e-8  # smallest relative eigenvalue of a Gram matrix of independent vectors
@@ -63,13 +64,17 @@ class ShiftedSystems:
         size = np.sqrt(column_sums(self._comm, start, mass))
         load = gram(self._comm, self._space(start)[0], mass)
         solution, active = start.copy(order="F"), np.flatnonzero(size)
+        largest: list[float] = []
         for _ in range(MAX_STEPS if len(active) else 0):
             squares, (V, forces, inertia) = self._squares[active], self._space(start)
             c = self._coefficients(squares, load[:, active])
             residual = np.asfortranarray(mass[:, active] * squares)
             _add(residual, inertia, c * squares)
             _add(residual, forces, -c)
-            left = self._errors(residual, squares) > TOLERANCE * size[active]
+            errors = self._errors(residual, squares) / size[active]
+            largest.append(float(errors.max()))
+            stalled = len(largest) > 3 and largest[-1] > largest[-4] / 2
+            left = errors > (ROUND_OFF if stalled else TOLERANCE)
             done = np.asfortranarray(start[:, active[~left]])
             _add(done, V, c[:, ~left])
             solution[:, active[~left]] = done
