@@ -125,7 +125,7 @@ report(f"{best.evaluations} evaluations, {coarse.count} reductions; active: {dic
 report("\n".join(f"{name:<20} {value / mm:+.2f} mm" for name, value in best.values.items()))
 steps, ticks = best.history, np.arange(len(best.history))
 curves = {k: np.array([i.constraints[k] / best.constraints[k] for i in steps]) for k in limits}
-rows = {"mass (g)": {"": np.array([1e3 * i.objective for i in steps])}, "ratio to the optimum": curves}
+rows = {"mass (g)": {"": np.array([1e3 * i.objective for i in steps])}, "ratio to optimum": curves}
 helpers.plot_histories(results / "history.png", ("iteration", ticks), rows, xticks=ticks)
 # -
 
