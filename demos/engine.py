@@ -98,11 +98,10 @@ upper = 5 * load * length**4 / (384 * EI) + load * length**2 / (8 * material.she
 upper *= dynamic
 # -
 
-# **Along its axis**, the rod is a spring under the force of the piston pin. It is stretched at the
-# top dead centre between exhaust and intake, and compressed at the bottom dead centre. Both
-# deformations lengthen the stroke. The spring is at least as long as the shank and at most as long
-# as the rod. Its force lies between those of the piston pin and the crank pin, because the rod
-# itself is accelerated too.
+# **Along its axis**, the rod is a spring under the force of the piston pin. The top dead centre
+# between exhaust and intake stretches it, the bottom dead centre compresses it; both lengthen the
+# stroke. The spring is at least as long as the shank and at most as long as the rod. Its force lies
+# between those of the piston pin and the crank pin, because the rod itself is accelerated, too.
 
 # +
 forces = [rigid_run.joint(f"{name} 1").force for name in ("piston pin", "crank pin")]

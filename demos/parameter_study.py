@@ -122,8 +122,7 @@ def plot(study: xarray.Dataset) -> None:
 
 # ## Checks
 #
-# The condition `if __name__ == "__main__"` is needed only if an executor starts processes that
-# import this script.
+# An executor whose processes import this script needs `if __name__ == "__main__"`.
 
 # +
 if __name__ == "__main__":

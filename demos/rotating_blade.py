@@ -105,9 +105,8 @@ mbd.plotting.player(mbd.rotating_modes(damped, top, num_modes=4), results / "mod
 
 # ## Without geometric stiffness
 #
-# Small-strain elasticity in a turning frame leaves $K_\sigma$ out. Then the frequency of the
-# lag mode decreases with $\Omega$. It is zero where $\Omega$ equals its value at rest,
-# $\gamma=3.516$; above this speed, any simulation diverges.
+# Small-strain elasticity in a turning frame leaves $K_\sigma$ out. The frequency of the lag mode
+# is then zero where $\Omega$ equals its value at rest, $\gamma=3.516$; above, simulations diverge.
 # With $K_\sigma$ the blade is stable at any speed that its strength allows.
 
 # +

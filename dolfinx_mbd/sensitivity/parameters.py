@@ -182,6 +182,10 @@ def checked_velocity(parameter: Parameter, mesh: Mesh) -> Expr:
 def nodal_velocity(parameter: Parameter, mesh: Mesh) -> fem.Function:
     """Return the velocity of a shape parameter at the nodes of a mesh (collective).
 
+    Args:
+        parameter: A parameter of the quantity `shape`.
+        mesh: Mesh of the body.
+
     Raises:
         InputError: The velocity does not fit the mesh, is not finite or zero everywhere, or jumps
             between cells.
