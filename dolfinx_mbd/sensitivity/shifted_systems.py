@@ -19,7 +19,7 @@ from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.linalg.blocks import column_sums, gram
 
 TOLERANCE = 1e-8  # estimated error of a solution, relative to s_j in the norm of M
-ROUND_OFF = 1e-5  # largest accepted error if round-off in the residual hides a smaller one
+ROUND_OFF = 1e-6  # largest accepted error if round-off in the residual hides a smaller one
 MAX_STEPS = 40
 KEPT = 60  # number of vectors that are kept for the next right-hand sides
 INDEPENDENT = 1e-8  # smallest relative eigenvalue of a Gram matrix of independent vectors
@@ -64,7 +64,7 @@ class ShiftedSystems:
         size = np.sqrt(column_sums(self._comm, start, mass))
         load = gram(self._comm, self._space(start)[0], mass)
         solution, active = start.copy(order="F"), np.flatnonzero(size)
-        largest: list[float] = []
+        best = np.full(len(size), np.inf)  # smallest estimated error of each solution
         for _ in range(MAX_STEPS if len(active) else 0):
             squares, (V, forces, inertia) = self._squares[active], self._space(start)
             c = self._coefficients(squares, load[:, active])
@@ -72,18 +72,19 @@ class ShiftedSystems:
             _add(residual, inertia, c * squares)
             _add(residual, forces, -c)
             errors = self._errors(residual, squares) / size[active]
-            largest.append(float(errors.max()))
-            stalled = len(largest) > 3 and largest[-1] > largest[-4] / 2
-            left = errors > (ROUND_OFF if stalled else TOLERANCE)
-            done = np.asfortranarray(start[:, active[~left]])
-            _add(done, V, c[:, ~left])
-            solution[:, active[~left]] = done
+            better = (errors < best[active]) & (errors <= ROUND_OFF)
+            improved = np.asfortranarray(start[:, active[better]])
+            _add(improved, V, c[:, better])
+            solution[:, active[better]] = improved
+            best[active[better]] = errors[better]
+            left = (best[active] > TOLERANCE) & (errors <= 2 * best[active])
+            left |= best[active] > ROUND_OFF
             active = active[left]
             if not len(active):
                 break
             new = self._extend(np.asfortranarray(residual[:, left]))
             load = np.vstack([load, gram(self._comm, new, mass)])
-        if len(active):
+        if (best[active] > ROUND_OFF).any():
             raise SolverError("the derivatives of the fixed-interface modes do not converge")
         self._compress()
         return solution
