@@ -287,6 +287,7 @@ class Reducer:
             model=self._model,
             interfaces=self._interfaces,
             loads=loads,
+            omitted=modes.omitted,
         )
         return with_damping(reduction, options.damping, thickness=problem.thickness)
 

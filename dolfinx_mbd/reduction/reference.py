@@ -49,6 +49,7 @@ class ReducedModes:
     left_out: tuple[Mode, ...]  # other motions of the basis, with reasons
     reference: str  # name of the reference condition
     orthonormal: bool = True  # M = I
+    omitted: Array | None = None  # vectors of the modes above `up_to`, None without `up_to`
 
     @property
     def frequencies(self) -> Array:
@@ -167,6 +168,7 @@ def _orthonormal_modes(
         shares=shares[:count],
         left_out=rigid + attached + dependent + above,
         reference=reference,
+        omitted=None if up_to is None else np.asfortranarray(vectors[:, count:]),
     )
 
 

@@ -27,6 +27,7 @@ from dolfinx_mbd.sensitivity.beam_modes import (
     StiffeningRates,
     mode_derivatives,
 )
+from dolfinx_mbd.sensitivity.body_derivative import second_order_size
 
 
 def beam_derivatives(
@@ -70,7 +71,10 @@ def _check(reduction: BeamReduction) -> None:
     """Raise an error if a reduction cannot be differentiated."""
     body, reason = reduction.body, ""
     if any("above" in mode.reason for mode in body.left_out):
-        reason = "a reduction with `up_to`"
+        reason = (
+            "a reduction with `up_to`. Reduce without `up_to`, and truncate the result: "
+            "table.at(values).truncated(n)"
+        )
     elif body.damping.any():
         reason = "damping; add it to the first-order body"
     elif not np.array_equal(body.mass, np.eye(body.num_modes)):
@@ -95,7 +99,8 @@ def _entries(
     product = multiply(matrices.stiffness, modes)
     cross, twice = gram(comm, modes, K_changes), gram(comm, changes, product)
     stiffness = gram(comm, modes, product) + cross + cross.T
-    quadratic = gram(comm, changes, K_changes) + twice + twice.T
+    energies = np.diag(gram(comm, changes, K_changes) + twice + twice.T)
+    inertia = problem.apply_mass(changes) + 2 * matrices.apply_mass(modes)
     nodal, rates = model.gather(modes), model.gather(changes)
     places = {p.name: p.position for p in body.points}
     points = beam_points(model, rates, places)
@@ -119,9 +124,7 @@ def _entries(
         "spin_stiffening": None,
         "interface_stiffening": None,
         "limits": _limits(model, change),
-        "second_order": float(
-            np.max(np.abs(np.diag(quadratic)) / np.diag(body.stiffness), initial=0.0)
-        ),
+        "second_order": second_order_size(body, energies, np.diag(gram(comm, changes, inertia))),
     }
 
 

@@ -49,8 +49,8 @@ class BodyDerivative:
         gauges: Derivatives of `StrainGauge.modes`, or None if the surface under gauges moves.
         limits: Steps below and above zero at which a cell of the mesh degenerates;
             infinite unless the parameter is a shape.
-        second_order: Largest known term of second order in a modal stiffness, relative to that
-            stiffness, per square of the unit of the parameter.
+        second_order: Largest term of second order in a modal stiffness that follows from first
+            derivatives, relative to that stiffness, per square of the unit of the parameter.
 
     Example:
         >>> derivative = mbd.sensitivities(bar, [mbd.Parameter("rho", "density")])["rho"]
@@ -117,6 +117,19 @@ def frequency_derivatives(body: ReducedBody, stiffness: Array) -> Array:
         values = np.linalg.eigvalsh(stiffness[np.ix_(k, k)])
         out[k] = values / (2.0 * np.sqrt(squares[k].mean()))
     return np.asarray(out / (2 * np.pi), dtype=float)
+
+
+def second_order_size(body: ReducedBody, energies: Array, masses: Array) -> float:
+    """Return the largest term of second order in a modal stiffness, relative to that stiffness.
+
+    With ΨᵀMΨ = I, the component of Ψ″/2 along the same mode is −diag(Ψ′ᵀMΨ′ + 2Ψ′ᵀM′Ψ)/2.
+
+    Args:
+        body: The body at the base point.
+        energies: Diagonal of Ψ′ᵀKΨ′ + 2Ψ′ᵀK′Ψ, shape (n,).
+        masses: Diagonal of Ψ′ᵀMΨ′ + 2Ψ′ᵀM′Ψ, shape (n,).
+    """
+    return float(np.max(np.abs(energies / np.diag(body.stiffness) - masses), initial=0.0))
 
 
 def in_modes(

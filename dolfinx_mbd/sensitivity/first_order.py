@@ -58,8 +58,9 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
     def error(self, values: Mapping[str, float]) -> float:
         """Return an estimate of the relative error of the stiffness in the first-order body.
 
-        The estimate is the sum of the terms of second order of each parameter that follow from
-        first derivatives; products of different parameters are not included.
+        The estimate contains the terms of second order that follow from first derivatives, with
+        bounds for products of two parameters. It assumes that the relative changes of the
+        stiffness by two parameters multiply, as for Young's modulus and a length.
 
         Args:
             values: Values of some parameters by name.
@@ -67,7 +68,13 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         Raises:
             InputError: A name is unknown, or a value is not a finite number.
         """
-        return float(sum(s * s * self[k].second_order for k, s in self._steps(values).items()))
+        steps = self._steps(values)
+        modes = sum(abs(s) * np.sqrt(self[k].second_order) for k, s in steps.items())
+        size = np.diag(self.body.stiffness)
+        changes = [np.abs(s * np.diag(self[k].stiffness)) / size for k, s in steps.items()]
+        rates: Array = np.array(changes).reshape(-1, len(size))
+        products = (rates.sum(axis=0) ** 2 - (rates**2).sum(axis=0)) / 2
+        return float(modes**2 + products.max(initial=0.0))
 
     def at(self, values: Mapping[str, float], *, own_modes: bool = True) -> ReducedBody:
         """Return the first-order body for other values of the parameters.

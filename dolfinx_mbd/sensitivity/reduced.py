@@ -10,11 +10,12 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.beams import BeamReduction
+from dolfinx_mbd.body.multiple import MULTIPLE_TOLERANCE
 from dolfinx_mbd.checks import instance, items
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space
 from dolfinx_mbd.fem.fields import material_points, surface_skin
-from dolfinx_mbd.linalg.blocks import gram, multiply
+from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply
 from dolfinx_mbd.parallel import destroying
 from dolfinx_mbd.reduction.bores import bore_patterns
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
@@ -26,6 +27,7 @@ from dolfinx_mbd.sensitivity.basis import (
     BasisDerivatives,
     FreeStiffness,
     SplitModes,
+    mass_product,
     point_velocity,
     split_modes,
 )
@@ -35,8 +37,10 @@ from dolfinx_mbd.sensitivity.body_derivative import (
     BodyDerivative,
     central_derivatives,
     frequency_derivatives,
+    second_order_size,
 )
 from dolfinx_mbd.sensitivity.first_order import BodySensitivities
+from dolfinx_mbd.sensitivity.omitted_modes import interface_averages, without_omitted_modes
 from dolfinx_mbd.sensitivity.parameters import (
     MatrixDerivatives,
     Parameter,
@@ -64,18 +68,19 @@ def sensitivities(
     agrees in the limit. All parameters use the same factorization.
 
     Args:
-        reduction: Result of `reduce` with orthonormal modes and without `up_to`. Its body may have
-            stress modes (`recovery.skin_stress`). Or the result of `reduce_beam`.
+        reduction: Result of `reduce` with orthonormal modes. Its body may have stress modes
+            (`recovery.skin_stress`). With `up_to`, the number of modes is constant. Or the result
+            of `reduce_beam` without `up_to`.
         parameters: Parameters with different names; for a beam also `SectionParameter`.
         reducer: The open `Reducer` of the reduction, whose matrices and factors are used again; by
-            default they are computed, as they are for beams and for a body with prestress.
+            default they are computed, as they are for a body with prestress. Not for a beam.
 
     Returns:
         Mapping from names of parameters to derivatives; its method `at` returns first-order bodies.
 
     Raises:
         InputError: The reduction has an unsupported option, the body does not depend on a
-            parameter, or the reducer is closed or not that of the reduction.
+            parameter, the reducer is closed or not that of the reduction, or a beam has one.
 
     Note: Collective over the communicator of the mesh.
 
@@ -86,6 +91,9 @@ def sensitivities(
         True
     """
     if isinstance(reduction, BeamReduction):
+        if reducer is not None:
+            text = "a beam has no reducer, because its matrices are small; omit the argument"
+            raise InputError(text, argument="reducer", value=reducer)
         return _beam_sensitivities(reduction, parameters)
     instance("reduction", reduction, Reduction)
     parameters = items("parameters", parameters, Parameter)
@@ -126,11 +134,15 @@ def _solver(
 def _split(reduction: Reduction, problem: ElasticProblem) -> SplitModes:
     """Return the constraint and fixed-interface parts of the modes."""
     body = reduction.body
-    rows = WRENCH_INDICES[problem.dim]
+    rows, modes = WRENCH_INDICES[problem.dim], reduction.modes
     empty: Array = np.zeros((0, body.num_modes))
     motions = np.vstack([empty, *(i.motion[rows] for i in body.interfaces)])
+    if reduction.omitted is not None:
+        others = interface_averages(problem, reduction.interfaces, reduction.omitted)
+        modes, motions = np.hstack([modes, reduction.omitted]), np.hstack([motions, others])
     attached = body.reference != "mean axis"
-    return split_modes(problem, reduction.interfaces, reduction.modes, motions, attached=attached)
+    modes = np.asfortranarray(modes)
+    return split_modes(problem, reduction.interfaces, modes, motions, attached=attached)
 
 
 def _derivatives(
@@ -193,10 +205,11 @@ def _checked(reduction: Reduction) -> tuple[Any, tuple[MeshInterface, ...]]:
     reason = ""
     if model is None:
         reason = "a reduction that `reduce` did not compute"
-    elif any("above" in mode.reason for mode in body.left_out):
+    elif _at_the_limit(reduction):
         reason = (
-            "a reduction with `up_to`: the omitted modes are part of the derivative. Reduce "
-            "without `up_to`, and truncate the result: table.at(values).truncated(n)"
+            "a reduction with a frequency at the limit `up_to`, because its number of modes "
+            "changes. Reduce without `up_to`, and truncate the result: "
+            "table.at(values).truncated(n)"
         )
     elif not np.array_equal(body.mass, np.eye(body.num_modes)):
         reason = "modes that are not orthonormal"
@@ -206,6 +219,14 @@ def _checked(reduction: Reduction) -> tuple[Any, tuple[MeshInterface, ...]]:
         text = f"sensitivities are not available for {reason}"
         raise InputError(text, argument="reduction", value=reduction)
     return model, interfaces
+
+
+def _at_the_limit(reduction: Reduction) -> bool:
+    """Return whether the limit `up_to` does not separate the frequencies of the modes."""
+    limit = reduction.body.provenance.get("up to (Hz)")
+    if limit is None or reduction.omitted is None:
+        return False
+    return bool(reduction.body.frequencies[-1] > (1 - MULTIPLE_TOLERANCE) * float(limit))
 
 
 def _part_derivatives(
@@ -228,19 +249,21 @@ def _body_derivative(
     body, dim, comm = reduction.body, problem.dim, problem.comm
     modes, n = reduction.modes, reduction.body.num_modes
     changes, motions = basis(matrices)
+    if reduction.omitted is not None:
+        changes, motions = without_omitted_modes(basis, matrices, changes, motions, n)
     velocity = matrices.velocity
     V = np.zeros_like(problem.positions) if velocity is None else velocity
     first, second, mass = _moments(problem, modes, changes, V, matrices)
     K_changes = multiply(problem.stiffness, changes)
     cross = gram(comm, modes, K_changes)
     explicit: Array = np.zeros((n, n))
-    twice = explicit
+    energies = column_sums(comm, changes, K_changes)
     if matrices.stiffness is not None:
         product = multiply(matrices.stiffness, modes)
-        explicit, twice = gram(comm, modes, product), gram(comm, changes, product)
+        explicit = gram(comm, modes, product)
+        energies += 2 * column_sums(comm, changes, product)
     stiffness = explicit + cross + cross.T
-    quadratic = gram(comm, changes, K_changes) + twice + twice.T
-    size = np.diag(body.stiffness)
+    inertia = problem.apply_mass(changes) + 2 * mass_product(problem, matrices, modes)
     points: Array = np.zeros((len(interfaces), 3))
     if velocity is not None and interfaces:
         points = in_space(np.array([point_velocity(problem, i, matrices) for i in interfaces]))
@@ -275,7 +298,7 @@ def _body_derivative(
         interface_stiffening=wrenches,
         limits=matrices.limits,
         **parts(matrices, changes, (stiffness + stiffness.T) / 2, in_body),
-        second_order=float(np.max(np.abs(np.diag(quadratic)) / size, initial=0.0)),
+        second_order=second_order_size(body, energies, column_sums(comm, changes, inertia)),
     )
 
 

@@ -503,8 +503,8 @@ def test_errors(comm: MPI.Intracomm) -> None:
     layered = mbd.reduce(mbd.ElasticModel(mesh, PLY), interfaces=ENDS, num_modes=3)
     with pytest.raises(InputError, match="young_1, young_2"):
         mbd.sensitivities(layered, E)
-    options = mbd.ReductionOptions(up_to=20e3)
-    with pytest.raises(InputError, match=r"table.at\(values\).truncated"):
+    options = mbd.ReductionOptions(up_to=base.body.frequencies[4])
+    with pytest.raises(InputError, match=r"at the limit.*table.at\(values\).truncated"):
         mbd.sensitivities(mbd.reduce(model, interfaces=ENDS, num_modes=3, options=options), E)
     body = base.body
     for changed, match in (
@@ -603,8 +603,40 @@ def static_stress(body: mbd.ReducedBody) -> np.ndarray:
     return np.asarray(body.stress.stress @ np.linalg.solve(damped, forces.T))
 
 
+@pytest.mark.parametrize("kinds", ["rigid", "averaged"])
+def test_modes_below_a_limit(comm: MPI.Intracomm, kinds: str) -> None:
+    """With `up_to`, the span of the modes turns towards the omitted modes."""
+
+    def make(s: float) -> mbd.Reduction:
+        mesh = moved_box(comm, s)
+        loads = {"gas": mbd.pressure(mesh, "top")}
+        options = {"loads": loads, "load_modes": True, "damping": mbd.Rayleigh(3.0, 1e-6)}
+        return body_of(mbd.ElasticModel(mesh, mbd.STEEL), kinds, up_to=15e3, **options)
+
+    base = make(0.0)
+    assert 0 < base.body.num_modes < 10 and base.body.frequencies[-1] < 14e3
+    check_differences(make, shape, 1e-3)
+
+
+@pytest.mark.parametrize("reference", ["attached", "free"])
+def test_modes_below_a_limit_of_other_references(comm: MPI.Intracomm, reference: str) -> None:
+    def make(s: float) -> mbd.Reduction:
+        ends = ENDS if reference == "attached" else []
+        return mbd.reduce(
+            mbd.ElasticModel(moved_box(comm, s), mbd.STEEL),
+            interfaces=ends,
+            num_modes=5,
+            attached_to="left" if ends else None,
+            options=mbd.ReductionOptions(up_to=12e3),
+        )
+
+    base = make(0.0)
+    assert 0 < base.body.num_modes < 5 + 6 * len(base.interfaces) // 2
+    check_differences(make, shape, 1e-3)
+
+
 def test_truncated_body_of_first_order(comm: MPI.Intracomm) -> None:
-    """The cure for `up_to`: the body of first order, truncated, is that of a new reduction."""
+    """Another way without `up_to`: the body of first order, truncated, is that of a new reduction."""
     model = mbd.ElasticModel(box(comm), mbd.STEEL)
     table = mbd.sensitivities(mbd.reduce(model, interfaces=ENDS, num_modes=3), [shape(model)])
     options = mbd.ReductionOptions(up_to=15e3)

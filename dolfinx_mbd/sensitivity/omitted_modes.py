@@ -1,0 +1,64 @@
+"""Derivatives of the modes of a body that is reduced with `up_to`.
+
+The modes below the limit are eigenvectors in the span of all modes, with K = Λ and M = I. In the
+coordinates of all modes their derivatives are the columns of K′_ok / (λ_k − λ_o) for the omitted
+modes o and the other modes k.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.fem.assembly import ElasticProblem
+from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply
+from dolfinx_mbd.reduction.averaged import border_rows
+from dolfinx_mbd.reduction.interfaces import MeshInterface
+from dolfinx_mbd.sensitivity.basis import BasisDerivatives
+from dolfinx_mbd.sensitivity.parameters import MatrixDerivatives
+
+
+def interface_averages(
+    problem: ElasticProblem, interfaces: tuple[MeshInterface, ...], X: Array
+) -> Array:
+    """Return the motion of the interfaces in displacements, (coordinates, columns); collective."""
+    comm, rows = problem.comm, [np.zeros((0, X.shape[1]))]
+    for i in interfaces:
+        border = border_rows(problem.num_owned, (i,))
+        if border is None:
+            R = problem.rigid_motions(i.point, i.blocks)
+            rows.append(np.linalg.solve(gram(comm, R, R), gram(comm, R, X[i.dofs])))
+        else:
+            rows.append(gram(comm, border, X))  # type: ignore[arg-type]
+    return np.vstack(rows)
+
+
+def without_omitted_modes(
+    basis: BasisDerivatives,
+    matrices: MatrixDerivatives,
+    changes: Array,
+    motions: Array,
+    count: int,
+) -> tuple[Array, Array]:
+    """Return the derivatives of the first modes and of their interface motions; collective.
+
+    Args:
+        basis: Modes of the body, including the omitted ones.
+        matrices: Derivatives of the matrices.
+        changes: Derivatives of all modes, shape (owned dofs, n).
+        motions: Derivatives of the interface motions in all modes, shape (coordinates, n).
+        count: Number of modes that are not omitted.
+    """
+    comm, split, K = basis.problem.comm, basis.split, basis.problem.stiffness
+    modes, others = (np.asfortranarray(X) for X in np.hsplit(split.modes, [count]))
+    stiffened, other_stiffened = multiply(K, modes), multiply(K, others)
+    forces = multiply(K, np.asfortranarray(changes[:, :count]))
+    forces += basis.stiffness_product(matrices, modes)
+    coupling = gram(comm, others, forces)
+    coupling += gram(comm, np.asfortranarray(changes[:, count:]), stiffened)
+    squares = column_sums(comm, modes, stiffened)
+    turn = coupling / (squares - column_sums(comm, others, other_stiffened)[:, None])
+    return (
+        np.asfortranarray(changes[:, :count] + others @ turn),
+        motions[:, :count] + split.motions[:, count:] @ turn,
+    )
