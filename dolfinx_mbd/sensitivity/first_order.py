@@ -13,7 +13,7 @@ import scipy
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.gauges import StrainGauge
-from dolfinx_mbd.body.parts import Bore, LoadPattern, Mode, Stiffening
+from dolfinx_mbd.body.parts import Bore, EffectiveMasses, LoadPattern, Mode, Stiffening
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.checks import flag, instance, number, unknown
 from dolfinx_mbd.errors import AccuracyWarning, InputError
@@ -80,8 +80,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         """Return the first-order body for other values of the parameters.
 
         The body is linear in the parameters, except that its modes are its own eigenvectors, and
-        that its damping matrix has no negative eigenvalues. It has no effective masses. A change
-        of shape removes strain gauges.
+        that its damping matrix has no negative eigenvalues.
 
         The eigenvectors of equal or crossing frequencies are not smooth functions of the
         parameters. For derivatives of a mechanism with the body, use `own_modes=False`.
@@ -132,7 +131,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
             loads=self._loads(steps, W),
             bores=self._bores(steps, W),
             gauges=self._gauges(steps, W),
-            effective_masses=None,
+            effective_masses=self._effective_masses(steps),
             provenance={**body.provenance, **texts},
         )
 
@@ -249,17 +248,30 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         return tuple(bores)
 
     def _gauges(self, steps: Mapping[str, float], W: Array) -> tuple[StrainGauge, ...]:
-        """Return the gauges, or no gauges if the surface moves."""
-        changes = [(s, self[name].gauges) for name, s in steps.items() if s]
         gauges = []
         for k, gauge in enumerate(self.body.gauges):
-            modes = gauge.modes
-            for s, change in changes:
-                if change is None:
-                    return ()
-                modes = modes + s * change[k]
-            gauges.append(replace(gauge, modes=modes @ W))
+            changes = [(s, self[name].gauges[k]) for name, s in steps.items()]
+            position, normal, directions, modes = (
+                getattr(gauge, key) + sum(s * getattr(change, key) for s, change in changes)
+                for key in ("position", "normal", "directions", "modes")
+            )
+            normal = normal / np.linalg.norm(normal)
+            directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+            gauges.append(
+                StrainGauge(gauge.name, position, normal, directions, gauge.length, modes @ W)
+            )
         return tuple(gauges)
+
+    def _effective_masses(self, steps: Mapping[str, float]) -> EffectiveMasses | None:
+        masses = self.body.effective_masses
+        changes = [(s, self[name].effective_masses) for name, s in steps.items()]
+        if masses is None or any(change is None for _, change in changes):
+            return None
+        frequencies, shares = (
+            getattr(masses, key) + sum(s * getattr(change, key) for s, change in changes)
+            for key in ("frequencies", "shares")
+        )
+        return EffectiveMasses(frequencies, shares)
 
 
 def _without_negative(C: Array) -> Array:

@@ -36,6 +36,7 @@ from dolfinx_mbd.sensitivity.beams import beam_derivatives
 from dolfinx_mbd.sensitivity.body_derivative import (
     BodyDerivative,
     central_derivatives,
+    effective_mass_derivatives,
     frequency_derivatives,
     second_order_size,
 )
@@ -183,8 +184,9 @@ def _beam_sensitivities(
     base, entries = beam_derivatives(reduction, parameters)
     derivatives = {}
     for name, e in entries.items():
-        S, H = e["first_moments"], e["second_moments"]
-        centre, central_inertia = central_derivatives(body, e["total_mass"], S, H)
+        moments = e["total_mass"], e["first_moments"], e["second_moments"]
+        centre, central_inertia = central_derivatives(body, *moments)
+        motions = e["interface_points"], e["interface_motions"]
         derivatives[name] = BodyDerivative(
             **e,
             centre=centre,
@@ -195,6 +197,7 @@ def _beam_sensitivities(
             loads=(),
             bores=(),
             gauges=(),
+            effective_masses=effective_mass_derivatives(body, moments, e["stiffness"], *motions),
         )
     return BodySensitivities(body, base, derivatives)
 
@@ -279,14 +282,16 @@ def _body_derivative(
     skin = None
     if body.skin is not None or body.stress is not None:
         skin = surface_skin(problem.space, fields).modes
-    centre, central = central_derivatives(body, mass, first, second)
+    moments = mass, first, second
+    centre, central = central_derivatives(body, *moments)
+    stiffness = (stiffness + stiffness.T) / 2
     return BodyDerivative(
         total_mass=mass,
         centre=centre,
         central_inertia=central,
         first_moments=first,
         second_moments=second,
-        stiffness=(stiffness + stiffness.T) / 2,
+        stiffness=stiffness,
         frequencies=frequency_derivatives(body, stiffness),
         interface_points=points,
         interface_motions=in_body,
@@ -297,7 +302,8 @@ def _body_derivative(
         spin_stiffening=spin,
         interface_stiffening=wrenches,
         limits=matrices.limits,
-        **parts(matrices, changes, (stiffness + stiffness.T) / 2, in_body),
+        **parts(matrices, changes, stiffness, in_body),
+        effective_masses=effective_mass_derivatives(body, moments, stiffness, points, in_body),
         second_order=second_order_size(body, energies, column_sums(comm, changes, inertia)),
     )
 
