@@ -166,9 +166,10 @@ def gauge_derivatives(
     centres = {g.name: g.position for g in body.gauges}
     if velocity is None:
         modes = gauges(replace(reduction, modes=changes, body=body.replace(gauges=())), specs)
-        zero = {"position": np.zeros(3), "normal": np.zeros(3)}
+        zero = np.zeros(3)
         return tuple(
-            replace(g, directions=np.zeros_like(g.directions), **zero) for g in modes.body.gauges
+            replace(g, position=zero, normal=zero, directions=np.zeros_like(g.directions))
+            for g in modes.body.gauges
         )
     V = np.asfortranarray(velocity.reshape(-1, 1))
     skin = surface_skin(space, V)
@@ -199,7 +200,7 @@ def gauge_derivatives(
 def _spec_of(gauge: StrainGauge) -> GaugeSpec:
     """Return the place, direction, length and kind of a gauge."""
     right = len(gauge.directions) == 3 and abs(gauge.directions[0] @ gauge.directions[2]) < 0.1
-    kind = "single" if len(gauge.directions) == 1 else "rectangular" if right else "delta"
+    kind: Any = "single" if len(gauge.directions) == 1 else "rectangular" if right else "delta"
     return GaugeSpec(gauge.position, gauge.directions[0], gauge.length, kind)
 
 
@@ -222,10 +223,12 @@ def _attached(
 
 
 def _strain_gauges(attached: list[tuple[Any, ...]], strains: Array) -> tuple[StrainGauge, ...]:
-    rows = iter(strains)
-    return tuple(
-        StrainGauge(*entry, np.array([next(rows) for _ in entry[3]])) for entry in attached
-    )
+    """Return gauges with the strains of their grids, shape (lines, n)."""
+    rows, result = iter(strains), []
+    for label, centre, normal, directions, size in attached:
+        modes = np.array([next(rows) for _ in directions])
+        result.append(StrainGauge(label, centre, normal, directions, size, modes))
+    return tuple(result)
 
 
 def _directions(text: str, spec: GaugeSpec, normal: Array) -> Array:

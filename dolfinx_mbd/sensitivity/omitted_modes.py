@@ -22,12 +22,14 @@ def interface_averages(
     problem: ElasticProblem, interfaces: tuple[MeshInterface, ...], X: Array
 ) -> Array:
     """Return the motion of the interfaces in displacements, (coordinates, columns); collective."""
-    comm, rows = problem.comm, [np.zeros((0, X.shape[1]))]
+    comm = problem.comm
+    rows: list[Array] = [np.zeros((0, X.shape[1]))]
     for i in interfaces:
         border = border_rows(problem.num_owned, (i,))
         if border is None:
             R = problem.rigid_motions(i.point, i.blocks)
-            rows.append(np.linalg.solve(gram(comm, R, R), gram(comm, R, X[i.dofs])))
+            mean = np.linalg.solve(gram(comm, R, R), gram(comm, R, X[i.dofs]))
+            rows.append(np.asarray(mean, dtype=float))
         else:
             rows.append(gram(comm, border, X))  # type: ignore[arg-type]
     return np.vstack(rows)
