@@ -200,6 +200,11 @@ def _held_modes(
     )
     groups = groups_of(squares)
     same = groups[:, None] == groups
+    Q = np.zeros_like(k)  # turns multiple modes to the branches of their frequency
+    for group in np.unique(groups):
+        block = np.ix_(groups == group, groups == group)
+        Q[block] = np.linalg.eigh((k - m * squares)[block])[1]
+    y, k, m = y @ Q, Q.T @ k @ Q, Q.T @ m @ Q
     gaps = np.where(same, 1.0, squares - squares[:, None])
     coefficients = np.where(same, -m / 2, (k - m * squares) / gaps)
     rates = np.diag(k) - squares * np.diag(m)

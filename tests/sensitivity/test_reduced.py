@@ -164,6 +164,11 @@ def test_identities(comm: MPI.Intracomm) -> None:
     assert table["rho"].frequencies * 7850 == pytest.approx(-f / 2, rel=1e-8)
     assert table["size"].frequencies == pytest.approx(-f, rel=1e-8)
     assert table["size"].total_mass == pytest.approx(3 * body.total_mass, rel=1e-10)
+    held = body.effective_masses.frequencies  # the shares are constant
+    for name, slope in (("E", held / 2 / 210e9), ("rho", -held / 2 / 7850), ("size", -held)):
+        masses = table[name].effective_masses
+        assert masses.frequencies == pytest.approx(slope, rel=1e-8)
+        assert np.abs(masses.shares).max() <= 1e-7 * np.abs(slope / held).max()
     second = table["size"].second_moments[0, 0]
     assert np.allclose(second, 5 * body.second_moments[0, 0], rtol=1e-10)
 
