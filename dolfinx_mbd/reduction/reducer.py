@@ -272,9 +272,9 @@ class Reducer:
         facts = provenance(
             problem, self._model, self._interfaces, (num_modes, completed), truncation, options
         )
-        facts |= {} if stiffened else {STIFFENING: no_stiffening}
         seconds = {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
-        body = ReducedBody(name=name, provenance=facts | seconds, **entries)
+        facts |= ({} if stiffened else {STIFFENING: no_stiffening}) | seconds
+        body = ReducedBody(name=name, provenance=facts, **entries)
         warn_of_units(body.total_mass, body_size(problem.space.mesh))
         reduction = Reduction(
             body=body,
