@@ -253,7 +253,7 @@ class Reducer:
         with phases("projection"):
             modes = reduced_modes(problem, basis, attached_to, options)
         cases, bores, truncation = basis.cases, basis.bores, basis.truncation
-        completed = basis.num_modes
+        counts = num_modes, basis.num_modes
         del basis  # its vectors are large
         with phases("inertia"):
             moments, vectors = apply_signs(modes, inertia(problem, modes.vectors))
@@ -269,12 +269,10 @@ class Reducer:
         entries["bores"] = [b.bore(problem, vectors, entries["interfaces"]) for b in bores]
         entries["loads"] = load_patterns(problem, loads, forces, vectors)
         entries["effective_masses"] = None if truncation is None else truncation.labelled_masses()
-        facts = provenance(
-            problem, self._model, self._interfaces, (num_modes, completed), truncation, options
-        )
+        facts = provenance(problem, self._model, self._interfaces, counts, truncation, options)
+        facts |= {} if stiffened else {STIFFENING: no_stiffening}
         seconds = {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
-        facts |= ({} if stiffened else {STIFFENING: no_stiffening}) | seconds
-        body = ReducedBody(name=name, provenance=facts, **entries)
+        body = ReducedBody(name=name, provenance=facts | seconds, **entries)
         warn_of_units(body.total_mass, body_size(problem.space.mesh))
         reduction = Reduction(
             body=body,
