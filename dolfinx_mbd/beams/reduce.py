@@ -58,6 +58,7 @@ class BeamReduction:
     model: BeamModel
     modes: Array  # displacements and rotations of the nodes on this rank, shape (owned dofs, n)
     truncation: Truncation | None = None  # of fixed-interface modes; None without interfaces
+    omitted: Array | None = None  # modes above `up_to`, which `sensitivities` uses; None without it
 
     __repr__ = short_repr
 
@@ -205,7 +206,7 @@ def reduce_beam(
     )
     problem.destroy()
     warn_of_units(body.total_mass, body_size(model.mesh))
-    return BeamReduction(body, model, vectors, basis.truncation)
+    return BeamReduction(body, model, vectors, basis.truncation, modes.omitted)
 
 
 def _check_options(options: ReductionOptions) -> None:

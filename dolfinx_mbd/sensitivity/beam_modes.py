@@ -158,7 +158,8 @@ class StiffeningRates:
             matrices: Derivatives of the matrices.
             changes: Ψ′, shape (owned dofs, n).
         """
-        comm, model, modes = self.problem.comm, matrices.model, self.split.modes
+        comm, model = self.problem.comm, matrices.model
+        modes = self.split.modes[:, : changes.shape[1]]  # without those above `up_to`
         loads, relief = self._load_rates(matrices)
         u = self._displacements
         moved = self._stiffness.solve_body(loads - multiply(matrices.stiffness, u))

@@ -28,6 +28,11 @@ from dolfinx_mbd.sensitivity.beam_modes import (
     mode_derivatives,
 )
 from dolfinx_mbd.sensitivity.body_derivative import second_order_size
+from dolfinx_mbd.sensitivity.omitted_modes import (
+    AT_THE_LIMIT,
+    at_the_limit,
+    without_omitted_modes,
+)
 
 
 def beam_derivatives(
@@ -48,8 +53,16 @@ def beam_derivatives(
     )
     with destroying(problem.comm, problem):
         motions = np.vstack([np.zeros((0, body.num_modes)), *(i.motion for i in body.interfaces)])
+        modes, omitted = reduction.modes, reduction.omitted
+        if omitted is not None:
+            nodes = [
+                gram(problem.comm, np.eye(6)[: len(i.dofs)], omitted[i.dofs]) for i in interfaces
+            ]
+            others = np.vstack([np.zeros((0, omitted.shape[1])), *nodes])
+            modes, motions = np.hstack([modes, omitted]), np.hstack([motions, others])
         attached = body.reference != "mean axis"
-        split = split_modes(problem, interfaces, reduction.modes, motions, attached=attached)
+        modes = np.asfortranarray(modes)
+        split = split_modes(problem, interfaces, modes, motions, attached=attached)
         stiffening = None
         if body.stiffening is not None:
             stiffening = StiffeningRates(problem, interfaces, split)
@@ -58,6 +71,9 @@ def beam_derivatives(
             matrices = ChangedMatrices(model, change)
             with destroying(problem.comm, matrices):
                 derivatives = mode_derivatives(problem, interfaces, split, matrices)
+                if omitted is not None:
+                    forces = multiply(matrices.stiffness, reduction.modes)
+                    derivatives = without_omitted_modes(problem, split, forces, *derivatives)
                 entries[name] = _entries(reduction, problem, *derivatives, matrices)
                 if stiffening is not None:
                     spin, wrenches = stiffening(matrices, derivatives[0])
@@ -70,11 +86,8 @@ def beam_derivatives(
 def _check(reduction: BeamReduction) -> None:
     """Raise an error if a reduction cannot be differentiated."""
     body, reason = reduction.body, ""
-    if any("above" in mode.reason for mode in body.left_out):
-        reason = (
-            "a reduction with `up_to`. Reduce without `up_to`, and truncate the result: "
-            "table.at(values).truncated(n)"
-        )
+    if at_the_limit(reduction):
+        reason = AT_THE_LIMIT
     elif body.damping.any():
         reason = "damping; add it to the first-order body"
     elif not np.array_equal(body.mass, np.eye(body.num_modes)):

@@ -7,15 +7,30 @@ modes o and the other modes k.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.body.multiple import MULTIPLE_TOLERANCE
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply
 from dolfinx_mbd.reduction.averaged import border_rows
 from dolfinx_mbd.reduction.interfaces import MeshInterface
-from dolfinx_mbd.sensitivity.basis import BasisDerivatives
-from dolfinx_mbd.sensitivity.parameters import MatrixDerivatives
+from dolfinx_mbd.sensitivity.basis import SplitModes
+
+AT_THE_LIMIT = (
+    "a reduction with a frequency at the limit `up_to`, because its number of modes changes. "
+    "Reduce without `up_to`, and truncate the result: table.at(values).truncated(n)"
+)
+
+
+def at_the_limit(reduction: Any) -> bool:
+    """Return whether the limit `up_to` does not separate the frequencies of the modes."""
+    limit = reduction.body.provenance.get("up to (Hz)")
+    if limit is None or reduction.omitted is None:
+        return False
+    return bool(reduction.body.frequencies[-1] > (1 - MULTIPLE_TOLERANCE) * float(limit))
 
 
 def interface_averages(
@@ -36,26 +51,21 @@ def interface_averages(
 
 
 def without_omitted_modes(
-    basis: BasisDerivatives,
-    matrices: MatrixDerivatives,
-    changes: Array,
-    motions: Array,
-    count: int,
+    problem: Any, split: SplitModes, forces: Array, changes: Array, motions: Array
 ) -> tuple[Array, Array]:
     """Return the derivatives of the first modes and of their interface motions; collective.
 
     Args:
-        basis: Modes of the body, including the omitted ones.
-        matrices: Derivatives of the matrices.
+        problem: Matrices of the body or of the beam.
+        split: Modes, including the omitted ones.
+        forces: K′Ψ with the modes Ψ that are not omitted.
         changes: Derivatives of all modes, shape (owned dofs, n).
         motions: Derivatives of the interface motions in all modes, shape (coordinates, n).
-        count: Number of modes that are not omitted.
     """
-    comm, split, K = basis.problem.comm, basis.split, basis.problem.stiffness
+    comm, K, count = problem.comm, problem.stiffness, forces.shape[1]
     modes, others = (np.asfortranarray(X) for X in np.hsplit(split.modes, [count]))
     stiffened, other_stiffened = multiply(K, modes), multiply(K, others)
-    forces = multiply(K, np.asfortranarray(changes[:, :count]))
-    forces += basis.stiffness_product(matrices, modes)
+    forces = forces + multiply(K, np.asfortranarray(changes[:, :count]))
     coupling = gram(comm, others, forces)
     coupling += gram(comm, np.asfortranarray(changes[:, count:]), stiffened)
     squares = column_sums(comm, modes, stiffened)

@@ -10,7 +10,6 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.beams import BeamReduction
-from dolfinx_mbd.body.multiple import MULTIPLE_TOLERANCE
 from dolfinx_mbd.checks import instance, items
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space
@@ -41,7 +40,12 @@ from dolfinx_mbd.sensitivity.body_derivative import (
     second_order_size,
 )
 from dolfinx_mbd.sensitivity.first_order import BodySensitivities
-from dolfinx_mbd.sensitivity.omitted_modes import interface_averages, without_omitted_modes
+from dolfinx_mbd.sensitivity.omitted_modes import (
+    AT_THE_LIMIT,
+    at_the_limit,
+    interface_averages,
+    without_omitted_modes,
+)
 from dolfinx_mbd.sensitivity.parameters import (
     MatrixDerivatives,
     Parameter,
@@ -71,7 +75,7 @@ def sensitivities(
     Args:
         reduction: Result of `reduce` with orthonormal modes. Its body may have stress modes
             (`recovery.skin_stress`). With `up_to`, the number of modes is constant. Or the result
-            of `reduce_beam` without `up_to`.
+            of `reduce_beam`.
         parameters: Parameters with different names; for a beam also `SectionParameter`.
         reducer: The open `Reducer` of the reduction, whose matrices and factors are used again; by
             default they are computed, as they are for a body with prestress. Not for a beam.
@@ -208,12 +212,8 @@ def _checked(reduction: Reduction) -> tuple[Any, tuple[MeshInterface, ...]]:
     reason = ""
     if model is None:
         reason = "a reduction that `reduce` did not compute"
-    elif _at_the_limit(reduction):
-        reason = (
-            "a reduction with a frequency at the limit `up_to`, because its number of modes "
-            "changes. Reduce without `up_to`, and truncate the result: "
-            "table.at(values).truncated(n)"
-        )
+    elif at_the_limit(reduction):
+        reason = AT_THE_LIMIT
     elif not np.array_equal(body.mass, np.eye(body.num_modes)):
         reason = "modes that are not orthonormal"
     elif reduction.modes.shape[1] != body.num_modes:
@@ -222,14 +222,6 @@ def _checked(reduction: Reduction) -> tuple[Any, tuple[MeshInterface, ...]]:
         text = f"sensitivities are not available for {reason}"
         raise InputError(text, argument="reduction", value=reduction)
     return model, interfaces
-
-
-def _at_the_limit(reduction: Reduction) -> bool:
-    """Return whether the limit `up_to` does not separate the frequencies of the modes."""
-    limit = reduction.body.provenance.get("up to (Hz)")
-    if limit is None or reduction.omitted is None:
-        return False
-    return bool(reduction.body.frequencies[-1] > (1 - MULTIPLE_TOLERANCE) * float(limit))
 
 
 def _part_derivatives(
@@ -253,7 +245,8 @@ def _body_derivative(
     modes, n = reduction.modes, reduction.body.num_modes
     changes, motions = basis(matrices)
     if reduction.omitted is not None:
-        changes, motions = without_omitted_modes(basis, matrices, changes, motions, n)
+        forces = basis.stiffness_product(matrices, modes)
+        changes, motions = without_omitted_modes(problem, basis.split, forces, changes, motions)
     velocity = matrices.velocity
     V = np.zeros_like(problem.positions) if velocity is None else velocity
     first, second, mass = _moments(problem, modes, changes, V, matrices)
