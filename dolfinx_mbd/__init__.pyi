@@ -31,7 +31,6 @@ from .beams import rotating_beam as rotating_beam
 from .body import ModalDamping as ModalDamping
 from .body import Rayleigh as Rayleigh
 from .body import ReducedBody as ReducedBody
-from .body import frequency_response as frequency_response
 from .cables import CableBody as CableBody
 from .durability import FatigueMaterial as FatigueMaterial
 from .durability import fatigue as fatigue
@@ -162,6 +161,7 @@ from .reduction import body_force as body_force
 from .reduction import pressure as pressure
 from .reduction import reduce as reduce
 from .reduction import traction as traction
+from .response import frequency_response as frequency_response
 from .rotating import campbell as campbell
 from .rotating import critical_speed as critical_speed
 from .rotating import rotating_modes as rotating_modes
