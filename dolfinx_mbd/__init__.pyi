@@ -22,6 +22,7 @@ from . import plotting as plotting
 from . import prescribed_motion as prescribed_motion
 from . import recovery as recovery
 from . import reduction as reduction
+from . import response as response
 from . import rotating as rotating
 from . import sensitivity as sensitivity
 from .acoustics import radiated_power as radiated_power
