@@ -30,15 +30,15 @@ from dolfinx_mbd.fem.field_files import History, write_history
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.mesh_checks import warn_of_materials
 from dolfinx_mbd.fem.operators import spin_matrix
-from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.interfaces.interfaces import InterfaceSpec, MeshInterface
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.options import solver_options
+from dolfinx_mbd.phases import Phases
 from dolfinx_mbd.reduction.basis import Basis, free_basis
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.reduction.description import body_entries, mode_facts
-from dolfinx_mbd.reduction.interfaces import InterfaceSpec, MeshInterface
 from dolfinx_mbd.reduction.options import ReductionOptions, check_request
 from dolfinx_mbd.reduction.reference import apply_signs, check_attached, reduced_modes
 from dolfinx_mbd.reduction.stiffening import UnitCases, choose_stiffening, inertia_relief

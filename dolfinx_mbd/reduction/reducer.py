@@ -23,20 +23,20 @@ from dolfinx_mbd.fem.inertia import inertia
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.mesh_checks import check_in_one_part
 from dolfinx_mbd.fem.meshing import TaggedMesh
-from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.prestress import BUCKLED, prestressed
 from dolfinx_mbd.fem.surface_integrals import body_size
+from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.iterative.solver_choice import Solver
 from dolfinx_mbd.kernels.precompile import start_helpers_if_new
 from dolfinx_mbd.linalg.factorization import FactorizationError
 from dolfinx_mbd.linalg.options import solver_options
+from dolfinx_mbd.phases import Phases
 from dolfinx_mbd.reduction.basis import Basis, free_basis
 from dolfinx_mbd.reduction.craig_bampton import CraigBampton, check_enough_dofs
 from dolfinx_mbd.reduction.damping import with_damping
 from dolfinx_mbd.reduction.description import body_entries, provenance
 from dolfinx_mbd.reduction.distributed_loads import load_patterns, load_vectors
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
-from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from dolfinx_mbd.reduction.options import ReductionOptions, check_request
 from dolfinx_mbd.reduction.reference import apply_signs, check_attached, reduced_modes
 from dolfinx_mbd.reduction.result import Reduction

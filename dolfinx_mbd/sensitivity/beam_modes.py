@@ -28,8 +28,8 @@ from dolfinx_mbd.beams.problem import (
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.fem.assembly import point_motion
 from dolfinx_mbd.fem.operators import spin_matrix
+from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.linalg.blocks import gram, multiply
-from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.stiffening import inertia_relief
 from dolfinx_mbd.sensitivity.basis import FreeStiffness, SplitModes
 from dolfinx_mbd.sensitivity.beam_changes import BeamChange

@@ -17,9 +17,9 @@ from dolfinx_mbd.beams.shapes import (
     surface_around,
 )
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.parallel import destroying
-from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.sensitivity.basis import split_modes
 from dolfinx_mbd.sensitivity.beam_changes import BeamChange, beam_change, parameters_of_beams
 from dolfinx_mbd.sensitivity.beam_modes import (

@@ -14,9 +14,9 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.multiple import MULTIPLE_TOLERANCE
 from dolfinx_mbd.fem.assembly import ElasticProblem
+from dolfinx_mbd.interfaces.averaged import border_rows
+from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply
-from dolfinx_mbd.reduction.averaged import border_rows
-from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.sensitivity.basis import SplitModes
 
 AT_THE_LIMIT = (

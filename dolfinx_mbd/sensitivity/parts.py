@@ -18,11 +18,11 @@ from dolfinx_mbd.body import LoadPattern, ModalDamping, Rayleigh, ReducedBody
 from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, assembled_matrix, blocked, projected
+from dolfinx_mbd.interfaces.bores import BorePatterns
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.recovery.gauges import gauge_derivatives
 from dolfinx_mbd.recovery.skin_stress import skin_averages, skin_stress
 from dolfinx_mbd.recovery.stress import six_components
-from dolfinx_mbd.reduction.bores import BorePatterns
 from dolfinx_mbd.reduction.damping import Viscous, viscous_form, with_damping
 from dolfinx_mbd.reduction.distributed_loads import load_patterns, load_vectors
 from dolfinx_mbd.reduction.result import Reduction

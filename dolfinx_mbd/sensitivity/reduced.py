@@ -14,11 +14,11 @@ from dolfinx_mbd.checks import instance, items
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space
 from dolfinx_mbd.fem.fields import material_points, surface_skin
+from dolfinx_mbd.interfaces.bores import bore_patterns
+from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply
 from dolfinx_mbd.parallel import destroying
-from dolfinx_mbd.reduction.bores import bore_patterns
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
-from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.reducer import Reducer, shared_solver
 from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
