@@ -82,6 +82,7 @@ def test_reduction_is_repeated_when_the_error_asks_for_it(comm: MPI.Intracomm) -
     assert bar.count == 3
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")
 def test_derivatives_of_the_body_of_first_order(comm: MPI.Intracomm) -> None:
     """They are those of `at`, in the modes of the changed body."""
     base = family(comm).at({})
