@@ -30,42 +30,98 @@ def add_bodies(
 
 
 @kernel
-def add_pairs(
+def add_products(
+    D: Array,
     rows: NDArray[np.int64],
     columns: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    blocks: Array,
+    left: Array,
+    right: Array,
+    widths: NDArray[np.int64],
+    row_starts: NDArray[np.int64],
+    column_starts: NDArray[np.int64],
     out: Array,
 ) -> None:
-    """Add the blocks (J, 2, 2, w, w) of J pairs of bodies to `out`.
+    """Add the products LᵀDR of matrices D (N, 12, 12) between pairs of frames to `out`.
 
-    The rows of body b in `out` are from `rows[b, 0]` to `rows[b, 1]`, and likewise its columns.
+    Args:
+        D: Matrices with six rows and columns for each frame of a pair.
+        rows: Frames of the rows, (N, 2).
+        columns: Frames of the columns, (N, 2).
+        left: Jacobians L of all frames, (nf, 6, w).
+        right: Jacobians R of all frames, (nf, 6, w).
+        widths: Number of columns of the Jacobians of each frame, (nf,).
+        row_starts: First row of the product of each frame of a pair in `out`, (N, 2).
+        column_starts: First column, (N, 2).
+        out: Sum of the products.
     """
-    for j in range(pairs.shape[0]):
-        for i in range(blocks.shape[1]):
-            low, high = rows[pairs[j, i]]
-            for k in range(blocks.shape[2]):
-                left, right = columns[pairs[j, k]]
-                for r in range(high - low):
-                    for c in range(right - left):
-                        out[low + r, left + c] += blocks[j, i, k, r, c]
+    half = np.zeros((left.shape[1], left.shape[2]))
+    for n in range(D.shape[0]):
+        for k in range(columns.shape[1]):
+            frame, column = columns[n, k], column_starts[n, k]
+            for i in range(rows.shape[1]):
+                other, row = rows[n, i], row_starts[n, i]
+                if widths[other] == 0 or widths[frame] == 0:
+                    continue
+                if _multiply_block(D[n], 6 * i, 6 * k, right[frame], widths[frame], half):
+                    _add_transposed_product(
+                        left[other], widths[other], half, widths[frame], out, row, column
+                    )
+
+
+@inner_kernel
+def _multiply_block(A: Array, row: int, column: int, B: Array, width: int, out: Array) -> bool:
+    """Write a block (6, 6) of A times columns of B (6, ·); return whether any entry is used."""
+    nonzero = False
+    for i in range(B.shape[0]):
+        for j in range(width):
+            out[i, j] = 0.0
+        for k in range(B.shape[0]):
+            factor = A[row + i, column + k]
+            if factor != 0.0:
+                nonzero = True
+                for j in range(width):
+                    out[i, j] += factor * B[k, j]
+    return nonzero
+
+
+@inner_kernel
+def _add_transposed_product(
+    A: Array, height: int, B: Array, width: int, out: Array, row: int, column: int
+) -> None:
+    """Add AᵀB of the first columns of A and B (6, ·) to `out` from a row and a column on."""
+    for r in range(height):
+        target = out[row + r]
+        for m in range(A.shape[0]):
+            factor = A[m, r]
+            if factor != 0.0:
+                for c in range(width):
+                    target[column + c] += factor * B[m, c]
 
 
 @kernel
-def add_rows(
-    entry: NDArray[np.int64],
-    row: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    blocks: Array,
+def add_gradients(
+    G: Array,
+    rows: NDArray[np.int64],
+    frames: NDArray[np.int64],
+    jacobians: Array,
+    widths: NDArray[np.int64],
+    starts: NDArray[np.int64],
     out: Array,
 ) -> None:
-    """Add row `row[c]` of the two blocks of pair `entry[c]` to row c of `out`."""
-    for c in range(entry.shape[0]):
-        for k in range(blocks.shape[1]):
-            left, right = columns[pairs[entry[c], k]]
-            for i in range(right - left):
-                out[c, left + i] += blocks[entry[c], k, row[c], i]
+    """Add the gradients G (J, 6, 12) of relative motions, times Jacobians, to `out` (nc, ·).
+
+    `rows` (nc, 2) contains the pair of frames and the motion of each row, `frames` (J, 2) the
+    frames of the pairs, and `starts` (nc, 2) the first columns of the products for both frames.
+    """
+    for c in range(rows.shape[0]):
+        gradient, target = G[rows[c, 0], rows[c, 1]], out[c]
+        for k in range(frames.shape[1]):
+            frame, column = frames[rows[c, 0], k], starts[c, k]
+            for m in range(jacobians.shape[1]):
+                factor = gradient[6 * k + m]
+                if factor != 0.0:
+                    for i in range(widths[frame]):
+                        target[column + i] += factor * jacobians[frame, m, i]
 
 
 @kernel

@@ -38,10 +38,9 @@ joints.axis_coordinates f2 f3 f2 i1 i1 f1
 joints.constraint_rows f2 f3 i1 i1 f1 i1 i2 f1 f1 f2 f2 f1
 floating_frame.residual i2 f1 f1 f1 f1 f1 f2 f1 f1
 joints.joint_second f2 f3 f2 f3 f2
-joints.joint_products f3 f3 i1 i1 f3 i1
 matrices.add_bodies f1 i1 i1 f2 f2 f2
-matrices.add_pairs i2 i2 i2 f5 f2
-matrices.add_rows i1 i1 i2 i2 f4 f2
+matrices.add_products f3 i2 i2 f3 f3 i1 i2 i2 f2
+matrices.add_gradients f3 i2 i2 f3 i1 i2 f2
 frames.frame_velocity_tangents i2 f1 f1 f1 f3
 joints.rotation_second f3 f3
 joints.joint_bias f2 f3 f2 f2 f3 f2

@@ -10,7 +10,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_vector, skew
-from dolfinx_mbd.multibody.assembly.blocks import Blocks, DenseBlocks, SparseBlocks
+from dolfinx_mbd.multibody.assembly.blocks import Blocks, DenseBlocks, FrameTerms, SparseBlocks
 from dolfinx_mbd.multibody.assembly.loads import LoadAssembler
 from dolfinx_mbd.multibody.model.protocol import BodyState
 from dolfinx_mbd.multibody.model.system import State, SystemData
@@ -75,8 +75,6 @@ class Assembler(LoadAssembler):
             for k, driver in enumerate(system.drivers)
             if driver.along == "rotation"
         ]
-        self._pairs = system.frame_body[np.column_stack([system.first, system.second])]
-        self._motions_of = [system.row_motion[rows] for rows in system.entry_slices]
         self._rotation_entries = np.array(fixed + driven, dtype=np.int64)
         sliding = any(driver.along == "displacement" for driver in system.drivers)
         self._has_distances = bool(sliding or (system.form == kernels.DISTANCE).any())
@@ -183,16 +181,18 @@ class Assembler(LoadAssembler):
         lam[s.row_entry, s.row_motion] = self.lam
         return -np.einsum("jm,jmk->jk", lam, kernels.joint_gradients(*self._joint_frames()))
 
-    def constraint_matrix(self, jacobians: list[Array]) -> Array:
+    def constraint_matrix(self) -> Array:
         """Return B, shape (nc, nv), at the current poses."""
         B = DenseBlocks(self.system.entry_slices, self.system.v_slices)
-        s = self.system
-        G = kernels.joint_gradients(*self._joint_frames())[s.row_entry, s.row_motion]
-        for entry, rows in enumerate(s.entry_slices):
-            for frames, part in ((s.first, slice(0, 6)), (s.second, slice(6, 12))):
-                k, J = self._frame_jacobian(int(frames[entry]), jacobians)
-                B.add(entry, k, G[rows, part] @ J)
+        self.update_jacobians()
+        self._add_gradients(kernels.joint_gradients(*self._joint_frames()), B)
         return B.array
+
+    def _add_gradients(self, gradients: Array, B: Blocks) -> None:
+        """Add gradients (entries, 6, 12) to B, using the last Jacobians."""
+        B.add_gradients(
+            gradients, self._row_indices, self._entry_frames, self._jacobians, self._columns
+        )
 
     def constraint_rates(self, t: float) -> tuple[Array, Array]:
         """Return ∂Φ/∂t and the value of Φ̈ for zero accelerations, (nc,) each."""
@@ -350,25 +350,23 @@ class Assembler(LoadAssembler):
             parts = body.tangent(BodyState(t, q, v, a, s.gravity, wrenches))
             for target, block in zip((K, C, M), parts, strict=True):
                 target.add(k, k, block)
-        jacobians = self.jacobians()
+        self.update_jacobians()
+        second = FrameTerms()
         if self._entries:
-            self._add_joints(K, B)
+            self._add_joints(second, B)
         if s.loads:
-            self._add_loads(t, jacobians, K, C)
+            self._add_loads(t, second, K, C)
+        second.add_to(K, self._jacobians, self._jacobians, self._columns)
 
-    def _add_joints(self, K: Blocks, B: Blocks) -> None:
+    def _add_joints(self, second: FrameTerms, B: Blocks) -> None:
         """Add derivatives of constraints and their wrenches, using the last Jacobians."""
         s = self.system
         p1, Q1, p2, Q2 = self._joint_frames()
         D = kernels.joint_second(p1, Q1, p2, Q2, self._entry_multipliers)
         if self._has_distances:
             kernels.distance_second(p1, Q1, p2, self._entry_multipliers, s.form, D)
-        G = kernels.joint_gradients(p1, Q1, p2, Q2)
-        second, gradient = kernels.joint_products(
-            D, G, s.first, s.second, self._jacobians, self._widths
-        )
-        K.add_pairs(self._pairs, second)
-        B.add_rows(self._pairs, gradient, self._motions_of)
+        second.add(D, self._entry_frames, self._entry_frames)
+        self._add_gradients(kernels.joint_gradients(p1, Q1, p2, Q2), B)
 
 
 def extent(eqs: Assembler) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.multibody.assembly.blocks import Blocks
+from dolfinx_mbd.multibody.assembly.blocks import Blocks, FrameTerms, Index
 from dolfinx_mbd.multibody.assembly.frames import Axis, FrameAssembler
 from dolfinx_mbd.multibody.model.force_elements import (
     ContactElement,
@@ -31,6 +31,8 @@ class LoadAssembler(FrameAssembler):
         super().__init__(system)
         self._surface_forces: dict[str, tuple[int, Array]] = {}
         self._find_loads()
+        axes = [axis for _, *pair in self._joint_loads for axis in pair]
+        self._axes: Index = np.array(axes, dtype=np.int64).reshape(-1, 2, 2)
 
     def _find_loads(self) -> None:
         frame, axis = self.system.frame_index, self._axis
@@ -54,28 +56,6 @@ class LoadAssembler(FrameAssembler):
                 self._pattern_loads.append(
                     (load, self.system.body_index(body), pattern, argument_axis)
                 )
-
-    def _add(
-        self,
-        target: Blocks,
-        jacobians: list[Array],
-        frames: tuple[int, ...],
-        D: Array,
-        right_jacobians: list[Array] | None = None,
-    ) -> None:
-        """Add Jᵀ D J, or Jᵀ D R with `right_jacobians` R; D has six rows and columns per frame."""
-        blocks = [self._frame_jacobian(frame, jacobians) for frame in frames]
-        others = (
-            [self._frame_jacobian(frame, right_jacobians) for frame in frames]
-            if right_jacobians
-            else blocks
-        )
-        for i, (k, Jk) in enumerate(blocks):
-            for j, (m, Jm) in enumerate(others):
-                if not (Jk.size and Jm.size):
-                    continue
-                block = D[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
-                target.add(k, m, Jk.T @ (block @ Jm))
 
     def _add_outer(
         self,
@@ -227,59 +207,86 @@ class LoadAssembler(FrameAssembler):
             rows -= force
             scale += np.abs(force)
 
-    def _add_loads(self, t: float, jacobians: list[Array], K: Blocks, C: Blocks) -> None:
-        tangents = self._velocity_tangents()
-        length = max(1e-3, float(np.abs(self.position).max(initial=0.0)))
-        for frame_load, frame in self._frame_loads:
-            D, E = frame_load.derivatives(t, self._motion(frame), length)
-            self._add(K, jacobians, (frame,), -D)
-            self._add(C, jacobians, (frame,), -E)
-            k, J = self._frame_jacobian(frame, jacobians)
-            K.add(k, k, -J.T @ (E @ self._frame_jacobian(frame, tangents)[1]))
-        for element, first, second in self._pair_loads:
-            D, E = element.derivatives(*self.arguments(element, first, second))
-            if element.surface is not None:
-                self._add_surface(
-                    element.surface, (first, second), (D, E), jacobians, tangents, K, C
-                )
-                continue
-            self._add(K, jacobians, (first, second), -D)
-            self._add(C, jacobians, (first, second), -E)
-            self._add(K, jacobians, (first, second), -E, tangents)
-        if self._joint_loads:
-            coordinates = self.axis_coordinates()
-            for load, axis, argument_axis in self._joint_loads:
-                self._add_joint_load(
-                    t, load, axis, argument_axis, coordinates, jacobians, tangents, K, C
-                )
+    def _add_loads(self, t: float, second: FrameTerms, K: Blocks, C: Blocks) -> None:
+        """Add the derivatives of the loads to K and C, or to the terms `second` of K.
 
-        for pattern_load, k, pattern, coordinate in self._pattern_loads:
+        Call `update_jacobians` and `update_velocities` first.
+        """
+        rates = FrameTerms()
+        self._add_frame_loads(t, second, rates)
+        for element, *ends in self._pair_loads:
+            D, E = element.derivatives(*self.arguments(element, *ends))
+            if element.surface is not None:
+                self._add_surface(element.surface, (ends[0], ends[1]), (D, E), K, C)
+                continue
+            _add_pair(second, rates, np.array([ends]), -D[None], -E[None])
+        if self._joint_loads:
+            self._add_joint_loads(t, second, rates)
+        if rates:
+            self._update_velocity_tangents()
+            rates.add_to(C, self._jacobians, self._jacobians, self._columns)
+            rates.add_to(K, self._jacobians, self._tangents, self._columns)
+        if self._pattern_loads:
+            self._add_patterns(t, K, C)
+
+    def _add_frame_loads(self, t: float, second: FrameTerms, rates: FrameTerms) -> None:
+        length = max(1e-3, float(np.abs(self.position).max(initial=0.0)))
+        for load, frame in self._frame_loads:
+            if callable(load.value) or load.axes == "frame":
+                matrices = np.zeros((2, 1, 12, 12))
+                matrices[:, 0, :6, :6] = load.derivatives(t, self._motion(frame), length)
+                _add_pair(second, rates, np.array([[frame, frame]]), *-matrices)
+
+    def _add_joint_loads(self, t: float, second: FrameTerms, rates: FrameTerms) -> None:
+        """Add the derivatives of all loads that act on joint coordinates."""
+        values, speeds, gradients = self.axis_coordinates()
+        (axes, arguments), ends = np.moveaxis(self._axes, 1, 0), np.column_stack(self._ends)
+        frames, others = ends[axes[:, 0]], ends[arguments[:, 0]]
+        slopes = np.empty((3, len(axes), 1))
+        for k, (load, _, argument) in enumerate(self._joint_loads):
+            point = t, values[argument], speeds[argument]
+            slopes[0, k], slopes[1:, k, 0] = load.magnitude(*point), load.derivatives(*point)
+        size, by_value, by_rate = slopes
+        if size.any():
+            second.add(-size[:, :, None] * self._axis_seconds(axes), frames, frames)
+        direction = gradients[axes[:, 0], axes[:, 1], :, None]
+        derivative = gradients[arguments[:, 0], arguments[:, 1]]
+        change = by_value * derivative
+        if by_rate.any():
+            u = self.velocities[others].reshape(-1, 1, 12)
+            change += by_rate * (u @ self._axis_seconds(arguments))[:, 0]
+            rates.add(-direction * (by_rate * derivative)[:, None], frames, others)
+        if change.any():
+            second.add(-direction * change[:, None], frames, others)
+
+    def _add_patterns(self, t: float, K: Blocks, C: Blocks) -> None:
+        """Add the derivatives of the distributed loads."""
+        for load, k, pattern, coordinate in self._pattern_loads:
             value, rate = self._load_coordinate(coordinate)
             q = self._views[k][1][0]
-            K.add(k, k, -pattern_load.size(t, value, rate) * pattern_tangent(pattern, q))
-            by_value, by_rate = pattern_load.derivatives(t, value, rate)
+            K.add(k, k, -load.size(t, value, rate) * pattern_tangent(pattern, q))
+            by_value, by_rate = load.derivatives(t, value, rate)
             if coordinate is not None and (by_value or by_rate):
                 derivative, rate_derivative = self._coordinate_derivatives(
-                    coordinate, jacobians, tangents
+                    coordinate, self._parts(self._jacobians), self._velocity_tangents()
                 )
-                ends = self._joint_ends(coordinate)
+                bodies = self._bodies_of(self._joint_ends(coordinate))
                 rows = np.zeros(self.system.num_velocities)
                 rows[self.system.v_slices[k]] = -pattern_rows(pattern, q)
                 change = by_value * derivative + by_rate * rate_derivative
-                self._add_outer(K, rows, (k,), change, self._bodies_of(ends))
-                self._add_outer(C, rows, (k,), by_rate * derivative, self._bodies_of(ends))
+                self._add_outer(K, rows, (k,), change, bodies)
+                self._add_outer(C, rows, (k,), by_rate * derivative, bodies)
 
     def _add_surface(
         self,
         surface: Array,
         ends: tuple[int, int],
         derivatives: tuple[Array, Array],
-        jacobians: list[Array],
-        tangents: list[Array],
         K: Blocks,
         C: Blocks,
     ) -> None:
         """Add the derivatives of an element that also acts on elastic coordinates."""
+        jacobians, tangents = self._parts(self._jacobians), self._velocity_tangents()
         (k, J), (m, R) = (self._frame_jacobian(end, jacobians) for end in ends)
         S, T = (self._frame_jacobian(end, tangents)[1] for end in ends)
         extended = np.zeros((6 + len(surface), J.shape[1]))
@@ -295,31 +302,9 @@ class LoadAssembler(FrameAssembler):
                 K.add(row, column, -left.T @ (D[np.ix_(i, j)] @ right) - rate @ change)
                 C.add(row, column, -rate @ right)
 
-    def _add_joint_load(
-        self,
-        t: float,
-        load: JointLoad | JointElement,
-        axis: Axis,
-        argument_axis: Axis,
-        coordinates: tuple[Array, Array, Array],
-        jacobians: list[Array],
-        tangents: list[Array],
-        K: Blocks,
-        C: Blocks,
-    ) -> None:
-        values, rates, gradients = coordinates
-        value, rate = values[argument_axis], rates[argument_axis]
-        loaded = self._joint_ends(axis)
-        self._add(K, jacobians, loaded, -load.magnitude(t, value, rate) * self._axis_second(axis))
-        by_value, by_rate = load.derivatives(t, value, rate)
-        if by_value or by_rate:
-            direction = self._transform(gradients[axis], loaded, jacobians)
-            derivative, rate_derivative = self._coordinate_derivatives(
-                argument_axis, jacobians, tangents if by_rate else None
-            )
-            ends = self._joint_ends(argument_axis)
-            pair, others = self._bodies_of(loaded), self._bodies_of(ends)
-            change = by_value * derivative + by_rate * rate_derivative
-            self._add_outer(K, -direction, pair, change, others)
-            if by_rate:
-                self._add_outer(C, -direction, pair, by_rate * derivative, others)
+
+def _add_pair(second: FrameTerms, rates: FrameTerms, ends: Index, D: Array, E: Array) -> None:
+    """Add derivatives (1, 12, 12) with respect to poses and velocities of two frames."""
+    second.add(D, ends, ends)
+    if E.any():
+        rates.add(E, ends, ends)
