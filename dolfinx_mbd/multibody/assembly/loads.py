@@ -73,6 +73,23 @@ class LoadAssembler(FrameAssembler):
                     continue
                 target.add(k, m, np.outer(column[vs[k]], row[vs[m]]))
 
+    def couplings(self) -> list[set[int]]:
+        """Return, for each body, the other moving bodies to which joints and loads couple it."""
+        s = self.system
+        groups = [{*self._bodies_of((int(i), int(k)))} for i, k in self._entry_frames]
+        groups += [{*self._bodies_of((i, k))} for _, i, k in self._pair_loads]
+        for _, *axes in self._joint_loads:
+            groups.append({k for axis in axes for k in self._bodies_of(self._joint_ends(axis))})
+        for _, k, _, axis in self._pattern_loads:
+            ends = () if axis is None else self._bodies_of(self._joint_ends(axis))
+            groups.append({k, *ends})
+        moving = set(self._moving)
+        coupled: list[set[int]] = [set() for _ in s.bodies]
+        for group in groups:
+            for k in group & moving:
+                coupled[k] |= (group & moving) - {k}
+        return coupled
+
     def _load_coordinate(self, axis: Axis | None) -> tuple[float, float]:
         """Return value and rate of the joint coordinate of a load, or zeros if it has none."""
         if axis is None:

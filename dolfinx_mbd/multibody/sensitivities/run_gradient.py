@@ -262,7 +262,7 @@ def _adjoint(
     """
     nv, nc, count = terms.system.num_velocities, terms.system.num_constraints, len(outputs)
     gradient, y = np.zeros((len(terms.values), count)), np.zeros((4, nv, count))
-    equations = StepEquations(history.stepper, history.dt)
+    equations = StepEquations(history.stepper, history.dt, adjoint=True)
     for segment in reversed(range(len(history.segments))):
         states, steps = history.states(segment), history.segments[segment]
         rows, values = np.zeros((len(steps), nv, count)), np.zeros((len(steps), nc, count))

@@ -11,16 +11,14 @@ rotation vectors in body components, elastic coordinates.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import get_lapack_funcs
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.kernels.matrices import fill
 from dolfinx_mbd.kernels.time_steps import rotated_rows, step_rotations
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.system import State
+from dolfinx_mbd.multibody.sensitivities.step_factor import StepFactor
 from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
-
-_getrf, _getrs = get_lapack_funcs(("getrf", "getrs"), (np.zeros((1, 1)),))
 
 
 class StepEquations:
@@ -31,9 +29,10 @@ class StepEquations:
     Args:
         stepper: The stepper of the run.
         dt: Time step, s.
+        adjoint: Whether `backward` is called after `linearize`, and not `forward`.
     """
 
-    def __init__(self, stepper: Stepper, dt: float) -> None:
+    def __init__(self, stepper: Stepper, dt: float, *, adjoint: bool = False) -> None:
         self._system, m = stepper.system, stepper.method
         self._at, self._dt = Assembler(self._system), dt
         self._old, self._older = m.alpha_f / (1 - m.alpha_m), m.alpha_m / (1 - m.alpha_m)
@@ -48,6 +47,7 @@ class StepEquations:
             if body.num_coordinates > body.num_velocities
         ]
         self._columns = np.array(columns, dtype=np.int64)
+        self._adjoint, self._factor = adjoint, StepFactor(self._at)
         self._turns = np.zeros((len(columns), 3, 3))  # tangent operators of the rotations
         self._carried = np.zeros((len(columns), 3, 3))
 
@@ -62,8 +62,7 @@ class StepEquations:
         by_rate, by_speed = 1.0 / self._by_a, self._by_speed / self._by_a
         fill(K, C, M, B, self._columns, self._turns, by_rate, by_speed, self._mass, S)
         self._K, self._C, self._B = K, C, B  # columns of K and B refer to the increment of the step
-        self._lu, self._pivots, info = _getrf(S, overwrite_a=True)
-        if info > 0:
+        if self._factor.factorize(S, self._adjoint) > 0:
             raise StepError(f"the exact tangent is singular at t = {after.time:g} s", after.time)
 
     def _move(self, before: State, after: State) -> Array:
@@ -94,7 +93,7 @@ class StepEquations:
         right = np.empty((n + len(values), x.shape[2]), order="F")
         right[:n] = -(rows + self._K @ q + self._C @ v)
         right[n:] = -self._mass / self._by_a * (values + self._B @ q)
-        solution, _ = _getrs(self._lu, self._pivots, right, overwrite_b=True)
+        solution = self._factor.solve(right)
         a = solution[:n]
         q = self._rotated(self._turns, q + self._by_a * a)
         new = np.array([q, v + self._by_speed * a, a, w + self._ratio * a])
@@ -113,7 +112,7 @@ class StepEquations:
         right = np.empty((n + len(lam), y.shape[2]), order="F")
         right[:n] = a + self._ratio * w + self._by_speed * v + self._by_a * q
         right[n:] = self._mass * lam
-        solution, _ = _getrs(self._lu, self._pivots, right, trans=1, overwrite_b=True)
+        solution = self._factor.solve(right)
         rows, values = -solution[:n], -self._mass / self._by_a * solution[n:]
         q = q + self._K.T @ rows + self._B.T @ values
         v = v + self._C.T @ rows
