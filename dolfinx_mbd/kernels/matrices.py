@@ -73,14 +73,16 @@ def _multiply_block(A: Array, row: int, column: int, B: Array, width: int, out: 
     """Write a block (6, 6) of A times columns of B (6, ·); return whether any entry is used."""
     nonzero = False
     for i in range(B.shape[0]):
+        target = out[i]
         for j in range(width):
-            out[i, j] = 0.0
-        for k in range(B.shape[0]):
-            factor = A[row + i, column + k]
-            if factor != 0.0:
+            target[j] = 0.0
+        for k in range(0, B.shape[0], 3):
+            x, y, z = vector3(A[row + i], column + k)
+            if x != 0.0 or y != 0.0 or z != 0.0:
                 nonzero = True
+                one, two, three = B[k], B[k + 1], B[k + 2]
                 for j in range(width):
-                    out[i, j] += factor * B[k, j]
+                    target[j] += x * one[j] + y * two[j] + z * three[j]
     return nonzero
 
 
@@ -90,12 +92,13 @@ def _add_transposed_product(
 ) -> None:
     """Add AᵀB of the first columns of A and B (6, ·) to `out` from a row and a column on."""
     for r in range(height):
-        target = out[row + r]
-        for m in range(A.shape[0]):
-            factor = A[m, r]
-            if factor != 0.0:
+        target = out[row + r, column : column + width]
+        for m in range(0, A.shape[0], 3):
+            x, y, z = A[m, r], A[m + 1, r], A[m + 2, r]
+            if x != 0.0 or y != 0.0 or z != 0.0:
+                one, two, three = B[m], B[m + 1], B[m + 2]
                 for c in range(width):
-                    target[column + c] += factor * B[m, c]
+                    target[c] += x * one[c] + y * two[c] + z * three[c]
 
 
 @kernel

@@ -11,6 +11,7 @@ from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_vector, skew
 from dolfinx_mbd.multibody.assembly.blocks import Blocks, DenseBlocks, FrameTerms, SparseBlocks
+from dolfinx_mbd.multibody.assembly.floating_bodies import FloatingBodies
 from dolfinx_mbd.multibody.assembly.loads import LoadAssembler
 from dolfinx_mbd.multibody.model.protocol import BodyState
 from dolfinx_mbd.multibody.model.system import State, SystemData
@@ -102,7 +103,15 @@ class Assembler(LoadAssembler):
 
     def update_poses(self, t: float) -> None:
         """Compute the poses of all frames at q and the driver angles at t."""
-        self._floating.poses(self.q, self.position, self.rotation)
+        self._update_poses(self._floating, t)
+
+    def update_loaded_frames(self, t: float) -> None:
+        """Compute poses and velocities of the frames of bodies on which loads act or depend."""
+        self._update_poses(self._loaded, t)
+        self._update_velocities(self._loaded)
+
+    def _update_poses(self, floating: FloatingBodies, t: float) -> None:
+        floating.poses(self.q, self.position, self.rotation)
         for k in self._others:
             body, view, _, _, position, rotation = self._views[k]
             body.poses(view[0], position, rotation)
@@ -314,7 +323,7 @@ class Assembler(LoadAssembler):
                 for part, (_, rate, _) in zip(rows, self.driver_motions(t), strict=True)
                 for row in range(part.start, part.stop)
             )
-        power = float(np.vdot(self.wrenches, self.velocities))
+        power = float(np.vdot(self.wrenches, self.update_velocities()))
         for _, k, size, push in self.pattern_forces(t):
             power += size * float(push @ self._views[k][1][1])
         for k, push in self._surface_forces.values():

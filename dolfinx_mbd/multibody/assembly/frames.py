@@ -70,11 +70,15 @@ class FrameAssembler:
 
     def update_velocities(self) -> Array:
         """Compute and return velocities (nf, 6) of all frames in global components."""
-        self._floating.velocities(self.q, self.v, self.velocities)
+        self._update_velocities(self._floating)
+        return self.velocities
+
+    def _update_velocities(self, floating: FloatingBodies) -> None:
+        """Compute the velocities of the frames of some floating bodies and of all others."""
+        floating.velocities(self.q, self.v, self.velocities)
         for k in self._others:
             body, (q, v, *_), *_ = self._views[k]
             body.frame_velocities(q, v, self.velocities[self.system.frame_slices[k]])
-        return self.velocities
 
     def update_jacobians(self) -> None:
         """Compute the Jacobians of all frames at the current poses."""

@@ -33,6 +33,7 @@ class LoadAssembler(FrameAssembler):
         self._find_loads()
         axes = [axis for _, *pair in self._joint_loads for axis in pair]
         self._axes: Index = np.array(axes, dtype=np.int64).reshape(-1, 2, 2)
+        self._loaded = self._floating.subset({k for group in self._load_groups() for k in group})
 
     def _find_loads(self) -> None:
         frame, axis = self.system.frame_index, self._axis
@@ -75,20 +76,24 @@ class LoadAssembler(FrameAssembler):
 
     def couplings(self) -> list[set[int]]:
         """Return, for each body, the other moving bodies to which joints and loads couple it."""
-        s = self.system
-        groups = [{*self._bodies_of((int(i), int(k)))} for i, k in self._entry_frames]
+        joints = [{*self._bodies_of((int(i), int(k)))} for i, k in self._entry_frames]
+        moving = set(self._moving)
+        coupled: list[set[int]] = [set() for _ in self.system.bodies]
+        for group in joints + self._load_groups():
+            for k in group & moving:
+                coupled[k] |= (group & moving) - {k}
+        return coupled
+
+    def _load_groups(self) -> list[set[int]]:
+        """Return, for each load, the bodies on whose motion or coordinates it depends or acts."""
+        groups = [{*self._bodies_of((k, k))} for _, k in self._frame_loads]
         groups += [{*self._bodies_of((i, k))} for _, i, k in self._pair_loads]
         for _, *axes in self._joint_loads:
             groups.append({k for axis in axes for k in self._bodies_of(self._joint_ends(axis))})
         for _, k, _, axis in self._pattern_loads:
             ends = () if axis is None else self._bodies_of(self._joint_ends(axis))
             groups.append({k, *ends})
-        moving = set(self._moving)
-        coupled: list[set[int]] = [set() for _ in s.bodies]
-        for group in groups:
-            for k in group & moving:
-                coupled[k] |= (group & moving) - {k}
-        return coupled
+        return groups
 
     def _load_coordinate(self, axis: Axis | None) -> tuple[float, float]:
         """Return value and rate of the joint coordinate of a load, or zeros if it has none."""
@@ -207,7 +212,7 @@ class LoadAssembler(FrameAssembler):
             yield load, k, load.size(t, *self._load_coordinate(axis)), rows
 
     def _apply_loads(self, t: float) -> None:
-        self.update_velocities()
+        self._update_velocities(self._loaded)
         for _, frames, wrench in self.load_wrenches(t):
             for k, frame in enumerate(frames):
                 self.wrenches[frame] += wrench[6 * k : 6 * k + 6]
@@ -227,7 +232,7 @@ class LoadAssembler(FrameAssembler):
     def _add_loads(self, t: float, second: FrameTerms, K: Blocks, C: Blocks) -> None:
         """Add the derivatives of the loads to K and C, or to the terms `second` of K.
 
-        Call `update_jacobians` and `update_velocities` first.
+        Call `update_jacobians` first, after `update_wrenches`.
         """
         rates = FrameTerms()
         self._add_frame_loads(t, second, rates)

@@ -211,8 +211,7 @@ class MechanismChange:
                 turns[i], offsets[i] = at.driver_positions(t)
             if s.loads and (self._loads_change or self._frames_change):
                 at.put(state)
-                at.update_poses(t)
-                at.update_velocities()
+                at.update_loaded_frames(t)
                 for _, frames, wrench in at.load_wrenches(t):
                     for k, frame in enumerate(frames):
                         wrenches[i, frame] += wrench[6 * k : 6 * k + 6]
@@ -279,12 +278,20 @@ def same(one: Any, two: Any, depth: int = 0) -> bool:
         return bool(one == two)
     if isinstance(one, np.ndarray):
         return one.dtype != object and np.array_equal(one, two)
-    if isinstance(one, (list, tuple)) and set(map(type, one)) <= set(_PLAIN):
-        return bool(one == two)  # a table of numbers
+    if isinstance(one, (list, tuple)) and _is_table(one):
+        return bool(one == two)
     first, second = _contents(one), _contents(two)
     if first is None or second is None or len(first) != len(second):
         return False
     return all(same(a, b, depth + 1) for a, b in zip(first, second, strict=True))
+
+
+def _is_table(items: Sequence[Any]) -> bool:
+    """Return whether a sequence contains only plain values, or sequences of plain values."""
+    kinds = set(map(type, items))
+    if kinds <= {list, tuple}:
+        kinds = {kind for item in items for kind in map(type, item)}
+    return kinds <= set(_PLAIN)
 
 
 def _contents(item: Any) -> list[Any] | None:
