@@ -74,14 +74,21 @@ def eliminate(
 @inner_kernel
 def _copy_part(A: Array, transposed: bool, unknowns: Index, out: Array) -> None:
     """Copy the rows and columns of some unknowns from A, or from its transpose, to `out`."""
-    for i in range(unknowns.shape[0]):
-        row, target = A[unknowns[i]], out[i]
-        if transposed:
-            for j in range(unknowns.shape[0]):
-                out[j, i] = row[unknowns[j]]
-        else:
-            for j in range(unknowns.shape[0]):
-                target[j] = row[unknowns[j]]
+    count, start = unknowns.shape[0], 0
+    while start < count:  # contiguous unknowns are copied together
+        stop = start + 1
+        while stop < count and unknowns[stop] == unknowns[stop - 1] + 1:
+            stop += 1
+        first = unknowns[start]
+        for i in range(count):
+            row = A[unknowns[i], first : first + stop - start]
+            if transposed:
+                target = out[start:stop, i]
+            else:
+                target = out[i, start:stop]
+            for j in range(stop - start):
+                target[j] = row[j]
+        start = stop
 
 
 @inner_kernel

@@ -360,20 +360,20 @@ class Assembler(LoadAssembler):
             for target, block in zip((K, C, M), parts, strict=True):
                 target.add(k, k, block)
         self.update_jacobians()
-        second = FrameTerms()
-        if self._entries:
-            self._add_joints(second, B)
+        second, multipliers = FrameTerms(), self._entry_multipliers.copy()
         if s.loads:
-            self._add_loads(t, second, K, C)
+            self._add_loads(t, second, multipliers, K, C)
+        if self._entries:
+            self._add_joints(multipliers, second, B)
         second.add_to(K, self._jacobians, self._jacobians, self._columns)
 
-    def _add_joints(self, second: FrameTerms, B: Blocks) -> None:
-        """Add derivatives of constraints and their wrenches, using the last Jacobians."""
+    def _add_joints(self, multipliers: Array, second: FrameTerms, B: Blocks) -> None:
+        """Add derivatives of the constraints and of their wrenches for multipliers (entries, 6)."""
         s = self.system
         p1, Q1, p2, Q2 = self._joint_frames()
-        D = kernels.joint_second(p1, Q1, p2, Q2, self._entry_multipliers)
+        D = kernels.joint_second(p1, Q1, p2, Q2, multipliers)
         if self._has_distances:
-            kernels.distance_second(p1, Q1, p2, self._entry_multipliers, s.form, D)
+            kernels.distance_second(p1, Q1, p2, multipliers, s.form, D)
         second.add(D, self._entry_frames, self._entry_frames)
         self._add_gradients(kernels.joint_gradients(p1, Q1, p2, Q2), B)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.kernels.joints import DISTANCE
 from dolfinx_mbd.multibody.assembly.blocks import Blocks, FrameTerms, Index
 from dolfinx_mbd.multibody.assembly.frames import Axis, FrameAssembler
 from dolfinx_mbd.multibody.model.force_elements import (
@@ -24,6 +26,22 @@ FrameForces = FrameLoad | PairElement | JointLoad | JointElement
 """Loads that act on frames."""
 
 
+class _LoadAxes(NamedTuple):
+    """Axes of all loads on joint coordinates.
+
+    `axes` and `arguments` (L, 2) contain the `Axis` on which a load acts or depends, `frames` and
+    `argument_frames` (L, 2) the frames of these joints. `axial` (L,) marks the forces along the
+    axis of a joint that is not a distance.
+    """
+
+    axes: Index
+    arguments: Index
+    joints: Index
+    frames: Index
+    argument_frames: Index
+    axial: NDArray[np.bool_]
+
+
 class LoadAssembler(FrameAssembler):
     """Loads of a system at the point of evaluation of a `FrameAssembler`."""
 
@@ -31,8 +49,7 @@ class LoadAssembler(FrameAssembler):
         super().__init__(system)
         self._surface_forces: dict[str, tuple[int, Array]] = {}
         self._find_loads()
-        axes = [axis for _, *pair in self._joint_loads for axis in pair]
-        self._axes: Index = np.array(axes, dtype=np.int64).reshape(-1, 2, 2)
+        self._axes_of_loads = self._find_axes()
         self._loaded = self._floating.subset({k for group in self._load_groups() for k in group})
 
     def _find_loads(self) -> None:
@@ -94,6 +111,14 @@ class LoadAssembler(FrameAssembler):
             ends = () if axis is None else self._bodies_of(self._joint_ends(axis))
             groups.append({k, *ends})
         return groups
+
+    def _find_axes(self) -> _LoadAxes:
+        pairs = [axis for _, *pair in self._joint_loads for axis in pair]
+        axes, arguments = np.array(pairs, dtype=np.int64).reshape(-1, 2, 2).transpose(1, 0, 2)
+        ends = np.column_stack(self._ends)
+        axial = (axes[:, 1] == 1) & (self.system.form[axes[:, 0]] != DISTANCE)
+        frames = ends[axes[:, 0]], ends[arguments[:, 0]]
+        return _LoadAxes(axes, arguments, axes[:, 0], *frames, axial)
 
     def _load_coordinate(self, axis: Axis | None) -> tuple[float, float]:
         """Return value and rate of the joint coordinate of a load, or zeros if it has none."""
@@ -229,8 +254,12 @@ class LoadAssembler(FrameAssembler):
             rows -= force
             scale += np.abs(force)
 
-    def _add_loads(self, t: float, second: FrameTerms, K: Blocks, C: Blocks) -> None:
+    def _add_loads(
+        self, t: float, second: FrameTerms, multipliers: Array, K: Blocks, C: Blocks
+    ) -> None:
         """Add the derivatives of the loads to K and C, or to the terms `second` of K.
+
+        Forces along the axes of joints are added to the multipliers (entries, 6) instead.
 
         Call `update_jacobians` first, after `update_wrenches`.
         """
@@ -243,7 +272,7 @@ class LoadAssembler(FrameAssembler):
                 continue
             _add_pair(second, rates, np.array([ends]), -D[None], -E[None])
         if self._joint_loads:
-            self._add_joint_loads(t, second, rates)
+            self._add_joint_loads(t, second, rates, multipliers)
         if rates:
             self._update_velocity_tangents()
             rates.add_to(C, self._jacobians, self._jacobians, self._columns)
@@ -259,27 +288,36 @@ class LoadAssembler(FrameAssembler):
                 matrices[:, 0, :6, :6] = load.derivatives(t, self._motion(frame), length)
                 _add_pair(second, rates, np.array([[frame, frame]]), *-matrices)
 
-    def _add_joint_loads(self, t: float, second: FrameTerms, rates: FrameTerms) -> None:
-        """Add the derivatives of all loads that act on joint coordinates."""
+    def _add_joint_loads(
+        self, t: float, second: FrameTerms, rates: FrameTerms, multipliers: Array
+    ) -> None:
+        """Add the derivatives of all loads that act on joint coordinates.
+
+        A force along the axis of a joint is a multiplier of the opposite sign.
+        """
         values, speeds, gradients = self.axis_coordinates()
-        (axes, arguments), ends = np.moveaxis(self._axes, 1, 0), np.column_stack(self._ends)
-        frames, others = ends[axes[:, 0]], ends[arguments[:, 0]]
-        slopes = np.empty((3, len(axes), 1))
+        slopes = np.empty((3, len(self._joint_loads), 1))
         for k, (load, _, argument) in enumerate(self._joint_loads):
             point = t, values[argument], speeds[argument]
             slopes[0, k], slopes[1:, k, 0] = load.magnitude(*point), load.derivatives(*point)
         size, by_value, by_rate = slopes
-        if size.any():
-            second.add(-size[:, :, None] * self._axis_seconds(axes), frames, frames)
-        direction = gradients[axes[:, 0], axes[:, 1], :, None]
-        derivative = gradients[arguments[:, 0], arguments[:, 1]]
-        change = by_value * derivative
+        loads = self._axes_of_loads
+        if loads.axial.any():
+            np.subtract.at(multipliers[:, 2], loads.joints[loads.axial], size[loads.axial, 0])
+        if not loads.axial.all():
+            k = ~loads.axial
+            D = self._axis_seconds(loads.axes[k])
+            second.add(-size[k, :, None] * D, loads.frames[k], loads.frames[k])
+        direction = gradients[loads.joints, loads.axes[:, 1], :, None]
+        derivative = gradients[loads.arguments[:, 0], loads.arguments[:, 1], None]
+        change = by_value[:, None] * derivative
         if by_rate.any():
-            u = self.velocities[others].reshape(-1, 1, 12)
-            change += by_rate * (u @ self._axis_seconds(arguments))[:, 0]
-            rates.add(-direction * (by_rate * derivative)[:, None], frames, others)
+            u = self.velocities[loads.argument_frames].reshape(-1, 1, 12)
+            change += by_rate[:, None] * (u @ self._axis_seconds(loads.arguments))
+            by_speed = by_rate[:, None] * derivative
+            rates.add(-direction * by_speed, loads.frames, loads.argument_frames)
         if change.any():
-            second.add(-direction * change[:, None], frames, others)
+            second.add(-direction * change, loads.frames, loads.argument_frames)
 
     def _add_patterns(self, t: float, K: Blocks, C: Blocks) -> None:
         """Add the derivatives of the distributed loads."""
