@@ -53,7 +53,7 @@ time_steps.right_hand_side f1 f1 f f f1
 time_steps.correct f1 f f f f f1 f1 f1 f1 f1
 floating_frame.integrals i2 f1 f1 f1 f1
 time_steps.step_rotations f1 i1 f3 f3
-time_steps.rotated_rows f3 i1 b f2 f2
+time_steps.rotate_rows f3 i1 b f2
 elimination.eliminate f2 b i2 i1 i1 i1 f1 i1 f2
 elimination.reduce_columns i2 i1 i1 f1 f2 f2
 elimination.expand_columns i2 i1 i1 f1 i1 f2 f2
