@@ -213,8 +213,8 @@ class Assembler(LoadAssembler):
         u1, u2 = velocities[s.first].copy(), velocities[s.second]
         b1, b2 = bias[s.first].copy(), bias[s.second]
         rate, acceleration_terms = np.zeros((self._entries, 6)), np.zeros((self._entries, 6))
-        for k, driver in enumerate(s.drivers, start=len(s.joints)):
-            _, speed, acceleration = driver.at(t)
+        motions = enumerate(zip(s.drivers, self.driver_motions(t), strict=True), len(s.joints))
+        for k, (driver, (_, speed, acceleration)) in motions:
             if driver.along == "displacement":
                 rate[k, 2], acceleration_terms[k, 2] = -speed, -acceleration
                 continue
@@ -225,7 +225,7 @@ class Assembler(LoadAssembler):
         second = kernels.joint_bias(p1, Q1, u1, p2, Q2, u2)
         if self._has_distances:
             kernels.distance_bias(p1, Q1, u1, p2, u2, s.form, second)
-        second += np.einsum("jik,jk->ji", G, np.hstack([b1, b2])) + acceleration_terms
+        second += (G @ np.hstack([b1, b2])[:, :, None])[:, :, 0] + acceleration_terms
         return rate[s.row_entry, s.row_motion], second[s.row_entry, s.row_motion]
 
     def constraint_derivatives(self, w: Array, t: float | None = None) -> Array:
@@ -258,7 +258,7 @@ class Assembler(LoadAssembler):
             derivative = np.zeros((len(motions), 12))
             driver = entry - len(s.joints)
             if t is not None and driver >= 0 and s.drivers[driver].along == "rotation":
-                spin = s.drivers[driver].at(t)[1] * Q1[entry, :, 2]
+                spin = self.driver_motions(t)[driver][1] * Q1[entry, :, 2]
                 speed[3:6] += spin
                 derivative[:, 3:6] = -G[entry, motions, 3:6] @ skew(spin)
             derivative += np.einsum("a,rab->rb", speed, hessians[motions, entry])

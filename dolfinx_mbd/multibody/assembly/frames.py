@@ -38,10 +38,12 @@ class FrameAssembler:
         bodies = system.frame_body
         self._columns = FrameColumns(bodies, starts[bodies], sizes[bodies])
         self._jacobians = np.zeros((nf, 6, int(sizes.max())))
+        last = max(nv - 1, 0)  # of a frame's row; the tangents of other bodies' columns are zero
+        index = self._columns.start[:, None] + np.arange(self._jacobians.shape[2])
+        self._velocity_index = np.minimum(index, last)
         self._moving = [k for k, body in enumerate(system.bodies) if body.num_velocities]
         self._tangents = np.zeros_like(self._jacobians)
         self._floating = FloatingBodies(system)
-        self._floating_members = frozenset(self._floating.members)
         self._others = [k for k in self._moving if k not in self._floating.members]
         self._views = []
         for body, qs, vs, fs in zip(
@@ -130,13 +132,10 @@ class FrameAssembler:
     def frame_biases(self) -> Array:
         """Return the accelerations (nf, 6) of all frames for v̇ = 0."""
         self._floating.velocity_tangents(self.q, self.v, self._tangents)
-        bias = np.zeros((self.system.num_frames, 6))
-        parts = zip(self._views, self.system.frame_slices, self.system.v_slices, strict=True)
-        for k, ((body, view, *_), frames, part) in enumerate(parts):
-            if k in self._floating_members:
-                bias[frames] = self._tangents[frames, :, : body.num_velocities] @ self.v[part]
-            else:
-                bias[frames] = body.frame_bias(view[0], view[1])
+        bias: Array = np.einsum("fij,fj->fi", self._tangents, self.v[self._velocity_index])
+        for k in self._others:
+            body, (q, v, *_), *_ = self._views[k]
+            bias[self.system.frame_slices[k]] = body.frame_bias(q, v)
         return bias
 
     # ---- coordinates of joints ------------------------------------------------------------------

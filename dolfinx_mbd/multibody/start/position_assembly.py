@@ -211,8 +211,7 @@ def restore(eqs: Assembler, t: float, v: Array, rates: Mapping[str, float], free
     moving = free
     if len(free) > len(s.rigid) and s.num_constraints and not redundant_rows(eqs, limit, s.rigid):
         moving = s.rigid
-    velocities(eqs, t, v, moving, rates)
-    accelerations(eqs, t, free)
+    accelerations(eqs, t, free, velocities(eqs, t, v, moving, rates))
 
 
 def redundancies(
