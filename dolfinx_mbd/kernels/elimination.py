@@ -22,7 +22,7 @@ from dolfinx_mbd.kernels.small_vectors import Array
 
 Index = NDArray[np.int64]
 
-_SMALL_PIVOT = 1e-10  # smallest pivot relative to the largest entry of its column
+_SMALL_PIVOT = 1e-10  # smallest pivot relative to the largest entry of its row
 
 
 @kernel
@@ -34,7 +34,7 @@ def eliminate(
     places: Index,
     rest: Index,
     fronts: Array,
-    pivots: Index,
+    exchanges: Index,
     R: Array,
 ) -> bool:
     """Eliminate bodies from a matrix; return whether all pivots are large enough.
@@ -47,7 +47,7 @@ def eliminate(
         places: Positions of the neighbours in `rest`.
         rest: Indices of the unknowns that are not eliminated, (r,).
         fronts: Receives the decomposed fronts.
-        pivots: Receives the row exchanges; entry i belongs to velocity i.
+        exchanges: Receives the exchanges of columns; entry i belongs to velocity i.
         R: Receives the matrix of the remaining unknowns, (r, r).
     """
     _copy_part(A, transposed, rest, R)
@@ -62,7 +62,7 @@ def eliminate(
             row = F[i]
             for j in range(n, m):
                 row[j] = 0.0
-        if not _decompose(F, n, pivots, first):
+        if not _decompose(F, n, exchanges, first):
             return False
         for i in range(n, m):
             target, source = R[places[near + i - n]], F[i]
@@ -92,38 +92,53 @@ def _copy_part(A: Array, transposed: bool, unknowns: Index, out: Array) -> None:
 
 
 @inner_kernel
-def _decompose(F: Array, n: int, pivots: Index, first: int) -> bool:
-    """Decompose F with pivots in the first n rows; return whether the pivots are large enough."""
-    m, sizes = F.shape[0], np.zeros(n)
-    for i in range(n):
-        for k in range(n):
-            sizes[k] = max(sizes[k], abs(F[i, k]))
-    for k in range(n):
-        best = k
-        for i in range(k + 1, n):
-            if abs(F[i, k]) > abs(F[best, k]):
-                best = i
-        pivots[first + k] = best
-        source, other = F[k], F[best]
-        if best != k:
-            for j in range(m):
-                source[j], other[j] = other[j], source[j]
-        if not abs(source[k]) > _SMALL_PIVOT * sizes[k]:
-            return False
-        inverse = 1.0 / source[k]
-        for i in range(k + 1, m):
-            target = F[i]
-            if target[k] != 0.0:
-                target[k] *= inverse
-                factor = target[k]
-                for j in range(k + 1, m):
-                    target[j] -= factor * source[j]
+def _decompose(F: Array, n: int, exchanges: Index, first: int) -> bool:
+    """Decompose F row by row with pivots in the first n rows and columns.
+
+    Columns are exchanged. Return whether the pivots are large enough.
+    """
+    m, inverse = F.shape[0], np.zeros(n)
+    for i in range(m):
+        row, count, size, k = F[i], min(i, n), 0.0, 0
+        for j in range(n):
+            size = max(size, abs(row[j]))
+        while k < count - 1:  # two earlier rows at once
+            one, two = F[k], F[k + 1]
+            x = row[k] * inverse[k]
+            y = (row[k + 1] - x * one[k + 1]) * inverse[k + 1]
+            row[k], row[k + 1] = x, y
+            for j in range(k + 2, m):
+                row[j] -= x * one[j] + y * two[j]
+            k += 2
+        if k < count:
+            one, x = F[k], row[k] * inverse[k]
+            row[k] = x
+            for j in range(k + 1, m):
+                row[j] -= x * one[j]
+        if i < n:
+            best = i
+            for j in range(i + 1, n):
+                if abs(row[j]) > abs(row[best]):
+                    best = j
+            if not abs(row[best]) > _SMALL_PIVOT * size:
+                return False
+            exchanges[first + i] = best
+            if best != i:
+                for r in range(m):
+                    F[r, i], F[r, best] = F[r, best], F[r, i]
+            inverse[i] = 1.0 / row[i]
     return True
 
 
 @kernel
 def reduce_columns(
-    table: Index, neighbours: Index, rest: Index, fronts: Array, X: Array, Y: Array
+    table: Index,
+    neighbours: Index,
+    rest: Index,
+    fronts: Array,
+    exchanges: Index,
+    X: Array,
+    Y: Array,
 ) -> None:
     """Eliminate bodies from right-hand sides of the transposed equations.
 
@@ -136,6 +151,9 @@ def reduce_columns(
         for c in range(X.shape[0]):
             for i in range(m):
                 x[i] = X[c, first + i] if i < n else 0.0
+            for k in range(n):
+                other = exchanges[first + k]
+                x[k], x[other] = x[other], x[k]
             for k in range(n):
                 row = F[k]
                 x[k] /= row[k]
@@ -158,7 +176,6 @@ def expand_columns(
     neighbours: Index,
     rest: Index,
     fronts: Array,
-    pivots: Index,
     Y: Array,
     X: Array,
 ) -> None:
@@ -176,7 +193,5 @@ def expand_columns(
                 row, factor = F[i], x[i]
                 for k in range(min(i, n)):
                     x[k] -= factor * row[k]
-            for k in range(n - 1, -1, -1):
-                x[k], x[pivots[first + k]] = x[pivots[first + k]], x[k]
             for i in range(n):
                 X[c, first + i] = x[i]

@@ -55,8 +55,8 @@ floating_frame.integrals i2 f1 f1 f1 f1
 time_steps.step_rotations f1 i1 f3 f3
 time_steps.rotate_rows f3 i1 b f2
 elimination.eliminate f2 b i2 i1 i1 i1 f1 i1 f2
-elimination.reduce_columns i2 i1 i1 f1 f2 f2
-elimination.expand_columns i2 i1 i1 f1 i1 f2 f2
+elimination.reduce_columns i2 i1 i1 f1 i1 f2 f2
+elimination.expand_columns i2 i1 i1 f1 f2 f2
 parameter_terms.inertia_forces i2 f1 f2 f2 f2 f1 f2
 parameter_terms.external_forces i2 f1 f2 f3 f2 i1 i1 f2 i1 i2 f2 f2 f3 f2 f2
 contacts.contact_wrenches f1 f2 f1 f1 f2 f1 f2 f2 f1

@@ -37,7 +37,7 @@ class StepFactor:
         self._rest = np.flatnonzero(~eliminated)
         self._places = np.searchsorted(self._rest, self._neighbours)
         self._fronts = np.zeros(int((self._table[:, 2] ** 2).sum()))
-        self._pivots = np.zeros(size, dtype=np.int64)
+        self._exchanges = np.zeros(size, dtype=np.int64)
         self._R = np.zeros((len(self._rest), len(self._rest)))
         self._parts = False
 
@@ -57,7 +57,7 @@ class StepFactor:
             self._places,
             self._rest,
             self._fronts,
-            self._pivots,
+            self._exchanges,
             self._R,
         )
         self._lu, self._row_pivots, info = _getrf(self._R.T if self._parts else S, overwrite_a=True)
@@ -70,9 +70,9 @@ class StepFactor:
             return np.asarray(_getrs(self._lu, self._row_pivots, right, trans=trans)[0])
         fronts = self._table, self._neighbours, self._rest, self._fronts
         remaining = np.empty((right.shape[1], len(self._rest)))
-        reduce_columns(*fronts, right.T, remaining)
+        reduce_columns(*fronts, self._exchanges, right.T, remaining)
         solution, _ = _getrs(self._lu, self._row_pivots, remaining.T, overwrite_b=True)
-        expand_columns(*fronts, self._pivots, solution.T, right.T)
+        expand_columns(*fronts, solution.T, right.T)
         return right
 
 
