@@ -125,9 +125,9 @@ class SparseBlocks(dict[tuple[int, int], NDArray]):
         out = np.zeros((len(rows), 2 * width))
         starts = np.tile([0, width], (len(rows), 1))
         add_gradients(gradients, rows, ends, jacobians, frames.width, starts, out)
-        for entry in np.unique(rows[:, 0]).tolist():
+        for entry in map(int, np.unique(rows[:, 0])):
             part = out[rows[:, 0] == entry].reshape(-1, 2, width)
-            for k, body in enumerate(frames.body[ends[entry]].tolist()):
+            for k, body in enumerate(map(int, frames.body[ends[entry]])):
                 if self._sizes[body]:
                     self.add(entry, body, part[:, k, : self._sizes[body]])
 

@@ -80,7 +80,8 @@ class FloatingBodies:
         part = copy.copy(self)
         chosen = set(members)
         rows = [row for row, k in enumerate(self.members) if k in chosen]
-        part.members, part.table = [self.members[row] for row in rows], self.table[rows]
+        part.members = [self.members[row] for row in rows]
+        part.table = np.array([self.table[row] for row in rows], np.int64).reshape(-1, COLUMNS)
         return part
 
     def increment(self, q: Array, delta: Array, out: Array) -> None:

@@ -231,5 +231,7 @@ class FrameAssembler:
         if tangents is None:
             return derivative, np.zeros_like(derivative)
         u = np.concatenate([self.velocities[ends[0]], self.velocities[ends[1]]])
-        rate_derivative = self._transform(u @ self._axis_seconds(np.array([axis]))[0], ends, jacobians)
+        rate_derivative = self._transform(
+            u @ self._axis_seconds(np.array([axis]))[0], ends, jacobians
+        )
         return derivative, rate_derivative + self._transform(gradient, ends, tangents)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.kernels.joints import DISTANCE
@@ -30,16 +29,15 @@ class _LoadAxes(NamedTuple):
     """Axes of all loads on joint coordinates.
 
     `axes` and `arguments` (L, 2) contain the `Axis` on which a load acts or depends, `frames` and
-    `argument_frames` (L, 2) the frames of these joints. `axial` (L,) marks the forces along the
-    axis of a joint that is not a distance.
+    `argument_frames` (L, 2) the frames of these joints. `others` contains the indices of the loads
+    that are not forces along the axis of a joint, and of forces at a distance joint.
     """
 
     axes: Index
     arguments: Index
-    joints: Index
     frames: Index
     argument_frames: Index
-    axial: NDArray[np.bool_]
+    others: Index
 
 
 class LoadAssembler(FrameAssembler):
@@ -50,6 +48,7 @@ class LoadAssembler(FrameAssembler):
         self._surface_forces: dict[str, tuple[int, Array]] = {}
         self._find_loads()
         self._axes_of_loads = self._find_axes()
+        self._distances = frozenset(map(int, np.flatnonzero(system.form == DISTANCE)))
         self._loaded = self._floating.subset({k for group in self._load_groups() for k in group})
 
     def _find_loads(self) -> None:
@@ -118,7 +117,7 @@ class LoadAssembler(FrameAssembler):
         ends = np.column_stack(self._ends)
         axial = (axes[:, 1] == 1) & (self.system.form[axes[:, 0]] != DISTANCE)
         frames = ends[axes[:, 0]], ends[arguments[:, 0]]
-        return _LoadAxes(axes, arguments, axes[:, 0], *frames, axial)
+        return _LoadAxes(axes, arguments, *frames, np.flatnonzero(~axial))
 
     def _load_coordinate(self, axis: Axis | None) -> tuple[float, float]:
         """Return value and rate of the joint coordinate of a load, or zeros if it has none."""
@@ -221,9 +220,8 @@ class LoadAssembler(FrameAssembler):
         if self._joint_loads:
             values, rates, gradients = self.axis_coordinates()
             for load, axis, argument_axis in self._joint_loads:
-                ends = self._joint_ends(axis)
                 size = load.magnitude(t, values[argument_axis], rates[argument_axis])
-                yield load, ends, size * gradients[axis]
+                yield load, self._joint_ends(axis), size * gradients[axis]
 
     def surface_power(self, element: PairElement) -> float:
         """Return the power of an element on elastic coordinates, W; see `load_wrenches`."""
@@ -296,28 +294,27 @@ class LoadAssembler(FrameAssembler):
         A force along the axis of a joint is a multiplier of the opposite sign.
         """
         values, speeds, gradients = self.axis_coordinates()
-        slopes = np.empty((3, len(self._joint_loads), 1))
-        for k, (load, _, argument) in enumerate(self._joint_loads):
+        rows, loads = [], self._axes_of_loads
+        for load, (joint, motion), argument in self._joint_loads:
             point = t, values[argument], speeds[argument]
-            slopes[0, k], slopes[1:, k, 0] = load.magnitude(*point), load.derivatives(*point)
-        size, by_value, by_rate = slopes
-        loads = self._axes_of_loads
-        if loads.axial.any():
-            np.subtract.at(multipliers[:, 2], loads.joints[loads.axial], size[loads.axial, 0])
-        if not loads.axial.all():
-            k = ~loads.axial
-            D = self._axis_seconds(loads.axes[k])
-            second.add(-size[k, :, None] * D, loads.frames[k], loads.frames[k])
-        direction = gradients[loads.joints, loads.axes[:, 1], :, None]
-        derivative = gradients[loads.arguments[:, 0], loads.arguments[:, 1], None]
+            rows.append((load.magnitude(*point), *load.derivatives(*point)))
+            if motion == 1 and joint not in self._distances:
+                multipliers[joint, 2] -= rows[-1][0]
+        size, by_value, by_rate = np.array(rows).T[:, :, None]
+        if len(loads.others):
+            frames, D = loads.frames[loads.others], self._axis_seconds(loads.axes[loads.others])
+            second.add(-size[loads.others, :, None] * D, frames, frames)
+        if not any(value or rate for _, value, rate in rows):
+            return
+        direction = gradients[tuple(loads.axes.T)][:, :, None]
+        derivative = gradients[tuple(loads.arguments.T)][:, None]
         change = by_value[:, None] * derivative
-        if by_rate.any():
+        if any(rate for *_, rate in rows):
             u = self.velocities[loads.argument_frames].reshape(-1, 1, 12)
             change += by_rate[:, None] * (u @ self._axis_seconds(loads.arguments))
             by_speed = by_rate[:, None] * derivative
             rates.add(-direction * by_speed, loads.frames, loads.argument_frames)
-        if change.any():
-            second.add(-direction * change, loads.frames, loads.argument_frames)
+        second.add(-direction * change, loads.frames, loads.argument_frames)
 
     def _add_patterns(self, t: float, K: Blocks, C: Blocks) -> None:
         """Add the derivatives of the distributed loads."""

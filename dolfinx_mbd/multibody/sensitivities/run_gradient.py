@@ -181,7 +181,9 @@ def run_gradient(
     slopes = np.array([slope for _, slope in results])
     table = _adjoint(terms, history, outputs, slopes, start)
     gradients = {
-        name: RunGradient(value, dict(zip(terms.values, column.tolist(), strict=True)), history.time, y)
+        name: RunGradient(
+            value, dict(zip(terms.values, column.tolist(), strict=True)), history.time, y
+        )
         for name, (value, _), column, y in zip(functionals, results, table.T, series, strict=True)
     }
     return gradients if several else gradients["functional"]

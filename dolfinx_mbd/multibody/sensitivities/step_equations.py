@@ -52,6 +52,8 @@ class StepEquations:
         ]
         self._columns = np.array(columns, dtype=np.int64)
         self._adjoint, self._factor = adjoint, StepFactor(self._at)
+        size = self._system.num_velocities + self._system.num_constraints
+        self._matrix = np.zeros((size, size), order="F")
         self._turns = np.zeros((len(columns), 3, 3))  # tangent operators of the rotations
         self._carried = np.zeros((len(columns), 3, 3))
 
@@ -62,7 +64,8 @@ class StepEquations:
         at.update_wrenches(after.time)
         K, C, M, B = at.tangent(after.time)
         step_rotations(self._move(before, after), self._columns, self._turns, self._carried)
-        S = np.zeros((n + len(B), n + len(B)), order="F")
+        S = self._matrix
+        S[n:, n:] = 0.0
         by_rate, by_speed = 1.0 / self._by_a, self._by_speed / self._by_a
         fill(K, C, M, B, self._columns, self._turns, by_rate, by_speed, self._mass, S)
         self._K, self._C, self._B = K, C, B  # columns of K and B refer to the increment of the step

@@ -64,7 +64,10 @@ class StepFactor:
         return int(info)
 
     def solve(self, right: Array) -> Array:
-        """Return the solution for right-hand sides (N, columns), in column order; overwrite them."""
+        """Return the solution for right-hand sides (N, columns) in column order.
+
+        The right-hand sides are overwritten.
+        """
         if not self._parts:
             trans = self._transposed
             return np.asarray(_getrs(self._lu, self._row_pivots, right, trans=trans)[0])
