@@ -58,7 +58,8 @@ elimination.eliminate f2 b i2 i1 i1 i1 f1 i1 f2
 elimination.reduce_columns i2 i1 i1 f1 i1 f2 f2
 elimination.expand_columns i2 i1 i1 f1 f2 f2
 parameter_terms.inertia_forces i2 f1 f2 f2 f2 f1 f2
-parameter_terms.external_forces i2 f1 f2 f3 f2 i1 i1 f2 i1 i2 f2 f2 f3 f2 f2
+parameter_terms.joint_wrenches i2 f1 f2 f3 f2 i1 i1 f2 i1 i2 f2 f2 f3 f2
+parameter_terms.wrench_forces i2 f1 f2 f3 f2
 contacts.contact_wrenches f1 f2 f1 f1 f2 f1 f2 f2 f1
 contacts.contact_derivatives f1 f2 f1 f1 f2 f1 f2 f2 f1
 """.strip().splitlines()
