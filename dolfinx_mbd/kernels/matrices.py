@@ -21,12 +21,18 @@ def add_bodies(
     for b in range(sizes.shape[0]):
         n, low = sizes[b], first[b]
         for i in range(n):
-            for j in range(n):
-                entry = start + i * n + j
-                K[low + i, low + j] += flat[entry]
-                C[low + i, low + j] += flat[entry + n * n]
-                M[low + i, low + j] += flat[entry + 2 * n * n]
+            _add_row(flat, start + i * n, n, K[low + i], low)
+            _add_row(flat, start + (n + i) * n, n, C[low + i], low)
+            _add_row(flat, start + (2 * n + i) * n, n, M[low + i], low)
         start += 3 * n * n
+
+
+@inner_kernel
+def _add_row(flat: Array, start: int, count: int, row: Array, column: int) -> None:
+    """Add entries of `flat` to a row of a matrix from a column on."""
+    source, target = flat[start : start + count], row[column : column + count]
+    for j in range(count):
+        target[j] += source[j]
 
 
 @kernel
@@ -152,9 +158,14 @@ def fill(
     for k in range(columns.shape[0]):
         _multiply_columns(K, columns[k], turns[k])
         _multiply_columns(B, columns[k], turns[k])
+    row, by_damping, by_stiffness = np.empty(n), by_speed / by_rate, 1.0 / by_rate
+    for i in range(n):
+        mass_row, damping, stiffness = M[i], C[i], K[i]
+        for j in range(n):
+            row[j] = mass_row[j] + by_damping * damping[j] + by_stiffness * stiffness[j]
+        for j in range(n):
+            S[i, j] = row[j]
     for j in range(n):
-        for i in range(n):
-            S[i, j] = M[i, j] + (by_speed / by_rate) * C[i, j] + (1.0 / by_rate) * K[i, j]
         for i in range(B.shape[0]):
             S[n + i, j] = mass * B[i, j]
 
