@@ -14,11 +14,11 @@ from dolfinx_mbd.checks import instance, items
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space
 from dolfinx_mbd.fem.fields import material_points, surface_skin
-from dolfinx_mbd.linalg.blocks import gram, multiply
+from dolfinx_mbd.interfaces.bores import bore_patterns
+from dolfinx_mbd.interfaces.interfaces import MeshInterface
+from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply
 from dolfinx_mbd.parallel import destroying
-from dolfinx_mbd.reduction.bores import bore_patterns
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
-from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.reducer import Reducer, shared_solver
 from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
@@ -26,6 +26,7 @@ from dolfinx_mbd.sensitivity.basis import (
     BasisDerivatives,
     FreeStiffness,
     SplitModes,
+    mass_product,
     point_velocity,
     split_modes,
 )
@@ -34,9 +35,17 @@ from dolfinx_mbd.sensitivity.beams import beam_derivatives
 from dolfinx_mbd.sensitivity.body_derivative import (
     BodyDerivative,
     central_derivatives,
+    effective_mass_derivatives,
     frequency_derivatives,
+    second_order_size,
 )
 from dolfinx_mbd.sensitivity.first_order import BodySensitivities
+from dolfinx_mbd.sensitivity.omitted_modes import (
+    AT_THE_LIMIT,
+    at_the_limit,
+    interface_averages,
+    without_omitted_modes,
+)
 from dolfinx_mbd.sensitivity.parameters import (
     MatrixDerivatives,
     Parameter,
@@ -64,18 +73,19 @@ def sensitivities(
     agrees in the limit. All parameters use the same factorization.
 
     Args:
-        reduction: Result of `reduce` with orthonormal modes and without `up_to`. Its body may have
-            stress modes (`recovery.skin_stress`). Or the result of `reduce_beam`.
+        reduction: Result of `reduce` with orthonormal modes. Its body may have stress modes
+            (`recovery.skin_stress`). With `up_to`, the number of modes is constant. Or the result
+            of `reduce_beam`.
         parameters: Parameters with different names; for a beam also `SectionParameter`.
         reducer: The open `Reducer` of the reduction, whose matrices and factors are used again; by
-            default they are computed, as they are for beams and for a body with prestress.
+            default they are computed, as they are for a body with prestress. Not for a beam.
 
     Returns:
         Mapping from names of parameters to derivatives; its method `at` returns first-order bodies.
 
     Raises:
         InputError: The reduction has an unsupported option, the body does not depend on a
-            parameter, or the reducer is closed or not that of the reduction.
+            parameter, the reducer is closed or not that of the reduction, or a beam has one.
 
     Note: Collective over the communicator of the mesh.
 
@@ -86,6 +96,9 @@ def sensitivities(
         True
     """
     if isinstance(reduction, BeamReduction):
+        if reducer is not None:
+            text = "a beam has no reducer, because its matrices are small; omit the argument"
+            raise InputError(text, argument="reducer", value=reducer)
         return _beam_sensitivities(reduction, parameters)
     instance("reduction", reduction, Reduction)
     parameters = items("parameters", parameters, Parameter)
@@ -126,11 +139,15 @@ def _solver(
 def _split(reduction: Reduction, problem: ElasticProblem) -> SplitModes:
     """Return the constraint and fixed-interface parts of the modes."""
     body = reduction.body
-    rows = WRENCH_INDICES[problem.dim]
+    rows, modes = WRENCH_INDICES[problem.dim], reduction.modes
     empty: Array = np.zeros((0, body.num_modes))
     motions = np.vstack([empty, *(i.motion[rows] for i in body.interfaces)])
+    if reduction.omitted is not None:
+        others = interface_averages(problem, reduction.interfaces, reduction.omitted)
+        modes, motions = np.hstack([modes, reduction.omitted]), np.hstack([motions, others])
     attached = body.reference != "mean axis"
-    return split_modes(problem, reduction.interfaces, reduction.modes, motions, attached=attached)
+    modes = np.asfortranarray(modes)
+    return split_modes(problem, reduction.interfaces, modes, motions, attached=attached)
 
 
 def _derivatives(
@@ -171,8 +188,9 @@ def _beam_sensitivities(
     base, entries = beam_derivatives(reduction, parameters)
     derivatives = {}
     for name, e in entries.items():
-        S, H = e["first_moments"], e["second_moments"]
-        centre, central_inertia = central_derivatives(body, e["total_mass"], S, H)
+        moments = e["total_mass"], e["first_moments"], e["second_moments"]
+        centre, central_inertia = central_derivatives(body, *moments)
+        motions = e["interface_points"], e["interface_motions"]
         derivatives[name] = BodyDerivative(
             **e,
             centre=centre,
@@ -183,6 +201,7 @@ def _beam_sensitivities(
             loads=(),
             bores=(),
             gauges=(),
+            effective_masses=effective_mass_derivatives(body, moments, e["stiffness"], *motions),
         )
     return BodySensitivities(body, base, derivatives)
 
@@ -193,11 +212,8 @@ def _checked(reduction: Reduction) -> tuple[Any, tuple[MeshInterface, ...]]:
     reason = ""
     if model is None:
         reason = "a reduction that `reduce` did not compute"
-    elif any("above" in mode.reason for mode in body.left_out):
-        reason = (
-            "a reduction with `up_to`: the omitted modes are part of the derivative. Reduce "
-            "without `up_to`, and truncate the result: table.at(values).truncated(n)"
-        )
+    elif at_the_limit(reduction):
+        reason = AT_THE_LIMIT
     elif not np.array_equal(body.mass, np.eye(body.num_modes)):
         reason = "modes that are not orthonormal"
     elif reduction.modes.shape[1] != body.num_modes:
@@ -228,19 +244,22 @@ def _body_derivative(
     body, dim, comm = reduction.body, problem.dim, problem.comm
     modes, n = reduction.modes, reduction.body.num_modes
     changes, motions = basis(matrices)
+    if reduction.omitted is not None:
+        forces = basis.stiffness_product(matrices, modes)
+        changes, motions = without_omitted_modes(problem, basis.split, forces, changes, motions)
     velocity = matrices.velocity
     V = np.zeros_like(problem.positions) if velocity is None else velocity
     first, second, mass = _moments(problem, modes, changes, V, matrices)
     K_changes = multiply(problem.stiffness, changes)
     cross = gram(comm, modes, K_changes)
     explicit: Array = np.zeros((n, n))
-    twice = explicit
+    energies = column_sums(comm, changes, K_changes)
     if matrices.stiffness is not None:
         product = multiply(matrices.stiffness, modes)
-        explicit, twice = gram(comm, modes, product), gram(comm, changes, product)
+        explicit = gram(comm, modes, product)
+        energies += 2 * column_sums(comm, changes, product)
     stiffness = explicit + cross + cross.T
-    quadratic = gram(comm, changes, K_changes) + twice + twice.T
-    size = np.diag(body.stiffness)
+    inertia = problem.apply_mass(changes) + 2 * mass_product(problem, matrices, modes)
     points: Array = np.zeros((len(interfaces), 3))
     if velocity is not None and interfaces:
         points = in_space(np.array([point_velocity(problem, i, matrices) for i in interfaces]))
@@ -256,14 +275,16 @@ def _body_derivative(
     skin = None
     if body.skin is not None or body.stress is not None:
         skin = surface_skin(problem.space, fields).modes
-    centre, central = central_derivatives(body, mass, first, second)
+    moments = mass, first, second
+    centre, central = central_derivatives(body, *moments)
+    stiffness = (stiffness + stiffness.T) / 2
     return BodyDerivative(
         total_mass=mass,
         centre=centre,
         central_inertia=central,
         first_moments=first,
         second_moments=second,
-        stiffness=(stiffness + stiffness.T) / 2,
+        stiffness=stiffness,
         frequencies=frequency_derivatives(body, stiffness),
         interface_points=points,
         interface_motions=in_body,
@@ -274,8 +295,9 @@ def _body_derivative(
         spin_stiffening=spin,
         interface_stiffening=wrenches,
         limits=matrices.limits,
-        **parts(matrices, changes, (stiffness + stiffness.T) / 2, in_body),
-        second_order=float(np.max(np.abs(np.diag(quadratic)) / size, initial=0.0)),
+        **parts(matrices, changes, stiffness, in_body),
+        effective_masses=effective_mass_derivatives(body, moments, stiffness, points, in_body),
+        second_order=second_order_size(body, energies, column_sums(comm, changes, inertia)),
     )
 
 
