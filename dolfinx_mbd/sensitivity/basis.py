@@ -168,9 +168,18 @@ class BasisDerivatives:
             partial(multiply, self._mass),
             split.squares,
             held.solve_body,
-            self._without_fixed,
+            self._invariant(),
             self._force_norms,
         )
+
+    def _invariant(self) -> tuple[Array, Array]:
+        """Return the vectors of the invariant subspace that is outside Φ′, and M times them."""
+        if self.interfaces:
+            return self.split.fixed, self._mass_fixed
+        count = self.split.rigid.shape[1]
+        vectors = np.hstack([self.split.rigid, self.split.fixed])
+        mass = np.hstack([self._mass_span[:, :count], self._mass_fixed])
+        return np.asfortranarray(vectors), np.asfortranarray(mass)
 
     def destroy(self) -> None:
         """Free the mass matrix."""
