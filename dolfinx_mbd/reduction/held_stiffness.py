@@ -244,14 +244,16 @@ class HeldStiffness:
 
         Args:
             loads: Nodal forces, shape (owned dofs, k).
-            motion: Displacements of rigid interfaces, zero elsewhere, shape (owned dofs, k).
+            motion: Displacements of rigid interfaces for the first columns, zero elsewhere, shape
+                (owned dofs, at most k).
             averages: Motion C u of averaged interfaces, shape (coordinates, k).
         """
         B = np.array(loads, order="F")
         B[self.dofs] = 0.0
         if motion is not None:
-            B -= multiply(self.problem.stiffness, motion)
-            B[self.dofs] = motion[self.dofs]
+            first = slice(0, motion.shape[1])
+            B[:, first] -= multiply(self.problem.stiffness, motion)
+            B[self.dofs, first] = motion[self.dofs]
         return self._solver.solve(B, averages)[0]
 
     def modes(self, count: int) -> tuple[Array, Array]:

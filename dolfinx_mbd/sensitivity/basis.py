@@ -150,10 +150,11 @@ class BasisDerivatives:
             self.constraint -= split.statics.part
         self._rigid_parts, self._factor = _deformed_part(split)
         parts = self.constraint - split.rigid @ self._rigid_parts
-        self._deformed = np.asfortranarray(parts @ self._factor.T)
-        stiffened = multiply(problem.stiffness, np.hstack([self._deformed, split.fixed]))
-        stiffened[:, self._deformed.shape[1] :] -= self._mass_fixed * split.squares
+        self._parts = np.asfortranarray(np.hstack([parts @ self._factor.T, split.fixed]))
+        stiffened = multiply(problem.stiffness, self._parts)
+        stiffened[:, len(self._factor) :] -= self._mass_fixed * split.squares
         self._reactions = -stiffened
+        self._fields, self._combinations = self._independent_fields()
         diagonal = problem.scalar_mass.getDiagonal()
         self._diagonal = np.repeat(diagonal.array_r, problem.dim)[:, None]
         diagonal.destroy()
@@ -172,6 +173,20 @@ class BasisDerivatives:
             self._force_norms,
         )
 
+    def _independent_fields(self) -> tuple[Array, Array]:
+        """Return R̂, Ψ and the static modes, and the coefficients of `_parts` in them."""
+        split, fields = self.split, [self._span]
+        constraint = np.vstack([-self._rigid_parts, np.eye(split.modes.shape[1])])
+        combinations = np.hstack(
+            [(constraint - split.combinations @ split.shares) @ self._factor.T, split.combinations]
+        )
+        if split.statics is not None:
+            fields.append(split.statics.vectors)
+            rows = np.zeros((split.statics.vectors.shape[1], combinations.shape[1]))
+            rows[:, : len(self._factor)] = -split.statics.shares @ self._factor.T
+            combinations = np.vstack([combinations, rows])
+        return np.asfortranarray(np.hstack(fields)), combinations
+
     def _invariant(self) -> tuple[Array, Array]:
         """Return the vectors of the invariant subspace that is outside Φ′, and M times them."""
         if self.interfaces:
@@ -185,16 +200,17 @@ class BasisDerivatives:
         """Free the mass matrix."""
         self._mass.destroy()
 
-    def __call__(self, derivatives: MatrixDerivatives) -> tuple[Array, Array]:
-        """Return Ψ′ (owned dofs, n), and the derivative of the interface motions N."""
+    def __call__(self, derivatives: MatrixDerivatives) -> tuple[Array, Array, Array]:
+        """Return Ψ′ and K′Ψ, both (owned dofs, n), and the derivative of the interface motions N."""
         split, problem, comm = self.split, self.problem, self.problem.comm
         border = self.border_derivative(derivatives)
         mass = mass_product(problem, derivatives, self._span)
-        deformed, fixed = self._derivatives(derivatives, border, mass)
-        Y = deformed @ self._factor + self._fixed_outside(fixed) @ split.shares
+        stiff = derivatives.stiffness_product(self._fields)
+        deformed, fixed = self._derivatives(derivatives, border, stiff, mass)
+        Y = deformed @ self._factor + self._systems(fixed) @ split.shares
+        count, num_span = len(split.rigid_factor), self._span.shape[1]
         if split.statics is not None:
-            Y += split.statics.derivative(self, derivatives, border)
-        count = len(split.rigid_factor)
+            Y += split.statics.derivative(self, derivatives, border, stiff[:, num_span:])
         turned: Array = np.zeros((len(Y), 0))
         carried = np.zeros_like(split.motions)
         if derivatives.velocity is not None and count:
@@ -212,7 +228,7 @@ class BasisDerivatives:
         coefficients[count:] -= inside[count:] / 2
         all_motions = np.hstack([split.rigid_interfaces, split.motions])
         changes = np.asfortranarray(Y + self._span @ coefficients)
-        return changes, carried + all_motions @ coefficients
+        return changes, stiff[:, count:num_span], carried + all_motions @ coefficients
 
     def _moved_points(self, derivatives: MatrixDerivatives) -> Array:
         """Return the derivative of the motion of the interfaces in unit rigid motions."""
@@ -224,14 +240,16 @@ class BasisDerivatives:
         return np.vstack(rows)
 
     def _derivatives(
-        self, derivatives: MatrixDerivatives, border: Array | None, mass: Array
+        self, derivatives: MatrixDerivatives, border: Array | None, stiff: Array, mass: Array
     ) -> tuple[Array, Array]:
-        """Return derivatives of the deformed constraint modes, and the static part of Φ′."""
+        """Return derivatives of the deformed constraint modes, and the static part of Φ′.
+
+        `stiff` is K′ times the fields, and `mass` is M′ times the span of rigid motions and modes.
+        """
         split, held, comm = self.split, self.held, self.problem.comm
-        X = np.asfortranarray(np.hstack([self._deformed, split.fixed]))
+        X, count = self._parts, len(self._factor)
         forces, averages = self.border_terms(border, X, self._reactions)
-        forces -= self.stiffness_product(derivatives, X)
-        count = self._deformed.shape[1]
+        forces -= stiff @ self._combinations
         forces[:, count:] += (mass @ split.combinations) * split.squares
         inside = gram(comm, split.fixed, forces[:, count:])
         size = self._force_norms(forces[:, count:])
@@ -247,21 +265,13 @@ class BasisDerivatives:
         if boundary is not None:
             moves = column_sums(comm, boundary, boundary) > 0
             zero[:count] &= ~moves
-            motion = np.zeros_like(forces)
-            motion[:, :count] = boundary
-            motion = np.asfortranarray(motion[:, ~zero])
+            motion = np.asfortranarray(boundary[:, ~zero[:count]])
         k = np.flatnonzero(~zero)
         out = np.zeros_like(forces)
         out[:, k] = held.solve_moved(
             forces[:, k], motion, None if averages is None else averages[:, k]
         )
         return out[:, :count], out[:, count:]
-
-    def stiffness_product(self, derivatives: MatrixDerivatives, X: Array) -> Array:
-        """Return K′X."""
-        if derivatives.stiffness is None:
-            return np.zeros_like(X)
-        return multiply(derivatives.stiffness, X)
 
     def boundary_motion(self, derivatives: MatrixDerivatives, motions: Array) -> Array | None:
         """Return θ×(V − V_k) at the nodes of rigid interfaces, and zero at all other nodes.
@@ -322,15 +332,6 @@ class BasisDerivatives:
                 multipliers.append(gram(comm, R, forces[i.dofs]))
         return -border @ np.vstack(multipliers), -gram(comm, border, X)
 
-    def _fixed_outside(self, static: Array) -> Array:
-        """Return the parts of Φ′ outside Φ; `static` holds the displacements under the forces."""
-        start = self._without_fixed(static)
-        comm, problem = self.problem.comm, self.problem
-        size = column_sums(comm, static, problem.apply_mass(static))
-        outside = column_sums(comm, start, problem.apply_mass(start))
-        start[:, outside <= 1e-14 * size] = 0.0
-        return self._systems(start)
-
     def _force_norms(self, forces: Array) -> Array:
         """Return norms of forces, (FᵀM⁻¹F)^½ with diag(M), without reactions of interfaces."""
         comm, F = self.problem.comm, np.array(forces, order="F")
@@ -343,15 +344,8 @@ class BasisDerivatives:
         """Return limits of the round-off in the norms of forces −K′X."""
         if derivatives.stiffness is None:
             return np.zeros(X.shape[1])
-        diagonal = derivatives.stiffness.getDiagonal()
-        forces = ROUND_OFF_RESIDUAL * diagonal.array_r[:, None] * X
-        diagonal.destroy()
+        forces = ROUND_OFF_RESIDUAL * derivatives.stiffness_diagonal()[:, None] * X
         return self._force_norms(forces)
-
-    def _without_fixed(self, X: Array) -> Array:
-        """Return X without its components along Φ."""
-        inside = gram(self.problem.comm, self._mass_fixed, X)
-        return np.asfortranarray(X - self.split.fixed @ inside)
 
 
 def _deformed_part(split: SplitModes) -> tuple[Array, Array]:

@@ -227,7 +227,7 @@ def _body_derivative(
     problem, interfaces = basis.problem, basis.interfaces
     body, dim, comm = reduction.body, problem.dim, problem.comm
     modes, n = reduction.modes, reduction.body.num_modes
-    changes, motions = basis(matrices)
+    changes, stiff, motions = basis(matrices)
     velocity = matrices.velocity
     V = np.zeros_like(problem.positions) if velocity is None else velocity
     first, second, mass = _moments(problem, modes, changes, V, matrices)
@@ -236,8 +236,7 @@ def _body_derivative(
     explicit: Array = np.zeros((n, n))
     twice = explicit
     if matrices.stiffness is not None:
-        product = multiply(matrices.stiffness, modes)
-        explicit, twice = gram(comm, modes, product), gram(comm, changes, product)
+        explicit, twice = gram(comm, modes, stiff), gram(comm, changes, stiff)
     stiffness = explicit + cross + cross.T
     quadratic = gram(comm, changes, K_changes) + twice + twice.T
     size = np.diag(body.stiffness)

@@ -29,6 +29,7 @@ MAX_STEPS = 40
 STEPS = 7  # number of steps for which memory is reserved
 KEPT = 60  # number of vectors that are kept for the next right-hand sides
 UPDATES = 2  # number of calls that improve the kept vectors
+SMALL = 1e-7  # size of the part of s_j outside the subspace that counts as zero
 INDEPENDENT = 1e-8  # smallest relative eigenvalue of a Gram matrix of independent vectors
 
 
@@ -62,8 +63,10 @@ class ShiftedSystems:
         self._M: Array = np.zeros((0, 0))  # VᵀMV
         self._updates = UPDATES
 
-    def __call__(self, start: Array) -> Array:
-        """Return the solutions x_j for s_j of shape (owned dofs, k); zero columns remain zero.
+    def __call__(self, static: Array) -> Array:
+        """Return the parts of x_j outside the subspace for s_j of shape (owned dofs, k).
+
+        A solution is zero if s_j is in the subspace.
 
         Raises:
             SolverError: The iteration does not converge.
@@ -71,8 +74,7 @@ class ShiftedSystems:
         Warns:
             AccuracyWarning: Round-off prevents the accuracy `TOLERANCE`.
         """
-        mass = self._mass(start)
-        size = np.sqrt(column_sums(self._comm, start, mass))
+        start, mass, size = self._outside(static)
         load = gram(self._comm, self._space(start)[0], mass)
         active = np.flatnonzero(size)
         best = np.where(size > 0, np.inf, 0.0)  # smallest estimated error of each solution
@@ -102,6 +104,20 @@ class ShiftedSystems:
         self._restart()
         return solution
 
+    def _outside(self, static: Array) -> tuple[Array, Array, Array]:
+        """Return the parts outside the subspace, M times them, and their norms.
+
+        Parts that are round-off are zero.
+        """
+        vectors, inertia = self._fixed
+        start = np.array(static, order="F")
+        inside = self._remove(start, inertia, vectors)
+        mass = self._mass(start)
+        squares = column_sums(self._comm, start, mass)
+        zero = squares <= SMALL**2 * (squares + (inside**2).sum(axis=0))
+        start[:, zero] = mass[:, zero] = squares[zero] = 0.0
+        return start, mass, np.sqrt(squares)
+
     def _galerkin(self, squares: Array, load: Array) -> tuple[Array, Array]:
         """Return the solutions of Galerkin's method for VᵀMs = `load`, and λ − λ_j.
 
@@ -114,9 +130,11 @@ class ShiftedSystems:
         c = vectors @ (vectors.T @ load * squares / (1.0 - np.outer(values, squares)))
         return c, np.maximum(1.0 / np.median(values) - squares, 0.1 * squares)
 
-    def _remove(self, X: Array, directions: Array, duals: Array) -> None:
-        """Remove the components of X along directions in place."""
-        _add(X, duals, -gram(self._comm, directions, X))
+    def _remove(self, X: Array, duals: Array, directions: Array) -> Array:
+        """Remove the components of X along directions in place, and return them."""
+        inside = gram(self._comm, duals, X)
+        _add(X, directions, -inside)
+        return inside
 
     def _space(self, like: Array) -> list[Array]:
         """Return V, K V and M V, with as many rows as `like`."""
