@@ -62,6 +62,8 @@ class ShiftedSystems:
         self._K: Array = np.zeros((0, 0))  # VᵀKV
         self._M: Array = np.zeros((0, 0))  # VᵀMV
         self._updates = UPDATES
+        # norms are exact for smooth forces such as M Φ, whose norms are one
+        self._scale = float(norms(fixed[1]).min(initial=np.inf))
 
     def __call__(self, static: Array) -> Array:
         """Return the parts of x_j outside the subspace for s_j of shape (owned dofs, k).
@@ -86,7 +88,7 @@ class ShiftedSystems:
             _add(residual, inertia, c * squares)
             _add(residual, forces, -c)
             self._remove(residual, *self._fixed)
-            errors = self._norms(residual) / gaps / size[active]
+            errors = self._norms(residual) / (self._scale * gaps * size[active])
             better = ~(errors >= best[active])
             coefficients = np.pad(coefficients, ((0, len(c) - len(coefficients)), (0, 0)))
             coefficients[:, active[better]] = c[:, better]
