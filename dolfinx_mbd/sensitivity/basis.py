@@ -20,9 +20,23 @@ import scipy
 import ufl
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.fem.assembly import ElasticProblem, in_space, point_motion, rigid_motions
+from dolfinx_mbd.fem.assembly import (
+    ElasticProblem,
+    blocked,
+    in_space,
+    point_motion,
+    rigid_motions,
+    unblocked,
+)
 from dolfinx_mbd.fem.determinate_support import determinate_dofs
-from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply, solve
+from dolfinx_mbd.linalg.blocks import (
+    add_combined,
+    column_sums,
+    combined,
+    gram,
+    multiply,
+    solve,
+)
 from dolfinx_mbd.linalg.factorization import cholesky
 from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.reduction.averaged import InterfaceMoments, border_rows
@@ -98,6 +112,16 @@ def split_modes(
     return SplitModes(modes, rigid, factor, motions, of_rigid, fixed, coefficients, squares, shares)
 
 
+@dataclass(frozen=True, eq=False)
+class ModeChanges:
+    """Derivatives of the modes Ψ and products of the derivatives of the matrices."""
+
+    modes: Array  # Ψ′, (owned dofs, n)
+    motions: Array  # derivative of the motions of the interfaces N, (coordinates, n)
+    stiff: Array  # K′Ψ, (owned dofs, n)
+    inertia: Array  # M_s′ times `BasisDerivatives.scalar_fields`
+
+
 class FreeStiffness:
     """The stiffness of a body without interfaces, for forces in equilibrium.
 
@@ -155,6 +179,10 @@ class BasisDerivatives:
         stiffened[:, len(self._factor) :] -= self._mass_fixed * split.squares
         self._reactions = -stiffened
         self._fields, self._combinations = self._independent_fields()
+        # 1, positions and components of Ψ, (owned blocks, 1 + dim + dim n), and M_s times them
+        x, components = problem.positions, blocked(split.modes, problem.dim)
+        self.scalar_fields = np.asfortranarray(np.hstack([np.ones((len(x), 1)), x, components]))
+        self.scalar_inertia = multiply(problem.scalar_mass, self.scalar_fields)
         diagonal = problem.scalar_mass.getDiagonal()
         self._diagonal = np.repeat(diagonal.array_r, problem.dim)[:, None]
         diagonal.destroy()
@@ -200,14 +228,15 @@ class BasisDerivatives:
         """Free the mass matrix."""
         self._mass.destroy()
 
-    def __call__(self, derivatives: MatrixDerivatives) -> tuple[Array, Array, Array]:
-        """Return Ψ′ and K′Ψ, both (owned dofs, n), and the derivative of the interface motions N."""
+    def __call__(self, derivatives: MatrixDerivatives) -> ModeChanges:
+        """Return the derivatives of the modes."""
         split, problem, comm = self.split, self.problem, self.problem.comm
         border = self.border_derivative(derivatives)
-        mass = mass_product(problem, derivatives, self._span)
+        inertia, mass = self._mass_products(derivatives)
         stiff = derivatives.stiffness_product(self._fields)
         deformed, fixed = self._derivatives(derivatives, border, stiff, mass)
-        Y = deformed @ self._factor + self._systems(fixed) @ split.shares
+        Y = combined(deformed, self._factor)
+        add_combined(Y, self._systems(fixed), split.shares)
         count, num_span = len(split.rigid_factor), self._span.shape[1]
         if split.statics is not None:
             Y += split.statics.derivative(self, derivatives, border, stiff[:, num_span:])
@@ -217,7 +246,7 @@ class BasisDerivatives:
             turned = rigid_motions(derivatives.velocity)
             turned[:, : problem.dim] = 0.0  # translations do not depend on the shape
             rotation = split.rigid_factor @ self._rigid_parts
-            Y += turned @ rotation
+            add_combined(Y, turned, rotation)
             carried = self._moved_points(derivatives) @ rotation
         moved: Array = np.zeros((count, split.modes.shape[1]))
         if turned.shape[1]:
@@ -227,8 +256,20 @@ class BasisDerivatives:
         coefficients[:count] -= inside[:count] + moved
         coefficients[count:] -= inside[count:] / 2
         all_motions = np.hstack([split.rigid_interfaces, split.motions])
-        changes = np.asfortranarray(Y + self._span @ coefficients)
-        return changes, stiff[:, count:num_span], carried + all_motions @ coefficients
+        add_combined(Y, self._span, coefficients)
+        motions = carried + all_motions @ coefficients
+        return ModeChanges(Y, motions, stiff[:, count:num_span], inertia)
+
+    def _mass_products(self, derivatives: MatrixDerivatives) -> tuple[Array, Array]:
+        """Return M_s′ times the scalar fields, and M′ times the span of rigid motions and modes."""
+        if derivatives.scalar_mass is None:
+            return np.zeros_like(self.scalar_fields), np.zeros_like(self._span)
+        dim, factor = self.problem.dim, self.split.rigid_factor
+        image = multiply(derivatives.scalar_mass, self.scalar_fields)
+        rigid = rigid_motions(image[:, 1 : 1 + dim])  # rotations are linear in the positions
+        rigid[:, :dim] = (np.eye(dim) * image[:, 0, None, None]).reshape(-1, dim)
+        parts = rigid[:, : len(factor)] @ factor, unblocked(image[:, 1 + dim :], dim)
+        return image, np.asfortranarray(np.hstack(parts))
 
     def _moved_points(self, derivatives: MatrixDerivatives) -> Array:
         """Return the derivative of the motion of the interfaces in unit rigid motions."""
@@ -249,11 +290,11 @@ class BasisDerivatives:
         split, held, comm = self.split, self.held, self.problem.comm
         X, count = self._parts, len(self._factor)
         forces, averages = self.border_terms(border, X, self._reactions)
-        forces -= stiff @ self._combinations
-        forces[:, count:] += (mass @ split.combinations) * split.squares
-        inside = gram(comm, split.fixed, forces[:, count:])
-        size = self._force_norms(forces[:, count:])
-        forces[:, count:] -= self._mass_fixed @ inside
+        add_combined(forces, stiff, -self._combinations)
+        of_fixed = forces[:, count:]
+        add_combined(of_fixed, mass, split.combinations * split.squares)
+        size = self._force_norms(of_fixed)
+        add_combined(of_fixed, self._mass_fixed, -gram(comm, split.fixed, of_fixed))
         motions = split.motions - split.rigid_interfaces @ self._rigid_parts
         boundary = self.boundary_motion(derivatives, motions @ self._factor.T)
         norms = self._force_norms(forces)
@@ -330,7 +371,8 @@ class BasisDerivatives:
             if i.rows is not None:
                 R = self.problem.rigid_motions(i.point, i.blocks)
                 multipliers.append(gram(comm, R, forces[i.dofs]))
-        return -border @ np.vstack(multipliers), -gram(comm, border, X)
+        border = np.asfortranarray(border)
+        return combined(border, -np.vstack(multipliers)), -gram(comm, border, X)
 
     def _force_norms(self, forces: Array) -> Array:
         """Return norms of forces, (FᵀM⁻¹F)^½ with diag(M), without reactions of interfaces."""

@@ -25,6 +25,7 @@ from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 from dolfinx_mbd.sensitivity.basis import (
     BasisDerivatives,
     FreeStiffness,
+    ModeChanges,
     SplitModes,
     point_velocity,
     split_modes,
@@ -227,16 +228,17 @@ def _body_derivative(
     problem, interfaces = basis.problem, basis.interfaces
     body, dim, comm = reduction.body, problem.dim, problem.comm
     modes, n = reduction.modes, reduction.body.num_modes
-    changes, stiff, motions = basis(matrices)
+    derivative = basis(matrices)
+    changes = derivative.modes
     velocity = matrices.velocity
     V = np.zeros_like(problem.positions) if velocity is None else velocity
-    first, second, mass = _moments(problem, modes, changes, V, matrices)
+    first, second, mass = _moments(basis, derivative, V, matrices)
     K_changes = multiply(problem.stiffness, changes)
     cross = gram(comm, modes, K_changes)
     explicit: Array = np.zeros((n, n))
     twice = explicit
     if matrices.stiffness is not None:
-        explicit, twice = gram(comm, modes, stiff), gram(comm, changes, stiff)
+        explicit, twice = (gram(comm, X, derivative.stiff) for X in (modes, changes))
     stiffness = explicit + cross + cross.T
     quadratic = gram(comm, changes, K_changes) + twice + twice.T
     size = np.diag(body.stiffness)
@@ -244,7 +246,7 @@ def _body_derivative(
     if velocity is not None and interfaces:
         points = in_space(np.array([point_velocity(problem, i, matrices) for i in interfaces]))
     in_body = np.zeros((len(interfaces), 6, n))
-    in_body[:, WRENCH_INDICES[dim]] = motions.reshape(len(interfaces), problem.num_rigid, n)
+    in_body[:, WRENCH_INDICES[dim]] = derivative.motions.reshape(-1, problem.num_rigid, n)
     spin = wrenches = None
     if stiffening is not None:
         rotations = np.array([i.motion[3:] for i in body.interfaces])
@@ -279,23 +281,20 @@ def _body_derivative(
 
 
 def _moments(
-    problem: ElasticProblem, modes: Array, changes: Array, V: Array, matrices: MatrixDerivatives
+    basis: BasisDerivatives, derivative: ModeChanges, V: Array, matrices: MatrixDerivatives
 ) -> tuple[Array, Array, float]:
     """Return the derivatives of S, of H and of the mass."""
-    comm, dim, n = problem.comm, problem.dim, modes.shape[1]
-    x = problem.positions
-    fields = np.asfortranarray(np.column_stack([np.ones(len(x)), x, blocked(modes, dim)]))
-    moved = np.asfortranarray(np.column_stack([np.zeros(len(x)), V, blocked(changes, dim)]))
-    G = gram(comm, moved, multiply(problem.scalar_mass, fields))
-    G = G + G.T
-    if matrices.scalar_mass is not None:
-        G += gram(comm, fields, multiply(matrices.scalar_mass, fields))
+    problem, comm = basis.problem, basis.problem.comm
+    dim, n = problem.dim, derivative.modes.shape[1]
+    moved = np.asfortranarray(np.hstack([0 * V[:, :1], V, blocked(derivative.modes, dim)]))
+    G = gram(comm, moved, basis.scalar_inertia)
+    G = G + G.T + gram(comm, basis.scalar_fields, derivative.inertia)
     first = in_space(G[0, 1:].reshape(n + 1, dim))
     blocks = G[1:, 1:].reshape(n + 1, dim, n + 1, dim).transpose(0, 2, 1, 3)
     second = in_space(in_space(blocks), axis=-2)
     if problem.thickness is not None:
         t = problem.thickness
-        ones = np.ones((len(x), 1), order="F")
-        total = float(gram(comm, ones, multiply(problem.scalar_mass, ones))[0, 0])
+        fields, inertia = (X[:, :1] for X in (basis.scalar_fields, basis.scalar_inertia))
+        total = float(gram(comm, fields, inertia)[0, 0])
         second[0, 0, 2, 2] = (G[0, 0] * t * t + 2 * total * t * matrices.thickness) / 12
     return first, (second + second.transpose(1, 0, 3, 2)) / 2, float(G[0, 0])

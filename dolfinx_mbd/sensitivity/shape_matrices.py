@@ -172,11 +172,18 @@ class _Cells:
 
     def velocity_gradients(self, velocity: Any) -> Array:
         """Return ∂V_a/∂x_l, shape (cells, points, dim, dim)."""
+        return np.asarray(np.swapaxes(self._motion(velocity), 2, 3) @ self.inverse)
+
+    def divergence(self, velocity: Any) -> Array:
+        """Return div V, shape (cells, points)."""
+        return np.einsum("cqra,cqra->cq", self._motion(velocity), self.inverse)
+
+    def _motion(self, velocity: Any) -> Array:
+        """Return ∂V_a/∂r, shape (cells, points, dim, dim); the rows belong to coordinates r."""
         space, d = velocity.function_space, self.inverse.shape[-1]
         table = self._gradients(space.ufl_element().sub_elements[0])
         V = velocity.x.array.reshape(-1, d)[space.dofmap.list[: len(self.inverse)]]
-        motion = (table @ V).reshape(self.inverse.shape)
-        return np.asarray(np.swapaxes(motion, 2, 3) @ self.inverse)
+        return np.asarray((table @ V).reshape(self.inverse.shape))
 
 
 def _inverse(J: Array) -> tuple[Array, Array]:
@@ -243,7 +250,7 @@ def _stiffness(problem: ElasticProblem, law: Array, cells: _Cells, velocity: Any
         block = slice(first, min(first + BLOCK, len(matrices)))
         inverse, gradient = cells.inverse[block], gradients[block]
         size, weights = len(gradient), cells.volume[block] * cells.weights
-        half = 0.5 * _trace(gradient)[..., None, None] * np.eye(d) - gradient
+        half = 0.5 * np.trace(gradient, axis1=2, axis2=3)[..., None, None] * np.eye(d) - gradient
         g = derivatives @ inverse  # (cells, points, functions, dim)
         changed = derivatives @ (inverse @ (half * weights[..., None, None]))
         g, changed = (X.reshape(size, -1, count * d) for X in (g, changed))
@@ -253,10 +260,6 @@ def _stiffness(problem: ElasticProblem, law: Array, cells: _Cells, velocity: Any
         K = (S @ law[block]).reshape(size, count, count, d, d).swapaxes(2, 3)
         matrices[block] = K.reshape(size, count * d, count * d)
     return CellMatrices(problem.space, matrices)
-
-
-def _trace(A: Array) -> Array:
-    return np.asarray(np.trace(A, axis1=-2, axis2=-1))
 
 
 def _num_local(space: fem.FunctionSpace) -> int:
@@ -303,8 +306,7 @@ def _mass(problem: ElasticProblem, density: Array, cells: _Cells, velocity: Any)
     """Return the derivative of the scalar mass matrix for a density in each cell."""
     dofs, N = problem.space.dofmap.list, cells.values
     products = np.einsum("qi,qj->qij", N, N).reshape(len(N), -1)
-    change = cells.volume * _trace(cells.velocity_gradients(velocity)) * density[:, None]
-    change = change * cells.weights
+    change = cells.volume * cells.divergence(velocity) * density[:, None] * cells.weights
     matrix = problem.scalar_mass.duplicate(copy=False)
     for first in range(0, len(change), 8 * BLOCK):
         block = change[first : first + 8 * BLOCK]

@@ -21,7 +21,7 @@ from mpi4py import MPI
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import AccuracyWarning, SolverError, warn
-from dolfinx_mbd.linalg.blocks import column_sums, gram
+from dolfinx_mbd.linalg.blocks import add_combined, column_sums, combined, gram
 
 TOLERANCE = 1e-8  # estimated error of a solution, relative to s_j in the norm of M
 ROUND_OFF = 1e-6  # largest error that is accepted, with a warning
@@ -85,8 +85,8 @@ class ShiftedSystems:
             squares, (_, forces, inertia) = self._squares[active], self._space(start)
             c, gaps = self._galerkin(squares, load[:, active])
             residual = np.asfortranarray(mass[:, active] * squares)
-            _add(residual, inertia, c * squares)
-            _add(residual, forces, -c)
+            add_combined(residual, inertia, c * squares)
+            add_combined(residual, forces, -c)
             self._remove(residual, *self._fixed)
             errors = self._norms(residual) / (self._scale * gaps * size[active])
             better = ~(errors >= best[active])
@@ -102,7 +102,7 @@ class ShiftedSystems:
             load = np.vstack([load, gram(self._comm, new, mass)])
         self._check(best.max(initial=0.0))
         solution = start.copy(order="F")
-        _add(solution, self._space(start)[0][:, : len(coefficients)], coefficients)
+        add_combined(solution, self._space(start)[0][:, : len(coefficients)], coefficients)
         self._restart()
         return solution
 
@@ -135,7 +135,7 @@ class ShiftedSystems:
     def _remove(self, X: Array, duals: Array, directions: Array) -> Array:
         """Remove the components of X along directions in place, and return them."""
         inside = gram(self._comm, duals, X)
-        _add(X, directions, -inside)
+        add_combined(X, directions, -inside)
         return inside
 
     def _space(self, like: Array) -> list[Array]:
@@ -154,11 +154,11 @@ class ShiftedSystems:
         values, vectors = np.linalg.eigh((G + G.T) / 2 / np.outer(size, size))
         good = values > INDEPENDENT * values[-1]
         change = vectors[:, good] / np.sqrt(values[good]) / size[:, None]
-        old_space = self._space(X)
-        V, new_forces = self._append(0, X, change), self._append(1, forces, change)
+        old = self._space(X)[0]
+        V, forces = self._append(0, X, change), self._append(1, forces, change)
         inertia = self._append(2, self._mass(V), None)
-        self._K = _bordered(self._K, gram(comm, old_space[0], new_forces), gram(comm, V, new_forces))
-        self._M = _bordered(self._M, gram(comm, old_space[0], inertia), gram(comm, V, inertia))
+        self._K = _bordered(self._K, gram(comm, old, forces), gram(comm, V, forces))
+        self._M = _bordered(self._M, gram(comm, old, inertia), gram(comm, V, inertia))
         return V
 
     def _append(self, number: int, block: Array, change: Array | None) -> Array:
@@ -197,9 +197,9 @@ class ShiftedSystems:
         if self._updates:
             self._updates -= 1
             _, vectors = scipy.linalg.eigh(self._M, self._K)
-            best = np.asfortranarray(vectors[:, -KEPT:])
+            best = vectors[:, -KEPT:]
             for X in self._storage:
-                X[:, :KEPT] = scipy.linalg.blas.dgemm(1.0, X[:, : len(self._K)], best)
+                X[:, :KEPT] = combined(X[:, : len(self._K)], best)
             self._K, self._M = (best.T @ A @ best for A in (self._K, self._M))
         else:
             self._K, self._M = (A[:KEPT, :KEPT] for A in (self._K, self._M))
@@ -208,10 +208,3 @@ class ShiftedSystems:
 def _bordered(A: Array, cross: Array, block: Array) -> Array:
     """Return the symmetric matrix with the blocks A, `cross` and `block`."""
     return np.block([[A, cross], [cross.T, (block + block.T) / 2]])
-
-
-def _add(Y: Array, X: Array, c: Array) -> None:
-    """Add X c to Y in place; X and Y are in Fortran order."""
-    assert Y.flags.f_contiguous  # BLAS would work on a copy otherwise
-    if X.shape[1] and Y.size:
-        scipy.linalg.blas.dgemm(1.0, X, c, 1.0, Y, overwrite_c=1)
