@@ -80,7 +80,7 @@ class ShiftedSystems:
         load = gram(self._comm, self._space(start)[0], mass)
         active = np.flatnonzero(size)
         best = np.where(size > 0, np.inf, 0.0)  # smallest estimated error of each solution
-        coefficients = np.zeros((0, len(size)))
+        coefficients: Array = np.zeros((0, len(size)))
         for _ in range(MAX_STEPS if len(active) else 0):
             squares, (_, forces, inertia) = self._squares[active], self._space(start)
             c, gaps = self._galerkin(squares, load[:, active])
