@@ -94,7 +94,7 @@ def held_problem(path: Path) -> tuple[Any, Any]:
     """The problem, and its held dofs."""
     from dolfinx_mbd import STEEL, ElasticModel
     from dolfinx_mbd.fem.assembly import elastic_problem
-    from dolfinx_mbd.reduction.interfaces import mesh_interfaces
+    from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
 
     mesh = read(path)
     problem = elastic_problem(ElasticModel(mesh, STEEL))

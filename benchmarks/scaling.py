@@ -90,7 +90,7 @@ def assembled(path: Path) -> tuple[Any, Any]:
 
     from dolfinx_mbd import STEEL, ElasticModel, read_mesh
     from dolfinx_mbd.fem.assembly import elastic_problem
-    from dolfinx_mbd.reduction.interfaces import mesh_interfaces
+    from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
 
     mesh = read_mesh(path, MPI.COMM_WORLD)
     problem = elastic_problem(ElasticModel(mesh, STEEL))

@@ -53,11 +53,11 @@ def measure(path: Path, steps: int) -> dict[str, Any]:
     from dolfinx_mbd import ALUMINIUM_7075 as material
     from dolfinx_mbd import ElasticModel
     from dolfinx_mbd.fem.assembly import elastic_problem
+    from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
     from dolfinx_mbd.linalg.blocks import multiply
     from dolfinx_mbd.prescribed_motion.full_order import FullOrder
     from dolfinx_mbd.prescribed_motion.observation import Observer
     from dolfinx_mbd.prescribed_motion.time_stepping import MotionStepper, start_state
-    from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 
     mesh = read(path)
     problem = elastic_problem(ElasticModel(mesh, material))

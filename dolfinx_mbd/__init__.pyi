@@ -22,6 +22,7 @@ from . import plotting as plotting
 from . import prescribed_motion as prescribed_motion
 from . import recovery as recovery
 from . import reduction as reduction
+from . import response as response
 from . import rotating as rotating
 from . import sensitivity as sensitivity
 from .acoustics import radiated_power as radiated_power
@@ -31,7 +32,6 @@ from .beams import rotating_beam as rotating_beam
 from .body import ModalDamping as ModalDamping
 from .body import Rayleigh as Rayleigh
 from .body import ReducedBody as ReducedBody
-from .body import frequency_response as frequency_response
 from .cables import CableBody as CableBody
 from .durability import FatigueMaterial as FatigueMaterial
 from .durability import fatigue as fatigue
@@ -162,6 +162,7 @@ from .reduction import body_force as body_force
 from .reduction import pressure as pressure
 from .reduction import reduce as reduce
 from .reduction import traction as traction
+from .response import frequency_response as frequency_response
 from .rotating import campbell as campbell
 from .rotating import critical_speed as critical_speed
 from .rotating import rotating_modes as rotating_modes

@@ -39,6 +39,7 @@ FOLDERS = (
     "geometry",
     "identification",
     "imports",
+    "interfaces",
     "modal",
     "multibody.analyses",
     "multibody.model",
@@ -55,10 +56,12 @@ FOLDERS = (
 RUNS = ("multibody.results", "multibody.sensitivities", "multibody.stepping")
 """Folders likewise, whose examples use the names of `multibody.analyses`."""
 
-SAME_NAMES = dict.fromkeys(("identification", "optimization", "sensitivity"), "reduction")
+SAME_NAMES = dict.fromkeys(
+    ("identification", "interfaces", "optimization", "sensitivity"), "reduction"
+)
 """Folders whose examples use the names of another folder."""
 
-WITH_BODY = ("body", "plotting")
+WITH_BODY = ("body", "plotting", "response")
 """Folders likewise, whose examples use a body and a simulation without creating them."""
 
 OTHERS = (

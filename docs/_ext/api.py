@@ -16,6 +16,7 @@ PARTS = {
     "modal": "Modal analysis",
     "reduction": "Reduction",
     "body": "Reduced bodies",
+    "response": "Frequency response of reduced bodies",
     "recovery": "Displacement, stress and section forces",
     "durability": "Strength, fatigue and loads",
     "acoustics": "Noise",

@@ -30,15 +30,15 @@ from dolfinx_mbd.fem.field_files import History, write_history
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.mesh_checks import warn_of_materials
 from dolfinx_mbd.fem.operators import spin_matrix
-from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.interfaces.interfaces import InterfaceSpec, MeshInterface
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.options import solver_options
+from dolfinx_mbd.phases import Phases
 from dolfinx_mbd.reduction.basis import Basis, free_basis
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.reduction.description import body_entries, mode_facts
-from dolfinx_mbd.reduction.interfaces import InterfaceSpec, MeshInterface
 from dolfinx_mbd.reduction.options import ReductionOptions, check_request
 from dolfinx_mbd.reduction.reference import apply_signs, check_attached, reduced_modes
 from dolfinx_mbd.reduction.stiffening import UnitCases, choose_stiffening, inertia_relief
@@ -58,6 +58,7 @@ class BeamReduction:
     model: BeamModel
     modes: Array  # displacements and rotations of the nodes on this rank, shape (owned dofs, n)
     truncation: Truncation | None = None  # of fixed-interface modes; None without interfaces
+    omitted: Array | None = None  # modes above `up_to`, which `sensitivities` uses; None without it
 
     __repr__ = short_repr
 
@@ -205,7 +206,7 @@ def reduce_beam(
     )
     problem.destroy()
     warn_of_units(body.total_mass, body_size(model.mesh))
-    return BeamReduction(body, model, vectors, basis.truncation)
+    return BeamReduction(body, model, vectors, basis.truncation, modes.omitted)
 
 
 def _check_options(options: ReductionOptions) -> None:

@@ -7,9 +7,7 @@ use it. Neither depends on the other, and this folder does not import DOLFINx.
 from dolfinx_mbd.body.comparison import Comparison, compare
 from dolfinx_mbd.body.damping import ModalDamping, Rayleigh
 from dolfinx_mbd.body.files import BodyFileError
-from dolfinx_mbd.body.frequency_response import FrequencyResponse, frequency_response
 from dolfinx_mbd.body.gauges import GaugeHistory, StrainGauge
-from dolfinx_mbd.body.linearized import LinearizedBody, linearize_body
 from dolfinx_mbd.body.participation import Participation, participation
 from dolfinx_mbd.body.parts import (
     Bore,
@@ -22,7 +20,6 @@ from dolfinx_mbd.body.parts import (
     Stiffening,
 )
 from dolfinx_mbd.body.reduced_body import ReducedBody
-from dolfinx_mbd.body.resonance import HalfPower, half_power
 from dolfinx_mbd.body.static_errors import static_errors
 from dolfinx_mbd.body.stress_modes import StressModes
 
@@ -31,11 +28,8 @@ __all__ = [
     "Bore",
     "Comparison",
     "EffectiveMasses",
-    "FrequencyResponse",
     "GaugeHistory",
-    "HalfPower",
     "Interface",
-    "LinearizedBody",
     "LoadPattern",
     "MaterialPoint",
     "ModalDamping",
@@ -48,9 +42,6 @@ __all__ = [
     "StrainGauge",
     "StressModes",
     "compare",
-    "frequency_response",
-    "half_power",
-    "linearize_body",
     "participation",
     "static_errors",
 ]

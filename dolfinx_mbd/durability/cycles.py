@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, choice, number, reject
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.rainflow import count_history
+from dolfinx_mbd.kernels.fatigue.rainflow import count_history
 
 __all__ = ["Cycles", "Residue", "count_cycles", "equivalent_range"]
 

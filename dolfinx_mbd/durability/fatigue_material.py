@@ -18,7 +18,7 @@ from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import FileError, InputError, InputTypeError
 from dolfinx_mbd.files import read_tables
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.fatigue import LAW, MEANS
+from dolfinx_mbd.kernels.fatigue.damage import LAW, MEANS
 
 __all__ = [
     "EXAMPLES",
@@ -269,7 +269,7 @@ class FatigueMaterial:
         )
 
     def law(self, line: SNLine, mean_stress: MeanStress, strain: bool) -> Array:
-        """Return the numbers that the kernels need; see `dolfinx_mbd.kernels.fatigue.LAW`."""
+        """Return the numbers that the kernels need; see `LAW` of `kernels.fatigue.damage`."""
         choice("mean_stress", mean_stress, MEANS)
         law = dict.fromkeys(LAW, math.nan)
         law |= {"mean": MEANS.index(mean_stress), "strain": float(strain)}

@@ -28,7 +28,7 @@ from dolfinx_mbd.durability.fatigue_material import (
 )
 from dolfinx_mbd.durability.fatigue_result import FatigueResult
 from dolfinx_mbd.errors import InputError, InputTypeError
-from dolfinx_mbd.kernels.fatigue import COLUMNS, cycle_damages, plane_damage, scalar_damage
+from dolfinx_mbd.kernels.fatigue.damage import COLUMNS, cycle_damages, plane_damage, scalar_damage
 from dolfinx_mbd.parallel import raise_together, shared_errors
 from dolfinx_mbd.recovery import Recovery, skin_stress
 from dolfinx_mbd.reduction.result import Reduction

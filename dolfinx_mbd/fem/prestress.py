@@ -28,8 +28,8 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, geometric_matrix, rigid_motions
 from dolfinx_mbd.fem.compat import geometry_degree
-from dolfinx_mbd.fem.determinate_support import centred_motions, determinate_dofs
 from dolfinx_mbd.fem.elastic_model import check_prestress
+from dolfinx_mbd.fem.free_motions import centred_motions, determinate_dofs
 from dolfinx_mbd.fem.surface_integrals import bounding_box, squared_norms
 from dolfinx_mbd.forms import Temperature, strain
 from dolfinx_mbd.linalg.blocks import gram, multiply, solve

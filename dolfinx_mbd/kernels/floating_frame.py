@@ -171,16 +171,11 @@ def residual(
         omega, alpha, total = vector3(v, j + 3), vector3(a, j + 3), vector3(a, j)
         pull = vector3(gravity, 0)
         acceleration = tmv3(A, add3(total, scaled3(-1.0, pull)))
-        P, (s0, s1, s2), Q = inertia_integrals(row, data, q, v, a)
-        Q0, Q1, Q2 = squares3(Q)
+        P, s, Q = inertia_integrals(row, data, q, v, a)
         w = skew3(omega)
         W = plus3(skew3(alpha), mm3(w, w))
-
-        force = add3(scaled3(m, acceleration), add3(mv3(W, s0), s2))
-        force = mv3(A, add3(force, scaled3(2.0, cross3(omega, s1))))
-        turn = add3(cross3(s0, acceleration), axial_product3(Q0, W))
-        turn = add3(turn, scaled3(2.0, axial_product3(Q1, w)))
-        turn = add3(turn, axial3(Q2))
+        force, turn = frame_forces(m, A, acceleration, omega, W, s, Q)
+        Q0, _, _ = squares3(Q)
         # magnitude of the inertia forces of all material points, even if they cancel
         radius = math.sqrt((Q0[0][0] + Q0[1][1] + Q0[2][2]) / m)
         spread = math.sqrt(dot3(alpha, alpha)) + dot3(omega, omega)
@@ -198,6 +193,51 @@ def residual(
 
 
 @inner_kernel
+def frame_forces(
+    m: float,
+    A: Matrix3,
+    acceleration: Vector3,
+    omega: Vector3,
+    W: Matrix3,
+    s: Matrix3,
+    Q: Array,
+) -> tuple[Vector3, Vector3]:
+    """Return inertia and gravity forces on the body frame: global force, moment in the body."""
+    s0, s1, s2 = s
+    Q0, Q1, Q2 = squares3(Q)
+    force = add3(scaled3(m, acceleration), add3(mv3(W, s0), s2))
+    force = mv3(A, add3(force, scaled3(2.0, cross3(omega, s1))))
+    turn = add3(cross3(s0, acceleration), axial_product3(Q0, W))
+    turn = add3(turn, scaled3(2.0, axial_product3(Q1, skew3(omega))))
+    return force, add3(turn, axial3(Q2))
+
+
+@inner_kernel
+def elastic_forces(
+    row: Table,
+    data: Array,
+    q: Array,
+    v: Array,
+    a: Array,
+    P: Array,
+    weights: Array,
+    acceleration: Vector3,
+) -> tuple[Array, Array, Array, Array]:
+    """Return inertia, elastic and damping forces on the modes, and the part M η̈ of the first."""
+    n, i, j, S = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6, row[FIRST_MOMENTS]
+    contraction = np.zeros(27)
+    for c in range(9):
+        contraction[3 * c], contraction[3 * c + 1] = weights[c, 0], weights[c, 1]
+    moving = (P @ contraction)[1:]
+    push = matrix(data, row[MASS_MATRIX], n, n) @ a[j : j + n]
+    elastic = matrix(data, row[STIFFNESS], n, n) @ q[i : i + n]
+    damping = matrix(data, row[DAMPING], n, n) @ v[j : j + n]
+    for k in range(n):
+        moving[k] += dot3(vector3(data, S + 3 * k + 3), acceleration) + push[k]
+    return moving, elastic, damping, push
+
+
+@inner_kernel
 def _elastic_rows(
     row: Table,
     data: Array,
@@ -212,23 +252,15 @@ def _elastic_rows(
     scale: Array,
 ) -> float:
     """Write the elastic residual; return `size` plus the contribution of η̈."""
-    n, i, j, m = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6, data[row[MASS]]
-    M, S = row[MASS_MATRIX], row[FIRST_MOMENTS]
-    contraction = np.zeros(27)
-    for c in range(9):
-        contraction[3 * c], contraction[3 * c + 1] = weights[c, 0], weights[c, 1]
-    moving = P @ contraction
-    push = matrix(data, M, n, n) @ a[j : j + n]
-    elastic = matrix(data, row[STIFFNESS], n, n) @ q[i : i + n]
-    damping = matrix(data, row[DAMPING], n, n) @ v[j : j + n]
+    n, j, m, M = row[MODES], row[FIRST_V] + 6, data[row[MASS]], row[MASS_MATRIX]
+    inertia, elastic, damping, push = elastic_forces(row, data, q, v, a, P, weights, acceleration)
     power = 0.0
     for k in range(n):
         power += a[j + k] * push[k]
     size += math.sqrt(m * abs(power))
     for k in range(n):  # the last term bounds the work of all inertia forces on a mode
-        inertia = moving[k + 1] + dot3(vector3(data, S + 3 * k + 3), acceleration) + push[k]
-        out[j + k] = inertia + elastic[k] + damping[k]
-        terms = abs(inertia) + abs(elastic[k]) + abs(damping[k])
+        out[j + k] = inertia[k] + elastic[k] + damping[k]
+        terms = abs(inertia[k]) + abs(elastic[k]) + abs(damping[k])
         scale[j + k] = terms + size * math.sqrt(data[M + k * (n + 1)] / m)
     return size
 

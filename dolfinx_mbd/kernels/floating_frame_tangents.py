@@ -152,11 +152,15 @@ def _elastic_tangent(
     pairs = matrix(data, row[H_PAIRS], (n + 1) * (n + 1), 9) @ elastic_weights(W, w)
     by_rate, by_spin = mm3(A, plus3(w, w)), mm3(A, W)
     for k in range(n):
+        mass = data[row[MASS_MATRIX] + k * n : row[MASS_MATRIX] + k * n + n]
+        damping = data[row[DAMPING] + k * n : row[DAMPING] + k * n + n]
+        stiffness = data[row[STIFFNESS] + k * n : row[STIFFNESS] + k * n + n]
+        pair = pairs[(k + 1) * (n + 1) + 1 : (k + 2) * (n + 1)]
+        M_row, C_row, K_row = Mt[6 + k, 6:], Ct[6 + k, 6:], Kt[6 + k, 6:]
         for i in range(n):
-            pair, entry = (k + 1) * (n + 1) + i + 1, k * n + i
-            Mt[6 + k, 6 + i] = data[row[MASS_MATRIX] + entry]
-            Ct[6 + k, 6 + i] = data[row[DAMPING] + entry] + pairs[pair, 1]
-            Kt[6 + k, 6 + i] = data[row[STIFFNESS] + entry] + pairs[pair, 0]
+            M_row[i] = mass[i]
+            C_row[i] = damping[i] + pair[i, 1]
+            K_row[i] = stiffness[i] + pair[i, 0]
         s = vector3(data, row[FIRST_MOMENTS] + 3 * k + 3)
         P0, P1, P2 = squares3(P[k + 1])
         other = transposed3(P0)
@@ -200,10 +204,11 @@ def _add_wrenches(
 @inner_kernel
 def _add_weighted(weights: Array, matrices: Array, n: int, Kt: Array) -> None:
     """Add a weighted sum of matrices (·, n²) to the rows and columns of the modes."""
-    for c in range(matrices.shape[0]):
-        for i in range(n):
-            for j in range(n):
-                Kt[6 + i, 6 + j] += weights[c] * matrices[c, i * n + j]
+    total = weights @ matrices
+    for i in range(n):
+        target, row = Kt[6 + i], total[i * n : i * n + n]
+        for j in range(n):
+            target[6 + j] += row[j]
 
 
 @inner_kernel
@@ -214,6 +219,7 @@ def _wrench_columns(
     n = jacobian.shape[1]
     by_turn = transposed3(mm3(tangent3(theta), skew3(moment)))
     slope = transposed3(tangent_derivative3(theta, moment))
+    first, second, third = jacobian[line + 3], jacobian[line + 4], jacobian[line + 5]
     for i in range(n):
         move = jacobian[line, i], jacobian[line + 1, i], jacobian[line + 2, i]
         turn = jacobian[line + 3, i], jacobian[line + 4, i], jacobian[line + 5, i]
@@ -221,9 +227,9 @@ def _wrench_columns(
         add_column3(Kt, 3, 6 + i, arm)
         modal = add3(arm, scaled3(-1.0, mv3(by_turn, turn)))
         put3(Kt[6 + i], 3, add3(vector3(Kt[6 + i], 3), modal))
+        target = Kt[6 + i, 6:]
         for j in range(n):
-            change = x * jacobian[line + 3, j] + y * jacobian[line + 4, j]
-            Kt[6 + i, 6 + j] -= change + z * jacobian[line + 5, j]
+            target[j] -= x * first[j] + y * second[j] + z * third[j]
 
 
 @inner_kernel

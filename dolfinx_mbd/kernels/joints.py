@@ -128,49 +128,6 @@ def _add_rotation_blocks(D: Array, first: Matrix3, second: Matrix3) -> None:
 
 
 @kernel
-def joint_products(
-    D: Array,
-    G: Array,
-    first: NDArray[np.int64],
-    second: NDArray[np.int64],
-    jacobians: Array,
-    widths: NDArray[np.int64],
-) -> tuple[Array, Array]:
-    """Return D and G of every joint, transformed to the velocities of its two bodies.
-
-    These are JᵀDJ (J, 2, 2, w, w) and GJ (J, 2, 6, w). Only the first `widths` (nf,) columns of the
-    jacobians (nf, 6, w) of the frames are used.
-    """
-    J, w, sides = first.shape[0], jacobians.shape[2], G.shape[2] // 6
-    second_order, gradients = np.zeros((J, 2, 2, w, w)), np.zeros((J, 2, 6, w))
-    for j in range(J):
-        for k in range(sides):  # numba would unroll a loop of constant length
-            frame = second[j] if k else first[j]
-            right, columns = jacobians[frame], widths[frame]
-            _add_product(G[j], 0, 6 * k, right, columns, gradients[j, k])
-            for i in range(sides):
-                half, out = np.zeros((6, w)), second_order[j, i, k]
-                _add_product(D[j], 6 * i, 6 * k, right, columns, half)
-                other = second[j] if i else first[j]
-                for r in range(widths[other]):
-                    for m in range(jacobians.shape[1]):
-                        factor = jacobians[other, m, r]
-                        for c in range(columns):
-                            out[r, c] += factor * half[m, c]
-    return second_order, gradients
-
-
-@inner_kernel
-def _add_product(A: Array, row: int, column: int, B: Array, columns: int, out: Array) -> None:
-    """Add a block (6, 6) of A times the first `columns` columns of B (6, ·) to `out`."""
-    for i in range(B.shape[0]):
-        for k in range(B.shape[0]):
-            factor = A[row + i, column + k]
-            for j in range(columns):
-                out[i, j] += factor * B[k, j]
-
-
-@kernel
 def joint_bias(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array) -> Array:
     """Return the second time derivatives Ġ u (J, 6) of the motions for zero accelerations.
 

@@ -21,51 +21,116 @@ def add_bodies(
     for b in range(sizes.shape[0]):
         n, low = sizes[b], first[b]
         for i in range(n):
-            for j in range(n):
-                entry = start + i * n + j
-                K[low + i, low + j] += flat[entry]
-                C[low + i, low + j] += flat[entry + n * n]
-                M[low + i, low + j] += flat[entry + 2 * n * n]
+            _add_row(flat, start + i * n, n, K[low + i], low)
+            _add_row(flat, start + (n + i) * n, n, C[low + i], low)
+            _add_row(flat, start + (2 * n + i) * n, n, M[low + i], low)
         start += 3 * n * n
 
 
+@inner_kernel
+def _add_row(flat: Array, start: int, count: int, row: Array, column: int) -> None:
+    """Add entries of `flat` to a row of a matrix from a column on."""
+    source, target = flat[start : start + count], row[column : column + count]
+    for j in range(count):
+        target[j] += source[j]
+
+
 @kernel
-def add_pairs(
+def add_products(
+    D: Array,
     rows: NDArray[np.int64],
     columns: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    blocks: Array,
+    left: Array,
+    right: Array,
+    widths: NDArray[np.int64],
+    row_starts: NDArray[np.int64],
+    column_starts: NDArray[np.int64],
     out: Array,
 ) -> None:
-    """Add the blocks (J, 2, 2, w, w) of J pairs of bodies to `out`.
+    """Add the products LᵀDR of matrices D (N, 12, 12) between pairs of frames to `out`.
 
-    The rows of body b in `out` are from `rows[b, 0]` to `rows[b, 1]`, and likewise its columns.
+    Args:
+        D: Matrices with six rows and columns for each frame of a pair.
+        rows: Frames of the rows, (N, 2).
+        columns: Frames of the columns, (N, 2).
+        left: Jacobians L of all frames, (nf, 6, w).
+        right: Jacobians R of all frames, (nf, 6, w).
+        widths: Number of columns of the Jacobians of each frame, (nf,).
+        row_starts: First row of the product of each frame of a pair in `out`, (N, 2).
+        column_starts: First column, (N, 2).
+        out: Sum of the products.
     """
-    for j in range(pairs.shape[0]):
-        for i in range(blocks.shape[1]):
-            low, high = rows[pairs[j, i]]
-            for k in range(blocks.shape[2]):
-                left, right = columns[pairs[j, k]]
-                for r in range(high - low):
-                    for c in range(right - left):
-                        out[low + r, left + c] += blocks[j, i, k, r, c]
+    half = np.zeros((left.shape[1], left.shape[2]))
+    for n in range(D.shape[0]):
+        for k in range(columns.shape[1]):
+            frame, column = columns[n, k], column_starts[n, k]
+            for i in range(rows.shape[1]):
+                other, row = rows[n, i], row_starts[n, i]
+                if widths[other] == 0 or widths[frame] == 0:
+                    continue
+                if _multiply_block(D[n], 6 * i, 6 * k, right[frame], widths[frame], half):
+                    _add_transposed_product(
+                        left[other], widths[other], half, widths[frame], out, row, column
+                    )
+
+
+@inner_kernel
+def _multiply_block(A: Array, row: int, column: int, B: Array, width: int, out: Array) -> bool:
+    """Write a block (6, 6) of A times columns of B (6, ·); return whether any entry is used."""
+    nonzero = False
+    for i in range(B.shape[0]):
+        target = out[i]
+        for j in range(width):
+            target[j] = 0.0
+        for k in range(0, B.shape[0], 3):
+            x, y, z = vector3(A[row + i], column + k)
+            if x != 0.0 or y != 0.0 or z != 0.0:
+                nonzero = True
+                one, two, three = B[k], B[k + 1], B[k + 2]
+                for j in range(width):
+                    target[j] += x * one[j] + y * two[j] + z * three[j]
+    return nonzero
+
+
+@inner_kernel
+def _add_transposed_product(
+    A: Array, height: int, B: Array, width: int, out: Array, row: int, column: int
+) -> None:
+    """Add AᵀB of the first columns of A and B (6, ·) to `out` from a row and a column on."""
+    for r in range(height):
+        target = out[row + r, column : column + width]
+        for m in range(0, A.shape[0], 3):
+            x, y, z = A[m, r], A[m + 1, r], A[m + 2, r]
+            if x != 0.0 or y != 0.0 or z != 0.0:
+                one, two, three = B[m], B[m + 1], B[m + 2]
+                for c in range(width):
+                    target[c] += x * one[c] + y * two[c] + z * three[c]
 
 
 @kernel
-def add_rows(
-    entry: NDArray[np.int64],
-    row: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    blocks: Array,
+def add_gradients(
+    G: Array,
+    rows: NDArray[np.int64],
+    frames: NDArray[np.int64],
+    jacobians: Array,
+    widths: NDArray[np.int64],
+    starts: NDArray[np.int64],
     out: Array,
 ) -> None:
-    """Add row `row[c]` of the two blocks of pair `entry[c]` to row c of `out`."""
-    for c in range(entry.shape[0]):
-        for k in range(blocks.shape[1]):
-            left, right = columns[pairs[entry[c], k]]
-            for i in range(right - left):
-                out[c, left + i] += blocks[entry[c], k, row[c], i]
+    """Add the gradients G (J, 6, 12) of relative motions, times Jacobians, to `out` (nc, ·).
+
+    `rows` (nc, 2) contains the pair of frames and the motion of each row, `frames` (J, 2) the
+    frames of the pairs, and `starts` (nc, 2) the first columns of the products for both frames.
+    """
+    for c in range(rows.shape[0]):
+        gradient, target = G[rows[c, 0], rows[c, 1]], out[c]
+        for k in range(frames.shape[1]):
+            frame, column = frames[rows[c, 0], k], starts[c, k]
+            for m in range(jacobians.shape[1]):
+                factor = gradient[6 * k + m]
+                if factor != 0.0:
+                    for i in range(widths[frame]):
+                        target[column + i] += factor * jacobians[frame, m, i]
 
 
 @kernel
@@ -93,9 +158,14 @@ def fill(
     for k in range(columns.shape[0]):
         _multiply_columns(K, columns[k], turns[k])
         _multiply_columns(B, columns[k], turns[k])
+    row, by_damping, by_stiffness = np.empty(n), by_speed / by_rate, 1.0 / by_rate
+    for i in range(n):
+        mass_row, damping, stiffness = M[i], C[i], K[i]
+        for j in range(n):
+            row[j] = mass_row[j] + by_damping * damping[j] + by_stiffness * stiffness[j]
+        for j in range(n):
+            S[i, j] = row[j]
     for j in range(n):
-        for i in range(n):
-            S[i, j] = M[i, j] + (by_speed / by_rate) * C[i, j] + (1.0 / by_rate) * K[i, j]
         for i in range(B.shape[0]):
             S[n + i, j] = mass * B[i, j]
 

@@ -38,10 +38,9 @@ joints.axis_coordinates f2 f3 f2 i1 i1 f1
 joints.constraint_rows f2 f3 i1 i1 f1 i1 i2 f1 f1 f2 f2 f1
 floating_frame.residual i2 f1 f1 f1 f1 f1 f2 f1 f1
 joints.joint_second f2 f3 f2 f3 f2
-joints.joint_products f3 f3 i1 i1 f3 i1
 matrices.add_bodies f1 i1 i1 f2 f2 f2
-matrices.add_pairs i2 i2 i2 f5 f2
-matrices.add_rows i1 i1 i2 i2 f4 f2
+matrices.add_products f3 i2 i2 f3 f3 i1 i2 i2 f2
+matrices.add_gradients f3 i2 i2 f3 i1 i2 f2
 frames.frame_velocity_tangents i2 f1 f1 f1 f3
 joints.rotation_second f3 f3
 joints.joint_bias f2 f3 f2 f2 f3 f2
@@ -54,9 +53,13 @@ time_steps.right_hand_side f1 f1 f f f1
 time_steps.correct f1 f f f f f1 f1 f1 f1 f1
 floating_frame.integrals i2 f1 f1 f1 f1
 time_steps.step_rotations f1 i1 f3 f3
-time_steps.rotated_rows f3 i1 b f2 f2
+time_steps.rotate_rows f3 i1 b f2
+elimination.eliminate f2 b i2 i1 i1 i1 f1 i1 f2
+elimination.reduce_columns i2 i1 i1 f1 i1 f2 f2
+elimination.expand_columns i2 i1 i1 f1 f2 f2
 parameter_terms.inertia_forces i2 f1 f2 f2 f2 f1 f2
-parameter_terms.external_forces i2 f1 f2 f3 f2 i1 i1 f2 i1 i2 f2 f2 f3 f2 f2
+parameter_terms.joint_wrenches i2 f1 f2 f3 f2 i1 i1 f2 i1 i2 f2 f2 f3 f2
+parameter_terms.wrench_forces i2 f1 f2 f3 f2
 contacts.contact_wrenches f1 f2 f1 f1 f2 f1 f2 f2 f1
 contacts.contact_derivatives f1 f2 f1 f1 f2 f1 f2 f2 f1
 """.strip().splitlines()

@@ -13,6 +13,7 @@ from dolfinx_mbd.kernels.small_vectors import (
     Array,
     cross3,
     dot3,
+    mv3,
     put33,
     scaled3,
     scaled33,
@@ -144,16 +145,13 @@ def step_rotations(move: Array, columns: NDArray[np.int64], turns: Array, carrie
 
 
 @kernel
-def rotated_rows(
-    blocks: Array, columns: NDArray[np.int64], transposed: bool, x: Array, out: Array
-) -> None:
-    """Write x (n, m) to `out`, with three rows from `columns[k]` on multiplied by `blocks[k]`."""
-    out[:] = x
+def rotate_rows(blocks: Array, columns: NDArray[np.int64], transposed: bool, x: Array) -> None:
+    """Multiply three rows of x (n, m), from `columns[k]` on, by `blocks[k]` or its transpose."""
     for k in range(columns.shape[0]):
-        for i in range(3):
-            for j in range(x.shape[1]):
-                value = 0.0
-                for m in range(3):
-                    factor = blocks[k, m, i] if transposed else blocks[k, i, m]
-                    value += factor * x[columns[k] + m, j]
-                out[columns[k] + i, j] = value
+        first = columns[k]
+        T = vector3(blocks[k, 0], 0), vector3(blocks[k, 1], 0), vector3(blocks[k, 2], 0)
+        if transposed:
+            T = transposed3(T)
+        for j in range(x.shape[1]):
+            a, b, c = mv3(T, (x[first, j], x[first + 1, j], x[first + 2, j]))
+            x[first, j], x[first + 1, j], x[first + 2, j] = a, b, c

@@ -222,6 +222,7 @@ def inline_engine(
     joints = [revolute("main", ground.frame("main"), crank.frame("main"), films.get("main"))]
     firing = np.asarray(design.firing_angles, dtype=float)
     mass, offset = design.piston_mass, design.pin_offset
+    curves: dict[float, Callable[[float], ArrayLike]] = {}
     for k, part in enumerate(rods):
         parts = CylinderParts(
             part, ends, damping_ratio, stiffening, radius, mass, 0.5 * bore, offset, films
@@ -233,8 +234,11 @@ def inline_engine(
         joints += more_joints
         if flag("gas", gas):
             length, top = rod_length(part, ends), parts.kinematics.top_angle
-            curve = pressure or FourStrokePressure(bore, radius, length, pin_offset=offset)
-            loads.append(_gas_force(k + 1, curve, float(firing[k]) + top, bore))
+            if length not in curves:
+                curves[length] = pressure or FourStrokePressure(
+                    bore, radius, length, pin_offset=offset
+                )
+            loads.append(_gas_force(k + 1, curves[length], float(firing[k]) + top, bore))
     return System(bodies, joints, drivers=drivers, loads=loads, gravity=gravity)
 
 

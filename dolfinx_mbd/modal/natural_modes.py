@@ -20,11 +20,11 @@ from dolfinx_mbd.fem.free_motions import free_motions
 from dolfinx_mbd.fem.inertia import inertia
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.meshing import TaggedMesh
-from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.prestress import prestressed
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.modal.spectrum import elastic_modes, hertz
+from dolfinx_mbd.phases import Phases
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,6 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.multiple import end_of_group
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, rigid_motions
-from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.prestress import BUCKLED
 from dolfinx_mbd.fem.surface_integrals import bounding_box
 from dolfinx_mbd.linalg.blocks import gram, multiply
@@ -30,6 +29,7 @@ from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.linalg.round_off import round_off, warn_of_round_off
 from dolfinx_mbd.parallel import destroying, on_rank_zero
+from dolfinx_mbd.phases import Phases
 
 SHIFT = 1e-2
 """Ratio of the shift σ to the estimate of the first elastic ω²."""

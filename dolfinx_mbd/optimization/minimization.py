@@ -117,7 +117,8 @@ def minimize(
     Raises:
         InputError: An argument or a result of a function is invalid, or the method does not accept
             constraints.
-        SolverError: The last point violates a constraint, or the ranks do not agree.
+        SolverError: The last point violates a constraint, the objective decreases without a limit,
+            or the ranks do not agree.
 
     Warns:
         AccuracyWarning: The part of the gradient that active limits do not balance exceeds ten

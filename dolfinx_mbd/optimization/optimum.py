@@ -15,6 +15,7 @@ from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.optimization.scaled_problem import ScaledProblem
 
 FEASIBLE = 10  # largest violation of a constraint, in tolerances
+FAR = 1e6  # change of a parameter, in scales, that means that there is no minimum
 BALANCED = 10  # largest gradient that active limits do not balance, in tolerances
 
 
@@ -103,6 +104,12 @@ def optimum(problem: ScaledProblem, points: list[Array], message: str, tolerance
         price = -sign * factor * problem.sizes[0] / sizes[k]
         multipliers[names[k]] = multipliers.get(names[k], 0.0) + float(price)
     if residual > BALANCED * tolerance:
+        if far := [name for name, v in zip(problem.names, x, strict=True) if abs(v) > FAR]:
+            raise SolverError(
+                f"the objective decreases without a limit: {', '.join(far)} moved by more than "
+                f"{FAR:.0e} times the scale, to {problem.point(x)}; give bounds or constraints "
+                f"({message})"
+            )
         text = (
             f"the result may not be a minimum: {100 * residual:.3g} % of the initial gradient is "
             f"not balanced by active limits, at {problem.point(x)} ({message})"

@@ -20,10 +20,13 @@ from dolfinx_mbd.fem.mesh_checks import cell_quality
 from dolfinx_mbd.forms import Temperature
 from dolfinx_mbd.recovery.skin_stress import skin_stress
 from dolfinx_mbd.reduction import InterfaceSpec, Reduction
-from dolfinx_mbd.reduction.reducer import reduce
+from dolfinx_mbd.reduction.reducer import Reducer, reduce
 from dolfinx_mbd.sensitivity.constants import CONSTANTS, ORTHOTROPIC
 from dolfinx_mbd.sensitivity.parameters import Parameter, base_value, nodal_velocity
 from dolfinx_mbd.sensitivity.reduced import BodySensitivities, sensitivities
+
+SHARED = ("interfaces", "solver", "petsc_options", "petsc_options_prefix")
+"""Arguments of `reduce` that are arguments of `Reducer`."""
 
 
 class ParametricBody:
@@ -127,32 +130,44 @@ class ParametricBody:
         if self._table is not None and full != self._values:
             if self._table.error(full) <= self._tolerance:
                 return self._table.moved(full)
-        self.reduce(full)
-        if self._table is None:
-            table = sensitivities(self.reduction, self._parameters)
-            self._table = replace(table, base=full)
+        if full == self._values:
+            table = self._table or sensitivities(self.reduction, self._parameters)
+        else:
+            model, options = self._changed(full), self._changed_options(full)
+            shared = {key: options.pop(key) for key in SHARED if key in options}
+            with Reducer(model, **shared) as reducer:
+                unused = model.prestress is not None  # `sensitivities` has its own factors then
+                self._keep(reducer.reduce(**options, last=unused), full)
+                table = sensitivities(self.reduction, self._parameters, reducer=reducer)
+        self._table = replace(table, base=full)
         return self._table
 
     def reduce(self, values: Mapping[str, float]) -> Reduction:
         """Return the reduction for values of the parameters, without derivatives; see `at`."""
         full = self._full(values)
-        if self.count and full == self._values:
-            return self.reduction
-        model = self._changed(full)
+        if not self.count or full != self._values:
+            model = self._changed(full)
+            self._keep(reduce(model, **self._changed_options(full)), full)
+        return self.reduction
+
+    def _changed_options(self, values: Mapping[str, float]) -> dict[str, Any]:
+        """Return the arguments of `reduce`; the points move with the shape."""
         options = dict(self._options)
         if self._points:
             options["points"] = {
                 name: np.asarray(self._options["points"][name], dtype=float)
-                + sum(full[p] * V[k] for p, V in self._points.items())
+                + sum(values[p] * V[k] for p, V in self._points.items())
                 for k, name in enumerate(self._options["points"])
             }
-        reduction = reduce(model, **options)
+        return options
+
+    def _keep(self, reduction: Reduction, values: dict[str, float]) -> None:
+        """Make a reduction the last one, with stress modes if they are requested."""
         if self._stress:
             body = reduction.body.replace(stress=skin_stress(reduction))
             reduction = replace(reduction, body=body)
-        self.reduction, self._values, self._table = reduction, full, None
+        self.reduction, self._values, self._table = reduction, values, None
         self.count += 1
-        return self.reduction
 
     def _full(self, values: Mapping[str, float]) -> dict[str, float]:
         for name in instance("values", values, Mapping):

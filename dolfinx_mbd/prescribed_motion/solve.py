@@ -18,6 +18,7 @@ from dolfinx_mbd.fem.free_motions import check_floating
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.mesh_checks import check_in_one_part
 from dolfinx_mbd.fem.meshing import TaggedMesh
+from dolfinx_mbd.interfaces.interfaces import MeshInterface, mesh_interfaces
 from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.parallel import destroying
 from dolfinx_mbd.prescribed_motion.full_order import FullOrder
@@ -31,7 +32,6 @@ from dolfinx_mbd.prescribed_motion.time_stepping import (
     start_state,
     time_steps,
 )
-from dolfinx_mbd.reduction.interfaces import MeshInterface, mesh_interfaces
 from dolfinx_mbd.reduction.stiffening import choose_stiffening
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 

@@ -23,10 +23,10 @@ from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import ElasticProblem, rigid_motions
+from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
-from dolfinx_mbd.reduction.interfaces import MeshInterface
 
 
 def interface_rows(problem: ElasticProblem, interface: MeshInterface) -> Array:

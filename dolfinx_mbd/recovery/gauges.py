@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from dolfinx import fem
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import StrainGauge
@@ -32,6 +33,9 @@ FLAT = np.cos(np.deg2rad(30.0))  # a place is an edge if its normals differ more
 TANGENTIAL = 0.5  # smallest tangential part of a direction: 60° from the surface
 BEND = 0.5  # largest distance of a step from the surface / step: a bend by 30°
 CURVED = 0.01  # distance between triangles and curved faces / size of the body
+STEP = 1e-4  # largest displacement of the surface in differences / size of the body
+PULLS = 4  # iterations from points of the moved mesh to points of the mesh
+WEIGHTS = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}  # of a difference of fourth order
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,20 +130,105 @@ def gauges(
     skin = body.skin or surface_skin(space, np.zeros((len(reduction.modes), 0)))
     surface = _Surface(skin.points[skin.triangles], float(np.linalg.norm(np.ptp(skin.points, 0))))
     limit = TOLERANCE * surface.size if tolerance is None else length("tolerance", tolerance)
-    attached, lines = [], []
+    placed = {}
     for label, spec in gauges.items():
-        text = f"gauge {name('every name of gauges', label)!r}"
-        instance(text, spec, GaugeSpec)
+        instance(f"gauge {name('every name of gauges', label)!r}", spec, GaugeSpec)
         named = isinstance(spec.position, str)
-        requested = body.point(spec.position).position if named else spec.position
-        centre, normal = surface.place(text, np.asarray(requested), limit)
+        placed[label] = body.point(spec.position).position if named else spec.position
+    attached, lines = _attached(surface, gauges, placed, limit)
+    new = _strain_gauges(attached, _elongations(space, reduction.modes, lines))
+    return replace(reduction, body=body.replace(gauges=(*body.gauges, *new)))
+
+
+def gauge_derivatives(
+    reduction: Reduction, changes: Array, velocity: Array | None
+) -> tuple[StrainGauge, ...]:
+    """Return the derivatives of the gauges of a body with respect to a parameter.
+
+    The gauges keep their lengths and the directions of their first grids; their centres move with
+    the body. The lines along the grids follow the moved surface, and differences of fourth order
+    differentiate them.
+
+    Args:
+        reduction: The reduction.
+        changes: Derivatives of the modes, shape (owned dofs, n).
+        velocity: Velocity of the nodes, shape (owned blocks, dim), or None if no node moves.
+
+    Returns:
+        Derivatives of positions, normals, directions and modes, with the lengths of the gauges.
+
+    Note: Collective.
+    """
+    body, space = reduction.body, reduction.space
+    if not body.gauges:
+        return ()
+    specs = {g.name: _spec_of(g) for g in body.gauges}
+    centres = {g.name: g.position for g in body.gauges}
+    if velocity is None:
+        modes = gauges(replace(reduction, modes=changes, body=body.replace(gauges=())), specs)
+        zero = np.zeros(3)
+        return tuple(
+            replace(g, position=zero, normal=zero, directions=np.zeros_like(g.directions))
+            for g in modes.body.gauges
+        )
+    V = np.asfortranarray(velocity.reshape(-1, 1))
+    skin = surface_skin(space, V)
+    rates, size = skin.modes[0], float(np.linalg.norm(np.ptp(skin.points, 0)))
+    shifts = {p.name: p.modes[0] for p in material_points(space, V, centres, CURVED)}
+    step = STEP * size / np.abs(rates).max()
+    start = _attached(_Surface(skin.points[skin.triangles], size), specs, centres, size)[1]
+    entries: dict[int, Any] = {}
+    strains = {}
+    for k in WEIGHTS:
+        h = k * step
+        surface = _Surface((skin.points + h * rates)[skin.triangles], size)
+        moved = {key: x + h * shifts[key] for key, x in centres.items()}
+        entries[k], lines = _attached(surface, specs, moved, size)
+        places = np.reshape(start, (-1, 3))  # in the undeformed mesh
+        for _ in range(PULLS):
+            places = np.reshape(lines, (-1, 3)) - h * _values(space, V, places)[:, :, 0]
+        modes = reduction.modes + h * changes
+        strains[k] = _elongations(space, modes, lines, np.reshape(places, np.shape(lines)))
+    slope = sum(w * strains[k] for k, w in WEIGHTS.items()) / step
+    attached = []
+    for j, (label, *_, extent) in enumerate(entries[1]):
+        rows = [sum(w * entries[k][j][i] for k, w in WEIGHTS.items()) / step for i in (1, 2, 3)]
+        attached.append((label, *rows, extent))
+    return _strain_gauges(attached, slope)
+
+
+def _spec_of(gauge: StrainGauge) -> GaugeSpec:
+    """Return the place, direction, length and kind of a gauge."""
+    right = len(gauge.directions) == 3 and abs(gauge.directions[0] @ gauge.directions[2]) < 0.1
+    kind: Any = "single" if len(gauge.directions) == 1 else "rectangular" if right else "delta"
+    return GaugeSpec(gauge.position, gauge.directions[0], gauge.length, kind)
+
+
+def _attached(
+    surface: _Surface, specs: Mapping[str, GaugeSpec], positions: Mapping[str, Any], limit: float
+) -> tuple[list[tuple[Any, ...]], list[Array]]:
+    """Return name, centre, normal, directions and length of each gauge, and lines along all grids.
+
+    `limit` is the largest distance of a position from the surface, m.
+    """
+    attached, lines = [], []
+    for label, spec in specs.items():
+        text = f"gauge {label!r}"
+        centre, normal = surface.place(text, np.asarray(positions[label]), limit)
         directions, size = _directions(text, spec, normal), float(spec.length)
         patch = surface.around(centre, size)
         lines += [patch.line(text, centre, direction, size) for direction in directions]
         attached.append((label, centre, normal, directions, size))
-    strains = iter(_elongations(reduction, lines))
-    new = [StrainGauge(*entry, np.array([next(strains) for _ in entry[3]])) for entry in attached]
-    return replace(reduction, body=body.replace(gauges=(*body.gauges, *new)))
+    return attached, lines
+
+
+def _strain_gauges(attached: list[tuple[Any, ...]], strains: Array) -> tuple[StrainGauge, ...]:
+    """Return gauges with the strains of their grids, shape (lines, n)."""
+    rows, result = iter(strains), []
+    for label, centre, normal, directions, size in attached:
+        modes = np.array([next(rows) for _ in directions])
+        result.append(StrainGauge(label, centre, normal, directions, size, modes))
+    return tuple(result)
 
 
 def _directions(text: str, spec: GaugeSpec, normal: Array) -> Array:
@@ -159,23 +248,31 @@ def _directions(text: str, spec: GaugeSpec, normal: Array) -> Array:
     return np.cos(angles) * x / size + np.sin(angles) * np.cross(normal, x / size)
 
 
-def _elongations(reduction: Reduction, lines: list[Array]) -> Array:
+def _elongations(
+    space: fem.FunctionSpace, modes: Array, lines: list[Array], places: Array | None = None
+) -> Array:
     """Return the strain of each line per unit of each elastic coordinate, (lines, n). Collective.
 
     The integral of t·ε t along a straight piece with the direction t is the difference of t·u
-    between its ends, also if it crosses several cells.
+    between its ends, also if it crosses several cells. `places` are the points of the lines in the
+    mesh, if the lines belong to a moved mesh.
     """
-    space = reduction.space
-    straight = compat.geometry_degree(space.mesh) == 1
-    points = {f"{k}, {i}": x for k, line in enumerate(lines) for i, x in enumerate(line)}
-    tolerance = POINT_TOLERANCE if straight else CURVED
-    stations = material_points(space, reduction.modes, points, tolerance)
+    straight = compat.geometry_degree(space.mesh) == 1 and places is None
     x = np.reshape(lines, (len(lines), 2 * STEPS + 1, 3))
-    u = np.reshape([s.modes.T for s in stations], (*x.shape, reduction.modes.shape[1]))
+    points = np.reshape(x if places is None else places, (-1, 3))
+    values = _values(space, modes, points, POINT_TOLERANCE if straight else CURVED)
+    u = values.reshape(*x.shape, modes.shape[1])
     pieces = np.diff(x, axis=1)
     sizes = np.linalg.norm(pieces, axis=2)
     elongations = np.einsum("lia,lian->ln", pieces / sizes[:, :, None], np.diff(u, axis=1))
     return elongations / sizes.sum(axis=1)[:, None]
+
+
+def _values(space: fem.FunctionSpace, modes: Array, x: Array, tolerance: float = CURVED) -> Array:
+    """Return modes (owned dofs, n) at points x (np, 3), shape (np, 3, n). Collective."""
+    points = {str(k): position for k, position in enumerate(x)}
+    stations = material_points(space, modes, points, tolerance)
+    return np.array([s.modes.T for s in stations]).reshape(len(x), 3, modes.shape[1])
 
 
 class _Surface:

@@ -16,7 +16,9 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.multiple import end_of_group, groups_of
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, point_motion
-from dolfinx_mbd.fem.phases import Phases
+from dolfinx_mbd.interfaces.averaged import border_rows
+from dolfinx_mbd.interfaces.bores import BorePatterns, bore_patterns
+from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.iterative.solver_choice import Solver
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.eigenvalues import log_completed_group
@@ -24,11 +26,9 @@ from dolfinx_mbd.linalg.factorization import FactorizationError
 from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.linalg.round_off import round_off
 from dolfinx_mbd.parallel import destroying, discard
-from dolfinx_mbd.reduction.averaged import border_rows
+from dolfinx_mbd.phases import Phases
 from dolfinx_mbd.reduction.basis import Basis, Column, ColumnKind, numbered
-from dolfinx_mbd.reduction.bores import BorePatterns, bore_patterns
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
-from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.stiffening import UnitCases, unit_cases
 from dolfinx_mbd.reduction.truncation import Truncation
 

@@ -20,8 +20,9 @@ from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import ElasticProblem
-from dolfinx_mbd.fem.determinate_support import centred_motions, determinate_dofs
-from dolfinx_mbd.fem.phases import log
+from dolfinx_mbd.fem.free_motions import centred_motions, determinate_dofs
+from dolfinx_mbd.interfaces.averaged import border_rows
+from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.iterative.modes import lowest_modes_iteratively
 from dolfinx_mbd.iterative.solver import IterativeSolver
 from dolfinx_mbd.iterative.solver_choice import Solver, choose_solver
@@ -32,8 +33,7 @@ from dolfinx_mbd.linalg.factorization import FactorizationError, cholesky
 from dolfinx_mbd.linalg.matrices import bordered_mass, bordered_stiffness, constrain
 from dolfinx_mbd.linalg.options import Options
 from dolfinx_mbd.parallel import destroying
-from dolfinx_mbd.reduction.averaged import border_rows
-from dolfinx_mbd.reduction.interfaces import MeshInterface
+from dolfinx_mbd.phases import log
 
 SINGULAR_LIMIT = 1e-13  # reciprocal condition number below which the small system is singular
 

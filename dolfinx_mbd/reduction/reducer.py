@@ -23,20 +23,20 @@ from dolfinx_mbd.fem.inertia import inertia
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.mesh_checks import check_in_one_part
 from dolfinx_mbd.fem.meshing import TaggedMesh
-from dolfinx_mbd.fem.phases import Phases
 from dolfinx_mbd.fem.prestress import BUCKLED, prestressed
 from dolfinx_mbd.fem.surface_integrals import body_size
+from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.iterative.solver_choice import Solver
 from dolfinx_mbd.kernels.precompile import start_helpers_if_new
 from dolfinx_mbd.linalg.factorization import FactorizationError
 from dolfinx_mbd.linalg.options import solver_options
+from dolfinx_mbd.phases import Phases
 from dolfinx_mbd.reduction.basis import Basis, free_basis
 from dolfinx_mbd.reduction.craig_bampton import CraigBampton, check_enough_dofs
 from dolfinx_mbd.reduction.damping import with_damping
 from dolfinx_mbd.reduction.description import body_entries, provenance
 from dolfinx_mbd.reduction.distributed_loads import load_patterns, load_vectors
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
-from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from dolfinx_mbd.reduction.options import ReductionOptions, check_request
 from dolfinx_mbd.reduction.reference import apply_signs, check_attached, reduced_modes
 from dolfinx_mbd.reduction.result import Reduction
@@ -253,7 +253,7 @@ class Reducer:
         with phases("projection"):
             modes = reduced_modes(problem, basis, attached_to, options)
         cases, bores, truncation = basis.cases, basis.bores, basis.truncation
-        completed = basis.num_modes
+        counts = num_modes, basis.num_modes
         del basis  # its vectors are large
         with phases("inertia"):
             moments, vectors = apply_signs(modes, inertia(problem, modes.vectors))
@@ -269,9 +269,7 @@ class Reducer:
         entries["bores"] = [b.bore(problem, vectors, entries["interfaces"]) for b in bores]
         entries["loads"] = load_patterns(problem, loads, forces, vectors)
         entries["effective_masses"] = None if truncation is None else truncation.labelled_masses()
-        facts = provenance(
-            problem, self._model, self._interfaces, (num_modes, completed), truncation, options
-        )
+        facts = provenance(problem, self._model, self._interfaces, counts, truncation, options)
         facts |= {} if stiffened else {STIFFENING: no_stiffening}
         seconds = {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
         body = ReducedBody(name=name, provenance=facts | seconds, **entries)
@@ -287,6 +285,7 @@ class Reducer:
             model=self._model,
             interfaces=self._interfaces,
             loads=loads,
+            omitted=modes.omitted,
         )
         return with_damping(reduction, options.damping, thickness=problem.thickness)
 

@@ -20,6 +20,7 @@ from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.inertia import Inertia
 from dolfinx_mbd.fem.prestress import BUCKLED
+from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.dense_problems import solve_small_problem
 from dolfinx_mbd.linalg.factorization import FactorizationError
@@ -27,7 +28,6 @@ from dolfinx_mbd.linalg.round_off import round_off, warn_of_round_off
 from dolfinx_mbd.modal.spectrum import hertz
 from dolfinx_mbd.parallel import shared_errors
 from dolfinx_mbd.reduction.basis import Basis, Column, ColumnKind, numbered
-from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.options import ReductionOptions
 
 # The forces at averaged interfaces are computed in two ways. The two results may differ by the
@@ -49,6 +49,7 @@ class ReducedModes:
     left_out: tuple[Mode, ...]  # other motions of the basis, with reasons
     reference: str  # name of the reference condition
     orthonormal: bool = True  # M = I
+    omitted: Array | None = None  # vectors of the modes above `up_to`, None without `up_to`
 
     @property
     def frequencies(self) -> Array:
@@ -167,6 +168,7 @@ def _orthonormal_modes(
         shares=shares[:count],
         left_out=rigid + attached + dependent + above,
         reference=reference,
+        omitted=None if up_to is None else np.asfortranarray(vectors[:, count:]),
     )
 
 

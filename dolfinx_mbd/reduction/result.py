@@ -22,7 +22,7 @@ from dolfinx_mbd.fem.field_files import History, write_history, write_shapes
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.reduction.interfaces import MeshInterface
+from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.reduction.truncation import Truncation
 
 
@@ -45,6 +45,8 @@ class Reduction:
         dampings: Dampings whose sum is the damping of the body.
         residuals: Parts of the displacements under unit spins and interface wrenches that the modes
             do not represent, shape (owned dofs, 6 + loads); None without `static_correction=True`.
+        omitted: Modes above `up_to`, shape (owned dofs, m), which `sensitivities` uses; None
+            without `up_to`.
 
     Example:
         >>> bar.body.num_modes, bar.modes.shape[1]
@@ -67,6 +69,7 @@ class Reduction:
     interfaces: tuple[MeshInterface, ...] = ()
     loads: Mapping[str, Callable[[Any], Any]] = MappingProxyType({})
     dampings: tuple[Any, ...] = ()
+    omitted: Array | None = None
 
     __repr__ = short_repr
 

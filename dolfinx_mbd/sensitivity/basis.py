@@ -28,7 +28,9 @@ from dolfinx_mbd.fem.assembly import (
     rigid_motions,
     unblocked,
 )
-from dolfinx_mbd.fem.determinate_support import determinate_dofs
+from dolfinx_mbd.fem.free_motions import determinate_dofs
+from dolfinx_mbd.interfaces.averaged import InterfaceMoments, border_rows
+from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.linalg.blocks import (
     add_combined,
     column_sums,
@@ -39,10 +41,8 @@ from dolfinx_mbd.linalg.blocks import (
 )
 from dolfinx_mbd.linalg.factorization import cholesky
 from dolfinx_mbd.linalg.matrices import constrain
-from dolfinx_mbd.reduction.averaged import InterfaceMoments, border_rows
 from dolfinx_mbd.reduction.craig_bampton import ROUND_OFF_RESIDUAL, rigid_rows
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
-from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.sensitivity.parameters import MatrixDerivatives
 from dolfinx_mbd.sensitivity.shifted_systems import ShiftedSystems
 from dolfinx_mbd.sensitivity.static_modes import StaticModes

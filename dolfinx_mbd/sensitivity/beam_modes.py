@@ -28,8 +28,8 @@ from dolfinx_mbd.beams.problem import (
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.fem.assembly import point_motion
 from dolfinx_mbd.fem.operators import spin_matrix
+from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.linalg.blocks import gram, multiply
-from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.stiffening import inertia_relief
 from dolfinx_mbd.sensitivity.basis import FreeStiffness, SplitModes
 from dolfinx_mbd.sensitivity.beam_changes import BeamChange
@@ -158,7 +158,8 @@ class StiffeningRates:
             matrices: Derivatives of the matrices.
             changes: Ψ′, shape (owned dofs, n).
         """
-        comm, model, modes = self.problem.comm, matrices.model, self.split.modes
+        comm, model = self.problem.comm, matrices.model
+        modes = self.split.modes[:, : changes.shape[1]]  # without those above `up_to`
         loads, relief = self._load_rates(matrices)
         u = self._displacements
         moved = self._stiffness.solve_body(loads - multiply(matrices.stiffness, u))

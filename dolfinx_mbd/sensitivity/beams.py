@@ -17,15 +17,21 @@ from dolfinx_mbd.beams.shapes import (
     surface_around,
 )
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.parallel import destroying
-from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.sensitivity.basis import split_modes
 from dolfinx_mbd.sensitivity.beam_changes import BeamChange, beam_change, parameters_of_beams
 from dolfinx_mbd.sensitivity.beam_modes import (
     ChangedMatrices,
     StiffeningRates,
     mode_derivatives,
+)
+from dolfinx_mbd.sensitivity.body_derivative import second_order_size
+from dolfinx_mbd.sensitivity.omitted_modes import (
+    AT_THE_LIMIT,
+    at_the_limit,
+    without_omitted_modes,
 )
 
 
@@ -47,8 +53,16 @@ def beam_derivatives(
     )
     with destroying(problem.comm, problem):
         motions = np.vstack([np.zeros((0, body.num_modes)), *(i.motion for i in body.interfaces)])
+        modes, omitted = reduction.modes, reduction.omitted
+        if omitted is not None:
+            nodes = [
+                gram(problem.comm, np.eye(6)[: len(i.dofs)], omitted[i.dofs]) for i in interfaces
+            ]
+            others = np.vstack([np.zeros((0, omitted.shape[1])), *nodes])
+            modes, motions = np.hstack([modes, omitted]), np.hstack([motions, others])
         attached = body.reference != "mean axis"
-        split = split_modes(problem, interfaces, reduction.modes, motions, attached=attached)
+        modes = np.asfortranarray(modes)
+        split = split_modes(problem, interfaces, modes, motions, attached=attached)
         stiffening = None
         if body.stiffening is not None:
             stiffening = StiffeningRates(problem, interfaces, split)
@@ -57,6 +71,9 @@ def beam_derivatives(
             matrices = ChangedMatrices(model, change)
             with destroying(problem.comm, matrices):
                 derivatives = mode_derivatives(problem, interfaces, split, matrices)
+                if omitted is not None:
+                    forces = multiply(matrices.stiffness, reduction.modes)
+                    derivatives = without_omitted_modes(problem, split, forces, *derivatives)
                 entries[name] = _entries(reduction, problem, *derivatives, matrices)
                 if stiffening is not None:
                     spin, wrenches = stiffening(matrices, derivatives[0])
@@ -69,8 +86,8 @@ def beam_derivatives(
 def _check(reduction: BeamReduction) -> None:
     """Raise an error if a reduction cannot be differentiated."""
     body, reason = reduction.body, ""
-    if any("above" in mode.reason for mode in body.left_out):
-        reason = "a reduction with `up_to`"
+    if at_the_limit(reduction):
+        reason = AT_THE_LIMIT
     elif body.damping.any():
         reason = "damping; add it to the first-order body"
     elif not np.array_equal(body.mass, np.eye(body.num_modes)):
@@ -95,7 +112,8 @@ def _entries(
     product = multiply(matrices.stiffness, modes)
     cross, twice = gram(comm, modes, K_changes), gram(comm, changes, product)
     stiffness = gram(comm, modes, product) + cross + cross.T
-    quadratic = gram(comm, changes, K_changes) + twice + twice.T
+    energies = np.diag(gram(comm, changes, K_changes) + twice + twice.T)
+    inertia = problem.apply_mass(changes) + 2 * matrices.apply_mass(modes)
     nodal, rates = model.gather(modes), model.gather(changes)
     places = {p.name: p.position for p in body.points}
     points = beam_points(model, rates, places)
@@ -119,9 +137,7 @@ def _entries(
         "spin_stiffening": None,
         "interface_stiffening": None,
         "limits": _limits(model, change),
-        "second_order": float(
-            np.max(np.abs(np.diag(quadratic)) / np.diag(body.stiffness), initial=0.0)
-        ),
+        "second_order": second_order_size(body, energies, np.diag(gram(comm, changes, inertia))),
     }
 
 

@@ -10,8 +10,14 @@ import scipy
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import LoadPattern, ReducedBody
+from dolfinx_mbd.body.gauges import StrainGauge
 from dolfinx_mbd.body.multiple import groups_of
+from dolfinx_mbd.body.parts import EffectiveMasses
+from dolfinx_mbd.fem.assembly import point_motion
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
+
+SAME = 1e-6  # relative difference of two computations of the same frequency
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +52,16 @@ class BodyDerivative:
             if the body has no stress modes; see `recovery.skin_stress`.
         loads: Derivatives of the distributed loads, as load patterns.
         bores: Derivatives of `Bore.displacement`.
-        gauges: Derivatives of `StrainGauge.modes`, or None if the surface under gauges moves.
+        gauges: Derivatives of the strain gauges, as strain gauges of the same length. The centre of
+            a gauge moves with the body; the direction of its first grid does not turn, except with
+            the surface.
+        effective_masses: Derivatives of the frequencies and shares of the fixed-interface modes, or
+            None if the body does not contain all of them. Of modes with a multiple frequency, only
+            the sums of the derivatives of the shares are meaningful.
         limits: Steps below and above zero at which a cell of the mesh degenerates;
             infinite unless the parameter is a shape.
-        second_order: Largest known term of second order in a modal stiffness, relative to that
-            stiffness, per square of the unit of the parameter.
+        second_order: Largest term of second order in a modal stiffness that follows from first
+            derivatives, relative to that stiffness, per square of the unit of the parameter.
 
     Example:
         >>> derivative = mbd.sensitivities(bar, [mbd.Parameter("rho", "density")])["rho"]
@@ -77,7 +88,8 @@ class BodyDerivative:
     stress: Array | None
     loads: tuple[LoadPattern, ...]
     bores: tuple[Array, ...]
-    gauges: tuple[Array, ...] | None
+    gauges: tuple[StrainGauge, ...]
+    effective_masses: EffectiveMasses | None
     limits: tuple[float, float]
     second_order: float
 
@@ -119,6 +131,125 @@ def frequency_derivatives(body: ReducedBody, stiffness: Array) -> Array:
     return np.asarray(out / (2 * np.pi), dtype=float)
 
 
+def effective_mass_derivatives(
+    body: ReducedBody,
+    moments: tuple[float, Array, Array],
+    stiffness: Array,
+    points: Array,
+    motions: Array,
+) -> EffectiveMasses | None:
+    """Return the derivatives of the effective masses, or None if the body does not determine them.
+
+    Args:
+        body: The body at the base point.
+        moments: Derivatives of the mass, of S and of H.
+        stiffness: Derivative of the modal stiffness, shape (n, n).
+        points: Derivatives of the points of the interfaces, shape (interfaces, 3).
+        motions: Derivatives of `Interface.motion`, shape (interfaces, 6, n).
+    """
+    masses = body.effective_masses
+    if masses is None:
+        return None
+    rigid = WRENCH_INDICES[2 if masses.shares.shape[1] == 3 else 3]
+    index, frames = [*rigid, *range(6, 6 + body.num_modes)], body.interfaces
+    B, B_change = (
+        np.vstack([np.hstack([turn, motion])[np.ix_(rigid, index)] for turn, motion in rows])
+        for rows in (
+            [(point_motion(i.point), i.motion) for i in frames],
+            [(point_motion(v) - np.eye(6), N) for v, N in zip(points, motions, strict=True)],
+        )
+    )
+    base = body.total_mass, body.first_moments, body.second_moments
+    M, M_change = (_coupled_mass(*m)[np.ix_(index, index)] for m in (base, moments))
+    M_change[len(rigid) :, len(rigid) :] = 0.0
+    K, K_change = (
+        scipy.linalg.block_diag(np.zeros((len(rigid),) * 2), A) for A in (body.stiffness, stiffness)
+    )
+    squares, rates, modes, modes_change = _held_modes((K, K_change), (M, M_change), (B, B_change))
+    frequencies = np.sqrt(np.maximum(squares, 0.0)) / (2 * np.pi)
+    rows = _matches(masses.frequencies, frequencies)
+    if rows is None:
+        return None
+    centre = central_derivatives(body, *moments)[0]
+    T = point_motion(-body.centre)[np.ix_(rigid, rigid)]
+    T_change = (point_motion(-centre) - np.eye(6))[np.ix_(rigid, rigid)]
+    count = len(rigid)
+    momenta, change = M[:, :count] @ T, M_change[:, :count] @ T + M[:, :count] @ T_change
+    p, p_change = modes.T @ momenta, modes_change.T @ momenta + modes.T @ change
+    total = np.sum(T * momenta[:count], axis=0)
+    total_change = np.sum(T_change * momenta[:count] + T * change[:count], axis=0)
+    shares = (2 * p * p_change - p**2 * (total_change / total)) / total
+    return EffectiveMasses((rates / (8 * np.pi**2 * frequencies))[rows], shares[rows])
+
+
+def _held_modes(
+    stiffness: tuple[Array, Array], mass: tuple[Array, Array], rows: tuple[Array, Array]
+) -> tuple[Array, Array, Array, Array]:
+    """Return λ, λ′, y and y′ of the modes with K y = λ M y, B y = 0 and yᵀM y = 1.
+
+    A motion Z with B Z = 0 changes by Z′ = −B⁺B′Z. The arguments are K, M and B with derivatives.
+    """
+    scale = np.linalg.norm(rows[0], axis=1)[:, None]
+    B, B_change = (A / scale for A in rows)
+    Z = scipy.linalg.null_space(B)
+    Z_change = -np.linalg.pinv(B) @ (B_change @ Z)
+    squares, y = scipy.linalg.eigh(*(Z.T @ A @ Z for A, _ in (stiffness, mass)))
+    k, m = (
+        y.T @ (Z_change.T @ A @ Z + Z.T @ A @ Z_change + Z.T @ change @ Z) @ y
+        for A, change in (stiffness, mass)
+    )
+    groups = groups_of(squares)
+    same = groups[:, None] == groups
+    Q = np.zeros_like(k)  # turns multiple modes to the branches of their frequency
+    for group in np.unique(groups):
+        block = np.ix_(groups == group, groups == group)
+        Q[block] = np.linalg.eigh((k - m * squares)[block])[1]
+    y, k, m = y @ Q, Q.T @ k @ Q, Q.T @ m @ Q
+    gaps = np.where(same, 1.0, squares - squares[:, None])
+    coefficients = np.where(same, -m / 2, (k - m * squares) / gaps)
+    rates = np.diag(k) - squares * np.diag(m)
+    return squares, rates, Z @ y, Z_change @ y + Z @ y @ coefficients
+
+
+def _coupled_mass(mass: float, S: Array, H: Array) -> Array:
+    """Return the mass matrix of rigid motions about the origin and elastic coordinates."""
+    n = len(S) - 1
+    M = np.eye(6 + n)
+    M[:3, :3] *= mass
+    M[:3, 3:6] = np.cross(np.eye(3), S[0]).T
+    M[3:6, :3] = M[:3, 3:6].T
+    M[3:6, 3:6] = np.trace(H[0, 0]) * np.eye(3) - H[0, 0]
+    M[:3, 6:] = S[1:].T
+    M[3:6, 6:] = np.array([H[0, 1:, a, b] - H[0, 1:, b, a] for a, b in ((1, 2), (2, 0), (0, 1))])
+    M[6:, :6] = M[:6, 6:].T
+    return M
+
+
+def _matches(values: Array, others: Array) -> list[int] | None:
+    """Return the index of each value in ascending `others`, or None if a value is missing."""
+    rows: list[int] = []
+    for value in values:
+        near = np.flatnonzero(np.abs(others - value) <= SAME * value)
+        free = [int(k) for k in near if k not in rows]
+        if not free:
+            return None
+        rows.append(free[0])
+    return rows
+
+
+def second_order_size(body: ReducedBody, energies: Array, masses: Array) -> float:
+    """Return the largest term of second order in a modal stiffness, relative to that stiffness.
+
+    With ΨᵀMΨ = I, the component of Ψ″/2 along the same mode is −diag(Ψ′ᵀMΨ′ + 2Ψ′ᵀM′Ψ)/2.
+
+    Args:
+        body: The body at the base point.
+        energies: Diagonal of Ψ′ᵀKΨ′ + 2Ψ′ᵀK′Ψ, shape (n,).
+        masses: Diagonal of Ψ′ᵀMΨ′ + 2Ψ′ᵀM′Ψ, shape (n,).
+    """
+    return float(np.max(np.abs(energies / np.diag(body.stiffness) - masses), initial=0.0))
+
+
 def in_modes(
     derivative: BodyDerivative, body: ReducedBody, W: Array, step: float
 ) -> BodyDerivative:
@@ -150,5 +281,5 @@ def in_modes(
         stress=None if d.stress is None else d.stress @ W,
         loads=tuple(loads),
         bores=tuple(bore @ W for bore in d.bores),
-        gauges=None if d.gauges is None else tuple(gauge @ W for gauge in d.gauges),
+        gauges=tuple(replace(gauge, modes=gauge.modes @ W) for gauge in d.gauges),
     )

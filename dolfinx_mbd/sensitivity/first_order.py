@@ -13,7 +13,7 @@ import scipy
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.gauges import StrainGauge
-from dolfinx_mbd.body.parts import Bore, LoadPattern, Mode, Stiffening
+from dolfinx_mbd.body.parts import Bore, EffectiveMasses, LoadPattern, Mode, Stiffening
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.checks import flag, instance, number, unknown
 from dolfinx_mbd.errors import AccuracyWarning, InputError
@@ -58,8 +58,9 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
     def error(self, values: Mapping[str, float]) -> float:
         """Return an estimate of the relative error of the stiffness in the first-order body.
 
-        The estimate is the sum of the terms of second order of each parameter that follow from
-        first derivatives; products of different parameters are not included.
+        The estimate contains the terms of second order that follow from first derivatives, with
+        bounds for products of two parameters. It assumes that the relative changes of the
+        stiffness by two parameters multiply, as for Young's modulus and a length.
 
         Args:
             values: Values of some parameters by name.
@@ -67,14 +68,19 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         Raises:
             InputError: A name is unknown, or a value is not a finite number.
         """
-        return float(sum(s * s * self[k].second_order for k, s in self._steps(values).items()))
+        steps = self._steps(values)
+        modes = sum(abs(s) * np.sqrt(self[k].second_order) for k, s in steps.items())
+        size = np.diag(self.body.stiffness)
+        changes = [np.abs(s * np.diag(self[k].stiffness)) / size for k, s in steps.items()]
+        rates: Array = np.array(changes).reshape(-1, len(size))
+        products = (rates.sum(axis=0) ** 2 - (rates**2).sum(axis=0)) / 2
+        return float(modes**2 + products.max(initial=0.0))
 
     def at(self, values: Mapping[str, float], *, own_modes: bool = True) -> ReducedBody:
         """Return the first-order body for other values of the parameters.
 
         The body is linear in the parameters, except that its modes are its own eigenvectors, and
-        that its damping matrix has no negative eigenvalues. It has no effective masses. A change
-        of shape removes strain gauges.
+        that its damping matrix has no negative eigenvalues.
 
         The eigenvectors of equal or crossing frequencies are not smooth functions of the
         parameters. For derivatives of a mechanism with the body, use `own_modes=False`.
@@ -125,7 +131,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
             loads=self._loads(steps, W),
             bores=self._bores(steps, W),
             gauges=self._gauges(steps, W),
-            effective_masses=None,
+            effective_masses=self._effective_masses(steps),
             provenance={**body.provenance, **texts},
         )
 
@@ -242,17 +248,30 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         return tuple(bores)
 
     def _gauges(self, steps: Mapping[str, float], W: Array) -> tuple[StrainGauge, ...]:
-        """Return the gauges, or no gauges if the surface moves."""
-        changes = [(s, self[name].gauges) for name, s in steps.items() if s]
         gauges = []
         for k, gauge in enumerate(self.body.gauges):
-            modes = gauge.modes
-            for s, change in changes:
-                if change is None:
-                    return ()
-                modes = modes + s * change[k]
-            gauges.append(replace(gauge, modes=modes @ W))
+            changes = [(s, self[name].gauges[k]) for name, s in steps.items()]
+            position, normal, directions, modes = (
+                getattr(gauge, key) + sum(s * getattr(change, key) for s, change in changes)
+                for key in ("position", "normal", "directions", "modes")
+            )
+            normal = normal / np.linalg.norm(normal)
+            directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+            gauges.append(
+                StrainGauge(gauge.name, position, normal, directions, gauge.length, modes @ W)
+            )
         return tuple(gauges)
+
+    def _effective_masses(self, steps: Mapping[str, float]) -> EffectiveMasses | None:
+        masses = self.body.effective_masses
+        changes = [(s, self[name].effective_masses) for name, s in steps.items()]
+        if masses is None or any(change is None for _, change in changes):
+            return None
+        frequencies, shares = (
+            getattr(masses, key) + sum(s * getattr(change, key) for s, change in changes)
+            for key in ("frequencies", "shares")
+        )
+        return EffectiveMasses(frequencies, shares)
 
 
 def _without_negative(C: Array) -> Array:

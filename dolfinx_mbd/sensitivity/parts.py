@@ -18,18 +18,17 @@ from dolfinx_mbd.body import LoadPattern, ModalDamping, Rayleigh, ReducedBody
 from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, assembled_matrix, blocked, projected
+from dolfinx_mbd.interfaces.bores import BorePatterns
 from dolfinx_mbd.linalg.blocks import gram, multiply
-from dolfinx_mbd.recovery.gauges import GaugeSpec, gauges
+from dolfinx_mbd.recovery.gauges import gauge_derivatives
 from dolfinx_mbd.recovery.skin_stress import skin_averages, skin_stress
 from dolfinx_mbd.recovery.stress import six_components
-from dolfinx_mbd.reduction.bores import BorePatterns
 from dolfinx_mbd.reduction.damping import Viscous, viscous_form, with_damping
 from dolfinx_mbd.reduction.distributed_loads import load_patterns, load_vectors
 from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.sensitivity.parameters import MatrixDerivatives
 
 SAME = 1e-6  # relative difference of two computations of the same numbers
-GAUGE_KINDS = ("single", "rectangular", "delta")
 
 
 class PartDerivatives:
@@ -63,7 +62,7 @@ class PartDerivatives:
             "stress": self._stress(matrices, changes),
             "loads": self._loads(matrices, changes),
             "bores": tuple(bores),
-            "gauges": self._gauges(matrices, changes),
+            "gauges": gauge_derivatives(self._reduction, changes, matrices.velocity),
         }
 
     @property
@@ -175,19 +174,6 @@ class PartDerivatives:
             replace(p, **{k: getattr(p, k) + getattr(q, k) for k in keys})
             for p, q in zip(patterns, load_patterns(problem, loads, new, modes), strict=True)
         )
-
-    def _gauges(self, matrices: MatrixDerivatives, changes: Array) -> tuple[Array, ...] | None:
-        """Return the derivatives of the gauges' modes; None if the surface moves."""
-        body = self._reduction.body
-        if matrices.velocity is not None:
-            return None if body.gauges else ()
-        specs = {}
-        for g in body.gauges:
-            right = len(g.directions) == 3 and abs(g.directions[0] @ g.directions[2]) < 0.1
-            kind = GAUGE_KINDS[0 if len(g.directions) == 1 else 1 if right else 2]
-            specs[g.name] = GaugeSpec(g.position, g.directions[0], g.length, kind)  # type: ignore[arg-type]
-        moved = replace(self._reduction, modes=changes, body=body.replace(gauges=()))
-        return tuple(g.modes for g in gauges(moved, specs).body.gauges) if specs else ()
 
     def _damping(self, matrices: MatrixDerivatives, changes: Array, stiffness: Array) -> Array:
         """Return the derivative of the damping matrix; a given matrix C is constant."""

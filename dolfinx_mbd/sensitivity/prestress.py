@@ -19,9 +19,9 @@ from petsc4py import PETSc
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.fem.assembly import ElasticProblem, assembled_matrix, elastic_problem, scalar_space
-from dolfinx_mbd.fem.determinate_support import centred_motions
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.fields import as_function
+from dolfinx_mbd.fem.free_motions import centred_motions
 from dolfinx_mbd.fem.operators import inertia_matrix
 from dolfinx_mbd.fem.prestress import prestressed
 from dolfinx_mbd.forms import Temperature, geometric_stiffness, strain

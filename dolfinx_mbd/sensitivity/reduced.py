@@ -12,20 +12,19 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.beams import BeamReduction
 from dolfinx_mbd.checks import instance, items
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space
+from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space, unblocked
 from dolfinx_mbd.fem.fields import material_points, surface_skin
-from dolfinx_mbd.linalg.blocks import gram, multiply
+from dolfinx_mbd.interfaces.bores import bore_patterns
+from dolfinx_mbd.interfaces.interfaces import MeshInterface
+from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply
 from dolfinx_mbd.parallel import destroying
-from dolfinx_mbd.reduction.bores import bore_patterns
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
-from dolfinx_mbd.reduction.interfaces import MeshInterface
 from dolfinx_mbd.reduction.reducer import Reducer, shared_solver
 from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 from dolfinx_mbd.sensitivity.basis import (
     BasisDerivatives,
     FreeStiffness,
-    ModeChanges,
     SplitModes,
     point_velocity,
     split_modes,
@@ -35,9 +34,17 @@ from dolfinx_mbd.sensitivity.beams import beam_derivatives
 from dolfinx_mbd.sensitivity.body_derivative import (
     BodyDerivative,
     central_derivatives,
+    effective_mass_derivatives,
     frequency_derivatives,
+    second_order_size,
 )
 from dolfinx_mbd.sensitivity.first_order import BodySensitivities
+from dolfinx_mbd.sensitivity.omitted_modes import (
+    AT_THE_LIMIT,
+    at_the_limit,
+    interface_averages,
+    without_omitted_modes,
+)
 from dolfinx_mbd.sensitivity.parameters import (
     MatrixDerivatives,
     Parameter,
@@ -65,18 +72,19 @@ def sensitivities(
     agrees in the limit. All parameters use the same factorization.
 
     Args:
-        reduction: Result of `reduce` with orthonormal modes and without `up_to`. Its body may have
-            stress modes (`recovery.skin_stress`). Or the result of `reduce_beam`.
+        reduction: Result of `reduce` with orthonormal modes. Its body may have stress modes
+            (`recovery.skin_stress`). With `up_to`, the number of modes is constant. Or the result
+            of `reduce_beam`.
         parameters: Parameters with different names; for a beam also `SectionParameter`.
         reducer: The open `Reducer` of the reduction, whose matrices and factors are used again; by
-            default they are computed, as they are for beams and for a body with prestress.
+            default they are computed, as they are for a body with prestress. Not for a beam.
 
     Returns:
         Mapping from names of parameters to derivatives; its method `at` returns first-order bodies.
 
     Raises:
         InputError: The reduction has an unsupported option, the body does not depend on a
-            parameter, or the reducer is closed or not that of the reduction.
+            parameter, the reducer is closed or not that of the reduction, or a beam has one.
 
     Note: Collective over the communicator of the mesh.
 
@@ -87,6 +95,9 @@ def sensitivities(
         True
     """
     if isinstance(reduction, BeamReduction):
+        if reducer is not None:
+            text = "a beam has no reducer, because its matrices are small; omit the argument"
+            raise InputError(text, argument="reducer", value=reducer)
         return _beam_sensitivities(reduction, parameters)
     instance("reduction", reduction, Reduction)
     parameters = items("parameters", parameters, Parameter)
@@ -127,11 +138,15 @@ def _solver(
 def _split(reduction: Reduction, problem: ElasticProblem) -> SplitModes:
     """Return the constraint and fixed-interface parts of the modes."""
     body = reduction.body
-    rows = WRENCH_INDICES[problem.dim]
+    rows, modes = WRENCH_INDICES[problem.dim], reduction.modes
     empty: Array = np.zeros((0, body.num_modes))
     motions = np.vstack([empty, *(i.motion[rows] for i in body.interfaces)])
+    if reduction.omitted is not None:
+        others = interface_averages(problem, reduction.interfaces, reduction.omitted)
+        modes, motions = np.hstack([modes, reduction.omitted]), np.hstack([motions, others])
     attached = body.reference != "mean axis"
-    return split_modes(problem, reduction.interfaces, reduction.modes, motions, attached=attached)
+    modes = np.asfortranarray(modes)
+    return split_modes(problem, reduction.interfaces, modes, motions, attached=attached)
 
 
 def _derivatives(
@@ -172,8 +187,9 @@ def _beam_sensitivities(
     base, entries = beam_derivatives(reduction, parameters)
     derivatives = {}
     for name, e in entries.items():
-        S, H = e["first_moments"], e["second_moments"]
-        centre, central_inertia = central_derivatives(body, e["total_mass"], S, H)
+        moments = e["total_mass"], e["first_moments"], e["second_moments"]
+        centre, central_inertia = central_derivatives(body, *moments)
+        motions = e["interface_points"], e["interface_motions"]
         derivatives[name] = BodyDerivative(
             **e,
             centre=centre,
@@ -184,6 +200,7 @@ def _beam_sensitivities(
             loads=(),
             bores=(),
             gauges=(),
+            effective_masses=effective_mass_derivatives(body, moments, e["stiffness"], *motions),
         )
     return BodySensitivities(body, base, derivatives)
 
@@ -194,11 +211,8 @@ def _checked(reduction: Reduction) -> tuple[Any, tuple[MeshInterface, ...]]:
     reason = ""
     if model is None:
         reason = "a reduction that `reduce` did not compute"
-    elif any("above" in mode.reason for mode in body.left_out):
-        reason = (
-            "a reduction with `up_to`: the omitted modes are part of the derivative. Reduce "
-            "without `up_to`, and truncate the result: table.at(values).truncated(n)"
-        )
+    elif at_the_limit(reduction):
+        reason = AT_THE_LIMIT
     elif not np.array_equal(body.mass, np.eye(body.num_modes)):
         reason = "modes that are not orthonormal"
     elif reduction.modes.shape[1] != body.num_modes:
@@ -229,24 +243,27 @@ def _body_derivative(
     body, dim, comm = reduction.body, problem.dim, problem.comm
     modes, n = reduction.modes, reduction.body.num_modes
     derivative = basis(matrices)
-    changes = derivative.modes
+    changes, motions, stiff = derivative.modes, derivative.motions, derivative.stiff[:, :n]
+    if reduction.omitted is not None:
+        changes, motions = without_omitted_modes(problem, basis.split, stiff, changes, motions)
     velocity = matrices.velocity
     V = np.zeros_like(problem.positions) if velocity is None else velocity
-    first, second, mass = _moments(basis, derivative, V, matrices)
+    first, second, mass = _moments(basis, changes, derivative.inertia, V, matrices)
     K_changes = multiply(problem.stiffness, changes)
     cross = gram(comm, modes, K_changes)
     explicit: Array = np.zeros((n, n))
-    twice = explicit
+    energies = column_sums(comm, changes, K_changes)
     if matrices.stiffness is not None:
-        explicit, twice = (gram(comm, X, derivative.stiff) for X in (modes, changes))
+        explicit = gram(comm, modes, stiff)
+        energies += 2 * column_sums(comm, changes, stiff)
     stiffness = explicit + cross + cross.T
-    quadratic = gram(comm, changes, K_changes) + twice + twice.T
-    size = np.diag(body.stiffness)
+    of_modes = unblocked(derivative.inertia[:, 1 + dim : 1 + dim + dim * n], dim)
+    inertia = problem.apply_mass(changes) + 2 * of_modes
     points: Array = np.zeros((len(interfaces), 3))
     if velocity is not None and interfaces:
         points = in_space(np.array([point_velocity(problem, i, matrices) for i in interfaces]))
     in_body = np.zeros((len(interfaces), 6, n))
-    in_body[:, WRENCH_INDICES[dim]] = derivative.motions.reshape(-1, problem.num_rigid, n)
+    in_body[:, WRENCH_INDICES[dim]] = motions.reshape(-1, problem.num_rigid, n)
     spin = wrenches = None
     if stiffening is not None:
         rotations = np.array([i.motion[3:] for i in body.interfaces])
@@ -257,14 +274,16 @@ def _body_derivative(
     skin = None
     if body.skin is not None or body.stress is not None:
         skin = surface_skin(problem.space, fields).modes
-    centre, central = central_derivatives(body, mass, first, second)
+    moments = mass, first, second
+    centre, central = central_derivatives(body, *moments)
+    stiffness = (stiffness + stiffness.T) / 2
     return BodyDerivative(
         total_mass=mass,
         centre=centre,
         central_inertia=central,
         first_moments=first,
         second_moments=second,
-        stiffness=(stiffness + stiffness.T) / 2,
+        stiffness=stiffness,
         frequencies=frequency_derivatives(body, stiffness),
         interface_points=points,
         interface_motions=in_body,
@@ -275,26 +294,28 @@ def _body_derivative(
         spin_stiffening=spin,
         interface_stiffening=wrenches,
         limits=matrices.limits,
-        **parts(matrices, changes, (stiffness + stiffness.T) / 2, in_body),
-        second_order=float(np.max(np.abs(np.diag(quadratic)) / size, initial=0.0)),
+        **parts(matrices, changes, stiffness, in_body),
+        effective_masses=effective_mass_derivatives(body, moments, stiffness, points, in_body),
+        second_order=second_order_size(body, energies, column_sums(comm, changes, inertia)),
     )
 
 
 def _moments(
-    basis: BasisDerivatives, derivative: ModeChanges, V: Array, matrices: MatrixDerivatives
+    basis: BasisDerivatives, changes: Array, inertia: Array, V: Array, matrices: MatrixDerivatives
 ) -> tuple[Array, Array, float]:
-    """Return the derivatives of S, of H and of the mass."""
+    """Return the derivatives of S, of H and of the mass; `inertia` is that of `ModeChanges`."""
     problem, comm = basis.problem, basis.problem.comm
-    dim, n = problem.dim, derivative.modes.shape[1]
-    moved = np.asfortranarray(np.hstack([0 * V[:, :1], V, blocked(derivative.modes, dim)]))
-    G = gram(comm, moved, basis.scalar_inertia)
-    G = G + G.T + gram(comm, basis.scalar_fields, derivative.inertia)
+    dim, n = problem.dim, changes.shape[1]
+    moved = np.asfortranarray(np.hstack([0 * V[:, :1], V, blocked(changes, dim)]))
+    columns = slice(0, moved.shape[1])
+    G = gram(comm, moved, basis.scalar_inertia[:, columns])
+    G = G + G.T + gram(comm, basis.scalar_fields[:, columns], inertia[:, columns])
     first = in_space(G[0, 1:].reshape(n + 1, dim))
     blocks = G[1:, 1:].reshape(n + 1, dim, n + 1, dim).transpose(0, 2, 1, 3)
     second = in_space(in_space(blocks), axis=-2)
     if problem.thickness is not None:
         t = problem.thickness
-        fields, inertia = (X[:, :1] for X in (basis.scalar_fields, basis.scalar_inertia))
-        total = float(gram(comm, fields, inertia)[0, 0])
+        one, image = (X[:, :1] for X in (basis.scalar_fields, basis.scalar_inertia))
+        total = float(gram(comm, one, image)[0, 0])
         second[0, 0, 2, 2] = (G[0, 0] * t * t + 2 * total * t * matrices.thickness) / 12
     return first, (second + second.transpose(1, 0, 3, 2)) / 2, float(G[0, 0])

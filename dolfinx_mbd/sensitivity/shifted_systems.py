@@ -24,7 +24,7 @@ from dolfinx_mbd.errors import AccuracyWarning, SolverError, warn
 from dolfinx_mbd.linalg.blocks import add_combined, column_sums, combined, gram
 
 TOLERANCE = 1e-8  # estimated error of a solution, relative to s_j in the norm of M
-ROUND_OFF = 1e-6  # largest error that is accepted, with a warning
+ROUND_OFF = 1e-7  # largest error that is accepted, with a warning
 MAX_STEPS = 40
 STEPS = 7  # number of steps for which memory is reserved
 KEPT = 60  # number of vectors that are kept for the next right-hand sides

@@ -85,10 +85,10 @@ class StiffeningDerivatives:
             rotated: Derivative of `rotations`.
         """
         problem, split, cases = self.basis.problem, self.basis.split, self._cases
+        n = changes.shape[1]  # the modes below `up_to`
         displacements, forces = self._case_derivatives(matrices)
         virials = self._virial_derivatives(matrices, forces)
-        fields, changed = (blocked(X, problem.dim) for X in (split.modes, changes))
-        n = split.modes.shape[1]
+        fields, changed = (blocked(X, problem.dim) for X in (split.modes[:, :n], changes))
         reduced = np.zeros((len(cases.work), n, n))
         stiffness = _StressStiffness(problem, matrices)
         for c in range(len(reduced)):

@@ -513,7 +513,7 @@ def _ply() -> mbd.Orthotropic:
     )
 
 
-def _response(b: Bench) -> body.FrequencyResponse:
+def _response(b: Bench) -> mbd.response.FrequencyResponse:
     return mbd.frequency_response(b.rod, [10.0, 20.0])
 
 
@@ -535,7 +535,7 @@ BODIES: dict[str, Call] = {
         {"name": "a", "kind": "rigid", "point": [0.0] * 3, "axes": np.eye(3),
          "motion": np.zeros((6, 2))},
     ),
-    "LinearizedBody.poles": lambda b: (body.linearize_body(b.rod).poles, {}),
+    "LinearizedBody.poles": lambda b: (mbd.response.linearize_body(b.rod).poles, {}),
     "LoadPattern": lambda b: (
         body.LoadPattern,
         {"name": "wind", "force": np.ones(3), "moment": np.zeros(3), "modes": np.zeros(2),
@@ -638,13 +638,13 @@ BODIES: dict[str, Call] = {
         {"body": b.rod, "frequencies": [10.0, 20.0]},
     ),
     "half_power": lambda b: (
-        body.half_power,
+        mbd.response.half_power,
         {
             "frequencies": np.linspace(0.5, 1.5, 101),
             "values": 1 / np.abs(1 - np.linspace(0.5, 1.5, 101) ** 2 + 0.05j),
         },
     ),
-    "linearize_body": lambda b: (body.linearize_body, {"body": b.rod}),
+    "linearize_body": lambda b: (mbd.response.linearize_body, {"body": b.rod}),
     "participation": lambda b: (body.participation, {"body": b.rod}),
     "export": lambda b: (
         export.export,

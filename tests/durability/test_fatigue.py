@@ -15,7 +15,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.body import StressModes
 from dolfinx_mbd.durability import life
 from dolfinx_mbd.errors import InputError, InputTypeError
-from dolfinx_mbd.kernels.fatigue import cycle_damages
+from dolfinx_mbd.kernels.fatigue.damage import cycle_damages
 from tests.models.beams import slender_rod
 
 STEEL = mbd.FatigueMaterial(

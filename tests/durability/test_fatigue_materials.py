@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 import dolfinx_mbd as mbd
 from dolfinx_mbd.durability import EXAMPLES, FatigueMaterial, StrainLife, read_fatigue_materials
 from dolfinx_mbd.errors import FileError, InputError, MissingFileError
-from dolfinx_mbd.kernels.fatigue import cycle_damages
+from dolfinx_mbd.kernels.fatigue.damage import cycle_damages
 
 LINE: dict[str, Any] = {"name": "m", "knee_stress": 200e6, "knee_cycles": 1e6, "slope": 5}
 MATERIAL = FatigueMaterial(**LINE, tensile_strength=800e6, mean_sensitivity=0.3)

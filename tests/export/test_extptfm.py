@@ -11,11 +11,11 @@ import scipy.linalg
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.body import LoadPattern, ReducedBody
-from dolfinx_mbd.body.linearized import interface_map
 from dolfinx_mbd.cli import main
 from dolfinx_mbd.errors import FileError, InputError
 from dolfinx_mbd.export import export
 from dolfinx_mbd.export.superelement import superelement
+from dolfinx_mbd.response.linearized import interface_map
 from tests.export.rods import NUM_MODES, relative, rod
 
 TOP, BASE = "left", "right é"
@@ -66,7 +66,7 @@ def test_the_modes_of_the_held_structure(tmp_path: Path) -> None:
     tower = written(body, tmp_path, interface=TOP)
     assert tower.mass.shape == (6 + NUM_MODES,) * 2
     squares = scipy.linalg.eigh(tower.stiffness, tower.mass, eigvals_only=True)
-    held = mbd.body.linearize_body(body, held=[BASE])
+    held = mbd.response.linearize_body(body, held=[BASE])
     expected = scipy.linalg.eigh(held.stiffness, held.mass, eigvals_only=True)
     assert relative(np.sqrt(squares), np.sqrt(expected)) < 1e-9
     whole = superelement(body, [TOP, BASE])
@@ -89,7 +89,7 @@ def test_gravity(tmp_path: Path) -> None:
     assert np.array_equal(free.forces[0], free.forces[-1]) and free.time.tolist() == [0.0, 1.0]
     tower = written(body, tmp_path, interface=TOP, gravity=g)
     sag = np.linalg.solve(tower.stiffness, tower.forces[0])[:6]
-    held = mbd.body.linearize_body(body, held=[BASE])
+    held = mbd.response.linearize_body(body, held=[BASE])
     moment = np.cross(body.first_moments[0], g)
     weight = np.concatenate([body.total_mass * g, moment, body.first_moments[1:] @ g])
     motion = held.basis @ np.linalg.solve(held.stiffness, held.basis.T @ weight)

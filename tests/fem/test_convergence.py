@@ -26,12 +26,12 @@ from dolfinx_mbd.forms import (
     traction_load,
     translational_load,
 )
+from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.linalg.factorization import cholesky
 from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.modal.natural_modes import modal_analysis
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
-from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from tests.models.bodies import AXES, CENTRE, box, ellipsoid
 from tests.models.plates import plate
 

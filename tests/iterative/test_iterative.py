@@ -15,6 +15,8 @@ from dolfinx_mbd import STEEL, ElasticModel, InterfaceSpec, ReductionOptions, re
 from dolfinx_mbd.errors import InputError, MeshError
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem
 from dolfinx_mbd.forms import strain
+from dolfinx_mbd.interfaces.averaged import border_rows
+from dolfinx_mbd.interfaces.interfaces import MeshInterface, mesh_interfaces
 from dolfinx_mbd.iterative import solver_choice
 from dolfinx_mbd.iterative.modes import lowest_modes_iteratively
 from dolfinx_mbd.iterative.preconditioner import linear_interpolation
@@ -27,9 +29,7 @@ from dolfinx_mbd.linalg.factorization import FactorizationError, cholesky
 from dolfinx_mbd.linalg.lobpcg import lobpcg
 from dolfinx_mbd.linalg.matrices import bordered_stiffness, constrain
 from dolfinx_mbd.linalg.memory import factorization_memory
-from dolfinx_mbd.reduction.averaged import border_rows
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
-from dolfinx_mbd.reduction.interfaces import MeshInterface, mesh_interfaces
 from tests.models.bodies import box
 from tests.models.calls import flat
 

@@ -13,13 +13,13 @@ from petsc4py import PETSc
 from dolfinx_mbd import ElasticModel, InterfaceSpec
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import STEEL
+from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.linalg import eigenvalues as eigen
 from dolfinx_mbd.linalg.block_lanczos import BLOCK_SIZE, Breakdown, block_lanczos, largest_space
 from dolfinx_mbd.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.linalg.eigenvalues import lowest_modes
 from dolfinx_mbd.linalg.factorization import cholesky, count_below
 from dolfinx_mbd.linalg.matrices import constrain
-from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from tests.models.bodies import box
 
 Array = np.ndarray

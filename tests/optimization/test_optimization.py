@@ -152,6 +152,17 @@ def test_early_end_is_a_warning() -> None:
         mbd.minimize(rosenbrock, {"x": -1.2, "y": 1e-6}, scale={"x": 1.0}, max_iterations=2)
 
 
+@pytest.mark.parametrize("method", ["SLSQP", "L-BFGS-B"])
+def test_objective_without_a_minimum(method: Any) -> None:
+    def line(p: Any) -> tuple[float, dict[str, float]]:
+        return p["x"] + p["y"] ** 2, {"x": 1.0, "y": 2 * p["y"]}
+
+    with pytest.raises(SolverError, match=r"without a limit: x.*give bounds"):
+        mbd.minimize(line, {"x": 1.0, "y": 1.0}, method=method)
+    bounded = mbd.minimize(line, {"x": 1.0, "y": 1.0}, method=method, bounds={"x": (-1e9, 2.0)})
+    assert bounded.active == {"x": "low"}
+
+
 @pytest.mark.parametrize("method", ["SLSQP", "ALMM"])
 def test_errors_of_functions(method: Any) -> None:
     """Errors of the user's functions arrive unchanged, through SciPy and PETSc."""

@@ -18,6 +18,7 @@ from dolfinx_mbd.body import MaterialPoint, Rayleigh
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import STEEL, Material
+from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.mechanisms import slider_crank
 from dolfinx_mbd.multibody import GeneralizedAlpha, simulate
 from dolfinx_mbd.prescribed_motion.full_order import FullOrder
@@ -30,7 +31,6 @@ from dolfinx_mbd.prescribed_motion.observation import Transient
 from dolfinx_mbd.prescribed_motion.solve import transient
 from dolfinx_mbd.prescribed_motion.time_stepping import MotionState, MotionStepper
 from dolfinx_mbd.reduction import reduce
-from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 from tests.models.calls import flat
 from tests.models.plates import plate

@@ -15,12 +15,12 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd import forms
 from dolfinx_mbd.fem.assembly import elastic_problem, rigid_motions
+from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.mechanisms import slider_crank
 from dolfinx_mbd.multibody import Solution
 from dolfinx_mbd.multibody.results.histories import rotation_matrices
 from dolfinx_mbd.recovery.stress import Recovery
-from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from dolfinx_mbd.reduction.static_correction import (
     plane_unit_work,
     residual_displacements,

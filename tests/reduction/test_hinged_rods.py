@@ -13,6 +13,8 @@ from mpi4py import MPI
 from dolfinx_mbd import STEEL, reduce
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.fem.meshing import build_mesh
+from dolfinx_mbd.interfaces.cylinders import fit_axis
+from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.multibody import (
     FlexibleBody,
     Frame,
@@ -25,8 +27,6 @@ from dolfinx_mbd.multibody import (
     simulate,
     spherical,
 )
-from dolfinx_mbd.reduction.cylinders import fit_axis
-from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 
 FRAME, CRANK, COUPLER, ROCKER = 0.12, 0.05, 0.11, 0.09
 RADIUS, WIDTH, THICKNESS = 0.005, 0.02, 0.008

@@ -22,9 +22,9 @@ from dolfinx_mbd.body.static_errors import SUMMARY_LIMIT, unit_load_names
 from dolfinx_mbd.errors import AccuracyWarning, InputError
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import Section, elastic_stiffness
+from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.prescribed_motion import quasi_static_deformation
-from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from tests.models.bodies import box
 from tests.models.calls import flat
 from tests.models.plates import plate

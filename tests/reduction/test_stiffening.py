@@ -11,6 +11,7 @@ from scipy.linalg import eigh
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.fem.assembly import elastic_problem, rigid_motions, spin_fields
+from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.linalg.blocks import gram
 from dolfinx_mbd.multibody import (
     Driver,
@@ -24,7 +25,6 @@ from dolfinx_mbd.multibody import (
     simulate,
 )
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
-from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from tests.models.spin_up import EXACT
 
 STEEL = mbd.Material(2.1e11, 0.3, 7850.0)

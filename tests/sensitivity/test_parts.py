@@ -19,6 +19,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import elastic_problem
+from dolfinx_mbd.fem.fields import material_points
 from dolfinx_mbd.linalg.blocks import gram
 from dolfinx_mbd.recovery import skin_stress
 from dolfinx_mbd.reduction import with_damping
@@ -65,7 +66,12 @@ def numbers(base: mbd.Reduction, other: mbd.Reduction) -> dict[str, np.ndarray]:
     for k, bore in enumerate(body.bores):
         values[f"bores {k}"] = bore.displacement @ W
     for k, gauge in enumerate(body.gauges):
-        values[f"gauges {k}"] = gauge.modes @ W
+        values[f"gauges {k} modes"] = gauge.modes @ W
+        for key in ("position", "normal", "directions"):
+            values[f"gauges {k} {key}"] = getattr(gauge, key)
+    if body.effective_masses is not None:
+        values["effective_masses frequencies"] = body.effective_masses.frequencies
+        values["effective_masses shares"] = body.effective_masses.shares
     if body.stiffening is None:
         return values
     return values | aligned(base, other)
@@ -80,6 +86,11 @@ def derivative_of(derivative: mbd.BodyDerivative, name: str) -> np.ndarray:
     if kind == "loads":
         rows = np.array([getattr(load, key) for load in derivative.loads])
         return _columns(rows) if key in ("modes", "moments") and len(rows) else rows
+    if kind == "gauges":
+        number, _, key = key.partition(" ")
+        return np.asarray(getattr(derivative.gauges[int(number)], key))
+    if kind == "effective_masses":
+        return np.asarray(getattr(derivative.effective_masses, key))
     return np.asarray(getattr(derivative, kind)[int(key)] if key else getattr(derivative, kind))
 
 
@@ -96,7 +107,7 @@ def check_differences(
     values = [numbers(base, make(s)) for s in step * np.array([-2, -1, 1, 2])]
     for name in values[0]:
         a, b, c, d = (v[name] for v in values)
-        if not a.size:
+        if not a.size or (name.startswith("effective") and derivative.effective_masses is None):
             continue
         difference = (8 * (c - b) - (d - a)) / (12 * step)
         noise = 1e-10 * np.abs(b).max() / step  # two reductions agree to 3e-11
@@ -112,8 +123,10 @@ def bend(x: Any) -> np.ndarray:
     return np.array([x[0] + 0.3 * bulge * x[1], 2 * bulge * x[1] + 0.1 * x[0], 0.2 * x[2]])
 
 
-def moved_box(comm: MPI.Intracomm, s: float, velocity: Callable[[Any], Any] = bend) -> Any:
-    mesh = box(comm)
+def moved_box(
+    comm: MPI.Intracomm, s: float, velocity: Callable[[Any], Any] = bend, **options: Any
+) -> Any:
+    mesh = box(comm, **options)
     x = mesh.mesh.geometry.x
     x += s * velocity(x.T).T
     return mesh
@@ -193,7 +206,51 @@ def test_constants(comm: MPI.Intracomm, quantity: str) -> None:
 
     value = getattr(mbd.STEEL, quantity)
     scaled = lambda s: make(s / value)  # noqa: E731
-    check_differences(scaled, lambda model: mbd.Parameter("p", quantity), 1e-3 * value)
+    parameter = lambda model: mbd.Parameter("p", quantity)  # noqa: E731
+    assert check_differences(scaled, parameter, 1e-3 * value).effective_masses is not None
+
+
+GAUGES = {"top": (0.43, 1.0, 0.55, "delta"), "front": (0.6, 0.52, 1.0, "rectangular")}
+"""Places of gauges relative to the size of the bar, and kinds."""
+
+
+@pytest.mark.parametrize("cell", [CellType.hexahedron, CellType.tetrahedron])
+def test_gauges_on_a_moving_surface(comm: MPI.Intracomm, cell: CellType) -> None:
+    """The centre of a gauge moves with the body; its length and direction do not change."""
+    size = np.array([LENGTH, HEIGHT, WIDTH])
+
+    def make(s: float) -> mbd.Reduction:
+        mesh = moved_box(comm, s, cell=cell)
+        base = body_of(mbd.ElasticModel(mesh, mbd.STEEL))
+        specs = {}
+        for k, (*_, kind) in GAUGES.items():
+            x = places[k] + s * velocities[k]
+            specs[k] = mbd.GaugeSpec(x, (1, 0, 0), 3e-3, kind)  # type: ignore[arg-type]
+        return mbd.gauges(base, specs)
+
+    V: Any = shape(mbd.ElasticModel(box(comm, cell=cell), mbd.STEEL)).velocity
+    owned = V.x.array[: 3 * V.function_space.dofmap.index_map.size_local, None]
+    places = {k: np.array(place[:3]) * size for k, place in GAUGES.items()}
+    points = material_points(V.function_space, owned, places)
+    velocities = {p.name: p.modes[0] for p in points}
+
+    derivative = check_differences(make, shape, 1e-3)
+    assert all(gauge.position.any() and gauge.modes.any() for gauge in derivative.gauges)
+    start = make(0.0)
+    table = mbd.sensitivities(start, [shape(start.model)])
+    errors = []
+    for step in (0.02, 0.01):
+        pairs = zip(*map(gauge_numbers, (table.at({"shape": step}), make(step).body)), strict=True)
+        errors.append([np.abs(a - b).max() / np.abs(b).max() for a, b in pairs])
+    assert np.log2(np.divide(*errors)) == pytest.approx(2.0, abs=0.25)
+
+
+def gauge_numbers(body: mbd.ReducedBody) -> list[np.ndarray]:
+    """Strains of the gauges under unit forces at the interfaces, and effective masses."""
+    forces = np.vstack([i.motion for i in body.interfaces])
+    strains = [g.modes @ np.linalg.solve(body.stiffness, forces.T) for g in body.gauges]
+    masses = body.effective_masses
+    return [*strains, body.gauges[0].directions, masses.frequencies, masses.shares]
 
 
 ORTHOTROPIC = ["young_1", "young_3", "poisson_12", "poisson_23", "shear_12", "shear_23", "density"]
@@ -264,7 +321,7 @@ def test_shape_of_a_loaded_body(comm: MPI.Intracomm, kinds: str, load_modes: boo
         return body_of(model, kinds, loads=loads, load_modes=load_modes)
 
     derivative = check_differences(make, shape, 1e-3)
-    assert derivative.loads[0].force.any()
+    assert derivative.loads[0].force.any() and derivative.effective_masses is not None
 
 
 @pytest.mark.parametrize("quantity", ["poisson", "density"])
@@ -503,8 +560,8 @@ def test_errors(comm: MPI.Intracomm) -> None:
     layered = mbd.reduce(mbd.ElasticModel(mesh, PLY), interfaces=ENDS, num_modes=3)
     with pytest.raises(InputError, match="young_1, young_2"):
         mbd.sensitivities(layered, E)
-    options = mbd.ReductionOptions(up_to=20e3)
-    with pytest.raises(InputError, match=r"table.at\(values\).truncated"):
+    options = mbd.ReductionOptions(up_to=base.body.frequencies[4])
+    with pytest.raises(InputError, match=r"at the limit.*table.at\(values\).truncated"):
         mbd.sensitivities(mbd.reduce(model, interfaces=ENDS, num_modes=3, options=options), E)
     body = base.body
     for changed, match in (
@@ -603,8 +660,40 @@ def static_stress(body: mbd.ReducedBody) -> np.ndarray:
     return np.asarray(body.stress.stress @ np.linalg.solve(damped, forces.T))
 
 
+@pytest.mark.parametrize("kinds", ["rigid", "averaged"])
+def test_modes_below_a_limit(comm: MPI.Intracomm, kinds: str) -> None:
+    """With `up_to`, the span of the modes turns towards the omitted modes."""
+
+    def make(s: float) -> mbd.Reduction:
+        mesh = moved_box(comm, s)
+        loads = {"gas": mbd.pressure(mesh, "top")}
+        options = {"loads": loads, "load_modes": True, "damping": mbd.Rayleigh(3.0, 1e-6)}
+        return body_of(mbd.ElasticModel(mesh, mbd.STEEL), kinds, up_to=15e3, **options)
+
+    base = make(0.0)
+    assert 0 < base.body.num_modes < 10 and base.body.frequencies[-1] < 14e3
+    check_differences(make, shape, 1e-3)
+
+
+@pytest.mark.parametrize("reference", ["attached", "free"])
+def test_modes_below_a_limit_of_other_references(comm: MPI.Intracomm, reference: str) -> None:
+    def make(s: float) -> mbd.Reduction:
+        ends = ENDS if reference == "attached" else []
+        return mbd.reduce(
+            mbd.ElasticModel(moved_box(comm, s), mbd.STEEL),
+            interfaces=ends,
+            num_modes=5,
+            attached_to="left" if ends else None,
+            options=mbd.ReductionOptions(up_to=12e3),
+        )
+
+    base = make(0.0)
+    assert 0 < base.body.num_modes < 5 + 6 * len(base.interfaces) // 2
+    check_differences(make, shape, 1e-3)
+
+
 def test_truncated_body_of_first_order(comm: MPI.Intracomm) -> None:
-    """The cure for `up_to`: the body of first order, truncated, is that of a new reduction."""
+    """Without `up_to`, the truncated body of first order is that of a new reduction."""
     model = mbd.ElasticModel(box(comm), mbd.STEEL)
     table = mbd.sensitivities(mbd.reduce(model, interfaces=ENDS, num_modes=3), [shape(model)])
     options = mbd.ReductionOptions(up_to=15e3)

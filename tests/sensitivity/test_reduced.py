@@ -13,7 +13,14 @@ import pytest
 import scipy.linalg
 import ufl
 from dolfinx import fem
-from dolfinx.mesh import compute_midpoints, create_box, create_mesh, create_rectangle, meshtags
+from dolfinx.mesh import (
+    compute_midpoints,
+    create_box,
+    create_interval,
+    create_mesh,
+    create_rectangle,
+    meshtags,
+)
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
@@ -159,6 +166,11 @@ def test_identities(comm: MPI.Intracomm) -> None:
     assert table["rho"].frequencies * 7850 == pytest.approx(-f / 2, rel=1e-8)
     assert table["size"].frequencies == pytest.approx(-f, rel=1e-8)
     assert table["size"].total_mass == pytest.approx(3 * body.total_mass, rel=1e-10)
+    held = body.effective_masses.frequencies  # the shares are constant
+    for name, slope in (("E", held / 2 / 210e9), ("rho", -held / 2 / 7850), ("size", -held)):
+        masses = table[name].effective_masses
+        assert masses.frequencies == pytest.approx(slope, rel=1e-8)
+        assert np.abs(masses.shares).max() <= 1e-7 * np.abs(slope / held).max()
     second = table["size"].second_moments[0, 0]
     assert np.allclose(second, 5 * body.second_moments[0, 0], rtol=1e-10)
 
@@ -183,6 +195,49 @@ def test_first_order(comm: MPI.Intracomm) -> None:
         errors.append(np.abs(first - exact).max() / np.abs(exact).max())
     assert errors[0] < 0.02
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.15)
+
+
+PAIRS = [("E", "rho"), ("E", "L"), ("rho", "L"), ("nu", "L"), ("nu", "belly"), ("L", "belly")]
+
+
+@pytest.mark.filterwarnings("ignore:the estimated error")
+@pytest.mark.parametrize("sign", [1, -1])
+def test_estimated_error_of_two_parameters(comm: MPI.Intracomm, sign: int) -> None:
+    """The estimate is at least 0.95 of the deviation of a new reduction, and not much larger."""
+    names = ("E", "nu", "rho", "L", "belly")
+    steps = dict(zip(names, 0.03 * np.array([1, 1, 1, 1, 3]), strict=True))
+
+    def velocity(name: str, x: Any) -> list[Any]:
+        belly = x[0] * (LENGTH - x[0]) / LENGTH**2 * x[1]
+        return [x[0], 0 * x[0], 0 * x[0]] if name == "L" else [0 * x[0], belly, 0 * x[0]]
+
+    def model(**s: float) -> mbd.ElasticModel:
+        mesh = box(comm)
+        x = mesh.mesh.geometry.x.T.copy()
+        mesh.mesh.geometry.x[:] += sum(
+            s.get(k, 0.0) * np.array(velocity(k, x)).T for k in ("L", "belly")
+        )
+        E, nu, rho = (s.get(k, 0.0) for k in ("E", "nu", "rho"))
+        material = replace(
+            mbd.STEEL, young=210e9 * (1 + E), poisson=0.3 + nu, density=7850 * (1 + rho)
+        )
+        return mbd.ElasticModel(mesh, material)
+
+    base = model()
+    x = ufl.SpatialCoordinate(base.plain_mesh)
+    quantities: Any = {"E": "young", "nu": "poisson", "rho": "density"}
+    parameters = [mbd.Parameter(k, q) for k, q in quantities.items()]
+    for k in ("L", "belly"):
+        V = ufl.as_vector(velocity(k, x))
+        parameters.append(mbd.Parameter(k, "shape", velocity=V))
+    table = mbd.sensitivities(reduced(base), parameters)
+    units = {"E": 210e9, "rho": 7850.0}
+    for a, b in PAIRS:
+        change = {a: steps[a], b: sign * steps[b]}
+        values = {k: table.base[k] + units.get(k, 1.0) * s for k, s in change.items()}
+        exact = reduced(model(**change)).body.frequencies ** 2
+        deviation = np.abs(table.at(values).frequencies ** 2 / exact - 1).max()
+        assert 0.95 * deviation <= table.error(values) <= 0.15, (a, b)
 
 
 def test_free_and_attached_bodies(comm: MPI.Intracomm) -> None:
@@ -267,6 +322,16 @@ def test_reducer(comm: MPI.Intracomm, kind: Any) -> None:
                 round_off = 1e-12 * max(size(k, key) for k in new)  # of derivatives that are zero
                 error = np.abs(value - expected[name][key]).max(initial=0.0)
                 assert error <= 1e-7 * size(name, key) + round_off, (name, key)
+
+
+def test_reducer_of_a_beam(comm: MPI.Intracomm) -> None:
+    model = mbd.ElasticModel(box(comm), mbd.STEEL)
+    line = create_interval(comm, 4, [0.0, 0.5])
+    bar = mbd.BeamModel(line, mbd.Section.rectangle(0.02, 0.01), mbd.STEEL)
+    beam = mbd.reduce_beam(bar, interfaces={"root": 0.0}, num_modes=2)
+    with mbd.Reducer(model, interfaces=ENDS) as reducer:
+        with pytest.raises(mbd.errors.InputError, match="a beam has no reducer"):
+            mbd.sensitivities(beam, [mbd.Parameter("E", "young")], reducer=reducer)
 
 
 def test_wrong_reducers(comm: MPI.Intracomm) -> None:

@@ -249,6 +249,7 @@ def numbers(base: mbd.Reduction, other: mbd.Reduction) -> dict[str, np.ndarray]:
         "damping": W.T @ body.damping @ W,
         "stress": body.stress.stress @ W,
         "loads": in_one(loads),
+        "effective_masses": of_masses(body.effective_masses),
     }
     if body.stiffening is not None:
         values["spin_stiffening"] = W.T @ body.stiffening.spin @ W
@@ -265,6 +266,14 @@ def in_one(loads: Sequence[mbd.body.LoadPattern]) -> np.ndarray:
     return np.concatenate([np.concatenate(part) for part in parts])
 
 
+def of_masses(masses: mbd.body.EffectiveMasses) -> np.ndarray:
+    """Return shares, and frequencies in units that give them the same weight, (modes, ·)."""
+    return np.column_stack([1e-4 * masses.frequencies, masses.shares])
+
+
+ONE: dict[str, Callable[[Any], np.ndarray]] = {"loads": in_one, "effective_masses": of_masses}
+
+
 @cache
 def expansions(name: str) -> dict[str, tuple[np.ndarray, list[np.ndarray]]]:
     """Return values and remainders for the steps s and s/2, by array."""
@@ -277,7 +286,7 @@ def expansions(name: str) -> dict[str, tuple[np.ndarray, list[np.ndarray]]]:
         other = reduced(kind, s)
         for key, value in numbers(base, other).items():
             slope = getattr(derivative, key)
-            change = value - values[key] - s * (in_one(slope) if key == "loads" else slope)
+            change = value - values[key] - s * ONE.get(key, lambda x: x)(slope)
             remainders.setdefault(key, []).append(change)
     return {k: (v, remainders[k]) for k, v in values.items()}
 
@@ -286,7 +295,7 @@ ARRAYS = (
     "total_mass", "first_moments", "second_moments", "stiffness", "frequencies", "interface_points",
     "interface_motions", "positions", "point_modes", "spin_stiffening", "interface_stiffening",
     "skin_positions", "skin_modes", "centre", "central_inertia", "inertia", "damping", "stress",
-    "loads",
+    "loads", "effective_masses",
 )  # fmt: skip
 
 

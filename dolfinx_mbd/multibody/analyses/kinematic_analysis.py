@@ -95,7 +95,7 @@ def kinematic_analysis(
     try:
         for t in instants:
             limit = _solve_position(at, t, states)
-            whole = at.constraint_matrix(at.jacobians())
+            whole = at.constraint_matrix()
             B = whole[:, system.rigid]
             if rows is None:
                 redundant = [r.row for r in find_redundant(system, whole, system.rigid, limit)]
@@ -309,7 +309,7 @@ def _balance(at: Assembler, t: float, axes: list[JointCoordinate]) -> Array:
             f"off by {abs(at.values[row]):.3g} (m or rad)"
         )
     scale = at.scale.copy()
-    B = at.constraint_matrix(at.jacobians())
+    B = at.constraint_matrix()
     E = [at.axis_gradient(c.joint, c.motion) for c in axes]
     whole = np.concatenate([B, *(-e[None] for e in E)])
     unknowns = np.linalg.lstsq(whole.T, -at.rows, rcond=_RANK)[0]

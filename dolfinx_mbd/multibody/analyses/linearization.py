@@ -407,7 +407,7 @@ def unbalanced(at: Assembler, t: float) -> tuple[int, float]:
 
 def constraint_speed(at: Assembler, t: float) -> tuple[int, float]:
     """Return the index of the constraint with the largest rate, and this rate, m/s or rad/s."""
-    rates = at.constraint_matrix(at.jacobians()) @ at.v + at.constraint_rates(t)[0]
+    rates = at.constraint_matrix() @ at.v + at.constraint_rates(t)[0]
     row = int(np.argmax(np.abs(rates)))
     return row, float(np.abs(rates[row]))
 

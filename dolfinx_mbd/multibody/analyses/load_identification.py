@@ -26,14 +26,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body import ReducedBody, linearize_body
-from dolfinx_mbd.body.frequency_response import FORCES
-from dolfinx_mbd.body.linearized import interface_map, name_list, point_map, spin_fields, spin_loads
+from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.checks import array, increasing, instance, number, reject, unknown
 from dolfinx_mbd.errors import AccuracyWarning, warn
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.multibody.analyses.spectra import equally_spaced
+from dolfinx_mbd.response import linearize_body
+from dolfinx_mbd.response.frequency_response import FORCES
+from dolfinx_mbd.response.linearized import (
+    interface_map,
+    name_list,
+    point_map,
+    spin_fields,
+    spin_loads,
+)
 
 __all__ = ["IdentifiedLoads", "identify_loads"]
 

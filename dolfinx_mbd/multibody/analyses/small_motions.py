@@ -27,7 +27,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.body.linearized import RANK_TOLERANCE, null_space
 from dolfinx_mbd.kernels.rotations import (
     exp_rotation,
     rotation_matrix,
@@ -38,6 +37,7 @@ from dolfinx_mbd.kernels.rotations import (
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.system import SystemData
+from dolfinx_mbd.response.linearized import RANK_TOLERANCE, null_space
 
 Array = NDArray[np.float64]
 

@@ -18,7 +18,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.body.linearized import RANK_TOLERANCE
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.analyses.signals import Inputs
 from dolfinx_mbd.multibody.analyses.small_motions import SmallMotions
@@ -28,6 +27,7 @@ from dolfinx_mbd.multibody.model.system import State
 from dolfinx_mbd.multibody.results.outputs import Outputs
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.stepping.convergence import Measure
+from dolfinx_mbd.response.linearized import RANK_TOLERANCE
 
 __all__ = ["OFFSETS", "StateSpace", "check_inputs", "derivative", "state_space"]
 

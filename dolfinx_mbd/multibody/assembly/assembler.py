@@ -10,7 +10,8 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_vector, skew
-from dolfinx_mbd.multibody.assembly.blocks import Blocks, DenseBlocks, SparseBlocks
+from dolfinx_mbd.multibody.assembly.blocks import Blocks, DenseBlocks, FrameTerms, SparseBlocks
+from dolfinx_mbd.multibody.assembly.floating_bodies import FloatingBodies
 from dolfinx_mbd.multibody.assembly.loads import LoadAssembler
 from dolfinx_mbd.multibody.model.protocol import BodyState
 from dolfinx_mbd.multibody.model.system import State, SystemData
@@ -75,8 +76,6 @@ class Assembler(LoadAssembler):
             for k, driver in enumerate(system.drivers)
             if driver.along == "rotation"
         ]
-        self._pairs = system.frame_body[np.column_stack([system.first, system.second])]
-        self._motions_of = [system.row_motion[rows] for rows in system.entry_slices]
         self._rotation_entries = np.array(fixed + driven, dtype=np.int64)
         sliding = any(driver.along == "displacement" for driver in system.drivers)
         self._has_distances = bool(sliding or (system.form == kernels.DISTANCE).any())
@@ -104,7 +103,15 @@ class Assembler(LoadAssembler):
 
     def update_poses(self, t: float) -> None:
         """Compute the poses of all frames at q and the driver angles at t."""
-        self._floating.poses(self.q, self.position, self.rotation)
+        self._update_poses(self._floating, t)
+
+    def update_loaded_frames(self, t: float) -> None:
+        """Compute poses and velocities of the frames of bodies on which loads act or depend."""
+        self._update_poses(self._loaded, t)
+        self._update_velocities(self._loaded)
+
+    def _update_poses(self, floating: FloatingBodies, t: float) -> None:
+        floating.poses(self.q, self.position, self.rotation)
         for k in self._others:
             body, view, _, _, position, rotation = self._views[k]
             body.poses(view[0], position, rotation)
@@ -183,16 +190,18 @@ class Assembler(LoadAssembler):
         lam[s.row_entry, s.row_motion] = self.lam
         return -np.einsum("jm,jmk->jk", lam, kernels.joint_gradients(*self._joint_frames()))
 
-    def constraint_matrix(self, jacobians: list[Array]) -> Array:
+    def constraint_matrix(self) -> Array:
         """Return B, shape (nc, nv), at the current poses."""
         B = DenseBlocks(self.system.entry_slices, self.system.v_slices)
-        s = self.system
-        G = kernels.joint_gradients(*self._joint_frames())[s.row_entry, s.row_motion]
-        for entry, rows in enumerate(s.entry_slices):
-            for frames, part in ((s.first, slice(0, 6)), (s.second, slice(6, 12))):
-                k, J = self._frame_jacobian(int(frames[entry]), jacobians)
-                B.add(entry, k, G[rows, part] @ J)
+        self.update_jacobians()
+        self._add_gradients(kernels.joint_gradients(*self._joint_frames()), B)
         return B.array
+
+    def _add_gradients(self, gradients: Array, B: Blocks) -> None:
+        """Add gradients (entries, 6, 12) to B, using the last Jacobians."""
+        B.add_gradients(
+            gradients, self._row_indices, self._entry_frames, self._jacobians, self._columns
+        )
 
     def constraint_rates(self, t: float) -> tuple[Array, Array]:
         """Return ∂Φ/∂t and the value of Φ̈ for zero accelerations, (nc,) each."""
@@ -204,8 +213,8 @@ class Assembler(LoadAssembler):
         u1, u2 = velocities[s.first].copy(), velocities[s.second]
         b1, b2 = bias[s.first].copy(), bias[s.second]
         rate, acceleration_terms = np.zeros((self._entries, 6)), np.zeros((self._entries, 6))
-        for k, driver in enumerate(s.drivers, start=len(s.joints)):
-            _, speed, acceleration = driver.at(t)
+        motions = enumerate(zip(s.drivers, self.driver_motions(t), strict=True), len(s.joints))
+        for k, (driver, (_, speed, acceleration)) in motions:
             if driver.along == "displacement":
                 rate[k, 2], acceleration_terms[k, 2] = -speed, -acceleration
                 continue
@@ -216,7 +225,7 @@ class Assembler(LoadAssembler):
         second = kernels.joint_bias(p1, Q1, u1, p2, Q2, u2)
         if self._has_distances:
             kernels.distance_bias(p1, Q1, u1, p2, u2, s.form, second)
-        second += np.einsum("jik,jk->ji", G, np.hstack([b1, b2])) + acceleration_terms
+        second += (G @ np.hstack([b1, b2])[:, :, None])[:, :, 0] + acceleration_terms
         return rate[s.row_entry, s.row_motion], second[s.row_entry, s.row_motion]
 
     def constraint_derivatives(self, w: Array, t: float | None = None) -> Array:
@@ -249,7 +258,7 @@ class Assembler(LoadAssembler):
             derivative = np.zeros((len(motions), 12))
             driver = entry - len(s.joints)
             if t is not None and driver >= 0 and s.drivers[driver].along == "rotation":
-                spin = s.drivers[driver].at(t)[1] * Q1[entry, :, 2]
+                spin = self.driver_motions(t)[driver][1] * Q1[entry, :, 2]
                 speed[3:6] += spin
                 derivative[:, 3:6] = -G[entry, motions, 3:6] @ skew(spin)
             derivative += np.einsum("a,rab->rb", speed, hessians[motions, entry])
@@ -314,7 +323,7 @@ class Assembler(LoadAssembler):
                 for part, (_, rate, _) in zip(rows, self.driver_motions(t), strict=True)
                 for row in range(part.start, part.stop)
             )
-        power = float(np.vdot(self.wrenches, self.velocities))
+        power = float(np.vdot(self.wrenches, self.update_velocities()))
         for _, k, size, push in self.pattern_forces(t):
             power += size * float(push @ self._views[k][1][1])
         for k, push in self._surface_forces.values():
@@ -350,25 +359,23 @@ class Assembler(LoadAssembler):
             parts = body.tangent(BodyState(t, q, v, a, s.gravity, wrenches))
             for target, block in zip((K, C, M), parts, strict=True):
                 target.add(k, k, block)
-        jacobians = self.jacobians()
-        if self._entries:
-            self._add_joints(K, B)
+        self.update_jacobians()
+        second, multipliers = FrameTerms(), self._entry_multipliers.copy()
         if s.loads:
-            self._add_loads(t, jacobians, K, C)
+            self._add_loads(t, second, multipliers, K, C)
+        if self._entries:
+            self._add_joints(multipliers, second, B)
+        second.add_to(K, self._jacobians, self._jacobians, self._columns)
 
-    def _add_joints(self, K: Blocks, B: Blocks) -> None:
-        """Add derivatives of constraints and their wrenches, using the last Jacobians."""
+    def _add_joints(self, multipliers: Array, second: FrameTerms, B: Blocks) -> None:
+        """Add derivatives of the constraints and of their wrenches for multipliers (entries, 6)."""
         s = self.system
         p1, Q1, p2, Q2 = self._joint_frames()
-        D = kernels.joint_second(p1, Q1, p2, Q2, self._entry_multipliers)
+        D = kernels.joint_second(p1, Q1, p2, Q2, multipliers)
         if self._has_distances:
-            kernels.distance_second(p1, Q1, p2, self._entry_multipliers, s.form, D)
-        G = kernels.joint_gradients(p1, Q1, p2, Q2)
-        second, gradient = kernels.joint_products(
-            D, G, s.first, s.second, self._jacobians, self._widths
-        )
-        K.add_pairs(self._pairs, second)
-        B.add_rows(self._pairs, gradient, self._motions_of)
+            kernels.distance_second(p1, Q1, p2, multipliers, s.form, D)
+        second.add(D, self._entry_frames, self._entry_frames)
+        self._add_gradients(kernels.joint_gradients(p1, Q1, p2, Q2), B)
 
 
 def extent(eqs: Assembler) -> float:

@@ -7,15 +7,46 @@ blocks are stored, so that work and memory grow linearly with the number of bodi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.kernels.matrices import add_pairs, add_rows
+from dolfinx_mbd.kernels.matrices import add_gradients, add_products
 
 Index = NDArray[np.int64]
+
+
+class FrameColumns(NamedTuple):
+    """Bodies of all frames, their first velocities and numbers of velocities, (nf,) each."""
+
+    body: Index
+    start: Index
+    width: Index
+
+
+class FrameTerms:
+    """Matrices (12, 12) between two pairs of frames, which Jacobians transform to velocities."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Array, Index, Index]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    def add(self, matrices: Array, rows: Index, columns: Index) -> None:
+        """Add matrices (N, 12, 12) between the frames `rows` and `columns`, (N, 2) each."""
+        self._parts.append((matrices, rows, columns))
+
+    def add_to(self, target: Blocks, left: Array, right: Array, frames: FrameColumns) -> None:
+        """Add the products with the Jacobians of rows and columns, (nf, 6, w) each, to a matrix."""
+        if len(self._parts) == 1:
+            target.add_products(*self._parts[0], left, right, frames)
+        elif self._parts:
+            matrices, rows, columns = map(np.concatenate, zip(*self._parts, strict=True))
+            target.add_products(matrices, rows, columns, left, right, frames)
 
 
 class DenseBlocks:
@@ -29,18 +60,28 @@ class DenseBlocks:
         """Add to the block with the given indices."""
         self.array[self._rows[row], self._columns[column]] += block
 
-    def add_pairs(self, pairs: Index, blocks: Array) -> None:
-        """Add the four blocks (2, 2, w, w) between the bodies of each pair (J, 2)."""
-        add_pairs(_limits(self._rows), _limits(self._columns), pairs, blocks, self.array)
+    def add_products(
+        self,
+        matrices: Array,
+        rows: Index,
+        columns: Index,
+        left: Array,
+        right: Array,
+        frames: FrameColumns,
+    ) -> None:
+        """Add the matrices (N, 12, 12) of `FrameTerms` with the Jacobians of rows and columns."""
+        starts = frames.start[rows], frames.start[columns]
+        add_products(matrices, rows, columns, left, right, frames.width, *starts, self.array)
 
-    def add_rows(self, pairs: Index, blocks: Array, rows: Sequence[Index]) -> None:
-        """Add the rows `rows[j]` of the two blocks (2, 6, w) of pair j to block row j."""
-        entry = np.repeat(np.arange(len(rows)), [len(numbers) for numbers in rows])
-        add_rows(entry, np.concatenate(rows), _limits(self._columns), pairs, blocks, self.array)
+    def add_gradients(
+        self, gradients: Array, rows: Index, ends: Index, jacobians: Array, frames: FrameColumns
+    ) -> None:
+        """Add gradients (J, 6, 12) of the motions of frames `ends` (J, 2), times Jacobians.
 
-
-def _limits(slices: Sequence[slice]) -> Index:
-    return np.array([(s.start, s.stop) for s in slices], dtype=np.int64)
+        `rows` (nc, 2) contains the pair of frames and the motion of each row of the matrix.
+        """
+        starts = frames.start[ends[rows[:, 0]]]
+        add_gradients(gradients, rows, ends, jacobians, frames.width, starts, self.array)
 
 
 class SparseBlocks(dict[tuple[int, int], NDArray]):
@@ -55,20 +96,40 @@ class SparseBlocks(dict[tuple[int, int], NDArray]):
         key = row, column
         self[key] = self[key] + block if key in self else block
 
-    def add_pairs(self, pairs: Index, blocks: Array) -> None:
-        """See `DenseBlocks.add_pairs`."""
-        for j, i, k in np.ndindex(len(pairs), 2, 2):
-            row, column = int(pairs[j, i]), int(pairs[j, k])
-            rows, columns = self._sizes[row], self._sizes[column]
-            if rows and columns:
-                self.add(row, column, blocks[j, i, k, :rows, :columns])
+    def add_products(
+        self,
+        matrices: Array,
+        rows: Index,
+        columns: Index,
+        left: Array,
+        right: Array,
+        frames: FrameColumns,
+    ) -> None:
+        """See `DenseBlocks.add_products`."""
+        count, width = len(matrices), left.shape[2]
+        starts = width * np.arange(2 * count).reshape(count, 2), np.tile([0, width], (count, 1))
+        out = np.zeros((2 * count * width, 2 * width))
+        add_products(matrices, rows, columns, left, right, frames.width, *starts, out)
+        blocks = out.reshape(count, 2, width, 2, width)
+        for n, i, k in np.ndindex(count, 2, 2):
+            row, column = int(frames.body[rows[n, i]]), int(frames.body[columns[n, k]])
+            height, length = self._sizes[row], self._sizes[column]
+            if height and length:
+                self.add(row, column, blocks[n, i, :height, k, :length])
 
-    def add_rows(self, pairs: Index, blocks: Array, rows: Sequence[Index]) -> None:
-        """See `DenseBlocks.add_rows`."""
-        for j, numbers in enumerate(rows):
-            for k, column in enumerate(pairs[j].tolist()):
-                if self._sizes[column]:
-                    self.add(j, column, blocks[j, k, numbers, : self._sizes[column]])
+    def add_gradients(
+        self, gradients: Array, rows: Index, ends: Index, jacobians: Array, frames: FrameColumns
+    ) -> None:
+        """See `DenseBlocks.add_gradients`."""
+        width = jacobians.shape[2]
+        out = np.zeros((len(rows), 2 * width))
+        starts = np.tile([0, width], (len(rows), 1))
+        add_gradients(gradients, rows, ends, jacobians, frames.width, starts, out)
+        for entry in map(int, np.unique(rows[:, 0])):
+            part = out[rows[:, 0] == entry].reshape(-1, 2, width)
+            for k, body in enumerate(map(int, frames.body[ends[entry]])):
+                if self._sizes[body]:
+                    self.add(entry, body, part[:, k, : self._sizes[body]])
 
 
 Blocks = DenseBlocks | SparseBlocks

@@ -5,7 +5,8 @@ The arrays of the bodies are in one buffer; bodies with the same reduced body sh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,15 @@ class FloatingBodies:
         self._first = self.table[:, FIRST_V].copy()
         entries = [0, *(3 * size * size for size in self._sizes)]
         self.table[:, TANGENTS] = np.cumsum(entries)[:-1]
+
+    def subset(self, members: Iterable[int]) -> FloatingBodies:
+        """Return those of the bodies that have the indices `members`; tangents are excluded."""
+        part = copy.copy(self)
+        chosen = set(members)
+        rows = [row for row, k in enumerate(self.members) if k in chosen]
+        part.members = [self.members[row] for row in rows]
+        part.table = np.array([self.table[row] for row in rows], np.int64).reshape(-1, COLUMNS)
+        return part
 
     def increment(self, q: Array, delta: Array, out: Array) -> None:
         """Move the coordinates by an increment."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.kernels import joints as kernels
+from dolfinx_mbd.multibody.assembly.blocks import FrameColumns, Index
 from dolfinx_mbd.multibody.assembly.floating_bodies import FloatingBodies
 from dolfinx_mbd.multibody.model.force_elements import FramePair
 from dolfinx_mbd.multibody.model.loads import FrameMotion, JointCoordinate
@@ -33,12 +34,16 @@ class FrameAssembler:
         self.position, self.rotation = np.zeros((nf, 3)), np.zeros((nf, 3, 3))
         self.velocities, self.wrenches = np.zeros((nf, 6)), np.zeros((nf, 6))
         sizes = np.array([body.num_velocities for body in system.bodies])
-        self._widths = sizes[system.frame_body]
+        starts = np.array([part.start for part in system.v_slices])
+        bodies = system.frame_body
+        self._columns = FrameColumns(bodies, starts[bodies], sizes[bodies])
         self._jacobians = np.zeros((nf, 6, int(sizes.max())))
+        last = max(nv - 1, 0)  # of a frame's row; the tangents of other bodies' columns are zero
+        index = self._columns.start[:, None] + np.arange(self._jacobians.shape[2])
+        self._velocity_index = np.minimum(index, last)
         self._moving = [k for k, body in enumerate(system.bodies) if body.num_velocities]
         self._tangents = np.zeros_like(self._jacobians)
         self._floating = FloatingBodies(system)
-        self._floating_members = frozenset(self._floating.members)
         self._others = [k for k in self._moving if k not in self._floating.members]
         self._views = []
         for body, qs, vs, fs in zip(
@@ -53,6 +58,7 @@ class FrameAssembler:
                 body.poses(q, position, rotation)
         joints = len(system.joints)
         self._ends = system.first[:joints], system.second[:joints]
+        self._entry_frames = np.column_stack([system.first, system.second])
 
     @property
     def has_others(self) -> bool:
@@ -66,21 +72,33 @@ class FrameAssembler:
 
     def update_velocities(self) -> Array:
         """Compute and return velocities (nf, 6) of all frames in global components."""
-        self._floating.velocities(self.q, self.v, self.velocities)
+        self._update_velocities(self._floating)
+        return self.velocities
+
+    def _update_velocities(self, floating: FloatingBodies) -> None:
+        """Compute the velocities of the frames of some floating bodies and of all others."""
+        floating.velocities(self.q, self.v, self.velocities)
         for k in self._others:
             body, (q, v, *_), *_ = self._views[k]
             body.frame_velocities(q, v, self.velocities[self.system.frame_slices[k]])
-        return self.velocities
 
-    def jacobians(self) -> list[Array]:
-        """Return the Jacobians (F, 6, nv) of the frames of every body at the current poses."""
+    def update_jacobians(self) -> None:
+        """Compute the Jacobians of all frames at the current poses."""
         self._floating.jacobians(self.q, self._jacobians)
         for k in self._others:
             body, (q, *_), *_ = self._views[k]
             frames, width = self.system.frame_slices[k], body.num_velocities
             self._jacobians[frames, :, :width] = body.frame_jacobians(q)
+
+    def jacobians(self) -> list[Array]:
+        """Return the Jacobians (F, 6, nv) of the frames of every body at the current poses."""
+        self.update_jacobians()
+        return [jacobian.copy() for jacobian in self._parts(self._jacobians)]
+
+    def _parts(self, matrices: Array) -> list[Array]:
+        """Return the views (F, 6, nv) of matrices (nf, 6, ·) for the frames of every body."""
         return [
-            self._jacobians[frames, :, : body.num_velocities].copy()
+            matrices[frames, :, : body.num_velocities]
             for body, frames in zip(self.system.bodies, self.system.frame_slices, strict=True)
         ]
 
@@ -114,13 +132,10 @@ class FrameAssembler:
     def frame_biases(self) -> Array:
         """Return the accelerations (nf, 6) of all frames for v̇ = 0."""
         self._floating.velocity_tangents(self.q, self.v, self._tangents)
-        bias = np.zeros((self.system.num_frames, 6))
-        parts = zip(self._views, self.system.frame_slices, self.system.v_slices, strict=True)
-        for k, ((body, view, *_), frames, part) in enumerate(parts):
-            if k in self._floating_members:
-                bias[frames] = self._tangents[frames, :, : body.num_velocities] @ self.v[part]
-            else:
-                bias[frames] = body.frame_bias(view[0], view[1])
+        bias: Array = np.einsum("fij,fj->fi", self._tangents, self.v[self._velocity_index])
+        for k in self._others:
+            body, (q, v, *_), *_ = self._views[k]
+            bias[self.system.frame_slices[k]] = body.frame_bias(q, v)
         return bias
 
     # ---- coordinates of joints ------------------------------------------------------------------
@@ -173,24 +188,35 @@ class FrameAssembler:
 
     def _velocity_tangents(self) -> list[Array]:
         """Return the derivatives (F, 6, nv) of the frame velocities with respect to q."""
-        self._floating.velocity_tangents(self.q, self.v, self._tangents)
-        return [
-            self._tangents[frames, :, : body.num_velocities]
-            if k in self._floating_members
-            else body.frame_velocity_tangents(view[0], view[1])
-            for k, ((body, view, *_), frames) in enumerate(
-                zip(self._views, self.system.frame_slices, strict=True)
-            )
-        ]
+        self._update_velocity_tangents()
+        return self._parts(self._tangents)
 
-    def _axis_second(self, axis: Axis) -> Array:
-        """Return the second derivative (12, 12) of a joint coordinate with respect to poses."""
-        first, second = (ends[axis[0]][None] for ends in self._ends)
-        one, two = self.rotation[first], self.rotation[second]
-        if axis[1] == 0:
-            return kernels.rotation_second(one, two)[0]
-        points = self.position[first], self.position[second]
-        return kernels.joint_second(points[0], one, points[1], two, np.eye(6)[[2]])[0]
+    def _update_velocity_tangents(self) -> None:
+        """Compute the derivatives of all frame velocities with respect to q."""
+        self._floating.velocity_tangents(self.q, self.v, self._tangents)
+        for k in self._others:
+            body, (q, v, *_), *_ = self._views[k]
+            frames, width = self.system.frame_slices[k], body.num_velocities
+            self._tangents[frames, :, :width] = body.frame_velocity_tangents(q, v)
+
+    def _axis_seconds(self, axes: Index) -> Array:
+        """Return second derivatives (N, 12, 12) of joint coordinates with respect to poses.
+
+        `axes` (N, 2) contains the `Axis` of each coordinate.
+        """
+        D, along = np.empty((len(axes), 12, 12)), axes[:, 1] == 1
+        for selection, displacement in ((along, True), (~along, False)):
+            if selection.any():
+                first, second = (ends[axes[selection, 0]] for ends in self._ends)
+                one, two = self.rotation[first], self.rotation[second]
+                if displacement:
+                    motion = np.zeros((len(first), 6))
+                    motion[:, 2] = 1.0
+                    points = self.position[first], self.position[second]
+                    D[selection] = kernels.joint_second(points[0], one, points[1], two, motion)
+                else:
+                    D[selection] = kernels.rotation_second(one, two)
+        return D
 
     def _coordinate_derivatives(
         self, axis: Axis, jacobians: list[Array], tangents: list[Array] | None
@@ -205,5 +231,7 @@ class FrameAssembler:
         if tangents is None:
             return derivative, np.zeros_like(derivative)
         u = np.concatenate([self.velocities[ends[0]], self.velocities[ends[1]]])
-        rate_derivative = self._transform(u @ self._axis_second(axis), ends, jacobians)
+        rate_derivative = self._transform(
+            u @ self._axis_seconds(np.array([axis]))[0], ends, jacobians
+        )
         return derivative, rate_derivative + self._transform(gradient, ends, tangents)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.multibody.assembly.blocks import Blocks
+from dolfinx_mbd.kernels.joints import DISTANCE
+from dolfinx_mbd.multibody.assembly.blocks import Blocks, FrameTerms, Index
 from dolfinx_mbd.multibody.assembly.frames import Axis, FrameAssembler
 from dolfinx_mbd.multibody.model.force_elements import (
     ContactElement,
@@ -24,6 +25,21 @@ FrameForces = FrameLoad | PairElement | JointLoad | JointElement
 """Loads that act on frames."""
 
 
+class _LoadAxes(NamedTuple):
+    """Axes of all loads on joint coordinates.
+
+    `axes` and `arguments` (L, 2) contain the `Axis` on which a load acts or depends, `frames` and
+    `argument_frames` (L, 2) the frames of these joints. `others` contains the indices of the loads
+    that are not forces along the axis of a joint, and of forces at a distance joint.
+    """
+
+    axes: Index
+    arguments: Index
+    frames: Index
+    argument_frames: Index
+    others: Index
+
+
 class LoadAssembler(FrameAssembler):
     """Loads of a system at the point of evaluation of a `FrameAssembler`."""
 
@@ -31,6 +47,9 @@ class LoadAssembler(FrameAssembler):
         super().__init__(system)
         self._surface_forces: dict[str, tuple[int, Array]] = {}
         self._find_loads()
+        self._axes_of_loads = self._find_axes()
+        self._distances = frozenset(map(int, np.flatnonzero(system.form == DISTANCE)))
+        self._loaded = self._floating.subset({k for group in self._load_groups() for k in group})
 
     def _find_loads(self) -> None:
         frame, axis = self.system.frame_index, self._axis
@@ -55,28 +74,6 @@ class LoadAssembler(FrameAssembler):
                     (load, self.system.body_index(body), pattern, argument_axis)
                 )
 
-    def _add(
-        self,
-        target: Blocks,
-        jacobians: list[Array],
-        frames: tuple[int, ...],
-        D: Array,
-        right_jacobians: list[Array] | None = None,
-    ) -> None:
-        """Add Jᵀ D J, or Jᵀ D R with `right_jacobians` R; D has six rows and columns per frame."""
-        blocks = [self._frame_jacobian(frame, jacobians) for frame in frames]
-        others = (
-            [self._frame_jacobian(frame, right_jacobians) for frame in frames]
-            if right_jacobians
-            else blocks
-        )
-        for i, (k, Jk) in enumerate(blocks):
-            for j, (m, Jm) in enumerate(others):
-                if not (Jk.size and Jm.size):
-                    continue
-                block = D[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
-                target.add(k, m, Jk.T @ (block @ Jm))
-
     def _add_outer(
         self,
         target: Blocks,
@@ -92,6 +89,35 @@ class LoadAssembler(FrameAssembler):
                 if vs[k].start == vs[k].stop or vs[m].start == vs[m].stop:
                     continue
                 target.add(k, m, np.outer(column[vs[k]], row[vs[m]]))
+
+    def couplings(self) -> list[set[int]]:
+        """Return, for each body, the other moving bodies to which joints and loads couple it."""
+        joints = [{*self._bodies_of((int(i), int(k)))} for i, k in self._entry_frames]
+        moving = set(self._moving)
+        coupled: list[set[int]] = [set() for _ in self.system.bodies]
+        for group in joints + self._load_groups():
+            for k in group & moving:
+                coupled[k] |= (group & moving) - {k}
+        return coupled
+
+    def _load_groups(self) -> list[set[int]]:
+        """Return, for each load, the bodies on whose motion or coordinates it depends or acts."""
+        groups = [{*self._bodies_of((k, k))} for _, k in self._frame_loads]
+        groups += [{*self._bodies_of((i, k))} for _, i, k in self._pair_loads]
+        for _, *axes in self._joint_loads:
+            groups.append({k for axis in axes for k in self._bodies_of(self._joint_ends(axis))})
+        for _, k, _, axis in self._pattern_loads:
+            ends = () if axis is None else self._bodies_of(self._joint_ends(axis))
+            groups.append({k, *ends})
+        return groups
+
+    def _find_axes(self) -> _LoadAxes:
+        pairs = [axis for _, *pair in self._joint_loads for axis in pair]
+        axes, arguments = np.array(pairs, dtype=np.int64).reshape(-1, 2, 2).transpose(1, 0, 2)
+        ends = np.column_stack(self._ends)
+        axial = (axes[:, 1] == 1) & (self.system.form[axes[:, 0]] != DISTANCE)
+        frames = ends[axes[:, 0]], ends[arguments[:, 0]]
+        return _LoadAxes(axes, arguments, *frames, np.flatnonzero(~axial))
 
     def _load_coordinate(self, axis: Axis | None) -> tuple[float, float]:
         """Return value and rate of the joint coordinate of a load, or zeros if it has none."""
@@ -194,9 +220,8 @@ class LoadAssembler(FrameAssembler):
         if self._joint_loads:
             values, rates, gradients = self.axis_coordinates()
             for load, axis, argument_axis in self._joint_loads:
-                ends = self._joint_ends(axis)
                 size = load.magnitude(t, values[argument_axis], rates[argument_axis])
-                yield load, ends, size * gradients[axis]
+                yield load, self._joint_ends(axis), size * gradients[axis]
 
     def surface_power(self, element: PairElement) -> float:
         """Return the power of an element on elastic coordinates, W; see `load_wrenches`."""
@@ -210,7 +235,7 @@ class LoadAssembler(FrameAssembler):
             yield load, k, load.size(t, *self._load_coordinate(axis)), rows
 
     def _apply_loads(self, t: float) -> None:
-        self.update_velocities()
+        self._update_velocities(self._loaded)
         for _, frames, wrench in self.load_wrenches(t):
             for k, frame in enumerate(frames):
                 self.wrenches[frame] += wrench[6 * k : 6 * k + 6]
@@ -227,59 +252,98 @@ class LoadAssembler(FrameAssembler):
             rows -= force
             scale += np.abs(force)
 
-    def _add_loads(self, t: float, jacobians: list[Array], K: Blocks, C: Blocks) -> None:
-        tangents = self._velocity_tangents()
-        length = max(1e-3, float(np.abs(self.position).max(initial=0.0)))
-        for frame_load, frame in self._frame_loads:
-            D, E = frame_load.derivatives(t, self._motion(frame), length)
-            self._add(K, jacobians, (frame,), -D)
-            self._add(C, jacobians, (frame,), -E)
-            k, J = self._frame_jacobian(frame, jacobians)
-            K.add(k, k, -J.T @ (E @ self._frame_jacobian(frame, tangents)[1]))
-        for element, first, second in self._pair_loads:
-            D, E = element.derivatives(*self.arguments(element, first, second))
-            if element.surface is not None:
-                self._add_surface(
-                    element.surface, (first, second), (D, E), jacobians, tangents, K, C
-                )
-                continue
-            self._add(K, jacobians, (first, second), -D)
-            self._add(C, jacobians, (first, second), -E)
-            self._add(K, jacobians, (first, second), -E, tangents)
-        if self._joint_loads:
-            coordinates = self.axis_coordinates()
-            for load, axis, argument_axis in self._joint_loads:
-                self._add_joint_load(
-                    t, load, axis, argument_axis, coordinates, jacobians, tangents, K, C
-                )
+    def _add_loads(
+        self, t: float, second: FrameTerms, multipliers: Array, K: Blocks, C: Blocks
+    ) -> None:
+        """Add the derivatives of the loads to K and C, or to the terms `second` of K.
 
-        for pattern_load, k, pattern, coordinate in self._pattern_loads:
+        Forces along the axes of joints are added to the multipliers (entries, 6) instead.
+
+        Call `update_jacobians` first, after `update_wrenches`.
+        """
+        rates = FrameTerms()
+        self._add_frame_loads(t, second, rates)
+        for element, *ends in self._pair_loads:
+            D, E = element.derivatives(*self.arguments(element, *ends))
+            if element.surface is not None:
+                self._add_surface(element.surface, (ends[0], ends[1]), (D, E), K, C)
+                continue
+            _add_pair(second, rates, np.array([ends]), -D[None], -E[None])
+        if self._joint_loads:
+            self._add_joint_loads(t, second, rates, multipliers)
+        if rates:
+            self._update_velocity_tangents()
+            rates.add_to(C, self._jacobians, self._jacobians, self._columns)
+            rates.add_to(K, self._jacobians, self._tangents, self._columns)
+        if self._pattern_loads:
+            self._add_patterns(t, K, C)
+
+    def _add_frame_loads(self, t: float, second: FrameTerms, rates: FrameTerms) -> None:
+        length = max(1e-3, float(np.abs(self.position).max(initial=0.0)))
+        for load, frame in self._frame_loads:
+            if callable(load.value) or load.axes == "frame":
+                matrices = np.zeros((2, 1, 12, 12))
+                matrices[:, 0, :6, :6] = load.derivatives(t, self._motion(frame), length)
+                _add_pair(second, rates, np.array([[frame, frame]]), *-matrices)
+
+    def _add_joint_loads(
+        self, t: float, second: FrameTerms, rates: FrameTerms, multipliers: Array
+    ) -> None:
+        """Add the derivatives of all loads that act on joint coordinates.
+
+        A force along the axis of a joint is a multiplier of the opposite sign.
+        """
+        values, speeds, gradients = self.axis_coordinates()
+        rows, loads = [], self._axes_of_loads
+        for load, (joint, motion), argument in self._joint_loads:
+            point = t, values[argument], speeds[argument]
+            rows.append((load.magnitude(*point), *load.derivatives(*point)))
+            if motion == 1 and joint not in self._distances:
+                multipliers[joint, 2] -= rows[-1][0]
+        size, by_value, by_rate = np.array(rows).T[:, :, None]
+        if len(loads.others):
+            frames, D = loads.frames[loads.others], self._axis_seconds(loads.axes[loads.others])
+            second.add(-size[loads.others, :, None] * D, frames, frames)
+        if not any(value or rate for _, value, rate in rows):
+            return
+        direction = gradients[tuple(loads.axes.T)][:, :, None]
+        derivative = gradients[tuple(loads.arguments.T)][:, None]
+        change = by_value[:, None] * derivative
+        if any(rate for *_, rate in rows):
+            u = self.velocities[loads.argument_frames].reshape(-1, 1, 12)
+            change += by_rate[:, None] * (u @ self._axis_seconds(loads.arguments))
+            by_speed = by_rate[:, None] * derivative
+            rates.add(-direction * by_speed, loads.frames, loads.argument_frames)
+        second.add(-direction * change, loads.frames, loads.argument_frames)
+
+    def _add_patterns(self, t: float, K: Blocks, C: Blocks) -> None:
+        """Add the derivatives of the distributed loads."""
+        for load, k, pattern, coordinate in self._pattern_loads:
             value, rate = self._load_coordinate(coordinate)
             q = self._views[k][1][0]
-            K.add(k, k, -pattern_load.size(t, value, rate) * pattern_tangent(pattern, q))
-            by_value, by_rate = pattern_load.derivatives(t, value, rate)
+            K.add(k, k, -load.size(t, value, rate) * pattern_tangent(pattern, q))
+            by_value, by_rate = load.derivatives(t, value, rate)
             if coordinate is not None and (by_value or by_rate):
                 derivative, rate_derivative = self._coordinate_derivatives(
-                    coordinate, jacobians, tangents
+                    coordinate, self._parts(self._jacobians), self._velocity_tangents()
                 )
-                ends = self._joint_ends(coordinate)
+                bodies = self._bodies_of(self._joint_ends(coordinate))
                 rows = np.zeros(self.system.num_velocities)
                 rows[self.system.v_slices[k]] = -pattern_rows(pattern, q)
                 change = by_value * derivative + by_rate * rate_derivative
-                self._add_outer(K, rows, (k,), change, self._bodies_of(ends))
-                self._add_outer(C, rows, (k,), by_rate * derivative, self._bodies_of(ends))
+                self._add_outer(K, rows, (k,), change, bodies)
+                self._add_outer(C, rows, (k,), by_rate * derivative, bodies)
 
     def _add_surface(
         self,
         surface: Array,
         ends: tuple[int, int],
         derivatives: tuple[Array, Array],
-        jacobians: list[Array],
-        tangents: list[Array],
         K: Blocks,
         C: Blocks,
     ) -> None:
         """Add the derivatives of an element that also acts on elastic coordinates."""
+        jacobians, tangents = self._parts(self._jacobians), self._velocity_tangents()
         (k, J), (m, R) = (self._frame_jacobian(end, jacobians) for end in ends)
         S, T = (self._frame_jacobian(end, tangents)[1] for end in ends)
         extended = np.zeros((6 + len(surface), J.shape[1]))
@@ -295,31 +359,9 @@ class LoadAssembler(FrameAssembler):
                 K.add(row, column, -left.T @ (D[np.ix_(i, j)] @ right) - rate @ change)
                 C.add(row, column, -rate @ right)
 
-    def _add_joint_load(
-        self,
-        t: float,
-        load: JointLoad | JointElement,
-        axis: Axis,
-        argument_axis: Axis,
-        coordinates: tuple[Array, Array, Array],
-        jacobians: list[Array],
-        tangents: list[Array],
-        K: Blocks,
-        C: Blocks,
-    ) -> None:
-        values, rates, gradients = coordinates
-        value, rate = values[argument_axis], rates[argument_axis]
-        loaded = self._joint_ends(axis)
-        self._add(K, jacobians, loaded, -load.magnitude(t, value, rate) * self._axis_second(axis))
-        by_value, by_rate = load.derivatives(t, value, rate)
-        if by_value or by_rate:
-            direction = self._transform(gradients[axis], loaded, jacobians)
-            derivative, rate_derivative = self._coordinate_derivatives(
-                argument_axis, jacobians, tangents if by_rate else None
-            )
-            ends = self._joint_ends(argument_axis)
-            pair, others = self._bodies_of(loaded), self._bodies_of(ends)
-            change = by_value * derivative + by_rate * rate_derivative
-            self._add_outer(K, -direction, pair, change, others)
-            if by_rate:
-                self._add_outer(C, -direction, pair, by_rate * derivative, others)
+
+def _add_pair(second: FrameTerms, rates: FrameTerms, ends: Index, D: Array, E: Array) -> None:
+    """Add derivatives (1, 12, 12) with respect to poses and velocities of two frames."""
+    second.add(D, ends, ends)
+    if E.any():
+        rates.add(E, ends, ends)

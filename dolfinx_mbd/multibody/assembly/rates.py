@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
+from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError, Tangent
 from dolfinx_mbd.multibody.model.system import State, SystemData
 
 Index = NDArray[np.integer]
@@ -24,8 +24,8 @@ def consistent_rates(system: SystemData, state: State) -> State:
     eqs = Assembler(system)
     eqs.q[:], eqs.angles[:] = state.q, state.angles
     free = np.arange(system.num_velocities)
-    velocities(eqs, state.time, state.v, free)
-    accelerations(eqs, state.time, free)
+    tangent = velocities(eqs, state.time, state.v, free)
+    accelerations(eqs, state.time, free, tangent)
     return State(state.time, state.q, eqs.v.copy(), eqs.a.copy(), eqs.lam.copy(), state.angles)
 
 
@@ -79,17 +79,19 @@ def restart(
 
 def velocities(
     eqs: Assembler, t: float, v: Array, free: Index, rates: Mapping[str, float] | None = None
-) -> None:
+) -> Tangent | None:
     """Set velocities with Bv + ∂Φ/∂t = 0 and the joint rates `rates`, rad/s or m/s.
 
     The velocities are as close as possible to `v` (nv,) in the mass metric and differ from `v` only
     at the indices `free`. Raises an `AssemblyError` if no velocities have these rates.
+
+    Return the tangent for `accelerations` at these coordinates, if M and B depend on q alone.
     """
     rates = rates or {}
     eqs.update_poses(t)
     eqs.v[:] = v
     if eqs.system.num_constraints == 0 and not rates:
-        return
+        return None
     eqs.a[:], eqs.lam[:] = 0.0, 0.0
     eqs.residual(t)
     tangent = eqs.tangent(t)
@@ -109,6 +111,7 @@ def velocities(
         reason = f"the rates of {names} contradict the constraints or each other"
         singular = "no unique velocities: the equations are singular"
         raise AssemblyError(f"{reason if rates else singular} at t = {t:g} s")
+    return None if eqs.has_others else tangent
 
 
 def rate_rows(eqs: Assembler, rates: Mapping[str, float]) -> Array:
@@ -117,12 +120,15 @@ def rate_rows(eqs: Assembler, rates: Mapping[str, float]) -> Array:
     return np.array(rows).reshape(len(rows), eqs.system.num_velocities)
 
 
-def accelerations(eqs: Assembler, t: float, free: Index) -> None:
-    """Set multipliers and free accelerations at the current q and v; see `steady_accelerations`."""
+def accelerations(eqs: Assembler, t: float, free: Index, tangent: Tangent | None = None) -> None:
+    """Set multipliers and free accelerations at the current q and v; see `steady_accelerations`.
+
+    `tangent` is the result of `velocities` for the same coordinates.
+    """
     s = eqs.system
     eqs.a[:], eqs.lam[:] = steady_accelerations(eqs, free), 0.0
     eqs.residual(t)
-    tangent = eqs.tangent(t)
+    tangent = eqs.tangent(t) if tangent is None else tangent
     lower = -eqs.constraint_rates(t)[1] - tangent.B @ eqs.a if s.num_constraints else np.zeros(0)
     block = np.ix_(free, free)
     try:

@@ -92,7 +92,7 @@ class SavedStates:
             for k, (t, q) in enumerate(zip(map(float, self.time), self.q, strict=True)):
                 at.q[:] = q
                 at.update_poses(t)
-                B = at.constraint_matrix(at.jacobians())
+                B = at.constraint_matrix()
                 multipliers[k] = least_norm_multipliers(whole, B, B[held], self.lam[k], extent(at))
         return multipliers
 

@@ -7,15 +7,16 @@ bisected: the change of a continuous load vanishes with the length of the interv
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
-from dolfinx_mbd.multibody.model.loads import FrameLoad
-from dolfinx_mbd.multibody.model.system import State
+from dolfinx_mbd.multibody.model.force_elements import JointSpring, SpringDamper
+from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
+from dolfinx_mbd.multibody.model.system import Load, State
 
 _IRREGULAR = 0.1  # change of a load relative to that of its neighbours, from which it is bisected
 _NOISE = 1e-7  # changes that are not bisected, relative to the largest value of the load
@@ -35,9 +36,8 @@ class LoadJumps:
 
     def __init__(self, base: Assembler, changed: Mapping[str, Sequence[Assembler]]) -> None:
         self._at, self._changed = base, changed
-        self._has_loads = not all(map(_is_constant, base.system.loads))
+        self._has_loads = not all(map(_is_smooth, base.system.loads))
         self._needed = bool(self._has_loads or base.system.drivers)
-        self._names = [f"driver {driver.name!r}" for driver in base.system.drivers]
         self._largest: dict[str, float] = {}
         self._known: set[str] = set()
 
@@ -55,12 +55,13 @@ class LoadJumps:
         """
         if not self._needed or len(states) < 2:
             return
-        rows = [self._values(self._at, s, s, 0.0, s.time) for s in states]
-        sizes = [len(part) for part in rows[0].values()]
-        owners = np.repeat(np.array(list(rows[0]), dtype=object), sizes)
-        table = np.array([np.concatenate(list(row.values())) for row in rows])
+        first = self._values(self._at, states[0], states[0], 0.0, states[0].time)
+        if not first:
+            return
+        owners = np.repeat(np.array(list(first), dtype=object), [len(x) for x in first.values()])
+        table = np.array([self._row(state) for state in states])
         scale = np.zeros(len(owners))
-        for name in rows[0]:
+        for name in first:
             columns = owners == name
             size = max(self._largest.get(name, 0.0), float(np.abs(table[:, columns]).max()))
             scale[columns] = self._largest[name] = size
@@ -117,24 +118,35 @@ class LoadJumps:
         self, at: Assembler, before: State, after: State, share: float, t: float
     ) -> dict[str, Array]:
         """Return the values of loads and drivers at a time and between two states."""
-        values = {
-            name: np.array([driver.at(t)[0]])
-            for name, driver in zip(self._names, at.system.drivers, strict=True)
-        }
+        drivers = at.system.drivers
+        values = {f"driver {driver.name!r}": np.array([driver.at(t)[0]]) for driver in drivers}
         if self._has_loads:
             at.put(before)
             if share:
                 at.q += share * (after.q - before.q)
                 at.v += share * (after.v - before.v)
                 at.angles += share * (after.angles - before.angles)
-            at.update_poses(t)
-            at.update_velocities()
-            for load, _, wrench in at.load_wrenches(t):
-                if not _is_constant(load):
-                    values[f"load {load.name!r}"] = np.asarray(wrench, dtype=float)
-            for pattern, _, size, _ in at.pattern_forces(t):
-                values[f"load {pattern.name!r}"] = np.array([size])
+            at.update_loaded_frames(t)
+            values |= {f"load {load.name!r}": value for load, value in self._load_values(at, t)}
         return values
+
+    def _row(self, state: State) -> Array:
+        """Return `_values` at a state as one array, without names."""
+        drivers = [driver.at(state.time)[0] for driver in self._at.system.drivers]
+        if not self._has_loads:
+            return np.array(drivers)
+        self._at.put(state)
+        self._at.update_loaded_frames(state.time)
+        loads = [value for _, value in self._load_values(self._at, state.time)]
+        return np.concatenate([drivers, *loads])
+
+    def _load_values(self, at: Assembler, t: float) -> Iterator[tuple[Load, Array]]:
+        """Yield the loads that may jump with their wrenches or amplitudes."""
+        for load, _, wrench in at.load_wrenches(t):
+            if not _is_smooth(load):
+                yield load, wrench
+        for pattern, _, size, _ in at.pattern_forces(t):
+            yield pattern, np.array([size])
 
 
 def _irregular(table: Array, scale: Array) -> list[tuple[int, int]]:
@@ -152,8 +164,11 @@ def _irregular(table: Array, scale: Array) -> list[tuple[int, int]]:
     return [(int(k), int(c)) for k, c in pairs[order]]
 
 
-def _is_constant(load: object) -> bool:
-    return isinstance(load, FrameLoad) and not callable(load.value)
+def _is_smooth(load: object) -> bool:
+    """Return whether a load cannot jump, because it contains no function of the user."""
+    if isinstance(load, (FrameLoad, JointLoad)):
+        return not callable(load.value)
+    return isinstance(load, (SpringDamper, JointSpring)) and load.law is None
 
 
 def _size(values: Array) -> float:

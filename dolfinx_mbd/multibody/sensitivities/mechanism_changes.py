@@ -31,7 +31,7 @@ from dolfinx_mbd.kernels.body_table import (
     STIFFNESS,
     array_sizes,
 )
-from dolfinx_mbd.kernels.parameter_terms import external_forces, inertia_forces
+from dolfinx_mbd.kernels.parameter_terms import inertia_forces, joint_wrenches, wrench_forces
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad
 from dolfinx_mbd.multibody.model.system import State, SystemData
@@ -184,9 +184,14 @@ class MechanismChange:
             self._add_gravity(states, rows)
         changes = self._loads_change, self._drivers_change, self._frames_change
         if any((*changes, self._joints_change)):
-            parts = {k: self._external(k, states) for k in FACTORS}
-            rows += central_difference({k: part[0] for k, part in parts.items()}, self.step)
+            parts = {k: self._wrenches(k, states) for k in FACTORS}
             values += central_difference({k: part[1] for k, part in parts.items()}, self.step)
+            wrenches = {k: part[0] for k, part in parts.items()}
+            if self._frames_change:
+                forces = {k: self._forces(k, states, w) for k, w in wrenches.items()}
+                rows += central_difference(forces, self.step)
+            else:
+                rows += self._forces(1, states, central_difference(wrenches, self.step))
         return rows, values
 
     def _add_gravity(self, states: States, rows: Array) -> None:
@@ -200,44 +205,35 @@ class MechanismChange:
         zero = np.zeros_like(states.v)
         inertia_forces(bodies.table, data, states.q, zero, zero, self._gravity, rows)
 
-    def _external(self, factor: int, states: States) -> tuple[Array, Array]:
-        """Return the forces of joints and loads, and the constraints, of a changed mechanism."""
+    def _wrenches(self, factor: int, states: States) -> tuple[Array, Array]:
+        """Return the wrenches of joints and loads, and the constraints, of a changed mechanism.
+
+        Wrenches and constraints that do not change are left out.
+        """
         s, at, count = self.systems[factor], self.assemblers[factor], len(states.time)
-        wrenches = np.zeros((count, s.num_frames, 6))
-        turns, offsets = np.zeros((count, len(s.first))), np.zeros((count, s.num_constraints))
-        for i, (t, state) in enumerate(zip(states.time, states.states, strict=True)):
-            if i == 0 or s.drivers:
+        wrenches, values = np.zeros((count, s.num_frames, 6)), np.zeros((count, s.num_constraints))
+        if s.loads and (self._loads_change or self._frames_change):
+            for total, t, state in zip(wrenches, states.time, states.states, strict=True):
                 at.put(state)
-                turns[i], offsets[i] = at.driver_positions(t)
-            if s.loads and (self._loads_change or self._frames_change):
-                at.put(state)
-                at.update_poses(t)
-                at.update_velocities()
+                at.update_loaded_frames(t)
                 for _, frames, wrench in at.load_wrenches(t):
                     for k, frame in enumerate(frames):
-                        wrenches[i, frame] += wrench[6 * k : 6 * k + 6]
-        if not s.drivers:
-            offsets[:] = offsets[0]
-        rows = np.zeros((count, s.num_velocities))
-        values = np.zeros((count, s.num_constraints))
-        external_forces(
-            at.bodies.table,
-            at.bodies.data,
-            at.position,
-            at.rotation,
-            states.q,
-            s.first,
-            s.second,
-            turns,
-            s.form,
-            np.column_stack([s.row_entry, s.row_motion]),
-            offsets,
-            states.lam,
-            wrenches,
-            rows,
-            values,
-        )
-        return rows, values
+                        total[frame] += wrench[6 * k : 6 * k + 6]
+        if self._drivers_change or self._frames_change or self._joints_change:
+            turns, offsets = np.zeros((count, len(s.first))), np.zeros((count, s.num_constraints))
+            for i, t in enumerate(states.time):
+                turns[i], offsets[i] = at.driver_positions(t)
+            bodies, motions = at.bodies, np.column_stack([s.row_entry, s.row_motion])
+            joint_wrenches(bodies.table, bodies.data, at.position, at.rotation, states.q, s.first,
+                           s.second, turns, s.form, motions, offsets, states.lam, wrenches,
+                           values)  # fmt: skip
+        return wrenches, values
+
+    def _forces(self, factor: int, states: States, wrenches: Array) -> Array:
+        """Return the part of the residual of wrenches (S, nf, 6), with the changed frames."""
+        bodies, rows = self.assemblers[factor].bodies, np.zeros(states.v.shape)
+        wrench_forces(bodies.table, bodies.data, states.q, wrenches, rows)
+        return rows
 
     def _differences(self, states: States) -> tuple[Array, Array]:
         """Return ∂R/∂p and ∂Φ/∂p as differences of the complete equations."""
@@ -279,12 +275,20 @@ def same(one: Any, two: Any, depth: int = 0) -> bool:
         return bool(one == two)
     if isinstance(one, np.ndarray):
         return one.dtype != object and np.array_equal(one, two)
-    if isinstance(one, (list, tuple)) and set(map(type, one)) <= set(_PLAIN):
-        return bool(one == two)  # a table of numbers
+    if isinstance(one, (list, tuple)) and _is_table(one):
+        return bool(one == two)
     first, second = _contents(one), _contents(two)
     if first is None or second is None or len(first) != len(second):
         return False
     return all(same(a, b, depth + 1) for a, b in zip(first, second, strict=True))
+
+
+def _is_table(items: Sequence[Any]) -> bool:
+    """Return whether a sequence contains only plain values, or sequences of plain values."""
+    kinds = set(map(type, items))
+    if kinds <= {list, tuple}:
+        kinds = {kind for item in items for kind in map(type, item)}
+    return kinds <= set(_PLAIN)
 
 
 def _contents(item: Any) -> list[Any] | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import function, instance, number, reject
+from dolfinx_mbd.checks import function, instance, memory, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.rotations import rotation_matrix, rotation_vector
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
@@ -32,7 +32,19 @@ from dolfinx_mbd.multibody.stepping.integrators import Stepper
 Build = Callable[[Mapping[str, float]], SystemData]
 
 _SHORTER = 0.25  # second step of a test of smoothness, relative to the first one
+_SHORTEST = 1e-12  # shortest time step, s
 _DIFFERENCE_STEP = 1e-4  # step of differences relative to the value of a parameter
+
+
+def checked_times(t_end: float, dt: float, size: float) -> tuple[float, int]:
+    """Return the time step that divides `t_end`, and the number of steps.
+
+    An error is raised if an argument is invalid, or if `size` bytes per step need too much memory.
+    """
+    t_end, dt = (number(k, v, low=_SHORTEST, unit="s") for k, v in (("t_end", t_end), ("dt", dt)))
+    memory("t_end", t_end, size * (t_end / dt))
+    count = max(1, round(t_end / dt))
+    return t_end / count, count
 
 
 def checked_values(values: Mapping[str, float]) -> dict[str, float]:
@@ -71,24 +83,30 @@ class ParameterTerms:
     Args:
         build: Function that returns the mechanism for values by name.
         values: Values of the parameters by name.
-        steps: Steps of the differences by name.
+        steps: Steps of the differences by name; by default 1e-4 of the value.
 
     Attributes:
+        values: The values of the parameters.
+        steps: The steps of all parameters.
         system: The mechanism at the given values.
+
+    Raises:
+        InputError: An argument is invalid.
     """
 
     def __init__(
-        self, build: Build, values: Mapping[str, float], steps: Mapping[str, float]
+        self, build: Build, values: Mapping[str, float], steps: Mapping[str, float] | None = None
     ) -> None:
         self._build = function("build", build, "build(values)")
-        self.values, self.steps = values, steps
-        self.system = build(dict(values))
+        self.values = checked_values(values)
+        self.steps = checked_steps(self.values, steps)
+        self.system = build(dict(self.values))
         instance("build(values)", self.system, SystemData)
         _check_smooth(self.system)
         base = Assembler(self.system)
         self._changes = {
             name: MechanismChange(base, {k: self.changed(name, k * step) for k in FACTORS}, step)
-            for name, step in steps.items()
+            for name, step in self.steps.items()
         }
         for name, change in self._changes.items():
             self._check_bodies(name, change)

@@ -15,8 +15,7 @@ from typing import Any, overload
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import instance, integer, number, reject
-from dolfinx_mbd.checks import memory as check_memory
+from dolfinx_mbd.checks import instance, integer, reject
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.multibody.analyses.simulator import one_blas_thread
 from dolfinx_mbd.multibody.model.motions import check_drivers
@@ -26,15 +25,13 @@ from dolfinx_mbd.multibody.sensitivities.output_derivatives import OutputDerivat
 from dolfinx_mbd.multibody.sensitivities.parameter_terms import (
     Build,
     ParameterTerms,
-    checked_steps,
-    checked_values,
+    checked_times,
 )
 from dolfinx_mbd.multibody.sensitivities.step_equations import StepEquations
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-_SHORTEST = 1e-12  # shortest time step, s
 _MEMORY = 2**28  # bytes of states that are saved without recomputation
 _SEGMENT = 64  # number of steps between checkpoints if all states are saved
 
@@ -162,7 +159,6 @@ def run_gradient(
         >>> print(f"{result.gradient['k']:.3e} m per N/m")
         1.195e-06 m per N/m
     """
-    values = checked_values(values)
     several = isinstance(functional, Mapping)
     functionals = (
         dict(functional) if isinstance(functional, Mapping) else {"functional": functional}
@@ -171,15 +167,13 @@ def run_gradient(
         reject("functional", functional, "a Functional, or a mapping from names to Functionals")
     for name, item in functionals.items():
         instance(f"functional[{name!r}]" if several else "functional", item, Functional)
-    t_end, dt = (number(k, v, low=_SHORTEST, unit="s") for k, v in (("t_end", t_end), ("dt", dt)))
-    check_memory("t_end", t_end, 40.0 * len(functionals) * (t_end / dt))
-    count = max(1, round(t_end / dt))
+    dt, count = checked_times(t_end, dt, 40.0 * len(functionals))
     if checkpoints is not None:
         checkpoints = integer("checkpoints", checkpoints, low=1)
-    terms = ParameterTerms(build, values, checked_steps(values, steps))
+    terms = ParameterTerms(build, values, steps)
     check_drivers(terms.system, 0.0, t_end)
     stepper = Stepper(terms.system, method, tolerance=tolerance)
-    history = _History(stepper, t_end / count, count, start, checkpoints)
+    history = _History(stepper, dt, count, start, checkpoints)
     outputs = [OutputDerivatives(terms, f.output, history.first) for f in functionals.values()]
     series = history.simulate(outputs, terms)
     items = list(zip(functionals.values(), series, strict=True))
@@ -187,7 +181,9 @@ def run_gradient(
     slopes = np.array([slope for _, slope in results])
     table = _adjoint(terms, history, outputs, slopes, start)
     gradients = {
-        name: RunGradient(value, dict(zip(values, column.tolist(), strict=True)), history.time, y)
+        name: RunGradient(
+            value, dict(zip(terms.values, column.tolist(), strict=True)), history.time, y
+        )
         for name, (value, _), column, y in zip(functionals, results, table.T, series, strict=True)
     }
     return gradients if several else gradients["functional"]
@@ -262,7 +258,7 @@ def _adjoint(
     """
     nv, nc, count = terms.system.num_velocities, terms.system.num_constraints, len(outputs)
     gradient, y = np.zeros((len(terms.values), count)), np.zeros((4, nv, count))
-    equations = StepEquations(history.stepper, history.dt)
+    equations = StepEquations(history.stepper, history.dt, adjoint=True)
     for segment in reversed(range(len(history.segments))):
         states, steps = history.states(segment), history.segments[segment]
         rows, values = np.zeros((len(steps), nv, count)), np.zeros((len(steps), nc, count))

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import array, function, integer, number
-from dolfinx_mbd.checks import memory as check_memory
+from dolfinx_mbd.checks import array, function, instance, integer
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.multibody.analyses.simulator import one_blas_thread
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
@@ -28,8 +27,7 @@ from dolfinx_mbd.multibody.sensitivities.mechanism_changes import FOURTH_ORDER, 
 from dolfinx_mbd.multibody.sensitivities.parameter_terms import (
     Build,
     ParameterTerms,
-    checked_steps,
-    checked_values,
+    checked_times,
 )
 from dolfinx_mbd.multibody.sensitivities.step_equations import StepEquations
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
@@ -37,7 +35,6 @@ from dolfinx_mbd.multibody.stepping.integrators import Stepper
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 OUTPUT_STEP = 100.0  # largest step of differences of outputs, relative to those of the equations
-SHORTEST = 1e-12  # shortest time step, s
 LARGEST_MOVE = 1e-3  # largest increment of a coordinate in a difference of outputs, m or rad
 BLOCK = 64  # number of steps whose terms of the parameters are computed together
 
@@ -152,17 +149,12 @@ def run_sensitivities(
         >>> print(f"{slope:.3e} m per N/m")
         1.195e-06 m per N/m
     """
-    function("build", build, "build(values)")
-    values = checked_values(values)
-    steps_of = checked_steps(values, steps)
-    t_end, dt = (number(k, v, low=SHORTEST, unit="s") for k, v in (("t_end", t_end), ("dt", dt)))
     stride = integer("stride", stride, low=1)
-    check_memory("t_end", t_end, 1000.0 * len(values) * (t_end / dt / min(stride, sys.maxsize)))
-    count = max(1, round(t_end / dt))
-    dt = t_end / count
-    terms = ParameterTerms(build, values, steps_of)
+    size = 1000.0 * len(instance("values", values, Mapping)) / min(stride, sys.maxsize)
+    dt, count = checked_times(t_end, dt, size)
+    terms = ParameterTerms(build, values, steps)
     check_drivers(terms.system, 0.0, t_end)
-    stepper = Stepper(terms.system, method, tolerance=tolerance)
+    stepper, values = Stepper(terms.system, method, tolerance=tolerance), terms.values
     state = stepper.begin(consistent_state(terms.system, rates=start), dt)
     x, multipliers, velocity = terms.start(state, stepper, dt, start)
     states, derivatives = [state], [(*x[:3], multipliers)]

@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.body.linearized import RANK_TOLERANCE
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.analyses.linearization import (
     LinearizedSystem,
@@ -35,6 +34,7 @@ from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.outputs import Outputs
 from dolfinx_mbd.multibody.start.consistent_state import check_state
 from dolfinx_mbd.multibody.start.position_assembly import coordinates
+from dolfinx_mbd.response.linearized import RANK_TOLERANCE
 
 __all__ = ["Matrices", "SteadyMotions"]
 

@@ -108,7 +108,7 @@ def _newton(eqs: Assembler, t: float, rigid: Index, limit: float) -> tuple[Array
     noise = 4 * np.finfo(float).eps * float(np.abs(eqs.position).max(initial=0.0)) / s.size
     for _ in range(_MAX_ITERATIONS):
         values = eqs.constraints(t)
-        matrix, row_factors, columns = without_units(s, eqs.constraint_matrix(eqs.jacobians()))
+        matrix, row_factors, columns = without_units(s, eqs.constraint_matrix())
         values, matrix = row_factors * values, matrix[:, rigid]
         independent: list[int] = list(rows)
         remainders: Array = np.ones(len(rows))
@@ -192,7 +192,7 @@ def redundant_rows(eqs: Assembler, limit: float, free: Index | None = None) -> l
     """Return the constraints that are redundant for the velocities `free`, by default all."""
     if eqs.system.num_constraints == 0:
         return []
-    B = eqs.constraint_matrix(eqs.jacobians())
+    B = eqs.constraint_matrix()
     return find_redundant(eqs.system, B, free, limit)
 
 
@@ -211,8 +211,7 @@ def restore(eqs: Assembler, t: float, v: Array, rates: Mapping[str, float], free
     moving = free
     if len(free) > len(s.rigid) and s.num_constraints and not redundant_rows(eqs, limit, s.rigid):
         moving = s.rigid
-    velocities(eqs, t, v, moving, rates)
-    accelerations(eqs, t, free)
+    accelerations(eqs, t, free, velocities(eqs, t, v, moving, rates))
 
 
 def redundancies(

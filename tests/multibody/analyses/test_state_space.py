@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.body import Rayleigh
-from dolfinx_mbd.body.frequency_response import frequency_response
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.rotations import rotation_vector
 from dolfinx_mbd.multibody import (
@@ -33,6 +32,7 @@ from dolfinx_mbd.multibody import (
     torque,
 )
 from dolfinx_mbd.multibody.results.histories import rotation_matrices
+from dolfinx_mbd.response.frequency_response import frequency_response
 from tests.body.lattice import Lattice
 
 ZERO = (0.0, 0.0, 0.0)

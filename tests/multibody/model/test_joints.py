@@ -220,6 +220,6 @@ def test_constraint_rates_are_time_derivatives() -> None:
     )
     at_time(0.0)
     rate, bias = at.constraint_rates(t)
-    B = at.constraint_matrix(at.jacobians())
+    B = at.constraint_matrix()
     assert np.allclose(B @ at.v + rate, first, atol=1e-9)
     assert np.allclose(bias, second, atol=1e-6 * np.abs(second).max())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.multibody.sensitivities.parameter_terms import ParameterTerms, checked_steps
+from dolfinx_mbd.multibody.sensitivities.parameter_terms import ParameterTerms
 from dolfinx_mbd.multibody.sensitivities.quasi_static_slopes import QuasiStaticSlopes
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
 from tests.models.rods import rod
@@ -18,7 +18,7 @@ VALUES = {"stiffness": 1.0, "radius": 0.2, "piston": 0.3, "speed": 1.0}
 
 
 def test_equal_differences_of_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    terms = ParameterTerms(slider_crank, VALUES, checked_steps(VALUES, None))
+    terms = ParameterTerms(slider_crank, VALUES)
     stepper, dt = Stepper(terms.system), 2e-4
     first = stepper.begin(mbd.consistent_state(terms.system), dt)
     assert terms._quasi_static(first, None) is not None

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
-from dolfinx_mbd.kernels.rainflow import close, rainflow, turning_points
+from dolfinx_mbd.kernels.fatigue.rainflow import close, rainflow, turning_points
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -23,7 +23,7 @@ from dolfinx_mbd.fem.assembly import rigid_motions
 from dolfinx_mbd.linalg.blocks import gram
 
 if TYPE_CHECKING:
-    from dolfinx_mbd.reduction.interfaces import MeshInterface
+    from dolfinx_mbd.interfaces.interfaces import MeshInterface
 
 
 def averaged_rows(space: fem.FunctionSpace, facets: NDArray[np.int32], point: Array) -> Array:

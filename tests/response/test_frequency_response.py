@@ -6,9 +6,6 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.body import ModalDamping, Rayleigh, ReducedBody
-from dolfinx_mbd.body.frequency_response import FrequencyResponse, frequency_response
-from dolfinx_mbd.body.linearized import linearize_body
-from dolfinx_mbd.body.resonance import half_power
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody import (
     BodyState,
@@ -23,6 +20,9 @@ from dolfinx_mbd.multibody import (
     revolute,
     simulate,
 )
+from dolfinx_mbd.response.frequency_response import FrequencyResponse, frequency_response
+from dolfinx_mbd.response.linearized import linearize_body
+from dolfinx_mbd.response.resonance import half_power
 from tests.body.lattice import Lattice, skew
 
 SPIN = np.array([30.0, -200.0, 350.0])

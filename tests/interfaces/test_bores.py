@@ -19,9 +19,9 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import ALUMINIUM_7075
 from dolfinx_mbd.geometry import ConnectingRod
+from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.linalg.blocks import gram
 from dolfinx_mbd.reduction import Reduction, reduce
-from dolfinx_mbd.reduction.interfaces import mesh_interfaces
 from tests.models.bodies import box
 
 RADIUS, LENGTH = 0.021, 0.020  # of the big end, m

@@ -2,9 +2,9 @@
 
     H(ω) = B (K + i η K_e + i ω (C + G) − ω² M)⁻¹ Bᵀ
 
-with the matrices of the module `dolfinx_mbd.body.linearized`, the elastic part K_e of K, and the
-loss factor η of structural damping. The force of structural damping is in phase with the velocity,
-and its amplitude does not depend on the frequency; it is defined for harmonic motion only.
+with the matrices of the module `linearized`, the elastic part K_e of K, and the loss factor η of
+structural damping. The force of structural damping is in phase with the velocity, and its amplitude
+does not depend on the frequency; it is defined for harmonic motion only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, ComplexArray, assign, freeze, frozen
-from dolfinx_mbd.body.linearized import (
+from dolfinx_mbd.body.reduced_body import ReducedBody
+from dolfinx_mbd.checks import array, instance, integer, names, number, reject, unknown
+from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.response.linearized import (
     LinearizedBody,
     interface_map,
     linearize_body,
@@ -25,11 +30,6 @@ from dolfinx_mbd.body.linearized import (
     null_space,
     point_map,
 )
-from dolfinx_mbd.body.reduced_body import ReducedBody
-from dolfinx_mbd.checks import array, instance, integer, names, number, reject, unknown
-from dolfinx_mbd.checks import name as checked_name
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.html import short_repr
 
 MOTIONS = ("ux", "uy", "uz", "rx", "ry", "rz")
 FORCES = ("fx", "fy", "fz", "mx", "my", "mz")

@@ -20,15 +20,15 @@ from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem, rigid_moti
 from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh
 from dolfinx_mbd.forms import STEEL, elastic_stiffness
 from dolfinx_mbd.geometry import ConnectingRod
+from dolfinx_mbd.interfaces.averaged import border_rows
+from dolfinx_mbd.interfaces.interfaces import InterfaceSpec, MeshInterface, mesh_interfaces
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.factorization import FactorizationError, cholesky
 from dolfinx_mbd.linalg.matrices import bordered_stiffness
 from dolfinx_mbd.modal.spectrum import hertz
 from dolfinx_mbd.reduction import reduce
-from dolfinx_mbd.reduction.averaged import border_rows
 from dolfinx_mbd.reduction.basis import Basis
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
-from dolfinx_mbd.reduction.interfaces import InterfaceSpec, MeshInterface, mesh_interfaces
 from tests.fem.test_bad_input import refused
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, dynamic_stiffness
 from tests.models.calls import flat

@@ -22,9 +22,9 @@ from dolfinx_mbd.body import Bore, Interface
 from dolfinx_mbd.body.parts import POLYNOMIALS, circular_functions
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem
+from dolfinx_mbd.interfaces.cylinders import CORNER_TOLERANCE, facet_corners
+from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.linalg.blocks import column_sums, gram
-from dolfinx_mbd.reduction.cylinders import CORNER_TOLERANCE, facet_corners
-from dolfinx_mbd.reduction.interfaces import MeshInterface
 
 MAX_HARMONICS = 16
 MAX_GAP = np.pi / 4  # largest angle without corners, rad; the facets must surround the axis

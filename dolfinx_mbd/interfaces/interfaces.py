@@ -23,8 +23,8 @@ from dolfinx_mbd.fem.facets import checked_key, facet_groups
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.fem.surface_integrals import SurfaceMoments, body_size, surface_moments
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.reduction.averaged import averaged_rows
-from dolfinx_mbd.reduction.cylinders import facet_corners, fit_axis
+from dolfinx_mbd.interfaces.averaged import averaged_rows
+from dolfinx_mbd.interfaces.cylinders import facet_corners, fit_axis
 
 AXIS_GAP = 0.05  # an axis needs this difference of the two lowest eigenvalues of mean n⊗n
 LINE_RATIO = 1e-3  # ratio of width to length below which a group of facets is rejected as a line

@@ -1,0 +1,1 @@
+"""Interfaces of a body on its mesh: rigid, averaged, and elastic bores."""

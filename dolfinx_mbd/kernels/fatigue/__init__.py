@@ -1,0 +1,1 @@
+"""Compiled functions of fatigue: cycles of a history and their damage."""
