@@ -86,6 +86,9 @@ def sensitivities(
         InputError: The reduction has an unsupported option, the body does not depend on a
             parameter, the reducer is closed or not that of the reduction, or a beam has one.
 
+    Warns:
+        AccuracyWarning: Round-off limits the accuracy of the derivatives of the modes.
+
     Note: Collective over the communicator of the mesh.
 
     Example:
