@@ -28,7 +28,6 @@ from dolfinx_mbd.fem.assembly import (
     rigid_motions,
     unblocked,
 )
-from dolfinx_mbd.fem.free_motions import determinate_dofs
 from dolfinx_mbd.interfaces.averaged import InterfaceMoments, border_rows
 from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.linalg.blocks import (
@@ -37,12 +36,9 @@ from dolfinx_mbd.linalg.blocks import (
     combined,
     gram,
     multiply,
-    solve,
 )
-from dolfinx_mbd.linalg.factorization import cholesky
-from dolfinx_mbd.linalg.matrices import constrain
 from dolfinx_mbd.reduction.craig_bampton import ROUND_OFF_RESIDUAL, rigid_rows
-from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
+from dolfinx_mbd.reduction.held_stiffness import FreeStiffness, HeldStiffness
 from dolfinx_mbd.sensitivity.parameters import MatrixDerivatives
 from dolfinx_mbd.sensitivity.shifted_systems import ShiftedSystems
 from dolfinx_mbd.sensitivity.static_modes import StaticModes
@@ -120,39 +116,6 @@ class ModeChanges:
     motions: Array  # derivative of the motions of the interfaces N, (coordinates, n)
     stiff: Array  # K′Ψ, (owned dofs, n)
     inertia: Array  # M_s′ times `BasisDerivatives.scalar_fields`
-
-
-class FreeStiffness:
-    """The stiffness of a body without interfaces, for forces in equilibrium.
-
-    The solutions are M-orthogonal to the rigid motions R̂, which are M-orthonormal.
-    """
-
-    def __init__(self, problem: ElasticProblem, rigid: Array, prefix: str) -> None:
-        self._problem, self._rigid = problem, rigid
-        self._inertia = problem.apply_mass(rigid)
-        self._dofs = determinate_dofs(problem.comm, rigid)
-        self._K = problem.stiffness.copy()
-        constrain(self._K, self._dofs, 1.0)
-        self._ksp = cholesky(self._K, prefix=prefix, options=None)
-        self.dofs = np.zeros(0, dtype=np.int32)  # degrees of freedom held by interfaces
-
-    def solve_body(self, loads: Array) -> Array:
-        """Return displacements (owned dofs, k); the resultants of the loads are removed."""
-        comm = self._problem.comm
-        B = np.asfortranarray(loads - self._inertia @ gram(comm, self._rigid, loads))
-        B[self._dofs] = 0.0
-        u = solve(self._ksp, B)
-        return np.asfortranarray(u - self._rigid @ gram(comm, self._inertia, u))
-
-    def solve_moved(self, loads: Array, motion: Array | None, averages: Array | None) -> Array:
-        """Return the result of `solve_body`, because the body has no interfaces."""
-        return self.solve_body(loads)
-
-    def destroy(self) -> None:
-        """Free the factor and the matrix."""
-        self._ksp.destroy()
-        self._K.destroy()
 
 
 class BasisDerivatives:

@@ -18,13 +18,12 @@ from dolfinx_mbd.interfaces.bores import bore_patterns
 from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply
 from dolfinx_mbd.parallel import destroying
-from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
+from dolfinx_mbd.reduction.held_stiffness import FreeStiffness, HeldStiffness
 from dolfinx_mbd.reduction.reducer import Reducer, shared_solver
 from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 from dolfinx_mbd.sensitivity.basis import (
     BasisDerivatives,
-    FreeStiffness,
     SplitModes,
     point_velocity,
     split_modes,

@@ -4,9 +4,9 @@ With a stress law and a density that are constant in each cell, the derivatives 
 matrices follow from a few small products. Let V be the velocity of the points and g the gradient of
 a basis function in physical space. Then g′ = −g ∇V, and the volume dx has the derivative div V dx.
 All cells of a block are computed at once, which takes less than half the time of a compiled form.
-The matrices of the cells of K′ are not assembled, because products with few vectors are needed
-only. Other laws use compiled forms and assembled matrices. Both ways use the quadrature of K and M, so that they differentiate
-the assembled matrices exactly, also in cells with curved edges.
+The matrices of the cells of K′ are not assembled, because only products with few vectors are
+needed. Other laws use compiled forms and assembled matrices. Both ways use the quadrature of K and
+M, so that they differentiate the assembled matrices exactly, also in cells with curved edges.
 """
 
 from __future__ import annotations
