@@ -66,6 +66,7 @@ def test_parts_of_files_that_pages_include_exist() -> None:
             assert target.read_text().count(marker.strip("\"'")) == 1, (page.name, marker)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="Exudyn runs on one rank")
 def test_the_model_in_both_programs_moves_alike() -> None:
     pytest.importorskip("exudyn")

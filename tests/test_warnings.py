@@ -51,6 +51,7 @@ def stderr_of(*words: str) -> str:
     return done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "imports",
     ["import dolfinx.fem, dolfinx_mbd as mbd", "import dolfinx_mbd as mbd, dolfinx.fem"],
@@ -86,6 +87,7 @@ def test_scripts_show_warnings(
     assert f"{path}:{number}: {category}" in text
 
 
+@pytest.mark.slow
 def test_commands_show_warnings(tmp_path: Path) -> None:
     """`info` of a mesh and of a body, a dry run, and the reduction itself."""
     mesh, body = str(tmp_path / "rod.msh"), str(tmp_path / "rod.npz")

@@ -349,6 +349,7 @@ def tapered(comm: MPI.Comm, skew: bool) -> BeamReduction:
     )
 
 
+@pytest.mark.slow
 def test_axes_and_ranks_do_not_matter() -> None:
     """A tapered beam along x, the same one askew in space, and each of them on one rank."""
     straight, skew, alone = tapered(WORLD, False), tapered(WORLD, True), tapered(SELF, False)

@@ -45,6 +45,7 @@ def test_ocvirk(turn: float) -> None:
     assert back.attitude[0] == pytest.approx(53.6802, abs=3e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", LUND)
 def test_lund_and_thomsen(row: tuple[float, ...]) -> None:
     """Two axial grooves of 20°, L/D = 0.5; x is along the load."""

@@ -130,6 +130,7 @@ SIZES = {"triangle": {1: 8, 2: 8, 3: 8}, "hexahedron": {1: 4, 2: 2, 3: 2}}
 """Cells along a side of the coarser mesh, by degree; the finer one has twice as many."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", MESHES)
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_order_of_the_statics(comm: MPI.Intracomm, cell: str, degree: int) -> None:

@@ -69,6 +69,7 @@ PLANES: list[dict[str, Any]] = [{}] + [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", PLANES, ids=["space", "strain", "stress"])
 def test_the_same_isotropic_matrices(comm: MPI.Intracomm, options: dict[str, Any]) -> None:
     """Orthotropic with any axes, graded, or in two groups: K and M agree up to round-off."""

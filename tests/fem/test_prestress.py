@@ -121,6 +121,7 @@ CASES: dict[str, tuple[Any, Any, Any, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_prestress_does_not_resist_rotation(comm: MPI.Intracomm, case: str) -> None:
     """K_σ R = 0 for the self-equilibrated σ₀, to round-off; not so for σᵢ as it is given."""

@@ -138,6 +138,7 @@ def _assert_equal(a: ufl.Form, b: ufl.Form, tolerance: float = 1e-13) -> None:
 # ---- inertia
 
 
+@pytest.mark.slow
 def test_residual_equals_lagrange(setting: Setting) -> None:
     _assert_equal(setting.by_hand(), setting.lagrange(setting.energy()))
 

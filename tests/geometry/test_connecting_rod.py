@@ -290,6 +290,7 @@ def test_every_length_has_a_range() -> None:
 alone = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="gmsh alone, the same on every rank")
 
 
+@pytest.mark.slow
 @alone
 @pytest.mark.parametrize("name", RANGES)
 def test_both_ends_of_each_range(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

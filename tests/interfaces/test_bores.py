@@ -104,6 +104,7 @@ def test_the_compliance_is_symmetric_positive_definite() -> None:
     assert 0 < bore.error <= TOLERANCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", [0.0, 0.4, 2.0])
 def test_a_cosine_pressure_deforms_the_bore_as_in_the_full_model(direction: float) -> None:
     """∫p w dA agrees to 1 % with a direct solve that uses no reduction and no pattern."""

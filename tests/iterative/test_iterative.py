@@ -241,6 +241,7 @@ def test_stagnation_of_the_eigenvalue_iteration(comm: MPI.Intracomm, kind: str) 
     assert np.abs(squares[1] / squares[0] - 1).max() < 1e-6
 
 
+@pytest.mark.slow
 def test_thin_plate(comm: MPI.Intracomm) -> None:
     """Cells six times as long as thick converge, cells 25 times as long do not and say so."""
     bodies = []

@@ -54,6 +54,7 @@ def test_moved_mesh_is_a_new_body(comm: MPI.Intracomm) -> None:
     assert bar.count == 4
 
 
+@pytest.mark.slow
 def test_derivatives_at_a_moved_mesh(comm: MPI.Intracomm) -> None:
     """Velocities belong to the points of the original mesh, wherever these are now."""
     bar, point = family(comm), {"length": 0.2, "height": -0.3, "E": 150e9}
@@ -233,6 +234,7 @@ def test_bad_input(comm: MPI.Intracomm) -> None:
         mbd.ParametricBody(model, [plane], interfaces=ENDS)
 
 
+@pytest.mark.slow
 def test_cantilever_of_least_mass(comm: MPI.Intracomm) -> None:
     """The lightest cantilever with a given deflection is fully stressed: its height is h₀ √(x/L).
 

@@ -115,6 +115,7 @@ def test_pulled_and_bent_bar(bar: mbd.Reduction, recovery: Recovery) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cell", "where"),
     [

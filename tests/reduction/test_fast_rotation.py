@@ -215,6 +215,7 @@ def test_the_beam_has_converged() -> None:
 # ---- the reduced rod
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("side", "error"), [(0.006, 1.5e-3), (0.005, 4e-3)])
 def test_the_rod_bends_like_the_exact_beam(side: float, error: float) -> None:
     """Peak and history, at deflections of a percent, forces of 0.3 and 0.5 of Euler's load.

@@ -22,6 +22,7 @@ from tests.models.bodies import box
 from tests.models.calls import flat
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 @pytest.mark.parametrize("interfaces", [["left"], ["left", "right"]])
 @pytest.mark.parametrize(

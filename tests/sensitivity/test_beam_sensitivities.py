@@ -156,6 +156,7 @@ def skew_section(scale: float) -> mbd.Section:
     return mbd.Section(2e-4 * scale, 3e-9 * scale**2, 5e-9 * scale, 4e-9 * scale, Iyz=1e-9 * scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quantity", ["section", "shape"])
 def test_beam_in_space(comm: MPI.Intracomm, quantity: str) -> None:
     """A skew section on cells of different lengths and orientations; nodes move along the beam."""
@@ -212,6 +213,7 @@ def test_taper(comm: MPI.Intracomm, up_to: float | None) -> None:
     check_differences(new(0.0), parameter, new, 1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("up_to", [None, 2e3])
 def test_taper_in_space(comm: MPI.Intracomm, up_to: float | None) -> None:
     """A taper that is a function of the coordinates stays in space when the nodes move."""

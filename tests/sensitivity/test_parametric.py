@@ -182,6 +182,7 @@ def distance(comm: MPI.Intracomm, mesh: Any, velocity: Any, build: Any, value: f
 DIMENSIONS = [f.name for f in fields(mbd.ConnectingRod)[:15]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 def test_moved_boundary_of_the_rod(comm: MPI.Intracomm, dimension: str) -> None:
     """The moved nodes leave the changed geometry with second order in the change."""
@@ -197,6 +198,7 @@ def test_moved_boundary_of_the_rod(comm: MPI.Intracomm, dimension: str) -> None:
     assert near < 1e-14 or 3.7 < far / near < 4.3
 
 
+@pytest.mark.slow
 def test_sensitivities_of_the_rod(comm: MPI.Intracomm) -> None:
     """The body of first order agrees with the reduction of the moved mesh to second order."""
     mesh = mbd.build_mesh(rod(0.137), comm)

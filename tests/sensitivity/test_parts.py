@@ -154,6 +154,7 @@ DAMPINGS: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DAMPINGS)
 def test_shape_of_a_damped_body(comm: MPI.Intracomm, name: str) -> None:
     """Damping, stress modes, centre and inertia while the shape changes."""
@@ -165,6 +166,7 @@ def test_shape_of_a_damped_body(comm: MPI.Intracomm, name: str) -> None:
     check_differences(make, shape, 1e-3)
 
 
+@pytest.mark.slow
 def test_damping_by_a_form(comm: MPI.Intracomm) -> None:
     """A damping form moves with the mesh, and its coefficient may be a parameter."""
 
@@ -267,6 +269,7 @@ def ply(quantity: str, s: float) -> mbd.Orthotropic:
     return replace(PLY, **{name: values})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quantity", ORTHOTROPIC)
 def test_orthotropic_constants(comm: MPI.Intracomm, quantity: str) -> None:
     def make(s: float) -> mbd.Reduction:
@@ -304,6 +307,7 @@ def test_plane_orthotropic_constants(comm: MPI.Intracomm, plane: Any, quantity: 
     check_differences(make, lambda model: mbd.Parameter("p", quantity, group="high"), 1e-3 * size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", ["rigid", "averaged"])
 @pytest.mark.parametrize("load_modes", [False, True])
 def test_shape_of_a_loaded_body(comm: MPI.Intracomm, kinds: str, load_modes: bool) -> None:
@@ -363,6 +367,7 @@ def prestressed(comm: MPI.Intracomm, case: str, s: float, stretch: float = 0.0) 
     return body_of(mbd.ElasticModel(mesh, material, prestress=stress))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PRESTRESS)
 def test_prestress(comm: MPI.Intracomm, case: str) -> None:
     """The static solution of the prestress depends on the parameter."""
@@ -380,6 +385,7 @@ def test_shape_of_a_prestressed_body(comm: MPI.Intracomm) -> None:
     check_differences(lambda s: prestressed(comm, case, 0.0, s), shape, 1e-3)
 
 
+@pytest.mark.slow
 def test_pressure_modes(comm: MPI.Intracomm) -> None:
     """Pressure modes of a bore depend on the material; the shape of the bore is an error."""
     mesh = mbd.build_mesh(mbd.ConnectingRod(size=0.014), comm)

@@ -344,7 +344,13 @@ class Assembler(LoadAssembler):
         self._add_tangent(t, K, C, M, B)
         return TangentBlocks(K, C, M, B)
 
-    def _add_tangent(self, t: float, K: Blocks, C: Blocks, M: Blocks, B: Blocks) -> None:
+    def inertia(self, t: float) -> tuple[Array, Array]:
+        """Return the matrices M and B of `tangent` at (t, q, v, a); call after `update_poses`."""
+        K, C, M = (DenseBlocks(self.system.v_slices, self.system.v_slices) for _ in range(3))
+        self._add_bodies(t, K, C, M)
+        return M.array, self.constraint_matrix()
+
+    def _add_bodies(self, t: float, K: Blocks, C: Blocks, M: Blocks) -> None:
         s = self.system
         members = self._floating.members
         point = self.q, self.v, self.a, s.gravity, self.wrenches
@@ -359,9 +365,12 @@ class Assembler(LoadAssembler):
             parts = body.tangent(BodyState(t, q, v, a, s.gravity, wrenches))
             for target, block in zip((K, C, M), parts, strict=True):
                 target.add(k, k, block)
+
+    def _add_tangent(self, t: float, K: Blocks, C: Blocks, M: Blocks, B: Blocks) -> None:
+        self._add_bodies(t, K, C, M)
         self.update_jacobians()
         second, multipliers = FrameTerms(), self._entry_multipliers.copy()
-        if s.loads:
+        if self.system.loads:
             self._add_loads(t, second, multipliers, K, C)
         if self._entries:
             self._add_joints(multipliers, second, B)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.kernels.joints import DISTANCE
 from dolfinx_mbd.multibody.assembly.blocks import Blocks, FrameTerms, Index
 from dolfinx_mbd.multibody.assembly.frames import Axis, FrameAssembler
 from dolfinx_mbd.multibody.model.force_elements import (
@@ -29,15 +28,15 @@ class _LoadAxes(NamedTuple):
     """Axes of all loads on joint coordinates.
 
     `axes` and `arguments` (L, 2) contain the `Axis` on which a load acts or depends, `frames` and
-    `argument_frames` (L, 2) the frames of these joints. `others` contains the indices of the loads
-    that are not forces along the axis of a joint, and of forces at a distance joint.
+    `argument_frames` (L, 2) the frames of these joints. `torques` contains the indices of the loads
+    on rotations.
     """
 
     axes: Index
     arguments: Index
     frames: Index
     argument_frames: Index
-    others: Index
+    torques: Index
 
 
 class LoadAssembler(FrameAssembler):
@@ -48,7 +47,6 @@ class LoadAssembler(FrameAssembler):
         self._surface_forces: dict[str, tuple[int, Array]] = {}
         self._find_loads()
         self._axes_of_loads = self._find_axes()
-        self._distances = frozenset(map(int, np.flatnonzero(system.form == DISTANCE)))
         self._loaded = self._floating.subset({k for group in self._load_groups() for k in group})
 
     def _find_loads(self) -> None:
@@ -115,9 +113,8 @@ class LoadAssembler(FrameAssembler):
         pairs = [axis for _, *pair in self._joint_loads for axis in pair]
         axes, arguments = np.array(pairs, dtype=np.int64).reshape(-1, 2, 2).transpose(1, 0, 2)
         ends = np.column_stack(self._ends)
-        axial = (axes[:, 1] == 1) & (self.system.form[axes[:, 0]] != DISTANCE)
         frames = ends[axes[:, 0]], ends[arguments[:, 0]]
-        return _LoadAxes(axes, arguments, *frames, np.flatnonzero(~axial))
+        return _LoadAxes(axes, arguments, *frames, np.flatnonzero(axes[:, 1] == 0))
 
     def _load_coordinate(self, axis: Axis | None) -> tuple[float, float]:
         """Return value and rate of the joint coordinate of a load, or zeros if it has none."""
@@ -298,12 +295,12 @@ class LoadAssembler(FrameAssembler):
         for load, (joint, motion), argument in self._joint_loads:
             point = t, values[argument], speeds[argument]
             rows.append((load.magnitude(*point), *load.derivatives(*point)))
-            if motion == 1 and joint not in self._distances:
+            if motion == 1:
                 multipliers[joint, 2] -= rows[-1][0]
         size, by_value, by_rate = np.array(rows).T[:, :, None]
-        if len(loads.others):
-            frames, D = loads.frames[loads.others], self._axis_seconds(loads.axes[loads.others])
-            second.add(-size[loads.others, :, None] * D, frames, frames)
+        if len(loads.torques):
+            frames, D = loads.frames[loads.torques], self._axis_seconds(loads.axes[loads.torques])
+            second.add(-size[loads.torques, :, None] * D, frames, frames)
         if not any(value or rate for _, value, rate in rows):
             return
         direction = gradients[tuple(loads.axes.T)][:, :, None]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError, Tangent
+from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.multibody.model.system import State, SystemData
 
 Index = NDArray[np.integer]
@@ -24,8 +24,8 @@ def consistent_rates(system: SystemData, state: State) -> State:
     eqs = Assembler(system)
     eqs.q[:], eqs.angles[:] = state.q, state.angles
     free = np.arange(system.num_velocities)
-    tangent = velocities(eqs, state.time, state.v, free)
-    accelerations(eqs, state.time, free, tangent)
+    inertia = velocities(eqs, state.time, state.v, free)
+    accelerations(eqs, state.time, free, inertia)
     return State(state.time, state.q, eqs.v.copy(), eqs.a.copy(), eqs.lam.copy(), state.angles)
 
 
@@ -41,8 +41,8 @@ def jerk_at(system: SystemData, state: State, dt: float) -> tuple[Array, Array]:
     jerk = np.asarray((eqs.a - state.a) / step, dtype=float)
     if system.num_constraints == 0:
         return jerk, np.zeros_like(jerk)
-    tangent = eqs.tangent(state.time + step)
-    constrained, _ = saddle(tangent.M, tangent.B, np.zeros_like(jerk), tangent.B @ jerk)
+    M, B = eqs.inertia(state.time + step)
+    constrained, _ = saddle(M, B, np.zeros_like(jerk), B @ jerk)
     return jerk, constrained
 
 
@@ -67,25 +67,25 @@ def restart(
     if system.num_constraints == 0:
         return consistent, np.zeros_like(offset), offset
     eqs, step = _later_assembler(system, consistent, dt)
-    eqs.residual(consistent.time + step)
-    tangent = eqs.tangent(consistent.time + step)
+    eqs.update_poses(consistent.time + step)
+    M, B = eqs.inertia(consistent.time + step)
     _, bias = eqs.constraint_rates(consistent.time + step)
     zero = np.zeros_like(offset)
-    lower = np.asarray(-(tangent.B @ consistent.a + bias) / step, dtype=float)
-    constrained, _ = saddle(tangent.M, tangent.B, zero, lower)
-    part, _ = saddle(tangent.M, tangent.B, zero, tangent.B @ offset)
+    lower = np.asarray(-(B @ consistent.a + bias) / step, dtype=float)
+    constrained, _ = saddle(M, B, zero, lower)
+    part, _ = saddle(M, B, zero, B @ offset)
     return consistent, constrained, offset - part
 
 
 def velocities(
     eqs: Assembler, t: float, v: Array, free: Index, rates: Mapping[str, float] | None = None
-) -> Tangent | None:
+) -> tuple[Array, Array] | None:
     """Set velocities with Bv + ∂Φ/∂t = 0 and the joint rates `rates`, rad/s or m/s.
 
     The velocities are as close as possible to `v` (nv,) in the mass metric and differ from `v` only
     at the indices `free`. Raises an `AssemblyError` if no velocities have these rates.
 
-    Return the tangent for `accelerations` at these coordinates, if M and B depend on q alone.
+    Return M and B for `accelerations` at these coordinates, if they depend on q alone.
     """
     rates = rates or {}
     eqs.update_poses(t)
@@ -93,13 +93,12 @@ def velocities(
     if eqs.system.num_constraints == 0 and not rates:
         return None
     eqs.a[:], eqs.lam[:] = 0.0, 0.0
-    eqs.residual(t)
-    tangent = eqs.tangent(t)
-    B = np.concatenate([tangent.B, rate_rows(eqs, rates)])
+    inertia = eqs.inertia(t)
+    M, B = inertia[0], np.concatenate([inertia[1], rate_rows(eqs, rates)])
     speeds = np.concatenate([-eqs.constraint_rates(t)[0], np.array([*rates.values()], dtype=float)])
     block = np.ix_(free, free)
     try:
-        change, _ = saddle(tangent.M[block], B[:, free], np.zeros(len(free)), speeds - B @ v)
+        change, _ = saddle(M[block], B[:, free], np.zeros(len(free)), speeds - B @ v)
     except np.linalg.LinAlgError:
         change = np.full(len(free), np.nan)
     eqs.v[free] += change
@@ -111,7 +110,7 @@ def velocities(
         reason = f"the rates of {names} contradict the constraints or each other"
         singular = "no unique velocities: the equations are singular"
         raise AssemblyError(f"{reason if rates else singular} at t = {t:g} s")
-    return None if eqs.has_others else tangent
+    return None if eqs.has_others else inertia
 
 
 def rate_rows(eqs: Assembler, rates: Mapping[str, float]) -> Array:
@@ -120,21 +119,21 @@ def rate_rows(eqs: Assembler, rates: Mapping[str, float]) -> Array:
     return np.array(rows).reshape(len(rows), eqs.system.num_velocities)
 
 
-def accelerations(eqs: Assembler, t: float, free: Index, tangent: Tangent | None = None) -> None:
+def accelerations(
+    eqs: Assembler, t: float, free: Index, inertia: tuple[Array, Array] | None = None
+) -> None:
     """Set multipliers and free accelerations at the current q and v; see `steady_accelerations`.
 
-    `tangent` is the result of `velocities` for the same coordinates.
+    `inertia` is the result of `velocities` for the same coordinates.
     """
     s = eqs.system
     eqs.a[:], eqs.lam[:] = steady_accelerations(eqs, free), 0.0
     eqs.residual(t)
-    tangent = eqs.tangent(t) if tangent is None else tangent
-    lower = -eqs.constraint_rates(t)[1] - tangent.B @ eqs.a if s.num_constraints else np.zeros(0)
+    M, B = eqs.inertia(t) if inertia is None else inertia
+    lower = -eqs.constraint_rates(t)[1] - B @ eqs.a if s.num_constraints else np.zeros(0)
     block = np.ix_(free, free)
     try:
-        eqs.a[free], eqs.lam[:] = saddle(
-            tangent.M[block], tangent.B[:, free], -eqs.rows[free], lower
-        )
+        eqs.a[free], eqs.lam[:] = saddle(M[block], B[:, free], -eqs.rows[free], lower)
     except np.linalg.LinAlgError as error:
         raise AssemblyError(
             f"no unique accelerations at t = {t:g} s: the equations are singular"

@@ -12,13 +12,15 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.multibody.assembly.assembler import Assembler, extent
+from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError, extent
+from dolfinx_mbd.multibody.assembly.rates import steady_accelerations
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.sensitivities.mechanism_changes import central_difference
-from dolfinx_mbd.multibody.start.position_assembly import restore
 from dolfinx_mbd.multibody.start.quasi_static import Balance, elastic_derivative
 
 _SAME = 1e-8  # largest difference of accelerations from those of the start, relative to them
+_MAX_ITERATIONS = 20
+_NEARLY_CLOSED = 1e-8  # error of constraints before the last iteration, relative or rad
 _SAME_RATE = 1e-4  # largest error of the elastic rates relative to them
 
 
@@ -101,7 +103,33 @@ class QuasiStaticSlopes:
         move[self._e] = deformation - self._deformed
         v[self._e] = speed
         at.move(self._first.q, move)
-        restore(at, t, v, {}, self._r)
+        self._determine(at, t, v)
+
+    def _determine(self, at: Assembler, t: float, v: Array) -> None:
+        """Satisfy the constraints and their time derivatives for the elastic rates of v (nv,).
+
+        The constraints determine the rigid motions, so that their matrix is square. Raise an
+        `AssemblyError` if it is singular or the constraints cannot be satisfied.
+        """
+        s, r = at.system, self._r
+        lengths, change = np.where(s.row_motion < 3, s.size, 1.0), np.zeros(s.num_velocities)
+        for _ in range(_MAX_ITERATIONS):
+            values = at.constraints(t)
+            error = float(np.abs(values / lengths).max())
+            change[r] = _solved(at.constraint_matrix()[:, r], -values)
+            at.move(at.q.copy(), change)
+            if error <= _NEARLY_CLOSED:
+                break
+        else:
+            raise AssemblyError("a changed mechanism cannot be assembled", misfit=error)
+        at.update_poses(t)
+        B = at.constraint_matrix()
+        at.v[:] = v
+        at.v[r] -= _solved(B[:, r], at.constraint_rates(t)[0] + B @ v)
+        at.a[:], at.lam[:] = steady_accelerations(at, r), 0.0
+        at.a[r] -= _solved(B[:, r], at.constraint_rates(t)[1] + B @ at.a)
+        at.residual(t)
+        at.lam[:] = _solved(B[:, r].T, -at.rows[r])
 
     def _residual(self, at: Assembler, deformation: Array, speed: Array) -> Array:
         """Return the elastic residual (n,) with elastic coordinates and rates."""
@@ -119,7 +147,15 @@ class QuasiStaticSlopes:
         rows = []
         for step in (h, -h):
             at.move(q, step * moving + 0.5 * h * h * a)
-            restore(at, self._t + step, v + step * a, {}, self._r)
+            self._determine(at, self._t + step, v + step * a)
             at.residual(self._t + step)
             rows.append(at.rows[self._e].copy())
         return np.asarray((rows[0] - rows[1]) / (2 * h), dtype=float)
+
+
+def _solved(matrix: Array, right: Array) -> Array:
+    """Return the solution of a linear system."""
+    try:
+        return np.asarray(np.linalg.solve(matrix, right), dtype=float)
+    except np.linalg.LinAlgError:
+        raise AssemblyError("a changed mechanism is in a singular position") from None

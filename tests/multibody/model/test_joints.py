@@ -202,6 +202,17 @@ def test_system_tangent_is_the_derivative_of_its_rows() -> None:
     assert np.allclose(exact.B.T, by_lam[:nv], atol=1e-8)
 
 
+def test_blocks_are_parts_of_the_dense_tangent() -> None:
+    system, at = random_system()
+    at.residual(0.2)
+    for name, dense in at.tangent(0.2)._asdict().items():
+        rows = system.entry_slices if name == "B" else system.v_slices
+        total = np.zeros_like(dense)
+        for (row, column), block in getattr(at.tangent_blocks(0.2), name).items():
+            total[rows[row], system.v_slices[column]] += block
+        assert np.allclose(total, dense, rtol=0.0, atol=1e-14 * np.abs(dense).max())
+
+
 def test_constraint_rates_are_time_derivatives() -> None:
     system, at = random_system()
     q, t = at.q.copy(), 0.2

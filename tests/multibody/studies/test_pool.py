@@ -109,6 +109,7 @@ def wait(what: str, seconds: float = 120.0) -> Iterator[None]:
     raise AssertionError(f"{what} did not come in {seconds} s")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "group"),
     [(signal.SIGKILL, False), (signal.SIGINT, True), (signal.SIGINT, False)],
@@ -193,6 +194,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [[], ["-c"]], ids=["file", "no file"])
 @pytest.mark.parametrize(
     "script",
