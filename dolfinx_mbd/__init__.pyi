@@ -145,6 +145,7 @@ from .multibody import waterfall as waterfall
 from .optimization import Limits as Limits
 from .optimization import Optimum as Optimum
 from .optimization import ParametricBody as ParametricBody
+from .optimization import buckling_load as buckling_load
 from .optimization import minimize as minimize
 from .prescribed_motion import PrescribedMotion as PrescribedMotion
 from .prescribed_motion import transient as transient
@@ -171,7 +172,6 @@ from .sensitivity import BodyDerivative as BodyDerivative
 from .sensitivity import BodySensitivities as BodySensitivities
 from .sensitivity import Parameter as Parameter
 from .sensitivity import SectionParameter as SectionParameter
-from .sensitivity import buckling_load as buckling_load
 from .sensitivity import extended_velocity as extended_velocity
 from .sensitivity import parametric_velocity as parametric_velocity
 from .sensitivity import sensitivities as sensitivities

@@ -5,19 +5,17 @@ The examples of this folder assume the same lines as those of `dolfinx_mbd.reduc
 
 from dolfinx_mbd.sensitivity.beam_changes import SectionParameter
 from dolfinx_mbd.sensitivity.body_derivative import BodyDerivative
-from dolfinx_mbd.sensitivity.buckling import buckling_load
 from dolfinx_mbd.sensitivity.first_order import BodySensitivities
 from dolfinx_mbd.sensitivity.parameters import Parameter
-from dolfinx_mbd.sensitivity.parametric import parametric_velocity
 from dolfinx_mbd.sensitivity.reduced import sensitivities
-from dolfinx_mbd.sensitivity.shape import extended_velocity
+from dolfinx_mbd.sensitivity.shapes.parametric import parametric_velocity
+from dolfinx_mbd.sensitivity.shapes.velocities import extended_velocity
 
 __all__ = [
     "BodyDerivative",
     "BodySensitivities",
     "Parameter",
     "SectionParameter",
-    "buckling_load",
     "extended_velocity",
     "parametric_velocity",
     "sensitivities",

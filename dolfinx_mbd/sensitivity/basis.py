@@ -37,10 +37,10 @@ from dolfinx_mbd.linalg.blocks import (
     gram,
     multiply,
 )
+from dolfinx_mbd.linalg.shifted_systems import ShiftedSystems
 from dolfinx_mbd.reduction.craig_bampton import ROUND_OFF_RESIDUAL, rigid_rows
 from dolfinx_mbd.reduction.held_stiffness import FreeStiffness, HeldStiffness
 from dolfinx_mbd.sensitivity.parameters import MatrixDerivatives
-from dolfinx_mbd.sensitivity.shifted_systems import ShiftedSystems
 from dolfinx_mbd.sensitivity.static_modes import StaticModes
 
 ZERO_TOLERANCE = 1e-7  # forces on modes below this relative size count as zero

@@ -27,9 +27,9 @@ from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.linalg.blocks import multiply
 from dolfinx_mbd.parallel import raise_together
 from dolfinx_mbd.sensitivity.constants import CONSTANTS, constant_value, variable_model
-from dolfinx_mbd.sensitivity.moved_mesh import step_limits, stress_of_moved_mesh
 from dolfinx_mbd.sensitivity.prestress import PrestressDerivatives, initial_stress
-from dolfinx_mbd.sensitivity.shape_matrices import CellMatrices, shape_matrices
+from dolfinx_mbd.sensitivity.shapes.matrices import CellMatrices, shape_matrices
+from dolfinx_mbd.sensitivity.shapes.moved_mesh import step_limits, stress_of_moved_mesh
 
 Quantity = Literal[
     "young",

@@ -20,7 +20,7 @@ from dolfinx_mbd.fem.meshing import read_mesh, write_mesh
 from dolfinx_mbd.geometry import surface_motion
 from dolfinx_mbd.geometry.gmsh_model import gmsh_session
 from dolfinx_mbd.parallel import on_rank_zero
-from dolfinx_mbd.sensitivity import parametric
+from dolfinx_mbd.sensitivity.shapes import parametric
 
 LENGTH, RADIUS, DEPTH, SIDE = 0.1, 0.02, 0.01, 0.05
 CENTRE = np.array([0.06, 0.05, 0.0])

@@ -26,10 +26,10 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.linalg.blocks import gram, multiply
+from dolfinx_mbd.linalg.shifted_systems import ShiftedSystems
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.sensitivity.basis import mass_product
 from dolfinx_mbd.sensitivity.parameters import matrix_derivatives
-from dolfinx_mbd.sensitivity.shifted_systems import ShiftedSystems
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, dynamic_stiffness
 
 ENDS = ["left", "right"]

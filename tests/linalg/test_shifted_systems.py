@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import AccuracyWarning, SolverError
-from dolfinx_mbd.sensitivity import shifted_systems
+from dolfinx_mbd.linalg import shifted_systems
 
 
 @pytest.fixture

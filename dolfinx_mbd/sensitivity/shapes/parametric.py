@@ -12,7 +12,7 @@ from dolfinx_mbd.fem.compat import geometry_dofmap
 from dolfinx_mbd.fem.meshing import Builder, TaggedMesh
 from dolfinx_mbd.geometry.surface_motion import surface_velocity
 from dolfinx_mbd.parallel import on_rank_zero, raise_together
-from dolfinx_mbd.sensitivity.shape import elastic_extension
+from dolfinx_mbd.sensitivity.shapes.velocities import elastic_extension
 
 TOLERANCE = 1e-9
 """Largest distance of a node from its position in the rebuilt mesh, relative to the size."""
