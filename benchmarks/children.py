@@ -21,11 +21,11 @@ ROOT = {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
-"""For Open MPI, in containers and beside other work."""
+"""Settings of Open MPI for containers and for processors that other programs also use."""
 
 
 def one_thread() -> dict[str, str]:
-    """The environment with one thread everywhere."""
+    """Return the environment with all libraries limited to one thread."""
     return os.environ | dict.fromkeys(THREADS, "1")
 
 
@@ -34,7 +34,7 @@ def child(
 ) -> dict[str, Any]:
     """Run ``script --child arguments`` and return the JSON object of its last line.
 
-    On several ranks that of the first, the others are silent; ranks that wait leave the processor.
+    On several ranks only the first rank prints; waiting ranks yield the processor.
     """
     command = [sys.executable, script, "--child", *arguments]
     if ranks > 1:
@@ -61,5 +61,5 @@ def report(values: dict[str, Any]) -> None:
 
 
 def median(runs: Sequence[dict[str, Any]], key: str) -> float:
-    """Median of one value over several runs."""
+    """Return the median of one value over several runs."""
     return statistics.median(run[key] for run in runs)

@@ -19,7 +19,7 @@ from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.linalg.blocks import column_sums, gram
 
 TOLERANCE = 1e-8  # estimated error of a solution, relative to s_j in the norm of M
-ROUND_OFF = 1e-6  # largest accepted error if round-off in the residual hides a smaller one
+ROUND_OFF = 1e-6  # largest accepted error if round-off prevents a smaller error
 MAX_STEPS = 40
 KEPT = 60  # number of vectors that are kept for the next right-hand sides
 INDEPENDENT = 1e-8  # smallest relative eigenvalue of a Gram matrix of independent vectors
@@ -100,8 +100,9 @@ class ShiftedSystems:
     def _errors(self, residual: Array, squares: Array) -> Array:
         """Return estimates of the errors of solutions in the norm of M.
 
-        The residual is orthogonal to the space. The eigenvalues that it contains are therefore
-        larger than those of the space; the median of these is used.
+        The residual is orthogonal to the space. It therefore consists mainly of eigenvectors with
+        eigenvalues above those of the space; the estimate uses the median of the eigenvalues of
+        the space.
         """
         if not len(self._T):
             return np.full(len(squares), np.inf)
