@@ -3,8 +3,8 @@
     ./with-fenicsx python3 benchmarks/chain.py [--links 20 40 80 160] [--rounds 3]
 
 The chain falls under gravity. *Dense* and *sparse* are two ways to factorize the iteration matrix;
-the package chooses by size. The table shows medians of the processor time on one thread, without the
-time of compiling the kernels.
+the package chooses by size. The table shows medians of the processor time on one thread, without
+the time of compiling the kernels.
 """
 
 from __future__ import annotations

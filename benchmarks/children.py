@@ -1,4 +1,4 @@
-"""Runs a measurement in a process of its own, on one thread, and reads back what it prints."""
+"""Run a measurement in a separate process on one thread, and read the results that it prints."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def assembled(path: Path) -> tuple[Any, Any]:
 
 
 def measured_parts(path: Path) -> dict[str, float]:
-    """Return processor times of the parts of both solvers on one rank, s, some of them per column."""
+    """Return processor times (s) of the parts of both solvers on one rank, some per column."""
     from dolfinx_mbd.iterative.modes import lowest_modes_iteratively
     from dolfinx_mbd.iterative.solver import IterativeSolver
     from dolfinx_mbd.linalg import lobpcg
