@@ -11,8 +11,9 @@ shear. Runs in some ten seconds, on one rank and under `mpirun -n 2`.
 # $$u(x, y, z) = (u - y v' - z w',\; v - z\varphi,\; w + y\varphi).$$
 #
 # If you insert this displacement into the three-dimensional forms and integrate over the section,
-# you obtain all inertia terms of the section, but neither shear nor warping. For which bars is this enough?
-# You make a steel bar of 20 × 12 mm shorter and shorter, and compute it as a beam and as a solid.
+# you obtain all inertia terms of the section, but neither shear nor warping. For which bars is this
+# enough? You make a steel bar of 20 × 12 mm shorter and shorter, and compute it as a beam and as a
+# solid.
 
 # +
 from __future__ import annotations

@@ -39,9 +39,9 @@ rod = reduction.body
 
 # ## Damping
 #
-# You compare four kinds of damping, each with a damping ratio $\zeta=0.005$ in the first mode of the free rod: Rayleigh's,
-# a ratio for each mode, a viscous density $\mu$ with $\int\mu\,\dot u\cdot v$ on the mesh, and a
-# loss factor. The relative width of a resonance peak at half power is $2\zeta$ or $\eta$.
+# You compare four kinds of damping, each with a damping ratio $\zeta=0.005$ in the first mode of
+# the free rod: Rayleigh's, a ratio for each mode, a viscous density $\mu$ with
+# $\int\mu\,\dot u\cdot v$ on the mesh, and a loss factor. The relative width of a resonance peak at half power is $2\zeta$ or $\eta$.
 
 # +
 ratio, first = 0.005, rod.frequencies[0]
@@ -67,9 +67,9 @@ for kind, (body, loss_factor) in kinds.items():
 # ## Free, held and turning
 #
 # At low frequencies the free rod moves as a rigid body; its response along its axis is
-# $-1/(m\omega^2)$. If it is held at the big end, it has the compliance of a cantilever. If it is held by a hub that turns about the bore, Coriolis
-# forces couple its motions in the plane, and the centrifugal tension stiffens it. The poles are the
-# eigenvalues of the same problem.
+# $-1/(m\omega^2)$. If it is held at the big end, it has the compliance of a cantilever. If it is
+# held by a hub that turns about the bore, Coriolis forces couple its motions in the plane, and the
+# centrifugal tension stiffens it. The poles are the eigenvalues of the same problem.
 
 # +
 f = np.geomspace(20.0, 8000.0, 1500)
@@ -128,7 +128,8 @@ if comm.rank == 0:
 
 # ## Checks
 #
-# The static response of the held rod is compared with a separate reduction of a cantilever. The lines of the spectrum are 12.7 Hz apart.
+# The static response of the held rod is compared with a separate reduction of a cantilever. The
+# lines of the spectrum are 12.7 Hz apart.
 
 # +
 for kind, width in widths.items():

@@ -39,8 +39,9 @@ results = helpers.results_folder("rotating_blade")
 
 # ## The blade
 #
-# The blade is made of steel, one metre long, 20 mm wide in the plane of rotation and 15 mm high along the axis. It bends
-# along the axis (*flap*) and in the plane (*lag*). Elements are shorter near the clamped root.
+# The steel blade is one metre long, 20 mm wide in the plane of rotation and 15 mm high along the
+# axis. It bends along the axis (*flap*) and in the plane (*lag*). Elements are shorter near the
+# clamped root.
 
 # +
 length, width, height = 1.0, 0.020, 0.015
