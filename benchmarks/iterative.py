@@ -4,9 +4,9 @@
         [--solvers] [--modes] [--large]
 
 Each measurement is a separate process on one thread; each round runs the programs in turn.
-``--large`` adds about 900 k dofs (11 GB for the factors, 10 minutes). ``--solvers`` compares preconditioners of
-PETSc's conjugate gradients for one load: PCMG with other formats and smoothers than the package's,
-GAMG and hypre. ``--modes`` compares LOBPCG of the package and of SLEPc with the same
+``--large`` adds about 900 k dofs (11 GB for the factors, 10 minutes). ``--solvers`` compares
+preconditioners of PETSc's conjugate gradients for one load: PCMG with other formats and smoothers
+than in the package, GAMG and hypre. ``--modes`` compares LOBPCG of the package and of SLEPc with the same
 preconditioner, start vectors and number of guard vectors.
 """
 

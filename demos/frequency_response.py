@@ -41,7 +41,8 @@ rod = reduction.body
 #
 # You compare four kinds of damping, each with a damping ratio $\zeta=0.005$ in the first mode of
 # the free rod: Rayleigh's, a ratio for each mode, a viscous density $\mu$ with
-# $\int\mu\,\dot u\cdot v$ on the mesh, and a loss factor. The relative width of a resonance peak at half power is $2\zeta$ or $\eta$.
+# $\int\mu\,\dot u\cdot v$ on the mesh, and a loss factor. The relative width of a resonance peak at
+# half power is $2\zeta$ or $\eta$.
 
 # +
 ratio, first = 0.005, rod.frequencies[0]

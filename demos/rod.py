@@ -113,8 +113,8 @@ difference = np.abs(loaded.stiffness - rod.stiffness).max()
 
 # ## Checks
 #
-# The rod in the paper of the engine (Mathematics 13 (2025) 2797) weighs 0.153 kg. The frequencies of the whole mesh come from another
-# solver, without any interfaces.
+# The rod in the paper of the engine (Mathematics 13 (2025) 2797) weighs 0.153 kg. The frequencies
+# of the whole mesh come from another solver, without any interfaces.
 
 # +
 check_close("mass of the rod", rod.total_mass, 0.153, 0.003, "kg")

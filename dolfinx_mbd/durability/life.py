@@ -107,7 +107,7 @@ def fatigue(
 
     Example:
         >>> period = np.sin(np.linspace(0, 2 * np.pi, 41))
-        >>> history = 40 * np.outer(period, eta)  # of 40 s
+        >>> history = 40 * np.outer(period, eta)  # at the times 0, 1, ..., 40 s
         >>> result = mbd.fatigue(bar, [(history, 1.0)], material="AISI 4340")
         >>> len(result.points), result.worst(1)[0].interface in ("left", "right")
         (36, True)
