@@ -6,8 +6,8 @@
 Each measurement is a separate process on one thread; each round runs the programs in turn.
 ``--large`` adds about 900 k dofs (11 GB for the factors, 10 minutes). ``--solvers`` compares
 preconditioners of PETSc's conjugate gradients for one load: PCMG with other formats and smoothers
-than in the package, GAMG and hypre. ``--modes`` compares LOBPCG of the package and of SLEPc with the same
-preconditioner, start vectors and number of guard vectors.
+than in the package, GAMG and hypre. ``--modes`` compares LOBPCG of the package and of SLEPc with
+the same preconditioner, start vectors and number of guard vectors.
 """
 
 from __future__ import annotations
@@ -314,7 +314,7 @@ def break_even(found: dict[str, np.ndarray]) -> None:
     ratio = found["iterative"][-1, 1] / found["direct"][-1, 1]
     difference = growth["direct"][0] - growth["iterative"][0]
     if ratio > 1 and difference <= 0:
-        print(f"iterative takes {ratio:.1f} times the processor time, and does not gain")
+        print(f"iterative takes {ratio:.1f} times the processor time; the ratio does not fall")
         return
     meet = found["direct"][-1, 0] * ratio ** (1 / difference)
     print(f"equal processor time at about {meet / 1e6:.1f} million dofs (ratio now {ratio:.1f})")

@@ -38,7 +38,8 @@ mesh = helpers.tagged_bar((length, side, side), (24, 1, 1), ("big_end", "small_e
 
 # ## The rod
 #
-# The rod is a square steel bar of 300 × 8 × 8 mm. Its first bending frequency on two pins is 208 Hz.
+# The rod is a square steel bar of 300 × 8 × 8 mm. Its first bending frequency between two pins is
+# 208 Hz.
 
 
 # +
@@ -69,9 +70,9 @@ for name, rod in rods.items():
 # ## The mechanism
 #
 # The mechanism has a crank of 50 mm and a piston of 0.2 kg and runs at constant speed for one turn.
-# Nothing is damped, since
-# modal damping acts on the modes of each reference condition and would be another difference. The
-# deflection of the middle from the chord between the ends does not depend on the frame.
+# Nothing is damped, since modal damping acts on the modes of each reference condition and would be
+# another difference. The deflection of the middle from the chord between the ends does not depend
+# on the frame.
 
 # +
 speeds = np.array([15.0, 50.0, 90.0, 150.0])
@@ -120,9 +121,9 @@ with helpers.figure(results / "difference.png", 1, 2) as (left, right):
     right.legend()
 # -
 
-# At 15 rad/s both conditions agree. At 150 rad/s they differ by some percent. Both neglect geometric
-# stiffening, whose effect has the same size. It is therefore needed at this speed; `reduce` adds it
-# only to bodies with the mean axis.
+# At 15 rad/s both conditions agree. At 150 rad/s they differ by some percent. Both neglect
+# geometric stiffening, whose effect has the same size. It is therefore needed at this speed;
+# `reduce` adds it only to bodies with the mean axis.
 #
 # ## Checks
 #
