@@ -1,7 +1,7 @@
 """Changes of a mechanism with a parameter: which parts change, and the derivatives of their terms.
 
-The inertia and elastic forces of floating bodies are linear in their data. The
-derivatives of all other terms are central differences, computed only for the parts that change.
+The inertia and elastic forces of floating bodies are linear in their data. The derivatives of all
+other terms are central differences, computed only for the parts that change.
 """
 
 from __future__ import annotations
