@@ -54,7 +54,7 @@ def child(
 
 
 def report(values: dict[str, Any]) -> None:
-    """Print what a child has to say as its last line, with its peak memory in GB."""
+    """Print the results of a child process and its peak memory, GB, as its last line."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
     print()
     print(json.dumps(values | {"peak": peak}))

@@ -50,11 +50,11 @@ class Costs(Listener):
         self._open: list[tuple[float, float]] = []  # start, and the time of inner functions
 
     def on_start(self, event: Event) -> None:
-        """Take the time of a function's start."""
+        """Record the start time of the compilation of a function."""
         self._open.append((time.process_time(), 0.0))
 
     def on_end(self, event: Event) -> None:
-        """Add the time since the function's start."""
+        """Add the time since this start."""
         start, inner = self._open.pop()
         total = time.process_time() - start
         function = event.data["dispatcher"].py_func

@@ -30,7 +30,7 @@ YOUNG, POISSON, DENSITY = 210e9, 0.3, 7850.0
 
 
 def assemble(mesh: Any, ends: Sequence[str]) -> tuple[PETSc.Mat, PETSc.Mat, Array, list[Any]]:
-    """K, scalar M, node positions (N, 3) and the nodes of each interface, quadratic elements."""
+    """Return K, scalar M, positions (N, 3) and interface nodes for quadratic elements."""
     V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (3,)))
     W = fem.functionspace(mesh.mesh, ("Lagrange", 2))
     u, v, p, q = (
@@ -61,7 +61,7 @@ def vector_mass(M: PETSc.Mat) -> scipy.sparse.csr_matrix:
 def scipy_matrices(
     K: PETSc.Mat, M: PETSc.Mat
 ) -> tuple[scipy.sparse.csr_matrix, scipy.sparse.csr_matrix]:
-    """K and M ⊗ I in SciPy's format."""
+    """Return K and M ⊗ I in SciPy's format."""
     indptr, columns, values = K.getValuesCSR()
     return scipy.sparse.csr_matrix((values, columns, indptr), shape=K.getSize()), vector_mass(M)
 

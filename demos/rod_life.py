@@ -51,7 +51,8 @@ rod = reduced_rod(geometry, mbd.ALUMINIUM_7075)
 # ## Three speeds
 #
 # The engine has a single cylinder. The transient of the start decays during the first working
-# cycle. A second run continues the motion, and only this run is evaluated. Shares are shares of the service time.
+# cycle. A second run continues the motion, and only this run is evaluated. Shares are shares of
+# the service time.
 
 
 # +

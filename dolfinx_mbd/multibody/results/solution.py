@@ -104,7 +104,7 @@ class Solution(Sensors, HtmlView):
                 return getattr(self._saved, name)
             raise AttributeError(f"'Solution' object has no attribute {name!r}")
 
-    sensor, gauge = Sensors.sensor, Sensors.gauge  # listed here so that the reference pages contain them
+    sensor, gauge = Sensors.sensor, Sensors.gauge  # for the reference page of this class
 
     def __len__(self) -> int:
         return len(self.time)
