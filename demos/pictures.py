@@ -56,7 +56,7 @@ if root:
     marks = ("joints", "ground", "loads", "names")
     start = plotting.plot_system(engine, path=results / "engine.png", marks=marks)
 
-# To turn the mechanism with the mouse, use a plotter of your own:
+# To turn the mechanism with the mouse, use your own plotter:
 #
 #     plotter = pyvista.Plotter()
 #     plotting.plot_system(engine, plotter=plotter)

@@ -77,8 +77,8 @@ runs = spectrum(rod)
 # ## Where, and when?
 #
 # The fatigue data are an example from a textbook, for polished specimens and a probability of
-# survival of 50 %. A forged
-# surface is rougher. Its factor is an assumption here; each factor needs a text about its source.
+# survival of 50 %. A forged surface is rougher. Its factor is an assumption here; each factor needs
+# a text about its source.
 
 # +
 polished = mbd.durability.EXAMPLES["2024-T4"]
@@ -129,8 +129,8 @@ for name, (body, place) in places.items():
 #
 # ## Checks
 #
-# The damage at the worst point follows from the stress on its plane: cycles by rainflow, corrected
-# by Smith, Watson and Topper, on the S-N line.
+# The damage at the worst point is computed again from the stress on its plane: with rainflow
+# counting, the mean-stress correction of Smith, Watson and Topper, and the S-N line.
 
 # +
 modes = rod.stress
