@@ -37,7 +37,7 @@ ROWS = {
     "import dolfinx_mbd.forms": ("import dolfinx_mbd.forms", "import ufl"),
     "dolfinx-mbd --help": (f"from dolfinx_mbd.cli import main{HELP}", "import numpy"),
 }
-"""What is measured, and what it stands on; the first is the goal's."""
+"""Measured imports, each with the imports of its dependencies; the goal refers to the first."""
 HEAVY = (
     *("gmsh", "h5py", "matplotlib", "numba", "pyvista", "ufl"),
     *("scipy.interpolate", "scipy.linalg", "scipy.optimize", "scipy.sparse"),

@@ -54,7 +54,7 @@ def measure(program: str, directory: str, cases: int, steps: int) -> dict[str, A
     rod = ReducedBody.load(Path(directory) / "rod.npz")
     speeds = list(np.linspace(500.0, 750.0, cases))
     fixed = {"rod": rod, "steps": steps}
-    engine(speeds[0], 5, rod)  # (compile the kernels, or load them; workers do so by themselves)
+    engine(speeds[0], 5, rod)  # (compile or load the kernels; each worker loads them itself)
     start, before = time.perf_counter(), processor()
     if program.startswith("loop"):
         peaks = [engine(speed, **fixed)["crank pin 1"] for speed in speeds]
