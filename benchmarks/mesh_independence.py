@@ -3,9 +3,9 @@
     ./with-fenicsx python3 benchmarks/mesh_independence.py [--rounds 5] [--large]
 
 The rods have 33 thousand and 105 thousand displacements (``--large``: 281 thousand, which needs
-3 GB) and the same number of modes, 30. The equations of a body in a mechanism contain matrices of its modes
-but no data of its mesh. A step should therefore take the same time with both rods; the goal is a
-difference of at most 5 %.
+3 GB) and the same number of modes, 30. The equations of a body in a mechanism contain matrices of
+its modes but no data of its mesh. A step should therefore take the same time with both rods; the
+goal is a difference of at most 5 %.
 
 The runs with both rods alternate in one process on one thread, because times also differ between
 processes; the ratio is the median over the pairs. The motions differ slightly because the meshes
