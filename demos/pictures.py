@@ -67,8 +67,8 @@ if root:
 # ## The running engine
 #
 # The animation shows one turn of the crank. `scale` enlarges the deformation 50 times; the colours
-# show the actual values. With `quantity="von Mises"` they show the stress, if the body has the stress
-# of its modes. A path that ends in `.mp4` gives a film, if imageio-ffmpeg is installed.
+# show the actual values. With `quantity="von Mises"` they show the stress, if the body has the
+# stress of its modes. A path that ends in `.mp4` gives a film, if imageio-ffmpeg is installed.
 
 # +
 run = mbd.simulate(engine, t_end=0.01, dt=2e-5)
