@@ -6,7 +6,9 @@ import gc
 import importlib.util
 import os
 import shutil
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -36,8 +38,32 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         _wait_for_compiled_forms(config)
 
 
+LONGEST_COMPILATION = 200.0
+"""Time after which the compilation of a form is regarded as interrupted, s."""
+
+
+def _remove_unfinished_forms() -> None:
+    """Remove forms whose compilation was interrupted; processes wait for them in vain."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "fenics")
+    for path in cache.glob("libffcx_*.c"):
+        with suppress(FileNotFoundError):
+            old = time.time() - path.stat().st_mtime > LONGEST_COMPILATION
+            if old and not path.with_name(f"{path.name}.cached").exists():
+                path.unlink()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
+    """After a failure, remove forms whose compilation was interrupted, by a time limit perhaps."""
+    report = yield
+    if report.failed:
+        _remove_unfinished_forms()
+    return report
+
+
 def _wait_for_compiled_forms(config: pytest.Config) -> None:
-    """Let a process wait five minutes, not ten seconds, for a form that another one compiles."""
+    """Let a process wait four minutes, not ten seconds, for a form that another one compiles."""
+    _remove_unfinished_forms()
     user = Path(os.environ.get("XDG_CONFIG_HOME", Path.home() / ".config"))
     folder = TemporaryDirectory(prefix="pytest-config-")
     config.add_cleanup(folder.cleanup)
@@ -46,7 +72,7 @@ def _wait_for_compiled_forms(config: pytest.Config) -> None:
             Path(folder.name, path.name).symlink_to(path)
     options = Path(folder.name, "dolfinx", "dolfinx_jit_options.json")
     options.parent.mkdir()
-    options.write_text('{"timeout": 300}')
+    options.write_text('{"timeout": 240}')
     os.environ["XDG_CONFIG_HOME"] = folder.name
 
 

@@ -78,10 +78,7 @@ class ElasticProblem:
 
     def apply_mass(self, X: Array) -> Array:
         """Return M X through the scalar mass matrix, X of shape (owned dofs, k) (collective)."""
-        image = multiply(self.scalar_mass, blocked(X, self.dim))
-        rows, columns = len(image), X.shape[1]
-        vectors = image.reshape(rows, columns, self.dim).transpose(0, 2, 1)
-        return np.asfortranarray(vectors.reshape(self.dim * rows, columns))
+        return unblocked(multiply(self.scalar_mass, blocked(X, self.dim)), self.dim)
 
     def rigid_motions(
         self, point: Array | None = None, blocks: NDArray[np.int32] | None = None
@@ -104,6 +101,13 @@ def blocked(X: Array, dim: int = 3) -> Array:
     rows, columns = len(X) // dim, X.shape[1]
     fields = X.reshape(rows, dim, columns).transpose(0, 2, 1)
     return np.asfortranarray(fields.reshape(rows, dim * columns))
+
+
+def unblocked(fields: Array, dim: int = 3) -> Array:
+    """Return the vectors (owned dofs, k) of scalar fields (owned blocks, dim·k); see `blocked`."""
+    rows, columns = len(fields), fields.shape[1] // dim
+    vectors = fields.reshape(rows, columns, dim).transpose(0, 2, 1)
+    return np.asfortranarray(vectors.reshape(dim * rows, columns))
 
 
 def projected(comm: Any, A: PETSc.Mat, fields: Array, dim: int) -> Array:

@@ -7,6 +7,7 @@ copy. Small matrices are NumPy arrays that are bitwise equal on all ranks.
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from mpi4py import MPI
 from petsc4py import PETSc
 
@@ -39,6 +40,20 @@ def solve(ksp: PETSc.KSP, B: Array) -> Array:
     DX.destroy()
     DB.destroy()
     return X
+
+
+def combined(X: Array, c: Array) -> Array:
+    """Return X c as a block; NumPy's product is not in Fortran order."""
+    if not X.size or not c.size:
+        return np.zeros((len(X), c.shape[1]), order="F")
+    return np.asarray(scipy.linalg.blas.dgemm(1.0, X, c))
+
+
+def add_combined(Y: Array, X: Array, c: Array) -> None:
+    """Add X c to Y in place; X and Y are blocks."""
+    assert Y.flags.f_contiguous  # BLAS would work on a copy otherwise
+    if X.size and Y.size:
+        scipy.linalg.blas.dgemm(1.0, X, c, 1.0, Y, overwrite_c=1)
 
 
 def gram(comm: MPI.Comm, X: Array, Y: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Solvers with the stiffness of a body whose interfaces are all held.
+"""Solvers with the stiffness of a body whose interfaces are all held, or of a free body.
 
 `DirectSolver` solves K u = f with held rows by one Cholesky factorization of K.
 
@@ -244,14 +244,16 @@ class HeldStiffness:
 
         Args:
             loads: Nodal forces, shape (owned dofs, k).
-            motion: Displacements of rigid interfaces, zero elsewhere, shape (owned dofs, k).
+            motion: Displacements of rigid interfaces for the first columns, zero elsewhere, shape
+                (owned dofs, at most k).
             averages: Motion C u of averaged interfaces, shape (coordinates, k).
         """
         B = np.array(loads, order="F")
         B[self.dofs] = 0.0
         if motion is not None:
-            B -= multiply(self.problem.stiffness, motion)
-            B[self.dofs] = motion[self.dofs]
+            first = slice(0, motion.shape[1])
+            B[:, first] -= multiply(self.problem.stiffness, motion)
+            B[self.dofs, first] = motion[self.dofs]
         return self._solver.solve(B, averages)[0]
 
     def modes(self, count: int) -> tuple[Array, Array]:
@@ -259,3 +261,36 @@ class HeldStiffness:
         if isinstance(self._solver, IterativeSolver):
             return lowest_modes_iteratively(self._solver, self.problem, count)
         return self._solver.modes(count)
+
+
+class FreeStiffness:
+    """The stiffness of a body without interfaces, for forces in equilibrium.
+
+    The solutions are M-orthogonal to the rigid motions R̂, which are M-orthonormal.
+    """
+
+    def __init__(self, problem: ElasticProblem, rigid: Array, prefix: str) -> None:
+        self._problem, self._rigid = problem, rigid
+        self._inertia = problem.apply_mass(rigid)
+        self._dofs = determinate_dofs(problem.comm, rigid)
+        self._K = problem.stiffness.copy()
+        constrain(self._K, self._dofs, 1.0)
+        self._ksp = cholesky(self._K, prefix=prefix, options=None)
+        self.dofs = np.zeros(0, dtype=np.int32)  # degrees of freedom held by interfaces
+
+    def solve_body(self, loads: Array) -> Array:
+        """Return displacements (owned dofs, k); the resultants of the loads are removed."""
+        comm = self._problem.comm
+        B = np.asfortranarray(loads - self._inertia @ gram(comm, self._rigid, loads))
+        B[self._dofs] = 0.0
+        u = solve(self._ksp, B)
+        return np.asfortranarray(u - self._rigid @ gram(comm, self._inertia, u))
+
+    def solve_moved(self, loads: Array, motion: Array | None, averages: Array | None) -> Array:
+        """Return the result of `solve_body`, because the body has no interfaces."""
+        return self.solve_body(loads)
+
+    def destroy(self) -> None:
+        """Free the factor and the matrix."""
+        self._ksp.destroy()
+        self._K.destroy()

@@ -20,15 +20,25 @@ import scipy
 import ufl
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.fem.assembly import ElasticProblem, in_space, point_motion, rigid_motions
-from dolfinx_mbd.fem.free_motions import determinate_dofs
+from dolfinx_mbd.fem.assembly import (
+    ElasticProblem,
+    blocked,
+    in_space,
+    point_motion,
+    rigid_motions,
+    unblocked,
+)
 from dolfinx_mbd.interfaces.averaged import InterfaceMoments, border_rows
 from dolfinx_mbd.interfaces.interfaces import MeshInterface
-from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply, solve
-from dolfinx_mbd.linalg.factorization import cholesky
-from dolfinx_mbd.linalg.matrices import constrain
+from dolfinx_mbd.linalg.blocks import (
+    add_combined,
+    column_sums,
+    combined,
+    gram,
+    multiply,
+)
 from dolfinx_mbd.reduction.craig_bampton import ROUND_OFF_RESIDUAL, rigid_rows
-from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
+from dolfinx_mbd.reduction.held_stiffness import FreeStiffness, HeldStiffness
 from dolfinx_mbd.sensitivity.parameters import MatrixDerivatives
 from dolfinx_mbd.sensitivity.shifted_systems import ShiftedSystems
 from dolfinx_mbd.sensitivity.static_modes import StaticModes
@@ -98,37 +108,14 @@ def split_modes(
     return SplitModes(modes, rigid, factor, motions, of_rigid, fixed, coefficients, squares, shares)
 
 
-class FreeStiffness:
-    """The stiffness of a body without interfaces, for forces in equilibrium.
+@dataclass(frozen=True, eq=False)
+class ModeChanges:
+    """Derivatives of the modes Ψ and products of the derivatives of the matrices."""
 
-    The solutions are M-orthogonal to the rigid motions R̂, which are M-orthonormal.
-    """
-
-    def __init__(self, problem: ElasticProblem, rigid: Array, prefix: str) -> None:
-        self._problem, self._rigid = problem, rigid
-        self._inertia = problem.apply_mass(rigid)
-        self._dofs = determinate_dofs(problem.comm, rigid)
-        self._K = problem.stiffness.copy()
-        constrain(self._K, self._dofs, 1.0)
-        self._ksp = cholesky(self._K, prefix=prefix, options=None)
-        self.dofs = np.zeros(0, dtype=np.int32)  # degrees of freedom held by interfaces
-
-    def solve_body(self, loads: Array) -> Array:
-        """Return displacements (owned dofs, k); the resultants of the loads are removed."""
-        comm = self._problem.comm
-        B = np.asfortranarray(loads - self._inertia @ gram(comm, self._rigid, loads))
-        B[self._dofs] = 0.0
-        u = solve(self._ksp, B)
-        return np.asfortranarray(u - self._rigid @ gram(comm, self._inertia, u))
-
-    def solve_moved(self, loads: Array, motion: Array | None, averages: Array | None) -> Array:
-        """Return the result of `solve_body`, because the body has no interfaces."""
-        return self.solve_body(loads)
-
-    def destroy(self) -> None:
-        """Free the factor and the matrix."""
-        self._ksp.destroy()
-        self._K.destroy()
+    modes: Array  # Ψ′, (owned dofs, n)
+    motions: Array  # derivative of the motions of the interfaces N, (coordinates, n)
+    stiff: Array  # K′Ψ, (owned dofs, n)
+    inertia: Array  # M_s′ times `BasisDerivatives.scalar_fields`
 
 
 class BasisDerivatives:
@@ -150,10 +137,15 @@ class BasisDerivatives:
             self.constraint -= split.statics.part
         self._rigid_parts, self._factor = _deformed_part(split)
         parts = self.constraint - split.rigid @ self._rigid_parts
-        self._deformed = np.asfortranarray(parts @ self._factor.T)
-        stiffened = multiply(problem.stiffness, np.hstack([self._deformed, split.fixed]))
-        stiffened[:, self._deformed.shape[1] :] -= self._mass_fixed * split.squares
+        self._parts = np.asfortranarray(np.hstack([parts @ self._factor.T, split.fixed]))
+        stiffened = multiply(problem.stiffness, self._parts)
+        stiffened[:, len(self._factor) :] -= self._mass_fixed * split.squares
         self._reactions = -stiffened
+        self._fields, self._combinations = self._independent_fields()
+        # 1, positions and components of Ψ, (owned blocks, 1 + dim + dim n), and M_s times them
+        x, components = problem.positions, blocked(split.modes, problem.dim)
+        self.scalar_fields = np.asfortranarray(np.hstack([np.ones((len(x), 1)), x, components]))
+        self.scalar_inertia = multiply(problem.scalar_mass, self.scalar_fields)
         diagonal = problem.scalar_mass.getDiagonal()
         self._diagonal = np.repeat(diagonal.array_r, problem.dim)[:, None]
         diagonal.destroy()
@@ -168,31 +160,56 @@ class BasisDerivatives:
             partial(multiply, self._mass),
             split.squares,
             held.solve_body,
-            self._without_fixed,
+            self._invariant(),
             self._force_norms,
         )
+
+    def _independent_fields(self) -> tuple[Array, Array]:
+        """Return R̂, Ψ and the static modes, and the coefficients of `_parts` in them."""
+        split, fields = self.split, [self._span]
+        constraint = np.vstack([-self._rigid_parts, np.eye(split.modes.shape[1])])
+        combinations = np.hstack(
+            [(constraint - split.combinations @ split.shares) @ self._factor.T, split.combinations]
+        )
+        if split.statics is not None:
+            fields.append(split.statics.vectors)
+            rows = np.zeros((split.statics.vectors.shape[1], combinations.shape[1]))
+            rows[:, : len(self._factor)] = -split.statics.shares @ self._factor.T
+            combinations = np.vstack([combinations, rows])
+        return np.asfortranarray(np.hstack(fields)), combinations
+
+    def _invariant(self) -> tuple[Array, Array]:
+        """Return the vectors of the invariant subspace that is outside Φ′, and M times them."""
+        if self.interfaces:
+            return self.split.fixed, self._mass_fixed
+        count = self.split.rigid.shape[1]
+        vectors = np.hstack([self.split.rigid, self.split.fixed])
+        mass = np.hstack([self._mass_span[:, :count], self._mass_fixed])
+        return np.asfortranarray(vectors), np.asfortranarray(mass)
 
     def destroy(self) -> None:
         """Free the mass matrix."""
         self._mass.destroy()
 
-    def __call__(self, derivatives: MatrixDerivatives) -> tuple[Array, Array]:
-        """Return Ψ′ (owned dofs, n), and the derivative of the interface motions N."""
+    def __call__(self, derivatives: MatrixDerivatives) -> ModeChanges:
+        """Return the derivatives of the modes."""
         split, problem, comm = self.split, self.problem, self.problem.comm
         border = self.border_derivative(derivatives)
-        mass = mass_product(problem, derivatives, self._span)
-        deformed, fixed = self._derivatives(derivatives, border, mass)
-        Y = deformed @ self._factor + self._fixed_outside(fixed) @ split.shares
+        inertia, mass = self._mass_products(derivatives)
+        stiff = derivatives.stiffness_product(self._fields)
+        deformed, fixed = self._derivatives(derivatives, border, stiff, mass)
+        Y = combined(deformed, self._factor)
+        add_combined(Y, self._systems(fixed), split.shares)
+        count, num_span = len(split.rigid_factor), self._span.shape[1]
         if split.statics is not None:
-            Y += split.statics.derivative(self, derivatives, border)
-        count = len(split.rigid_factor)
+            Y += split.statics.derivative(self, derivatives, border, stiff[:, num_span:])
         turned: Array = np.zeros((len(Y), 0))
         carried = np.zeros_like(split.motions)
         if derivatives.velocity is not None and count:
             turned = rigid_motions(derivatives.velocity)
             turned[:, : problem.dim] = 0.0  # translations do not depend on the shape
             rotation = split.rigid_factor @ self._rigid_parts
-            Y += turned @ rotation
+            add_combined(Y, turned, rotation)
             carried = self._moved_points(derivatives) @ rotation
         moved: Array = np.zeros((count, split.modes.shape[1]))
         if turned.shape[1]:
@@ -202,8 +219,20 @@ class BasisDerivatives:
         coefficients[:count] -= inside[:count] + moved
         coefficients[count:] -= inside[count:] / 2
         all_motions = np.hstack([split.rigid_interfaces, split.motions])
-        changes = np.asfortranarray(Y + self._span @ coefficients)
-        return changes, carried + all_motions @ coefficients
+        add_combined(Y, self._span, coefficients)
+        motions = carried + all_motions @ coefficients
+        return ModeChanges(Y, motions, stiff[:, count:num_span], inertia)
+
+    def _mass_products(self, derivatives: MatrixDerivatives) -> tuple[Array, Array]:
+        """Return M_s′ times the scalar fields, and M′ times the span of rigid motions and modes."""
+        if derivatives.scalar_mass is None:
+            return np.zeros_like(self.scalar_fields), np.zeros_like(self._span)
+        dim, factor = self.problem.dim, self.split.rigid_factor
+        image = multiply(derivatives.scalar_mass, self.scalar_fields)
+        rigid = rigid_motions(image[:, 1 : 1 + dim])  # rotations are linear in the positions
+        rigid[:, :dim] = (np.eye(dim) * image[:, 0, None, None]).reshape(-1, dim)
+        parts = rigid[:, : len(factor)] @ factor, unblocked(image[:, 1 + dim :], dim)
+        return image, np.asfortranarray(np.hstack(parts))
 
     def _moved_points(self, derivatives: MatrixDerivatives) -> Array:
         """Return the derivative of the motion of the interfaces in unit rigid motions."""
@@ -215,18 +244,20 @@ class BasisDerivatives:
         return np.vstack(rows)
 
     def _derivatives(
-        self, derivatives: MatrixDerivatives, border: Array | None, mass: Array
+        self, derivatives: MatrixDerivatives, border: Array | None, stiff: Array, mass: Array
     ) -> tuple[Array, Array]:
-        """Return derivatives of the deformed constraint modes, and the static part of Φ′."""
+        """Return derivatives of the deformed constraint modes, and the static part of Φ′.
+
+        `stiff` is K′ times the fields, and `mass` is M′ times the span of rigid motions and modes.
+        """
         split, held, comm = self.split, self.held, self.problem.comm
-        X = np.asfortranarray(np.hstack([self._deformed, split.fixed]))
+        X, count = self._parts, len(self._factor)
         forces, averages = self.border_terms(border, X, self._reactions)
-        forces -= self.stiffness_product(derivatives, X)
-        count = self._deformed.shape[1]
-        forces[:, count:] += (mass @ split.combinations) * split.squares
-        inside = gram(comm, split.fixed, forces[:, count:])
-        size = self._force_norms(forces[:, count:])
-        forces[:, count:] -= self._mass_fixed @ inside
+        add_combined(forces, stiff, -self._combinations)
+        of_fixed = forces[:, count:]
+        add_combined(of_fixed, mass, split.combinations * split.squares)
+        size = self._force_norms(of_fixed)
+        add_combined(of_fixed, self._mass_fixed, -gram(comm, split.fixed, of_fixed))
         motions = split.motions - split.rigid_interfaces @ self._rigid_parts
         boundary = self.boundary_motion(derivatives, motions @ self._factor.T)
         norms = self._force_norms(forces)
@@ -238,21 +269,13 @@ class BasisDerivatives:
         if boundary is not None:
             moves = column_sums(comm, boundary, boundary) > 0
             zero[:count] &= ~moves
-            motion = np.zeros_like(forces)
-            motion[:, :count] = boundary
-            motion = np.asfortranarray(motion[:, ~zero])
+            motion = np.asfortranarray(boundary[:, ~zero[:count]])
         k = np.flatnonzero(~zero)
         out = np.zeros_like(forces)
         out[:, k] = held.solve_moved(
             forces[:, k], motion, None if averages is None else averages[:, k]
         )
         return out[:, :count], out[:, count:]
-
-    def stiffness_product(self, derivatives: MatrixDerivatives, X: Array) -> Array:
-        """Return K′X."""
-        if derivatives.stiffness is None:
-            return np.zeros_like(X)
-        return multiply(derivatives.stiffness, X)
 
     def boundary_motion(self, derivatives: MatrixDerivatives, motions: Array) -> Array | None:
         """Return θ×(V − V_k) at the nodes of rigid interfaces, and zero at all other nodes.
@@ -311,16 +334,8 @@ class BasisDerivatives:
             if i.rows is not None:
                 R = self.problem.rigid_motions(i.point, i.blocks)
                 multipliers.append(gram(comm, R, forces[i.dofs]))
-        return -border @ np.vstack(multipliers), -gram(comm, border, X)
-
-    def _fixed_outside(self, static: Array) -> Array:
-        """Return the parts of Φ′ outside Φ; `static` holds the displacements under the forces."""
-        start = self._without_fixed(static)
-        comm, problem = self.problem.comm, self.problem
-        size = column_sums(comm, static, problem.apply_mass(static))
-        outside = column_sums(comm, start, problem.apply_mass(start))
-        start[:, outside <= 1e-14 * size] = 0.0
-        return self._systems(start)
+        border = np.asfortranarray(border)
+        return combined(border, -np.vstack(multipliers)), -gram(comm, border, X)
 
     def _force_norms(self, forces: Array) -> Array:
         """Return norms of forces, (FᵀM⁻¹F)^½ with diag(M), without reactions of interfaces."""
@@ -334,15 +349,8 @@ class BasisDerivatives:
         """Return limits of the round-off in the norms of forces −K′X."""
         if derivatives.stiffness is None:
             return np.zeros(X.shape[1])
-        diagonal = derivatives.stiffness.getDiagonal()
-        forces = ROUND_OFF_RESIDUAL * diagonal.array_r[:, None] * X
-        diagonal.destroy()
+        forces = ROUND_OFF_RESIDUAL * derivatives.stiffness_diagonal()[:, None] * X
         return self._force_norms(forces)
-
-    def _without_fixed(self, X: Array) -> Array:
-        """Return X without its components along Φ."""
-        inside = gram(self.problem.comm, self._mass_fixed, X)
-        return np.asfortranarray(X - self.split.fixed @ inside)
 
 
 def _deformed_part(split: SplitModes) -> tuple[Array, Array]:

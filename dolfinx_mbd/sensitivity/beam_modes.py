@@ -30,8 +30,9 @@ from dolfinx_mbd.fem.assembly import point_motion
 from dolfinx_mbd.fem.operators import spin_matrix
 from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.linalg.blocks import gram, multiply
+from dolfinx_mbd.reduction.held_stiffness import FreeStiffness
 from dolfinx_mbd.reduction.stiffening import inertia_relief
-from dolfinx_mbd.sensitivity.basis import FreeStiffness, SplitModes
+from dolfinx_mbd.sensitivity.basis import SplitModes
 from dolfinx_mbd.sensitivity.beam_changes import BeamChange
 
 

@@ -24,11 +24,12 @@ from dolfinx_mbd.fem.compat import geometry_degree, interpolated
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.forms import Temperature, strain
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.linalg.blocks import multiply
 from dolfinx_mbd.parallel import raise_together
 from dolfinx_mbd.sensitivity.constants import CONSTANTS, constant_value, variable_model
 from dolfinx_mbd.sensitivity.moved_mesh import step_limits, stress_of_moved_mesh
 from dolfinx_mbd.sensitivity.prestress import PrestressDerivatives, initial_stress
-from dolfinx_mbd.sensitivity.shape_matrices import shape_matrices
+from dolfinx_mbd.sensitivity.shape_matrices import CellMatrices, shape_matrices
 
 Quantity = Literal[
     "young",
@@ -131,7 +132,7 @@ class MatrixDerivatives:
     constant.
     """
 
-    stiffness: PETSc.Mat | None
+    stiffness: PETSc.Mat | CellMatrices | None
     scalar_mass: PETSc.Mat | None
     of_form: Callable[[ufl.Form], ufl.Form]
     stress: Callable[[Expr], Expr] | None
@@ -146,6 +147,24 @@ class MatrixDerivatives:
             return None
         expanded = ufl.algorithms.expand_derivatives(self.of_form(form))
         return None if expanded.empty() else expanded
+
+    def stiffness_product(self, X: Array) -> Array:
+        """Return K′X (collective)."""
+        if self.stiffness is None:
+            return np.zeros(X.shape, order="F")
+        if isinstance(self.stiffness, CellMatrices):
+            return self.stiffness.multiply(X)
+        return multiply(self.stiffness, X)
+
+    def stiffness_diagonal(self) -> Array:
+        """Return the diagonal of K′, shape (owned dofs,); K′ is not None (collective)."""
+        assert self.stiffness is not None
+        if isinstance(self.stiffness, CellMatrices):
+            return self.stiffness.diagonal()
+        diagonal = self.stiffness.getDiagonal()
+        values: Array = diagonal.array_r.copy()
+        diagonal.destroy()
+        return values
 
     def destroy(self) -> None:
         """Free the matrices."""

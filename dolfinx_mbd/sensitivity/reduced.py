@@ -12,21 +12,19 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.beams import BeamReduction
 from dolfinx_mbd.checks import instance, items
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space
+from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space, unblocked
 from dolfinx_mbd.fem.fields import material_points, surface_skin
 from dolfinx_mbd.interfaces.bores import bore_patterns
 from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply
 from dolfinx_mbd.parallel import destroying
-from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
+from dolfinx_mbd.reduction.held_stiffness import FreeStiffness, HeldStiffness
 from dolfinx_mbd.reduction.reducer import Reducer, shared_solver
 from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 from dolfinx_mbd.sensitivity.basis import (
     BasisDerivatives,
-    FreeStiffness,
     SplitModes,
-    mass_product,
     point_velocity,
     split_modes,
 )
@@ -85,6 +83,9 @@ def sensitivities(
     Raises:
         InputError: The reduction has an unsupported option, the body does not depend on a
             parameter, the reducer is closed or not that of the reduction, or a beam has one.
+
+    Warns:
+        AccuracyWarning: Round-off limits the accuracy of the derivatives of the modes.
 
     Note: Collective over the communicator of the mesh.
 
@@ -242,28 +243,28 @@ def _body_derivative(
     problem, interfaces = basis.problem, basis.interfaces
     body, dim, comm = reduction.body, problem.dim, problem.comm
     modes, n = reduction.modes, reduction.body.num_modes
-    changes, motions = basis(matrices)
+    derivative = basis(matrices)
+    changes, motions, stiff = derivative.modes, derivative.motions, derivative.stiff[:, :n]
     if reduction.omitted is not None:
-        forces = basis.stiffness_product(matrices, modes)
-        changes, motions = without_omitted_modes(problem, basis.split, forces, changes, motions)
+        changes, motions = without_omitted_modes(problem, basis.split, stiff, changes, motions)
     velocity = matrices.velocity
     V = np.zeros_like(problem.positions) if velocity is None else velocity
-    first, second, mass = _moments(problem, modes, changes, V, matrices)
+    first, second, mass = _moments(basis, changes, derivative.inertia, V, matrices)
     K_changes = multiply(problem.stiffness, changes)
     cross = gram(comm, modes, K_changes)
     explicit: Array = np.zeros((n, n))
     energies = column_sums(comm, changes, K_changes)
     if matrices.stiffness is not None:
-        product = multiply(matrices.stiffness, modes)
-        explicit = gram(comm, modes, product)
-        energies += 2 * column_sums(comm, changes, product)
+        explicit = gram(comm, modes, stiff)
+        energies += 2 * column_sums(comm, changes, stiff)
     stiffness = explicit + cross + cross.T
-    inertia = problem.apply_mass(changes) + 2 * mass_product(problem, matrices, modes)
+    of_modes = unblocked(derivative.inertia[:, 1 + dim : 1 + dim + dim * n], dim)
+    inertia = problem.apply_mass(changes) + 2 * of_modes
     points: Array = np.zeros((len(interfaces), 3))
     if velocity is not None and interfaces:
         points = in_space(np.array([point_velocity(problem, i, matrices) for i in interfaces]))
     in_body = np.zeros((len(interfaces), 6, n))
-    in_body[:, WRENCH_INDICES[dim]] = motions.reshape(len(interfaces), problem.num_rigid, n)
+    in_body[:, WRENCH_INDICES[dim]] = motions.reshape(-1, problem.num_rigid, n)
     spin = wrenches = None
     if stiffening is not None:
         rotations = np.array([i.motion[3:] for i in body.interfaces])
@@ -301,23 +302,21 @@ def _body_derivative(
 
 
 def _moments(
-    problem: ElasticProblem, modes: Array, changes: Array, V: Array, matrices: MatrixDerivatives
+    basis: BasisDerivatives, changes: Array, inertia: Array, V: Array, matrices: MatrixDerivatives
 ) -> tuple[Array, Array, float]:
-    """Return the derivatives of S, of H and of the mass."""
-    comm, dim, n = problem.comm, problem.dim, modes.shape[1]
-    x = problem.positions
-    fields = np.asfortranarray(np.column_stack([np.ones(len(x)), x, blocked(modes, dim)]))
-    moved = np.asfortranarray(np.column_stack([np.zeros(len(x)), V, blocked(changes, dim)]))
-    G = gram(comm, moved, multiply(problem.scalar_mass, fields))
-    G = G + G.T
-    if matrices.scalar_mass is not None:
-        G += gram(comm, fields, multiply(matrices.scalar_mass, fields))
+    """Return the derivatives of S, of H and of the mass; `inertia` is that of `ModeChanges`."""
+    problem, comm = basis.problem, basis.problem.comm
+    dim, n = problem.dim, changes.shape[1]
+    moved = np.asfortranarray(np.hstack([0 * V[:, :1], V, blocked(changes, dim)]))
+    columns = slice(0, moved.shape[1])
+    G = gram(comm, moved, basis.scalar_inertia[:, columns])
+    G = G + G.T + gram(comm, basis.scalar_fields[:, columns], inertia[:, columns])
     first = in_space(G[0, 1:].reshape(n + 1, dim))
     blocks = G[1:, 1:].reshape(n + 1, dim, n + 1, dim).transpose(0, 2, 1, 3)
     second = in_space(in_space(blocks), axis=-2)
     if problem.thickness is not None:
         t = problem.thickness
-        ones = np.ones((len(x), 1), order="F")
-        total = float(gram(comm, ones, multiply(problem.scalar_mass, ones))[0, 0])
+        one, image = (X[:, :1] for X in (basis.scalar_fields, basis.scalar_inertia))
+        total = float(gram(comm, one, image)[0, 0])
         second[0, 0, 2, 2] = (G[0, 0] * t * t + 2 * total * t * matrices.thickness) / 12
     return first, (second + second.transpose(1, 0, 3, 2)) / 2, float(G[0, 0])

@@ -4,20 +4,21 @@ With a stress law and a density that are constant in each cell, the derivatives 
 matrices follow from a few small products. Let V be the velocity of the points and g the gradient of
 a basis function in physical space. Then g′ = −g ∇V, and the volume dx has the derivative div V dx.
 All cells of a block are computed at once, which takes less than half the time of a compiled form.
-Other laws use compiled forms. Both ways use the quadrature of K and M, so that they differentiate
-the assembled matrices exactly, also in cells with curved edges.
+The matrices of the cells of K′ are not assembled, because only products with few vectors are
+needed. Other laws use compiled forms and assembled matrices. Both ways use the quadrature of K and
+M, so that they differentiate the assembled matrices exactly, also in cells with curved edges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import basix
 import numpy as np
+import scipy
 import ufl
-from dolfinx import fem
+from dolfinx import fem, la
 from petsc4py import PETSc
 from ufl.algorithms.analysis import extract_type
 from ufl.checks import is_cellwise_constant
@@ -25,16 +26,17 @@ from ufl.classes import GeometricQuantity
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import ElasticProblem, assembled_matrix
-from dolfinx_mbd.fem.compat import geometry_dofmap
+from dolfinx_mbd.fem.compat import geometry_degree, geometry_dofmap
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 
 BLOCK = 256
-"""Number of cells that are computed at once; their matrices fit into the cache."""
+"""Number of cells that are computed at once; their fields fit into the cache."""
+SIMPLICES = ("triangle", "tetrahedron")
 
 
 def shape_matrices(
     model: ElasticModel, problem: ElasticProblem, forms: tuple[ufl.Form, ufl.Form], velocity: Any
-) -> tuple[PETSc.Mat, PETSc.Mat]:
+) -> tuple[PETSc.Mat | CellMatrices, PETSc.Mat]:
     """Return K′ and the derivative of the scalar mass matrix; the caller destroys them.
 
     Args:
@@ -48,14 +50,15 @@ def shape_matrices(
     constants = _CONSTANTS.get(problem)
     if constants is None:
         constants = _CONSTANTS[problem] = _Constants(model, problem, forms)
-    (stiffness, mass), law, density = constants.degrees, constants.law, constants.density
-    if law is None:
-        K = _by_form(forms[0], stiffness, velocity)
+    law, density, cells = constants.law, constants.density, constants.cells
+    K: PETSc.Mat | CellMatrices
+    if law is None or model.prestress is not None:
+        K = _by_form(forms[0], constants.degrees[0], velocity)
     else:
-        K = _stiffness(problem, law, stiffness, velocity)
+        K = _stiffness(problem, law, cells[0], velocity)
     if density is None:
-        return K, _by_form(forms[1], mass, velocity)
-    return K, _mass(problem, density, mass, velocity)
+        return K, _by_form(forms[1], constants.degrees[1], velocity)
+    return K, _mass(problem, density, cells[1], velocity)
 
 
 class _Constants:
@@ -74,6 +77,7 @@ class _Constants:
         density = ufl.as_vector([model.mass_density])
         if _is_constant(density):
             self.density = factor * _cell_values(problem, density)[:, 0]
+        self.cells = [_Cells(problem, degree) for degree in self.degrees]
 
 
 _CONSTANTS: WeakKeyDictionary[ElasticProblem, _Constants] = WeakKeyDictionary()
@@ -141,43 +145,46 @@ def _num_cells(problem: ElasticProblem) -> int:
 
 
 class _Cells:
-    """Geometry of blocks of cells at the points of a quadrature rule."""
+    """Geometry of the owned cells at the points of a quadrature rule, which all shapes share.
 
-    def __init__(self, problem: ElasticProblem, degree: int, velocity: Any) -> None:
-        mesh, self.dim = problem.space.mesh, problem.dim
+    In cells of constant ∂r/∂x, one point represents all.
+    """
+
+    def __init__(self, problem: ElasticProblem, degree: int) -> None:
+        mesh, d = problem.space.mesh, problem.dim
         rule = basix.make_quadrature(mesh.basix_cell(), degree)
-        self._points, self._weights = (np.asarray(x, dtype=float) for x in rule)
-        element = mesh.ufl_domain().ufl_coordinate_element().sub_elements[0]
-        self._geometry = self._gradients(element)
-        space = velocity.function_space
-        self._motion = self._gradients(space.ufl_element().sub_elements[0])
+        points, self.weights = (np.asarray(x, dtype=float) for x in rule)
         element = problem.space.ufl_element().sub_elements[0]
-        table = np.asarray(element.tabulate(1, self._points))
-        self.values, self.derivatives = table[0], np.moveaxis(table[1:], 0, 2)
-        self._nodes, self._dofs = geometry_dofmap(mesh), space.dofmap.list
-        self._x = mesh.geometry.x[:, : self.dim]
-        self._V = velocity.x.array.reshape(-1, self.dim)
-        self._count = _num_cells(problem)
+        table = np.asarray(element.tabulate(1, points))
+        self.values, self.derivatives = table[0], np.moveaxis(table[1:], 0, 1)  # (points, d, N)
+        affine = geometry_degree(mesh) == 1 and mesh.topology.cell_name() in SIMPLICES
+        self._points = points[:1] if affine else points
+        element = mesh.ufl_domain().ufl_coordinate_element().sub_elements[0]
+        nodes, x = geometry_dofmap(mesh)[: _num_cells(problem)], mesh.geometry.x[:, :d]
+        J = (self._gradients(element) @ x[nodes]).reshape(len(nodes), -1, d, d)  # ∂x_a/∂r, [r, a]
+        inverse, volume = _inverse(np.swapaxes(J, 2, 3))
+        self.inverse = np.ascontiguousarray(inverse)  # ∂r/∂x
+        self.volume = np.abs(volume)  # dx/dr, (cells, points)
 
     def _gradients(self, element: Any) -> Array:
         """Return ∂N/∂r, shape (points · dim, functions)."""
         table = np.asarray(element.tabulate(1, self._points))[1:]
         return np.ascontiguousarray(np.swapaxes(table, 0, 1).reshape(-1, table.shape[2]))
 
-    def __iter__(self) -> Iterator[tuple[slice, Array, Array, Array]]:
-        """Yield cells, weights dx (cells, points), ∂r/∂x and ∂V_a/∂x_l, both with (..., dim, dim).
+    def velocity_gradients(self, velocity: Any) -> Array:
+        """Return ∂V_a/∂x_l, shape (cells, points, dim, dim)."""
+        return np.asarray(np.swapaxes(self._motion(velocity), 2, 3) @ self.inverse)
 
-        The rows of ∂r/∂x are derivatives of a reference coordinate.
-        """
-        d, count = self.dim, len(self._weights)
-        for first in range(0, self._count, BLOCK):
-            cells = slice(first, min(first + BLOCK, self._count))
-            shape = (cells.stop - first, count, d, d)
-            J = (self._geometry @ self._x[self._nodes[cells]]).reshape(shape)  # ∂x_a/∂r, [r, a]
-            motion = (self._motion @ self._V[self._dofs[cells]]).reshape(shape)
-            inverse, volume = _inverse(np.swapaxes(J, 2, 3))
-            gradient = np.swapaxes(motion, 2, 3) @ inverse
-            yield cells, np.abs(volume) * self._weights, inverse, gradient
+    def divergence(self, velocity: Any) -> Array:
+        """Return div V, shape (cells, points)."""
+        return np.einsum("cqra,cqra->cq", self._motion(velocity), self.inverse)
+
+    def _motion(self, velocity: Any) -> Array:
+        """Return ∂V_a/∂r, shape (cells, points, dim, dim); the rows belong to coordinates r."""
+        space, d = velocity.function_space, self.inverse.shape[-1]
+        table = self._gradients(space.ufl_element().sub_elements[0])
+        V = velocity.x.array.reshape(-1, d)[space.dofmap.list[: len(self.inverse)]]
+        return np.asarray((table @ V).reshape(self.inverse.shape))
 
 
 def _inverse(J: Array) -> tuple[Array, Array]:
@@ -198,38 +205,113 @@ def _cross(a: Array, b: Array) -> Array:
     return np.asarray(a[..., k] * b[..., m] - a[..., m] * b[..., k])
 
 
-def _stiffness(problem: ElasticProblem, law: Array, degree: int, velocity: Any) -> PETSc.Mat:
+class CellMatrices:
+    """A matrix K′ = Σ K_c of a body as the matrices K_c of its cells, which are not assembled.
+
+    Args:
+        space: Space of the displacements.
+        matrices: K_c of the owned cells, shape (cells, dofs of a cell, dofs of a cell).
+    """
+
+    def __init__(self, space: fem.FunctionSpace, matrices: Array) -> None:
+        self._space, self._matrices = space, matrices
+
+    def multiply(self, X: Array) -> Array:
+        """Return K′X for X of shape (owned dofs, k) (collective)."""
+        space, d, columns = self._space, self._space.dofmap.bs, X.shape[1]
+        U = _with_ghosts(space, X).reshape(-1, d * columns)
+        F = np.zeros_like(U)
+        for first in range(0, len(self._matrices), BLOCK):
+            K = self._matrices[first : first + BLOCK]
+            dofs = space.dofmap.list[first : first + len(K)]
+            forces = K @ U[dofs].reshape(len(K), -1, columns)
+            _scatter(F, dofs, forces.reshape(*dofs.shape, -1))
+        return _owned_sums(space, F.reshape(-1, columns))
+
+    def diagonal(self) -> Array:
+        """Return the diagonal of K′, shape (owned dofs,) (collective)."""
+        d, dofs = self._space.dofmap.bs, self._space.dofmap.list[: len(self._matrices)]
+        values: Array = np.zeros((_num_local(self._space), d))
+        entries = np.diagonal(self._matrices, axis1=1, axis2=2)
+        _scatter(values, dofs, entries.reshape(*dofs.shape, d))
+        return _owned_sums(self._space, values.reshape(-1, 1))[:, 0]
+
+    def destroy(self) -> None:
+        """Free the matrices."""
+        del self._matrices
+
+
+def _stiffness(problem: ElasticProblem, law: Array, cells: _Cells, velocity: Any) -> CellMatrices:
     """Return K′ for a law (cells, dim⁴) in the order of `_constant_law`."""
-    d, dofs = problem.dim, problem.space.dofmap.list
-    cells = _Cells(problem, degree, velocity)
-    law = law.reshape(-1, d * d, d * d)
-    count = dofs.shape[1]
-    matrix = problem.stiffness.duplicate(copy=False)
-    for block, weights, inverse, gradient in cells:
-        size = len(weights)
-        g = cells.derivatives @ inverse  # (cells, points, functions, dim)
-        half = -gradient
-        half[..., range(d), range(d)] += np.trace(gradient, axis1=2, axis2=3)[..., None] / 2
-        changed = g @ (half * weights[..., None, None])
+    d, gradients = problem.dim, cells.velocity_gradients(velocity)
+    law, derivatives = law.reshape(-1, d * d, d * d), np.swapaxes(cells.derivatives, 1, 2)
+    count = derivatives.shape[1]
+    matrices = np.empty((len(gradients), count * d, count * d))
+    for first in range(0, len(matrices), BLOCK):
+        block = slice(first, min(first + BLOCK, len(matrices)))
+        inverse, gradient = cells.inverse[block], gradients[block]
+        size, weights = len(gradient), cells.volume[block] * cells.weights
+        half = 0.5 * np.trace(gradient, axis1=2, axis2=3)[..., None, None] * np.eye(d) - gradient
+        g = derivatives @ inverse  # (cells, points, functions, dim)
+        changed = derivatives @ (inverse @ (half * weights[..., None, None]))
         g, changed = (X.reshape(size, -1, count * d) for X in (g, changed))
         S = np.swapaxes(changed, 1, 2) @ g
         S = (S + np.swapaxes(S, 1, 2)).reshape(size, count, d, count, d)
         S = np.ascontiguousarray(S.swapaxes(2, 3)).reshape(size, count * count, d * d)
         K = (S @ law[block]).reshape(size, count, count, d, d).swapaxes(2, 3)
-        _add(matrix, dofs[block], np.ascontiguousarray(K))
-    matrix.assemble()
-    return matrix
+        matrices[block] = K.reshape(size, count * d, count * d)
+    return CellMatrices(problem.space, matrices)
 
 
-def _mass(problem: ElasticProblem, density: Array, degree: int, velocity: Any) -> PETSc.Mat:
+def _num_local(space: fem.FunctionSpace) -> int:
+    index_map = space.dofmap.index_map
+    return int(index_map.size_local + index_map.num_ghosts)
+
+
+def _with_ghosts(space: fem.FunctionSpace, X: Array) -> Array:
+    """Return the values of all local degrees of freedom, shape (local dofs, k), in C order."""
+    out = np.empty((space.dofmap.bs * _num_local(space), X.shape[1]))
+    out[: len(X)] = X
+    if space.mesh.comm.size > 1:
+        function = fem.Function(space)
+        for column, x in enumerate(X.T):
+            function.x.array[: len(x)] = x
+            function.x.scatter_forward()
+            out[len(X) :, column] = function.x.array[len(X) :]
+    return out
+
+
+def _owned_sums(space: fem.FunctionSpace, values: Array) -> Array:
+    """Add the values of ghosts to those of their owners; return (owned dofs, k)."""
+    owned = space.dofmap.bs * space.dofmap.index_map.size_local
+    if space.mesh.comm.size > 1:
+        function = fem.Function(space)
+        for column, x in enumerate(values.T):
+            function.x.array[:] = x
+            function.x.scatter_reverse(la.InsertMode.add)
+            values[:owned, column] = function.x.array[:owned]
+    return np.asfortranarray(values[:owned])
+
+
+def _scatter(total: Array, rows: Any, values: Array) -> None:
+    """Add values of shape (cells, functions, k) to rows of a matrix (·, k)."""
+    flat = rows.ravel()
+    order = np.argsort(flat, kind="stable")
+    distinct, first = np.unique(flat[order], return_index=True)
+    ends = np.append(first, len(flat))
+    S = scipy.sparse.csr_matrix((np.ones(len(flat)), order, ends), (len(distinct), len(flat)))
+    total[distinct] += S @ values.reshape(len(flat), -1)
+
+
+def _mass(problem: ElasticProblem, density: Array, cells: _Cells, velocity: Any) -> PETSc.Mat:
     """Return the derivative of the scalar mass matrix for a density in each cell."""
-    dofs, cells = problem.space.dofmap.list, _Cells(problem, degree, velocity)
-    N = cells.values
+    dofs, N = problem.space.dofmap.list, cells.values
     products = np.einsum("qi,qj->qij", N, N).reshape(len(N), -1)
+    change = cells.volume * cells.divergence(velocity) * density[:, None] * cells.weights
     matrix = problem.scalar_mass.duplicate(copy=False)
-    for block, weights, _, gradient in cells:
-        change = weights * np.trace(gradient, axis1=2, axis2=3) * density[block, None]
-        _add(matrix, dofs[block], change @ products)
+    for first in range(0, len(change), 8 * BLOCK):
+        block = change[first : first + 8 * BLOCK]
+        _add(matrix, dofs[first : first + len(block)], block @ products)
     matrix.assemble()
     return matrix
 

@@ -37,14 +37,16 @@ class StaticModes:
         """Share of the static modes in each mode of the body, shape (owned dofs, n)."""
         return self.vectors @ self.shares
 
-    def derivative(self, basis: Any, derivatives: MatrixDerivatives, border: Array | None) -> Array:
+    def derivative(
+        self, basis: Any, derivatives: MatrixDerivatives, border: Array | None, stiff: Array
+    ) -> Array:
         """Return L′ times the shares, shape (owned dofs, n) (collective).
 
-        `basis` is a `BasisDerivatives`, and `border` is its `border_derivative`.
+        `basis` is a `BasisDerivatives`, `border` is its `border_derivative`, and `stiff` is K′L.
         """
         residual = self.forces - multiply(basis.problem.stiffness, self.vectors)
         loads, averages = basis.border_terms(border, self.vectors, residual)
-        loads -= basis.stiffness_product(derivatives, self.vectors)
+        loads -= stiff
         change = self.force_changes(derivatives)
         if change is not None:
             loads += change

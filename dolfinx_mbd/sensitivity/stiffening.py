@@ -118,7 +118,7 @@ class StiffeningDerivatives:
         load = self._load_derivative(matrices)
         border = basis.border_derivative(matrices)
         pull, averages = basis.border_terms(border, u, -self._forces)
-        pull -= basis.stiffness_product(matrices, u)
+        pull -= matrices.stiffness_product(u)
         motions = self._interface_coordinates(u)
         boundary = basis.boundary_motion(matrices, motions)
         w = basis.held.solve_moved(load + pull, boundary, averages)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import basix.ufl
@@ -24,8 +25,9 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.fem.assembly import elastic_problem
-from dolfinx_mbd.linalg.blocks import gram
+from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
+from dolfinx_mbd.sensitivity.basis import mass_product
 from dolfinx_mbd.sensitivity.parameters import matrix_derivatives
 from dolfinx_mbd.sensitivity.shifted_systems import ShiftedSystems
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, dynamic_stiffness
@@ -391,13 +393,25 @@ def test_matrices_of_curved_cells(comm: MPI.Intracomm, graded: bool) -> None:
     derivatives = matrix_derivatives(model, base, mbd.Parameter("V", "shape", velocity=f))
     h = 1e-4
     others = [problem(s)[1] for s in (-h, h)]
-    for name in ("stiffness", "scalar_mass"):
-        exact, low, high = (getattr(p, name) for p in (derivatives, *others))
+    x = np.random.default_rng(base.comm.rank).standard_normal((base.num_owned, 3))
+    products = (derivatives.stiffness_product, partial(mass_product, base, derivatives))
+    for name, product in zip(("stiffness", "scalar_mass"), products, strict=True):
+        low, high = (getattr(p, name) for p in others)
         high.axpy(-1.0, low)
         high.scale(1 / (2 * h))
-        size = exact.norm()
-        high.axpy(-1.0, exact)
-        assert high.norm() <= 1e-6 * size
+        if name == "stiffness":
+            image = multiply(high, x)
+        else:
+            image = replace(base, scalar_mass=high).apply_mass(x)
+        assert difference(comm, product(np.asfortranarray(x)), image) <= 1e-6
+    diagonal = others[1].stiffness.getDiagonal().array_r
+    assert difference(comm, derivatives.stiffness_diagonal(), diagonal) <= 1e-6
+
+
+def difference(comm: MPI.Intracomm, a: np.ndarray, b: np.ndarray) -> float:
+    """Return the difference of two distributed arrays relative to their size."""
+    error, size = (comm.allreduce(float(np.sum(x**2))) for x in (a - b, b))
+    return float(np.sqrt(error / size))
 
 
 def curved_bar(comm: MPI.Intracomm) -> Any:
