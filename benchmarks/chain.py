@@ -1,9 +1,10 @@
-"""How the cost of a step grows with the number of bodies: a chain of hinged bars.
+"""Time of a step as a function of the number of bodies, for a chain of hinged bars.
 
     ./with-fenicsx python3 benchmarks/chain.py [--links 20 40 80 160] [--rounds 3]
 
 The chain falls under gravity. *Dense* and *sparse* are two ways to factorize the iteration matrix;
-the package chooses by size. Processor time, medians, one thread, after the kernels are compiled.
+the package chooses by size. The table shows medians of the processor time on one thread, without
+the time of compiling the kernels.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ DENSE_UP_TO = 160
 
 
 def chain(links: int) -> System:
-    """Bars of 1 kg and 1 m, hinged in a row."""
+    """Return a chain of hinged bars of 1 kg and 1 m."""
     ground = Ground({"wall": Frame()})
     bodies: list = [ground]
     joints, previous = [], ground.frame("wall")
@@ -37,7 +38,7 @@ def chain(links: int) -> System:
 
 
 def step_time(system: System, sparse: bool, steps: int = 40) -> tuple[float, float]:
-    """Milliseconds and factorizations a step."""
+    """Return the processor time (ms) and the number of factorizations per step."""
     stepper = Stepper(system, sparse=sparse)
     state = stepper.begin(consistent_state(system), DT)
     for _ in range(5):

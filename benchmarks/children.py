@@ -1,4 +1,4 @@
-"""Runs a measurement in a process of its own, on one thread, and reads back what it prints."""
+"""Run a measurement in a separate process on one thread, and read the results that it prints."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ROOT = {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
-"""For Open MPI, in containers and beside other work."""
+"""Settings of Open MPI for containers and for processors that other programs also use."""
 
 
 def one_thread() -> dict[str, str]:
-    """The environment with one thread everywhere."""
+    """Return the environment with all libraries limited to one thread."""
     return os.environ | dict.fromkeys(THREADS, "1")
 
 
@@ -34,7 +34,7 @@ def child(
 ) -> dict[str, Any]:
     """Run ``script --child arguments`` and return the JSON object of its last line.
 
-    On several ranks that of the first, the others are silent; ranks that wait leave the processor.
+    On several ranks only the first rank prints; waiting ranks yield the processor.
     """
     command = [sys.executable, script, "--child", *arguments]
     if ranks > 1:
@@ -54,12 +54,12 @@ def child(
 
 
 def report(values: dict[str, Any]) -> None:
-    """Print what a child has to say as its last line, with its peak memory in GB."""
+    """Print the results of a child process and its peak memory, GB, as its last line."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
     print()
     print(json.dumps(values | {"peak": peak}))
 
 
 def median(runs: Sequence[dict[str, Any]], key: str) -> float:
-    """Median of one value over several runs."""
+    """Return the median of one value over several runs."""
     return statistics.median(run[key] for run in runs)

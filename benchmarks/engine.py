@@ -2,17 +2,17 @@
 
     ./with-fenicsx python3 benchmarks/engine.py [--rounds 3] [--size 0.0043] [--all-nodes]
 
-dt = 1e-5 s, 6000 rpm, three flexible rods with 30 mean-axis modes each, the same modes for all,
-without stiffening. No gas force, so that Exudyn's loop calls no Python function; its drive is a
-constraint on the crank's velocity. *With a Python load*: a function of a user's for a force on a
-piston, which returns zero, so that what it costs is seen and nothing else changes. Exudyn runs its
-fast module, with its dense and its sparse linear solver, joints as here, and markers on 4 nodes of
-each bore (with `--all-nodes` on all of them too).
+The engine runs at 6000 rpm with dt = 1e-5 s. Each of its three flexible rods has 30 mean-axis modes
+without stiffening; all programs use the same modes. There is no gas force, so that Exudyn calls no
+Python function during the run; in Exudyn a constraint prescribes the velocity of the crank. *With a
+Python load* adds a Python function for a force on a piston. It returns zero, so that only the cost
+of the calls changes. Exudyn runs its fast module with its dense and its sparse linear solver, with
+the same joints, and with markers on 4 nodes of each bore (with `--all-nodes` also on all nodes).
 
-Each measurement is a process of its own on one thread, all take turns in each round; the table
-shows medians of the whole run over its steps, on the clock and of the processor, which other work
-on the machine disturbs less. A piston's path is compared ("off", over the crank radius), so that
-all did the same.
+Each measurement is a separate process on one thread; each round runs all programs in turn. The
+table shows medians of the time per step, on the clock and of the processor. Other work on the
+machine affects the processor time less. "Off" is the largest difference between the paths of a
+piston, divided by the crank radius.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ENDS = ("big_end", "small_end")
 
 
 def inline_three(path: Path) -> System:
-    """The engine with the reduced rod of a file."""
+    """Return the engine with the reduced rod of a file."""
     from dolfinx_mbd.body import ReducedBody
     from dolfinx_mbd.mechanisms import EngineDesign, inline_engine
 
@@ -64,7 +64,7 @@ def inline_three(path: Path) -> System:
 
 
 def undeformed(engine: System) -> State:
-    """Undeformed and moving as a rigid engine, as Exudyn starts."""
+    """Return the initial state of Exudyn: undeformed rods, and velocities of a rigid engine."""
     from dolfinx_mbd.multibody import consistent_state
 
     v = consistent_state(engine).v
@@ -73,7 +73,7 @@ def undeformed(engine: System) -> State:
 
 
 def package(path: Path, steps: int, *, load: bool = False, reuse: bool = True) -> dict[str, Any]:
-    """Steps of the engine; compiled kernels are loaded before the clock starts."""
+    """Time steps of the engine with the package; loading of compiled kernels is not timed."""
     from dolfinx_mbd.multibody import Solution, Stepper, System, force, simulate
 
     engine = inline_three(path)
@@ -107,7 +107,7 @@ def package(path: Path, steps: int, *, load: bool = False, reuse: bool = True) -
 
 
 def exudyn(directory: Path, steps: int, *, all_nodes: bool = False, sparse: bool) -> dict[str, Any]:
-    """`SolveDynamic` of the fast module on the same engine."""
+    """Time `SolveDynamic` of the fast module of Exudyn for the same engine."""
     sys.exudynFast = True  # type: ignore[attr-defined]
     import exudyn as exu
     import scipy.sparse
@@ -219,7 +219,7 @@ def exudyn(directory: Path, steps: int, *, all_nodes: bool = False, sparse: bool
 
 
 def four(nodes: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """Four nodes of a bore, as nearly as the mesh has them a quarter of a turn apart at z = 0."""
+    """Return the four nodes of a bore closest to 0°, 90°, 180° and 270° at z = 0."""
     x = positions[nodes]
     centre = 0.5 * (x.max(axis=0) + x.min(axis=0))
     radius = 0.5 * np.ptp(x[:, 0])
@@ -230,7 +230,7 @@ def four(nodes: np.ndarray, positions: np.ndarray) -> np.ndarray:
 
 
 def weights(x: np.ndarray, point: np.ndarray) -> list[float]:
-    """Weights near 1/n whose mean of the nodes (n, 3) is the interface's point."""
+    """Return weights near 1/n for which the weighted mean of the nodes (n, 3) is the point."""
     conditions = np.vstack([np.ones(len(x)), x.T / RADIUS])
     equal = np.full(len(x), 1 / len(x))
     wrong = np.concatenate([[1.0], point / RADIUS]) - conditions @ equal
@@ -238,7 +238,7 @@ def weights(x: np.ndarray, point: np.ndarray) -> list[float]:
 
 
 def prepare(directory: Path, size: float) -> int:
-    """Reduce the rod, write the body and what Exudyn needs; the number of displacements."""
+    """Reduce the rod, write the data of all programs, and return the number of dofs."""
     import scipy.sparse
     from mpi4py import MPI
     from raw_reduction import assemble, scipy_matrices
@@ -268,7 +268,7 @@ def prepare(directory: Path, size: float) -> int:
 
 
 def measure(program: str, directory: Path) -> dict[str, Any]:
-    """One run, in this process."""
+    """Run one program in this process, and return its times."""
     steps = STEPS[program.removesuffix(" sparse")]
     if program.startswith("package"):
         load, reuse = "load" in program, "no reuse" not in program
@@ -303,7 +303,7 @@ def main() -> None:
 
 
 def table(runs: dict[str, list[dict[str, Any]]], dofs: int) -> None:
-    """The rows, and the check that all did the same."""
+    """Print the table; stop if the paths of a piston differ between programs."""
     reference = np.array(runs["package"][0]["path"])
     print(f"Rods of {dofs:,} displacements.\n")
     print("| program | ms a step (runs) | ratio | CPU ms | ratio | iterations, LU a step | off |")

@@ -3,11 +3,10 @@
     ./with-fenicsx python3 benchmarks/first_run.py [--rounds 3] [--functions 10]
 
 A process builds the three-cylinder engine with flexible rods from a reduced body in a file and
-simulates ten steps: *cold* with an empty cache of compiled kernels, *warm* with the one that the
-cold run has left. The difference is the time of compiling. The table shows medians of the rounds;
-other work on the machine disturbs the processor's time less than the clock's, but does disturb
-it. With `--functions` the kernels that took most of the last cold run are listed, each without
-those that it calls.
+simulates ten steps: *cold* with an empty cache of compiled kernels, *warm* with the cache that the
+cold run wrote. The difference is the compile time. The table shows medians of the rounds. Other
+work on the machine affects the processor time less than the time on the clock. `--functions` lists
+the kernels with the longest compile times of the last cold run, without the kernels that they call.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def prepare(path: Path, size: float) -> None:
 
 
 class Costs(Listener):
-    """Processor time of each compiled function, without that of the functions it calls."""
+    """Compile time of each function, without the functions that it calls (processor time)."""
 
     def __init__(self) -> None:
         self.own: dict[str, float] = {}
@@ -51,11 +50,11 @@ class Costs(Listener):
         self._open: list[tuple[float, float]] = []  # start, and the time of inner functions
 
     def on_start(self, event: Event) -> None:
-        """Take the time of a function's start."""
+        """Record the start time of the compilation of a function."""
         self._open.append((time.process_time(), 0.0))
 
     def on_end(self, event: Event) -> None:
-        """Add the time since the function's start."""
+        """Add the time since this start."""
         start, inner = self._open.pop()
         total = time.process_time() - start
         function = event.data["dispatcher"].py_func
@@ -68,7 +67,7 @@ class Costs(Listener):
 
 
 def measure(case: str, path: Path) -> dict[str, Any]:
-    """Seconds of ten steps, with the import of the package, and what was compiled."""
+    """Return the time of the import and of ten steps, and the compile times of the kernels."""
     start = time.perf_counter(), time.process_time()
     costs = Costs()
     register("numba:compile", costs)

@@ -1,10 +1,10 @@
-"""Time that it takes to import the package, over what it stands on.
+"""Time of the import of the package, compared with the imports of its dependencies.
 
     ./with-fenicsx python3 benchmarks/imports.py [--rounds 7]
 
-Each measurement is a process of its own, and the statements take turns in each round. Files are in
-the system's cache and compiled to bytecode, as at a second use. Names of `dolfinx_mbd` are loaded
-when they are first used; hence the rows that use one.
+Each measurement is a separate process; each round runs all statements in turn. All files are
+compiled to bytecode and in the cache of the system, as in a second run of a program. Names of
+`dolfinx_mbd` are loaded when they are first used; some rows therefore also use a name.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ROWS = {
     "import dolfinx_mbd.forms": ("import dolfinx_mbd.forms", "import ufl"),
     "dolfinx-mbd --help": (f"from dolfinx_mbd.cli import main{HELP}", "import numpy"),
 }
-"""What is measured, and what it stands on; the first is the goal's."""
+"""Measured imports, each with the imports of its dependencies; the goal refers to the first."""
 HEAVY = (
     *("gmsh", "h5py", "matplotlib", "numba", "pyvista", "ufl"),
     *("scipy.interpolate", "scipy.linalg", "scipy.optimize", "scipy.sparse"),
@@ -45,7 +45,7 @@ HEAVY = (
 
 
 def measure(code: str) -> dict[str, object]:
-    """Seconds of some statements, and which heavy packages they load."""
+    """Return the time of some statements, s, and the large packages that they load."""
     program = compile(code, "statements", "exec")
     start = time.perf_counter(), time.process_time()
     exec(program, {})
@@ -86,7 +86,7 @@ def main() -> None:
 
 
 def spread(values: list[float]) -> str:
-    """Median and the middle half of some milliseconds."""
+    """Return the median and the quartiles of some times as text."""
     low, middle, high = statistics.quantiles(values, n=4)
     return f"{middle:.0f} ({low:.0f} to {high:.0f})"
 

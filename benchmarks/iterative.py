@@ -3,11 +3,11 @@
     ./with-fenicsx python3 benchmarks/iterative.py [--sizes 33k 105k 281k] [--rounds 1]
         [--solvers] [--modes] [--large]
 
-Each measurement is a process of its own on one thread; the programs take turns. ``--large`` adds
-about 900 k dofs (11 GB for the factors, 10 minutes). ``--solvers`` compares preconditioners of
-PETSc's conjugate gradients for one load: PCMG with other formats and smoothers than the package's,
-GAMG and hypre. ``--modes`` compares LOBPCG of the package and of SLEPc with the same
-preconditioner, start vectors and number of guard vectors.
+Each measurement is a separate process on one thread; each round runs the programs in turn.
+``--large`` adds about 900 k dofs (11 GB for the factors, 10 minutes). ``--solvers`` compares
+preconditioners of PETSc's conjugate gradients for one load: PCMG with other formats and smoothers
+than in the package, GAMG and hypre. ``--modes`` compares LOBPCG of the package and of SLEPc with
+the same preconditioner, start vectors and number of guard vectors.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ SOLVERS = {
 
 
 def reduction(solver: str, path: Path) -> dict[str, Any]:
-    """The whole call."""
+    """Reduce the body, and return times, memory and frequencies."""
     from dolfinx_mbd import STEEL, reduce
 
     settings: dict[str, Any] = {"interfaces": ENDS, "stiffening": False, "solver": solver}
@@ -91,7 +91,7 @@ def reduction(solver: str, path: Path) -> dict[str, Any]:
 
 
 def held_problem(path: Path) -> tuple[Any, Any]:
-    """The problem, and its held dofs."""
+    """Return the elastic problem and its held degrees of freedom."""
     from dolfinx_mbd import STEEL, ElasticModel
     from dolfinx_mbd.fem.assembly import elastic_problem
     from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
@@ -103,7 +103,7 @@ def held_problem(path: Path) -> tuple[Any, Any]:
 
 
 def one_solver(name: str, path: Path) -> dict[str, Any]:
-    """Random loads with one preconditioner, error 1e-10."""
+    """Solve random loads with one preconditioner to an error of 1e-10; return the times."""
     from petsc4py import PETSc
 
     from dolfinx_mbd.iterative.preconditioner import TwoLevel
@@ -147,7 +147,7 @@ def one_solver(name: str, path: Path) -> dict[str, Any]:
 
 
 def compare_solvers(paths: list[str]) -> None:
-    """The table of preconditioners."""
+    """Print the table of preconditioners."""
     print("| dofs | preconditioner | set-up, s | iterations | a load, s | over PCMG | peak GB |")
     print("|---|---|---|---|---|---|---|")
     for path in paths:
@@ -163,7 +163,7 @@ def compare_solvers(paths: list[str]) -> None:
 
 
 def eigensolver(name: str, path: Path) -> dict[str, Any]:
-    """The lowest modes by one of the eigensolvers, and how far their residuals have come."""
+    """Compute the lowest modes with an eigensolver; return time, values and largest residual."""
     from petsc4py import PETSc
 
     from dolfinx_mbd.iterative.modes import lowest_modes_iteratively
@@ -190,10 +190,10 @@ def eigensolver(name: str, path: Path) -> dict[str, Any]:
 
 
 class _Shell:
-    """A preconditioner whose operators SLEPc must not replace, as it does with its own one.
+    """A preconditioner that keeps its own matrices when SLEPc uses it.
 
-    SLEPc gives the preconditioner that it receives its own matrices and destroys these at its end.
-    The package's preconditioner would refer to destroyed matrices afterwards.
+    SLEPc replaces the matrices of a preconditioner by its own and finally destroys them. The
+    preconditioner of the package would then refer to destroyed matrices.
     """
 
     def __init__(self, pc: Any) -> None:
@@ -250,7 +250,7 @@ def slepc_modes(solver: Any, problem: Any, num_modes: int) -> tuple[Any, Any]:
 
 
 def compare_eigensolvers(paths: list[str]) -> None:
-    """The table of eigensolvers."""
+    """Print the table of eigensolvers."""
     print("| dofs | LOBPCG | modes | CPU s | over package | rᵀT r / λ | eigenvalues differ by |")
     print("|---|---|---|---|---|---|---|")
     for path in paths:
@@ -271,7 +271,7 @@ def compare_eigensolvers(paths: list[str]) -> None:
 
 
 def compare_paths(paths: list[str], rounds: int) -> None:
-    """The table of both paths, and where they meet."""
+    """Print the table of both solvers, and the size at which their costs are equal."""
     print("| dofs | path | s | CPU s | peak GB | all frequencies differ by | parts, s |")
     print("|---|---|---|---|---|---|---|")
     found: dict[str, list[tuple[float, float, float]]] = {"direct": [], "iterative": []}
@@ -298,7 +298,7 @@ def compare_paths(paths: list[str], rounds: int) -> None:
 
 
 def break_even(found: dict[str, np.ndarray]) -> None:
-    """Growth between the two largest sizes, and what it leads to."""
+    """Extrapolate time and memory from the two largest sizes, and print where they are equal."""
     growth: dict[str, np.ndarray] = {}
     for solver, values in found.items():
         (n1, *first), (n2, *last) = values[-2:]
@@ -314,7 +314,7 @@ def break_even(found: dict[str, np.ndarray]) -> None:
     ratio = found["iterative"][-1, 1] / found["direct"][-1, 1]
     difference = growth["direct"][0] - growth["iterative"][0]
     if ratio > 1 and difference <= 0:
-        print(f"iterative takes {ratio:.1f} times the processor time, and does not gain")
+        print(f"iterative takes {ratio:.1f} times the processor time; the ratio does not fall")
         return
     meet = found["direct"][-1, 0] * ratio ** (1 / difference)
     print(f"equal processor time at about {meet / 1e6:.1f} million dofs (ratio now {ratio:.1f})")

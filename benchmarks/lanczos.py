@@ -1,12 +1,12 @@
-"""The lowest fixed-interface modes: block Lanczos against SLEPc's Krylov-Schur, by factor.
+"""Lowest fixed-interface modes: block Lanczos and SLEPc's Krylov-Schur, for each factorization.
 
     ./with-fenicsx python3 benchmarks/lanczos.py [--sizes 33k 105k 281k] [--rounds 3]
 
-The same matrices, the same factors (MUMPS's and, where PETSc has it, CHOLMOD's), 24 modes of the
-rod held at both ends, each process on one thread. Beside the modes: the factorization, and a solve
-of one and of eight right-hand sides, of which the iteration lives. Eigenvalues are compared to
-1e-10, and counted: Sylvester's law of inertia tells that none is missing. With `--blocks` other
-sizes of a block.
+Both methods compute 24 modes of the rod held at both ends, with the same matrices and the same
+factors (of MUMPS and, if PETSc has it, of CHOLMOD). Each measurement is a separate process on one
+thread. The factorization and solves with one and with eight right-hand sides are also timed. The
+eigenvalues must agree to 1e-10; Sylvester's law of inertia shows that none is missing. `--blocks`
+compares several block sizes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PACKAGES = ("cholmod", "mumps")
 
 
 def measure(path: Path, package: str, block: int) -> dict[str, Any]:
-    """Seconds of the processor, in this process."""
+    """Return the processor times of one mesh, s."""
     from dolfinx_mbd import STEEL, ElasticModel
     from dolfinx_mbd.fem.assembly import elastic_problem
     from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
@@ -78,7 +78,7 @@ def measure(path: Path, package: str, block: int) -> dict[str, Any]:
 
 
 def clocked(run: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds of the processor, and the result."""
+    """Return the processor time of a call, s, and its result."""
     start = time.process_time()
     result = run()
     return time.process_time() - start, result
@@ -121,7 +121,7 @@ def main() -> None:
 
 
 def row(package: str, block: int, runs: list[dict[str, Any]]) -> None:
-    """A line of the table."""
+    """Print a line of the table."""
     ratios = [run["theirs"] / run["ours"] for run in runs]
     difference = max(run["difference"] for run in runs)
     assert difference < 1e-10, f"eigenvalues differ by {difference:.1e}"

@@ -1,11 +1,10 @@
-"""A rod of about a million displacements: does it reduce, how long, in how much memory?
+"""Time and memory of the reduction of a rod with about a million degrees of freedom.
 
     ./with-fenicsx python3 benchmarks/large.py [--size 0.00106] [--ranks 2] [--check]
 
-Two ranks, one thread each. The mesh is made by gmsh through the package, which is not timed; forms
-are compiled before the clock starts. ``--solver iterative`` takes the other path; ``--check``
-compares the lowest elastic frequencies with those of the other solver on the same mesh, in a
-process of its own.
+The default is two ranks with one thread each. Creating the mesh with gmsh and compiling the forms
+are not timed. ``--solver iterative`` uses the iterative solver; ``--check`` compares the lowest
+elastic frequencies with those of the other solver on the same mesh, in a separate process.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ ENDS = ("big_end", "small_end")
 
 
 def measure(path: Path, solver: str) -> None:
-    """The reduction in this process."""
+    """Reduce the rod in this process, and report times and memory."""
     import dolfinx
     from mpi4py import MPI
     from petsc4py import PETSc

@@ -2,12 +2,12 @@
 
     ./with-fenicsx python3 benchmarks/long_run.py [--steps 10000 1000000] [--size 0.0043]
 
-The engine of `engine.py`, dt = 1e-5 s, with three flexible rods of 30 modes each. *States* saves
-all states. *Outputs* saves the force of a bearing and the position of a piston. *In memory* keeps
-the states without a folder (only the shortest run). Each measurement is a separate process. *Peak*
-is the largest resident memory of the run, before any results are read. *Peak after* is the largest
-memory after the folder has been opened again, which checks all of its rows, and the bearing force
-has been read at every hundredth time.
+The script simulates the engine of `engine.py` with three flexible rods of 30 modes each and dt =
+1e-5 s. *States* saves all states. *Outputs* saves the force of a bearing and the position of a
+piston. *In memory* keeps the states without a folder (only the shortest run). Each measurement is a
+separate process. *Peak* is the largest resident memory of the run, before any results are read.
+Afterwards the folder is opened again, which checks all of its rows, and the bearing force is read
+at every hundredth time; *peak after* is the largest memory including these steps.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""A step of the three-cylinder engine, with rods reduced from a coarse and from a fine mesh.
+"""Time of a step of the three-cylinder engine, with rods reduced from a coarse and a fine mesh.
 
     ./with-fenicsx python3 benchmarks/mesh_independence.py [--rounds 5] [--large]
 
 The rods have 33 thousand and 105 thousand displacements (``--large``: 281 thousand, which needs
-3 GB) and the same number of modes, 30.  A body in a mechanism holds matrices of its modes and
-nothing of its mesh, so that steps should take equally long; the goal is 5 %.
+3 GB) and the same number of modes, 30. The equations of a body in a mechanism contain matrices of
+its modes but no data of its mesh. A step should therefore take the same time with both rods; the
+goal is a difference of at most 5 %.
 
-Both rods take turns within one process on one thread, so that what differs between processes is
-the same for both; the ratio is the median over the pairs. Motions differ by what the meshes differ
-("off": path of a piston, over the crank radius), and so, by a little, do the numbers of iterations
-and of factorizations.
+The runs with both rods alternate in one process on one thread, because times also differ between
+processes; the ratio is the median over the pairs. The motions differ slightly because the meshes
+differ ("off": largest difference of the path of a piston, divided by the crank radius), and so do
+the numbers of iterations and factorizations.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def prepare(path: Path, size: float) -> dict[str, Any]:
 
 
 def in_turn(directory: Path, rounds: int) -> dict[str, Any]:
-    """Runs with one rod and the other; the first pair, which loads the kernels, is left out."""
+    """Alternate runs with both rods; omit the first pair, which loads the kernels."""
     pairs = [
         [package(directory / f"rod_{k}.npz", STEPS) for k in (0, 1)] for _ in range(rounds + 1)
     ]

@@ -1,16 +1,17 @@
-"""Full-order floating-frame operators through the scalar mass matrix, against K and against UFL.
+"""Time of full-order inertia operators from the scalar mass matrix, compared with K and with UFL.
 
     ./with-fenicsx python3 benchmarks/operators.py [--sizes 33k 105k] [--rounds 3] [--large]
 
-Each measurement is a process of its own on one thread; the table shows medians. For one body in one
-run it times:
+Each measurement is a separate process on one thread; the table shows medians. For each body it
+times:
 
-- a product of the stiffness K with a vector, the yardstick;
-- applying one operator, ω and α anew at each call: (M_s ⊗ W) u;
-- building its matrix, for ω along no axis (six entries a block), along z (two), and the mass;
-- assembling the same Coriolis form with DOLFINx, into a new matrix and into one that is there.
+- a product of the stiffness K with a vector, as the reference;
+- the application of one operator, (M_s ⊗ W) u, with new ω and α in each call;
+- the assembly of its matrix from M_s, for a general ω (six entries per block), for ω along z (two
+  entries), and for the mass;
+- the assembly of the same Coriolis form with DOLFINx, into a new and into an existing matrix.
 
-A script stops if the matrices, or the products, differ by more than 1e-12.
+The script stops if the matrices, or the products, differ by more than 1e-12.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ OMEGA = np.array([20.0, -30.0, 180.0])
 
 
 def measure(path: Path) -> dict[str, Any]:
-    """All times of one body, each the median of several calls."""
+    """Return the times for one body, each the median of several calls."""
     import ufl
     from dolfinx import fem
     from dolfinx.fem import petsc
@@ -85,7 +86,7 @@ def measure(path: Path) -> dict[str, Any]:
 
 
 def seconds(call: Callable[[], Any], count: int) -> float:
-    """Median time of a call, after one that does not count."""
+    """Return the median time of a call, s, after one call that is not timed."""
     call()
     times = []
     for _ in range(count):
@@ -96,7 +97,7 @@ def seconds(call: Callable[[], Any], count: int) -> float:
 
 
 def versions() -> str:
-    """What took part."""
+    """Return the versions of the libraries."""
     import dolfinx
     from petsc4py import PETSc
 
@@ -134,7 +135,7 @@ def main() -> None:
 
 
 def row(runs: list[dict[str, Any]]) -> str:
-    """One line of the table; K u is the faster of PETSc's two ways."""
+    """Return one line of the table; K u is the faster of two matrix formats of PETSc."""
     ms = {key: 1e3 * median(runs, key) for key in runs[0] if key not in ("versions", "dofs")}
     product = min(ms["K"], ms["K, block"])
     return (

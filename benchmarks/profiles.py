@@ -1,11 +1,11 @@
-"""Where the time of a reduction and of the engine demo goes, by part of the work.
+"""Profile of a reduction and of the engine demo by parts of the computation.
 
     ./with-fenicsx python3 benchmarks/profiles.py [reduction] [engine]
 
-Each is run in a process of its own on one thread under Python's profiler, after a run that compiles
-what there is to compile. The profiler's clock is the processor's; what it costs itself falls on the
-parts with many short calls, the time loop above all. Time is that spent in the functions
-of a part, with the functions of other packages on the part that called them.
+Each runs in a separate process on one thread under Python's profiler, after a run that compiles all
+forms and kernels. The profiler measures processor time. Its own cost increases the times of parts
+with many short calls, mainly of the time loop. The time of a part is the time in its functions,
+including the functions of other packages that they call.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def part_of(function: tuple[str, int, str]) -> str | None:
 
 
 def shares(profile: cProfile.Profile) -> tuple[dict[str, float], list[tuple[str, int, float]]]:
-    """Seconds by part, and the functions that take most by themselves."""
+    """Return the time of each part, s, and the functions with the longest times without callees."""
     stats: dict[Any, Any] = pstats.Stats(profile).stats  # type: ignore[attr-defined]
     seconds: Counter[str] = Counter()
     for function, (_, _, own, _, callers) in stats.items():
@@ -95,7 +95,7 @@ def profiled(work: Any) -> dict[str, Any]:
 
 
 def reduction() -> dict[str, Any]:
-    """The rod with 33,000 degrees of freedom and 24 modes, as a user reduces it."""
+    """Profile the reduction of the rod with 33,000 degrees of freedom to 24 modes."""
     from reduction import ENDS, MODES, prepare, read, warm_up_mesh
 
     from dolfinx_mbd import STEEL, reduce
@@ -109,7 +109,7 @@ def reduction() -> dict[str, Any]:
 
 
 def engine() -> dict[str, Any]:
-    """The demo from its first line to its last, imports included."""
+    """Profile the whole demo, including imports."""
     with contextlib.suppress(ImportError):  # its thread would disturb the profiler
         from tqdm import tqdm
 

@@ -1,8 +1,9 @@
 """Craig-Bampton with two rigid interfaces as a plain script: DOLFINx, petsc4py, slepc4py.
 
-What `dolfinx_mbd.reduce` is measured against: one Gram matrix for the inertia, but no checks, no
-phases, no skin, and for one process. Either with MUMPS and SLEPc's Krylov-Schur, as one would write
-it, or with the package's factorization and eigenvalue solver, to see what the rest of it costs.
+The benchmarks compare `dolfinx_mbd.reduce` with this script. It computes the inertia from one Gram
+matrix, has no checks and no skin, and runs on one process. It uses either MUMPS and SLEPc's
+Krylov-Schur, or the factorization and the eigenvalue solver of the package; the latter shows the
+cost of the other parts of the package.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ YOUNG, POISSON, DENSITY = 210e9, 0.3, 7850.0
 
 
 def assemble(mesh: Any, ends: Sequence[str]) -> tuple[PETSc.Mat, PETSc.Mat, Array, list[Any]]:
-    """K, scalar M, node positions (N, 3) and the nodes of each interface, quadratic elements."""
+    """Return K, scalar M, positions (N, 3) and interface nodes for quadratic elements."""
     V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (3,)))
     W = fem.functionspace(mesh.mesh, ("Lagrange", 2))
     u, v, p, q = (
@@ -60,7 +61,7 @@ def vector_mass(M: PETSc.Mat) -> scipy.sparse.csr_matrix:
 def scipy_matrices(
     K: PETSc.Mat, M: PETSc.Mat
 ) -> tuple[scipy.sparse.csr_matrix, scipy.sparse.csr_matrix]:
-    """K and M ⊗ I in SciPy's format."""
+    """Return K and M ⊗ I in SciPy's format."""
     indptr, columns, values = K.getValuesCSR()
     return scipy.sparse.csr_matrix((values, columns, indptr), shape=K.getSize()), vector_mass(M)
 
@@ -72,7 +73,7 @@ def dense(X: Array) -> PETSc.Mat:
 
 
 def product(A: PETSc.Mat, X: Array) -> Array:
-    """A X; the array of a matrix does not keep that alive."""
+    """Return A X as a copy, because the array of a PETSc matrix does not keep the matrix alive."""
     Y = A.matMult(dense(X))
     values = Y.getDenseArray().copy(order="F")
     Y.destroy()
@@ -80,7 +81,7 @@ def product(A: PETSc.Mat, X: Array) -> Array:
 
 
 def krylov_schur_modes(K: PETSc.Mat, M: PETSc.Mat, ksp: PETSc.KSP, num_modes: int) -> Array:
-    """The lowest modes by SLEPc."""
+    """Return the lowest modes by SLEPc."""
     eps = SLEPc.EPS().create(PETSc.COMM_SELF)
     eps.setOperators(K, M)
     eps.setProblemType(SLEPc.EPS.ProblemType.GHEP)
@@ -103,7 +104,7 @@ def krylov_schur_modes(K: PETSc.Mat, M: PETSc.Mat, ksp: PETSc.KSP, num_modes: in
 
 
 def block_modes(K: PETSc.Mat, M: PETSc.Mat, ksp: PETSc.KSP, num_modes: int) -> Array:
-    """The lowest modes by the package's block Lanczos."""
+    """Return the lowest modes by the block Lanczos method of the package."""
     from dolfinx_mbd.linalg.block_lanczos import BLOCK_SIZE, block_lanczos
 
     def solve(B: Array) -> Array:
@@ -121,9 +122,9 @@ def block_modes(K: PETSc.Mat, M: PETSc.Mat, ksp: PETSc.KSP, num_modes: int) -> A
 def craig_bampton(
     K: PETSc.Mat, M: PETSc.Mat, x: Array, nodes: list[Any], num_modes: int, *, block: bool = False
 ) -> tuple[Array, dict[str, float]]:
-    """Frequencies of the free body in Hz, and the seconds of each part.
+    """Return the frequencies of the free body, Hz, and the time of each part, s.
 
-    With `block` as the package factorizes and iterates.
+    With `block`, the factorization and the block Lanczos method of the package are used.
     """
     clock = [time.perf_counter()]
     held = np.concatenate([(3 * n[:, None] + np.arange(3)).ravel() for n in nodes]).astype(np.int32)

@@ -45,7 +45,7 @@ PROGRAMS = ("package", "stiffening", "averaged", "raw", "raw, block", "Exudyn")
 
 
 def package(path: Path, stiffening: bool = False, kind: str = "rigid") -> dict[str, Any]:
-    """The whole call."""
+    """Reduce the body with the package; return times, memory and frequencies."""
     from dolfinx_mbd import STEEL, InterfaceSpec, reduce
 
     mesh = read(path)
@@ -61,7 +61,7 @@ def package(path: Path, stiffening: bool = False, kind: str = "rigid") -> dict[s
 
 
 def raw(path: Path, block: bool = False) -> dict[str, Any]:
-    """Without the package: what a script does that knows what it wants."""
+    """Reduce the body with a script of PETSc and SLEPc calls, without the package."""
     from raw_reduction import assemble, craig_bampton
 
     small = warm_up_mesh(path)  # (DOLFINx 0.9 may crash if a matrix outlives its mesh)
@@ -78,7 +78,7 @@ def raw(path: Path, block: bool = False) -> dict[str, Any]:
 
 
 def exudyn(path: Path) -> dict[str, Any]:
-    """Modes and interface object; K and M in SciPy's format are given."""
+    """Compute the modes and the interface object with Exudyn, from K and M in SciPy's format."""
     import scipy.linalg
     from exudyn.FEM import FEMinterface, HCBstaticModeSelection, ObjectFFRFreducedOrderInterface
     from raw_reduction import assemble, scipy_matrices
@@ -114,17 +114,17 @@ def exudyn(path: Path) -> dict[str, Any]:
 
 
 def now() -> np.ndarray:
-    """Seconds on the clock and of the processor."""
+    """Return the time on the clock and the processor time, s."""
     return np.array([time.perf_counter(), time.process_time()])
 
 
 def clocks(seconds: np.ndarray) -> dict[str, float]:
-    """A difference of two times by name."""
+    """Return a difference of two results of `now` by name."""
     return {"seconds": float(seconds[0]), "cpu": float(seconds[1])}
 
 
 def read(path: Path) -> Any:
-    """The mesh from its file."""
+    """Read a mesh."""
     from mpi4py import MPI
 
     from dolfinx_mbd import read_mesh
@@ -133,7 +133,7 @@ def read(path: Path) -> Any:
 
 
 def warm_up_mesh(path: Path) -> Any:
-    """A coarse rod, on which all forms are compiled."""
+    """Read a coarse rod, with which all forms are compiled."""
     return read(path.with_name("warm_up.msh"))
 
 
@@ -180,7 +180,7 @@ def main() -> None:
 
 
 def table(path: str, rounds: int, programs: Sequence[str] = PROGRAMS) -> None:
-    """All programs in turn, and the rows for one mesh; ratios are over the first program."""
+    """Run all programs in turn and print the rows of one mesh; ratios are to the first program."""
     runs: dict[str, list[dict[str, Any]]] = {program: [] for program in programs}
     for _ in range(rounds):
         for program in programs:

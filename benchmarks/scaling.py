@@ -1,11 +1,12 @@
-"""Strong and weak scaling of `reduce` on 1 and 2 ranks, and a model of many from measured parts.
+"""Strong and weak scaling of `reduce` on 1 and 2 ranks, and a model of the times on many ranks.
 
     ./with-fenicsx python3 benchmarks/scaling.py [--size 105k] [--skip-runs]
 
-First come the phases of whole reductions: one mesh on 1 and 2 ranks (strong), and a mesh of half
-the size on 1 rank (weak), by factor (MUMPS on both) and by iteration. Then the parts of both paths
-are measured on one rank, and the memory bus by two ranks at once; from these and the network's
-`LATENCY` and `BANDWIDTH`, which are assumed, follow the times on many ranks: see `scaling.md`.
+The script first times the phases of whole reductions, with the direct solver (MUMPS) and with the
+iterative solver: one mesh on 1 and 2 ranks (strong scaling), and a mesh with half the degrees of
+freedom on 1 rank (weak scaling). It then times the parts of both solvers on one rank, and the
+memory bus with two ranks at once. A model computes the times on many ranks from these values and
+from an assumed `LATENCY` and `BANDWIDTH` of the network; see `scaling.md`.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ from children import child, report
 from reduction import ENDS, MODES, SIZES
 
 HALF = {"12k": 0.016, "33k": 0.0056, "105k": 0.00325, "281k": 0.00223}
-"""Element size of about half as many displacements."""
+"""Element sizes that give about half the degrees of freedom."""
 LATENCY, BANDWIDTH = 3e-6, 5e9
-"""Of a message between ranks, s, and of a rank's share of the network, bytes/s: assumed."""
+"""Assumed latency of a message, s, and bandwidth of the network per rank, bytes/s."""
 NEIGHBOURS, BLOCK = 14, 8
-"""Of a part of the mesh, and columns at once."""
+"""Number of neighbours of a part of the mesh, and number of columns solved together."""
 STATIC = 24
 """Static right-hand sides: constraint modes and truncation of two interfaces."""
 LANCZOS_BLOCKS = 19
-"""Blocks of eight that block Lanczos takes for 24 modes, at any size."""
+"""Number of blocks of eight vectors in block Lanczos for 24 modes, for any mesh."""
 FRONT_ROWS = 128
 """Rows and columns of a dense front that a rank needs to be busy."""
 
 
 def phases(path: Path, solver: str) -> dict[str, float]:
-    """Seconds of each phase of a reduction."""
+    """Return the time of each phase of a reduction, s."""
     from mpi4py import MPI
 
     from dolfinx_mbd import STEEL, read_mesh, reduce
@@ -60,7 +61,7 @@ def phases(path: Path, solver: str) -> dict[str, float]:
 
 
 def best(call: Callable[[], Any], rounds: int = 3) -> float:
-    """Least processor time of a call that was made once before, s."""
+    """Return the smallest processor time of a call, s, after one call that is not timed."""
     call()
     taken = []
     for _ in range(rounds):
@@ -71,7 +72,7 @@ def best(call: Callable[[], Any], rounds: int = 3) -> float:
 
 
 def product_alone(path: Path) -> dict[str, float]:
-    """A product with K, on as many ranks as there are, each with its share."""
+    """Return the processor time of a product with K, distributed over all ranks."""
     from mpi4py import MPI
     from petsc4py import PETSc
 
@@ -85,7 +86,7 @@ def product_alone(path: Path) -> dict[str, float]:
 
 
 def assembled(path: Path) -> tuple[Any, Any]:
-    """The problem and its held dofs."""
+    """Return the elastic problem and its held degrees of freedom."""
     from mpi4py import MPI
 
     from dolfinx_mbd import STEEL, ElasticModel, read_mesh
@@ -99,7 +100,7 @@ def assembled(path: Path) -> tuple[Any, Any]:
 
 
 def measured_parts(path: Path) -> dict[str, float]:
-    """Processor seconds of the parts of both paths on one rank; per column where it has some."""
+    """Return processor times (s) of the parts of both solvers on one rank, some per column."""
     from dolfinx_mbd.iterative.modes import lowest_modes_iteratively
     from dolfinx_mbd.iterative.solver import IterativeSolver
     from dolfinx_mbd.linalg import lobpcg
@@ -158,7 +159,7 @@ def measured_parts(path: Path) -> dict[str, float]:
 
 
 def direct_model(m: dict[str, float], ratio: float, ranks: int) -> dict[str, float]:
-    """Seconds of the direct path at `ratio` times the dofs of what was measured."""
+    """Return modelled times of the direct solver, s, with `ratio` times the measured dofs."""
     front = m["largest front"] * ratio ** m["largest front, power of dofs"]
     busy = min(ranks, max(1.0, (front / FRONT_ROWS) ** 2))  # ranks that the largest front employs
     steps = 3 * front / FRONT_ROWS  # in sequence, down the tree of fronts whose sizes halve
@@ -185,7 +186,7 @@ def direct_model(m: dict[str, float], ratio: float, ranks: int) -> dict[str, flo
 
 
 def iterative_model(m: dict[str, float], ratio: float, ranks: int) -> dict[str, float]:
-    """Seconds of the iterative path at `ratio` times the dofs of what was measured."""
+    """Return modelled times of the iterative solver, s, with `ratio` times the measured dofs."""
     bus = 1.0 if ranks == 1 else max(1.0, m["bus"])
     local = bus * ratio / ranks
     hop = LATENCY * math.log2(ranks) if ranks > 1 else 0.0
@@ -216,12 +217,12 @@ def iterative_model(m: dict[str, float], ratio: float, ranks: int) -> dict[str, 
 
 
 def run(arguments: list[str], ranks: int) -> dict[str, Any]:
-    """A child on some ranks; the last line of the first."""
+    """Run a child process on some ranks, and return the results of the first rank."""
     return child(__file__, arguments, ranks)
 
 
 def measure_phases(path: Path, half: Path) -> None:
-    """Strong and weak scaling of whole reductions."""
+    """Print strong and weak scaling of whole reductions."""
     for solver in ("direct", "iterative"):
         one, two = (run(["phases", str(path), solver], ranks) for ranks in (1, 2))
         weak = run(["phases", str(half), solver], 1)
@@ -241,7 +242,7 @@ def measure_phases(path: Path, half: Path) -> None:
 
 
 def show_model(m: dict[str, float]) -> None:
-    """The parameters, and the times that follow."""
+    """Print the measured parameters and the times of the model."""
     print("\nMeasured on one rank (s, per column where it is a product or a solution):\n")
     for key, value in m.items():
         print(f"    {key}: {value:.4g}")

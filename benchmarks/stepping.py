@@ -1,8 +1,8 @@
-"""A loop over `Simulator.step` against `simulate`: processor time of a step.
+"""Processor time of a step in a loop over `Simulator.step`, compared with `simulate`.
 
     ./with-fenicsx python3 benchmarks/stepping.py [--rounds 5] [--steps 2000]
 
-The variants take turns in each round, and the table shows medians. *Outputs*: two outputs are read
+Each round runs all variants in turn, and the table shows medians. *Outputs*: two outputs are read
 after each step. *Inputs*: the torque also changes in each step. The script stops if the states of
 the plain loop are not bitwise those of `simulate`.
 """
@@ -24,7 +24,7 @@ DT = 1e-5
 
 
 def pendulum() -> mbd.System:
-    """A rigid pendulum with a motor."""
+    """Return a rigid pendulum with a motor."""
     ground = mbd.Ground({"pin": mbd.Frame()})
     bob = mbd.RigidBody("bob", 2.0, [0.01] * 3, (1, 0, 0), frames={"pin": mbd.Frame()})
     pin = mbd.revolute("main", ground.frame("pin"), bob.frame("pin"))
@@ -33,7 +33,7 @@ def pendulum() -> mbd.System:
 
 
 def engine() -> mbd.System:
-    """The three-cylinder engine with flexible rods, turned by a torque."""
+    """Return the three-cylinder engine with flexible rods, turned by a torque."""
     line = create_interval(MPI.COMM_SELF, 16, [0.0, 0.14])
     model = mbd.BeamModel(line, mbd.Section.rectangle(0.03, 0.01), mbd.STEEL)
     rod = mbd.reduce_beam(model, interfaces={"big_end": 0.0, "small_end": 0.14}, num_modes=20).body

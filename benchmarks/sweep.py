@@ -4,11 +4,11 @@
 
 The cases are simulations of the engine at 4800 to 7200 rpm with dt = 1e-5 s and three flexible
 rods; one takes about 2 s. *Loop* calls the function in a plain loop on one BLAS thread; *loop,
-threads* on as many as BLAS uses by default. Each measurement is a process of its own, and the
-programs take turns in each round. The table shows medians: time on the clock, and processor time of
-all processes. The peak forces of all programs on one thread are compared to the bit. The cost of
-the worker processes is that of a study of two empty cases; the cost of a case is that of one of
-many.
+threads* uses the default number of BLAS threads. Each measurement is a separate process, and each
+round runs all programs in turn. The table shows medians of the time on the clock and of the
+processor time of all processes. The peak forces of all programs on one thread must be bitwise
+equal. A study of two empty cases measures the cost of the worker processes; a study of many empty
+cases measures the cost per case.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def measure(program: str, directory: str, cases: int, steps: int) -> dict[str, A
     rod = ReducedBody.load(Path(directory) / "rod.npz")
     speeds = list(np.linspace(500.0, 750.0, cases))
     fixed = {"rod": rod, "steps": steps}
-    engine(speeds[0], 5, rod)  # (compile the kernels, or load them; workers do so by themselves)
+    engine(speeds[0], 5, rod)  # (compile or load the kernels; each worker loads them itself)
     start, before = time.perf_counter(), processor()
     if program.startswith("loop"):
         peaks = [engine(speed, **fixed)["crank pin 1"] for speed in speeds]

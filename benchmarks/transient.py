@@ -1,11 +1,12 @@
-"""Prescribed motion at full order: what a step costs over one solve with the constant factor.
+"""Full-order prescribed motion: time of a step relative to one solve with the constant factor.
 
     ./with-fenicsx python3 benchmarks/transient.py [--sizes 33k 105k] [--rounds 3] [--steps 40]
 
-Each measurement is a process of its own on one thread; the table shows medians. The rod turns as
-that of the engine at 6000 rpm, with its pin forces, dt = 1e-5 s, and geometric stiffening. A step
-is timed inside the loop, observation of two interfaces and a point included; the factor's solve is
-timed on the same factor, right after. Its number a step is counted, not estimated.
+Each measurement is a separate process on one thread; the table shows medians. The angular velocity
+and the pin forces of the rod are harmonic functions with the magnitudes of the engine at 6000 rpm;
+dt is 1e-5 s, and geometric stiffening is included. The time of a step includes recording two
+interfaces and a point. One solve with the same factor is timed after the loop. The script counts
+the solves of each step.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ CRANK, LENGTH, SPEED, DT = 0.040, 0.137, 628.318, 1e-5
 
 
 def engine_motion() -> Any:
-    """Spin and pin forces of a rod, harmonic, of the size that they have in the engine."""
+    """Return a harmonic spin and harmonic pin forces with the magnitudes of the engine."""
     from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion
 
     ratio = CRANK / LENGTH * SPEED
@@ -49,7 +50,7 @@ def engine_motion() -> Any:
 
 
 def measure(path: Path, steps: int) -> dict[str, Any]:
-    """Times of one body."""
+    """Return the times and the number of solves for one mesh."""
     from dolfinx_mbd import ALUMINIUM_7075 as material
     from dolfinx_mbd import ElasticModel
     from dolfinx_mbd.fem.assembly import elastic_problem
@@ -117,7 +118,7 @@ def main() -> None:
 
 
 def row(runs: list[dict[str, Any]]) -> str:
-    """One line of the table."""
+    """Return one line of the table."""
     values = {key: median(runs, key) for key in runs[0] if key != "versions"}
     most = max(run["most"] for run in runs)
     return (

@@ -10,9 +10,10 @@ shear. Runs in some ten seconds, on one rank and under `mpirun -n 2`.
 #
 # $$u(x, y, z) = (u - y v' - z w',\; v - z\varphi,\; w + y\varphi).$$
 #
-# Inserted into the three-dimensional forms and integrated over the section, this displacement
-# contains all inertia of the section, but no shear and no warping. For which bars is this enough?
-# You make a steel bar of 20 × 12 mm shorter and shorter, and compute it as a beam and as a solid.
+# If you insert this displacement into the three-dimensional forms and integrate over the section,
+# you obtain all inertia terms of the section, but neither shear nor warping. For which bars is this
+# enough? You make a steel bar of 20 × 12 mm shorter and shorter, and compute it as a beam and as a
+# solid.
 
 # +
 from __future__ import annotations
@@ -47,7 +48,7 @@ def firsts(frequencies: np.ndarray, axis: list[np.ndarray]) -> np.ndarray:
     lowest: dict[int, float] = {}
     for frequency, u in zip(frequencies, axis, strict=True):
         size = np.max(comm.allgather(np.abs(u).max(axis=0, initial=0.0)), axis=0)
-        if size[1:].max() > 0.5:  # the mass is below 1 kg: bending has displacements above 1
+        if size[1:].max() > 0.5:  # a bending mode: with ∫ρ ψ·ψ = 1 and less than 1 kg, ψ > 1
             lowest.setdefault(int(np.argmax(size)), frequency)
     return np.array([lowest[2], lowest[1]])
 
@@ -61,7 +62,7 @@ def as_beam(length: float) -> tuple[np.ndarray, int]:
 
 
 def as_solid(length: float) -> tuple[np.ndarray, int]:
-    """Return the same of a box of hexahedra of second order."""
+    """Return the same results for a box of quadratic hexahedra."""
     half = np.array([0.0, height, width]) / 2
     cells = [max(10, round(1.5 * length / height)), 2, 2]
     corners: Any = [-half, np.array([length, 0.0, 0.0]) + half]

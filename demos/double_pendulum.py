@@ -7,7 +7,8 @@ under `mpirun -n 2`.
 
 # # A double pendulum with a flexible arm
 #
-# The motion of a double pendulum is chaotic: small differences of the start can grow exponentially.
+# The motion of a double pendulum is chaotic: small differences in the initial state can grow
+# exponentially.
 # Long before this effect is visible, a flexible arm moves differently from a rigid one.
 
 # +
@@ -25,10 +26,11 @@ results = helpers.results_folder("double_pendulum")
 
 # ## The flexible arm
 #
-# A bar of acrylic glass, 500 × 4 × 20 mm, swings in the plane of its thin side. You reduce it once.
-# The same bar of a stiffer material needs no new reduction: a reduced body is data, and its
-# stiffness matrix is proportional to Young's modulus. (Its geometric stiffening, which belongs to
-# given forces, does not depend on the modulus.)
+# A bar of acrylic glass, 500 × 4 × 20 mm, bends in the direction of its thickness of 4 mm.
+# You reduce it once.
+# The same bar of a stiffer material needs no new reduction: its stiffness matrix is
+# proportional to Young's modulus. (Its geometric stiffening per unit of force does not depend on
+# the modulus.)
 
 # +
 length = 0.500

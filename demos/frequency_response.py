@@ -1,7 +1,7 @@
 """Frequency response of a connecting rod: free, held, damped, and turning.
 
 You compare four kinds of damping, and see the same resonances in the response of a reduced body
-and in a simulated blow. Files go to `results/frequency_response`. Runs on one or more ranks.
+and in a simulated impact. Files go to `results/frequency_response`. Runs on one or more ranks.
 """
 
 # # Frequency response
@@ -39,9 +39,10 @@ rod = reduction.body
 
 # ## Damping
 #
-# Four kinds, each with a damping ratio $\zeta=0.005$ in the first mode of the free rod: Rayleigh's,
-# a ratio for each mode, a viscous density $\mu$ with $\int\mu\,\dot u\cdot v$ on the mesh, and a
-# loss factor. The relative width of a resonance peak at half power is $2\zeta$ or $\eta$.
+# You compare four kinds of damping, each with a damping ratio $\zeta=0.005$ in the first mode of
+# the free rod: Rayleigh's, a ratio for each mode, a viscous density $\mu$ with
+# $\int\mu\,\dot u\cdot v$ on the mesh, and a loss factor. The relative width of a resonance peak at
+# half power is $2\zeta$ or $\eta$.
 
 # +
 ratio, first = 0.005, rod.frequencies[0]
@@ -66,10 +67,10 @@ for kind, (body, loss_factor) in kinds.items():
 
 # ## Free, held and turning
 #
-# The free rod flies away at low frequencies, $-1/(m\omega^2)$ along its axis. Held at the big end
-# it has the compliance of a cantilever. If it is held by a hub that turns about the bore, Coriolis
-# forces couple its motions in the plane, and the centrifugal tension stiffens it. The poles are the
-# eigenvalues of the same problem.
+# At low frequencies the free rod moves as a rigid body; its response along its axis is
+# $-1/(m\omega^2)$. If it is held at the big end, it has the compliance of a cantilever. If it is
+# held by a hub that turns about the bore, Coriolis forces couple its motions in the plane, and the
+# centrifugal tension stiffens it. The poles are the eigenvalues of the same problem.
 
 # +
 f = np.geomspace(20.0, 8000.0, 1500)
@@ -86,7 +87,7 @@ for speed in speeds:
     report(f"{speed:5.0f}  " + "  ".join(f"{p:10.3f}" for p in poles[speed]))
 # -
 
-# ## A blow, and its spectrum
+# ## An impact and its spectrum
 #
 # A simulation must give the same: the hub turns, a hammer hits the small end across the rod and
 # along the shaft, and a sensor records the acceleration there, in the axes of the rod.
@@ -128,7 +129,8 @@ if comm.rank == 0:
 
 # ## Checks
 #
-# A separate reduction gives the cantilever. The lines of the spectrum are 12.7 Hz apart.
+# The static response of the held rod is compared with a separate reduction of a cantilever. The
+# lines of the spectrum are 12.7 Hz apart.
 
 # +
 for kind, width in widths.items():

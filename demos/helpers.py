@@ -1,7 +1,7 @@
 """Report, check and plot functions that the demos share.
 
-A script in `demos/` finds this module because Python searches the folder of the script first. So
-does a notebook in `demos/`. The scripts in `demos/papers/` append `demos/` to the search path.
+Scripts and notebooks in `demos/` find this module because Python searches their folder first. The
+scripts in `demos/papers/` append `demos/` to the search path.
 """
 
 from __future__ import annotations

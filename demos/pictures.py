@@ -56,7 +56,7 @@ if root:
     marks = ("joints", "ground", "loads", "names")
     start = plotting.plot_system(engine, path=results / "engine.png", marks=marks)
 
-# To turn the mechanism with the mouse, use a plotter of your own:
+# To turn the mechanism with the mouse, use your own plotter:
 #
 #     plotter = pyvista.Plotter()
 #     plotting.plot_system(engine, plotter=plotter)
@@ -66,9 +66,9 @@ if root:
 
 # ## The running engine
 #
-# One turn of the crank. `scale` enlarges the deformation 50 times, the colours are true to scale.
-# With `quantity="von Mises"` they show the stress, if the body has the stress of its modes. A path
-# that ends in `.mp4` gives a film, if imageio-ffmpeg is installed.
+# The animation shows one turn of the crank. `scale` enlarges the deformation 50 times; the colours
+# show the actual values. With `quantity="von Mises"` they show the stress, if the body has the
+# stress of its modes. A path that ends in `.mp4` gives a film, if imageio-ffmpeg is installed.
 
 # +
 run = mbd.simulate(engine, t_end=0.01, dt=2e-5)

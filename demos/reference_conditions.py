@@ -1,4 +1,4 @@
-"""Mean axis or attached frame: at which speed two reference conditions of one rod part.
+"""Mean axis or attached frame: speeds at which two reference conditions give different results.
 
 You simulate the same slender rod in its mean-axis frame and in frames attached to either end, at
 speeds from 15 to 150 rad/s. Files go to `results/reference_conditions`. Runs on one rank and under
@@ -18,9 +18,9 @@ speeds from 15 to 150 rad/s. Files go to `results/reference_conditions`. Runs on
 #
 # Both describe the same displacements. But the strains are linear in $u$, and the error of this
 # approximation depends on the frame: a bar that deflects by $w$ becomes shorter by
-# $\tfrac12\int w'^2$ along the axis *of its frame*, and a force $N$ along the bar does work by
-# this. Relative to bending, this work is $N/N_{crit}$. The forces grow as $\Omega^2$, and so does
-# the difference that you measure here.
+# $\tfrac12\int w'^2$ along the axis *of its frame*, and a force $N$ along the bar does work on this
+# shortening. The ratio of this work to the bending energy is about $N/N_{crit}$, with the buckling
+# load $N_{crit}$. The forces grow as $\Omega^2$, and so does the difference that you measure here.
 
 # +
 from __future__ import annotations
@@ -38,7 +38,8 @@ mesh = helpers.tagged_bar((length, side, side), (24, 1, 1), ("big_end", "small_e
 
 # ## The rod
 #
-# A square steel bar of 300 × 8 × 8 mm. Its first bending frequency on two pins is 208 Hz.
+# The rod is a square steel bar of 300 × 8 × 8 mm. Its first bending frequency between two pins is
+# 208 Hz.
 
 
 # +
@@ -68,9 +69,10 @@ for name, rod in rods.items():
 #
 # ## The mechanism
 #
-# A crank of 50 mm and a piston of 0.2 kg at constant speed, for one turn. Nothing is damped, since
-# modal damping acts on the modes of each reference condition and would be another difference. The
-# deflection of the middle from the chord between the ends does not depend on the frame.
+# The mechanism has a crank of 50 mm and a piston of 0.2 kg and runs at constant speed for one turn.
+# Nothing is damped, since modal damping acts on the modes of each reference condition and would be
+# another difference. The deflection of the middle from the chord between the ends does not depend
+# on the frame.
 
 # +
 speeds = np.array([15.0, 50.0, 90.0, 150.0])
@@ -119,9 +121,9 @@ with helpers.figure(results / "difference.png", 1, 2) as (left, right):
     right.legend()
 # -
 
-# At 15 rad/s both conditions agree. At 150 rad/s they differ by some percent. The effect that both
-# neglect has the same size: the body needs geometric stiffening, which `reduce` adds to bodies with
-# the mean axis only.
+# At 15 rad/s both conditions agree. At 150 rad/s they differ by some percent. Both neglect
+# geometric stiffening, whose effect has the same size. It is therefore needed at this speed;
+# `reduce` adds it only to bodies with the mean axis.
 #
 # ## Checks
 #

@@ -58,8 +58,8 @@ report(f"\n{rod.summary()}")
 # -
 
 # The summary lists mass, centre of mass, interfaces and modes. The shapes are orthogonal with
-# respect to mass and stiffness, so each has a frequency. Below the highest ones, these are the
-# frequencies of the free rod.
+# respect to mass and stiffness, so each has a frequency. Except for the highest ones, these
+# frequencies are close to those of the free rod.
 #
 # ## How many modes?
 #
@@ -82,8 +82,9 @@ for n, error in errors.items():
 report("20, rigid  " + "  ".join(f"{e:9.1e}" for e in stiffer))
 # -
 
-# The rigid interfaces of the last row are not an error: pins that fill the bores keep them from
-# deforming, which raises these frequencies. Choose `averaged` where a bore is free to deform.
+# The last row has rigid interfaces. Its larger deviations are not an error: pins that fill the
+# bores keep them from deforming, which raises these frequencies. Choose `averaged` where a bore is
+# free to deform.
 
 # +
 with helpers.figure(results / "convergence.png") as axes:
@@ -112,8 +113,8 @@ difference = np.abs(loaded.stiffness - rod.stiffness).max()
 
 # ## Checks
 #
-# The rod in the engine paper weighs 0.153 kg. The frequencies of the whole mesh come from another
-# solver, without any interfaces.
+# The rod in the paper of the engine (Mathematics 13 (2025) 2797) weighs 0.153 kg. The frequencies
+# of the whole mesh come from another solver, without any interfaces.
 
 # +
 check_close("mass of the rod", rod.total_mass, 0.153, 0.003, "kg")

@@ -50,8 +50,9 @@ rod = reduced_rod(geometry, mbd.ALUMINIUM_7075)
 
 # ## Three speeds
 #
-# The transient of the start decays during the first working cycle of a single cylinder. A second
-# run continues it, and only this run is evaluated. Shares are shares of the service time.
+# The engine has a single cylinder. The transient of the start decays during the first working
+# cycle. A second run continues the motion, and only this run is evaluated. Shares are shares of
+# the service time.
 
 
 # +
@@ -75,8 +76,9 @@ runs = spectrum(rod)
 
 # ## Where, and when?
 #
-# The material is an example from a textbook: polished specimens, half of which survive. A forged
-# surface is rougher. Its factor is an assumption here; each factor needs a text about its source.
+# The fatigue data are an example from a textbook, for polished specimens and a probability of
+# survival of 50 %. A forged surface is rougher. Its factor is an assumption here; each factor needs
+# a text about its source.
 
 # +
 polished = mbd.durability.EXAMPLES["2024-T4"]
@@ -127,8 +129,8 @@ for name, (body, place) in places.items():
 #
 # ## Checks
 #
-# The damage at the worst point follows from the stress on its plane: cycles by rainflow, corrected
-# by Smith, Watson and Topper, on the S-N line.
+# The damage at the worst point is computed again from the stress on its plane: with rainflow
+# counting, the mean-stress correction of Smith, Watson and Topper, and the S-N line.
 
 # +
 modes = rod.stress

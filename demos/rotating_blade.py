@@ -39,8 +39,9 @@ results = helpers.results_folder("rotating_blade")
 
 # ## The blade
 #
-# Steel, one metre long, 20 mm wide in the plane of rotation and 15 mm high along the axis. It bends
-# along the axis (*flap*) and in the plane (*lag*). Elements are shorter near the clamped root.
+# The steel blade is one metre long, 20 mm wide in the plane of rotation and 15 mm high along the
+# axis. It bends along the axis (*flap*) and in the plane (*lag*). Elements are shorter near the
+# clamped root.
 
 # +
 length, width, height = 1.0, 0.020, 0.015
@@ -79,7 +80,7 @@ def first(kind: str, gamma: float) -> float:
 
 errors = []
 for kind, expected in literature.items():
-    report(f"\n{kind}: γ, computed, literature, error of the difference of squares to rest")
+    report(f"\n{kind}: γ, computed, literature, error of ω²(Ω) − ω²(0)")
     values = [first(kind, gamma) for gamma in range(6)]
     for gamma in range(1, 6):
         rise, expected_rise = (f[gamma] ** 2 - f[0] ** 2 for f in (values, expected))
@@ -90,8 +91,9 @@ for kind, expected in literature.items():
 
 # ## The diagram
 #
-# Now with Coriolis forces and a little damping, up to 3000 rpm. Where a line of the engine orders,
-# $1\times, 2\times, \dots$ the speed, meets a mode, a load that is fixed in space drives it. Flap
+# The diagram includes Coriolis forces and a little damping, for speeds up to 3000 rpm. The lines of
+# the engine orders are $1, 2, \dots$ times the speed. Where such a line crosses a mode, a load that
+# is fixed in space excites the mode. Flap
 # gains $1.19\,\Omega^2$ and lag only $0.19\,\Omega^2$, so flap overtakes lag.
 
 # +
@@ -106,7 +108,8 @@ mbd.plotting.player(mbd.rotating_modes(damped, top, num_modes=4), results / "mod
 # ## Without geometric stiffness
 #
 # Small-strain elasticity in a turning frame leaves $K_\sigma$ out. The frequency of the lag mode
-# is then zero where $\Omega$ equals its value at rest, $\gamma=3.516$; above, simulations diverge.
+# is then zero at the speed $\Omega$ that equals its frequency at rest, $\gamma=3.516$. At higher
+# speeds, simulations diverge.
 # With $K_\sigma$ the blade is stable at any speed that its strength allows.
 
 # +
@@ -144,7 +147,7 @@ check("flap overtakes lag", overtakes, 1, 1)
 ratio = diagram.damping_ratios[0, 0] / (np.pi * 2e-5 * f[0, 0])
 check("damping ratio of flap at rest over π f β", ratio, 0.999, 1.001)
 check("growing modes with geometric stiffness", diagram.growing.sum(), 0, 0)
-check("γ at which lag is lost without it", gamma_lost, 3.50, 3.53)
-check("critical speeds with it", kept is not None, 0, 0)
+check("γ at which lag is unstable without geometric stiffness", gamma_lost, 3.50, 3.53)
+check("critical speeds with geometric stiffness", kept is not None, 0, 0)
 check("hyperelastic against linear, over the strain", difference / strain, 0.0, 1.0)
 # -

@@ -39,8 +39,8 @@ radius, length, side, speed = 0.050, 0.300, 0.008, 60.0  # m, m, m, rad/s
 
 # ## The rod
 #
-# A steel bar of 300 × 8 × 8 mm whose end faces are the interfaces. Any other mesh with tagged
-# surfaces would do; see `demos/rod.py`.
+# The rod is a steel bar of 300 × 8 × 8 mm; its end faces are the interfaces. You can use any other
+# mesh with tagged surfaces; see `demos/rod.py`.
 
 # +
 mesh = helpers.tagged_bar((length, side, side), (24, 1, 1), ("big_end", "small_end"))
@@ -84,9 +84,9 @@ def slider_crank(reduced: mbd.ReducedBody) -> mbd.System:
 
 # -
 
-# Four revolute joints would hold the mechanism in its plane several times over. The cylindrical and
-# the spherical joint leave exactly one motion, which the driver prescribes. `print(system)` lists
-# bodies, joints and degrees of freedom.
+# With four revolute joints, several constraints that keep the mechanism in its plane would be
+# redundant. The cylindrical and the spherical joint leave exactly one motion, which the driver
+# prescribes. `print(system)` lists bodies, joints and degrees of freedom.
 
 # +
 system = slider_crank(body)
@@ -143,6 +143,6 @@ ready = mbd.mechanisms.slider_crank(
 )
 same = mbd.simulate(ready, t_end=2 * turn, dt=turn / 1000).body("piston").position[-1, 0]
 check_close(
-    "the ready mechanism ends where yours does", run.body("piston").position[-1, 0], same, 1e-9
+    "final piston position, ready mechanism", run.body("piston").position[-1, 0], same, 1e-9
 )
 # -

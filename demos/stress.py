@@ -1,8 +1,8 @@
 """Stress and section forces in a bar that a hub spins up.
 
-You recover stress and section forces from a reduced body with a few modes, and add by static
-correction what the modes leave out. Files go to `results/stress`. Runs on one rank and under
-`mpirun -n 2`.
+You recover stress and section forces from a reduced body with a few modes, and correct them with
+the static response that the modes do not contain. Files go to `results/stress`. Runs on one rank
+and under `mpirun -n 2`.
 """
 
 # # Stress and section forces
@@ -69,9 +69,10 @@ history = run.body("bar")
 # ## Section forces
 #
 # `section_forces` integrates the stress over a cut through the body, here at a third of the length.
-# The modes represent the load only by their own shapes. Static correction adds the static response
-# to the forces that act at each instant: the wrench at the hub and the spin. A reduction with
-# `static_correction=True` applies it automatically, but not to elastic coordinates without forces.
+# The few modes represent the response to the loads only approximately. Static correction adds the
+# missing static response to the forces that act at each instant: the wrench at the hub and the
+# spin. A reduction with `static_correction=True` applies it automatically, but not to elastic
+# coordinates without forces.
 
 # +
 at = length / 3
@@ -103,8 +104,8 @@ helpers.plot_histories(results / "stress.png", ("time (s)", run.time), rows)
 
 # ## Where is the stress greatest?
 #
-# An envelope holds the greatest value over time at each point, and when it occurs. The table lists
-# the most stressed places. The files open in ParaView.
+# An envelope contains the greatest value over time at each point, and the time at which it occurs.
+# The table lists the most stressed places. The files open in ParaView.
 
 # +
 envelope = mbd.envelope(reduction, history)

@@ -41,8 +41,9 @@ def rotating_beam(
 
     Args:
         model: The beam.
-        held: Nodes clamped in the rotating frame, `[0.0]`; or a mapping from nodes to components
-            held in the rotating frame, `{0.0: ["uy", "uz"]}`.
+        held: Nodes that are clamped in the rotating frame, given by their distances along the beam
+            (m), such as `[0.0]`; or a mapping from nodes to components held in the rotating frame,
+            such as `{0.0: ["uy", "uz"]}`.
         axis: Direction of the axis of rotation, shape (3,).
         point: Point of the axis, shape (3,), m.
         springs: Symmetric bilinear form on `model.space` for springs between the beam and the

@@ -65,7 +65,8 @@ def beam_modes(
     Args:
         model: The beam.
         num_modes: Number of elastic modes, without the rigid motions.
-        held: Clamped nodes, `[0.0]`; or held components by node, `{0.0: ["uy", "uz"]}`.
+        held: Clamped nodes, given by their distances along the beam (m), such as `[0.0]`; or a
+            mapping from nodes to held components, such as `{0.0: ["uy", "uz"]}`.
         petsc_options: Options of the linear solver and of the eigenvalue solver.
         petsc_options_prefix: Prefix of these options.
 

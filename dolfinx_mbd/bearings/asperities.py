@@ -26,7 +26,7 @@ class Asperities:
         roughness: Combined standard deviation s of the heights of both surfaces, m.
         modulus: Factor K, Pa: 0.0003 to 0.003 times the combined modulus of elasticity.
         friction: Friction coefficient of the asperities.
-        sliding_speed: Sliding speed at which 76 % of their friction acts, m/s.
+        sliding_speed: Sliding speed at which the friction is 76 % of its final value, m/s.
 
     Raises:
         InputError: A value is not positive, or the friction coefficient is negative.

@@ -8,8 +8,8 @@ motion of this frame, so that the virtual work of the pressure is counted only o
 
 Shear by the pressure gradient acts on both surfaces with the couple ½ ∫ p ∂h/∂θ dA. Its part −½ ∫
 (e + z t) × f dz is the part of a round bore, see `kernels.films.frames`. Its part ½ ∫ p ∂w/∂θ dA
-turns the journal; the bore receives the opposite, because the pressure on its inclined surface has
-the moment −∫ p ∂w/∂θ dA. This part is subtracted from the drag torque.
+turns the journal; the opposite couple acts on the bore, because the pressure on its inclined
+surface has the moment −∫ p ∂w/∂θ dA. This part is subtracted from the drag torque.
 """
 
 from __future__ import annotations

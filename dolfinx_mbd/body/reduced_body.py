@@ -213,7 +213,7 @@ class ReducedBody(HtmlView):
         return self._part("gauge", name, self.gauges)
 
     def bore(self, name: str) -> Bore:
-        """Return the elastic bore of an interface; the error without one says how to create it."""
+        """Return the elastic bore of an interface; without one, an error tells how to create it."""
         self.interface(name)
         for bore in self.bores:
             if bore.name == name:

@@ -132,8 +132,8 @@ def _rows(argument: str, values: Any, valid: list[str], columns: int | None) -> 
     rows = {}
     for name, value in values.items():
         if name not in valid:
-            names = ", ".join(map(repr, valid)) or "none: the body has none"
-            reject(argument, name, f"names of the body, {names}")
+            names = ", ".join(map(repr, valid)) or "this body has none"
+            reject(argument, name, f"names that the body has ({names})")
         label, numbers = f"{argument}[{name!r}]", array(f"{argument}[{name!r}]", value)
         numbers = np.atleast_1d(numbers) if columns is None else np.atleast_2d(numbers)
         if numbers.ndim != (1 if columns is None else 2) or (columns or 0) != (

@@ -85,7 +85,7 @@ def fatigue(
             take compressive means as zero; FKM needs the mean-stress sensitivity.
         rule: Damage below the knee of the S-N line: "modified" continues an endurance limit with
             the slope 2k − 1 (Haibach), "elementary" continues the first slope, and "original"
-            keeps the line as it is.
+            keeps an endurance limit.
         survival: Probability of survival; by default that of the material.
         method: "stress" uses the S-N line; "strain" uses strain life with Neuber's rule.
         residue: "closed" repeats each run; "half" counts the remaining turning points as half
@@ -107,7 +107,7 @@ def fatigue(
 
     Example:
         >>> period = np.sin(np.linspace(0, 2 * np.pi, 41))
-        >>> history = 40 * np.outer(period, eta)  # of 40 s
+        >>> history = 40 * np.outer(period, eta)  # at the times 0, 1, ..., 40 s
         >>> result = mbd.fatigue(bar, [(history, 1.0)], material="AISI 4340")
         >>> len(result.points), result.worst(1)[0].interface in ("left", "right")
         (36, True)
@@ -235,7 +235,7 @@ def point_damage(task: _Task, modes: Array) -> Array:
     Points are left out if an upper bound of their stress does no damage.
     """
     out = np.zeros((modes.shape[1], len(COLUMNS)))
-    active = np.flatnonzero(_damage_bounds(task, modes) != 0.0)  # NaN: the bound of a mean
+    active = np.flatnonzero(_damage_bounds(task, modes) != 0.0)  # NaN: the mean may be too large
     histories = np.ascontiguousarray(task.eta.T)
     block = max(1, int(BLOCK_BYTES / (48 * histories.shape[1])))
     normals, spacing = half_sphere(task.planes)

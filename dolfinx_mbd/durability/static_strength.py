@@ -104,7 +104,7 @@ def strength(
         choice("criterion", criterion, get_args(CriterionName))
     if isinstance(source, ReducedBody):
         result = _body_stresses(source, history, criterion)
-        cure = "give the reduction, or judge the points of each material by its own strength"
+        cure = "give the reduction, or compare the points of each material with its own strength"
         warn_of_several_materials(source, "one strength", cure)
     else:
         result = _mesh_stresses(source, history, criterion)

@@ -166,8 +166,9 @@ def _check_independent(body: ReducedBody, interfaces: tuple[Interface, ...], row
         return
     names = [f"{axis} of {i.name!r}" for i in interfaces for axis in INTERFACE_COORDINATES]
     dependent = ", ".join(names[k] for k in sorted(order[rank:]))
-    hint = f"{dependent} follow from the others; {body.num_modes} elastic and 6 rigid coordinates "
-    hint += f"for {len(rows)} motions. Reduce the body with more modes (a plane body has none out"
+    hint = f"{dependent} depend on the other motions: the body has {body.num_modes} elastic and 6 "
+    hint += f"rigid coordinates, but the interfaces have {len(rows)} motions. "
+    hint += "Reduce the body with more modes (a plane body has none out"
     names = [i.name for i in interfaces]
     hint += f" of its plane), or write fewer interfaces, for example interfaces={names[:1]}"
     reject("interfaces", names, "interfaces with independent motions", hint=hint)

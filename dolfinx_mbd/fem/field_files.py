@@ -119,7 +119,7 @@ def field_file(
 
 
 def size_on_disk(functions: Sequence[fem.Function], frames: int, suffix: str) -> float:
-    """Return the size of a file with functions at several times, bytes; 20 % accurate. Collective.
+    """Return the size of a file with functions at several times, bytes, to within 20 %. Collective.
 
     The functions share their mesh and their scalar element. Each time contains the mesh.
     """

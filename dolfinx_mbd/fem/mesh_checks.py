@@ -89,9 +89,9 @@ def _is_invalid(x: Array, element: Any) -> NDArray[np.bool_]:
 def cell_quality(mesh: Mesh, x: Array) -> Array:
     """Return the quality of the owned cells with the nodes at x, shape (cells,).
 
-    It is the smallest value of det T / (|T|²/d)^(d/2) in a cell with the map T of the ideal cell to
-    the cell: 1 for an equilateral simplex, a square or a cube, 0 for a flat cell. The sign is that
-    of det T.
+    Let T be the Jacobian of the map from the ideal cell to the cell. The quality is the smallest
+    value of det T / (|T|²/d)^(d/2) in the cell: 1 for an equilateral simplex, a square or a cube, 0
+    for a flat cell. The sign is that of det T.
 
     Args:
         mesh: Mesh of volumes in space, or of faces in the plane.

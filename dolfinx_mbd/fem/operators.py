@@ -186,8 +186,8 @@ def frame_load(
 
 def _weights(W: ArrayLike, dim: int) -> Array:
     """Return W as an array, or raise an error if it has the wrong shape."""
-    text = "of shape (3,)" if dim == 3 else "as scalars"
-    expected = f"numbers of shape ({dim}, {dim}), as made from angular velocities {text}"
+    text = "of shape (3,)" if dim == 3 else "that are scalars"
+    expected = f"numbers of shape ({dim}, {dim}), created from angular velocities {text}"
     return np.asarray(array("W", W, (dim, dim), expected=expected))
 
 

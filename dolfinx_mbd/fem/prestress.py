@@ -100,7 +100,7 @@ def _initial_stress(problem: ElasticProblem, initial: Any) -> Expr:
     check_prestress(initial, problem.dim)
     skew, size = squared_norms(mesh, initial - ufl.transpose(initial), initial)
     if not skew <= 1e-20 * size:
-        raise InputError("the initial stress is not symmetric, or not a number everywhere")
+        raise InputError("the initial stress is not symmetric, or is NaN somewhere")
     return initial
 
 
@@ -130,7 +130,7 @@ def _equilibrium(
 
     forces, first = residual()
     if not np.isfinite(first):
-        raise InputError("the initial stress is not a number everywhere")
+        raise InputError("the initial stress is not finite everywhere")
     supports, floating = held, not comm.allreduce(len(held))
     if floating:
         R = centred_motions(problem)

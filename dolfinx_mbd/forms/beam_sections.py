@@ -14,7 +14,7 @@ from dolfinx_mbd.checks import choice, reject
 from dolfinx_mbd.forms.arguments import positive, scalar
 
 SERIES = 1.0045237627951396  # sum of 1/n⁵ over odd n
-LAST_TERM = 11  # last term of 1 − tanh in the series for a rectangle: error of round-off
+LAST_TERM = 11  # last n in the sum of (1 − tanh)/n⁵ for a rectangle; the rest is round-off
 
 
 @dataclass(frozen=True, eq=False)

@@ -322,11 +322,10 @@ def maggi(body: MovingBody, column: VirtualVelocities) -> ufl.Form:
 def constrained_rate(
     body: MovingBody, constraint: Callable[[Expr, Expr, Expr], Expr], column: VirtualVelocities
 ) -> Expr:
-    """Return A E of a velocity constraint and a column of E.
+    """Return the product of the matrix A of a velocity constraint with a column of E.
 
-    The result is zero if the constraint allows the column.
-
-    `constraint` returns A q̇ + b as a function of V, ω and u̇ at a point.
+    The product is zero if the constraint allows the column. `constraint` returns A q̇ + b as a
+    function of V, ω and u̇ at a point.
     """
     s = _Symbols(body)
     c = constraint(s.origin, s.omega, s.u_dot)

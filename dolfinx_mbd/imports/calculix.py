@@ -25,7 +25,7 @@ _SUFFIXES = (".sti", ".mas", ".dof", ".inp")
 def read_calculix(job: str | Path, *, nodes: str | Path | None = None) -> FullMatrices:
     r"""Return the matrices and nodes of a free solid from the files of a CalculiX job.
 
-    The deck has no supports (`*BOUNDARY`), constraints or contact, and one step with
+    The deck must have no supports (`*BOUNDARY`), constraints or contact, and one step with
     `*FREQUENCY, SOLVER=MATRIXSTORAGE`. CalculiX has no units; for a deck in mm and t apply
     `in_si(length=1e-3, mass=1e3)` to the result.
 

@@ -264,9 +264,7 @@ class MeanAxisModes:
         """
         T, n = self.coefficients, len(self.squares)
         C = np.zeros((n, n)) if damping is None else T.T @ damping @ T
-        left_out = [
-            Mode(f"rigid {k}", 0.0, reason="the body frame carries it") for k in range(1, 7)
-        ]
+        left_out = [Mode(f"rigid {k}", 0.0, reason="motion of the body frame") for k in range(1, 7)]
         reason = "linearly dependent on other coordinates"
         left_out += [Mode(f"dependent {k + 1}", 0.0, reason=reason) for k in range(self.dependent)]
         parts["interfaces"] = tuple(

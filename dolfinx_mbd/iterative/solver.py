@@ -50,7 +50,7 @@ class IterativeSolver:
 
     The preconditioner is PCMG with two levels for spaces of degree two or more, and GAMG for linear
     elements. K is copied to PETSc's symmetric format, which needs less than half of the memory.
-    `border` holds the owned rows of Cᵀ (`reduction.averaged.border_rows`). PETSc options are
+    `border` holds the owned rows of Cᵀ (`interfaces.averaged.border_rows`). PETSc options are
     ``mg_levels_...`` and ``mg_coarse_...`` for PCMG, ``pc_gamg_...`` for linear elements.
 
     `scale` holds the square roots of the diagonal of K, with zeros in held rows; `iterations` holds
@@ -172,7 +172,7 @@ class IterativeSolver:
                 return int(Reason.DIVERGED_NANORINF)
             if norm <= tolerance * norms[0]:
                 return int(Reason.CONVERGED_RTOL)
-            if count % INTERVAL == 0:  # the residual of the recurrence never stagnates
+            if count % INTERVAL == 0:  # true residual; `norm` also falls below round-off
                 level = self._level(load, x)
                 if stagnation.check(count, level) and level <= ROUND_OFF:
                     return int(Reason.CONVERGED_ATOL)

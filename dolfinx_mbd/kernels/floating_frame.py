@@ -223,7 +223,7 @@ def elastic_forces(
     weights: Array,
     acceleration: Vector3,
 ) -> tuple[Array, Array, Array, Array]:
-    """Return inertia, elastic and damping forces on the modes, and the part M η̈ of the first."""
+    """Return inertia, elastic and damping forces on the modes, and the inertia forces M η̈."""
     n, i, j, S = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6, row[FIRST_MOMENTS]
     contraction = np.zeros(27)
     for c in range(9):

@@ -123,8 +123,8 @@ class ShiftedSystems:
     def _galerkin(self, squares: Array, load: Array) -> tuple[Array, Array]:
         """Return the solutions of Galerkin's method for VᵀMs = `load`, and λ − λ_j.
 
-        The residual is orthogonal to the space. The eigenvalues λ that it contains are therefore
-        larger than those of the space; the median of these is used.
+        The residual is orthogonal to the space. It therefore consists mainly of eigenvectors with
+        eigenvalues above those of the space; λ is the median of the eigenvalues of the space.
         """
         if not len(load):
             return load, np.full(len(squares), np.nan)  # the error is unknown

@@ -39,7 +39,7 @@ _FIRING_ORDERS = {3: (1, 3, 2), 4: (1, 3, 4, 2)}
 class EngineDesign:
     """Dimensions, masses and firing order of an inline or V engine.
 
-    The defaults describe the three-cylinder engine of the engine paper.
+    The defaults describe the three-cylinder engine of a paper, Mathematics 13 (2025) 2797.
 
         four = EngineDesign(cylinders=4, bore=0.08, spacing=0.09)
         engine = inline_engine(rod, four, speed=314.0)
@@ -173,8 +173,8 @@ def inline_engine(
 
     Args:
         rod: Reduced rod of all cylinders, or one reduced rod for each cylinder.
-        design: Dimensions, masses and firing order; by default the three-cylinder engine of the
-            engine paper.
+        design: Dimensions, masses and firing order; by default those of `EngineDesign()`, a
+            three-cylinder engine.
         speed: Constant speed of the crank, rad/s.
         torque: Torque on the crank instead of a speed, N m: a number or a function
             ``torque(t, angle, speed)``.

@@ -56,7 +56,7 @@ def rigid_rod(
         centre: Distance of the centre of mass from the big end, m; by default half the length.
         inertia: Moment of inertia about z through the centre of mass, kg m²; by default the value
             of a uniform slender rod.
-        thickness: Width of the rod, m; the width determines the inertia about x.
+        thickness: Width of the rod, m, from which the inertia about x is computed.
         name: Name of the body.
 
     Raises:
@@ -154,7 +154,8 @@ def rotation_about_z(angle: float) -> Array:
 def linear_torque(stall: float, no_load_speed: float) -> Torque:
     """Return the torque of a motor with a linear characteristic, M = M₀ (1 − ω/ω₀).
 
-    The engine paper states M₀ = −170000 N mm, and ω₀ = 100 without a unit.
+    The paper of the three-cylinder engine (Mathematics 13 (2025) 2797) states M₀ = −170000 N mm,
+    and ω₀ = 100 without a unit.
 
     Args:
         stall: Torque M₀ at rest, N m.

@@ -45,7 +45,8 @@ def solve_with_scipy(
     elif method == "L-BFGS-B":
         options |= {"gtol": tolerance, "ftol": tolerance**2, "maxfun": 10 * max_iterations}
     else:
-        # SciPy's test of the gradient ignores the barrier, so that the steps end the iteration.
+        # SciPy's test of the gradient ignores the barrier term. The size of the steps (`xtol`) is
+        # therefore the criterion that ends the iteration.
         options |= {"gtol": tolerance**2, "xtol": 0.1 * tolerance, "barrier_tol": 0.1 * tolerance}
     with warnings.catch_warnings():
         for text in ("delta_grad == 0.0", "Singular Jacobian"):  # a linear or repeated constraint

@@ -71,7 +71,7 @@ class PlanarBeam:
 
     @cached_property
     def _gauss(self) -> tuple[Array, Array, tuple[Array, Array, Array]]:
-        """Points and weights of exact integration, and N and its derivatives at the points."""
+        """Return points and weights of exact quadrature, and N and its derivatives there."""
         points, weights = leggauss(4)
         x, w = self.length * (1 + points) / 2, self.length * weights / 2
         return x, w, (self.shapes(x), self.shapes(x, 1), self.shapes(x, 2))

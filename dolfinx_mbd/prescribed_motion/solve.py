@@ -208,5 +208,5 @@ def _check_names(
     check_interfaces("held", held, valid_names)
     check_interfaces("motion.wrenches", motion.wrenches, valid_names)
     for both in sorted(set(held) & set(motion.wrenches)):
-        message = f"interface {both!r} is held, so its wrench follows and is not an input"
+        message = f"interface {both!r} is held, so its wrench is a reaction and cannot be given"
         raise InputError(message, argument="motion.wrenches", value=both)

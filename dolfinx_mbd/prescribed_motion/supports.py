@@ -87,7 +87,10 @@ class SupportedMatrix:
 
 
 def _pseudo_inverse(projection: Array, num_rigid: int) -> Array:
-    """Return the inverse without the lowest eigenvalues of the matrix scaled to a unit diagonal."""
+    """Return the pseudo-inverse that omits the `num_rigid` lowest eigenvalues.
+
+    They are eigenvalues of the matrix after scaling to a unit diagonal.
+    """
     if len(projection) <= num_rigid:
         return np.zeros_like(projection)
     scale = 1 / np.sqrt(np.diag(projection))

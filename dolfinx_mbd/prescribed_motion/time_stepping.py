@@ -37,7 +37,7 @@ Start = Literal["quasi-static", "undeformed"] | tuple[ArrayLike, ArrayLike]
 
 MAX_STEPS = 1e9  # maximum number of steps of a run; more steps indicate a wrong time
 MAX_SOLVES = 30  # maximum number of solves with the constant factor in one step
-PLAIN_CONTRACTION = 0.3  # minimal residual steps are used if a correction contracts less than this
+PLAIN_CONTRACTION = 0.3  # largest reduction factor of the residual for plain corrections
 ROUND_OFF_STEPS = 1000.0  # velocities below displacement/(this number · dt) count as round-off
 
 

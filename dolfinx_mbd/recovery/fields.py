@@ -2,8 +2,8 @@
 
 An expression is compiled with an argument in place of u. Its kernel returns the matrix that maps
 the degrees of freedom of a cell to the values at its points. The product of this matrix and the
-degrees of freedom of the modes is the values of all modes. `Fields` and `Envelope` contain results
-over time.
+degrees of freedom of the modes gives the values of all modes. `Fields` and `Envelope` contain
+results over time.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def check_writable(points: Points) -> None:
     """Raise an error for quadrature points, because their values cannot be written."""
     if points.where == "quadrature":
         raise InputError(
-            "values at quadrature points have no shape between them and cannot be written; use the "
-            "values of where='nodes' or 'cells'",
+            "values at quadrature points cannot be interpolated and therefore cannot be written; "
+            "use the values of where='nodes' or 'cells'",
             argument="where",
         )

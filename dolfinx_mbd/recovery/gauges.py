@@ -29,12 +29,12 @@ ANGLES = {"single": (0.0,), "rectangular": (0.0, 45.0, 90.0), "delta": (0.0, 60.
 STEPS = 16  # steps from the centre of a grid to each of its ends
 TOLERANCE = 0.01  # default distance from the surface / size of the body
 TOUCHING = 1e-6  # distance of a triangle that touches a point / size of the body
-FLAT = np.cos(np.deg2rad(30.0))  # a place is an edge if its normals differ more from their mean
+FLAT = np.cos(np.deg2rad(30.0))  # at an edge, a normal differs by more than 30° from the mean
 TANGENTIAL = 0.5  # smallest tangential part of a direction: 60° from the surface
 BEND = 0.5  # largest distance of a step from the surface / step: a bend by 30°
 CURVED = 0.01  # distance between triangles and curved faces / size of the body
 STEP = 1e-4  # largest displacement of the surface in differences / size of the body
-PULLS = 4  # iterations from points of the moved mesh to points of the mesh
+PULLS = 4  # iterations that map points of the moved mesh to points of the mesh
 WEIGHTS = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}  # of a difference of fourth order
 
 

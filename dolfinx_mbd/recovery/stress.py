@@ -1,6 +1,6 @@
 """Stress and other fields of a deformed body on its mesh, from its elastic coordinates.
 
-Linear quantities are evaluated once for each mode. Their product with the elastic coordinates is
+Linear quantities are evaluated once for each mode. Their product with the elastic coordinates gives
 the values at an instant. Nonlinear quantities such as von Mises stress are computed from these
 values.
 """

@@ -68,7 +68,7 @@ def reduced_modes(
     """Return the modes of a basis in the mean-axis frame, or attached to an interface."""
     if attached_to is None:
         rigid = tuple(
-            Mode(column.label, 0.0, reason="the body frame carries it")
+            Mode(column.label, 0.0, reason="motion of the body frame")
             for column in numbered(ColumnKind.RIGID, range(problem.num_rigid))
         )
         all_columns = np.arange(len(basis.columns))

@@ -35,7 +35,7 @@ from dolfinx_mbd.rotating.modes import RotatingModes, modes_of_factor
 from dolfinx_mbd.rotating.structure import SUBSET, RotatingStructure, checked_speed
 
 TOLERANCE = 1e-8
-"""Newton's method ends if a correction is smaller relative to u, both in the energy norm."""
+"""Largest correction, relative to u in the energy norm, at which Newton's method ends."""
 
 
 class SpinningEquilibriumError(SolverError):

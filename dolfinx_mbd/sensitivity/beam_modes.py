@@ -183,7 +183,7 @@ class StiffeningRates:
         return reduced[:6], reduced[6:].reshape(len(self.interfaces), 6, *reduced.shape[1:])
 
     def _load_rates(self, matrices: ChangedMatrices) -> tuple[Array, Array]:
-        """Return the derivatives of the unit loads, and of the accelerations that relieve them."""
+        """Return the derivatives of the unit loads, and of the accelerations that balance them."""
         problem, model = self.problem, matrices.model
         comm, R, turned = problem.comm, problem.rigid_motions(), matrices.turned
         spins = matrices.spin_loads()

@@ -142,7 +142,7 @@ class MatrixDerivatives:
     limits: tuple[float, float] = (-np.inf, np.inf)  # steps at which a cell degenerates
 
     def of_load(self, form: ufl.Form) -> ufl.Form | None:
-        """Return the derivative of a form without a thickness of the model, or None if zero."""
+        """Return the derivative of a form that does not contain the thickness, or None if zero."""
         if self.thickness:
             return None
         expanded = ufl.algorithms.expand_derivatives(self.of_form(form))
@@ -224,7 +224,7 @@ def nodal_velocity(parameter: Parameter, mesh: Mesh) -> fem.Function:
         jump = comm.allreduce(float(jump), op=MPI.MAX)
         if size == 0:
             message = "it is zero everywhere, so that the shape does not change"
-        elif degree <= 2 and jump > 1e-6 * size:  # above, the nodes of a cell have another order
+        elif degree <= 2 and jump > 1e-6 * size:  # for higher degrees, the node order differs
             message = "it jumps between cells; use a continuous function"
     if message is not None:
         message = f"parameter {parameter.name!r}: velocity: {message}"
@@ -283,7 +283,8 @@ def _value_derivatives(
 ) -> tuple[MatrixDerivatives, Expr | None]:
     """Return the derivatives with respect to a number or a function, and the initial stress.
 
-    The stress contains the function of the parameter.
+    The initial stress is UFL that contains the function with respect to which forms are
+    differentiated.
     """
     initial = None
     if parameter.quantity == "coefficient":
@@ -353,7 +354,7 @@ def _assembled(form: ufl.Form) -> PETSc.Mat | None:
 
 
 def _sum(A: PETSc.Mat | None, B: PETSc.Mat | None) -> PETSc.Mat | None:
-    """Return A + B, stored in A; None means zero, and the entries of B are a subset."""
+    """Return A + B, stored in A; None means zero. A has all nonzero entries of B."""
     if A is None or B is None:
         return B if A is None else A
     A.axpy(1.0, B, structure=PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN)

@@ -71,9 +71,8 @@ def sensitivities(
     agrees in the limit. All parameters use the same factorization.
 
     Args:
-        reduction: Result of `reduce` with orthonormal modes. Its body may have stress modes
-            (`recovery.skin_stress`). With `up_to`, the number of modes is constant. Or the result
-            of `reduce_beam`.
+        reduction: Result of `reduce` with orthonormal modes, or of `reduce_beam`. Its body may have
+            stress modes (`recovery.skin_stress`). With `up_to`, the number of modes is constant.
         parameters: Parameters with different names; for a beam also `SectionParameter`.
         reducer: The open `Reducer` of the reduction, whose matrices and factors are used again; by
             default they are computed, as they are for a body with prestress. Not for a beam.

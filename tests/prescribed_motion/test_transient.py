@@ -459,7 +459,7 @@ def test_uniform_acceleration_deforms_nothing(comm: MPI.Intracomm) -> None:
     ("change", "message"),
     [
         ({"held": "middle"}, "held: unknown interface 'middle'; this body has 'left', 'right'"),
-        ({"held": "right"}, "interface 'right' is held, so its wrench follows"),
+        ({"held": "right"}, "interface 'right' is held, so its wrench is a reaction"),
         ({"motion": PrescribedMotion(wrenches={"top": np.zeros(6)})}, "unknown interface 'top'"),
         ({"motion": None}, "motion must be PrescribedMotion"),
         ({"interfaces": []}, "at least one interface"),

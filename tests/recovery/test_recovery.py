@@ -397,7 +397,7 @@ def test_bad_input(
         recovery.at("von Mises", history, [1.0, 0, 0])
     with pytest.raises(ValueError, match="no points were given"):
         recovery.at("von Mises", history, {})
-    with pytest.raises(ValueError, match="no shape between them"):
+    with pytest.raises(ValueError, match="values at quadrature points"):
         Recovery(bar, stress=STEEL, where="quadrature").write(tmp_path / "x.bp", history)
     with pytest.raises(ValueError, match="count must be"):
         most_stressed(recovery, history, 0)

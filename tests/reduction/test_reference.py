@@ -153,7 +153,7 @@ def test_table_of_modes(comm: MPI.Intracomm, tmp_path: Path) -> None:
     assert len(stretch) == 1
     text = mean.summary()
     assert all(mode.label in text and mode.character in text for mode in mean.modes)
-    assert "rigid 6                                0.00  the body frame carries it" in text
+    assert "rigid 6                                0.00  motion of the body frame" in text
     path = comm.bcast(tmp_path, root=0) / f"bar{comm.rank}.npz"
     loaded = ReducedBody.load(fixed.save(path))
     assert (loaded.modes, loaded.left_out) == (fixed.modes, fixed.left_out)

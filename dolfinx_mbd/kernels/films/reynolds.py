@@ -253,7 +253,7 @@ def reynolds_solve(
     flow: Array,
     band: Array,
 ) -> int:
-    """Solve for the reduced pressure; return the number of active sets, or −1 without convergence.
+    """Solve for the reduced pressure; return the number of iterations, or −1 without convergence.
 
     `values` are the `values` of `short_bearing_loads`, followed by Barus' coefficient α. The other
     arguments are described in the module.

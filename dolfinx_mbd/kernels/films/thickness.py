@@ -3,7 +3,7 @@
 The geometric gap h of two smooth surfaces may become zero or negative in an iteration. Reynolds'
 equation uses the thickness H(h) = h for h ≥ s and s²/(2s − h) below, where s is the roughness. H is
 positive and continuously differentiable. The asperities carry the pressure K F(h/s) with the fit
-F(x) = 4.4086e-5 (4 − x)^6.804 of Greenwood and Tripp's integral for x < 4, and nothing above.
+F(x) = 4.4086e-5 (4 − x)^6.804 of Greenwood and Tripp's integral for x < 4; above, F is zero.
 
 References:
     J. A. Greenwood, J. H. Tripp, The contact of two nominally flat rough surfaces, 1970.

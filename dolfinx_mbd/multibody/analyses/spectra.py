@@ -124,7 +124,7 @@ def equally_spaced(t: Array, x: Array, resample: bool) -> tuple[Array, Array]:
         last = np.abs(steps[:-1] - steps[0]).max() <= _UNIFORM * steps[0]
         raise InputError(
             f"time: steps from {steps.min():g} to {steps.max():g} s are not equal; "
-            + ("the last is another: leave it out, or " if last else "")
+            + ("only the last step differs: omit the last time, or " if last else "")
             + "give resample=True to interpolate"
         )
     even = np.linspace(t[0], t[-1], len(t))

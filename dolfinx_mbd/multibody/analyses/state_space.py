@@ -108,7 +108,7 @@ def _slope(function: Callable[[Array], Array], step: float, unit: Array) -> Arra
     """Return the derivative of a function along a unit vector at zero."""
     try:
         values = [function(offset * step * unit) for offset in OFFSETS]
-    except InputError:  # numbers that cannot be negative, such as a stiffness, act linearly
+    except InputError:  # inputs that cannot be negative, such as a stiffness, have linear effects
         values = [function(factor * step * unit) for factor in (1.0, 0.0)]
         return np.asarray((values[0] - values[1]) / step, dtype=float)
     return np.asarray(derivative(np.array(values)) / step, dtype=float)

@@ -256,7 +256,7 @@ class LoadAssembler(FrameAssembler):
 
         Forces along the axes of joints are added to the multipliers (entries, 6) instead.
 
-        Call `update_jacobians` first, after `update_wrenches`.
+        Call `update_wrenches` and then `update_jacobians` first.
         """
         rates = FrameTerms()
         self._add_frame_loads(t, second, rates)

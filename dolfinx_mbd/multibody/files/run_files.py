@@ -30,7 +30,7 @@ VERSION = 3
 HISTORY = ("time", "q", "v", "a", "lam", "angles")
 """Attributes of a state that are saved at each time."""
 
-# Arrays in a state's memory; its other entry, `earlier`, is a list of pairs
+# Arrays in `State.memory`; its other entry, `earlier`, is a list of pairs
 _MEMORY = ("algorithmic", "velocity")
 
 

@@ -197,7 +197,7 @@ def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], Ro
     if not path.exists():
         raise MissingFileError(f"no run exists at {str(path)!r}")
     if not path.is_dir():
-        raise RunFileError(f"{path}: not a run, which is a folder, but a file", path=path)
+        raise RunFileError(f"{path}: this is a file, but a run is saved in a folder", path=path)
     header, arrays = read_archive(path / CHECKPOINT, KIND)
     try:
         facts = header.pop("rows")

@@ -159,7 +159,7 @@ def integrated(
     start = number("start", start)
     number("panel", panel, positive=True, unit="s")
     number("step", step, positive=True, unit="s")
-    # Integrals from t = 0 to the ends of the panels after (1) and before (-1) it
+    # Integrals from t = 0 to the ends of the panels, for positive (1) and negative (-1) times
     _sums = {1: [0.0], -1: [0.0]}
 
     def integral(low: float, high: float) -> float:

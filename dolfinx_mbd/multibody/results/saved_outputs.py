@@ -150,7 +150,7 @@ class SavedOutputs:
         saved = ", ".join(map(repr, self.requested))
         return InputError(
             f"{request} needs the states of the mechanism, but the run saved only the outputs "
-            f"{saved}: simulate without outputs=, or request the quantity there",
+            f"{saved}: simulate without outputs=, or add the quantity to outputs=",
             argument="outputs",
             value=self.requested,
         )

@@ -104,7 +104,7 @@ class Solution(Sensors, HtmlView):
                 return getattr(self._saved, name)
             raise AttributeError(f"'Solution' object has no attribute {name!r}")
 
-    sensor, gauge = Sensors.sensor, Sensors.gauge  # own attributes, for the reference pages
+    sensor, gauge = Sensors.sensor, Sensors.gauge  # for the reference page of this class
 
     def __len__(self) -> int:
         return len(self.time)

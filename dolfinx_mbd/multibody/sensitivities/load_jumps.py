@@ -18,10 +18,12 @@ from dolfinx_mbd.multibody.model.force_elements import JointSpring, SpringDamper
 from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
 from dolfinx_mbd.multibody.model.system import Load, State
 
-_IRREGULAR = 0.1  # change of a load relative to that of its neighbours, from which it is bisected
+# Difference between the change of a load in a step and its mean change in the two neighbouring
+# steps, relative to the change, above which the step is bisected
+_IRREGULAR = 0.1
 _NOISE = 1e-7  # changes that are not bisected, relative to the largest value of the load
 _BISECTIONS = 30
-_CONTINUOUS = 0.05  # share of the change that vanishes in a continuous load
+_CONTINUOUS = 0.05  # remaining share of the change below which the load is continuous
 _INTERVALS = 8  # largest number of bisected intervals per block
 _ERROR, _WARNING = 1e-2, 1e-5  # jumps relative to the largest value of the load
 
@@ -93,7 +95,7 @@ class LoadJumps:
 
         def remains(at: Assembler) -> bool:
             ends = [self._values(at, before, after, low, t).get(name) for t in times]
-            if ends[0] is None or ends[1] is None:  # the load has another name
+            if ends[0] is None or ends[1] is None:  # the changed mechanism has no load of this name
                 return False
             return _size(ends[1] - ends[0] - jump) < 0.5 * _size(jump)
 

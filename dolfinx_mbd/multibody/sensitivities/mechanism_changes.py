@@ -1,7 +1,7 @@
 """Changes of a mechanism with a parameter: which parts change, and the derivatives of their terms.
 
-The inertia and elastic forces of floating bodies are linear in their data. All other terms are
-central differences, computed only for the parts that change.
+The inertia and elastic forces of floating bodies are linear in their data. The derivatives of all
+other terms are central differences, computed only for the parts that change.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _INERTIA = (MASS, FIRST_MOMENTS, H_ROWS, MASS_MATRIX, SPIN)
 _MATRICES = (STIFFNESS, DAMPING)
 _GEOMETRY = (POINTS, AXES, MOTION)
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
-_CURVED = 0.05  # second difference relative to the first one, from which a change is irregular
+_CURVED = 0.05  # ratio of second to first difference above which a change is irregular
 _NOISE = 1e-7  # second differences of round-off, relative to the largest number of an array
 _DEPTH = 12  # largest depth of nested objects that are compared
 
@@ -138,7 +138,7 @@ class MechanismChange:
     def irregular_bodies(self) -> dict[str, float]:
         """Return the bodies with arrays that do not change linearly, and their second differences.
 
-        These are relative to the largest number of an array.
+        A second difference is relative to the largest number of its array.
         """
         irregular: dict[str, float] = {}
         tables = [at.bodies for at in (self._base, *(self.assemblers[k] for k in FACTORS))]
@@ -230,7 +230,7 @@ class MechanismChange:
         return wrenches, values
 
     def _forces(self, factor: int, states: States, wrenches: Array) -> Array:
-        """Return the part of the residual of wrenches (S, nf, 6), with the changed frames."""
+        """Return the forces of wrenches (S, nf, 6) in the residual, with the changed frames."""
         bodies, rows = self.assemblers[factor].bodies, np.zeros(states.v.shape)
         wrench_forces(bodies.table, bodies.data, states.q, wrenches, rows)
         return rows

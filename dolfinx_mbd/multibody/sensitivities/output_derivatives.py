@@ -191,7 +191,7 @@ def _stacked(states: Sequence[State]) -> dict[str, Array]:
 
 
 def _entry(system: SystemData, output: str) -> tuple[str, int, float] | None:
-    """Return array, column and sign of the entry of a state that an output is, or None.
+    """Return array, column and sign of an output that is an entry of the state, otherwise None.
 
     The column is -1 for an output that is always zero, such as a force along a free axis.
     """

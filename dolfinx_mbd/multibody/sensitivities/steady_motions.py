@@ -49,7 +49,8 @@ _BALANCE = 1e-6  # largest unbalanced force relative to the acting forces, as in
 class SteadyMotions:
     """Linearizations of changed mechanisms in coordinates that are smooth functions of parameters.
 
-    The axes are those of the linearization; `spin` is the angular velocity of given axes.
+    The axes are those of the linearization. If they are common axes of all bodies, `spin` is their
+    angular velocity.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Factorization of the matrix of a step, without the velocities of bodies with many coordinates."""
+"""Factorization of the matrix of a step; bodies with many coordinates are eliminated first."""
 
 from __future__ import annotations
 
@@ -80,9 +80,10 @@ class StepFactor:
 
 
 def _fronts(at: Assembler) -> tuple[list[list[int]], list[int]]:
-    """Return table and neighbours of the fronts of bodies that are eliminated, the largest first.
+    """Return the table of eliminated bodies, the largest first, and the unknowns coupled to them.
 
-    No two of these bodies are coupled.
+    No two of these bodies are coupled. A front is the dense matrix of the unknowns of a body and of
+    the unknowns coupled to it.
     """
     s, couplings = at.system, at.couplings()
     table: list[list[int]] = []

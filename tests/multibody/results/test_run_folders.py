@@ -187,7 +187,7 @@ def test_other_systems_and_files_are_refused(path: Path) -> None:
         resume(path.with_name("none"), mechanism())
     file = path.with_suffix(".npz")
     Solution(mechanism(), [simulate(mechanism(), t_end=1e-4, dt=1e-4).final_state]).save(file)
-    with pytest.raises(RunFileError, match="not a run, which is a folder"):
+    with pytest.raises(RunFileError, match="a run is saved in a folder"):
         resume(file, mechanism())
     with pytest.raises(OSError):
         simulate(mechanism(), t_end=0.001, dt=1e-4, path=file / "folder")
