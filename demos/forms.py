@@ -67,8 +67,7 @@ clamp = [fem.dirichletbc(np.zeros(3), held, V)]
 # A bar clamped at the axis becomes longer by $u(L) = \rho\Omega^2L^3/3E$. Here Poisson's ratio is
 # zero, so that finite elements give this value up to round-off. If the bar is free and spins
 # about its middle, each half is such a bar: the bar then becomes longer by $\rho\Omega^2L^3/12E$.
-# You obtain this elongation with the same clamp if you move the axis of rotation to the middle: the
-# load then changes sign there, and its resultant is zero.
+# The clamped bar has this elongation, too, if the axis of rotation is in the middle of the bar.
 
 # +
 spin = 100.0

@@ -39,10 +39,9 @@ rod = reduction.body
 
 # ## Damping
 #
-# You compare four kinds of damping, each with a damping ratio $\zeta=0.005$ in the first mode of
-# the free rod: Rayleigh's, a ratio for each mode, a viscous density $\mu$ with
-# $\int\mu\,\dot u\cdot v$ on the mesh, and a loss factor. The relative width of a resonance peak at
-# half power is $2\zeta$ or $\eta$.
+# Four kinds of damping have the ratio $\zeta=0.005$ in the first mode of the free rod: Rayleigh's, a
+# ratio for each mode, a viscous density $\mu$ with $\int\mu\,\dot u\cdot v$ on the mesh, and a loss
+# factor. The relative width of a resonance peak at half power is $2\zeta$ or $\eta$.
 
 # +
 ratio, first = 0.005, rod.frequencies[0]
@@ -129,8 +128,7 @@ if comm.rank == 0:
 
 # ## Checks
 #
-# The static response of the held rod is compared with a separate reduction of a cantilever. The
-# lines of the spectrum are 12.7 Hz apart.
+# The held rod is compared with a reduced cantilever. The lines of the spectrum are 12.7 Hz apart.
 
 # +
 for kind, width in widths.items():

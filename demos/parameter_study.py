@@ -7,8 +7,7 @@ You run this script serially or under `mpirun -n 2`. Files go to `results/parame
 #
 # You want a rod of fibre-reinforced plastic, whose modulus you can choose, and a faster engine. How
 # far does the rod bend, and how large is the force in the crank pin? One simulation of a
-# slider-crank answers this for one modulus and one speed. `mbd.sweep` runs the simulations for all
-# sixteen pairs of modulus and speed.
+# slider-crank answers this for one modulus and one speed. `mbd.sweep` simulates all sixteen.
 
 # +
 from __future__ import annotations

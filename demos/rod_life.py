@@ -50,9 +50,8 @@ rod = reduced_rod(geometry, mbd.ALUMINIUM_7075)
 
 # ## Three speeds
 #
-# The engine has a single cylinder. The transient of the start decays during the first working
-# cycle. A second run continues the motion, and only this run is evaluated. Shares are shares of
-# the service time.
+# The transient of the start of an engine with one cylinder decays during the first working cycle. A
+# second run continues it, and only this run is evaluated. Shares are shares of the service time.
 
 
 # +
@@ -76,9 +75,8 @@ runs = spectrum(rod)
 
 # ## Where, and when?
 #
-# The fatigue data are an example from a textbook, for polished specimens and a probability of
-# survival of 50 %. A forged surface is rougher. Its factor is an assumption here; each factor needs
-# a text about its source.
+# The fatigue data are a textbook's, for polished specimens of which half survive. A forged surface
+# is rougher. Its factor is an assumption here; each factor needs a text about its source.
 
 # +
 polished = mbd.durability.EXAMPLES["2024-T4"]

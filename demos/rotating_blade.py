@@ -39,9 +39,8 @@ results = helpers.results_folder("rotating_blade")
 
 # ## The blade
 #
-# The steel blade is one metre long, 20 mm wide in the plane of rotation and 15 mm high along the
-# axis. It bends along the axis (*flap*) and in the plane (*lag*). Elements are shorter near the
-# clamped root.
+# The steel blade is 1 m long, 20 mm wide in the plane of rotation and 15 mm high along the axis. It
+# bends along the axis (*flap*) and in the plane (*lag*). Elements are shorter near the clamped root.
 
 # +
 length, width, height = 1.0, 0.020, 0.015
@@ -91,10 +90,9 @@ for kind, expected in literature.items():
 
 # ## The diagram
 #
-# The diagram includes Coriolis forces and a little damping, for speeds up to 3000 rpm. The lines of
-# the engine orders are $1, 2, \dots$ times the speed. Where such a line crosses a mode, a load that
-# is fixed in space excites the mode. Flap
-# gains $1.19\,\Omega^2$ and lag only $0.19\,\Omega^2$, so flap overtakes lag.
+# The diagram includes Coriolis forces and a little damping, up to 3000 rpm. Engine orders are $1, 2,
+# \dots$ times the speed; where one crosses a mode, a load that is fixed in space excites the mode.
+# Flap gains $1.19\,\Omega^2$ and lag only $0.19\,\Omega^2$, so flap overtakes lag.
 
 # +
 top = 3000 * np.pi / 30
@@ -107,10 +105,9 @@ mbd.plotting.player(mbd.rotating_modes(damped, top, num_modes=4), results / "mod
 
 # ## Without geometric stiffness
 #
-# Small-strain elasticity in a turning frame leaves $K_\sigma$ out. The frequency of the lag mode
-# is then zero at the speed $\Omega$ that equals its frequency at rest, $\gamma=3.516$. At higher
-# speeds, simulations diverge.
-# With $K_\sigma$ the blade is stable at any speed that its strength allows.
+# Small-strain elasticity in a turning frame leaves $K_\sigma$ out. The frequency of the lag mode is
+# then zero if the speed equals its frequency at rest, $\gamma=3.516$; simulations at higher speeds
+# diverge. With $K_\sigma$ the blade is stable at any speed that its strength allows.
 
 # +
 without = mbd.campbell(structure, speeds, num_modes=4, stiffening=False)

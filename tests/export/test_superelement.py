@@ -75,7 +75,7 @@ def test_modes_left_out_leave_fewer_coordinates_and_a_stiffer_body() -> None:
     check_superelement(part, element.stiffness, element.mass, 1e-11)
     more = (element.stiffness[:12, :12] - whole.stiffness[:12, :12]) / np.abs(whole.stiffness).max()
     assert np.linalg.eigvalsh(more).min() > -1e-12 and np.abs(more).max() > 1e-3
-    with pytest.raises(InputError, match=r"of '.*' follow.*interfaces=\['left'\]") as caught:
+    with pytest.raises(InputError, match=r"of '.*' depend on.*interfaces=\['left'\]") as caught:
         superelement(body.truncated(5))
     assert caught.value.argument == "interfaces"
     assert superelement(body.truncated(5), "left").num_modes == 5
