@@ -39,8 +39,8 @@ results = helpers.results_folder("rotating_blade")
 
 # ## The blade
 #
-# The steel blade is 1 m long, 20 mm wide in the plane of rotation and 15 mm high along the axis. It
-# bends along the axis (*flap*) and in the plane (*lag*). Elements are shorter near the clamped root.
+# The steel blade is 1 m long, 20 mm wide in the plane of rotation and 15 mm high along the axis.
+# It bends along the axis (*flap*) and in the plane (*lag*). Elements are short at the clamped root.
 
 # +
 length, width, height = 1.0, 0.020, 0.015
@@ -90,8 +90,8 @@ for kind, expected in literature.items():
 
 # ## The diagram
 #
-# The diagram includes Coriolis forces and a little damping, up to 3000 rpm. Engine orders are $1, 2,
-# \dots$ times the speed; where one crosses a mode, a load that is fixed in space excites the mode.
+# The diagram includes Coriolis forces and a little damping. Engine orders are $1, 2, \dots$ times
+# the speed; where one crosses a mode, a load that is fixed in space excites the mode.
 # Flap gains $1.19\,\Omega^2$ and lag only $0.19\,\Omega^2$, so flap overtakes lag.
 
 # +
