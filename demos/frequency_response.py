@@ -40,8 +40,8 @@ rod = reduction.body
 # ## Damping
 #
 # Four kinds of damping have the ratio $\zeta=0.005$ in the first mode of the free rod: Rayleigh's,
-# a ratio for each mode, a viscous density $\mu$ with $\int\mu\,\dot u\cdot v$ on the mesh, and a loss
-# factor. The relative width of a resonance peak at half power is $2\zeta$ or $\eta$.
+# a ratio for each mode, a viscous density $\mu$ with $\int\mu\,\dot u\cdot v$ on the mesh, and a
+# loss factor. The relative width of a resonance peak at half power is $2\zeta$ or $\eta$.
 
 # +
 ratio, first = 0.005, rod.frequencies[0]
