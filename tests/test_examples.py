@@ -76,6 +76,9 @@ OTHERS = (
 )
 """Modules and folders whose examples use the same names; not every public name has one."""
 
+SLOW = ("bearings", "cables", "durability")
+"""Folders whose examples take several seconds."""
+
 MODULES = ("fem.elastic_model", "modal.natural_modes", "multibody.system")
 """Modules whose examples are run on any number of ranks."""
 
@@ -141,7 +144,13 @@ def shared_names(folder: str) -> dict[str, Any]:
 
 @one_rank
 @pytest.mark.filterwarnings("ignore::dolfinx_mbd.imports.FirstOrderInertiaWarning")
-@pytest.mark.parametrize("folder", FOLDERS + RUNS + WITH_BODY + OTHERS)
+@pytest.mark.parametrize(
+    "folder",
+    [
+        pytest.param(folder, marks=pytest.mark.slow if folder in SLOW else ())
+        for folder in FOLDERS + RUNS + WITH_BODY + OTHERS
+    ],
+)
 def test_examples(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names = shared_names(folder)

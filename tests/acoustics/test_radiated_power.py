@@ -59,6 +59,7 @@ def test_baffled_piston_in_its_limit() -> None:
     assert ratios[0] > 1.5  # a small piston radiates less than the estimate
 
 
+@pytest.mark.slow
 def test_plate_with_uniform_velocity(comm: MPI.Intracomm) -> None:
     """Only faces normal to the velocity radiate; a body that spins about its axis does not."""
     plate = mbd.reduce(box(comm, cells=(4, 2, 1)), mbd.STEEL, interfaces=["left"], num_modes=2)
@@ -86,6 +87,7 @@ def test_plate_with_uniform_velocity(comm: MPI.Intracomm) -> None:
     assert np.allclose(mbd.radiated_power(turning, spin).power, 0)
 
 
+@pytest.mark.slow
 def test_matrix_is_the_integral_on_the_mesh(comm: MPI.Intracomm) -> None:
     """Against UFL's integral of the velocity of a state; the skin converges to it."""
     mesh = box(comm, cells=(5, 2, 2), cell=CellType.tetrahedron)

@@ -198,6 +198,7 @@ def _held_matrices(model: BeamModel, q: fem.Function, held: Any) -> tuple[list[A
 # ---- natural modes
 
 
+@pytest.mark.slow
 def test_slender_beams() -> None:
     """Free and clamped: βL of Euler and Bernoulli in both planes, whatever the cells and axes.
 

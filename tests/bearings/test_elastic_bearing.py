@@ -67,6 +67,7 @@ def moved(at: FramePair, step: np.ndarray, rates: np.ndarray) -> FramePair:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_derivatives() -> None:
     """Derivatives by frames, by the coefficients of w and by all rates agree with differences."""
     rng = np.random.default_rng(3)

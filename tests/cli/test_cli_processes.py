@@ -155,6 +155,7 @@ mesh.mesh.comm.barrier()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs mpirun")
 @pytest.mark.parametrize("runner", [[], ["-m", "mpi4py"]], ids=["python3", "mpi4py"])
 def test_an_error_on_one_rank_ends_a_program_on_all(runner: list[str]) -> None:

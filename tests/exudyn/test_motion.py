@@ -181,6 +181,7 @@ def test_accelerations(soft: Model, reference: Reference, gravity: Array) -> Non
     assert compare(a[6:], start["eta"]) < 1e-8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_pendulum(soft: Model, reference: Reference) -> None:
     """A soft bar on a spherical joint, pulled at its tip, spins and turns out of the plane."""

@@ -134,6 +134,7 @@ CURVED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", CURVED)
 @pytest.mark.parametrize("degree", [2, 3])
 def test_curved_ring(comm: MPI.Intracomm, cell: str, degree: int) -> None:

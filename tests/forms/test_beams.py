@@ -228,6 +228,7 @@ class Solid:
         return q, u
 
 
+@pytest.mark.slow
 def test_inertia_is_that_of_a_stubby_solid() -> None:
     """All inertia terms, rotary ones included, of a solid that has the same displacement."""
     solid = Solid()

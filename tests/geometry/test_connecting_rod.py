@@ -308,6 +308,7 @@ def test_any_length(length: float) -> None:
     assert _nodes(ConnectingRod(**{**shape, "length": length, "size": length / 7}))[0] > 0.1
 
 
+@pytest.mark.slow
 @alone
 @pytest.mark.parametrize("split_big_end", [False, True])
 def test_random_rods(split_big_end: bool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,7 @@ def test_euler(comm: MPI.Intracomm) -> None:
     assert abs(slopes["skew"]) / load < 1e-6  # the skew bar is longer only in second order
 
 
+@pytest.mark.slow
 def test_derivatives(comm: MPI.Intracomm) -> None:
     bar = column(comm)
     base, step = {"length": 0.1, "width": 0.2, "skew": 0.3}, 1e-4

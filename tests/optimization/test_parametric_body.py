@@ -142,6 +142,7 @@ def test_plates_materials_and_fields(comm: MPI.Intracomm) -> None:
     assert sheet.at({}).body.frequencies == pytest.approx(base.frequencies, rel=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quantity", ["temperature", "shear_12", "density"])
 def test_temperature_and_orthotropic_constants(comm: MPI.Intracomm, quantity: Any) -> None:
     """The body follows them, and its change agrees with the derivative in the middle."""

@@ -117,6 +117,7 @@ def test_a_bar_in_bending_has_the_strain_of_a_beam(bar: mbd.Reduction) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 2])
 def test_grids_follow_a_curved_surface(order: int) -> None:
     """On an ellipse, the average of ε_zz t_z² along a grid is an integral over the arc."""

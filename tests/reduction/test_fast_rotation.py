@@ -229,6 +229,7 @@ def test_the_rod_bends_like_the_exact_beam(side: float, error: float) -> None:
     assert history < error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", [0.006, 0.005])
 def test_without_stiffening_it_bends_too_far(side: float) -> None:
     w, exact = deflection(unstiffened(side)), beam_run(side).deflection()

@@ -192,6 +192,7 @@ def test_beam_in_space(comm: MPI.Intracomm, quantity: str) -> None:
     check_differences(base, parameter, new, 1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("up_to", [None, 2e3])
 def test_taper(comm: MPI.Intracomm, up_to: float | None) -> None:
     """A tapered, graded beam: height and modulus contain one function of space."""

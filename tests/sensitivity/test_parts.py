@@ -216,6 +216,7 @@ GAUGES = {"top": (0.43, 1.0, 0.55, "delta"), "front": (0.6, 0.52, 1.0, "rectangu
 """Places of gauges relative to the size of the bar, and kinds."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", [CellType.hexahedron, CellType.tetrahedron])
 def test_gauges_on_a_moving_surface(comm: MPI.Intracomm, cell: CellType) -> None:
     """The centre of a gauge moves with the body; its length and direction do not change."""
@@ -408,6 +409,7 @@ def test_pressure_modes(comm: MPI.Intracomm) -> None:
     assert len(derivative.bores) == 1 and derivative.bores[0].any()
 
 
+@pytest.mark.slow
 def test_shape_of_a_graded_body(comm: MPI.Intracomm) -> None:
     """The stress law depends on the position of the points."""
 
