@@ -143,6 +143,7 @@ def test_residual_equals_lagrange(setting: Setting) -> None:
     _assert_equal(setting.by_hand(), setting.lagrange(setting.energy()))
 
 
+@pytest.mark.slow
 def test_matrices_equal_lagrange() -> None:
     s = Setting(skew=False)
     u, v = s.trial, s.test

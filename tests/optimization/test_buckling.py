@@ -30,6 +30,7 @@ def column(comm: MPI.Intracomm, degree: int = 2) -> mbd.ParametricBody:
     return mbd.ParametricBody(model, parameters, interfaces=ENDS, num_modes=6)
 
 
+@pytest.mark.slow
 def test_euler(comm: MPI.Intracomm) -> None:
     """P = π²EI/L² with the shear of Engesser, P/(1 + P/(k G A)); ends free to turn.
 

@@ -237,6 +237,7 @@ def test_taper_in_space(comm: MPI.Intracomm, up_to: float | None) -> None:
     check_differences(base, mbd.Parameter("p", "shape", velocity=x), new, 1e-3)
 
 
+@pytest.mark.slow
 def test_laws_of_slender_bars(comm: MPI.Intracomm) -> None:
     """V17: L dω/dL = −2ω in bending and −ω along; h dω/dh = ω in bending across h, else zero.
 

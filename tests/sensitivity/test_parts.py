@@ -281,6 +281,7 @@ def test_orthotropic_constants(comm: MPI.Intracomm, quantity: str) -> None:
     check_differences(make, lambda model: mbd.Parameter("p", quantity), 1e-3 * size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plane", ["stress", "strain"])
 @pytest.mark.parametrize("quantity", ["young_2", "poisson_23"])
 def test_plane_orthotropic_constants(comm: MPI.Intracomm, plane: Any, quantity: str) -> None:
@@ -381,6 +382,7 @@ def test_prestress(comm: MPI.Intracomm, case: str) -> None:
     assert np.abs(derivative.frequencies).max() * size > 1e-3  # Hz; far above the round-off
 
 
+@pytest.mark.slow
 def test_shape_of_a_prestressed_body(comm: MPI.Intracomm) -> None:
     case = "initial stress"
     check_differences(lambda s: prestressed(comm, case, 0.0, s), shape, 1e-3)
