@@ -1,6 +1,6 @@
 """Throughput of a parameter study of the three-cylinder engine: worker processes and a plain loop.
 
-    ./with-fenicsx python3 benchmarks/sweep.py [--cases 12] [--steps 1700] [--rounds 3]
+    ./with-fenicsx python3 benchmarks/sweep.py [--cases 12] [--steps 4800] [--rounds 3]
 
 The cases are simulations of the engine at 4800 to 7200 rpm with dt = 1e-5 s and three flexible
 rods; one takes about 2 s. *Loop* calls the function in a plain loop on one BLAS thread; *loop,
@@ -123,7 +123,7 @@ def main() -> None:
     """Measure and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=12)
-    parser.add_argument("--steps", type=int, default=1700)
+    parser.add_argument("--steps", type=int, default=4800)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--size", type=float, default=0.006, help="largest element, m")
     parser.add_argument("--child", nargs=2, metavar=("PROGRAM", "PATH"), help=argparse.SUPPRESS)
