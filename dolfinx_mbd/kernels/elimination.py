@@ -22,7 +22,7 @@ from dolfinx_mbd.kernels.small_vectors import Array
 
 Index = NDArray[np.int64]
 
-_SMALL_PIVOT = 1e-10  # smallest pivot relative to the largest entry of its row
+_SMALL_PIVOT = 1e-4  # smallest pivot relative to the largest entry of its row; costs four digits
 
 
 @kernel

@@ -38,7 +38,8 @@ class FrameAssembler:
         bodies = system.frame_body
         self._columns = FrameColumns(bodies, starts[bodies], sizes[bodies])
         self._jacobians = np.zeros((nf, 6, int(sizes.max())))
-        last = max(nv - 1, 0)  # of a frame's row; the tangents of other bodies' columns are zero
+        # Velocities that belong to the columns of the tangents; columns beyond those of a body are 0
+        last = max(nv - 1, 0)
         index = self._columns.start[:, None] + np.arange(self._jacobians.shape[2])
         self._velocity_index = np.minimum(index, last)
         self._moving = [k for k, body in enumerate(system.bodies) if body.num_velocities]

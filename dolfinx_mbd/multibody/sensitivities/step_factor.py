@@ -19,7 +19,8 @@ class StepFactor:
     """LU factors of the matrix of a step, or of its transpose.
 
     Bodies with many coordinates that are not coupled to each other are eliminated first. If this is
-    impossible, because the matrix of a body alone is singular, the complete matrix is factorized.
+    inaccurate, because the matrix of a body alone is nearly singular, the complete matrix is
+    factorized.
 
     Args:
         at: Assembler of the system.
