@@ -38,7 +38,7 @@ class FrameAssembler:
         bodies = system.frame_body
         self._columns = FrameColumns(bodies, starts[bodies], sizes[bodies])
         self._jacobians = np.zeros((nf, 6, int(sizes.max())))
-        # Velocities that belong to the columns of the tangents; columns beyond those of a body are 0
+        # Velocities of the columns of the tangents; columns beyond those of a body are zero
         last = max(nv - 1, 0)
         index = self._columns.start[:, None] + np.arange(self._jacobians.shape[2])
         self._velocity_index = np.minimum(index, last)
