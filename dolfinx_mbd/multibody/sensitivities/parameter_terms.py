@@ -13,11 +13,10 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import function, instance, memory, number, reject
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.kernels.rotations import rotation_matrix, rotation_vector
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.multibody.model.force_elements import ContactElement, JointElement
 from dolfinx_mbd.multibody.model.system import State, SystemData
-from dolfinx_mbd.multibody.sensitivities.load_jumps import LoadJumps
+from dolfinx_mbd.multibody.sensitivities.load_jumps import LoadJumps, increment_between
 from dolfinx_mbd.multibody.sensitivities.mechanism_changes import (
     FACTORS,
     MechanismChange,
@@ -33,6 +32,7 @@ Build = Callable[[Mapping[str, float]], SystemData]
 
 _SHORTER = 0.25  # second step of a test of smoothness, relative to the first one
 _SHORTEST = 1e-12  # shortest time step, s
+_RANK_TOLERANCE = 1e-10  # singular values of constraints below this fraction count as zero
 _DIFFERENCE_STEP = 1e-4  # step of differences relative to the value of a parameter
 
 
@@ -198,7 +198,23 @@ class ParameterTerms:
             columns.append(central_difference(numbers, self.steps[name]))
         table = np.array(columns).T
         n = len(first.v)
+        table[:n] += self._closure(first, table[:n])
         return table[: 4 * n].reshape(4, n, -1), table[5 * n :], table[4 * n : 5 * n]
+
+    def _closure(self, first: State, slopes: Array) -> Array:
+        """Return the correction of derivatives of q (nv, parameters) that closes the constraints.
+
+        The first step would divide the error of the differences by dt².
+        """
+        at = Assembler(self.system)
+        at.put(first)
+        at.update_poses(first.time)
+        B, values = at.constraint_matrix(), self.equations([first])[1][0]
+        change = np.zeros(slopes.shape)
+        for columns in (self.system.rigid, np.arange(len(slopes))):
+            error = values + B @ (slopes + change)
+            change[columns] -= np.linalg.lstsq(B[:, columns], error, rcond=_RANK_TOLERANCE)[0]
+        return change
 
     def _quasi_static(
         self, first: State, rates: Mapping[str, float] | None
@@ -250,15 +266,3 @@ def _numbers(system: SystemData, first: State, state: State) -> Array:
     moved = increment_between(system, first.q, state.q)
     parts = [state.v, state.a, memory["algorithmic"], memory["velocity"], state.lam]
     return np.concatenate([moved, *parts])
-
-
-def increment_between(system: SystemData, q: Array, other: Array) -> Array:
-    """Return the increment (nv,) that leads from coordinates q to other coordinates (nq,)."""
-    parts = []
-    for body, part in zip(system.bodies, system.q_slices, strict=True):
-        change = other[part] - q[part]
-        if body.num_coordinates > body.num_velocities:
-            turn = rotation_matrix(q[part][3:7]).T @ rotation_matrix(other[part][3:7])
-            change = np.concatenate([change[:3], rotation_vector(turn), change[7:]])
-        parts.append(change)
-    return np.concatenate(parts)
