@@ -169,6 +169,15 @@ class MechanismChange:
                 largest = max(largest, even)
         return largest
 
+    def error(self, closer: MechanismChange, state: State) -> float:
+        """Return the relative error of ∂R/∂p and ∂Φ/∂p at a state; `closer` has a smaller step."""
+        point, largest = States([state]), 0.0
+        pairs = zip(self._differences(point), closer._differences(point), strict=True)
+        for one, other in pairs:
+            size = float(np.abs(other).max(initial=0.0))
+            largest = max(largest, float(np.abs(one - other).max(initial=0.0)) / max(size, 1e-300))
+        return largest
+
     def terms(self, states: States) -> tuple[Array, Array]:
         """Return ∂R/∂p (S, nv) and ∂Φ/∂p (S, nc) at some states."""
         nv, nc = self.system.num_velocities, self.system.num_constraints

@@ -12,7 +12,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import function, instance, memory, number, reject
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.multibody.model.force_elements import ContactElement, JointElement
 from dolfinx_mbd.multibody.model.system import State, SystemData
@@ -33,6 +33,7 @@ Build = Callable[[Mapping[str, float]], SystemData]
 _SHORTER = 0.25  # second step of a test of smoothness, relative to the first one
 _SHORTEST = 1e-12  # shortest time step, s
 _RANK_TOLERANCE = 1e-10  # singular values of constraints below this fraction count as zero
+_LARGEST_ERROR = 1e-3  # largest relative error of differences of the equations without a warning
 _DIFFERENCE_STEP = 1e-4  # step of differences relative to the value of a parameter
 
 
@@ -112,32 +113,50 @@ class ParameterTerms:
             self._check_bodies(name, change)
         neighbours = {name: [*c.assemblers.values()] for name, c in self._changes.items()}
         self._jumps = LoadJumps(Assembler(self.system), neighbours)
-        self._unchecked = True
+        self._next_check, self._inaccurate = -np.inf, set[str]()
 
     def check_jumps(self, states: Sequence[State]) -> None:
         """Raise an error if the time of a jump of a load between some states may change.
 
-        The first call also checks that the equations are smooth functions of the parameters.
+        The first call, and calls at twice the time, also check that the equations are smooth
+        functions of the parameters, and that the differences are accurate.
         """
         self._jumps.check(states)
-        if self._unchecked:
-            self._unchecked = False
+        last = states[-1]
+        if last.time >= self._next_check:
             for name, change in self._changes.items():
-                self._check_equations(name, change, states[-1])
+                self._check_equations(name, change, last, self._next_check < 0.0)
+            self._next_check = 2 * last.time
 
-    def _check_equations(self, name: str, change: MechanismChange, state: State) -> None:
-        """Raise an error if the equations jump near the value of a parameter."""
+    def _check_equations(
+        self, name: str, change: MechanismChange, state: State, first: bool
+    ) -> None:
+        """Raise an error if the equations jump near the value of a parameter at the first check.
+
+        Warn if the differences of the equations are inaccurate, for example because the angle of a
+        driver changes too much over a long time.
+        """
         rough = change.irregularity(state)
-        if rough > 0.0:
-            step = _SHORTER * change.step
-            systems = {k: self.changed(name, k * step) for k in FACTORS}
-            closer = MechanismChange(Assembler(self.system), systems, step)
-            if closer.irregularity(state) > 0.25 * rough:
-                raise InputError(
-                    f"the mechanism is not a smooth function of {name!r}: its forces or "
-                    "constraints jump or have a kink at the value",
-                    argument="build",
-                )
+        if rough == 0.0 or name in self._inaccurate:
+            return
+        step = _SHORTER * change.step
+        systems = {k: self.changed(name, k * step) for k in FACTORS}
+        closer = MechanismChange(Assembler(self.system), systems, step)
+        if first and closer.irregularity(state) > 0.25 * rough:
+            raise InputError(
+                f"the mechanism is not a smooth function of {name!r}: its forces or "
+                "constraints jump or have a kink at the value",
+                argument="build",
+            )
+        error = change.error(closer, state)
+        if error > _LARGEST_ERROR:
+            self._inaccurate.add(name)
+            text = (
+                f"at t = {state.time:.3g} s, the differences with respect to {name!r} have a "
+                f"relative error of {error:.1g}, which may grow; specify a smaller step, for "
+                f"example steps={{{name!r}: {0.01 * change.step:.1g}}}"
+            )
+            warn(AccuracyWarning(text, quantity=name, value=error, limit=_LARGEST_ERROR))
 
     def _check_bodies(self, name: str, change: MechanismChange) -> None:
         """Raise an error if a body is not a smooth function of a parameter.

@@ -23,7 +23,11 @@ from dolfinx_mbd.multibody.model.motions import check_drivers
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.saved_states import SavedStates
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.multibody.sensitivities.mechanism_changes import FOURTH_ORDER, central_difference
+from dolfinx_mbd.multibody.sensitivities.mechanism_changes import (
+    FACTORS,
+    FOURTH_ORDER,
+    central_difference,
+)
 from dolfinx_mbd.multibody.sensitivities.parameter_terms import (
     Build,
     ParameterTerms,
@@ -36,6 +40,8 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 OUTPUT_STEP = 100.0  # largest step of differences of outputs, relative to those of the equations
 LARGEST_MOVE = 1e-3  # largest increment of a coordinate in a difference of outputs, m or rad
+STEP_SHARES = (1.0, 1 / 4, 1 / 16, 1 / 64)  # steps of differences of outputs that are tried
+LARGEST_REST = 1e-2  # largest difference between second and fourth order, relative
 BLOCK = 64  # number of steps whose terms of the parameters are computed together
 
 
@@ -85,12 +91,25 @@ class RunSensitivities:
             InputError: The output is not a function.
         """
         function("output", output, "output(run)")
-        derivatives = {}
-        for name in self.values:
-            step, runs = self._neighbours.of(name)
+        return {name: self._derivative(name, output) for name in self.values}
+
+    def _derivative(self, name: str, output: Callable[[Solution], ArrayLike]) -> Array:
+        """Return the difference of fourth order with the step whose error is smallest.
+
+        A smaller step is tried only if the largest one is too long for the output.
+        """
+        results: list[tuple[float, Array]] = []
+        for share in STEP_SHARES:
+            step, runs = self._neighbours.of(name, share)
             values = {factor: array("output(run)", output(run)) for factor, run in runs.items()}
-            derivatives[name] = central_difference(values, step)
-        return derivatives
+            slope = central_difference(values, step)
+            rest = slope - central_difference({k: values[k] for k in FACTORS}, step)
+            largest = float(np.abs(slope).max(initial=0.0))
+            error = float(np.abs(rest).max(initial=0.0)) / max(largest, 1e-300)
+            results.append((error, slope))
+            if error <= LARGEST_REST:
+                break
+        return min(results, key=lambda pair: pair[0])[1]
 
 
 @one_blas_thread()
@@ -191,20 +210,24 @@ class _Neighbours:
         self, terms: ParameterTerms, run: Solution, derivatives: tuple[Array, ...]
     ) -> None:
         self._terms, self._run, self._derivatives = terms, run, derivatives
-        self._runs: dict[str, tuple[float, dict[int, Solution]]] = {}
+        self._runs: dict[tuple[str, float], tuple[float, dict[int, Solution]]] = {}
 
-    def of(self, name: str) -> tuple[float, dict[int, Solution]]:
-        """Return the step of a parameter and the runs at its multiples -2, -1, 1 and 2."""
-        if name not in self._runs:
+    def of(self, name: str, share: float) -> tuple[float, dict[int, Solution]]:
+        """Return a step of a parameter and the runs at its multiples -2, -1, 1 and 2.
+
+        `share` is the ratio of the step to the largest one.
+        """
+        if (name, share) not in self._runs:
             terms = self._terms
             k, step = list(terms.values).index(name), terms.steps[name]
             parts = [part[:, :, k] for part in self._derivatives]
-            h = min(OUTPUT_STEP * step, LARGEST_MOVE / max(float(np.abs(parts[0]).max()), 1e-300))
+            h = LARGEST_MOVE / max(float(np.abs(parts[0]).max()), 1e-300)
+            h = share * min(OUTPUT_STEP * step, h)
             runs = {
                 f: _moved(terms.changed(name, f * h), self._run, parts, f * h) for f in FOURTH_ORDER
             }
-            self._runs[name] = h, runs
-        return self._runs[name]
+            self._runs[name, share] = h, runs
+        return self._runs[name, share]
 
 
 def _moved(system: SystemData, run: Solution, derivatives: list[Array], step: float) -> Solution:
