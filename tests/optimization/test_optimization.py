@@ -210,3 +210,8 @@ def test_ranks_agree(comm: MPI.Intracomm) -> None:
         return
     with pytest.raises(SolverError, match="ranks do not agree on objective"):
         mbd.minimize(sums, {"x": 1.0}, comm=comm)
+
+
+def test_wrong_derivatives_are_not_an_objective_without_a_limit() -> None:
+    with pytest.raises(SolverError, match="the derivatives contradict the values"):
+        mbd.minimize(lambda p: ((p["x"] - 1) ** 2, {"x": -2 * (p["x"] - 1)}), {"x": 3.0})

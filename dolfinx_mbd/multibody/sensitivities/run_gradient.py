@@ -145,7 +145,8 @@ def run_gradient(
         StepError: A step does not converge.
 
     Warns:
-        AccuracyWarning: A load has a small jump, at most 1 % of its largest value.
+        AccuracyWarning: A load has a small jump, at most 1 % of its largest value, or a step of the
+            differences is too long.
 
     Example:
         >>> def hanging(p):

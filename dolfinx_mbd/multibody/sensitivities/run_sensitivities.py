@@ -154,7 +154,8 @@ def run_sensitivities(
         StepError: A step does not converge.
 
     Warns:
-        AccuracyWarning: A load has a small jump, at most 1 % of its largest value.
+        AccuracyWarning: A load has a small jump, at most 1 % of its largest value, or a step of the
+            differences is too long.
 
     Example:
         >>> def hanging(p):
