@@ -322,6 +322,11 @@ def _contents(item: Any) -> list[Any] | None:
 
 
 def _in_python(kind: type) -> bool:
-    """Return whether a class is written in Python, so that its attributes describe it."""
+    """Return whether a class is written in Python, so that its attributes describe it.
+
+    Instances of other classes in a Python module, such as `collections.deque`, have neither
+    attributes nor slots.
+    """
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
-    return kind.__module__ == "__main__" or file.endswith(".py")
+    described = kind.__dictoffset__ != 0 or "__slots__" in vars(kind)
+    return described and (kind.__module__ == "__main__" or file.endswith(".py"))

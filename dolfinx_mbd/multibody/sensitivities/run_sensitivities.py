@@ -31,6 +31,7 @@ from dolfinx_mbd.multibody.sensitivities.mechanism_changes import (
 from dolfinx_mbd.multibody.sensitivities.parameter_terms import (
     Build,
     ParameterTerms,
+    checked_rates,
     checked_times,
 )
 from dolfinx_mbd.multibody.sensitivities.step_equations import StepEquations
@@ -172,6 +173,7 @@ def run_sensitivities(
     stride = integer("stride", stride, low=1)
     size = 1000.0 * len(instance("values", values, Mapping)) / min(stride, sys.maxsize)
     dt, count = checked_times(t_end, dt, size)
+    start = checked_rates(start)
     terms = ParameterTerms(build, values, steps)
     check_drivers(terms.system, 0.0, t_end)
     stepper, values = Stepper(terms.system, method, tolerance=tolerance), terms.values

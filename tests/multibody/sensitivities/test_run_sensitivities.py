@@ -291,7 +291,7 @@ def turning(p: Mapping[str, float]) -> mbd.System:
 
 
 def test_speed_of_a_driver_over_many_turns() -> None:
-    """x = cos(Ωt)/2 has the derivative −t sin(Ωt)/2; a step of 1e-4 Ω turns the joint by 0.2 rad."""
+    """x = cos(Ωt)/2 has the derivative −t sin(Ωt)/2; 1e-4 Ω turns the joint by 0.2 rad."""
     values, options = {"speed": 200.0, "load": 3.0}, {"t_end": 10.0, "dt": 5e-3}
 
     def error(steps: Mapping[str, float] | None) -> float:
