@@ -53,7 +53,8 @@ class GearPair(ContactElement):
 
     The wheels rotate about the z axes of their frames, which must be parallel. Joints hold the
     axes, for example on a planet carrier. Each flank pushes with the force k δ (1 + χ δ̇) and never
-    pulls; see `ContactLaw`. A stiffness that varies over a tooth does work on the wheels.
+    pulls; see `ContactLaw`. A stiffness that varies over a tooth does work on the wheels, which
+    `dissipated` of the history then contains with the opposite sign.
 
     Attributes:
         name: Name in the system.

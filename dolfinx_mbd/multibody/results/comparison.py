@@ -59,17 +59,17 @@ def compare(
     one, two = ({label(name, key): (key, x) for name, key, x in part} for part in arrays)
     table = {}
     for name in dict.fromkeys([*one, *two]):
-        pair = _values(one, name), _values(two, name)
-        if pair[0] is None or pair[1] is None:
+        mine, other = _values(one, name), _values(two, name)
+        if mine is None or other is None:
             continue
-        (key, values), (_, other) = pair
+        (key, values), (_, other_values) = mine, other
         unit = unit_of(key, values)
-        if other.shape[1:] != values.shape[1:] or not (unit or not key):
+        if other_values.shape[1:] != values.shape[1:] or not (unit or not key):
             continue
         size = _norm(values[rows])
-        change = _norm(values[rows] - other[others])
+        change = _norm(values[rows] - other_values[others])
         if key.endswith("rotation") and values.shape[1:] == (4,):  # ±p are the same rotation
-            change = np.minimum(change, _norm(values[rows] + other[others]))
+            change = np.minimum(change, _norm(values[rows] + other_values[others]))
         n = int(np.argmax(change))
         table[name] = Difference(
             largest=float(change[n]),
