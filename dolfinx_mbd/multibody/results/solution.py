@@ -377,7 +377,7 @@ class Solution(Sensors, HtmlView):
         """Return the differences of two runs by name, for example `pin.force`.
 
         Quantities that both runs have with equal shapes are compared at the times that both runs
-        saved.
+        saved. If one run saved only a component, such as `pin.force.x`, this component is compared.
 
         Args:
             other: Another run, of the same or of another mechanism.
@@ -385,7 +385,8 @@ class Solution(Sensors, HtmlView):
                 the names that both runs have.
 
         Raises:
-            InputError: The runs have no times or only one time in common, or a name is unknown.
+            InputError: The runs have no quantity, no times or only one time in common, or a name is
+                unknown.
 
         Example:
             >>> coarse = mbd.simulate(pendulum, t_end=0.5, dt=2e-3)
