@@ -28,6 +28,7 @@ from dolfinx_mbd.multibody.sensitivities.quasi_static_slopes import QuasiStaticS
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.start.quasi_static import EquilibriumError
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
+from dolfinx_mbd.multibody.stepping.step_control import Adaptive
 
 Build = Callable[[Mapping[str, float]], SystemData]
 
@@ -41,6 +42,8 @@ def checked_times(t_end: float, dt: float, size: float) -> tuple[float, int]:
 
     An error is raised if an argument is invalid, or if `size` bytes per step need too much memory.
     """
+    if isinstance(dt, (str, Adaptive)):
+        reject("dt", dt, "a number in s: runs with adaptive steps are not differentiated")
     t_end, dt = (number(k, v, low=_SHORTEST, unit="s") for k, v in (("t_end", t_end), ("dt", dt)))
     memory("t_end", t_end, size * (t_end / dt))
     count = max(1, round(t_end / dt))
