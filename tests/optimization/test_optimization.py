@@ -159,6 +159,8 @@ def test_objective_without_a_minimum(method: Any) -> None:
 
     with pytest.raises(SolverError, match=r"without a limit: x.*give bounds"):
         mbd.minimize(line, {"x": 1.0, "y": 1.0}, method=method)
+    with pytest.raises(SolverError, match=r"without a limit: x.*give bounds"):
+        mbd.minimize(lambda p: p["x"], {"x": 1.0}, method=method)  # by differences
     bounded = mbd.minimize(line, {"x": 1.0, "y": 1.0}, method=method, bounds={"x": (-1e9, 2.0)})
     assert bounded.active == {"x": "low"}
 

@@ -114,7 +114,8 @@ class Solution(Sensors, HtmlView):
 
         Only these times are read from the folder of a long run.
         """
-        saved = self._saved.part(instance("times", times, slice, "for example run[::100]"))
+        hint = "for example run[::100]; use run.body(name) or run.joint(name) for a history"
+        saved = self._saved.part(instance("times", times, slice, hint))
         if not len(saved.time):
             reject("times", times, f"a slice that contains some of the {len(self)} saved times")
         return Solution._of(self.system, saved, self.final_state, **self._facts())
