@@ -147,12 +147,12 @@ class BasisDerivatives:
         self.scalar_fields = np.asfortranarray(np.hstack([np.ones((len(x), 1)), x, components]))
         self.scalar_inertia = multiply(problem.scalar_mass, self.scalar_fields)
         diagonal = problem.scalar_mass.getDiagonal()
-        self._diagonal = np.repeat(diagonal.array_r, problem.dim)[:, None]
+        self._weights = np.repeat(diagonal.array_r, problem.dim)[:, None] ** -0.5
         diagonal.destroy()
         self._border = border_rows(problem.num_owned, interfaces)
         if self._border is not None:
-            self._weighted_border = self._border.multiply(1.0 / self._diagonal).toarray()
-            G = gram(problem.comm, self._weighted_border, self._border.toarray())
+            self._weighted_border = self._border.multiply(self._weights).toarray()
+            G = gram(problem.comm, self._weighted_border, self._weighted_border)
             self._multipliers = np.linalg.inv(G)
         self._mass = problem.mass()
         self._systems = ShiftedSystems(
@@ -161,7 +161,7 @@ class BasisDerivatives:
             split.squares,
             held.solve_body,
             self._invariant(),
-            self._force_norms,
+            self._weighted,
         )
 
     def _independent_fields(self) -> tuple[Array, Array]:
@@ -337,13 +337,18 @@ class BasisDerivatives:
         border = np.asfortranarray(border)
         return combined(border, -np.vstack(multipliers)), -gram(comm, border, X)
 
-    def _force_norms(self, forces: Array) -> Array:
-        """Return norms of forces, (FᵀM⁻¹F)^½ with diag(M), without reactions of interfaces."""
-        comm, F = self.problem.comm, np.array(forces, order="F")
+    def _weighted(self, forces: Array) -> Array:
+        """Return M^(−½)F with diag(M), for forces F without the reactions of interfaces."""
+        comm, F = self.problem.comm, forces * self._weights
         F[self.held.dofs] = 0.0
         if self._border is not None:
-            F -= self._border @ (self._multipliers @ gram(comm, self._weighted_border, F))
-        return np.sqrt(column_sums(comm, F, F / self._diagonal))
+            F -= self._weighted_border @ (self._multipliers @ gram(comm, self._weighted_border, F))
+        return F
+
+    def _force_norms(self, forces: Array) -> Array:
+        """Return the norms of `_weighted`."""
+        F = self._weighted(forces)
+        return np.sqrt(column_sums(self.problem.comm, F, F))
 
     def _round_off(self, derivatives: MatrixDerivatives, X: Array) -> Array:
         """Return limits of the round-off in the norms of forces −K′X."""
