@@ -364,7 +364,7 @@ def test_zero_forces(comm: MPI.Intracomm, kind: Any, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(ShiftedSystems, "_extend", None)  # an error if it is called
     parameters = [mbd.Parameter("E", "young"), mbd.Parameter("rho", "density")]
     table = mbd.sensitivities(base, parameters)
-    assert solved == [0, 0]
+    assert solved == [0]  # both parameters at once
     for name, scaled in (("E", 210e9), ("rho", -7850.0)):
         error = np.abs(table[name].stiffness * scaled - base.body.stiffness).max()
         assert error <= 1e-8 * base.body.stiffness.max()
