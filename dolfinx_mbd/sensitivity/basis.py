@@ -212,8 +212,9 @@ class BasisDerivatives:
         return np.asfortranarray(vectors), np.asfortranarray(mass)
 
     def destroy(self) -> None:
-        """Free the mass matrix."""
+        """Free the mass matrix and the space of the systems."""
         self._mass.destroy()
+        del self._systems  # it refers to this object, so that its large arrays would remain
 
     def is_full(self, loads: Sequence[ModeLoads]) -> bool:
         """Return whether another parameter should not be solved together with these."""
