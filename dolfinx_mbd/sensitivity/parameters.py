@@ -120,7 +120,9 @@ class Parameter:
                 text = f"{label}: direction and coefficient need the same function space"
                 raise InputError(text, argument="direction", value=self.direction)
         if self.velocity is not None:
-            instance(f"{label}: velocity", self.velocity, Expr)
+            instance(
+                f"{label}: velocity", self.velocity, Expr, "for example ufl.as_vector([x[0], 0, 0])"
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply
 from dolfinx_mbd.parallel import destroying
 from dolfinx_mbd.reduction.held_stiffness import FreeStiffness, HeldStiffness
 from dolfinx_mbd.reduction.reducer import Reducer, shared_solver
-from dolfinx_mbd.reduction.result import Reduction
+from dolfinx_mbd.reduction.result import MESH_HINT, Reduction
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 from dolfinx_mbd.sensitivity.basis import (
     BasisDerivatives,
@@ -102,7 +102,7 @@ def sensitivities(
             text = "a beam has no reducer, because its matrices are small; omit the argument"
             raise InputError(text, argument="reducer", value=reducer)
         return _beam_sensitivities(reduction, parameters)
-    instance("reduction", reduction, Reduction)
+    instance("reduction", reduction, Reduction, MESH_HINT)
     parameters = items("parameters", parameters, Parameter)
     names = [p.name for p in parameters]
     if len(set(names)) < len(names):
