@@ -37,7 +37,8 @@ from dolfinx_mbd.reduction.options import ReductionOptions
 REACTION_TOLERANCE, NOISE_FACTOR = 1e-6, 30.0
 # Modes are sums of columns of the basis. If terms of this size, relative to the mode, cancel, modes
 # are made orthonormal once more. The error is the unit round-off times the square of this size.
-# For a connecting rod, sizes were below 8 without load modes, and 59 to 1e5 with those of body forces.
+# For a connecting rod, sizes were below 8 without load modes, and 59 to 1e5 with load modes of body
+# forces.
 CANCELLATION = 20.0
 
 
@@ -181,7 +182,7 @@ def _orthonormal_modes(
 
 
 def _ritz_values(problem: ElasticProblem, vectors: Array) -> tuple[Array, Array]:
-    """Return ω² and the coefficients of the orthonormal modes in the span of independent vectors."""
+    """Return ω² and the coefficients of orthonormal modes in the span of independent vectors."""
     comm = problem.comm
     K = gram(comm, vectors, multiply(problem.stiffness, vectors))
     M = gram(comm, vectors, problem.apply_mass(vectors))
