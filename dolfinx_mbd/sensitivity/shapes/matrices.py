@@ -70,7 +70,7 @@ def value_matrices(
     variable: tuple[ElasticModel, tuple[ufl.Form, ufl.Form]],
     derivative: Callable[[Any], Any],
 ) -> tuple[PETSc.Mat | CellMatrices | None, PETSc.Mat | None]:
-    """Return K′ and the derivative of the scalar mass matrix, None if zero.
+    """Return K′ and the derivative of the scalar mass matrix, None if zero (collective).
 
     Args:
         model: The model of the body.
@@ -78,8 +78,6 @@ def value_matrices(
         forms: Forms of K and of the scalar mass matrix.
         variable: Model and forms that contain the variable.
         derivative: Function that returns the derivative of a form or of an expression.
-
-    Note: Collective.
     """
     stiffness, mass = (ufl.algorithms.expand_derivatives(derivative(form)) for form in variable[1])
     constants = _constants(model, problem, forms)
