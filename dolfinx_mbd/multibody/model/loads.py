@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import choice, instance, number, vector
+from dolfinx_mbd.checks import choice, function, instance, number, vector
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import exp_rotation, skew
@@ -122,7 +122,9 @@ class FrameLoad:
         checked_frame(f"{label}: frame", self.frame)
         choice(f"{label}: kind", self.kind, ("force", "torque"))
         choice(f"{label}: axes", self.axes, ("global", "frame"))
-        if not callable(self.value):
+        if callable(self.value):
+            function(f"{label}: value", self.value, "value(t, motion)")
+        else:
             vector(f"{label}: value", self.value)
 
     def wrench(self, t: float, motion: FrameMotion) -> Array:
@@ -221,7 +223,9 @@ class JointLoad:
         checked_name(f"{label}: joint", self.joint)
         choice(f"{label}: motion", self.motion, MOTIONS)
         check_coordinate(f"{label}: of", self.of)
-        if not callable(self.value):
+        if callable(self.value):
+            function(f"{label}: value", self.value, "value(t, s, rate)")
+        else:
             number(f"{label}: value", self.value)
 
     @property
