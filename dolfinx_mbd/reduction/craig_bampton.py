@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
@@ -38,6 +39,7 @@ MOTION_LABELS = {3: ("ux", "uy", "uz", "rx", "ry", "rz"), 2: ("ux", "uy", "rz")}
 # residual is round-off (the error is 1e-2 for a strip that is 1000 times as long as thick).
 RIGID_TOLERANCE, LOOSE_RIGID_TOLERANCE = 1e-4, 0.1
 ROUND_OFF_RESIDUAL = 1e-13  # largest residual force / (‖K‖‖u‖) that counts as round-off (1e-15)
+BALANCE_TOLERANCE = 1e-8  # relative difference of nodal forces that are balanced, up to round-off
 EXTRA_MODES = 2  # modes computed beyond the requested modes, to find the end of the last group
 
 
@@ -128,7 +130,7 @@ class CraigBampton:
 
         All modes of a multiple eigenvalue are kept. A load mode is the displacement under a load
         with all interfaces held. Together with the constraint modes it makes the static response to
-        this load exact. A load that acts only on rigid interfaces has no load mode.
+        this load exact. A load that the interfaces carry without deformation has no load mode.
 
         Args:
             num_modes: Number of fixed-interface modes.
@@ -244,6 +246,7 @@ class CraigBampton:
         inertia = empty if known else problem.apply_mass(constraint)
         spins = problem.spin_loads() if stiffening and self._cases is None else empty
         forces = np.column_stack([empty, *loads.values()])
+        deforms = self._deforms(forces)
         solutions = self.held.solve_body(np.hstack([inertia, spins, forces]))
         ends = np.cumsum([inertia.shape[1], spins.shape[1]])
         static_inertia, static_spins, static = np.split(solutions, ends, axis=1)
@@ -256,8 +259,23 @@ class CraigBampton:
             self._cases = unit_cases(
                 problem, self.interfaces, constraint, static_spins, static_rigid
             )
-        acts = _maxima(problem, static) > 0
-        return [name for name, a in zip(loads, acts, strict=True) if a], static[:, acts]
+        names = [name for name, acts in zip(loads, deforms, strict=True) if acts]
+        return names, static[:, deforms]
+
+    def _deforms(self, forces: Array) -> NDArray[np.bool_]:
+        """Return whether forces (owned dofs, k) deform the body with all interfaces held, (k,).
+
+        They do not if the reactions at the interfaces balance them node by node, such as a uniform
+        pressure on a flat averaged interface. The static displacement would be round-off.
+        """
+        rest = forces.copy()
+        border = border_rows(self.problem.num_owned, self.interfaces)
+        if border is not None:  # the reactions are the work on the constraint modes
+            constraint = self._constraint[:, self.held.averaged]
+            rest -= border @ gram(self.problem.comm, constraint, forces)
+        rest[self.held.dofs] = 0.0
+        largest = _maxima(self.problem, forces)
+        return np.asarray(_maxima(self.problem, rest) > BALANCE_TOLERANCE * largest)
 
     def _truncation(self, num_modes: int) -> Truncation:
         assert self._inertia is not None

@@ -140,6 +140,34 @@ def test_a_load_on_a_rigid_interface_has_no_mode(comm: MPI.Intracomm) -> None:
     np.testing.assert_allclose(load.modes, expected, atol=1e-9 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("other", ["rigid", "averaged"])
+def test_a_load_that_averaged_interfaces_balance_has_no_mode(
+    comm: MPI.Intracomm, other: Any
+) -> None:
+    """A uniform pressure on a flat averaged interface is its reaction; there is nothing to solve.
+
+    The basis must be the same as without this load: the static displacement is round-off.
+    """
+    mesh = box(comm)
+    specs = {"left": InterfaceSpec(kind=other), "right": InterfaceSpec(kind="averaged")}
+    press, push = pressure(mesh, "top"), pressure(mesh, "right")
+    bodies = [
+        reduce(
+            mesh,
+            STEEL,
+            interfaces=specs,
+            num_modes=2,
+            options=ReductionOptions(loads=loads, load_modes=True),
+        ).body
+        for loads in ({"press": press}, {"press": press, "push": push})
+    ]
+    frequencies = [[mode.frequency for mode in body.modes] for body in bodies]
+    assert bodies[0].num_modes == 6 + 2 + 1
+    np.testing.assert_allclose(frequencies[1], frequencies[0], rtol=1e-7)
+    force = bodies[1].load_pattern("push").force
+    np.testing.assert_allclose(force, [-HEIGHT * WIDTH, 0, 0], atol=1e-9 * HEIGHT * WIDTH)
+
+
 def test_plane_loads(comm: MPI.Intracomm) -> None:
     """In the plane: two components of force, one of moment; the form includes the thickness."""
     mesh = plate(comm)
