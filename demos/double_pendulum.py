@@ -18,7 +18,6 @@ import numpy as np
 
 import dolfinx_mbd as mbd
 import helpers
-from dolfinx_mbd.multibody import revolute
 from helpers import check, report
 
 results = helpers.results_folder("double_pendulum")
@@ -64,8 +63,8 @@ def pendulum(lower: mbd.ReducedBody) -> mbd.System:
     )
     arm = mbd.FlexibleBody("lower arm", lower, position=(0.300, 0.0, 0.0), damping_ratio=0.0)
     joints = [
-        revolute("pivot", ground.frame("pivot"), upper.frame("pivot")),
-        revolute("elbow", upper.frame("elbow"), arm.frame("upper")),
+        mbd.revolute("pivot", ground.frame("pivot"), upper.frame("pivot")),
+        mbd.revolute("elbow", upper.frame("elbow"), arm.frame("upper")),
     ]
     return mbd.System([ground, upper, arm], joints, gravity=(0.0, -mbd.STANDARD_GRAVITY, 0.0))
 

@@ -19,16 +19,6 @@ from scipy.integrate import trapezoid
 
 import dolfinx_mbd as mbd
 import helpers
-from dolfinx_mbd.multibody import (
-    Body,
-    Driver,
-    constant_speed,
-    cylindrical,
-    redundancies,
-    revolute,
-    spherical,
-)
-from dolfinx_mbd.multibody.model.force_elements import JointFriction, JointSpring
 from helpers import check, report
 
 results = helpers.results_folder("four_bar")
@@ -77,7 +67,7 @@ ground = mbd.Ground({"crank": mbd.Frame(), "rocker": mbd.Frame((frame, 0.0, 0.0)
 crank = link("crank", crank_length, np.zeros(2), pin)
 coupler = link("coupler", coupler_length, pin, top)
 rocker = link("rocker", rocker_length, np.array([frame, 0.0]), top)
-bodies: list[Body] = [ground, crank, coupler, rocker]
+bodies: list[mbd.multibody.Body] = [ground, crank, coupler, rocker]
 ends = [
     ("main", ground.frame("crank"), crank.frame("start")),
     ("crank pin", crank.frame("end"), coupler.frame("start")),
@@ -93,17 +83,17 @@ ends = [
 # against a spring and a damper, and its bearing has dry friction of 0.3 N m.
 
 # +
-hinges = mbd.System(bodies, [revolute(*end) for end in ends])
+hinges = mbd.System(bodies, [mbd.revolute(*end) for end in ends])
 report(hinges)
-kinds = (revolute, cylindrical, spherical, revolute)
+kinds = (mbd.revolute, mbd.cylindrical, mbd.spherical, mbd.revolute)
 stiffness, damping, limit, width = 4.0, 0.05, 0.3, 0.02
 linkage = mbd.System(
     bodies,
     [kind(*end) for kind, end in zip(kinds, ends, strict=True)],
-    drivers=[Driver("drive", "main", constant_speed(speed))],
+    drivers=[mbd.Driver("drive", "main", mbd.constant_speed(speed))],
     loads=[
-        JointSpring("return spring", "bearing", stiffness, damping),
-        JointFriction("bearing friction", "bearing", limit, width),
+        mbd.JointSpring("return spring", "bearing", stiffness, damping),
+        mbd.JointFriction("bearing friction", "bearing", limit, width),
     ],
 )
 report(f"\n{linkage}\n")
@@ -142,7 +132,7 @@ path_error = np.abs(run.sensor("coupler", "end")[:, :2] - rocker_pin(angle)).max
 turn, half = slice(1000, None), slice(0, 501)
 work, lost = (trapezoid(power[turn], time[turn]) for power in (torque * speed, dissipated))
 gain = trapezoid((torque * speed - dissipated)[half], time[half])
-check("redundant constraints of four hinges", len(redundancies(hinges)), 3, 3)
+check("redundant constraints of four hinges", len(mbd.redundancies(hinges)), 3, 3)
 check("path and closed form, difference", path_error, 0, 1e-9, "m")
 check("work of a turn over the dissipated energy, minus one", abs(work / lost - 1), 0, 1e-4)
 error = abs(gain - (stored[500] - stored[0])) / np.ptp(stored)

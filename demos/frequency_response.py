@@ -24,7 +24,6 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.multibody import Driver, constant_speed, force, revolute
 from dolfinx_mbd.reduction.damping import with_damping
 from dolfinx_mbd.response import half_power, linearize_body
 from helpers import check, report, results_folder, save_report
@@ -104,9 +103,9 @@ def hammer(t: float, _: object) -> np.ndarray:
 
 hub = mbd.System(
     [ground, flexible],
-    [revolute("pivot", ground.frame("hub"), flexible.frame("big_end"))],
-    drivers=[Driver("motor", "pivot", constant_speed(speeds[-1]))],
-    loads=[force("hammer", flexible.frame("small_end"), hammer, axes="frame")],
+    [mbd.revolute("pivot", ground.frame("hub"), flexible.frame("big_end"))],
+    drivers=[mbd.Driver("motor", "pivot", mbd.constant_speed(speeds[-1]))],
+    loads=[mbd.force("hammer", flexible.frame("small_end"), hammer, axes="frame")],
 )
 run = mbd.simulate(hub, t_end=0.08, dt=2e-5)
 late = run.time > 5 * blow

@@ -23,14 +23,6 @@ import numpy as np
 import dolfinx_mbd as mbd
 import helpers
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
-from dolfinx_mbd.multibody import (
-    Driver,
-    constant_speed,
-    cylindrical,
-    prismatic,
-    revolute,
-    spherical,
-)
 from helpers import check, check_close, report
 
 results = helpers.results_folder("slider_crank")
@@ -58,8 +50,7 @@ body = mbd.reduce(
 # global x, the frame is turned. A reduced body offers its interfaces as frames.
 
 # +
-along_x = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])  # columns are axes
-guide = mbd.Frame((0.0, 0.0, 0.0), along_x)
+guide = mbd.Frame((0.0, 0.0, 0.0), axes=(1.0, 0.0, 0.0))  # z along x
 
 
 def slider_crank(reduced: mbd.ReducedBody) -> mbd.System:
@@ -73,12 +64,12 @@ def slider_crank(reduced: mbd.ReducedBody) -> mbd.System:
         "piston", 0.2, (1e-4, 1e-4, 1e-4), frames=ends, position=(radius + length, 0.0, 0.0)
     )
     joints = [
-        revolute("main", ground.frame("main"), crank.frame("main")),
-        cylindrical("crank pin", crank.frame("pin"), rod.frame("big_end")),
-        spherical("piston pin", rod.frame("small_end"), piston.frame("pin")),
-        prismatic("guide", ground.frame("guide"), piston.frame("guide")),
+        mbd.revolute("main", ground.frame("main"), crank.frame("main")),
+        mbd.cylindrical("crank pin", crank.frame("pin"), rod.frame("big_end")),
+        mbd.spherical("piston pin", rod.frame("small_end"), piston.frame("pin")),
+        mbd.prismatic("guide", ground.frame("guide"), piston.frame("guide")),
     ]
-    drive = Driver("drive", "main", constant_speed(speed))
+    drive = mbd.Driver("drive", "main", mbd.constant_speed(speed))
     return mbd.System([ground, crank, rod, piston], joints, drivers=[drive])
 
 

@@ -24,7 +24,6 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 import helpers
 from dolfinx_mbd.geometry import step_surfaces
-from dolfinx_mbd.multibody import revolute
 from helpers import check, check_close, report
 
 comm = MPI.COMM_WORLD
@@ -99,7 +98,7 @@ tilt, amplitude = -np.pi / 2 + 0.05, 0.05
 ground = mbd.Ground({"pivot": mbd.Frame()})
 body = mbd.FlexibleBody("lever", lever)
 body = mbd.place(body, by="pivot", at=(ground, "pivot"), rotation=(0.0, 0.0, tilt))
-pivot = revolute("pivot", ground.frame("pivot"), body.frame("pivot"))
+pivot = mbd.revolute("pivot", ground.frame("pivot"), body.frame("pivot"))
 gravity = (0.0, -mbd.STANDARD_GRAVITY, 0.0)
 run = mbd.simulate(mbd.System([ground, body], [pivot], gravity=gravity), t_end=1.5, dt=1e-3)
 

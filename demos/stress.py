@@ -25,7 +25,6 @@ import numpy as np
 
 import dolfinx_mbd as mbd
 import helpers
-from dolfinx_mbd.multibody import Driver, revolute
 from helpers import check, check_close, report
 
 results = helpers.results_folder("stress")
@@ -60,8 +59,8 @@ def spin_up(t: float) -> tuple[float, float, float]:
 
 ground = mbd.Ground({"hub": mbd.Frame()})
 bar = mbd.FlexibleBody("bar", reduction.body)
-pivot = revolute("pivot", ground.frame("hub"), bar.frame("hub"))
-system = mbd.System([ground, bar], [pivot], drivers=[Driver("drive", "pivot", spin_up)])
+pivot = mbd.revolute("pivot", ground.frame("hub"), bar.frame("hub"))
+system = mbd.System([ground, bar], [pivot], drivers=[mbd.Driver("drive", "pivot", spin_up)])
 run = mbd.simulate(system, t_end=t_end, dt=1e-4)
 history = run.body("bar")
 # -

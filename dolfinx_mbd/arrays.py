@@ -41,3 +41,15 @@ def freeze(owner: object, label: str = "", **shapes: tuple[int, ...]) -> None:
     for name, shape in shapes.items():
         text = f"{label}: {name}" if label else name
         assign(owner, **{name: frozen(text, getattr(owner, name), shape)})
+
+
+def axes_along(z: Array) -> Array:
+    """Return right-handed axes as columns, shape (3, 3), from the direction of z, shape (3,).
+
+    x is the projection of the body's x axis (y axis if z is close to x) on the plane normal to z.
+    """
+    z = z / np.linalg.norm(z)
+    start = np.eye(3)[1 if abs(z[0]) > 0.9 else 0]
+    x = start - (start @ z) * z
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z])

@@ -318,19 +318,26 @@ def function(
 ) -> Callable[..., Any]:
     """Return a function; it must accept the keys of all `keywords` as keyword arguments.
 
-    `signature` describes the call for the message, for example ``"law(s, rate)"``.
+    `signature` describes the call for the message. If it starts like ``"law(s, rate)"``, the
+    function must accept this number of positional arguments.
     """
     if not callable(value):
         called = f" that is called as {signature}" if signature else ""
         reject(argument, value, f"a function{called}", InputTypeError)
-    if keywords:
-        import inspect
+    import inspect
 
-        names = [name for group in keywords for name in group]
+    try:
+        parameters = inspect.signature(value)
+    except (TypeError, ValueError):  # the function is not written in Python
+        return value
+    if call := re.match(r"\w+\(([\w.]+(?:, [\w.]+)*)\)", signature):
         try:
-            parameters = inspect.signature(value)
-        except (TypeError, ValueError):  # the function is not written in Python
-            return value
+            parameters.bind(*call[1].split(", "))
+        except TypeError as error:
+            expected = f"a function that is called as {call[0]} ({error})"
+            reject(argument, value, expected, InputTypeError)
+    if keywords:
+        names = [name for group in keywords for name in group]
         try:
             parameters.bind(**dict.fromkeys(names))
             reason = f"a name is given twice: {names}" if len(set(names)) < len(names) else ""

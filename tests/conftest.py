@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -42,9 +43,13 @@ LONGEST_COMPILATION = 200.0
 """Time after which the compilation of a form is regarded as interrupted, s."""
 
 
-def _remove_unfinished_forms() -> None:
+def cache_of_forms() -> Path:
+    """Return the folder in which DOLFINx keeps compiled forms."""
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "fenics")
+
+
+def remove_unfinished_forms(cache: Path) -> None:
     """Remove forms whose compilation was interrupted; processes wait for them in vain."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "fenics")
     for path in cache.glob("libffcx_*.c"):
         with suppress(FileNotFoundError):
             old = time.time() - path.stat().st_mtime > LONGEST_COMPILATION
@@ -57,13 +62,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
     """After a failure, remove forms whose compilation was interrupted, by a time limit perhaps."""
     report = yield
     if report.failed:
-        _remove_unfinished_forms()
+        remove_unfinished_forms(cache_of_forms())
     return report
 
 
 def _wait_for_compiled_forms(config: pytest.Config) -> None:
     """Let a process wait four minutes, not ten seconds, for a form that another one compiles."""
-    _remove_unfinished_forms()
+    remove_unfinished_forms(cache_of_forms())
     user = Path(os.environ.get("XDG_CONFIG_HOME", Path.home() / ".config"))
     folder = TemporaryDirectory(prefix="pytest-config-")
     config.add_cleanup(folder.cleanup)
@@ -74,6 +79,35 @@ def _wait_for_compiled_forms(config: pytest.Config) -> None:
     options.parent.mkdir()
     options.write_text('{"timeout": 240}')
     os.environ["XDG_CONFIG_HOME"] = folder.name
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _look_up_once() -> Iterator[None]:
+    """Keep what FFCx and UFL would find or build again for each form, which never changes.
+
+    FFCx lists its whole cache to load a form, and UFL creates a cell and all its parts each time
+    that somebody asks an element for its cell. Processes that tests start do without this.
+    """
+    import basix.ufl
+    import ufl
+    from ffcx.codegeneration import jit
+
+    load, cell = jit.get_cached_module, cache(ufl.Cell)
+    loaded: dict[tuple[str, tuple[str, ...], str], Any] = {}
+
+    def loaded_once(name: str, objects: list[str], folder: str, timeout: int) -> Any:
+        key = name, tuple(objects), str(folder)
+        if key in loaded and Path(folder, f"{name}.c.cached").exists():
+            return loaded[key]
+        found = load(name, objects, folder, timeout)
+        if found[0] is not None:  # (else it is to be compiled)
+            loaded[key] = found
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jit, "get_cached_module", loaded_once)
+        patch.setattr(basix.ufl._ElementBase, "cell", property(lambda self: cell(self._cellname)))
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -149,6 +149,17 @@ def test_instances_and_functions() -> None:
         checks.function("law", 3.0, "law(s, rate)")
 
 
+def test_number_of_arguments_of_functions() -> None:
+    accepted = (lambda s, rate: s, lambda *values: 0.0, lambda s, rate, scale=1.0: s, max)
+    for law in accepted:
+        assert checks.function("law", law, "law(s, rate), for example of a spring") is law
+    for law in (lambda s: s, lambda s, rate, t: s, lambda s, *, rate: s):
+        with pytest.raises(InputTypeError, match=r"called as law\(s, rate\)") as error:
+            checks.function("law", law, "law(s, rate)")
+        assert error.value.argument == "law"
+    assert checks.function("law", lambda s: s, "a function of a solution")
+
+
 def test_keywords_of_functions() -> None:
     def law(x: float, *, y: float = 0.0) -> float:
         return x + y

@@ -40,8 +40,8 @@ class FilmBearing(FilmElement):
         length: Length along the axis, m.
         clearance: Radial clearance, m.
         asperities: Contact of the surfaces where the film is thin.
-        journal_speed: Rotation of the journal's surface relative to its frame, rad/s, for a rotor
-            that is modelled without its rotation.
+        journal_speed: Rotation of the journal's surface relative to its frame, about the z axis of
+            this frame, rad/s, for a rotor that is modelled without its rotation.
 
     Example:
         >>> isinstance(mbd.bearings.ShortBearing("f", *ends, 0.02, 0.01, 2e-5, 0.01), FilmBearing)
@@ -148,7 +148,8 @@ class FilmBearing(FilmElement):
     def pair_motion(self, pair: FramePair) -> Array:
         """Return the motion (10,) of the journal, with the speed of its surface."""
         y: Array = film_motion(*pair)
-        y[8] += self.journal_speed
+        opposite = pair.Q1[:, 2] @ pair.Q2[:, 2] < 0.0
+        y[8] += -self.journal_speed if opposite else self.journal_speed
         return y
 
     def wrenches(self, pair: FramePair) -> Array:

@@ -39,8 +39,8 @@ class FiniteBearing(FilmBearing):
             proportional to the squares of the lengths of the intervals.
         supply: Grooves and holes with their pressures.
         asperities: Contact of the surfaces where the film is thin.
-        journal_speed: Rotation of the journal's surface relative to its frame, rad/s, for a rotor
-            that is modelled without its rotation.
+        journal_speed: Rotation of the journal's surface relative to its frame, about the z axis of
+            this frame, rad/s, for a rotor that is modelled without its rotation.
 
     Raises:
         InputError: An argument is invalid, for example a viscosity that is not positive. `System`

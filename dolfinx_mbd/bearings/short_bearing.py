@@ -30,8 +30,8 @@ class ShortBearing(FilmBearing):
         clearance: Radial clearance, m.
         viscosity: Viscosity of the oil at the temperature of the film, Pa s.
         asperities: Contact of the surfaces where the film is thin.
-        journal_speed: Rotation of the journal's surface relative to its frame, rad/s, for a rotor
-            that is modelled without its rotation.
+        journal_speed: Rotation of the journal's surface relative to its frame, about the z axis of
+            this frame, rad/s, for a rotor that is modelled without its rotation.
         points: Number of angles per half turn at which the pressure is evaluated.
 
     Raises:

@@ -20,7 +20,7 @@ from dolfinx_mbd.arrays import Array, freeze
 from dolfinx_mbd.body.parts import mode_rows
 from dolfinx_mbd.body.quantities import QUANTITIES, Quantity, quantity
 from dolfinx_mbd.checks import array, choice, integer, reject
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.html import short_repr
 
 Extreme = Literal["greatest", "least"]
@@ -49,6 +49,9 @@ def motion_of(history: Any, num_modes: int) -> tuple[Array, Array]:
     expected = f"a history with `time` (nt,) and `eta` (nt, {num_modes}), or such an `eta`"
     if hasattr(history, "eta") and hasattr(history, "time"):
         time, eta = np.asarray(history.time, float), np.asarray(history.eta, dtype=float)
+    elif hasattr(history, "final_state"):
+        hint = "run.body(name) of this run"
+        reject("history", history, "the history of a body", InputTypeError, hint=hint)
     else:
         eta = array("history", history, expected=expected)
         eta = eta[None] if eta.ndim == 1 else eta

@@ -49,7 +49,7 @@ def _properties(body: ReducedBody) -> list[str]:
         "reference": body.reference,
         "geometric stiffening": no_stiffening if body.stiffening is None else "yes",
         "out-of-plane bending": plane,
-        "damping": "yes" if body.damping.any() else "no",
+        "damping": "yes" if body.damping.any() else "no (`FlexibleBody` adds 1 % to each mode)",
         "elastic coordinates": str(body.num_modes),
     }
     title = f"Reduced flexible body '{body.name}'"

@@ -24,6 +24,7 @@ RANK_TOLERANCE = 1e-8  # relative singular value below which the data do not det
 
 _ROUND_OFF = 1e-8  # negative eigenvalues and asymmetry of a covariance, relative to the variances
 _SMALL_STEP = 1e-5  # relative steps of the parameters below which derivatives are not checked
+_CHANCE = 1e-6  # probability of larger residuals below which a fit gives a warning
 _MISFIT = 0.1  # largest error of the derivatives over a step, relative to the change
 
 
@@ -85,7 +86,8 @@ def identify(
             derivatives of the model contradict its values, or the iteration does not converge.
 
     Warns:
-        AccuracyWarning: A value is at its bound, where the confidence intervals do not hold.
+        AccuracyWarning: A value is at its bound, or the residuals are larger than `deviations`
+            explain. The confidence intervals do not hold.
 
     Example:
         >>> def frequencies(p):
@@ -168,6 +170,8 @@ def _identified(
     variance = 1.0
     if estimated:
         variance = 2 * result.cost / freedom if freedom else np.nan
+    else:
+        _check_fit(result.fun, freedom)
     covariance = variance * (right.T / singular**2) @ right * np.outer(scale, scale)
     values, sigma = result.x * scale, np.sqrt(np.diag(covariance))
     factor = scipy.stats.norm.ppf(0.975)
@@ -184,6 +188,19 @@ def _identified(
         predicted=result.fun / weights + data,
         iterations=iterations,
     )
+
+
+def _check_fit(residuals: Array, freedom: int) -> None:
+    """Warn if residuals relative to their deviations are larger than chance explains."""
+    if not freedom or residuals @ residuals <= scipy.stats.chi2.isf(_CHANCE, freedom):
+        return
+    size, worst = float(np.sqrt(residuals @ residuals / freedom)), int(np.abs(residuals).argmax())
+    text = (
+        f"the residuals are {size:.2g} times the deviations; that of measurement {worst + 1} is "
+        f"the largest, {abs(residuals[worst]):.2g} deviations. The model, a measurement or the "
+        "deviations are wrong, and the confidence intervals do not hold"
+    )
+    warn(AccuracyWarning(text, quantity="residuals relative to deviations", value=size, limit=1.0))
 
 
 def _check_derivatives(points: list[tuple[Array, Array, Array]]) -> None:

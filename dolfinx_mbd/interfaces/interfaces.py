@@ -16,7 +16,7 @@ from dolfinx.mesh import Mesh, MeshTags
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd import checks
-from dolfinx_mbd.arrays import Array, assign
+from dolfinx_mbd.arrays import Array, assign, axes_along
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import in_space
 from dolfinx_mbd.fem.facets import checked_key, facet_groups
@@ -261,7 +261,7 @@ def _default_frame(
     cylinder = None if axis is None else fit_axis(corners, point, axis)
     if cylinder is None:
         return point, bore_axes(area.normals)
-    return cylinder[0], _triad(_with_positive_sign(cylinder[1]))
+    return cylinder[0], axes_along(_with_positive_sign(cylinder[1]))
 
 
 def bore_axes(normals: Array) -> Array:
@@ -271,7 +271,7 @@ def bore_axes(normals: Array) -> Array:
     otherwise the axes of the body are returned.
     """
     axis = _bore_axis(normals)
-    return np.eye(3) if axis is None else _triad(_with_positive_sign(axis))
+    return np.eye(3) if axis is None else axes_along(_with_positive_sign(axis))
 
 
 def _bore_axis(normals: Array) -> Array | None:
@@ -290,21 +290,9 @@ def _with_positive_sign(z: Array) -> Array:
     return z
 
 
-def _triad(z: Array) -> Array:
-    """Return axes with the given z.
-
-    x is the projection of the body's x axis (y axis if z is close to x) on the plane normal to z.
-    """
-    z = z / np.linalg.norm(z)
-    start = np.eye(3)[1 if abs(z[0]) > 0.9 else 0]
-    x = start - (start @ z) * z
-    x /= np.linalg.norm(x)
-    return np.column_stack([x, np.cross(z, x), z])
-
-
 def _checked_axes(axes: Array) -> Array:
     if axes.ndim == 1:
         if not np.linalg.norm(axes) > 0:
             checks.reject("axes", axes, "a z axis that is not zero, or a rotation matrix")
-        return _triad(axes)
+        return axes_along(axes)
     return checks.rotation_matrix("axes", axes)

@@ -20,7 +20,7 @@ MODES, FRAMES, SPINS, BENDS = 0, 1, 2, 3
 FIRST_Q, FIRST_V, FIRST_FRAME = 4, 5, 6
 #: Columns with the start of an array: mass (1,), S (n+1, 3), H with rows (k, a, b) and columns
 #: l (9(n+1), n+1), matrices (n, n), spin (6, n, n), points (F, 3), axes (F, 3, 3), motion (F, 6,
-#: n), bend (F, 6, n, n), H with rows (k, l) and columns (a, b) ((n+1)², 9).
+#: n), bend (F, 6, n, n), H with rows (a, b) and columns (k, l) (9, (n+1)²).
 MASS, FIRST_MOMENTS, H_ROWS, MASS_MATRIX, DAMPING, STIFFNESS = 7, 8, 9, 10, 11, 12
 SPIN, POINTS, AXES, MOTION, BEND, H_PAIRS = 13, 14, 15, 16, 17, 18
 #: Column with the start of the tangent matrices of the body in the array of all tangents.

@@ -5,7 +5,7 @@ components; increments (δR, δφ, δη) and residuals correspond to v. A rigid 
 point has the position c = x + Ψη and the elastic displacement u = Ψη; ψ_k are the modes, ψ_0 = x.
 The inertia forces follow from S and H of `dolfinx_mbd.body.ReducedBody` and from three products:
 
-    P = ∫ρ ψ_k⊗c,   Ṗ = ∫ρ ψ_k⊗u̇,   P̈ = ∫ρ ψ_k⊗ü     (one matrix product of H with (1, η), η̇, η̈)
+    P = ∫ρ ψ_k⊗c,   Ṗ = ∫ρ ψ_k⊗u̇,   P̈ = ∫ρ ψ_k⊗ü     (products of H with (1, η), η̇, η̈)
 
 With the mass m, s = ∫ρ c and W = α̃ + ω̃ω̃, the residual without wrenches is
 
@@ -15,7 +15,7 @@ With the mass m, s = ∫ρ c and W = α̃ + ω̃ω̃, the residual without wrenc
 
 with a = Aᵀ(R̈ − g), so that gravity needs no separate term. M, C and K are the mass, damping and
 stiffness matrices of the modes. `H_ROWS` is H with rows (k, a, b) and columns l, `H_PAIRS` is H
-with rows (k, l) and columns (a, b).
+with rows (a, b) and columns (k, l).
 
 Geometric stiffening enters as quadratic kinematics (`dolfinx_mbd.body.Stiffening`). The matrices
 `SPIN` K_ij of the unit spins ω_iω_j, if there are any, change the inertia tensor and add forces,
@@ -96,23 +96,19 @@ def increment(table: Table, q: Array, delta: Array, out: Array) -> None:
 def inertia_integrals(
     row: Table, data: Array, q: Array, v: Array, a: Array
 ) -> tuple[Array, Matrix3, Array]:
-    """Return P (n+1, 9·3), ∫ρ(c, u̇, ü) and Q (9·3), each in three parts for η, η̇ and η̈."""
+    """Return X = ((1, η), (0, η̇), (0, η̈)) (3, n+1), ∫ρ(c, u̇, ü), and Q, Q̇ and Q̈ in 9·3 numbers."""
     n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
-    X, shape = np.zeros((n + 1, 3)), np.zeros(n + 1)
-    X[0, 0] = shape[0] = 1.0
+    X = np.zeros((3, n + 1))
+    X[0, 0] = 1.0
     s0, s1, s2 = vector3(data, row[FIRST_MOMENTS]), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     for k in range(n):
-        x = q[i + k], v[j + k], a[j + k]
-        put3(X[k + 1], 0, x)
-        shape[k + 1] = x[0]
+        x, y, z = q[i + k], v[j + k], a[j + k]
+        X[0, k + 1], X[1, k + 1], X[2, k + 1] = x, y, z
         S = vector3(data, row[FIRST_MOMENTS] + 3 * k + 3)
-        s0, s1, s2 = (
-            add3(s0, scaled3(x[0], S)),
-            add3(s1, scaled3(x[1], S)),
-            add3(s2, scaled3(x[2], S)),
-        )
-    P = (matrix(data, row[H_ROWS], 9 * n + 9, n + 1) @ X).reshape((n + 1, 27))
-    return P, (s0, s1, s2), shape @ P
+        s0, s1, s2 = add3(s0, scaled3(x, S)), add3(s1, scaled3(y, S)), add3(s2, scaled3(z, S))
+    H = matrix(data, row[H_ROWS], n + 1, 9 * n + 9)
+    Q = np.dot(np.dot(X[0], H).reshape((9, n + 1)), X.T)
+    return X, (s0, s1, s2), Q.reshape(27)
 
 
 @inner_kernel
@@ -137,13 +133,13 @@ def inertia_tensor(Q: Matrix3) -> Matrix3:
 
 @inner_kernel
 def elastic_weights(W: Matrix3, w: Matrix3) -> Array:
-    """Return the weights (9, 2) of P (W) and Ṗ (2ω̃) in the elastic residual; Mη̈ replaces P̈."""
-    out = np.zeros((9, 2))
+    """Return the weights (2, 9) of P (W) and Ṗ (2ω̃) in the elastic residual; Mη̈ replaces P̈."""
+    out = np.zeros((2, 9))
     for k in range(2):
         A = plus3(w, w) if k else W
-        add_column3(out, 0, k, A[0])
-        add_column3(out, 3, k, A[1])
-        add_column3(out, 6, k, A[2])
+        put3(out[k], 0, A[0])
+        put3(out[k], 3, A[1])
+        put3(out[k], 6, A[2])
     return out
 
 
@@ -171,7 +167,7 @@ def residual(
         omega, alpha, total = vector3(v, j + 3), vector3(a, j + 3), vector3(a, j)
         pull = vector3(gravity, 0)
         acceleration = tmv3(A, add3(total, scaled3(-1.0, pull)))
-        P, s, Q = inertia_integrals(row, data, q, v, a)
+        X, s, Q = inertia_integrals(row, data, q, v, a)
         w = skew3(omega)
         W = plus3(skew3(alpha), mm3(w, w))
         force, turn = frame_forces(m, A, acceleration, omega, W, s, Q)
@@ -182,7 +178,7 @@ def residual(
         size = m * (math.sqrt(dot3(total, total)) + math.sqrt(dot3(pull, pull)) + radius * spread)
         if row[MODES] > 0:
             weights = elastic_weights(W, w)
-            size = _elastic_rows(row, data, q, v, a, P, weights, acceleration, size, out, scale)
+            size = _elastic_rows(row, data, q, v, a, X, weights, acceleration, size, out, scale)
         put3(out, j, force)
         put3(out, j + 3, turn)
         put3(scale, j, (size, size, size))
@@ -219,16 +215,20 @@ def elastic_forces(
     q: Array,
     v: Array,
     a: Array,
-    P: Array,
+    X: Array,
     weights: Array,
     acceleration: Vector3,
 ) -> tuple[Array, Array, Array, Array]:
     """Return inertia, elastic and damping forces on the modes, and the inertia forces M η̈."""
     n, i, j, S = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6, row[FIRST_MOMENTS]
-    contraction = np.zeros(27)
+    # W:P + 2ω̃:Ṗ as one product of H and the weighted coordinates
+    weighted = np.empty((9, n + 1))
     for c in range(9):
-        contraction[3 * c], contraction[3 * c + 1] = weights[c, 0], weights[c, 1]
-    moving = (P @ contraction)[1:]
+        target, x, y = weighted[c], weights[0, c], weights[1, c]
+        for k in range(n + 1):
+            target[k] = x * X[0, k] + y * X[1, k]
+    H = matrix(data, row[H_ROWS], n + 1, 9 * n + 9)
+    moving = np.dot(H, weighted.reshape(9 * n + 9))[1:]
     push = matrix(data, row[MASS_MATRIX], n, n) @ a[j : j + n]
     elastic = matrix(data, row[STIFFNESS], n, n) @ q[i : i + n]
     damping = matrix(data, row[DAMPING], n, n) @ v[j : j + n]
@@ -244,7 +244,7 @@ def _elastic_rows(
     q: Array,
     v: Array,
     a: Array,
-    P: Array,
+    X: Array,
     weights: Array,
     acceleration: Vector3,
     size: float,
@@ -253,7 +253,7 @@ def _elastic_rows(
 ) -> float:
     """Write the elastic residual; return `size` plus the contribution of η̈."""
     n, j, m, M = row[MODES], row[FIRST_V] + 6, data[row[MASS]], row[MASS_MATRIX]
-    inertia, elastic, damping, push = elastic_forces(row, data, q, v, a, P, weights, acceleration)
+    inertia, elastic, damping, push = elastic_forces(row, data, q, v, a, X, weights, acceleration)
     power = 0.0
     for k in range(n):
         power += a[j + k] * push[k]

@@ -17,6 +17,7 @@ from dolfinx_mbd.kernels.body_table import (
     FIRST_V,
     FRAMES,
     H_PAIRS,
+    H_ROWS,
     MASS,
     MASS_MATRIX,
     MODES,
@@ -89,12 +90,12 @@ def tangents(
         A = orientation(row, q)
         omega, alpha, total = vector3(v, j + 3), vector3(a, j + 3), vector3(a, j)
         acceleration = tmv3(A, add3(total, scaled3(-1.0, vector3(gravity, 0))))
-        P, s, Q = inertia_integrals(row, data, q, v, a)
+        X, s, Q = inertia_integrals(row, data, q, v, a)
         w = skew3(omega)
         W = plus3(skew3(alpha), mm3(w, w))
         _frame_tangent(data[row[MASS]], A, acceleration, omega, W, s, Q, Kt, Ct, Mt)
         if size > 6:
-            _elastic_tangent(row, data, A, acceleration, omega, W, P, Kt, Ct, Mt)
+            _elastic_tangent(row, data, A, acceleration, omega, W, X, Kt, Ct, Mt)
         _add_wrenches(row, data, q, A, wrenches, Kt)
         if row[SPINS] > 0:
             _add_spins(row, data, q, v, alpha, Kt, Ct, Mt)
@@ -142,27 +143,32 @@ def _elastic_tangent(
     acceleration: Vector3,
     omega: Vector3,
     W: Matrix3,
-    P: Array,
+    X: Array,
     Kt: Array,
     Ct: Array,
     Mt: Array,
 ) -> None:
     """Write the rows and columns of the elastic coordinates."""
     n, w = row[MODES], skew3(omega)
-    pairs = matrix(data, row[H_PAIRS], (n + 1) * (n + 1), 9) @ elastic_weights(W, w)
+    weights = elastic_weights(W, w)
+    H, G = matrix(data, row[H_PAIRS], 9, (n + 1) ** 2), matrix(data, row[H_ROWS], 9 * n + 9, n + 1)
+    by_values, by_rates = np.dot(weights[0], H), np.dot(weights[1], H)
+    P, P_rates, P_accelerations = np.dot(G, X[0]), np.dot(G, X[1]), np.dot(G, X[2])
     by_rate, by_spin = mm3(A, plus3(w, w)), mm3(A, W)
     for k in range(n):
         mass = data[row[MASS_MATRIX] + k * n : row[MASS_MATRIX] + k * n + n]
         damping = data[row[DAMPING] + k * n : row[DAMPING] + k * n + n]
         stiffness = data[row[STIFFNESS] + k * n : row[STIFFNESS] + k * n + n]
-        pair = pairs[(k + 1) * (n + 1) + 1 : (k + 2) * (n + 1)]
+        first, last = (k + 1) * (n + 1) + 1, (k + 2) * (n + 1)
+        pair, rate_pair = by_values[first:last], by_rates[first:last]
         M_row, C_row, K_row = Mt[6 + k, 6:], Ct[6 + k, 6:], Kt[6 + k, 6:]
         for i in range(n):
             M_row[i] = mass[i]
-            C_row[i] = damping[i] + pair[i, 1]
-            K_row[i] = stiffness[i] + pair[i, 0]
+            C_row[i] = damping[i] + rate_pair[i]
+            K_row[i] = stiffness[i] + pair[i]
         s = vector3(data, row[FIRST_MOMENTS] + 3 * k + 3)
-        P0, P1, P2 = squares3(P[k + 1])
+        P0, P1 = square3(P, 9 * k + 9), square3(P_rates, 9 * k + 9)
+        P2 = square3(P_accelerations, 9 * k + 9)
         other = transposed3(P0)
         both, force, moment = plus3(P0, other), mv3(A, s), axial3(other)
         by_q = add3(axial_product3(both, W), scaled3(2.0, axial_product3(P1, w)))
@@ -179,6 +185,12 @@ def _elastic_tangent(
         put3(Mt[k + 6], 3, moment)
         put3(Ct[k + 6], 3, push)
         put3(Kt[k + 6], 3, cross3(s, acceleration))
+
+
+@inner_kernel
+def square3(x: Array, k: int) -> Matrix3:
+    """Return nine entries of an array, starting at index k, as the rows of a matrix."""
+    return vector3(x, k), vector3(x, k + 3), vector3(x, k + 6)
 
 
 @inner_kernel

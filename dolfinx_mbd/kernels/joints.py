@@ -244,6 +244,26 @@ def axis_coordinates(
 
 
 @kernel
+def add_axis_forces(
+    sizes: Array,
+    gradients: Array,
+    axes: NDArray[np.int64],
+    frames: NDArray[np.int64],
+    wrenches: Array,
+) -> None:
+    """Add forces along joint axes and torques about them, (L,), to the wrenches (nf, 6).
+
+    `axes` (L, 2) contains joint and motion, 0 about and 1 along the axis, `frames` (L, 2) the
+    frames of the joint, and `gradients` (J, 2, 12) those of `axis_coordinates`.
+    """
+    for n in range(sizes.shape[0]):
+        gradient = gradients[axes[n, 0], axes[n, 1]]
+        for k in range(6):
+            wrenches[frames[n, 0], k] += sizes[n] * gradient[k]
+            wrenches[frames[n, 1], k] += sizes[n] * gradient[k + 6]
+
+
+@kernel
 def constraint_rows(
     position: Array,
     rotation: Array,

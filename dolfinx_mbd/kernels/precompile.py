@@ -35,6 +35,7 @@ frames.frame_jacobians i2 f1 f1 f3
 joints.joint_gradients f2 f3 f2 f3
 frames.frame_velocities i2 f1 f1 f1 f2
 joints.axis_coordinates f2 f3 f2 i1 i1 f1
+joints.add_axis_forces f1 f3 i2 i2 f2
 joints.constraint_rows f2 f3 i1 i1 f1 i1 i2 f1 f1 f2 f2 f1
 floating_frame.residual i2 f1 f1 f1 f1 f1 f2 f1 f1
 joints.joint_second f2 f3 f2 f3 f2
@@ -48,8 +49,10 @@ floating_frame.increment i2 f1 f1 f1
 joints.joint_angles f3 i1 i1 f1
 time_steps.predict f1 f1 f1 f1 f1 f f1 f1 f1
 time_steps.relative_residual f1 f1 i1 f1 f1 i2 b1 f f f
+time_steps.largest_size f2 f
 matrices.fill f2 f2 f2 f2 i1 f3 f f f c2
 time_steps.right_hand_side f1 f1 f f f1
+time_steps.largest_product f1 f1
 time_steps.correct f1 f f f f f1 f1 f1 f1 f1
 floating_frame.integrals i2 f1 f1 f1 f1
 time_steps.step_rotations f1 i1 f3 f3

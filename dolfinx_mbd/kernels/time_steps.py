@@ -68,6 +68,28 @@ def relative_residual(
 
 
 @kernel
+def largest_size(x: Array, least: float) -> float:
+    """Return the largest magnitude in an array (n, m), at least `least`."""
+    size = least
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            size = max(size, abs(x[i, j]))
+    return size
+
+
+@kernel
+def largest_product(x: Array, factors: Array) -> float:
+    """Return the largest magnitude of the products of two arrays (n,), NaN if one of them is."""
+    size = 0.0
+    for i in range(factors.shape[0]):
+        product = abs(x[i]) * factors[i]
+        if math.isnan(product):
+            return product
+        size = max(size, product)
+    return size
+
+
+@kernel
 def right_hand_side(rows: Array, values: Array, by_rate: float, mass: float, out: Array) -> None:
     """Write the right-hand side of a correction: scaled negative residual and constraints."""
     n = rows.shape[0]

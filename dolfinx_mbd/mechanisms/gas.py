@@ -47,11 +47,13 @@ class _Curve:
     """A periodic cubic spline over the crank angle in degrees."""
 
     _curve: scipy.interpolate.CubicSpline
-    _pieces: tuple[list[float], list[list[float]]]
+    _pieces: tuple[float, list[float], list[list[float]]]
 
     def _set_curve(self, degrees: Array, values: Array) -> None:
         curve = scipy.interpolate.CubicSpline(degrees, values, bc_type="periodic")
-        assign(self, _curve=curve, _pieces=(curve.x[:-1].tolist(), curve.c.T.tolist()))
+        knots = curve.x.tolist()
+        pieces = knots[-1] - knots[0], knots[:-1], curve.c.T.tolist()
+        assign(self, _curve=curve, _pieces=pieces)
 
     def __call__(self, angle: ArrayLike) -> Array:
         """Return the absolute pressure (Pa) at crank angles (rad)."""
@@ -59,13 +61,20 @@ class _Curve:
 
     def at(self, angle: float) -> float:
         """Return the pressure (Pa) at one crank angle (rad), faster than `__call__`."""
-        knots, pieces = self._pieces
-        start, period = knots[0], float(self._curve.x[-1]) - knots[0]
-        degrees = start + (math.degrees(angle) - start) % period
-        k = bisect(knots, degrees) - 1
-        c3, c2, c1, c0 = pieces[k]
-        x = degrees - knots[k]
+        x, (c3, c2, c1, c0) = self._piece(angle)
         return ((c3 * x + c2) * x + c1) * x + c0
+
+    def slope_at(self, angle: float) -> float:
+        """Return the derivative of the pressure at one crank angle (rad), Pa/rad."""
+        x, (c3, c2, c1, _) = self._piece(angle)
+        return math.degrees((3 * c3 * x + 2 * c2) * x + c1)
+
+    def _piece(self, angle: float) -> tuple[float, list[float]]:
+        """Return the distance from the last knot in degrees, and the coefficients of the cubic."""
+        period, knots, pieces = self._pieces
+        degrees = knots[0] + (math.degrees(angle) - knots[0]) % period
+        k = bisect(knots, degrees) - 1
+        return degrees - knots[k], pieces[k]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +110,7 @@ class PressureTable(_Curve):
     pressure: ArrayLike
     period: float = 4 * math.pi
     _curve: scipy.interpolate.CubicSpline = field(init=False, repr=False)
-    _pieces: tuple[list[float], list[list[float]]] = field(init=False, repr=False)
+    _pieces: tuple[float, list[float], list[list[float]]] = field(init=False, repr=False)
 
     __repr__ = short_repr
 
@@ -257,7 +266,7 @@ class FourStrokePressure(_Curve):
     wiebe_form: float = 2.0
     pin_offset: float = 0.0
     _curve: scipy.interpolate.CubicSpline = field(init=False, repr=False, compare=False)
-    _pieces: tuple[list[float], list[list[float]]] = field(init=False, repr=False, compare=False)
+    _pieces: tuple[float, list[float], list[list[float]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for item in fields(self):

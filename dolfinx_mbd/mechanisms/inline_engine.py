@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +26,7 @@ from dolfinx_mbd.mechanisms.parts import (
 )
 from dolfinx_mbd.multibody.model.bodies import Ground
 from dolfinx_mbd.multibody.model.joints import JointClearance, revolute
-from dolfinx_mbd.multibody.model.loads import JointCoordinate, JointLoad
+from dolfinx_mbd.multibody.model.loads import JointCoordinate, JointLoad, slopes
 from dolfinx_mbd.multibody.model.protocol import Body, Frame
 from dolfinx_mbd.multibody.system import System
 
@@ -249,11 +250,28 @@ def _gas_force(
 
     `firing` is the crank angle of the firing top dead centre, rad.
     """
-    area = np.pi * bore**2 / 4
-    pressure_at = getattr(pressure, "at", pressure)  # faster than a call
-
-    def value(t: float, angle: float, rate: float) -> float:
-        return -area * (float(pressure_at(angle - firing)) - AMBIENT_PRESSURE)  # type: ignore[arg-type]
-
+    value = _GasForce(pressure, firing, np.pi * bore**2 / 4)
     coordinate = JointCoordinate("main", "rotation")
     return JointLoad(f"gas {cylinder}", f"guide {cylinder}", "displacement", value, of=coordinate)
+
+
+class _GasForce:
+    """Force of the gas pressure above ambient over the rotation of the crank."""
+
+    def __init__(
+        self, pressure: Callable[[float], ArrayLike], firing: float, area: float
+    ) -> None:
+        self._pressure: Callable[[float], Any] = getattr(pressure, "at", pressure)
+        self._slope: Callable[[float], float] | None = getattr(pressure, "slope_at", None)
+        self._firing, self._area = float(firing), float(area)
+
+    def __call__(self, t: float, angle: float, rate: float) -> float:
+        """Return the force on the piston, N."""
+        pressure = float(self._pressure(float(angle) - self._firing))
+        return -self._area * (pressure - AMBIENT_PRESSURE)
+
+    def derivatives(self, t: float, angle: float, rate: float) -> tuple[float, float]:
+        """Return the derivatives with respect to the angle (N/rad) and to its rate, which is 0."""
+        if self._slope is not None:
+            return -self._area * self._slope(float(angle) - self._firing), 0.0
+        return slopes(lambda s, _: self(t, s, rate), angle, rate)[0], 0.0

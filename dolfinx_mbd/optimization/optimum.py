@@ -105,6 +105,12 @@ def optimum(problem: ScaledProblem, points: list[Array], message: str, tolerance
         multipliers[names[k]] = multipliers.get(names[k], 0.0) + float(price)
     if residual > BALANCED * tolerance:
         if far := [name for name, v in zip(problem.names, x, strict=True) if abs(v) > FAR]:
+            if values[0] > problem.values(points[0])[0]:
+                raise SolverError(
+                    f"the derivatives contradict the values: the objective grew while {far[0]} "
+                    f"moved to {problem.point(x)}; correct the derivatives of the objective or of "
+                    f"a constraint ({message})"
+                )
             raise SolverError(
                 f"the objective decreases without a limit: {', '.join(far)} moved by more than "
                 f"{FAR:.0e} times the scale, to {problem.point(x)}; give bounds or constraints "

@@ -129,17 +129,21 @@ class ScaledProblem:
         return np.asarray(tables[0])
 
     def _differences(self, x: Array) -> Array:
-        """Return differences of second order, which are central except near a bound."""
+        """Return differences of second order, which are central except near a bound.
+
+        The step grows with a parameter that is far away, so that round-off does not hide it.
+        """
         columns = []
         for k, (low, high) in enumerate(self.bounds):
-            unit = self._step * np.eye(len(x))[k]
-            below, above = x[k] - self._step >= low, x[k] + self._step <= high
+            step = self._step * max(1.0, abs(x[k]))
+            unit = step * np.eye(len(x))[k]
+            below, above = x[k] - step >= low, x[k] + step <= high
             if below and above:
                 change = self._evaluated(x + unit)[0] - self._evaluated(x - unit)[0]
-                columns.append(change / (2 * self._step))
+                columns.append(change / (2 * step))
                 continue
             sign = 1.0 if above else -1.0
             first, second = (self._evaluated(x + sign * s * unit)[0] for s in (1, 2))
             change = 4 * first - second - 3 * self._evaluated(x)[0]
-            columns.append(sign * change / (2 * self._step))
+            columns.append(sign * change / (2 * step))
         return np.column_stack(columns)

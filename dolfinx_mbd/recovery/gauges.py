@@ -17,7 +17,7 @@ from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.assembly import in_space
 from dolfinx_mbd.fem.fields import POINT_TOLERANCE, material_points, surface_skin
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.reduction.result import Reduction
+from dolfinx_mbd.reduction.result import MESH_HINT, Reduction
 
 __all__ = ["GaugeSpec", "gauges"]
 
@@ -125,7 +125,7 @@ def gauges(
         >>> with_gauges.body.gauge("top").history(eta).strain.shape
         (1, 3)
     """
-    body, space = instance("reduction", reduction, Reduction).body, reduction.space
+    body, space = instance("reduction", reduction, Reduction, MESH_HINT).body, reduction.space
     instance("gauges", gauges, Mapping)
     skin = body.skin or surface_skin(space, np.zeros((len(reduction.modes), 0)))
     surface = _Surface(skin.points[skin.triangles], float(np.linalg.norm(np.ptp(skin.points, 0))))

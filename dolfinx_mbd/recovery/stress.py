@@ -44,7 +44,7 @@ from dolfinx_mbd.recovery.fields import (
     linear_in,
     points_of,
 )
-from dolfinx_mbd.reduction.result import Reduction
+from dolfinx_mbd.reduction.result import MESH_HINT, Reduction
 from dolfinx_mbd.reduction.static_correction import unit_load_histories
 
 __all__ = ["Recovery", "Stress", "What", "envelope", "recover", "recovery_of"]
@@ -97,7 +97,7 @@ class Recovery:
         plane: Plane | None = None,
         where: Place = "nodes",
     ) -> None:
-        space = checks.instance("reduction", reduction, Reduction).space
+        space = checks.instance("reduction", reduction, Reduction, MESH_HINT).space
         checks.choice("plane", plane, forms.PLANES, none=True)
         self.stress: Stress | None = reduction.stress
         self.materials = None if reduction.model is None else reduction.model.materials

@@ -113,7 +113,8 @@ def _constant(direction: Any, v: Expr) -> Any:
 
 
 def _facet_measure(mesh: TaggedMesh, group: str) -> ufl.Measure:
-    instance("mesh", mesh, TaggedMesh)
+    hint = "of read_mesh or build_mesh, or TaggedMesh(mesh, facet_tags=..., groups={name: (2, tag)})"
+    instance("mesh", mesh, TaggedMesh, hint)
     mesh.facets(group)  # raises an error if the group does not exist
     tag = mesh.groups[group][1]
     return ufl.Measure("ds", domain=mesh.mesh, subdomain_data=mesh.facet_tags, subdomain_id=tag)

@@ -25,6 +25,9 @@ from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.reduction.truncation import Truncation
 
+MESH_HINT = "the result of reduce(...), because a ReducedBody has no mesh"
+"""Advice in errors of functions that need a reduction."""
+
 
 @dataclass(frozen=True, eq=False)
 class Reduction:

@@ -12,12 +12,14 @@ a difference of eigenvalues, so that modes may cross.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import scipy
 import ufl
+from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import (
@@ -45,6 +47,9 @@ from dolfinx_mbd.sensitivity.static_modes import StaticModes
 
 ZERO_TOLERANCE = 1e-7  # forces on modes below this relative size count as zero
 RANK_TOLERANCE = 1e-9  # motions of interfaces above this relative size count as independent
+# Largest numbers of right-hand sides and of parameters that are solved together: more would reduce
+# the time little, but need more memory.
+GROUP_COLUMNS, GROUP = 110, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +114,25 @@ def split_modes(
 
 
 @dataclass(frozen=True, eq=False)
+class ModeLoads:
+    """Right-hand sides of the derivatives of the modes with respect to one parameter.
+
+    Columns are those of the deformed constraint modes, then of Φ, without those that are zero.
+    """
+
+    deformed: NDArray[np.int64]  # numbers of the deformed constraint modes
+    fixed: NDArray[np.int64]  # numbers of the fixed-interface modes
+    forces: Array  # (owned dofs, columns)
+    boundary: Array | None  # motion of the rigid interfaces in the first columns, None if zero
+    averages: Array | None  # motion of the averaged interfaces, (coordinates, columns)
+    moved: Array  # part of Ψ′ that needs no solution of these systems, (owned dofs, n)
+    carried: Array  # motion of the interfaces with points that move, (coordinates, n)
+    coefficients: Array  # explicit part of the coefficients of R̂ and Ψ in Ψ′
+    stiff: Array  # K′Ψ, (owned dofs, n)
+    inertia: Array  # M_s′ times `BasisDerivatives.scalar_fields`
+
+
+@dataclass(frozen=True, eq=False)
 class ModeChanges:
     """Derivatives of the modes Ψ and products of the derivatives of the matrices."""
 
@@ -147,12 +171,12 @@ class BasisDerivatives:
         self.scalar_fields = np.asfortranarray(np.hstack([np.ones((len(x), 1)), x, components]))
         self.scalar_inertia = multiply(problem.scalar_mass, self.scalar_fields)
         diagonal = problem.scalar_mass.getDiagonal()
-        self._diagonal = np.repeat(diagonal.array_r, problem.dim)[:, None]
+        self._weights = np.repeat(diagonal.array_r, problem.dim)[:, None] ** -0.5
         diagonal.destroy()
         self._border = border_rows(problem.num_owned, interfaces)
         if self._border is not None:
-            self._weighted_border = self._border.multiply(1.0 / self._diagonal).toarray()
-            G = gram(problem.comm, self._weighted_border, self._border.toarray())
+            self._weighted_border = self._border.multiply(self._weights).toarray()
+            G = gram(problem.comm, self._weighted_border, self._weighted_border)
             self._multipliers = np.linalg.inv(G)
         self._mass = problem.mass()
         self._systems = ShiftedSystems(
@@ -161,7 +185,7 @@ class BasisDerivatives:
             split.squares,
             held.solve_body,
             self._invariant(),
-            self._force_norms,
+            self._weighted,
         )
 
     def _independent_fields(self) -> tuple[Array, Array]:
@@ -191,37 +215,87 @@ class BasisDerivatives:
         """Free the mass matrix."""
         self._mass.destroy()
 
-    def __call__(self, derivatives: MatrixDerivatives) -> ModeChanges:
-        """Return the derivatives of the modes."""
+    def is_full(self, loads: Sequence[ModeLoads]) -> bool:
+        """Return whether another parameter should not be solved together with these."""
+        columns = sum(item.forces.shape[1] for item in loads)
+        return len(loads) >= GROUP or columns + self._parts.shape[1] > GROUP_COLUMNS
+
+    def loads(self, derivatives: MatrixDerivatives) -> ModeLoads:
+        """Return the right-hand sides of the derivatives of the modes."""
         split, problem, comm = self.split, self.problem, self.problem.comm
         border = self.border_derivative(derivatives)
         inertia, mass = self._mass_products(derivatives)
         stiff = derivatives.stiffness_product(self._fields)
-        deformed, fixed = self._derivatives(derivatives, border, stiff, mass)
-        Y = combined(deformed, self._factor)
-        add_combined(Y, self._systems(fixed), split.shares)
+        right = self._right_sides(derivatives, border, stiff, mass)
         count, num_span = len(split.rigid_factor), self._span.shape[1]
+        moved = np.zeros(split.modes.shape, order="F")
         if split.statics is not None:
-            Y += split.statics.derivative(self, derivatives, border, stiff[:, num_span:])
-        turned: Array = np.zeros((len(Y), 0))
+            moved += split.statics.derivative(self, derivatives, border, stiff[:, num_span:])
+        coefficients = -gram(comm, self._span, mass[:, count:])
+        coefficients[count:] /= 2
         carried = np.zeros_like(split.motions)
         if derivatives.velocity is not None and count:
             turned = rigid_motions(derivatives.velocity)
             turned[:, : problem.dim] = 0.0  # translations do not depend on the shape
             rotation = split.rigid_factor @ self._rigid_parts
-            add_combined(Y, turned, rotation)
+            add_combined(moved, turned, rotation)
             carried = self._moved_points(derivatives) @ rotation
-        moved: Array = np.zeros((count, split.modes.shape[1]))
-        if turned.shape[1]:
-            moved = split.rigid_factor.T @ gram(comm, turned, self._mass_span[:, count:])
-        coefficients = -gram(comm, self._mass_span, Y)
-        inside = gram(comm, self._span, mass[:, count:])
-        coefficients[:count] -= inside[:count] + moved
-        coefficients[count:] -= inside[count:] / 2
-        all_motions = np.hstack([split.rigid_interfaces, split.motions])
-        add_combined(Y, self._span, coefficients)
-        motions = carried + all_motions @ coefficients
-        return ModeChanges(Y, motions, stiff[:, count:num_span], inertia)
+            turns = gram(comm, turned, self._mass_span[:, count:])
+            coefficients[:count] -= split.rigid_factor.T @ turns
+        stiff = np.asfortranarray(stiff[:, count:num_span])
+        return ModeLoads(*right, moved, carried, coefficients, stiff, inertia)
+
+    def __call__(self, loads: Sequence[ModeLoads]) -> list[ModeChanges]:
+        """Return the derivatives of the modes for several parameters, solved together."""
+        split, comm, width = self.split, self.problem.comm, len(self.split.squares)
+        deformed, fixed = self._static_solutions(loads)
+        moving = [item for item in loads if len(item.fixed)]
+        columns = np.zeros((len(fixed), width * len(moving)), order="F")
+        numbers = [width * k + item.fixed for k, item in enumerate(moving)]
+        columns[:, np.concatenate([np.zeros(0, dtype=int), *numbers])] = fixed
+        del fixed
+        solutions = self._systems(columns)
+        del columns
+        all_motions, changes = np.hstack([split.rigid_interfaces, split.motions]), []
+        for item in loads:
+            Y, (first, deformed) = item.moved, np.hsplit(deformed, [len(item.deformed)])
+            add_combined(Y, first, self._factor[item.deformed])
+            if len(item.fixed):
+                first, solutions = np.hsplit(solutions, [width])
+                add_combined(Y, first, split.shares)
+            coefficients = item.coefficients - gram(comm, self._mass_span, Y)
+            add_combined(Y, self._span, coefficients)
+            motions = item.carried + all_motions @ coefficients
+            changes.append(ModeChanges(Y, motions, item.stiff, item.inertia))
+        return changes
+
+    def _static_solutions(self, loads: Sequence[ModeLoads]) -> tuple[Array, Array]:
+        """Return derivatives of the deformed constraint modes, and the static parts of Φ′.
+
+        Both contain the columns of all parameters that are not zero, one after another.
+        """
+        counts = [len(item.deformed) for item in loads]
+        halves = [np.hsplit(item.forces, [k]) for item, k in zip(loads, counts, strict=True)]
+        forces = np.asfortranarray(np.hstack([X for half in zip(*halves, strict=True) for X in half]))
+        boundary = averages = None
+        if any(item.boundary is not None for item in loads):
+            zero = np.zeros((len(forces), max(counts)))
+            parts = [
+                zero[:, :k] if item.boundary is None else item.boundary
+                for item, k in zip(loads, counts, strict=True)
+            ]
+            boundary = np.asfortranarray(np.hstack(parts))
+        if any(item.averages is not None for item in loads):
+            zero = np.zeros((len(self.held.averaged), forces.shape[1]))
+            rows = [
+                zero[:, : item.forces.shape[1]] if item.averages is None else item.averages
+                for item in loads
+            ]
+            pairs = [np.hsplit(X, [k]) for X, k in zip(rows, counts, strict=True)]
+            averages = np.hstack([X for pair in zip(*pairs, strict=True) for X in pair])
+        static = self.held.solve_moved(forces, boundary, averages)
+        first, second = np.hsplit(static, [sum(counts)])
+        return first, second
 
     def _mass_products(self, derivatives: MatrixDerivatives) -> tuple[Array, Array]:
         """Return M_s′ times the scalar fields, and M′ times the span of rigid motions and modes."""
@@ -243,14 +317,14 @@ class BasisDerivatives:
             rows.append(point_motion(v, dim) - unit)
         return np.vstack(rows)
 
-    def _derivatives(
+    def _right_sides(
         self, derivatives: MatrixDerivatives, border: Array | None, stiff: Array, mass: Array
-    ) -> tuple[Array, Array]:
-        """Return derivatives of the deformed constraint modes, and the static part of Φ′.
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Array, Array | None, Array | None]:
+        """Return the first entries of `ModeLoads`.
 
         `stiff` is K′ times the fields, and `mass` is M′ times the span of rigid motions and modes.
         """
-        split, held, comm = self.split, self.held, self.problem.comm
+        split, comm = self.split, self.problem.comm
         X, count = self._parts, len(self._factor)
         forces, averages = self.border_terms(border, X, self._reactions)
         add_combined(forces, stiff, -self._combinations)
@@ -265,17 +339,13 @@ class BasisDerivatives:
         zero[count:] |= norms[count:] <= ZERO_TOLERANCE * size
         if averages is not None:
             zero &= np.linalg.norm(averages, axis=0) == 0
-        motion = None
         if boundary is not None:
-            moves = column_sums(comm, boundary, boundary) > 0
-            zero[:count] &= ~moves
-            motion = np.asfortranarray(boundary[:, ~zero[:count]])
-        k = np.flatnonzero(~zero)
-        out = np.zeros_like(forces)
-        out[:, k] = held.solve_moved(
-            forces[:, k], motion, None if averages is None else averages[:, k]
-        )
-        return out[:, :count], out[:, count:]
+            zero[:count] &= column_sums(comm, boundary, boundary) == 0
+            boundary = boundary[:, ~zero[:count]]
+        if averages is not None:
+            averages = averages[:, ~zero]
+        deformed, fixed = np.flatnonzero(~zero[:count]), np.flatnonzero(~zero[count:])
+        return deformed, fixed, forces[:, ~zero], boundary, averages
 
     def boundary_motion(self, derivatives: MatrixDerivatives, motions: Array) -> Array | None:
         """Return θ×(V − V_k) at the nodes of rigid interfaces, and zero at all other nodes.
@@ -337,13 +407,18 @@ class BasisDerivatives:
         border = np.asfortranarray(border)
         return combined(border, -np.vstack(multipliers)), -gram(comm, border, X)
 
-    def _force_norms(self, forces: Array) -> Array:
-        """Return norms of forces, (FᵀM⁻¹F)^½ with diag(M), without reactions of interfaces."""
-        comm, F = self.problem.comm, np.array(forces, order="F")
+    def _weighted(self, forces: Array) -> Array:
+        """Return M^(−½)F with diag(M), for forces F without the reactions of interfaces."""
+        comm, F = self.problem.comm, forces * self._weights
         F[self.held.dofs] = 0.0
         if self._border is not None:
-            F -= self._border @ (self._multipliers @ gram(comm, self._weighted_border, F))
-        return np.sqrt(column_sums(comm, F, F / self._diagonal))
+            F -= self._weighted_border @ (self._multipliers @ gram(comm, self._weighted_border, F))
+        return F
+
+    def _force_norms(self, forces: Array) -> Array:
+        """Return the norms of `_weighted`."""
+        F = self._weighted(forces)
+        return np.sqrt(column_sums(self.problem.comm, F, F))
 
     def _round_off(self, derivatives: MatrixDerivatives, X: Array) -> Array:
         """Return limits of the round-off in the norms of forces −K′X."""

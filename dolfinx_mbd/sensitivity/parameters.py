@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import ufl
@@ -19,7 +19,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import choice, instance, number, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.assembly import ElasticProblem, assembled_matrix, scalar_space
+from dolfinx_mbd.fem.assembly import ElasticProblem, scalar_space
 from dolfinx_mbd.fem.compat import geometry_degree, interpolated
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.forms import Temperature, strain
@@ -28,7 +28,7 @@ from dolfinx_mbd.linalg.blocks import multiply
 from dolfinx_mbd.parallel import raise_together
 from dolfinx_mbd.sensitivity.constants import CONSTANTS, constant_value, variable_model
 from dolfinx_mbd.sensitivity.prestress import PrestressDerivatives, initial_stress
-from dolfinx_mbd.sensitivity.shapes.matrices import CellMatrices, shape_matrices
+from dolfinx_mbd.sensitivity.shapes.matrices import CellMatrices, shape_matrices, value_matrices
 from dolfinx_mbd.sensitivity.shapes.moved_mesh import step_limits, stress_of_moved_mesh
 
 Quantity = Literal[
@@ -120,7 +120,9 @@ class Parameter:
                 text = f"{label}: direction and coefficient need the same function space"
                 raise InputError(text, argument="direction", value=self.direction)
         if self.velocity is not None:
-            instance(f"{label}: velocity", self.velocity, Expr)
+            instance(
+                f"{label}: velocity", self.velocity, Expr, "for example ufl.as_vector([x[0], 0, 0])"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,7 +268,7 @@ def matrix_derivatives(
     if parameter.quantity == "shape":
         derivatives, initial = _shape_derivatives(model, problem, parameter)
     else:
-        derivatives, initial = _value_derivatives(model, parameter)
+        derivatives, initial = _value_derivatives(model, problem, parameter)
     if prestress is not None and derivatives.stress is not None:
         change = prestress(derivatives.stress, initial, derivatives.of_form)
         K = _sum(derivatives.stiffness, change)
@@ -279,14 +281,14 @@ def matrix_derivatives(
 
 
 def _value_derivatives(
-    model: ElasticModel, parameter: Parameter
+    model: ElasticModel, problem: ElasticProblem, parameter: Parameter
 ) -> tuple[MatrixDerivatives, Expr | None]:
     """Return the derivatives with respect to a number or a function, and the initial stress.
 
     The initial stress is UFL that contains the function with respect to which forms are
     differentiated.
     """
-    initial = None
+    initial, base = None, model
     if parameter.quantity == "coefficient":
         f, direction = parameter.coefficient, parameter.direction
     else:
@@ -299,18 +301,18 @@ def _value_derivatives(
     if initial is None:
         initial = initial_stress(model)
 
-    def of_form(form: ufl.Form) -> ufl.Form:
+    def derivative(form: Any) -> Any:
         return ufl.derivative(form, f, direction)
 
     materials = model.materials
 
     def stress_change(u: Expr) -> Expr:
         assert materials is not None
-        return ufl.derivative(materials.stress_in_space(u), f, direction)
+        return derivative(materials.stress_in_space(u))
 
-    K, Ms = (_assembled(of_form(form)) for form in _forms(model))
+    K, Ms = value_matrices(base, problem, _forms(base), (model, _forms(model)), derivative)
     changes = None if materials is None else stress_change
-    return MatrixDerivatives(K, Ms, of_form, _stress(model), stress_change=changes), initial
+    return MatrixDerivatives(K, Ms, derivative, _stress(model), stress_change=changes), initial
 
 
 def _variable_prestress(model: ElasticModel, parameter: Parameter) -> tuple[fem.Function, Expr]:
@@ -345,12 +347,6 @@ def _forms(model: ElasticModel) -> tuple[ufl.Form, ufl.Form]:
     W = scalar_space(V)
     p, q = ufl.TrialFunction(W), ufl.TestFunction(W)
     return stiffness, factor * model.mass_density * p * q * ufl.dx
-
-
-def _assembled(form: ufl.Form) -> PETSc.Mat | None:
-    """Return the matrix of a form, or None if the form vanishes identically."""
-    expanded = ufl.algorithms.expand_derivatives(form)
-    return None if expanded.empty() else assembled_matrix(expanded)
 
 
 def _sum(A: PETSc.Mat | None, B: PETSc.Mat | None) -> PETSc.Mat | None:

@@ -20,10 +20,12 @@ from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply
 from dolfinx_mbd.parallel import destroying
 from dolfinx_mbd.reduction.held_stiffness import FreeStiffness, HeldStiffness
 from dolfinx_mbd.reduction.reducer import Reducer, shared_solver
-from dolfinx_mbd.reduction.result import Reduction
+from dolfinx_mbd.reduction.result import MESH_HINT, Reduction
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 from dolfinx_mbd.sensitivity.basis import (
     BasisDerivatives,
+    ModeChanges,
+    ModeLoads,
     SplitModes,
     point_velocity,
     split_modes,
@@ -100,7 +102,7 @@ def sensitivities(
             text = "a beam has no reducer, because its matrices are small; omit the argument"
             raise InputError(text, argument="reducer", value=reducer)
         return _beam_sensitivities(reduction, parameters)
-    instance("reduction", reduction, Reduction)
+    instance("reduction", reduction, Reduction, MESH_HINT)
     parameters = items("parameters", parameters, Parameter)
     names = [p.name for p in parameters]
     if len(set(names)) < len(names):
@@ -172,12 +174,22 @@ def _derivatives(
         if reduction.body.stiffening is not None:
             stiffening = StiffeningDerivatives(basis)
             stack.enter_context(destroying(problem.comm, stiffening))
-        for parameter in parameters:
+        group = stack.enter_context(ExitStack())
+        waiting: list[tuple[str, MatrixDerivatives, ModeLoads]] = []
+        for number, parameter in enumerate(parameters, 1):
             matrices = matrix_derivatives(model, problem, parameter, prestress, parts.forms)
-            with destroying(problem.comm, matrices):
-                derivatives[parameter.name] = _body_derivative(
-                    reduction, basis, stiffening, parts, matrices
+            group.enter_context(destroying(problem.comm, matrices))
+            waiting.append((parameter.name, matrices, basis.loads(matrices)))
+            if number < len(parameters) and not basis.is_full([item[2] for item in waiting]):
+                continue
+            changes = basis([item[2] for item in waiting])
+            for (name, matrices, _), change in zip(waiting, changes, strict=True):
+                derivatives[name] = _body_derivative(
+                    reduction, basis, stiffening, parts, matrices, change
                 )
+            waiting = []
+            del changes, change
+            group.close()
     return derivatives
 
 
@@ -239,11 +251,11 @@ def _body_derivative(
     stiffening: StiffeningDerivatives | None,
     parts: PartDerivatives,
     matrices: MatrixDerivatives,
+    derivative: ModeChanges,
 ) -> BodyDerivative:
     problem, interfaces = basis.problem, basis.interfaces
     body, dim, comm = reduction.body, problem.dim, problem.comm
     modes, n = reduction.modes, reduction.body.num_modes
-    derivative = basis(matrices)
     changes, motions, stiff = derivative.modes, derivative.motions, derivative.stiff[:, :n]
     if reduction.omitted is not None:
         changes, motions = without_omitted_modes(problem, basis.split, stiff, changes, motions)

@@ -238,3 +238,7 @@ def test_the_speed_of_the_surface_replaces_that_of_the_frame() -> None:
     for one, two in zip(film.derivatives(slower), FILM.derivatives(pair), strict=True):
         columns = [0, 1, 2, 6, 7, 8]  # rotations of the frames change the relative velocities
         assert np.allclose(one[:, columns], two[:, columns], rtol=1e-9, atol=1e-9 * abs(two).max())
+    # The speed is about the z axis of the journal, which may be opposite to that of the bore
+    flipped = slower._replace(Q2=slower.Q2 @ np.diag([1.0, -1.0, -1.0]))
+    backward = ShortBearing("film", *SIZES, VISCOSITY, journal_speed=-100.0)
+    assert np.allclose(backward.wrenches(flipped), FILM.wrenches(pair), rtol=1e-12)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import ffcx.codegeneration.jit as ffcx_jit
 import numpy as np
 import pytest
 import ufl
 from dolfinx import fem
+from dolfinx.jit import DOLFINX_DEFAULT_JIT_OPTIONS
+from dolfinx.mesh import create_unit_square
 from mpi4py import MPI
 
 from dolfinx_mbd import ElasticModel, ReductionOptions
@@ -22,6 +27,7 @@ from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.reduction.damping import Viscous
 from dolfinx_mbd.reduction.distributed_loads import body_force, pressure, traction
 from dolfinx_mbd.reduction.result import Reduction
+from tests.conftest import LONGEST_COMPILATION, cache_of_forms, remove_unfinished_forms
 from tests.fem.test_materials import grouped
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 from tests.models.calls import flat
@@ -120,5 +126,60 @@ def test_a_number_in_a_form_is_new_code(comm: MPI.Intracomm) -> None:
     mesh = bar(comm, 0).mesh
     number = comm.bcast(float(np.random.default_rng().random()), root=0)
     with compilations() as found:
-        fem.form(number * ufl.dx(domain=mesh))
+        for _ in range(3):
+            fem.form(number * ufl.dx(domain=mesh))
     assert sum(map(len, comm.allgather(found))) == 1
+
+
+one_rank = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="compiles on one rank")
+
+
+def compiled(folder: Path) -> float:
+    """The area of a square by a form that is compiled in a folder, within a second of waiting."""
+    options = {"cache_dir": str(folder), "timeout": 1}
+    area = 1.0 * ufl.dx(domain=create_unit_square(MPI.COMM_SELF, 1, 1))
+    return fem.assemble_scalar(fem.form(area, jit_options=options))
+
+
+def interrupt(source: Path, age: float) -> None:
+    """Leave what an interruption of the compiler leaves, some seconds ago."""
+    source.with_name(f"{source.name}.cached").unlink()
+    os.utime(source, (time.time() - age,) * 2)
+
+
+@one_rank
+def test_an_interrupted_compilation_is_removed_before_tests(tmp_path: Path) -> None:
+    """DOLFINx waits for it in vain, and compiles the form again without it."""
+    assert compiled(tmp_path) == pytest.approx(1.0)
+    (source,) = tmp_path.glob("libffcx_*.c")
+    interrupt(source, LONGEST_COMPILATION + 10)
+    with pytest.raises(TimeoutError):
+        compiled(tmp_path)
+    remove_unfinished_forms(tmp_path)
+    assert not source.exists()
+    assert compiled(tmp_path) == pytest.approx(1.0)
+    assert source.exists()
+
+
+@one_rank
+def test_other_files_of_compiled_forms_are_kept(tmp_path: Path) -> None:
+    """Those of a compiler at work, those that are complete, and those of other programs."""
+    files = {"libffcx_forms_young.c": 10.0}
+    files |= dict.fromkeys(("libffcx_forms_old.c", "libffcx_elements_old.c"), 1e3)
+    kept = ("libffcx_forms_ready.c", "libffcx_forms_ready.c.cached", "libffcx_forms_ready.so")
+    files |= dict.fromkeys((*kept, "other.c", "libffcx_forms_old.o"), 1e3)
+    for name, age in files.items():
+        Path(tmp_path, name).touch()
+        os.utime(Path(tmp_path, name), (time.time() - age,) * 2)
+    remove_unfinished_forms(tmp_path)
+    removed = files.keys() - {path.name for path in tmp_path.iterdir()}
+    assert removed == {"libffcx_forms_old.c", "libffcx_elements_old.c"}
+    remove_unfinished_forms(tmp_path / "missing")
+
+
+@one_rank
+def test_forms_are_where_they_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
+    assert cache_of_forms() == Path("/elsewhere/fenics")
+    monkeypatch.undo()
+    assert Path(DOLFINX_DEFAULT_JIT_OPTIONS["cache_dir"][0]) == cache_of_forms()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -84,3 +86,17 @@ def test_deviation_agrees_with_a_sample() -> None:
         for _ in range(20_000)
     ]
     assert np.std(sample, axis=0) == pytest.approx(first, rel=0.03)
+
+
+def test_outlier_is_a_warning() -> None:
+    """Residuals must agree with given deviations; measurement 4 is ten times too large."""
+    parameters, random = {"a": 2.0, "n": 1.5}, np.random.default_rng(2)
+    exact = power_law(parameters)[0]
+    sigma = 0.01 * np.abs(exact)
+    measured = exact + sigma * random.standard_normal(len(exact))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mbd.identify(power_law, measured, start=parameters, deviations=sigma)
+    measured[3] *= 10
+    with pytest.warns(AccuracyWarning, match="that of measurement 4 is the largest"):
+        mbd.identify(power_law, measured, start=parameters, deviations=sigma)

@@ -159,6 +159,8 @@ def test_objective_without_a_minimum(method: Any) -> None:
 
     with pytest.raises(SolverError, match=r"without a limit: x.*give bounds"):
         mbd.minimize(line, {"x": 1.0, "y": 1.0}, method=method)
+    with pytest.raises(SolverError, match=r"without a limit: x.*give bounds"):
+        mbd.minimize(lambda p: p["x"], {"x": 1.0}, method=method)  # by differences
     bounded = mbd.minimize(line, {"x": 1.0, "y": 1.0}, method=method, bounds={"x": (-1e9, 2.0)})
     assert bounded.active == {"x": "low"}
 
@@ -210,3 +212,8 @@ def test_ranks_agree(comm: MPI.Intracomm) -> None:
         return
     with pytest.raises(SolverError, match="ranks do not agree on objective"):
         mbd.minimize(sums, {"x": 1.0}, comm=comm)
+
+
+def test_wrong_derivatives_are_not_an_objective_without_a_limit() -> None:
+    with pytest.raises(SolverError, match="the derivatives contradict the values"):
+        mbd.minimize(lambda p: ((p["x"] - 1) ** 2, {"x": -2 * (p["x"] - 1)}), {"x": 3.0})

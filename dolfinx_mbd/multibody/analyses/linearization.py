@@ -38,6 +38,7 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 _ROUND_OFF = 16 * np.finfo(float).eps
+_SMALL = 1e-10  # relative residuals without further checks for round-off
 _BALANCE = 1e-6  # largest unbalanced force of a steady motion, relative to the acting forces
 _CONSTANT = 1e-7  # largest change along a steady motion, relative to the largest coefficient
 # Poles below this fraction of the largest count as zero; double zeros have errors of √(round-off)
@@ -387,7 +388,8 @@ def unbalanced(at: Assembler, t: float) -> tuple[int, float]:
 
     The scale is the largest sum of magnitudes of terms in equations of the same kind and body. It
     contains each load, because the loads on one frame may cancel.
-    The round-off of lever arms is subtracted from the residuals of moments.
+    The round-off of lever arms is subtracted from the residuals of moments, and the round-off of
+    coordinates in stiff springs from all residuals.
     """
     s, scale, jacobians = at.system, at.scale.copy(), at.jacobians()
     for _, frames, wrench in at.load_wrenches(t):
@@ -401,8 +403,16 @@ def unbalanced(at: Assembler, t: float) -> tuple[int, float]:
     noise[1::3] = _ROUND_OFF * largest_coordinate(at) * sizes[0::3]
     rest = np.maximum(np.abs(np.nan_to_num(at.rows, nan=np.inf)) - noise[groups], 0.0)
     share = rest / sizes[groups]
+    if share.max(initial=0.0) > _SMALL:
+        share = np.maximum(rest - _spring_noise(at, t, groups), 0.0) / sizes[groups]
     row = int(np.argmax(share))
     return row, float(share[row])
+
+
+def _spring_noise(at: Assembler, t: float, groups: NDArray[np.int64]) -> Array:
+    """Return the forces (nv,) that stiffness assigns to the round-off of rigid coordinates."""
+    lengths = np.array([largest_coordinate(at), 1.0, 0.0])[groups % 3]
+    return np.asarray(_ROUND_OFF * np.abs(at.tangent(t).K) @ lengths)
 
 
 def constraint_speed(at: Assembler, t: float) -> tuple[int, float]:

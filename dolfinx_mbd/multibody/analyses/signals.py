@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dolfinx_mbd.checks import choice, instance, number
+from dolfinx_mbd.checks import choice, instance, number, reject
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.multibody.model.joints import Driver
 from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
@@ -83,6 +83,8 @@ class Inputs:
             parts = {id(part): copy.copy(part) for part in (*system.loads, *system.drivers)}
             self.system = _with_parts(system, parts)
             available = {name: p for part in parts.values() for name, p in _parameters(part)}
+            if not available:
+                reject("inputs", self.names, "empty, because the system has no load and no driver")
             selected = [choice("every name of inputs", name, available) for name in self.names]
             self._parameters = [available[name] for name in selected]
         self.values = tuple(parameter.value for parameter in self._parameters)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.kernels.joints import add_axis_forces
 from dolfinx_mbd.multibody.assembly.blocks import Blocks, FrameTerms, Index
 from dolfinx_mbd.multibody.assembly.frames import Axis, FrameAssembler
 from dolfinx_mbd.multibody.model.force_elements import (
@@ -206,6 +207,16 @@ class LoadAssembler(FrameAssembler):
         Forces on the elastic coordinates of a body are not included; see `surface_power`. Call
         `update_velocities` first.
         """
+        yield from self._frame_wrenches(t)
+        if self._joint_loads:
+            sizes, gradients = self._axis_forces(t)
+            for (load, axis, _), size in zip(self._joint_loads, sizes, strict=True):
+                yield load, self._joint_ends(axis), size * gradients[axis]
+
+    def _frame_wrenches(
+        self, t: float
+    ) -> Iterator[tuple[FrameLoad | PairElement, tuple[int, ...], Array]]:
+        """Yield the loads that do not act on joint coordinates, as `load_wrenches` does."""
         for frame_load, frame in self._frame_loads:
             yield frame_load, (frame,), frame_load.wrench(t, self._motion(frame))
         for element, first, second in self._pair_loads:
@@ -214,11 +225,12 @@ class LoadAssembler(FrameAssembler):
                 body = int(self.system.frame_body[first])
                 self._surface_forces[element.name] = body, wrenches[12:] @ element.surface
             yield element, (first, second), wrenches[:12]
-        if self._joint_loads:
-            values, rates, gradients = self.axis_coordinates()
-            for load, axis, argument_axis in self._joint_loads:
-                size = load.magnitude(t, values[argument_axis], rates[argument_axis])
-                yield load, self._joint_ends(axis), size * gradients[axis]
+
+    def _axis_forces(self, t: float) -> tuple[Array, Array]:
+        """Return all forces along or about joint axes (L,), and the gradients of the axes."""
+        values, rates, gradients = self.axis_coordinates()
+        sizes = [load.magnitude(t, values[k], rates[k]) for load, _, k in self._joint_loads]
+        return np.array(sizes), gradients
 
     def surface_power(self, element: PairElement) -> float:
         """Return the power of an element on elastic coordinates, W; see `load_wrenches`."""
@@ -233,9 +245,13 @@ class LoadAssembler(FrameAssembler):
 
     def _apply_loads(self, t: float) -> None:
         self._update_velocities(self._loaded)
-        for _, frames, wrench in self.load_wrenches(t):
+        for _, frames, wrench in self._frame_wrenches(t):
             for k, frame in enumerate(frames):
                 self.wrenches[frame] += wrench[6 * k : 6 * k + 6]
+        if self._joint_loads:
+            sizes, gradients = self._axis_forces(t)
+            loads = self._axes_of_loads
+            add_axis_forces(sizes, gradients, loads.axes, loads.frames, self.wrenches)
 
     def _apply_patterns(self, t: float) -> None:
         """Subtract the distributed loads and the forces on elastic surfaces from the residual."""

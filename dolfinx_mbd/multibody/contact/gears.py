@@ -53,7 +53,8 @@ class GearPair(ContactElement):
 
     The wheels rotate about the z axes of their frames, which must be parallel. Joints hold the
     axes, for example on a planet carrier. Each flank pushes with the force k δ (1 + χ δ̇) and never
-    pulls; see `ContactLaw`. A stiffness that varies over a tooth does work on the wheels.
+    pulls; see `ContactLaw`. A stiffness that varies over a tooth does work on the wheels, which
+    `dissipated` of the history then contains with the opposite sign.
 
     Attributes:
         name: Name in the system.
@@ -250,10 +251,10 @@ class GearPair(ContactElement):
         return R @ D @ R.T, R @ E @ R.T
 
     def energy(self, pair: FramePair) -> float:
-        """Return the energy ½ k δ² of the flank in contact, J."""
+        """Return the energy ½ k δ² of the flanks in contact, J."""
         mesh = self._mesh(_coordinates(pair))
-        depth = max(*mesh.overlap, 0.0)
-        return 0.5 * self._stiffness(mesh.phase)[0] * depth**2
+        depth = np.maximum(mesh.overlap, 0.0)
+        return float(0.5 * self._stiffness(mesh.phase)[0] * (depth @ depth))
 
     def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
         """Return gaps, rates and forces of both flanks."""

@@ -76,7 +76,7 @@ class FloatingBody:
         inertia = np.array([total_mass]), S, rows, *matrices
         table, data = table_of_one(
             (n, count, len(spin), len(bend)),
-            [*inertia, spin, points, axes, motions, bend, H],
+            [*inertia, spin, points, axes, motions, bend, H.transpose(2, 3, 0, 1)],
         )
         place = metres(start[0])
         position = vector(f"{label}: position", place, unit="m")

@@ -1,7 +1,8 @@
 """Forces and torques on frames and about or along the axes of joints.
 
 User functions are called about four times per step, and up to 24 more times when the iteration
-matrix is updated. Their derivatives are central differences; all other derivatives are exact.
+matrix is updated. Their derivatives are central differences, unless the function of a `JointLoad`
+returns them; all other derivatives are exact.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import choice, instance, number, vector
+from dolfinx_mbd.checks import choice, function, instance, number, vector
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import exp_rotation, skew
@@ -121,7 +122,9 @@ class FrameLoad:
         checked_frame(f"{label}: frame", self.frame)
         choice(f"{label}: kind", self.kind, ("force", "torque"))
         choice(f"{label}: axes", self.axes, ("global", "frame"))
-        if not callable(self.value):
+        if callable(self.value):
+            function(f"{label}: value", self.value, "value(t, motion)")
+        else:
             vector(f"{label}: value", self.value)
 
     def wrench(self, t: float, motion: FrameMotion) -> Array:
@@ -195,7 +198,8 @@ class JointLoad:
         joint: Name of the joint.
         motion: `rotation` for a torque in N m or `displacement` for a force in N.
         value: A number, or a function `value(t, s, rate)` of time (s), a joint coordinate s (rad or
-            m) and its rate.
+            m) and its rate. If it is an object with a method `derivatives(t, s, rate)`, this method
+            returns the derivatives with respect to s and to the rate, instead of differences.
         of: The coordinate s; by default the coordinate of the loaded joint.
 
     Raises:
@@ -219,7 +223,9 @@ class JointLoad:
         checked_name(f"{label}: joint", self.joint)
         choice(f"{label}: motion", self.motion, MOTIONS)
         check_coordinate(f"{label}: of", self.of)
-        if not callable(self.value):
+        if callable(self.value):
+            function(f"{label}: value", self.value, "value(t, s, rate)")
+        else:
             number(f"{label}: value", self.value)
 
     @property
@@ -230,10 +236,17 @@ class JointLoad:
     def magnitude(self, t: float, s: float, rate: float) -> float:
         """Return the force (N) or torque (N m) on the second body."""
         value = self.value(t, s, rate) if callable(self.value) else self.value
+        if isinstance(value, float) and value - value == 0.0:
+            return value
         return number(f"load {self.name!r}: value", value)
 
     def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
         """Return the derivatives of the magnitude with respect to the coordinate and its rate."""
         if not callable(self.value):
             return 0.0, 0.0
+        derivatives = getattr(self.value, "derivatives", None)
+        if derivatives is not None:
+            by_s, by_rate = derivatives(t, s, rate)
+            label = f"load {self.name!r}: value.derivatives"
+            return number(label, by_s), number(label, by_rate)
         return slopes(lambda x, w: self.magnitude(t, x, w), s, rate)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.body import LoadPattern
+from dolfinx_mbd.checks import function, number, reject
 from dolfinx_mbd.checks import name as checked_name
-from dolfinx_mbd.checks import number, reject
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.kernels.rotations import rotation_matrix, skew
 from dolfinx_mbd.multibody.model.loads import JointCoordinate, check_coordinate, slopes
@@ -68,7 +68,9 @@ class PatternLoad:
             reject(f"{label}: pattern", self.pattern, expected, InputTypeError)
         check_coordinate(f"{label}: of", self.of)
         assign(self, pattern=PatternRef(*self.pattern))
-        if not callable(self.value):
+        if callable(self.value):
+            function(f"{label}: value", self.value, "value(t, s, rate)")
+        else:
             self.size(0.0, 0.0, 0.0)
 
     def size(self, t: float, s: float, rate: float) -> float:

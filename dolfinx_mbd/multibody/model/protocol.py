@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.arrays import axes_along
 from dolfinx_mbd.checks import array, instance, metres, name, reject, vector
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
@@ -25,7 +26,8 @@ class Frame(NamedTuple("_Frame", [("point", ArrayLike), ("axes", ArrayLike)])):
     Attributes:
         point: Point of the frame in the body frame, shape (3,), m, or with units such as
             ``("5mm", 0, 0)``; by default the origin.
-        axes: Axes as columns in body components, shape (3, 3); by default the body axes.
+        axes: Axes as columns in body components, shape (3, 3), or only the direction of z,
+            shape (3,); by default the body axes.
 
     Raises:
         InputError: The point is not three finite numbers, or the axes are not a right-handed
@@ -33,7 +35,10 @@ class Frame(NamedTuple("_Frame", [("point", ArrayLike), ("axes", ArrayLike)])):
 
     Example:
         >>> tip = mbd.Frame((0.5, 0, 0))
-        >>> z_along_x = mbd.Frame(axes=[(0, 0, 1), (1, 0, 0), (0, 1, 0)])
+        >>> print(mbd.Frame(axes=(1, 0, 0)).axes)  # z along x
+        [[0. 0. 1.]
+         [1. 0. 0.]
+         [0. 1. 0.]]
     """
 
     __slots__ = ()
@@ -42,8 +47,15 @@ class Frame(NamedTuple("_Frame", [("point", ArrayLike), ("axes", ArrayLike)])):
         """Check the point and the axes."""
         point = metres(point)
         vector("point of a frame", point, unit="m")
-        expected = "a 3×3 matrix whose columns are a right-handed orthonormal triad"
-        A: Array = array("axes of a frame", axes, (3, 3), expected=expected)
+        expected = (
+            "a 3×3 matrix whose columns are a right-handed orthonormal triad, "
+            "or the direction of z, three numbers"
+        )
+        A: Array = array("axes of a frame", axes, expected=expected)
+        if A.shape == (3,) and A.any():
+            axes = A = axes_along(A)
+        if A.shape != (3, 3):
+            reject("axes of a frame", axes, expected)
         if not np.allclose(A.T @ A, np.eye(3), atol=1e-9) or np.linalg.det(A) < 0:
             reject("axes of a frame", axes, expected)
         return super().__new__(cls, point, axes)

@@ -36,6 +36,8 @@ Array = NDArray[np.float64]
 
 _REST = np.zeros(6)
 
+_LISTS = "System(bodies, joints, drivers=[...], loads=[...])"
+
 STANDARD_GRAVITY = 9.80665
 """Standard acceleration of gravity, m/s² (CGPM 1901)."""
 
@@ -92,9 +94,9 @@ class SystemData(HtmlView):
     ) -> None:
         hint = "for a reduced body FlexibleBody(name, reduced)"
         self.bodies: tuple[Body, ...] = items("bodies", bodies, Body, hint)  # type: ignore[type-abstract]
-        self.joints: tuple[Joint, ...] = items("joints", joints, Joint)
-        self.drivers: tuple[Driver, ...] = items("drivers", drivers, Driver)
-        self.loads: tuple[Load, ...] = items("loads", loads, get_args(Load))
+        self.joints: tuple[Joint, ...] = items("joints", joints, Joint, _LISTS)
+        self.drivers: tuple[Driver, ...] = items("drivers", drivers, Driver, _LISTS)
+        self.loads: tuple[Load, ...] = items("loads", loads, get_args(Load), _LISTS)
         self.loads += tuple(
             joint.clearance.element(joint.contact_name, joint)
             for joint in self.joints
@@ -129,13 +131,23 @@ class SystemData(HtmlView):
     def _add_points(self) -> None:
         """Add frames to the bodies at the named points at which joints and loads act."""
         points: dict[str, dict[str, None]] = {}
+        names = [body.name for body in self.bodies]
         for part in (*self.joints, *self.loads):
             for end in ("first", "second", "frame"):
                 ref = getattr(part, end, None)
-                if ref is None or ref[1] not in getattr(self.body(ref[0]), "point_names", ()):
+                if ref is None:
+                    continue
+                kind = getattr(part, "kind", type(part).__name__)
+                if ref[0] not in names:
+                    raise InputError(
+                        f"{kind} {part.name!r} is attached to body {ref[0]!r}, which is not one of "
+                        f"the bodies {names}: add it to the first argument of System",
+                        argument="bodies",
+                        value=ref[0],
+                    )
+                if ref[1] not in getattr(self.body(ref[0]), "point_names", ()):
                     continue
                 if not _acts_by_a_force(part, end):
-                    kind = getattr(part, "kind", type(part).__name__)
                     raise InputError(
                         f"{kind} {part.name!r} exerts a moment on point {ref[1]!r} of body "
                         f"{ref[0]!r}, but a named point transmits forces only: forces, spring-"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.multibody.results.tables import Named, label, unit_of
+from dolfinx_mbd.multibody.results.tables import Named, component_names, label, unit_of
 
 Array = NDArray[np.float64]
 
@@ -56,25 +56,44 @@ def compare(
             argument="other",
         )
     rows, others = np.flatnonzero(same), near[same]
-    other_values = {label(name, key): values for name, key, values in arrays[1]}
+    one, two = ({label(name, key): (key, x) for name, key, x in part} for part in arrays)
     table = {}
-    for name, key, values in arrays[0]:
-        other, unit = other_values.get(label(name, key)), unit_of(key, values)
-        if other is None or other.shape[1:] != values.shape[1:] or not (unit or not key):
+    for name in dict.fromkeys([*one, *two]):
+        mine, other = _values(one, name), _values(two, name)
+        if mine is None or other is None:
+            continue
+        (key, values), (_, other_values) = mine, other
+        unit = unit_of(key, values)
+        if other_values.shape[1:] != values.shape[1:] or not (unit or not key):
             continue
         size = _norm(values[rows])
-        change = _norm(values[rows] - other[others])
+        change = _norm(values[rows] - other_values[others])
         if key.endswith("rotation") and values.shape[1:] == (4,):  # ±p are the same rotation
-            change = np.minimum(change, _norm(values[rows] + other[others]))
+            change = np.minimum(change, _norm(values[rows] + other_values[others]))
         n = int(np.argmax(change))
-        table[label(name, key)] = Difference(
+        table[name] = Difference(
             largest=float(change[n]),
             rms=float(np.sqrt(np.mean(change**2))),
             time=float(first[rows[n]]),
             scale=float(size.max()),
             unit=unit,
         )
+    if not table:
+        text = "the runs have no quantity in common"
+        raise InputError(text, argument="other", value=sorted(two))
     return table
+
+
+def _values(arrays: dict[str, tuple[str, Array]], name: str) -> tuple[str, Array] | None:
+    """Return key and values of a quantity, or of a component of a quantity that a run has."""
+    if name in arrays:
+        return arrays[name]
+    base, _, part = name.rpartition(".")
+    key, whole = arrays.get(base, ("", None))
+    names = [] if whole is None or whole.ndim != 2 else component_names(key, whole)
+    if whole is None or part not in names:
+        return None
+    return f"{key}.{part}", whole[:, names.index(part)]
 
 
 def _norm(values: Array) -> Array:

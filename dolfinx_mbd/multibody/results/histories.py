@@ -43,9 +43,10 @@ class BodyHistory:
         omega: Angular velocity of the body frame in body components, (nt, 3), rad/s.
         acceleration: Acceleration of the origin in global components, (nt, 3), m/s².
         alpha: Angular acceleration of the body frame in body components, (nt, 3), rad/s².
-        eta: Elastic coordinates, (nt, n); n = 0 for a rigid body.
-        eta_rate: Rates of the elastic coordinates, (nt, n), 1/s.
-        eta_acceleration: Accelerations of the elastic coordinates, (nt, n), 1/s².
+        eta: Elastic coordinates, (nt, n), m for modes whose modal mass is 1 kg; n = 0 for a rigid
+            body.
+        eta_rate: Rates of the elastic coordinates, (nt, n), m/s.
+        eta_acceleration: Accelerations of the elastic coordinates, (nt, n), m/s².
 
     Example:
         >>> bob = run.body("bob")

@@ -114,7 +114,8 @@ class Solution(Sensors, HtmlView):
 
         Only these times are read from the folder of a long run.
         """
-        saved = self._saved.part(instance("times", times, slice, "for example run[::100]"))
+        hint = "for example run[::100]; use run.body(name) or run.joint(name) for a history"
+        saved = self._saved.part(instance("times", times, slice, hint))
         if not len(saved.time):
             reject("times", times, f"a slice that contains some of the {len(self)} saved times")
         return Solution._of(self.system, saved, self.final_state, **self._facts())
@@ -377,7 +378,7 @@ class Solution(Sensors, HtmlView):
         """Return the differences of two runs by name, for example `pin.force`.
 
         Quantities that both runs have with equal shapes are compared at the times that both runs
-        saved.
+        saved. If one run saved only a component, such as `pin.force.x`, this component is compared.
 
         Args:
             other: Another run, of the same or of another mechanism.
@@ -385,7 +386,8 @@ class Solution(Sensors, HtmlView):
                 the names that both runs have.
 
         Raises:
-            InputError: The runs have no times or only one time in common, or a name is unknown.
+            InputError: The runs have no quantity, no times or only one time in common, or a name is
+                unknown.
 
         Example:
             >>> coarse = mbd.simulate(pendulum, t_end=0.5, dt=2e-3)

@@ -90,7 +90,7 @@ def quantity(name: str, history: object, key: str) -> Array:
     base, _, label = key.rpartition(".")
     if values is None and base:
         whole = _values(history, base)
-        labels = [] if whole is None or whole.ndim != 2 else _labels(base, whole)
+        labels = [] if whole is None or whole.ndim != 2 else component_names(base, whole)
         if whole is not None and label in labels:
             values = whole[:, labels.index(label)]
     if values is None:
@@ -116,7 +116,7 @@ def _values(history: object, key: str) -> Array | None:
     return values if isinstance(values, np.ndarray) and values.size else None
 
 
-def _labels(key: str, values: Array) -> list[str]:
+def component_names(key: str, values: Array) -> list[str]:
     """Return the names of the components of a quantity of shape (nt, n)."""
     count = values.shape[1]
     axes = (_format(key, values) or ("", ""))[1]
@@ -142,7 +142,7 @@ def unit_of(key: str, values: Array) -> str:
 
 def component(key: str, values: Array) -> str:
     """Return the name of the first component of a quantity of shape (nt, n), such as `force.x`."""
-    return f"{key}.{_labels(key, values)[0]}"
+    return f"{key}.{component_names(key, values)[0]}"
 
 
 def label(name: str, key: str) -> str:

@@ -84,8 +84,9 @@ def evaluate(functional: Functional, time: Array, output: Array) -> tuple[float,
         return float(weights @ output), weights
     largest = float(np.abs(output).max())
     if largest == 0.0:
+        name = f" {functional.output!r}" if isinstance(functional.output, str) else ""
         raise InputError(
-            "the norm of an output that is zero at all times is not differentiable",
+            f"the norm of the output{name}, which is zero at all times, is not differentiable",
             argument="functional",
         )
     relative = output / largest

@@ -13,10 +13,11 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
+from dolfinx_mbd.kernels.rotations import rotation_matrix, rotation_vector
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.force_elements import JointSpring, SpringDamper
 from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
-from dolfinx_mbd.multibody.model.system import Load, State
+from dolfinx_mbd.multibody.model.system import Load, State, SystemData
 
 # Difference between the change of a load in a step and its mean change in the two neighbouring
 # steps, relative to the change, above which the step is bisected
@@ -125,7 +126,7 @@ class LoadJumps:
         if self._has_loads:
             at.put(before)
             if share:
-                at.q += share * (after.q - before.q)
+                at.move(before.q, share * increment_between(at.system, before.q, after.q))
                 at.v += share * (after.v - before.v)
                 at.angles += share * (after.angles - before.angles)
             at.update_loaded_frames(t)
@@ -175,3 +176,15 @@ def _is_smooth(load: object) -> bool:
 
 def _size(values: Array) -> float:
     return float(np.abs(values).max())
+
+
+def increment_between(system: SystemData, q: Array, other: Array) -> Array:
+    """Return the increment (nv,) that leads from coordinates q to other coordinates (nq,)."""
+    parts = []
+    for body, part in zip(system.bodies, system.q_slices, strict=True):
+        change = other[part] - q[part]
+        if body.num_coordinates > body.num_velocities:
+            turn = rotation_matrix(q[part][3:7]).T @ rotation_matrix(other[part][3:7])
+            change = np.concatenate([change[:3], rotation_vector(turn), change[7:]])
+        parts.append(change)
+    return np.concatenate(parts)

@@ -169,6 +169,15 @@ class MechanismChange:
                 largest = max(largest, even)
         return largest
 
+    def error(self, closer: MechanismChange, state: State) -> float:
+        """Return the relative error of ∂R/∂p and ∂Φ/∂p at a state; `closer` has a smaller step."""
+        point, largest = States([state]), 0.0
+        pairs = zip(self._differences(point), closer._differences(point), strict=True)
+        for one, other in pairs:
+            size = float(np.abs(other).max(initial=0.0))
+            largest = max(largest, float(np.abs(one - other).max(initial=0.0)) / max(size, 1e-300))
+        return largest
+
     def terms(self, states: States) -> tuple[Array, Array]:
         """Return ∂R/∂p (S, nv) and ∂Φ/∂p (S, nc) at some states."""
         nv, nc = self.system.num_velocities, self.system.num_constraints
@@ -313,6 +322,11 @@ def _contents(item: Any) -> list[Any] | None:
 
 
 def _in_python(kind: type) -> bool:
-    """Return whether a class is written in Python, so that its attributes describe it."""
+    """Return whether a class is written in Python, so that its attributes describe it.
+
+    Instances of other classes in a Python module, such as `collections.deque`, have neither
+    attributes nor slots.
+    """
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
-    return kind.__module__ == "__main__" or file.endswith(".py")
+    described = kind.__dictoffset__ != 0 or "__slots__" in vars(kind)
+    return described and (kind.__module__ == "__main__" or file.endswith(".py"))

@@ -12,12 +12,11 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import function, instance, memory, number, reject
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.kernels.rotations import rotation_matrix, rotation_vector
+from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.multibody.model.force_elements import ContactElement, JointElement
 from dolfinx_mbd.multibody.model.system import State, SystemData
-from dolfinx_mbd.multibody.sensitivities.load_jumps import LoadJumps
+from dolfinx_mbd.multibody.sensitivities.load_jumps import LoadJumps, increment_between
 from dolfinx_mbd.multibody.sensitivities.mechanism_changes import (
     FACTORS,
     MechanismChange,
@@ -28,11 +27,14 @@ from dolfinx_mbd.multibody.sensitivities.quasi_static_slopes import QuasiStaticS
 from dolfinx_mbd.multibody.start.consistent_state import consistent_state
 from dolfinx_mbd.multibody.start.quasi_static import EquilibriumError
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
+from dolfinx_mbd.multibody.stepping.step_control import Adaptive
 
 Build = Callable[[Mapping[str, float]], SystemData]
 
 _SHORTER = 0.25  # second step of a test of smoothness, relative to the first one
 _SHORTEST = 1e-12  # shortest time step, s
+_RANK_TOLERANCE = 1e-10  # singular values of constraints below this fraction count as zero
+_LARGEST_ERROR = 1e-3  # largest relative error of differences of the equations without a warning
 _DIFFERENCE_STEP = 1e-4  # step of differences relative to the value of a parameter
 
 
@@ -41,10 +43,18 @@ def checked_times(t_end: float, dt: float, size: float) -> tuple[float, int]:
 
     An error is raised if an argument is invalid, or if `size` bytes per step need too much memory.
     """
+    if isinstance(dt, (str, Adaptive)):
+        reject("dt", dt, "a number in s: derivatives need steps of constant length")
     t_end, dt = (number(k, v, low=_SHORTEST, unit="s") for k, v in (("t_end", t_end), ("dt", dt)))
     memory("t_end", t_end, size * (t_end / dt))
     count = max(1, round(t_end / dt))
     return t_end / count, count
+
+
+def checked_rates(start: Mapping[str, float] | None) -> Mapping[str, float]:
+    """Return the rates of joints at the start."""
+    expected = "rates of joints by name, because a state would not depend on the parameters"
+    return instance("start", {} if start is None else start, Mapping, expected)
 
 
 def checked_values(values: Mapping[str, float]) -> dict[str, float]:
@@ -112,32 +122,50 @@ class ParameterTerms:
             self._check_bodies(name, change)
         neighbours = {name: [*c.assemblers.values()] for name, c in self._changes.items()}
         self._jumps = LoadJumps(Assembler(self.system), neighbours)
-        self._unchecked = True
+        self._next_check, self._inaccurate = -np.inf, set[str]()
 
     def check_jumps(self, states: Sequence[State]) -> None:
         """Raise an error if the time of a jump of a load between some states may change.
 
-        The first call also checks that the equations are smooth functions of the parameters.
+        The first call, and calls at twice the time, also check that the equations are smooth
+        functions of the parameters, and that the differences are accurate.
         """
         self._jumps.check(states)
-        if self._unchecked:
-            self._unchecked = False
+        last = states[-1]
+        if last.time >= self._next_check:
             for name, change in self._changes.items():
-                self._check_equations(name, change, states[-1])
+                self._check_equations(name, change, last, self._next_check < 0.0)
+            self._next_check = 2 * last.time
 
-    def _check_equations(self, name: str, change: MechanismChange, state: State) -> None:
-        """Raise an error if the equations jump near the value of a parameter."""
+    def _check_equations(
+        self, name: str, change: MechanismChange, state: State, first: bool
+    ) -> None:
+        """Raise an error if the equations jump near the value of a parameter at the first check.
+
+        Warn if the differences of the equations are inaccurate, for example because the angle of a
+        driver changes too much over a long time.
+        """
         rough = change.irregularity(state)
-        if rough > 0.0:
-            step = _SHORTER * change.step
-            systems = {k: self.changed(name, k * step) for k in FACTORS}
-            closer = MechanismChange(Assembler(self.system), systems, step)
-            if closer.irregularity(state) > 0.25 * rough:
-                raise InputError(
-                    f"the mechanism is not a smooth function of {name!r}: its forces or "
-                    "constraints jump or have a kink at the value",
-                    argument="build",
-                )
+        if rough == 0.0 or name in self._inaccurate:
+            return
+        step = _SHORTER * change.step
+        systems = {k: self.changed(name, k * step) for k in FACTORS}
+        closer = MechanismChange(Assembler(self.system), systems, step)
+        if first and closer.irregularity(state) > 0.25 * rough:
+            raise InputError(
+                f"the mechanism is not a smooth function of {name!r}: its forces or "
+                "constraints jump or have a kink at the value",
+                argument="build",
+            )
+        error = change.error(closer, state)
+        if error > _LARGEST_ERROR:
+            self._inaccurate.add(name)
+            text = (
+                f"at t = {state.time:.3g} s, the differences with respect to {name!r} have a "
+                f"relative error of {error:.1g}, which may grow; specify a smaller step, for "
+                f"example steps={{{name!r}: {0.01 * change.step:.1g}}}"
+            )
+            warn(AccuracyWarning(text, quantity=name, value=error, limit=_LARGEST_ERROR))
 
     def _check_bodies(self, name: str, change: MechanismChange) -> None:
         """Raise an error if a body is not a smooth function of a parameter.
@@ -198,7 +226,23 @@ class ParameterTerms:
             columns.append(central_difference(numbers, self.steps[name]))
         table = np.array(columns).T
         n = len(first.v)
+        table[:n] += self._closure(first, table[:n])
         return table[: 4 * n].reshape(4, n, -1), table[5 * n :], table[4 * n : 5 * n]
+
+    def _closure(self, first: State, slopes: Array) -> Array:
+        """Return the correction of derivatives of q (nv, parameters) that closes the constraints.
+
+        The first step would divide the error of the differences by dt².
+        """
+        at = Assembler(self.system)
+        at.put(first)
+        at.update_poses(first.time)
+        B, values = at.constraint_matrix(), self.equations([first])[1][0]
+        change = np.zeros(slopes.shape)
+        for columns in (self.system.rigid, np.arange(len(slopes))):
+            error = values + B @ (slopes + change)
+            change[columns] -= np.linalg.lstsq(B[:, columns], error, rcond=_RANK_TOLERANCE)[0]
+        return change
 
     def _quasi_static(
         self, first: State, rates: Mapping[str, float] | None
@@ -250,15 +294,3 @@ def _numbers(system: SystemData, first: State, state: State) -> Array:
     moved = increment_between(system, first.q, state.q)
     parts = [state.v, state.a, memory["algorithmic"], memory["velocity"], state.lam]
     return np.concatenate([moved, *parts])
-
-
-def increment_between(system: SystemData, q: Array, other: Array) -> Array:
-    """Return the increment (nv,) that leads from coordinates q to other coordinates (nq,)."""
-    parts = []
-    for body, part in zip(system.bodies, system.q_slices, strict=True):
-        change = other[part] - q[part]
-        if body.num_coordinates > body.num_velocities:
-            turn = rotation_matrix(q[part][3:7]).T @ rotation_matrix(other[part][3:7])
-            change = np.concatenate([change[:3], rotation_vector(turn), change[7:]])
-        parts.append(change)
-    return np.concatenate(parts)

@@ -25,6 +25,7 @@ from dolfinx_mbd.multibody.sensitivities.output_derivatives import OutputDerivat
 from dolfinx_mbd.multibody.sensitivities.parameter_terms import (
     Build,
     ParameterTerms,
+    checked_rates,
     checked_times,
 )
 from dolfinx_mbd.multibody.sensitivities.step_equations import StepEquations
@@ -145,7 +146,8 @@ def run_gradient(
         StepError: A step does not converge.
 
     Warns:
-        AccuracyWarning: A load has a small jump, at most 1 % of its largest value.
+        AccuracyWarning: A load has a small jump, at most 1 % of its largest value, or a step of the
+            differences is too long.
 
     Example:
         >>> def hanging(p):
@@ -168,6 +170,7 @@ def run_gradient(
     for name, item in functionals.items():
         instance(f"functional[{name!r}]" if several else "functional", item, Functional)
     dt, count = checked_times(t_end, dt, 40.0 * len(functionals))
+    start = checked_rates(start)
     if checkpoints is not None:
         checkpoints = integer("checkpoints", checkpoints, low=1)
     terms = ParameterTerms(build, values, steps)

@@ -23,10 +23,15 @@ from dolfinx_mbd.multibody.model.motions import check_drivers
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.saved_states import SavedStates
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.multibody.sensitivities.mechanism_changes import FOURTH_ORDER, central_difference
+from dolfinx_mbd.multibody.sensitivities.mechanism_changes import (
+    FACTORS,
+    FOURTH_ORDER,
+    central_difference,
+)
 from dolfinx_mbd.multibody.sensitivities.parameter_terms import (
     Build,
     ParameterTerms,
+    checked_rates,
     checked_times,
 )
 from dolfinx_mbd.multibody.sensitivities.step_equations import StepEquations
@@ -36,6 +41,8 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 OUTPUT_STEP = 100.0  # largest step of differences of outputs, relative to those of the equations
 LARGEST_MOVE = 1e-3  # largest increment of a coordinate in a difference of outputs, m or rad
+STEP_SHARES = (1.0, 1 / 4, 1 / 16, 1 / 64)  # steps of differences of outputs that are tried
+LARGEST_REST = 1e-2  # largest difference between second and fourth order, relative
 BLOCK = 64  # number of steps whose terms of the parameters are computed together
 
 
@@ -85,12 +92,25 @@ class RunSensitivities:
             InputError: The output is not a function.
         """
         function("output", output, "output(run)")
-        derivatives = {}
-        for name in self.values:
-            step, runs = self._neighbours.of(name)
+        return {name: self._derivative(name, output) for name in self.values}
+
+    def _derivative(self, name: str, output: Callable[[Solution], ArrayLike]) -> Array:
+        """Return the difference of fourth order with the step whose error is smallest.
+
+        A smaller step is tried only if the largest one is too long for the output.
+        """
+        results: list[tuple[float, Array]] = []
+        for share in STEP_SHARES:
+            step, runs = self._neighbours.of(name, share)
             values = {factor: array("output(run)", output(run)) for factor, run in runs.items()}
-            derivatives[name] = central_difference(values, step)
-        return derivatives
+            slope = central_difference(values, step)
+            rest = slope - central_difference({k: values[k] for k in FACTORS}, step)
+            largest = float(np.abs(slope).max(initial=0.0))
+            error = float(np.abs(rest).max(initial=0.0)) / max(largest, 1e-300)
+            results.append((error, slope))
+            if error <= LARGEST_REST:
+                break
+        return min(results, key=lambda pair: pair[0])[1]
 
 
 @one_blas_thread()
@@ -135,7 +155,8 @@ def run_sensitivities(
         StepError: A step does not converge.
 
     Warns:
-        AccuracyWarning: A load has a small jump, at most 1 % of its largest value.
+        AccuracyWarning: A load has a small jump, at most 1 % of its largest value, or a step of the
+            differences is too long.
 
     Example:
         >>> def hanging(p):
@@ -152,6 +173,7 @@ def run_sensitivities(
     stride = integer("stride", stride, low=1)
     size = 1000.0 * len(instance("values", values, Mapping)) / min(stride, sys.maxsize)
     dt, count = checked_times(t_end, dt, size)
+    start = checked_rates(start)
     terms = ParameterTerms(build, values, steps)
     check_drivers(terms.system, 0.0, t_end)
     stepper, values = Stepper(terms.system, method, tolerance=tolerance), terms.values
@@ -191,20 +213,24 @@ class _Neighbours:
         self, terms: ParameterTerms, run: Solution, derivatives: tuple[Array, ...]
     ) -> None:
         self._terms, self._run, self._derivatives = terms, run, derivatives
-        self._runs: dict[str, tuple[float, dict[int, Solution]]] = {}
+        self._runs: dict[tuple[str, float], tuple[float, dict[int, Solution]]] = {}
 
-    def of(self, name: str) -> tuple[float, dict[int, Solution]]:
-        """Return the step of a parameter and the runs at its multiples -2, -1, 1 and 2."""
-        if name not in self._runs:
+    def of(self, name: str, share: float) -> tuple[float, dict[int, Solution]]:
+        """Return a step of a parameter and the runs at its multiples -2, -1, 1 and 2.
+
+        `share` is the ratio of the step to the largest one.
+        """
+        if (name, share) not in self._runs:
             terms = self._terms
             k, step = list(terms.values).index(name), terms.steps[name]
             parts = [part[:, :, k] for part in self._derivatives]
-            h = min(OUTPUT_STEP * step, LARGEST_MOVE / max(float(np.abs(parts[0]).max()), 1e-300))
+            h = LARGEST_MOVE / max(float(np.abs(parts[0]).max()), 1e-300)
+            h = share * min(OUTPUT_STEP * step, h)
             runs = {
                 f: _moved(terms.changed(name, f * h), self._run, parts, f * h) for f in FOURTH_ORDER
             }
-            self._runs[name] = h, runs
-        return self._runs[name]
+            self._runs[name, share] = h, runs
+        return self._runs[name, share]
 
 
 def _moved(system: SystemData, run: Solution, derivatives: list[Array], step: float) -> Solution:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.kernels.time_steps import relative_residual
+from dolfinx_mbd.kernels.time_steps import largest_product, largest_size, relative_residual
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState
 from dolfinx_mbd.multibody.model.system import SystemData
@@ -107,12 +107,12 @@ class Measure:
 
     def is_round_off(self, move: Array, length: float) -> bool:
         """Return whether increments (nv,) are round-off in a mechanism of size `length`, m."""
-        return bool(np.max(np.abs(move) * self.lengths, initial=0.0) <= _ROUND_OFF * length)
+        return bool(largest_product(move, self.lengths) <= _ROUND_OFF * length)
 
 
 def largest_coordinate(eqs: Assembler) -> float:
     """Return the largest coordinate of any frame, at least 1e-3 m."""
-    return float(np.max(np.abs(eqs.position), initial=1e-3))
+    return float(largest_size(eqs.position, 1e-3))
 
 
 def row_groups(system: SystemData) -> NDArray[np.int64]:

@@ -126,7 +126,7 @@ def sweep(
         place = "" if path is None else f"; the same call continues the study in {path}"
         lost = ", ".join(describe(k, cases[k]) for k in reason.keys)
         raise StudyError(f"{reason} during {lost}{place}", reason.keys, study) from reason
-    _report(study, [facts for facts, _ in rows], cases, reason is not None, stop)
+    _report(study, [facts for facts, _ in rows], cases, reason is not None, stop, path)
     return study
 
 
@@ -146,6 +146,7 @@ def _report(
     cases: Sequence[Mapping[str, Any]],
     interrupted: bool,
     stop: bool,
+    path: str | Path | None,
 ) -> None:
     """Warn of failed or missing cases, or raise a `StudyError` for failed cases if `stop`."""
     failed = [k for k, entry in enumerate(facts) if entry["error"]]
@@ -153,6 +154,8 @@ def _report(
     if failed:
         first = failed[0]
         text += f", the first is {describe(first, cases[first])}: {facts[first]['error']}"
+        if path is not None:
+            text += f"; the failures are saved in {path}, retry_failed=True computes them again"
         if stop:
             raise StudyError(text, failed, study)
     if interrupted:

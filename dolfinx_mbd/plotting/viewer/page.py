@@ -143,6 +143,7 @@ def player(
     texts = isinstance(field_name, (tuple, list)) and len(field_name) == 2
     if not texts or not all(isinstance(text, str) for text in field_name):
         reject("field_name", field_name, "a name and a unit, for example ('damage', '1/s')")
+    instance("field", field, (Mapping, type(None)), "values at the points of the skin by body name")
     if field is not None and not isinstance(source, Solution):
         reject("field", field, "None: only the result of a simulation has a field")
     if modes is not None and isinstance(source, Solution | SystemData):

@@ -4,13 +4,14 @@ With a stress law and a density that are constant in each cell, the derivatives 
 matrices follow from a few small products. Let V be the velocity of the points and g the gradient of
 a basis function in physical space. Then g′ = −g ∇V, and the volume dx has the derivative div V dx.
 All cells of a block are computed at once, which takes less than half the time of a compiled form.
-The matrices of the cells of K′ are not assembled, because only products with few vectors are
-needed. Other laws use compiled forms and assembled matrices. Both ways use the quadrature of K and
+The matrices of the cells of K′ are not assembled or stored, because only products with few
+vectors are needed. Other laws use compiled forms and assembled matrices. Both ways use the quadrature of K and
 M, so that they differentiate the assembled matrices exactly, also in cells with curved edges.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,6 +22,8 @@ import ufl
 from dolfinx import fem, la
 from petsc4py import PETSc
 from ufl.algorithms.analysis import extract_type
+from ufl.algorithms.apply_algebra_lowering import apply_algebra_lowering
+from ufl.algorithms.apply_derivatives import apply_derivatives
 from ufl.checks import is_cellwise_constant
 from ufl.classes import GeometricQuantity
 
@@ -47,9 +50,7 @@ def shape_matrices(
 
     Note: Collective.
     """
-    constants = _CONSTANTS.get(problem)
-    if constants is None:
-        constants = _CONSTANTS[problem] = _Constants(model, problem, forms)
+    constants = _constants(model, problem, forms)
     law, density, cells = constants.law, constants.density, constants.cells
     K: PETSc.Mat | CellMatrices
     if law is None or model.prestress is not None:
@@ -58,7 +59,56 @@ def shape_matrices(
         K = _stiffness(problem, law, cells[0], velocity)
     if density is None:
         return K, _by_form(forms[1], constants.degrees[1], velocity)
-    return K, _mass(problem, density, cells[1], velocity)
+    divergence = cells[1].divergence(velocity)
+    return K, _mass(problem, divergence * density[:, None], cells[1])
+
+
+def value_matrices(
+    model: ElasticModel,
+    problem: ElasticProblem,
+    forms: tuple[ufl.Form, ufl.Form],
+    variable: tuple[ElasticModel, tuple[ufl.Form, ufl.Form]],
+    derivative: Callable[[Any], Any],
+) -> tuple[PETSc.Mat | CellMatrices | None, PETSc.Mat | None]:
+    """Return K′ and the derivative of the scalar mass matrix, None if zero.
+
+    Args:
+        model: The model of the body.
+        problem: Its matrices.
+        forms: Forms of K and of the scalar mass matrix.
+        variable: Model and forms that contain the variable.
+        derivative: Function that returns the derivative of a form or of an expression.
+
+    Note: Collective.
+    """
+    stiffness, mass = (ufl.algorithms.expand_derivatives(derivative(form)) for form in variable[1])
+    constants = _constants(model, problem, forms)
+    factor = 1.0 if problem.thickness is None else problem.thickness
+    K: PETSc.Mat | CellMatrices | None = None
+    if not stiffness.empty():
+        law = None
+        if model.materials is not None and model.prestress is None:
+            law = _constant_law(variable[0], derivative)
+        if law is None:
+            K = assembled_matrix(stiffness)
+        else:
+            K = _value_stiffness(problem, factor * _cell_values(problem, law), constants.cells[0])
+    if mass.empty():
+        return K, None
+    density = _explicit(derivative(ufl.as_vector([variable[0].mass_density])))
+    if not _is_constant(density):
+        return K, assembled_matrix(mass)
+    return K, _mass(problem, factor * _cell_values(problem, density), constants.cells[1])
+
+
+def _constants(
+    model: ElasticModel, problem: ElasticProblem, forms: tuple[ufl.Form, ufl.Form]
+) -> _Constants:
+    """Return the constants of a body, which are computed once."""
+    constants = _CONSTANTS.get(problem)
+    if constants is None:
+        constants = _CONSTANTS[problem] = _Constants(model, problem, forms)
+    return constants
 
 
 class _Constants:
@@ -108,8 +158,11 @@ def _by_form(form: ufl.Form, degree: int, velocity: Any) -> PETSc.Mat:
     return assembled_matrix(ufl.algorithms.expand_derivatives(ufl.derivative(exact, x, velocity)))
 
 
-def _constant_law(model: ElasticModel) -> Any:
-    """Return ∂σ_ak/∂(∂u_b/∂x_l) as a vector in the order (k, l, a, b), or None if it varies."""
+def _constant_law(model: ElasticModel, derivative: Callable[[Any], Any] | None = None) -> Any:
+    """Return ∂σ_ak/∂(∂u_b/∂x_l) as a vector in the order (k, l, a, b), or None if it varies.
+
+    With a function `derivative`, it is applied to the vector.
+    """
     assert model.materials is not None
     dim = model.displacements.dofmap.bs
     units = np.eye(dim)
@@ -121,7 +174,14 @@ def _constant_law(model: ElasticModel) -> Any:
     r = range(dim)
     entries = [stress[b, m][a, k] for k in r for m in r for a in r for b in r]
     law = ufl.as_vector(entries)
+    if derivative is not None:
+        law = _explicit(derivative(law))
     return law if _is_constant(law) else None
+
+
+def _explicit(expression: Any) -> Any:
+    """Return an expression whose derivatives are carried out."""
+    return apply_derivatives(apply_algebra_lowering(expression))
 
 
 def _is_constant(expression: Any) -> bool:
@@ -206,61 +266,83 @@ def _cross(a: Array, b: Array) -> Array:
 
 
 class CellMatrices:
-    """A matrix K′ = Σ K_c of a body as the matrices K_c of its cells, which are not assembled.
+    """A matrix K′ = Σ K_c of a body as the matrices K_c of its cells.
+
+    The matrices are neither assembled nor stored: they are computed for each product.
 
     Args:
         space: Space of the displacements.
-        matrices: K_c of the owned cells, shape (cells, dofs of a cell, dofs of a cell).
+        block: Function that returns K_c for a slice of the owned cells, shape (cells, dofs of a
+            cell, dofs of a cell).
     """
 
-    def __init__(self, space: fem.FunctionSpace, matrices: Array) -> None:
-        self._space, self._matrices = space, matrices
+    def __init__(self, space: fem.FunctionSpace, block: Callable[[slice], Array]) -> None:
+        self._space, self._block = space, block
+        topology = space.mesh.topology
+        count = int(topology.index_map(topology.dim).size_local)
+        self._slices = [slice(k, min(k + BLOCK, count)) for k in range(0, count, BLOCK)]
+        self._diagonal: Array | None = None
 
     def multiply(self, X: Array) -> Array:
         """Return K′X for X of shape (owned dofs, k) (collective)."""
         space, d, columns = self._space, self._space.dofmap.bs, X.shape[1]
         U = _with_ghosts(space, X).reshape(-1, d * columns)
-        F = np.zeros_like(U)
-        for first in range(0, len(self._matrices), BLOCK):
-            K = self._matrices[first : first + BLOCK]
-            dofs = space.dofmap.list[first : first + len(K)]
-            forces = K @ U[dofs].reshape(len(K), -1, columns)
+        F = np.zeros((len(U), d * (columns + 1)))  # the last column is the diagonal
+        for cells in self._slices:
+            K, dofs = self._block(cells), space.dofmap.list[cells]
+            forces = np.empty((*K.shape[:2], columns + 1))
+            np.matmul(K, U[dofs].reshape(len(K), -1, columns), out=forces[..., :columns])
+            forces[..., columns] = np.diagonal(K, axis1=1, axis2=2)
             _scatter(F, dofs, forces.reshape(*dofs.shape, -1))
-        return _owned_sums(space, F.reshape(-1, columns))
+        sums = _owned_sums(space, F.reshape(-1, columns + 1))
+        self._diagonal = sums[:, columns].copy()
+        return sums[:, :columns]
 
     def diagonal(self) -> Array:
         """Return the diagonal of K′, shape (owned dofs,) (collective)."""
-        d, dofs = self._space.dofmap.bs, self._space.dofmap.list[: len(self._matrices)]
-        values: Array = np.zeros((_num_local(self._space), d))
-        entries = np.diagonal(self._matrices, axis1=1, axis2=2)
-        _scatter(values, dofs, entries.reshape(*dofs.shape, d))
-        return _owned_sums(self._space, values.reshape(-1, 1))[:, 0]
+        if self._diagonal is None:
+            space = self._space
+            self.multiply(np.zeros((space.dofmap.bs * space.dofmap.index_map.size_local, 0)))
+        assert self._diagonal is not None
+        return self._diagonal
 
     def destroy(self) -> None:
-        """Free the matrices."""
-        del self._matrices
+        """Free the data of the cells."""
+        del self._block
 
 
 def _stiffness(problem: ElasticProblem, law: Array, cells: _Cells, velocity: Any) -> CellMatrices:
-    """Return K′ for a law (cells, dim⁴) in the order of `_constant_law`."""
-    d, gradients = problem.dim, cells.velocity_gradients(velocity)
-    law, derivatives = law.reshape(-1, d * d, d * d), np.swapaxes(cells.derivatives, 1, 2)
-    count = derivatives.shape[1]
-    matrices = np.empty((len(gradients), count * d, count * d))
-    for first in range(0, len(matrices), BLOCK):
-        block = slice(first, min(first + BLOCK, len(matrices)))
-        inverse, gradient = cells.inverse[block], gradients[block]
-        size, weights = len(gradient), cells.volume[block] * cells.weights
-        half = 0.5 * np.trace(gradient, axis1=2, axis2=3)[..., None, None] * np.eye(d) - gradient
-        g = derivatives @ inverse  # (cells, points, functions, dim)
-        changed = derivatives @ (inverse @ (half * weights[..., None, None]))
-        g, changed = (X.reshape(size, -1, count * d) for X in (g, changed))
-        S = np.swapaxes(changed, 1, 2) @ g
-        S = (S + np.swapaxes(S, 1, 2)).reshape(size, count, d, count, d)
-        S = np.ascontiguousarray(S.swapaxes(2, 3)).reshape(size, count * count, d * d)
-        K = (S @ law[block]).reshape(size, count, count, d, d).swapaxes(2, 3)
-        matrices[block] = K.reshape(size, count * d, count * d)
-    return CellMatrices(problem.space, matrices)
+    """Return K′ for a law (cells, dim⁴) in the order of `_constant_law`, on a moving mesh."""
+    gradients = cells.velocity_gradients(velocity)
+
+    def block(part: slice) -> Array:
+        gradient, inverse = gradients[part], cells.inverse[part]
+        half = 0.5 * np.trace(gradient, axis1=2, axis2=3)[..., None, None] * np.eye(problem.dim)
+        return _cell_matrices(cells, part, law[part], inverse @ (half - gradient))
+
+    return CellMatrices(problem.space, block)
+
+
+def _value_stiffness(problem: ElasticProblem, law: Array, cells: _Cells) -> CellMatrices:
+    """Return K′ for the derivative of a law (cells, dim⁴), in the order of `_constant_law`."""
+    return CellMatrices(
+        problem.space, lambda part: _cell_matrices(cells, part, law[part], 0.5 * cells.inverse[part])
+    )
+
+
+def _cell_matrices(cells: _Cells, part: slice, law: Array, changed: Array) -> Array:
+    """Return ∫ (g_i g̃_jᵀ + g̃_i g_jᵀ) : C dx with g̃ = ∂N/∂r · `changed` for some of the cells."""
+    inverse, derivatives = cells.inverse[part], np.swapaxes(cells.derivatives, 1, 2)
+    size, d, count = len(inverse), inverse.shape[-1], derivatives.shape[1]
+    weights = cells.volume[part] * cells.weights
+    g = derivatives @ inverse  # (cells, points, functions, dim)
+    changed = derivatives @ (changed * weights[..., None, None])
+    g, changed = (X.reshape(size, -1, count * d) for X in (g, changed))
+    S = np.swapaxes(changed, 1, 2) @ g
+    S = (S + np.swapaxes(S, 1, 2)).reshape(size, count, d, count, d)
+    S = np.ascontiguousarray(S.swapaxes(2, 3)).reshape(size, count * count, d * d)
+    K = (S @ law.reshape(-1, d * d, d * d)).reshape(size, count, count, d, d).swapaxes(2, 3)
+    return np.asarray(K.reshape(size, count * d, count * d))
 
 
 def _num_local(space: fem.FunctionSpace) -> int:
@@ -303,11 +385,11 @@ def _scatter(total: Array, rows: Any, values: Array) -> None:
     total[distinct] += S @ values.reshape(len(flat), -1)
 
 
-def _mass(problem: ElasticProblem, density: Array, cells: _Cells, velocity: Any) -> PETSc.Mat:
-    """Return the derivative of the scalar mass matrix for a density in each cell."""
+def _mass(problem: ElasticProblem, factors: Array, cells: _Cells) -> PETSc.Mat:
+    """Return the scalar matrix of factors at the points of each cell, shape (cells, points or 1)."""
     dofs, N = problem.space.dofmap.list, cells.values
     products = np.einsum("qi,qj->qij", N, N).reshape(len(N), -1)
-    change = cells.volume * cells.divergence(velocity) * density[:, None] * cells.weights
+    change = cells.volume * factors * cells.weights
     matrix = problem.scalar_mass.duplicate(copy=False)
     for first in range(0, len(change), 8 * BLOCK):
         block = change[first : first + 8 * BLOCK]

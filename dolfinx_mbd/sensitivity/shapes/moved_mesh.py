@@ -27,6 +27,7 @@ from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.forms import strain
 
 CELLS_AT_ONCE = 10_000
+SAFE_DETERMINANT = 1e-2  # det(I + sA) above this value is far from zero
 DEFECT = 1e-4  # relative imaginary part of an eigenvalue of ∇V that counts as real
 
 
@@ -87,21 +88,51 @@ def step_limits(velocity: fem.Function) -> tuple[float, float]:
     for start in range(0, count, CELLS_AT_ONCE):
         cells = np.arange(start, min(start + CELLS_AT_ONCE, count), dtype=np.int32)
         gradients = np.asarray(compiled.eval(mesh, cells)).reshape(-1, dim, dim)
-        below, above = _roots(gradients)
-        low, high = max(low, below), min(high, above)
+        low, high = _roots(gradients, low, high)
     comm: Any = mesh.comm
     return comm.allreduce(low, op=MPI.MAX), comm.allreduce(high, op=MPI.MIN)
 
 
-def _roots(gradients: Array) -> tuple[float, float]:
+def _roots(gradients: Array, low: float = -np.inf, high: float = np.inf) -> tuple[float, float]:
     """Return the roots of all det(I + sA) that are closest to zero, below and above.
 
-    They are −1/λ for the real eigenvalues λ of A.
+    They are −1/λ for the real eigenvalues λ of A. Eigenvalues are computed only for matrices whose
+    determinant 1 + I₁ s + I₂ s² + I₃ s³ may vanish between the limits that are already known.
 
-    >>> _roots(np.diag([2.0, -0.5, 0.0])[None])
-    (-0.5, 2.0)
+    Args:
+        gradients: Matrices A, shape (·, dim, dim).
+        low: Largest root below zero that is already known.
+        high: Smallest root above zero that is already known.
+
+    Example:
+        >>> _roots(np.diag([2.0, -0.5, 0.0])[None])
+        (-0.5, 2.0)
+        >>> _roots(np.stack([k * np.diag([2.0, -0.5, 0.0]) for k in (1, 3, 2)]), -0.2)
+        (-0.16666666666666666, 0.6666666666666666)
     """
+    if not len(gradients):
+        return low, high
+    first = np.trace(gradients, axis1=1, axis2=2)
+    second = 0.5 * (first**2 - np.einsum("cij,cji->c", gradients, gradients))
+    third = np.linalg.det(gradients)
+    if gradients.shape[1] == 2:
+        third = np.zeros_like(first)
+    invariants = np.stack([first, second, third])
+    extreme = np.unique([invariants.argmin(axis=1), invariants.argmax(axis=1)])
+    low, high = _exact_roots(gradients[extreme], low, high)
+    possible = np.zeros(len(gradients), dtype=bool)
+    for limit in (low, high):
+        powers = np.array([limit, limit**2, limit**3])[:, None]
+        with np.errstate(invalid="ignore"):  # 0 · ∞ is zero here
+            terms = np.where(invariants == 0, 0.0, invariants * powers)
+        possible |= 1.0 + np.minimum(terms, 0.0).sum(axis=0) < SAFE_DETERMINANT
+    return _exact_roots(gradients[possible], low, high)
+
+
+def _exact_roots(gradients: Array, low: float, high: float) -> tuple[float, float]:
+    """Return the result of `_roots` from the eigenvalues of all matrices."""
     values = np.linalg.eigvals(gradients)
     real = values.real[np.abs(values.imag) <= DEFECT * np.abs(values)]
     least, greatest = float(real.min(initial=0.0)), float(real.max(initial=0.0))
-    return (-1 / greatest if greatest > 0 else -np.inf), (-1 / least if least < 0 else np.inf)
+    low = max(low, -1 / greatest if greatest > 0 else -np.inf)
+    return low, min(high, -1 / least if least < 0 else np.inf)

@@ -9,6 +9,7 @@ from dolfinx_mbd.body import ReducedBody, Stiffening
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_matrix, rotation_vector
 from dolfinx_mbd.mechanisms import slider_crank
 from dolfinx_mbd.multibody import (
+    Bushing,
     Driver,
     FlexibleBody,
     Frame,
@@ -353,3 +354,16 @@ def test_what_is_not_steady_is_refused() -> None:
         linearize(crank, consistent_state(tilted))
     with pytest.raises(ValueError, match="axes must be"):
         linearize(tilted, consistent_state(tilted), axes="earth")  # type: ignore[arg-type]
+
+
+def test_round_off_in_a_spring_without_loads_is_balanced() -> None:
+    """A position of 0.05 has a round-off that a stiff bushing turns into a force."""
+    place = (0.0, 0.0, 0.05)
+    ground = Ground({"a": Frame(place), "b": Frame((0.1, 0.0, 0.05))})
+    frames = {"a": Frame((-0.2, 0.1, 0.05)), "b": Frame((-0.1, 0.1, 0.05))}
+    body = RigidBody("body", 2.0, [0.1, 0.2, 0.3], frames=frames, position=(0.2, -0.1, 0.0))
+    stiffness = [1e6, 1e6, 1e7, 900.0, 900.0, 900.0]
+    mounts = [Bushing(n, ground.frame(n), body.frame(n), stiffness) for n in "ab"]
+    system = System([ground, body], loads=mounts)
+    linear = linearize(system, consistent_state(system))
+    assert np.isfinite(linear.poles).all() and len(linear.poles) == 6

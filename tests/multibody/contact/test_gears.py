@@ -56,6 +56,21 @@ def test_derivatives_and_balance(teeth: tuple[int, int], side: float) -> None:
         assert np.allclose(even.wrenches(still), -slope, atol=1e-6 * np.abs(slope).max())
 
 
+@pytest.mark.parametrize("teeth", [(20, 31), (20, -55)], ids=["external", "ring"])
+def test_energy_of_both_flanks(teeth: tuple[int, int]) -> None:
+    """Axes that are too close press both flanks; the force is still the gradient of the energy."""
+    mesh = mbd.GearPair("g", A, B, teeth, 0.1, 1e4)
+    close = -0.002 if teeth[1] > 0 else 0.002
+    d = np.array([0.05 * abs(sum(teeth)) + close, 0.0, 0.0])
+    zero = np.zeros(6)
+    pair = FramePair(np.zeros(3), np.eye(3), zero, d, np.eye(3), zero)
+    mesh = mesh.placed(pair)
+    assert (mesh.states(pair)[:, 2] > 0).all()
+    slope = differences(lambda d: np.array(mesh.energy(moved(pair, d))), 12)
+    wrench = mesh.wrenches(pair)
+    assert np.allclose(wrench, -slope, atol=1e-6 * np.abs(wrench).max())
+
+
 def transmission(teeth: tuple[int, int], torque: float, speed: float, **options) -> mbd.System:
     """Return two wheels; the first is driven, and a torque acts on the second."""
     distance = 0.5e-3 * 2 * abs(sum(teeth))

@@ -107,3 +107,14 @@ def test_wrong_arguments() -> None:
             mbd.place(body, **{"by": "a", "at": (0, 0, 0), **options})  # type: ignore[arg-type]
     with pytest.raises(InputError, match="body must be RigidBody or FlexibleBody"):
         mbd.place(mbd.Ground(), by="a", at=(0, 0, 0))  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("z", [(1, 0, 0), (0, 0, -2), (0.3, -0.4, 0.5)])
+def test_axes_from_the_direction_of_z(z: tuple[float, ...]) -> None:
+    """A frame accepts the direction of its z axis, with the same x axis as an interface."""
+    axes = np.asarray(mbd.Frame(axes=z).axes)
+    assert np.allclose(axes[:, 2], np.array(z) / np.linalg.norm(z))
+    assert np.allclose(axes.T @ axes, np.eye(3)) and np.linalg.det(axes) > 0
+    assert np.array_equal(axes, mbd.InterfaceSpec(axes=z).axes)
+    with pytest.raises(InputError, match="direction of z"):
+        mbd.Frame(axes=(0, 0, 0))

@@ -240,3 +240,15 @@ def test_comparison_of_runs(whole: Solution, part: Solution) -> None:
         whole.compare(simulate(engine(), t_end=0.00995, dt=2e-4))
     start = whole[:1].compare(whole, ["piston"])["piston.position"]
     assert start.largest == 0.0 and start.time == 0.0
+
+
+def test_a_saved_component_is_compared_with_the_whole_vector(whole: Solution) -> None:
+    names = ["crank.omega.z", "piston.position.x"]
+    part = simulate(engine(torque=25.0), outputs=names, **TIMES)
+    for change in (whole.compare(part), part.compare(whole)):
+        assert set(change) == set(names)
+        direct = np.abs(whole.body("crank").omega[:, 2] - part.histories()[names[0]])
+        assert change[names[0]].largest == direct.max() > 0
+        assert change[names[0]].unit == "rad/s" and change[names[1]].unit == "m"
+    with pytest.raises(InputError, match="no quantity in common"):
+        part.compare(simulate(engine(), outputs=["piston.velocity.x"], **TIMES))

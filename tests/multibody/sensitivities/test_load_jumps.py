@@ -84,3 +84,20 @@ def test_other_loads_agree_with_differences(force: Force) -> None:
             )
             tolerance = 1e-6 / value
             assert slopes[name] == pytest.approx((high - low) / (2 * h), abs=tolerance), name
+
+
+def test_bushing_of_a_turning_body() -> None:
+    """The states between two steps have unit quaternions, which a bushing needs."""
+
+    def build(p: Mapping[str, float]) -> mbd.System:
+        frames = {"arm": mbd.Frame((0.03, 0.01, 0.2))}
+        body = mbd.RigidBody("body", 2.0, [0.01, 0.012, 0.02], frames=frames, omega=(0.1, 0.2, 30))
+        stiffness = [p["k"], 1.2e4, 2e4, 30.0, 40.0, 5.0]
+        ends = GROUND.frame("pivot"), body.frame("arm")
+        return mbd.System([GROUND, body], loads=[mbd.Bushing("mount", *ends, stiffness)])
+
+    options: dict[str, Any] = {"t_end": 0.1, "dt": 5e-4, "tolerance": 1e-12}
+    force = mbd.Functional("mount.force.x", "norm")
+    slope = mbd.run_gradient(build, {"k": 1e4}, force, **options).gradient["k"]
+    high, low = (force.of(mbd.simulate(build({"k": 1e4 + h}), **options)) for h in (1.0, -1.0))
+    assert slope == pytest.approx((high - low) / 2, rel=1e-5)

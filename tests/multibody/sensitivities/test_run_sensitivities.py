@@ -12,7 +12,7 @@ import ufl
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import AccuracyWarning, InputError
 from tests.models.bodies import box
 from tests.models.rods import rod
 from tests.multibody.sensitivities.mechanisms import (
@@ -228,3 +228,88 @@ def test_value_of_zero() -> None:
     expected = (high.body("lower").position - low.body("lower").position) / 0.02
     slope = result.derivative(lambda run: run.body("lower").position)["side"]
     assert np.abs(slope - expected).max() <= 1e-6 * np.abs(expected).max()
+
+
+def test_changed_lengths_in_short_steps() -> None:
+    """Lengths of a slider-crank move the start; dx/dr and the side force have closed forms.
+
+    The crank turns by φ = φ₀ + Ωt, and x = r cos φ + √(l² − r² sin² φ). Without friction and with
+    massless parts other than the piston, the side force is m ẍ tan β, sin β = r sin φ / l.
+    """
+    speed, phi0, mass = 300.0, 0.7, 0.3
+
+    def build(p: Mapping[str, float]) -> mbd.System:
+        r, length = p["r"], p["l"]
+        along = [[0.0, 0, 1], [1, 0, 0], [0, 1, 0]]  # z of a frame is x of its body
+        pin = r * np.array([np.cos(phi0), np.sin(phi0), 0.0])
+        end = np.array([pin[0] + np.sqrt(length**2 - pin[1] ** 2), 0.0, 0.0])
+        ground = mbd.Ground({"pivot": mbd.Frame(), "guide": mbd.Frame(axes=along)})
+        turned = (np.cos(phi0 / 2), 0, 0, np.sin(phi0 / 2))
+        small = 1e-9, [1e-11] * 3
+        ends = {"pivot": mbd.Frame(), "pin": mbd.Frame((r, 0, 0))}
+        crank = mbd.RigidBody("crank", *small, frames=ends, rotation=turned)
+        ends = {"big": mbd.Frame(), "small": mbd.Frame((length, 0, 0))}
+        rod = mbd.RigidBody("rod", *small, frames=ends)
+        rod = mbd.place(rod, by="big", at=pin, rotation=(0, 0, -np.arcsin(pin[1] / length)))
+        ends = {"pin": mbd.Frame(), "guide": mbd.Frame(axes=along)}
+        piston = mbd.RigidBody("piston", mass, [1e-4] * 3, frames=ends, position=end)
+        joints = [
+            mbd.revolute("main", ground.frame("pivot"), crank.frame("pivot")),
+            mbd.cylindrical("big end", crank.frame("pin"), rod.frame("big")),
+            mbd.spherical("small end", rod.frame("small"), piston.frame("pin")),
+            mbd.prismatic("guide", ground.frame("guide"), piston.frame("guide")),
+        ]
+        drivers = [mbd.Driver("drive", "main", mbd.constant_speed(speed, phi0), offset=0.0)]
+        return mbd.System([ground, crank, rod, piston], joints, drivers=drivers)
+
+    def side(r: Any, length: Any, t: np.ndarray) -> np.ndarray:
+        phi = phi0 + speed * t
+        s, c = r * np.sin(phi), r * np.cos(phi)
+        root = np.sqrt(length**2 - s**2)
+        x = -c * speed**2 - (c**2 - s**2) * speed**2 / root - (s * c) ** 2 * speed**2 / root**3
+        return np.abs(mass * x * s / root)
+
+    values, dt = {"r": 0.04, "l": 0.137}, 5e-6
+    result = mbd.run_sensitivities(build, values, t_end=60 * dt, dt=dt)
+    slopes = result.derivative(lambda run: np.linalg.norm(run.joint("guide").force, axis=1))
+    t = result.run.time
+    for name, value in values.items():
+        h = 1e-6 * value
+        high, low = (side(*({**values, name: value + f * h}).values(), t) for f in (1, -1))
+        exact = (high - low) / (2 * h)
+        assert np.abs(slopes[name] - exact)[1:].max() < 1e-3 * np.abs(exact).max(), name
+
+
+def turning(p: Mapping[str, float]) -> mbd.System:
+    """A bar that a driver turns, with a force of another frequency."""
+    frames = {"pin": mbd.Frame((-0.5, 0, 0))}
+    bar = mbd.RigidBody("bar", 1.0, [0.01] * 3, position=(0.5, 0, 0), frames=frames)
+    pin = mbd.revolute("pin", GROUND.frame("pivot"), bar.frame("pin"))
+    push = mbd.force("push", bar.frame("pin"), lambda t, x: (np.sin(p["load"] * t), 0, 0))
+    drive = mbd.Driver("drive", "pin", mbd.constant_speed(p["speed"]))
+    return mbd.System([GROUND, bar], [pin], loads=[push], drivers=[drive])
+
+
+def test_speed_of_a_driver_over_many_turns() -> None:
+    """x = cos(Ωt)/2 has the derivative −t sin(Ωt)/2; 1e-4 Ω turns the joint by 0.2 rad."""
+    values, options = {"speed": 200.0, "load": 3.0}, {"t_end": 10.0, "dt": 5e-3}
+
+    def error(steps: Mapping[str, float] | None) -> float:
+        result = mbd.run_sensitivities(turning, values, steps=steps, **options)
+        t = result.run.time
+        slopes = result.derivative(lambda run: run.body("bar").position[:, 0])["speed"]
+        return float(np.abs(slopes + 0.5 * t * np.sin(200.0 * t)).max() / 5.0)
+
+    with pytest.warns(AccuracyWarning, match=r"respect to 'speed' .* steps={'speed': 0.0002}"):
+        assert 1e-3 < error(None) < 1e-2
+    assert error({"speed": 2e-4}) < 1e-6
+
+
+def test_output_that_oscillates_with_a_parameter() -> None:
+    """The force sin(ωt) has the derivative t cos(ωt), without an effect on the motion."""
+    values = {"load": 300.0, "speed": 1.0}
+    result = mbd.run_sensitivities(turning, values, t_end=1.0, dt=2e-3)
+    slopes = result.derivative(lambda run: run.element("push").force[:, 0])
+    t = result.run.time
+    assert slopes["load"] == pytest.approx(t * np.cos(300.0 * t), abs=1e-4)
+    assert np.abs(slopes["speed"]).max() < 1e-9
