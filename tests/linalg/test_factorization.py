@@ -137,7 +137,7 @@ def test_an_iterative_solver_gives_the_same_body(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("preconditioner", ["jacobi", "gamg"])
 def test_a_preconditioner_alone_is_no_solver(comm: MPI.Intracomm, preconditioner: str) -> None:
-    """Without iterations, the stress of a rotating body would be wrong, and nothing would show it."""
+    """Without iterations, the stress of a rotating body would be wrong without a warning."""
     options, mesh = {"pc_type": preconditioner}, box(comm, cells=(4, 2, 1))
     with pytest.raises(ValueError, match=f"pc_type={preconditioner}, which alone does not solve"):
         rotating_structure(mesh, STEEL, held=["left"], petsc_options=options)
