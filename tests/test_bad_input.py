@@ -41,6 +41,7 @@ from dolfinx_mbd import (
 )
 from dolfinx_mbd.body import Interface, ReducedBody, Skin
 from dolfinx_mbd.body.files import BodyFileError
+from dolfinx_mbd.body.stress_modes import motion_of
 from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.fem import TaggedMesh, build_mesh, read_mesh
 from dolfinx_mbd.files import temporary_path
@@ -510,6 +511,10 @@ SYSTEMS = [
          lambda b: mbd.JointLoad("m", "pivot", "rotation", lambda t, s: s), TypeError),
     case("axes of a sensor", "^axes must be one of 'global', 'body', ",
          lambda b: b.run.sensor(b.run.names()[0], axes="frame")),
+    case("pressure on a mesh without names", r"TaggedMesh\(mesh, facet_tags=",
+         lambda b: mbd.pressure(create_unit_interval(MPI.COMM_SELF, 2), "end"), TypeError),  # type: ignore[arg-type]
+    case("run instead of a history", "the history of a body .run.body.name. of this run",
+         lambda b: motion_of(b.run, 3), TypeError),
     case("history by brackets", r"use run.body\(name\)", lambda b: b.run["bob"], TypeError),
     case("gravity as a number", "^gravity must be 3 finite numbers in m/s²",
          system(gravity=9.81)),

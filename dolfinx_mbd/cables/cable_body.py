@@ -72,12 +72,13 @@ class CableMotion:
 class CableBody(AbsoluteBody):
     """A cable or slender round rod in a mechanism.
 
-    Deflections and rotations may be arbitrarily large. The cable is initially straight. Rotation
-    about the tangent is not modelled: the z axis of a frame is the tangent, and the smallest
-    rotation from the reference determines x and y. Joints may constrain the point (spherical,
-    distance) and the direction of the tangent. A revolute joint about z **clamps** a cable.
-    Cylindrical and planar joints and points on a line or a plane are also possible. Fixed,
-    prismatic and universal joints, and drivers and loads about z, raise an error.
+    Deflections and rotations may be arbitrarily large. The cable is initially straight; start a
+    slack cable, which is then compressed, from its `mbd.equilibrium`. Rotation about the tangent is
+    not modelled: the z axis of a frame is the tangent, and the smallest rotation from the reference
+    determines x and y. Joints may constrain the point (spherical, distance) and the direction of
+    the tangent. A revolute joint about z **clamps** a cable. Cylindrical and planar joints and
+    points on a line or a plane are also possible. Fixed, prismatic and universal joints, and
+    drivers and loads about z, raise an error.
 
     Args:
         name: Name in the system and in the results.

@@ -75,7 +75,8 @@ def identify(
         start: Initial values of the parameters, by name, not zero.
         bounds: Lower and upper bounds of some parameters, by name.
         deviations: Standard deviations of the measurements, shape (m,). By default all relative
-            errors are equal, and the residuals determine their size.
+            errors are equal, and the residuals determine their size; with as many measurements as
+            parameters, the uncertainty is then NaN.
 
     Returns:
         Values with standard deviations and confidence intervals.

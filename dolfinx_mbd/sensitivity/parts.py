@@ -116,8 +116,9 @@ class PartDerivatives:
         same = with_damping(reduction, *reduction.dampings, thickness=self._problem.thickness)
         if not _equal(same.body.damping, body.damping):
             reason = (
-                "a damping that is not that of the reduction; use `mbd.reduction.with_damping(reduction, ...)`, "
-                "or add the damping to the first-order body"
+                "a damping that is not that of the reduction; use "
+                "`mbd.reduction.with_damping(reduction, ...)`, or add the damping to the "
+                "first-order body"
             )
         elif [p.name for p in body.loads] != list(reduction.loads):
             reason = "distributed loads that are not those of the reduction"

@@ -13,6 +13,7 @@ from dolfinx import mesh as dmesh
 from mpi4py import MPI
 from numpy.typing import NDArray
 from scipy.integrate import cumulative_trapezoid
+from scipy.optimize import brentq
 
 from dolfinx_mbd import ReductionOptions
 from dolfinx_mbd.beams.model import BeamModel
@@ -34,6 +35,7 @@ from dolfinx_mbd.multibody import (
     System,
     constant_speed,
     simulate,
+    spherical,
 )
 from dolfinx_mbd.multibody.analyses.equilibrium import equilibrium
 from dolfinx_mbd.multibody.analyses.linearization import linearize
@@ -252,6 +254,29 @@ def test_it_falls_into_the_elastica() -> None:
     end = rod.nodal(state.q)[-1, 0]
     # x/L = √(2 sin ψ EI/PL²) with the angle ψ of the end, from the elliptic integrals
     assert np.allclose(end / 2.0, [0.44500, 0.0, 0.81061], atol=3e-4)
+
+
+def test_a_slack_cable_hangs_as_a_catenary() -> None:
+    """Without bending stiffness, span = 2a arsinh(length/2a), and the horizontal force is μ g a."""
+    length, density, g = 1.2, 0.1, 9.81
+    a = brentq(lambda a: 2 * a * np.arcsinh(length / (2 * a)) - 1.0, 0.1, 10.0)
+    errors = []
+    for bending in (4e-5, 1e-5):
+        cable = Cable(1e5, bending, density)
+        rope = CableBody("rope", cable, (0, 0, 0), (1, 0, 0), elements=24, length=length)
+        ground = Ground({"left": Frame(), "right": Frame((1.0, 0.0, 0.0))})
+        ends = [
+            spherical("left", ground.frame("left"), rope.frame("start")),
+            spherical("right", rope.frame("end"), ground.frame("right")),
+        ]
+        system = System([ground, rope], ends, gravity=(0, -g, 0))
+        run = simulate(system, t_end=0.02, dt=1e-3, start=equilibrium(system))
+        assert np.ptp(run.q, axis=0).max() < 1e-8  # it stays at rest
+        support = run.joint("left").force[0]
+        assert support[1] == pytest.approx(density * g * length / 2, rel=1e-6)
+        errors.append(abs(support[0]) / (density * g * a) - 1.0)
+    assert abs(errors[1]) < 2e-4
+    assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.1)  # linear in the bending stiffness
 
 
 def test_its_modes_and_their_damping() -> None:

@@ -157,10 +157,13 @@ def _check_determined(at: Assembler, B: Array, rank: int, t: float) -> None:
     size[s.rigid] = np.linalg.norm(null, axis=0)
     bodies = zip(s.bodies, s.v_slices, strict=True)
     names = [repr(body.name) for body, part in bodies if np.any(size[part] > 1e-6)]
+    loose = [repr(joint.name) for joint in s.joints if joint.clearance is not None]
+    cure = f", or system.ideal without the clearances of {', '.join(loose)}" if loose else ""
+    drivers = "1 driver leaves" if len(s.drivers) == 1 else f"{len(s.drivers)} drivers leave"
     raise KinematicError(
-        f"{len(s.drivers)} drivers leave {free} degree{'s' * (free > 1)} of freedom at t = {t:g} s "
+        f"{drivers} {free} degree{'s' * (free > 1)} of freedom at t = {t:g} s "
         f"(of {', '.join(names)}): the position is singular, or the mechanism needs more drivers. "
-        "Use simulate if forces determine the motion",
+        f"Use simulate if forces determine the motion{cure}",
         t,
     )
 

@@ -70,7 +70,8 @@ class GearPair(ContactElement):
         offset: Value of −B ψ + r₂ β in the middle of the backlash, m; by default the initial one.
 
     Raises:
-        InputError: An argument is invalid.
+        InputError: An argument is invalid. `System` raises it if the axes are not parallel, or if
+            their distance differs by two modules or more from the reference distance.
 
     Example:
         >>> ends = ground.frame("bearing"), rod.frame("left")
@@ -141,12 +142,23 @@ class GearPair(ContactElement):
     def placed(self, pair: FramePair) -> GearPair:
         """Return the gear pair with the teeth in the middle of the backlash.
 
-        `pair` contains the initial poses of the frames. An `offset` of the user is not changed.
+        `pair` contains the initial poses of the frames. An `offset` of the user is not changed. An
+        error is raised if the wheels do not mesh.
         """
         y = _coordinates(pair)
         axes = pair.Q1[:, 2] @ pair.Q2[:, 2]
         if 1.0 - abs(axes) > 0.5 * _PARALLEL**2:
             raise InputError(f"gear pair {self.name!r}: the z axes of its frames are not parallel")
+        a, reference = math.hypot(y[0], y[1]), 0.5 * self.module * abs(sum(self.teeth))
+        if abs(a - reference) >= 2.0 * self.module:  # twice the height of a tooth above the pitch
+            raise InputError(
+                f"gear pair {self.name!r}: the axes are {a:.6g} m apart, but wheels of the module "
+                f"{self.module:g} m with {self.teeth[0]} and {self.teeth[1]} teeth mesh at "
+                f"{reference:.6g} m. Check the module (m), the teeth and the positions",
+                argument="module",
+                value=self.module,
+                expected=f"axes about {reference:.6g} m apart",
+            )
         if self.offset is not None:
             return self
         return replace(self, offset=self._rotation(y))

@@ -234,7 +234,7 @@ class ElementHistory:
         normal_force: Normal force at each point of a contact, (nt, P), N.
         film_thickness: Smallest film thickness of a bearing with an oil film, (nt,), m. The orbit
             of its journal is `displacement` in the axes of the bore, (nt, 3), and the dissipated
-            power is −`power`.
+            power is −`power` (without the power that a `journal_speed` needs).
         peak_pressure: Largest pressure of the oil film, (nt,), Pa.
         side_flow: Flow of oil out of both ends of the bearing, (nt,), m³/s.
 

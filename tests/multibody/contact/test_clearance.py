@@ -72,6 +72,19 @@ def test_forces_of_the_joint_contain_the_contact() -> None:
     assert "pin contact" in run.system.summary()
 
 
+def test_kinematic_analysis_names_the_ideal_mechanism() -> None:
+    ground = mbd.Ground({"o": mbd.Frame()})
+    arm = mbd.RigidBody("arm", 1.0, [0.01] * 3, (0.2, 0, 0), frames={"p": mbd.Frame()})
+    play = mbd.Clearance(5e-5, mbd.ContactLaw(1e7))
+    pin = mbd.revolute("pin", ground.frame("o"), arm.frame("p"), clearance=play)
+    drive = mbd.Driver("drive", "pin", mbd.constant_speed(1.0))
+    system = mbd.System([ground, arm], [pin], drivers=[drive])
+    with pytest.raises(mbd.errors.Error, match=r"1 driver leaves 2 .* system\.ideal .*'pin'"):
+        mbd.kinematic_analysis(system, [0.0, 0.1])
+    motion = mbd.kinematic_analysis(system.ideal, [0.0, 0.1])
+    assert motion.joint("pin").rotation[-1] == pytest.approx(0.1, rel=1e-9)
+
+
 def test_the_start_is_that_of_the_ideal_mechanism() -> None:
     real = mbd.consistent_state(crank_mechanism(mbd.Clearance(1e-4, STIFF)))
     ideal = mbd.consistent_state(crank_mechanism(None))

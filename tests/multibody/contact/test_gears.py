@@ -163,3 +163,19 @@ def test_axes_must_be_parallel_and_apart() -> None:
         mesh.placed(pair._replace(Q2=exp_rotation(np.array([0.1, 0, 0]))))
     with pytest.raises(InputError, match=r"reference distance is 0\.06 m"):
         mesh.wrenches(pair._replace(p2=np.array([0.05, 0, 0])))
+
+
+@pytest.mark.parametrize(
+    ("teeth", "reference"), [((20, 40), 0.06), ((20, -60), 0.04)], ids=["external", "ring"]
+)
+def test_wheels_that_cannot_mesh_are_an_error(teeth: tuple[int, int], reference: float) -> None:
+    mesh, still = mbd.GearPair("g", A, B, teeth, 2e-3, 1e7), np.zeros(6)
+    for distance, meshes in ((0.0639, True), (0.0641, False), (0.0561, True), (0.0559, False)):
+        d = np.array([distance - 0.06 + reference, 0, 0])
+        pair = FramePair(np.zeros(3), np.eye(3), still, d, np.eye(3), still)
+        if meshes:
+            mesh.placed(pair)
+            continue
+        with pytest.raises(InputError, match=f"teeth mesh at {reference:g} m") as info:
+            mesh.placed(pair)
+        assert info.value.argument == "module"
