@@ -46,8 +46,10 @@ CHOLMOD = {
 """Options for CHOLMOD. The supernodal method computes L Lᵀ for any size, and fails at a pivot that
 is not positive."""
 
-APPROXIMATE = ("none", "jacobi", "pbjacobi", "vpbjacobi", "bjacobi", "sor", "eisenstat", "icc")
-APPROXIMATE += ("ilu", "asm", "gasm", "mg", "gamg", "hypre", "ml", "bddc")
+APPROXIMATE = frozenset(
+    "none jacobi pbjacobi vpbjacobi bjacobi sor eisenstat icc ilu asm gasm mg gamg hypre ml "
+    "bddc".split()
+)
 """Preconditioners that do not solve a system; without iterations, results would be wrong."""
 
 _ORDERINGS = {0: "AMD", 2: "AMF", 3: "Scotch", 4: "PORD", 5: "METIS", 6: "QAMD"}
