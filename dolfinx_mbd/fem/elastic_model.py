@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
+import numpy as np
 import ufl
 from dolfinx import default_scalar_type, fem
 from dolfinx.mesh import Mesh, MeshTags
@@ -171,6 +172,13 @@ def _checked_space(mesh: Mesh, space: fem.FunctionSpace | None, degree: int) -> 
         raise InputError(
             "a body needs a mesh of volumes in space, or of faces in the plane; this one has "
             f"topological dimension {dim} and geometric dimension {mesh.geometry.dim}"
+        )
+    if mesh.geometry.x.dtype != np.float64:
+        raise InputError(
+            f"the coordinates of the mesh are {mesh.geometry.x.dtype} numbers, but this package "
+            "needs float64; make the mesh with dtype=np.float64",
+            argument="mesh",
+            value=mesh,
         )
     if space is None:
         degree = integer("degree", degree, low=1, high=MAX_DEGREE)

@@ -278,6 +278,9 @@ def write_mesh(builder: Builder, path: str | os.PathLike[str], *, overwrite: boo
 def _check_communicator(comm: Any, gdim: Any) -> int | None:
     """Check a communicator, and return the number of coordinates."""
     instance("comm", comm, MPI.Comm, "mpi4py.MPI.COMM_WORLD")
+    if comm == MPI.COMM_NULL:
+        text = "comm is COMM_NULL: this rank belongs to no communicator and must not call this"
+        raise InputError(text, argument="comm", value=comm)
     return None if gdim is None else integer("gdim", gdim, low=1, high=3)
 
 

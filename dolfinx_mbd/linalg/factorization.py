@@ -15,7 +15,7 @@ import re
 
 from petsc4py import PETSc
 
-from dolfinx_mbd.errors import SolverError
+from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.linalg.options import Options, configured, database_options, last_line
 from dolfinx_mbd.parallel import destroying, discard
 
@@ -45,6 +45,12 @@ CHOLMOD = {
 }
 """Options for CHOLMOD. The supernodal method computes L Lᵀ for any size, and fails at a pivot that
 is not positive."""
+
+APPROXIMATE = frozenset(
+    "none jacobi pbjacobi vpbjacobi bjacobi sor eisenstat icc ilu asm gasm mg gamg hypre ml "
+    "bddc".split()
+)
+"""Preconditioners that do not solve a system; without iterations, results would be wrong."""
 
 _ORDERINGS = {0: "AMD", 2: "AMF", 3: "Scotch", 4: "PORD", 5: "METIS", 6: "QAMD"}
 
@@ -105,6 +111,8 @@ def cholesky(
             if ksp is None:
                 discard(A.comm, solver)
             raise solver_error(error, "the factorization failed") from error
+    if ksp is None:  # a multigrid level needs no exact solution
+        _check_method(solver, prefix, options)
     _log.info("%d rows: %s", A.getSize()[0], _method(solver))
     _check_inertia(solver, negative)
     return solver
@@ -152,6 +160,19 @@ def set_up(ksp: PETSc.KSP, defaults: Options, prefix: str, options: Options) -> 
     with configured(ksp, prefix, settings | dict(options or {})):
         ksp.setUp()
     return ksp
+
+
+def _check_method(ksp: PETSc.KSP, prefix: str, options: Options) -> None:
+    """Raise an error if the user's options replace the factorization by a mere approximation."""
+    preconditioner = ksp.getPC().getType()
+    if ksp.getType() == PETSc.KSP.Type.PREONLY and preconditioner in APPROXIMATE:
+        raise InputError(
+            f"the options with the prefix {prefix!r} select pc_type={preconditioner}, which alone "
+            "does not solve a linear system; give also ksp_type (such as cg) and ksp_rtol, or "
+            "leave both out",
+            argument="petsc_options",
+            value=dict(options or {}),
+        )
 
 
 def _method(ksp: PETSc.KSP) -> str:
@@ -217,6 +238,7 @@ class SymmetricFactor:
             set_up(self.ksp, INDEFINITE, self._prefix, self._options)
         except PETSc.Error as error:
             raise solver_error(error, "the factorization failed") from error
+        _check_method(self.ksp, self._prefix, self._options)
         inertia = _inertia(self.ksp)
         if inertia is None:
             return None
@@ -247,5 +269,9 @@ def count_below(K: PETSc.Mat, M: PETSc.Mat, value: float) -> int:
             count = factor.factorize()
         except SingularError as error:
             raise SingularError(f"{value:g} is an eigenvalue") from error
-    assert count is not None  # only solvers other than MUMPS return None
+    if count is None:
+        raise FactorizationError(
+            "the number of modes cannot be counted: options with the prefix dolfinx_mbd_count_ in "
+            "PETSc's database select another solver than Cholesky by MUMPS; remove them"
+        )
     return count

@@ -28,11 +28,19 @@ def solver_options(prefix: Any, options: Any) -> dict[str, Any]:
 
 
 def require_real() -> None:
-    """Raise an error if PETSc has complex scalars."""
+    """Raise an error if PETSc has complex scalars, or if an option selects other matrices."""
     if np.issubdtype(PETSc.ScalarType, np.complexfloating):
         raise SolverError(
             "this PETSc is built with complex numbers; the reduction of a body needs real ones "
             "(conda: petsc=*=real*; Debian: python3-dolfinx-real)"
+        )
+    kind = PETSc.Options().getString("mat_type", "aij")
+    if kind not in ("aij", "seqaij", "mpiaij"):
+        raise InputError(
+            f"the option mat_type={kind} in PETSc's database changes the type of all matrices; "
+            "this package needs aij. Remove it, or give it with the prefix of your own matrices",
+            argument="mat_type",
+            value=kind,
         )
 
 

@@ -43,9 +43,10 @@ class TransientOptions:
     Attributes:
         t_start: Start time, s.
         elastic_start: ``quasi-static``: the equilibrium that follows the loads, including its
-            velocity and acceleration, so that no vibration is excited; ``undeformed``: no
-            deformation and at rest in the frame; or (u, v), the owned degrees of freedom of this
-            rank, shape (owned dofs,) each.
+            velocity and acceleration, so that no vibration is excited (for loads that change
+            slowly compared with the lowest modes; a faster motion from rest needs ``undeformed``);
+            ``undeformed``: no deformation and at rest in the frame; or (u, v), the owned degrees of
+            freedom of this rank, shape (owned dofs,) each.
         method: Time-stepping method, an object with `alpha_m`, `alpha_f`, `beta` and `gamma` such
             as `dolfinx_mbd.GeneralizedAlpha`. By default generalized-α with ρ∞ = 0.8.
         tolerance: Error of the linear system of a step, relative to the largest displacement and

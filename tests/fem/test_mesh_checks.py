@@ -8,8 +8,11 @@ from dolfinx.mesh import CellType, GhostMode, create_box
 from mpi4py import MPI
 
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem import compat
+from dolfinx_mbd.fem import build_mesh, compat
 from dolfinx_mbd.fem.mesh_checks import check_cells
+from dolfinx_mbd.forms import STEEL
+from dolfinx_mbd.geometry import ConnectingRod
+from dolfinx_mbd.modal import modal_analysis
 
 
 @pytest.mark.parametrize("ghosts", [GhostMode.none, GhostMode.shared_facet])
@@ -31,3 +34,13 @@ def test_folded_cells(comm: MPI.Intracomm, ghosts: GhostMode) -> None:
         else:
             check_cells(box)
     assert 5 < folded < 30
+
+
+def test_single_precision_and_no_communicator(comm: MPI.Intracomm) -> None:
+    """Both are possible in DOLFINx, and raised foreign errors here."""
+    corners = [np.zeros(3), np.ones(3)]
+    single = create_box(comm, corners, [2, 2, 2], CellType.tetrahedron, dtype=np.float32)
+    with pytest.raises(InputError, match="float32 numbers, but this package needs float64"):
+        modal_analysis(single, STEEL, num_modes=1)
+    with pytest.raises(InputError, match="COMM_NULL"):
+        build_mesh(ConnectingRod(), MPI.COMM_NULL)

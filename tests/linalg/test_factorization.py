@@ -13,7 +13,9 @@ from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.linalg.dense_problems import independent_columns, solve_small_problem
 from dolfinx_mbd.linalg.factorization import FactorizationError, cholesky, count_below
+from dolfinx_mbd.modal import modal_analysis
 from dolfinx_mbd.reduction import reduce
+from dolfinx_mbd.rotating import rotating_structure
 from tests.models.bodies import box
 from tests.models.calls import flat
 
@@ -131,3 +133,35 @@ def test_an_iterative_solver_gives_the_same_body(comm: MPI.Intracomm) -> None:
     direct = flat(reduce, mesh, STEEL, **arguments).body
     iterative = flat(reduce, mesh, STEEL, petsc_options=options, **arguments).body
     assert iterative.frequencies == pytest.approx(direct.frequencies, rel=1e-8)
+
+
+@pytest.mark.parametrize("preconditioner", ["jacobi", "gamg"])
+def test_a_preconditioner_alone_is_no_solver(comm: MPI.Intracomm, preconditioner: str) -> None:
+    """Without iterations, the stress of a rotating body would be wrong without a warning."""
+    options, mesh = {"pc_type": preconditioner}, box(comm, cells=(4, 2, 1))
+    with pytest.raises(ValueError, match=f"pc_type={preconditioner}, which alone does not solve"):
+        rotating_structure(mesh, STEEL, held=["left"], petsc_options=options)
+    with pytest.raises(ValueError, match="ksp_type"):
+        modal_analysis(mesh, STEEL, held=["left"], num_modes=1, petsc_options=options)
+
+
+def test_options_of_the_whole_program(comm: MPI.Intracomm) -> None:
+    """Options without a prefix that other code left in PETSc's database."""
+    mesh, database = box(comm, cells=(4, 2, 1)), PETSc.Options()
+    expected = modal_analysis(mesh, STEEL, num_modes=1).frequencies
+    for key, value, message in (
+        ("mat_type", "baij", "mat_type=baij in PETSc's database"),
+        ("dolfinx_mbd_count_pc_type", "lu", "cannot be counted"),
+        ("ksp_type", "gmres", None),
+        ("pc_type", "none", None),
+    ):
+        database[key] = value
+        try:
+            if message is None:
+                found = modal_analysis(mesh, STEEL, num_modes=1).frequencies
+                np.testing.assert_allclose(found, expected, rtol=1e-9)
+            else:
+                with pytest.raises((ValueError, FactorizationError), match=message):
+                    modal_analysis(mesh, STEEL, num_modes=1)
+        finally:
+            database.delValue(key)

@@ -330,15 +330,18 @@ def test_shape_of_a_loaded_body(comm: MPI.Intracomm, kinds: str, load_modes: boo
     assert derivative.loads[0].force.any() and derivative.effective_masses is not None
 
 
-@pytest.mark.parametrize("quantity", ["poisson", "density"])
-def test_load_modes(comm: MPI.Intracomm, quantity: str) -> None:
-    """The static modes of loads depend on the material."""
+@pytest.mark.parametrize(
+    ("quantity", "kinds"), [("poisson", "rigid"), ("density", "rigid"), ("poisson", "averaged")]
+)
+def test_load_modes(comm: MPI.Intracomm, quantity: str, kinds: str) -> None:
+    """The static modes of loads depend on the material; interfaces balance one of the loads."""
 
     def make(s: float) -> mbd.Reduction:
         mesh = box(comm)
         material = replace(mbd.STEEL, **{quantity: getattr(mbd.STEEL, quantity) + s})
         loads = {"gas": mbd.pressure(mesh, "top"), "magnet": mbd.body_force((0.0, 2e3, 0.0))}
-        return body_of(mbd.ElasticModel(mesh, material), loads=loads, load_modes=True)
+        loads["push"] = mbd.pressure(mesh, "right")
+        return body_of(mbd.ElasticModel(mesh, material), kinds, loads=loads, load_modes=True)
 
     step = {"poisson": 1e-3, "density": 80.0}[quantity]
     check_differences(make, lambda model: mbd.Parameter("p", quantity), step)  # type: ignore[arg-type]
