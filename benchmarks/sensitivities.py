@@ -1,7 +1,7 @@
 """Derivatives of a reduced body against its reduction, and of an engine run against the run.
 
     ./with-fenicsx python3 benchmarks/sensitivities.py [--size 0.0043] [--rounds 3] [--steps 2000]
-        [--only rod|stiffening|engine]
+        [--only rod stiffening engine]
 
 The body is the connecting rod with rigid bores (`--size 0.0025`: about 105,000 displacements). The
 parameters are Young's modulus, Poisson's ratio, the density and seven shapes, which stretch and
@@ -32,6 +32,7 @@ from dolfinx_mbd.mechanisms import EngineDesign, inline_engine
 from dolfinx_mbd.reduction import held_stiffness
 
 ENDS = ["big_end", "small_end"]
+MODELS = ["rod", "stiffening", "engine"]
 
 
 def parameters(mesh: mbd.TaggedMesh) -> list[mbd.Parameter]:
@@ -150,12 +151,11 @@ def main() -> None:
     parser.add_argument("--size", type=float, default=0.0043)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=2000)
-    parser.add_argument("--only", choices=("rod", "stiffening", "engine"))
+    parser.add_argument("--only", nargs="+", choices=MODELS, default=MODELS)
     options = parser.parse_args()
     print("| model | task | s | relative to the first task | columns |\n|---|---|---|---|---|")
-    models = (options.only,) if options.only else ("rod", "stiffening", "engine")
     with threadpool_limits(1):
-        for name in models:
+        for name in options.only:
             if name == "engine":
                 measure(name, engine_tasks(options.steps), options.rounds)
                 continue

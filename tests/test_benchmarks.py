@@ -30,7 +30,7 @@ SCRIPTS = {
     "profiles.py": "reduction",
     "reduction.py": "--sizes 12k --rounds 1",
     "scaling.py": "--size 12k --skip-runs",
-    "sensitivities.py": "--size 0.014 --rounds 1 --steps 10",
+    "sensitivities.py": "--size 0.014 --rounds 1 --steps 10 --only stiffening engine",
     "stepping.py": "--rounds 1 --steps 20",
     "sweep.py": "--cases 2 --steps 20 --rounds 1 --size 0.012",
     "transient.py": "--sizes 12k --rounds 1 --steps 4",

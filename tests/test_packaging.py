@@ -245,7 +245,7 @@ def test_tutorial_runs_from_an_installation(
         assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
         return result.stdout
 
-    pip = (python, "-m", "pip", "install", "-q", "--disable-pip-version-check")
+    pip = (python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-compile")
     run(*pip, f"{distributions[kind]}{extras}")
     place = run(python, "-c", "import dolfinx_mbd; print(dolfinx_mbd.__file__)")
     assert Path(place.strip()).is_relative_to(tmp_path / "venv")

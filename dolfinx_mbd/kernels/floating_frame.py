@@ -65,7 +65,6 @@ from dolfinx_mbd.kernels.small_vectors import (
     Table,
     Vector3,
     add3,
-    add_column3,
     cross3,
     dot3,
     mm3,

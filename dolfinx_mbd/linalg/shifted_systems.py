@@ -3,8 +3,9 @@
 With x_j = s_j + y_j this is (K − λ_j M) y_j = λ_j M s_j. Galerkin's method determines all y_j in
 one space. The space grows by K⁻¹R for a few combinations R of the residuals of all systems that are
 not accurate yet. Wide blocks need less time per vector, because each application of the factor
-reads it from memory, and the residuals of several parameters have much in common. The vectors with the smallest Rayleigh quotients approximate the next eigenvectors. They are kept
-for the next right-hand sides, whose systems then need few steps.
+reads it from memory, and the residuals of several parameters have much in common. The vectors with
+the smallest Rayleigh quotients approximate the next eigenvectors. They are kept for the next
+right-hand sides, whose systems then need few steps.
 
 Round-off gives residuals small components along M Φ, with the vectors Φ of the subspace. Without
 their removal they grow with each step, because the systems are indefinite in the subspace. The
@@ -238,8 +239,8 @@ class ShiftedSystems:
 def _combinations(products: Array, errors: Array, left: NDArray[np.bool_]) -> Array:
     """Return coefficients of a few combinations of residuals, shape (residuals, combinations).
 
-    The parts of the residuals `left` outside these combinations are small: relative to a residual they
-    are below `SHARE`, or below the part `REST` of the tolerance.
+    The parts of the residuals `left` outside these combinations are small: relative to a residual
+    they are below `SHARE`, or below the part `REST` of the tolerance.
 
     Args:
         products: RᵀM⁻¹R of the residuals R, shape (residuals, residuals).

@@ -266,7 +266,9 @@ class FourStrokePressure(_Curve):
     wiebe_form: float = 2.0
     pin_offset: float = 0.0
     _curve: scipy.interpolate.CubicSpline = field(init=False, repr=False, compare=False)
-    _pieces: tuple[float, list[float], list[list[float]]] = field(init=False, repr=False, compare=False)
+    _pieces: tuple[float, list[float], list[list[float]]] = field(
+        init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         for item in fields(self):

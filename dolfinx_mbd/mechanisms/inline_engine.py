@@ -258,9 +258,7 @@ def _gas_force(
 class _GasForce:
     """Force of the gas pressure above ambient over the rotation of the crank."""
 
-    def __init__(
-        self, pressure: Callable[[float], ArrayLike], firing: float, area: float
-    ) -> None:
+    def __init__(self, pressure: Callable[[float], ArrayLike], firing: float, area: float) -> None:
         self._pressure: Callable[[float], Any] = getattr(pressure, "at", pressure)
         self._slope: Callable[[float], float] | None = getattr(pressure, "slope_at", None)
         self._firing, self._area = float(firing), float(area)

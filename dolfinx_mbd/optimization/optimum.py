@@ -104,18 +104,7 @@ def optimum(problem: ScaledProblem, points: list[Array], message: str, tolerance
         price = -sign * factor * problem.sizes[0] / sizes[k]
         multipliers[names[k]] = multipliers.get(names[k], 0.0) + float(price)
     if residual > BALANCED * tolerance:
-        if far := [name for name, v in zip(problem.names, x, strict=True) if abs(v) > FAR]:
-            if values[0] > problem.values(points[0])[0]:
-                raise SolverError(
-                    f"the derivatives contradict the values: the objective grew while {far[0]} "
-                    f"moved to {problem.point(x)}; correct the derivatives of the objective or of "
-                    f"a constraint ({message})"
-                )
-            raise SolverError(
-                f"the objective decreases without a limit: {', '.join(far)} moved by more than "
-                f"{FAR:.0e} times the scale, to {problem.point(x)}; give bounds or constraints "
-                f"({message})"
-            )
+        _check_distance(problem, points, message)
         text = (
             f"the result may not be a minimum: {100 * residual:.3g} % of the initial gradient is "
             f"not balanced by active limits, at {problem.point(x)} ({message})"
@@ -132,6 +121,24 @@ def optimum(problem: ScaledProblem, points: list[Array], message: str, tolerance
         history=history,
         evaluations=problem.evaluations,
         message=message,
+    )
+
+
+def _check_distance(problem: ScaledProblem, points: list[Array], message: str) -> None:
+    """Raise an error if the last point is so far away that there is no minimum."""
+    x = points[-1]
+    far = [name for name, v in zip(problem.names, x, strict=True) if abs(v) > FAR]
+    if not far:
+        return
+    if problem.values(x)[0] > problem.values(points[0])[0]:
+        raise SolverError(
+            f"the derivatives contradict the values: the objective grew while {far[0]} moved to "
+            f"{problem.point(x)}; correct the derivatives of the objective or of a constraint "
+            f"({message})"
+        )
+    raise SolverError(
+        f"the objective decreases without a limit: {', '.join(far)} moved by more than {FAR:.0e} "
+        f"times the scale, to {problem.point(x)}; give bounds or constraints ({message})"
     )
 
 

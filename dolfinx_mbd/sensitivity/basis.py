@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import scipy
 import ufl
 from numpy.typing import NDArray
 
@@ -40,77 +39,15 @@ from dolfinx_mbd.linalg.blocks import (
     multiply,
 )
 from dolfinx_mbd.linalg.shifted_systems import ShiftedSystems
-from dolfinx_mbd.reduction.craig_bampton import ROUND_OFF_RESIDUAL, rigid_rows
+from dolfinx_mbd.reduction.craig_bampton import ROUND_OFF_RESIDUAL
 from dolfinx_mbd.reduction.held_stiffness import FreeStiffness, HeldStiffness
 from dolfinx_mbd.sensitivity.parameters import MatrixDerivatives
-from dolfinx_mbd.sensitivity.static_modes import StaticModes
+from dolfinx_mbd.sensitivity.split import SplitModes, deformed_part
 
 ZERO_TOLERANCE = 1e-7  # forces on modes below this relative size count as zero
-RANK_TOLERANCE = 1e-9  # motions of interfaces above this relative size count as independent
 # Largest numbers of right-hand sides and of parameters that are solved together: more would reduce
 # the time little, but need more memory.
 GROUP_COLUMNS, GROUP = 110, 8
-
-
-@dataclass(frozen=True, eq=False)
-class SplitModes:
-    """Modes Ψ = C N + Φ Z of a body, and its rigid motions R̂ with R̂ᵀMR̂ = I.
-
-    C are the constraint modes and Φ the fixed-interface modes. All vectors have shape
-    (owned dofs, columns).
-    """
-
-    modes: Array  # Ψ
-    rigid: Array  # R̂, M-orthonormal
-    rigid_factor: Array  # R̂ = R · rigid_factor, with R about the origin
-    motions: Array  # N, motion of the interfaces in each mode (coordinates, n)
-    rigid_interfaces: Array  # motion of the interfaces in R̂ (coordinates, rigid motions)
-    fixed: Array  # Φ
-    combinations: Array  # Φ = (R̂, Ψ) · combinations
-    squares: Array  # λ of Φ
-    shares: Array  # Z (fixed-interface modes, n)
-    statics: StaticModes | None = None  # load modes, which Φ does not contain
-
-
-def split_modes(
-    problem: ElasticProblem,
-    interfaces: tuple[MeshInterface, ...],
-    modes: Array,
-    motions: Array,
-    *,
-    attached: bool = False,
-) -> SplitModes:
-    """Return the constraint and fixed-interface parts of orthonormal modes (collective).
-
-    Args:
-        problem: Matrices of the body.
-        interfaces: Interfaces of the body.
-        modes: Modes Ψ with ΨᵀMΨ = I, shape (owned dofs, n).
-        motions: Motion of the interfaces, shape (coordinates, n).
-        attached: Whether the body frame is attached to an interface; otherwise ΨᵀMR = 0.
-    """
-    comm, dim = problem.comm, problem.dim
-    R: Array = problem.rigid_motions()[:, : 0 if attached else problem.num_rigid]
-    factor = np.linalg.inv(np.linalg.cholesky(gram(comm, R, problem.apply_mass(R)))).T
-    rigid = np.asfortranarray(R @ factor)
-    of_rigid: Array = np.zeros((0, len(factor)))
-    if interfaces:
-        of_rigid = rigid_rows(interfaces, np.zeros(3), dim)[:, : len(factor)] @ factor
-    all_motions = np.hstack([of_rigid, motions])
-    size = np.linalg.norm(all_motions, axis=1)
-    moving = all_motions[size > 0] / size[size > 0, None]  # an attached interface does not move
-    null = scipy.linalg.null_space(moving) if len(moving) else np.eye(all_motions.shape[1])
-    K = np.zeros((all_motions.shape[1],) * 2)
-    K[len(factor) :, len(factor) :] = stiffness = gram(
-        comm, modes, multiply(problem.stiffness, modes)
-    )
-    squares, y = scipy.linalg.eigh(null.T @ K @ null)
-    if not interfaces:  # the first modes are the rigid motions
-        squares, y = squares[len(factor) :], y[:, len(factor) :]
-    coefficients = null @ y
-    fixed = np.asfortranarray(np.hstack([rigid, modes]) @ coefficients)
-    shares = coefficients[len(factor) :].T @ stiffness / squares[:, None]
-    return SplitModes(modes, rigid, factor, motions, of_rigid, fixed, coefficients, squares, shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +96,7 @@ class BasisDerivatives:
         self.constraint = np.asfortranarray(split.modes - split.fixed @ split.shares)  # C N
         if split.statics is not None:
             self.constraint -= split.statics.part
-        self._rigid_parts, self._factor = _deformed_part(split)
+        self._rigid_parts, self._factor = deformed_part(split)
         parts = self.constraint - split.rigid @ self._rigid_parts
         self._parts = np.asfortranarray(np.hstack([parts @ self._factor.T, split.fixed]))
         stiffened = multiply(problem.stiffness, self._parts)
@@ -212,8 +149,9 @@ class BasisDerivatives:
         return np.asfortranarray(vectors), np.asfortranarray(mass)
 
     def destroy(self) -> None:
-        """Free the mass matrix."""
+        """Free the mass matrix and the space of the systems."""
         self._mass.destroy()
+        del self._systems  # it refers to this object, so that its large arrays would remain
 
     def is_full(self, loads: Sequence[ModeLoads]) -> bool:
         """Return whether another parameter should not be solved together with these."""
@@ -276,7 +214,9 @@ class BasisDerivatives:
         """
         counts = [len(item.deformed) for item in loads]
         halves = [np.hsplit(item.forces, [k]) for item, k in zip(loads, counts, strict=True)]
-        forces = np.asfortranarray(np.hstack([X for half in zip(*halves, strict=True) for X in half]))
+        forces = np.asfortranarray(
+            np.hstack([X for half in zip(*halves, strict=True) for X in half])
+        )
         boundary = averages = None
         if any(item.boundary is not None for item in loads):
             zero = np.zeros((len(forces), max(counts)))
@@ -286,7 +226,8 @@ class BasisDerivatives:
             ]
             boundary = np.asfortranarray(np.hstack(parts))
         if any(item.averages is not None for item in loads):
-            zero = np.zeros((len(self.held.averaged), forces.shape[1]))
+            count = max(len(a) for a in (item.averages for item in loads) if a is not None)
+            zero = np.zeros((count, forces.shape[1]))
             rows = [
                 zero[:, : item.forces.shape[1]] if item.averages is None else item.averages
                 for item in loads
@@ -426,19 +367,6 @@ class BasisDerivatives:
             return np.zeros(X.shape[1])
         forces = ROUND_OFF_RESIDUAL * derivatives.stiffness_diagonal()[:, None] * X
         return self._force_norms(forces)
-
-
-def _deformed_part(split: SplitModes) -> tuple[Array, Array]:
-    """Return A and an orthonormal F with C N = R̂ A + (C N − R̂ A) FᵀF.
-
-    A is the rigid motion closest to the motion N of the interfaces. The rows of F span the other
-    motions of the interfaces. Without interfaces, F has no rows.
-    """
-    rigid = np.linalg.pinv(split.rigid_interfaces) @ split.motions
-    left = split.motions - split.rigid_interfaces @ rigid
-    _, values, rows = np.linalg.svd(left, full_matrices=False)
-    largest = np.linalg.norm(split.motions, 2) if split.motions.size else 0.0
-    return rigid, rows[values > RANK_TOLERANCE * largest]
 
 
 def mass_product(problem: ElasticProblem, derivatives: MatrixDerivatives, X: Array) -> Array:

@@ -20,7 +20,6 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.parallel import destroying
-from dolfinx_mbd.sensitivity.basis import split_modes
 from dolfinx_mbd.sensitivity.beam_changes import BeamChange, beam_change, parameters_of_beams
 from dolfinx_mbd.sensitivity.beam_modes import (
     ChangedMatrices,
@@ -33,6 +32,7 @@ from dolfinx_mbd.sensitivity.omitted_modes import (
     at_the_limit,
     without_omitted_modes,
 )
+from dolfinx_mbd.sensitivity.split import split_modes
 
 
 def beam_derivatives(

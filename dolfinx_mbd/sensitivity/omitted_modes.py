@@ -17,7 +17,7 @@ from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.interfaces.averaged import border_rows
 from dolfinx_mbd.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.linalg.blocks import column_sums, gram, multiply
-from dolfinx_mbd.sensitivity.basis import SplitModes
+from dolfinx_mbd.sensitivity.split import SplitModes
 
 AT_THE_LIMIT = (
     "a reduction with a frequency at the limit `up_to`, because its number of modes changes. "

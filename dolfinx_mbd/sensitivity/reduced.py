@@ -26,9 +26,7 @@ from dolfinx_mbd.sensitivity.basis import (
     BasisDerivatives,
     ModeChanges,
     ModeLoads,
-    SplitModes,
     point_velocity,
-    split_modes,
 )
 from dolfinx_mbd.sensitivity.beam_changes import SectionParameter
 from dolfinx_mbd.sensitivity.beams import beam_derivatives
@@ -54,6 +52,7 @@ from dolfinx_mbd.sensitivity.parameters import (
 )
 from dolfinx_mbd.sensitivity.parts import PartDerivatives
 from dolfinx_mbd.sensitivity.prestress import PrestressDerivatives, prestressed_problem
+from dolfinx_mbd.sensitivity.split import SplitModes, split_modes
 from dolfinx_mbd.sensitivity.static_modes import with_static_modes
 from dolfinx_mbd.sensitivity.stiffening import StiffeningDerivatives
 

@@ -48,7 +48,8 @@ INTERNAL = {
     "ReynoldsGrid.loads", "ReynoldsGrid.gradients", "ReynoldsGrid.load_gradients",
     "ReynoldsGrid.load_derivatives", "ReynoldsGrid.supply_flow", "FilmBearing.motion_vector",
     "OilSupply.covers", "smallest_gap", "ElasticBearing.displacement", "OilFilm.element",
-    "OilFilm.rows", "Asperities.energy", "BearingTable.at",
+    "OilFilm.rows", "Asperities.energy", "BearingTable.at", "repeat",
+    "FourStrokePressure.slope_at", "PressureTable.slope_at",
 }  # fmt: skip
 """Methods that the solvers call in their loops, without checks of their arguments."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import gmsh
+import numpy as np
 import pytest
 import ufl
 from mpi4py import MPI
@@ -12,6 +13,7 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import AccuracyWarning, SolverError
 from dolfinx_mbd.linalg import shifted_systems
+from dolfinx_mbd.sensitivity import basis
 
 
 @pytest.fixture
@@ -56,3 +58,27 @@ def test_error(sphere: mbd.Reduction, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shifted_systems, "MAX_STEPS", 1)
     with pytest.raises(SolverError, match="do not converge"):
         stretched(sphere)
+
+
+def test_systems_solved_together(sphere: mbd.Reduction, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The result does not depend on the number of parameters that are solved together."""
+    together = stretched(sphere)
+    monkeypatch.setattr(basis, "GROUP", 1)
+    alone = stretched(sphere)
+    for name, derivative in together.items():
+        difference = np.abs(derivative.stiffness - alone[name].stiffness).max()
+        assert difference <= 1e-7 * np.abs(derivative.stiffness).max()
+
+
+def test_few_combinations() -> None:
+    """What remains of each residual is below the limit, and accurate solutions have no part."""
+    rng = np.random.default_rng(1)
+    R = rng.standard_normal((50, 8)) @ np.diag(10.0 ** -np.arange(8)) @ rng.standard_normal((8, 20))
+    errors = np.full(20, 1e-5)
+    errors[:3] = 1e-9
+    left = errors > shifted_systems.TOLERANCE
+    c = shifted_systems._combinations(R.T @ R, errors, left)
+    assert c.shape[1] < 8 and not c[~left].any()
+    q, _ = np.linalg.qr(R @ c)
+    rest = np.linalg.norm(R - q @ (q.T @ R), axis=0) / np.linalg.norm(R, axis=0)
+    assert rest[left].max() <= shifted_systems.SHARE

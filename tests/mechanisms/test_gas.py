@@ -10,7 +10,7 @@ import pytest
 
 from dolfinx_mbd.errors import AccuracyWarning, FileError, InputError, UnitsWarning
 from dolfinx_mbd.mechanisms import FourStrokePressure, PressureTable, inline_engine
-from dolfinx_mbd.multibody import simulate
+from dolfinx_mbd.multibody import JointLoad, simulate
 from tests.models.beams import slender_rod
 
 DEGREES = np.arange(0.0, 720.1, 2.0)
@@ -29,6 +29,35 @@ def test_a_smooth_periodic_curve() -> None:
     h, ends = 1e-4, np.array([0.0, 4 * np.pi])
     slopes = (table(ends + h) - table(ends - h)) / (2 * h)
     np.testing.assert_allclose(slopes, 0.5e5, rtol=1e-6)
+
+
+def test_derivatives_of_gas_forces() -> None:
+    """Derivatives of a table are exact, those of a function are differences."""
+    table = PressureTable(np.radians(DEGREES), 1e5 * bar(DEGREES))
+    h = 1e-4
+    for pressure in (table, lambda angle: 1e5 * bar(np.degrees(angle))):
+        engine = inline_engine(slender_rod(), speed=300.0, pressure=pressure)
+        for load in engine.loads:
+            assert isinstance(load, JointLoad)
+            for angle in np.linspace(-7.0, 20.0, 21).tolist():
+                low, high = (load.magnitude(0.0, angle + s * h, 300.0) for s in (-1, 1))
+                by_angle, by_rate = load.derivatives(0.0, angle, 300.0)
+                assert by_angle == pytest.approx((high - low) / (2 * h), abs=1e-3)
+                assert by_rate == 0.0
+
+
+def test_derivatives_of_a_joint_load_that_are_not_finite() -> None:
+    class Force:
+        def __call__(self, t: float, s: float, rate: float) -> float:
+            return 2.0 * s
+
+        def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
+            return 2.0, rate
+
+    load = JointLoad("push", "slide", "displacement", Force())
+    assert load.derivatives(0.0, 1.0, 0.5) == (2.0, 0.5)
+    with pytest.raises(InputError, match=r"load 'push': value\.derivatives"):
+        load.derivatives(0.0, 1.0, np.nan)
 
 
 def test_the_end_of_the_period_may_be_absent() -> None:

@@ -208,6 +208,22 @@ def test_bad_loads(comm: MPI.Intracomm, load: Any, error: type, message: str) ->
         )
 
 
+@pytest.mark.parametrize("attached_to", [None, "left"])
+def test_load_mode_close_to_other_modes(comm: MPI.Intracomm, attached_to: str | None) -> None:
+    """The modes are orthonormal to round-off, although a load mode almost depends on others."""
+    loads = {"fall": body_force((0.0, 0.0, 1.0)), "pull": body_force((0.0, 1.0, 1e-3))}
+    body = reduce(
+        box(comm),
+        STEEL,
+        interfaces=["left"],
+        num_modes=20,
+        attached_to=attached_to,
+        options=ReductionOptions(loads=loads, load_modes=True),
+    ).body
+    mass = np.einsum("klaa->kl", body.second_moments[1:, 1:])
+    np.testing.assert_allclose(mass, np.eye(body.num_modes), atol=1e-13)
+
+
 def test_load_modes_need_interfaces(comm: MPI.Intracomm) -> None:
     mesh = box(comm)
     with pytest.raises(ValueError, match="need interfaces"):

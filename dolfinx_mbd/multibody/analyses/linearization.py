@@ -41,8 +41,9 @@ _ROUND_OFF = 16 * np.finfo(float).eps
 _SMALL = 1e-10  # relative residuals without further checks for round-off
 _BALANCE = 1e-6  # largest unbalanced force of a steady motion, relative to the acting forces
 _CONSTANT = 1e-7  # largest change along a steady motion, relative to the largest coefficient
-# Poles below this fraction of the largest count as zero; double zeros have errors of √(round-off)
+# Poles below this fraction of the largest may be zero; double zeros have errors of √(round-off)
 _ZERO = 1e-7
+_SINGULAR = 1e-11  # singular values of the stiffness below this fraction of the largest may be zero
 _GROWTH = 1e-9  # real parts below this fraction of the largest pole count as zero
 
 
@@ -440,7 +441,7 @@ def _poles(M: Array, rate: Array, K: Array) -> tuple[Complex, Complex]:
         A = np.block([[zero, scale * np.eye(m)], [-inverse @ K / scale, -inverse @ rate]])
         values, whole = np.linalg.eig(A)
         values = values.astype(complex)
-        values[np.abs(values) <= _ZERO * np.abs(values).max(initial=0.0)] = 0.0
+        values[_zero_poles(values, inverse @ K)] = 0.0
         upper = values.imag >= 0
         values, vectors = values[upper], whole[:m, upper].astype(complex)
         zeros = np.flatnonzero(values == 0)
@@ -451,3 +452,16 @@ def _poles(M: Array, rate: Array, K: Array) -> tuple[Complex, Complex]:
             values, vectors = np.delete(values, same), np.delete(vectors, same, axis=1)
     order = np.argsort(np.abs(values), kind="stable")
     return values[order], vectors[:, order]
+
+
+def _zero_poles(values: Complex, stiffness: Array) -> NDArray[np.int64]:
+    """Return the indices of the poles that are zero, for the stiffness M⁻¹K.
+
+    Each zero of the stiffness has one zero pole, or two without damping. If the stiffness is
+    regular, no pole is zero, however small it is compared with the pole of a strong damper.
+    """
+    singular = np.linalg.svd(stiffness, compute_uv=False)
+    nullity = int(np.sum(singular <= _SINGULAR * singular.max(initial=0.0)))
+    sizes = np.abs(values)
+    order = np.argsort(sizes, kind="stable")[: 2 * nullity]
+    return order[sizes[order] <= _ZERO * sizes.max(initial=0.0)]

@@ -214,6 +214,8 @@ class _History:
         self.segments = [range(k, min(k + length, count)) for k in range(0, count, length)]
         self._saved: list[list[State]] = []
         self._memory: list[dict[str, Any]] = []
+        self._corrections = np.zeros(count, dtype=np.int32)  # number for each step
+        self._keeps = np.zeros(count, dtype=bool)  # whether the factorization is kept after it
 
     def simulate(self, outputs: list[OutputDerivatives], terms: ParameterTerms) -> list[Array]:
         """Take all steps, save the checkpoints, and return each output over time (nt,).
@@ -238,13 +240,19 @@ class _History:
         states = self._saved[segment]
         if not self._saves_all:
             self.stepper.restore(self._memory[segment])
-            states = self._advance(states[0], self.segments[segment])
+            states = states[:1]
+            for k in self.segments[segment]:
+                record = int(self._corrections[k]), bool(self._keeps[k])
+                states.append(self.stepper.repeat(states[-1], self.dt, *record))
         return states
 
     def _advance(self, state: State, steps: range) -> list[State]:
-        states = [state]
-        for _ in steps:
-            states.append(self.stepper.step(states[-1], self.dt))
+        states, stepper = [state], self.stepper
+        for k in steps:
+            before = stepper.iterations
+            states.append(stepper.step(states[-1], self.dt))
+            self._corrections[k] = stepper.iterations - before
+            self._keeps[k] = stepper.has_factor
         return states
 
 

@@ -158,6 +158,31 @@ class Stepper:
         """
         if self.system.drivers:
             self.system.check_step(state.time, dt)
+        return self._step(state, dt)
+
+    def repeat(self, state: State, dt: float, corrections: int, keeps: bool) -> State:
+        """Return the result of an earlier `step` bitwise, without its last test of convergence.
+
+        The counters and the factorization must be those before the earlier step.
+
+        Args:
+            state: The state before the step.
+            dt: Time step, s.
+            corrections: Number of corrections of the earlier step.
+            keeps: Whether the factorization was kept after it; see `has_factor`.
+        """
+        state = self._step(state, dt, corrections)
+        if not keeps:
+            self._factor = None
+        return state
+
+    @property
+    def has_factor(self) -> bool:
+        """Whether the next step starts with the factorization of earlier steps."""
+        return self._factor is not None
+
+    def _step(self, state: State, dt: float, corrections: int = -1) -> State:
+        """Return the state after a step; if `corrections` is positive, make this number."""
         eqs, t = self.assembler, state.time + dt
         derivatives = self._step_derivatives(dt)
         eqs.angles[:] = state.angles
@@ -181,7 +206,7 @@ class Stepper:
                 self._refactor(t, dt, move, derivatives)
                 monitor.reset()
             monitor.is_round_off = self._apply_correction(state, t, move, algorithmic, derivatives)
-            if monitor.skips_residual:
+            if monitor.skips_residual or iteration + 1 == corrections:
                 eqs.move(state.q, move)
                 eqs.update_poses(t)
                 return self._accept(state, t, algorithmic, monitor)

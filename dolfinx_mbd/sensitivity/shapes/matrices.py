@@ -1,11 +1,11 @@
-"""Derivatives of stiffness and mass with respect to a shape.
+"""Derivatives of stiffness and mass with respect to shapes and constants of materials.
 
 With a stress law and a density that are constant in each cell, the derivatives of the element
 matrices follow from a few small products. Let V be the velocity of the points and g the gradient of
 a basis function in physical space. Then g′ = −g ∇V, and the volume dx has the derivative div V dx.
 All cells of a block are computed at once, which takes less than half the time of a compiled form.
-The matrices of the cells of K′ are not assembled or stored, because only products with few
-vectors are needed. Other laws use compiled forms and assembled matrices. Both ways use the quadrature of K and
+The matrices of the cells of K′ are not assembled or stored, because only products with few vectors
+are needed. Other laws use compiled forms and assembled matrices. Shapes use the quadrature of K and
 M, so that they differentiate the assembled matrices exactly, also in cells with curved edges.
 """
 
@@ -70,7 +70,7 @@ def value_matrices(
     variable: tuple[ElasticModel, tuple[ufl.Form, ufl.Form]],
     derivative: Callable[[Any], Any],
 ) -> tuple[PETSc.Mat | CellMatrices | None, PETSc.Mat | None]:
-    """Return K′ and the derivative of the scalar mass matrix, None if zero.
+    """Return K′ and the derivative of the scalar mass matrix, None if zero (collective).
 
     Args:
         model: The model of the body.
@@ -78,8 +78,6 @@ def value_matrices(
         forms: Forms of K and of the scalar mass matrix.
         variable: Model and forms that contain the variable.
         derivative: Function that returns the derivative of a form or of an expression.
-
-    Note: Collective.
     """
     stiffness, mass = (ufl.algorithms.expand_derivatives(derivative(form)) for form in variable[1])
     constants = _constants(model, problem, forms)
@@ -92,7 +90,11 @@ def value_matrices(
         if law is None:
             K = assembled_matrix(stiffness)
         else:
-            K = _value_stiffness(problem, factor * _cell_values(problem, law), constants.cells[0])
+            values, cells = factor * _cell_values(problem, law), constants.cells[0]
+            K = CellMatrices(
+                problem.space,
+                lambda part: _cell_matrices(cells, part, values[part], 0.5 * cells.inverse[part]),
+            )
     if mass.empty():
         return K, None
     density = _explicit(derivative(ufl.as_vector([variable[0].mass_density])))
@@ -323,13 +325,6 @@ def _stiffness(problem: ElasticProblem, law: Array, cells: _Cells, velocity: Any
     return CellMatrices(problem.space, block)
 
 
-def _value_stiffness(problem: ElasticProblem, law: Array, cells: _Cells) -> CellMatrices:
-    """Return K′ for the derivative of a law (cells, dim⁴), in the order of `_constant_law`."""
-    return CellMatrices(
-        problem.space, lambda part: _cell_matrices(cells, part, law[part], 0.5 * cells.inverse[part])
-    )
-
-
 def _cell_matrices(cells: _Cells, part: slice, law: Array, changed: Array) -> Array:
     """Return ∫ (g_i g̃_jᵀ + g̃_i g_jᵀ) : C dx with g̃ = ∂N/∂r · `changed` for some of the cells."""
     inverse, derivatives = cells.inverse[part], np.swapaxes(cells.derivatives, 1, 2)
@@ -386,7 +381,7 @@ def _scatter(total: Array, rows: Any, values: Array) -> None:
 
 
 def _mass(problem: ElasticProblem, factors: Array, cells: _Cells) -> PETSc.Mat:
-    """Return the scalar matrix of factors at the points of each cell, shape (cells, points or 1)."""
+    """Return the scalar matrix of factors in each cell, shape (cells, points or 1)."""
     dofs, N = problem.space.dofmap.list, cells.values
     products = np.einsum("qi,qj->qij", N, N).reshape(len(N), -1)
     change = cells.volume * factors * cells.weights

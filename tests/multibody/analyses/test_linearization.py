@@ -91,6 +91,22 @@ def test_strut_on_a_torsion_spring(share: float) -> None:
     assert (found.stability == "unstable") == (share > 1)
 
 
+@pytest.mark.parametrize("damping", [1e5, 1e9])
+@pytest.mark.parametrize("stiffness", [0.0, 40.0])
+def test_slow_pole_beside_a_strong_damper(damping: float, stiffness: float) -> None:
+    """The poles of m λ² + c λ + k, of which one may be a small part of the other, or zero."""
+    ground = Ground({"o": Frame()})
+    slide = RigidBody("slide", 2.0, [0.1] * 3, frames={"o": Frame()})
+    load = JointLoad(
+        "damper", "guide", "displacement", lambda t, s, rate: -damping * rate - stiffness * s
+    )
+    guide = prismatic("guide", ground.frame("o"), slide.frame("o"))
+    system = System([ground, slide], [guide], loads=[load])
+    poles = linearize(system, consistent_state(system)).poles
+    slow = -2 * stiffness / (damping + np.sqrt(damping**2 - 8 * stiffness))
+    assert np.allclose(poles, [slow, -damping / 2 - slow], rtol=1e-6)
+
+
 def test_two_masses_on_springs() -> None:
     """Two sliders in a row, springs to the wall and between them, a damper on the first."""
     m1, m2, k1, k2, c = 1.0, 2.0, 300.0, 500.0, 3.0
