@@ -91,6 +91,7 @@ def cholesky(
     options: Options = None,
     negative: int = 0,
     ksp: PETSc.KSP | None = None,
+    exact: bool = True,
 ) -> PETSc.KSP:
     """Return a KSP that contains the factorization of a symmetric matrix.
 
@@ -99,7 +100,8 @@ def cholesky(
     of CHOLMOD to report the cause. User options may replace any setting.
 
     `negative` is the number of negative eigenvalues of A, zero or the number of constraints. An
-    existing solver, for example of a multigrid level, may be passed as `ksp`.
+    existing solver, for example of a multigrid level, may be passed as `ksp`. Without `exact`, the
+    options may select a preconditioner alone.
     """
     A.setOption(PETSc.Mat.Option.SYMMETRIC, True)
     A.setOption(PETSc.Mat.Option.SPD, negative == 0)
@@ -111,7 +113,7 @@ def cholesky(
             if ksp is None:
                 discard(A.comm, solver)
             raise solver_error(error, "the factorization failed") from error
-    if ksp is None:  # a multigrid level needs no exact solution
+    if exact:
         _check_method(solver, prefix, options)
     _log.info("%d rows: %s", A.getSize()[0], _method(solver))
     _check_inertia(solver, negative)

@@ -38,7 +38,7 @@ def algebraic_multigrid(K: PETSc.Mat, *, prefix: str, options: Options) -> PETSc
 
     Attach the near-null space to K before you call this function, with `MatSetNearNullSpace`.
     """
-    return cholesky(K, prefix=prefix, options={**GAMG, **(options or {})})
+    return cholesky(K, prefix=prefix, options={**GAMG, **(options or {})}, exact=False)
 
 
 def two_level_multigrid(
@@ -70,6 +70,7 @@ def two_level_multigrid(
         options=coarse_options,
         negative=negative,
         ksp=pc.getMGCoarseSolve(),
+        exact=False,
     )
     smoother = pc.getMGSmoother(1)
     smoother.setOperators(fine)
