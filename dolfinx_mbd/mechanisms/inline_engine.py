@@ -259,17 +259,17 @@ class _GasForce:
     """Force of the gas pressure above ambient over the rotation of the crank."""
 
     def __init__(self, pressure: Callable[[float], ArrayLike], firing: float, area: float) -> None:
-        self._pressure: Callable[[float], Any] = getattr(pressure, "at", pressure)
+        self.pressure, self.firing, self.area = pressure, float(firing), float(area)
+        self._at: Callable[[float], Any] = getattr(pressure, "at", pressure)
         self._slope: Callable[[float], float] | None = getattr(pressure, "slope_at", None)
-        self._firing, self._area = float(firing), float(area)
 
     def __call__(self, t: float, angle: float, rate: float) -> float:
         """Return the force on the piston, N."""
-        pressure = float(self._pressure(float(angle) - self._firing))
-        return -self._area * (pressure - AMBIENT_PRESSURE)
+        pressure = float(self._at(float(angle) - self.firing))
+        return -self.area * (pressure - AMBIENT_PRESSURE)
 
     def derivatives(self, t: float, angle: float, rate: float) -> tuple[float, float]:
         """Return the derivatives with respect to the angle (N/rad) and to its rate, which is 0."""
         if self._slope is not None:
-            return -self._area * self._slope(float(angle) - self._firing), 0.0
+            return -self.area * self._slope(float(angle) - self.firing), 0.0
         return slopes(lambda s, _: self(t, s, rate), angle, rate)[0], 0.0
