@@ -192,7 +192,8 @@ class LinearizedSystem:
         at.q[:], at.v[:], at.angles[:] = self.state.q, self.state.v, self.state.angles
         at.residual(self.state.time)
         M = at.tangent(self.state.time).M
-        lines = [f"{self.stability}; {len(self.mass)} coordinates ({self.axes} axes)"]
+        number = "1 coordinate" if len(self.mass) == 1 else f"{len(self.mass)} coordinates"
+        lines = [f"{self.stability}; {number} ({self.axes} axes)"]
         lines.append(f"{'':>3}{'Hz':>14}{'damping':>10}{'pole, 1/s':>28}  mostly")
         rows = zip(self.poles, self.frequencies, self.damping_ratios, self.modes.T, strict=True)
         for k, (pole, frequency, ratio, x) in enumerate(rows):
@@ -244,7 +245,7 @@ def linearize(
     Example:
         >>> state = mbd.equilibrium(pendulum)
         >>> print(mbd.linearize(pendulum, state).summary())
-        stable; 1 coordinates (body axes)
+        stable; 1 coordinate (body axes)
                        Hz   damping                   pole, 1/s  mostly
           1      0.497246    0.0000                  0 +3.1243i  bob
 
