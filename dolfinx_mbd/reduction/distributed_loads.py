@@ -37,7 +37,7 @@ def pressure(mesh: TaggedMesh, group: str) -> LoadForm:
 
     Args:
         mesh: Mesh with the group.
-        group: Name of the group.
+        group: Name of the group. Facets inside the body have no load.
 
     Raises:
         InputError: The mesh has no group of facets with this name.
@@ -58,7 +58,7 @@ def traction(mesh: TaggedMesh, group: str, direction: Any) -> LoadForm:
 
     Args:
         mesh: Mesh with the group.
-        group: Name of the group.
+        group: Name of the group. Facets inside the body have no load.
         direction: Force per area, Pa, numbers or a UFL vector; as many components as the mesh has.
 
     Raises:
