@@ -9,7 +9,6 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -89,10 +88,10 @@ def _look_up_once() -> Iterator[None]:
     that somebody asks an element for its cell. Processes that tests start do without this.
     """
     import basix.ufl
-    import ufl
     from ffcx.codegeneration import jit
 
-    load, cell = jit.get_cached_module, cache(ufl.Cell)
+    load, make_cell = jit.get_cached_module, basix.ufl._ElementBase.cell.fget
+    cells: dict[Any, Any] = {}
     loaded: dict[tuple[str, tuple[str, ...], str], Any] = {}
 
     def loaded_once(name: str, objects: list[str], folder: str, timeout: int) -> Any:
@@ -104,9 +103,15 @@ def _look_up_once() -> Iterator[None]:
             loaded[key] = found
         return found
 
+    def made_once(element: Any) -> Any:
+        kind = element.cell_type
+        if kind not in cells:
+            cells[kind] = make_cell(element)
+        return cells[kind]
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jit, "get_cached_module", loaded_once)
-        patch.setattr(basix.ufl._ElementBase, "cell", property(lambda self: cell(self._cellname)))
+        patch.setattr(basix.ufl._ElementBase, "cell", property(made_once))
         yield
 
 
