@@ -29,7 +29,7 @@ from dolfinx_mbd.optimization.optimizers import (
     solve_with_tao,
 )
 from dolfinx_mbd.optimization.optimum import Optimum, optimum
-from dolfinx_mbd.optimization.scaled_problem import ScaledProblem
+from dolfinx_mbd.optimization.scaled_problem import DivergedError, ScaledProblem
 
 Method = Literal["SLSQP", "trust-constr", "ALMM", "L-BFGS-B", "BLMVM", "BQNLS"]
 
@@ -154,9 +154,13 @@ def minimize(
     )
     points: list[Array] = [np.zeros(len(values))]
     solve = solve_with_tao if method in TAO_METHODS else solve_with_scipy
-    x, message = solve(
-        problem, method, accuracy, iterations, lambda x: points.append(np.array(x, dtype=float))
-    )
+    try:
+        x, message = solve(
+            problem, method, accuracy, iterations, lambda x: points.append(np.array(x, dtype=float))
+        )
+    except DivergedError:
+        x, message = problem.last, "the iteration diverged"
+        problem.farthest = np.inf
     return optimum(problem, [*points, x], message, accuracy)
 
 

@@ -12,7 +12,12 @@ from dolfinx_mbd.checks import number, reject
 from dolfinx_mbd.errors import SolverError
 
 AGREEMENT = 1e-6  # relative difference between ranks up to which rank 0 provides the number
+FARTHEST = 1e30  # change of a parameter, in scales, at which an iteration ends
 FLAT = 1e-3  # smallest scale of the objective, relative to its value at the start
+
+
+class DivergedError(Exception):
+    """The iteration moved a parameter so far that the functions might overflow."""
 
 
 class ScaledProblem:
@@ -39,6 +44,7 @@ class ScaledProblem:
         limits: Scaled limits of the constraints, shape (m, 2).
         sizes: Scales of the objective and of the constraints, shape (1 + m,).
         evaluations: Number of points at which the functions were evaluated.
+        farthest: Change of a parameter, in scales, beyond which `DivergedError` is raised.
     """
 
     def __init__(
@@ -57,6 +63,7 @@ class ScaledProblem:
         self.offset = np.array(list(start.values()), dtype=float)
         self.bounds = (bounds - self.offset[:, None]) / scale[:, None]
         self.functions, self._model, self._step, self._comm = functions, model, step, comm
+        self.farthest = FARTHEST
         self._results: dict[bytes, tuple[Array, Array]] = {}
         self._jacobians: dict[bytes, Array] = {}
         self.sizes = np.ones(len(functions))
@@ -73,6 +80,11 @@ class ScaledProblem:
     def evaluations(self) -> int:
         """The number of points at which the functions were evaluated."""
         return len(self._results)
+
+    @property
+    def last(self) -> Array:
+        """The last x at which the functions were evaluated."""
+        return np.frombuffer(list(self._results)[-1])
 
     def point(self, x: Array) -> dict[str, float]:
         """Return the values of the parameters by name, inside their bounds."""
@@ -99,6 +111,8 @@ class ScaledProblem:
         x = np.clip(x, *self.bounds.T)
         key = x.tobytes()
         if key not in self._results:
+            if np.abs(x).max() > self.farthest:
+                raise DivergedError
             point = self.point(x)
             state = point if self._model is None else self._model(dict(point))
             rows = [self._row(name, f(state), point) for name, f in self.functions.items()]
