@@ -112,7 +112,8 @@ class LoadAssembler(FrameAssembler):
 
     def _find_axes(self) -> _LoadAxes:
         pairs = [axis for _, *pair in self._joint_loads for axis in pair]
-        axes, arguments = np.array(pairs, dtype=np.int64).reshape(-1, 2, 2).transpose(1, 0, 2)
+        table = np.array(pairs, dtype=np.int64).reshape(-1, 2, 2).transpose(1, 0, 2)
+        axes, arguments = np.ascontiguousarray(table)
         ends = np.column_stack(self._ends)
         frames = ends[axes[:, 0]], ends[arguments[:, 0]]
         return _LoadAxes(axes, arguments, *frames, np.flatnonzero(axes[:, 1] == 0))
