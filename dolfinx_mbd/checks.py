@@ -25,7 +25,15 @@ from typing import Any, NoReturn
 
 from dolfinx_mbd.errors import InputError, InputTypeError
 
-_REPR = reprlib.Repr()
+class _Representation(reprlib.Repr):
+    """Representation without addresses in memory, which differ between ranks and runs."""
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        text, half = re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(x)), (self.maxother - 3) // 2
+        return text if len(text) <= self.maxother else f"{text[:half]}...{text[-half:]}"
+
+
+_REPR = _Representation()
 _REPR.maxstring = _REPR.maxother = 80
 
 

@@ -211,6 +211,15 @@ def test_expressions_are_refused_at_once(k: int) -> None:
         assert caught.value.argument == "values"
 
 
+def test_messages_contain_no_addresses() -> None:
+    """Addresses would differ between ranks."""
+    for value in (object(), lambda: None, [object()], {"load": test_messages_are_short}):
+        assert "0x" in repr(value)
+        with pytest.raises(InputError) as error:
+            checks.number("value", value)
+        assert "0x" not in str(error.value) and " at " not in str(error.value)
+
+
 def test_increasing_numbers() -> None:
     for values in ([0, 1, 2], range(3), iter([0.0, 1.0, 2.0]), np.arange(3)):
         assert checks.increasing("times", values).tolist() == [0.0, 1.0, 2.0]
