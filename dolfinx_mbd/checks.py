@@ -25,6 +25,7 @@ from typing import Any, NoReturn
 
 from dolfinx_mbd.errors import InputError, InputTypeError
 
+
 class _Representation(reprlib.Repr):
     """Representation without addresses in memory, which differ between ranks and runs."""
 

@@ -122,6 +122,7 @@ class ParameterTerms:
             self._check_bodies(name, change)
         neighbours = {name: [*c.assemblers.values()] for name, c in self._changes.items()}
         self._jumps = LoadJumps(Assembler(self.system), neighbours)
+        self._closer: dict[str, MechanismChange] = {}  # with shorter steps
         self._next_check, self._inaccurate = -np.inf, set[str]()
 
     def check_jumps(self, states: Sequence[State]) -> None:
@@ -148,9 +149,11 @@ class ParameterTerms:
         rough = change.irregularity(state)
         if rough == 0.0 or name in self._inaccurate:
             return
-        step = _SHORTER * change.step
-        systems = {k: self.changed(name, k * step) for k in FACTORS}
-        closer = MechanismChange(Assembler(self.system), systems, step)
+        if name not in self._closer:
+            step = _SHORTER * change.step
+            systems = {k: self.changed(name, k * step) for k in FACTORS}
+            self._closer[name] = MechanismChange(Assembler(self.system), systems, step)
+        closer = self._closer[name]
         if first and closer.irregularity(state) > 0.25 * rough:
             raise InputError(
                 f"the mechanism is not a smooth function of {name!r}: its forces or "
