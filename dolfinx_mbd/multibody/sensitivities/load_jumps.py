@@ -43,6 +43,7 @@ class LoadJumps:
         self._needed = bool(self._has_loads or base.system.drivers)
         self._largest: dict[str, float] = {}
         self._known: set[str] = set()
+        self._last: tuple[State, State, Array] | None = None  # two states and their increment
 
     def check(self, states: Sequence[State]) -> None:
         """Check the steps between some states.
@@ -126,12 +127,19 @@ class LoadJumps:
         if self._has_loads:
             at.put(before)
             if share:
-                at.move(before.q, share * increment_between(at.system, before.q, after.q))
+                at.move(before.q, share * self._increment(before, after))
                 at.v += share * (after.v - before.v)
                 at.angles += share * (after.angles - before.angles)
             at.update_loaded_frames(t)
             values |= {f"load {load.name!r}": value for load, value in self._load_values(at, t)}
         return values
+
+    def _increment(self, before: State, after: State) -> Array:
+        """Return the increment (nv,) between two states, which bisection needs several times."""
+        if self._last is None or self._last[0] is not before or self._last[1] is not after:
+            move = increment_between(self._at.system, before.q, after.q)
+            self._last = before, after, move
+        return self._last[2]
 
     def _row(self, state: State) -> Array:
         """Return `_values` at a state as one array, without names."""
