@@ -113,7 +113,7 @@ def _constant(direction: Any, v: Expr) -> Any:
 
 
 def _facet_measure(mesh: TaggedMesh, group: str) -> ufl.Measure:
-    hint = "of read_mesh, build_mesh or TaggedMesh(mesh, facet_tags=..., groups={name: (2, tag)})"
+    hint = "from read_mesh, build_mesh or TaggedMesh(mesh, facet_tags=..., groups={name: (2, tag)})"
     instance("mesh", mesh, TaggedMesh, hint)
     mesh.facets(group)  # raises an error if the group does not exist
     tag = mesh.groups[group][1]
