@@ -90,6 +90,8 @@ from .multibody import JointLoad as JointLoad
 from .multibody import JointSpring as JointSpring
 from .multibody import JointStop as JointStop
 from .multibody import LinearSensitivities as LinearSensitivities
+from .multibody import PairLoad as PairLoad
+from .multibody import PairMotion as PairMotion
 from .multibody import PatternLoad as PatternLoad
 from .multibody import RigidBody as RigidBody
 from .multibody import RunGradient as RunGradient

@@ -71,6 +71,7 @@ from dolfinx_mbd.multibody.model.loads import (
     torque,
 )
 from dolfinx_mbd.multibody.model.motions import differentiated, integrated
+from dolfinx_mbd.multibody.model.pair_loads import PairLoad, PairMotion
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad, PatternRef
 from dolfinx_mbd.multibody.model.placement import place
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState, Frame
@@ -148,6 +149,8 @@ __all__ = [
     "KinematicError",
     "LinearSensitivities",
     "LinearizedSystem",
+    "PairLoad",
+    "PairMotion",
     "PatternLoad",
     "PatternRef",
     "Redundancy",

@@ -73,7 +73,7 @@ class System(SystemData):
                 str(body.num_velocities - body.num_elastic),
                 str(body.num_elastic),
             )
-            for body in self.bodies
+            for body in self.mechanical_bodies
         ]
         joints = [
             (j.name, j.kind.replace("_", "-"), _frame(j.first), _frame(j.second), str(len(j.rows)))

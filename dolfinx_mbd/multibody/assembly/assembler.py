@@ -111,6 +111,7 @@ class Assembler(LoadAssembler):
         self._update_velocities(self._loaded)
 
     def _update_poses(self, floating: FloatingBodies, t: float) -> None:
+        self.time = t
         floating.poses(self.q, self.position, self.rotation)
         for k in self._others:
             body, view, _, _, position, rotation = self._views[k]
@@ -305,7 +306,7 @@ class Assembler(LoadAssembler):
         for k in self._others:
             body, (q, v, a, wrenches), rows, scale, _, _ = self._views[k]
             body.residual(BodyState(t, q, v, a, s.gravity, wrenches), rows, scale)
-        if self._pattern_loads or self._surface_forces:
+        if self._pattern_loads or self._surface_forces or self._state_forces:
             self._apply_patterns(t)
 
     def power(self, t: float) -> float:

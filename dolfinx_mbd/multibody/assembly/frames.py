@@ -19,7 +19,7 @@ Axis = tuple[int, int]
 class FrameAssembler:
     """Buffers for frames and joint coordinates of a system.
 
-    `q`, `v` and `a` are the point of evaluation. `angles` are the joint rotations from which full
+    `time`, `q`, `v` and `a` are the point of evaluation. `angles` are the joint rotations from which full
     turns are counted. `rows` and `scale` (nv,) are the residual and the magnitudes of its terms.
     `position` (nf, 3), `rotation` (nf, 3, 3), `velocities` and `wrenches` (nf, 6) belong to the
     frames.
@@ -30,6 +30,7 @@ class FrameAssembler:
         nq, nv, nf = system.num_coordinates, system.num_velocities, system.num_frames
         self.q, self.v, self.a = np.zeros(nq), np.zeros(nv), np.zeros(nv)
         self.angles = np.zeros(len(system.joints))
+        self.time = 0.0
         self.rows, self.scale = np.zeros(nv), np.zeros(nv)
         self.position, self.rotation = np.zeros((nf, 3)), np.zeros((nf, 3, 3))
         self.velocities, self.wrenches = np.zeros((nf, 6)), np.zeros((nf, 6))

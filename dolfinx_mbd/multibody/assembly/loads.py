@@ -46,6 +46,7 @@ class LoadAssembler(FrameAssembler):
     def __init__(self, system: SystemData) -> None:
         super().__init__(system)
         self._surface_forces: dict[str, tuple[int, Array]] = {}
+        self._state_forces: dict[str, tuple[int, Array]] = {}
         self._find_loads()
         self._axes_of_loads = self._find_axes()
         self._loaded = self._floating.subset({k for group in self._load_groups() for k in group})
@@ -102,9 +103,11 @@ class LoadAssembler(FrameAssembler):
     def _load_groups(self) -> list[set[int]]:
         """Return, for each load, the bodies on whose motion or coordinates it depends or acts."""
         groups = [{*self._bodies_of((k, k))} for _, k in self._frame_loads]
-        groups += [{*self._bodies_of((i, k))} for _, i, k in self._pair_loads]
-        for _, *axes in self._joint_loads:
-            groups.append({k for axis in axes for k in self._bodies_of(self._joint_ends(axis))})
+        for load, *ends in self._pair_loads:
+            groups.append({*self._bodies_of((ends[0], ends[1])), *self._state_body(load.name)})
+        for load, *axes in self._joint_loads:
+            ends = {k for axis in axes for k in self._bodies_of(self._joint_ends(axis))}
+            groups.append({*ends, *self._state_body(load.name)})
         for _, k, _, axis in self._pattern_loads:
             ends = () if axis is None else self._bodies_of(self._joint_ends(axis))
             groups.append({k, *ends})
@@ -126,12 +129,29 @@ class LoadAssembler(FrameAssembler):
         return float(values[axis]), float(rates[axis])
 
     def arguments(self, element: PairElement, first: int, second: int) -> tuple[Any, ...]:
-        """Return the arguments of the methods of an element: frames and surface coordinates."""
+        """Return the arguments of the methods of an element; see `PairElement`."""
         pair = self.pair(first, second)
+        if element.timed:
+            return pair, self.time, self.load_states(element.name)
         if element.surface is None:
             return (pair,)
         q, v = self._views[int(self.system.frame_body[first])][1][:2]
         return pair, np.array([element.surface @ q[7:], element.surface @ v[6:]])
+
+    def _state_body(self, load: str) -> tuple[int, ...]:
+        """Return the index of the body with the states of a load, or nothing without states."""
+        return self.system.state_bodies.get(load, ())
+
+    def load_states(self, load: str) -> Array:
+        """Return the states of a load, shape (m,)."""
+        for k in self._state_body(load):
+            return self._views[k][1][1]
+        return np.zeros(0)
+
+    def _set_state_rates(self, load: str, rates: Array) -> None:
+        """Store the rates of the states of a load as forces on the body of the states."""
+        for k in self._state_body(load):
+            self._state_forces[load] = k, self.system.bodies[k].typical_mass * rates
 
     def film_gaps(self) -> Array:
         """Return smallest gap and clearance of all oil films at the current poses, (F, 2), m."""
@@ -222,6 +242,8 @@ class LoadAssembler(FrameAssembler):
             yield frame_load, (frame,), frame_load.wrench(t, self._motion(frame))
         for element, first, second in self._pair_loads:
             wrenches = element.wrenches(*self.arguments(element, first, second))
+            if element.timed:
+                self._set_state_rates(element.name, wrenches[12:])
             if element.surface is not None:
                 body = int(self.system.frame_body[first])
                 self._surface_forces[element.name] = body, wrenches[12:] @ element.surface
@@ -230,8 +252,14 @@ class LoadAssembler(FrameAssembler):
     def _axis_forces(self, t: float) -> tuple[Array, Array]:
         """Return all forces along or about joint axes (L,), and the gradients of the axes."""
         values, rates, gradients = self.axis_coordinates()
-        sizes = [load.magnitude(t, values[k], rates[k]) for load, _, k in self._joint_loads]
-        return np.array(sizes), gradients
+        sizes = np.empty(len(self._joint_loads))
+        for i, (load, _, k) in enumerate(self._joint_loads):
+            if not load.initial_states.size:
+                sizes[i] = load.magnitude(t, values[k], rates[k])
+                continue
+            sizes[i], *speeds = load.evaluate(t, values[k], rates[k], self.load_states(load.name))
+            self._set_state_rates(load.name, np.array(speeds))
+        return sizes, gradients
 
     def surface_power(self, element: PairElement) -> float:
         """Return the power of an element on elastic coordinates, W; see `load_wrenches`."""
@@ -260,6 +288,10 @@ class LoadAssembler(FrameAssembler):
             _, _, rows, scale, _, _ = self._views[k]
             rows[6:] -= push
             scale[6:] += np.abs(push)
+        for k, push in self._state_forces.values():
+            _, _, rows, scale, _, _ = self._views[k]
+            rows -= push
+            scale += np.abs(push)
         for _, k, size, direction in self.pattern_forces(t):
             _, _, rows, scale, _, _ = self._views[k]
             force = size * direction
@@ -279,12 +311,12 @@ class LoadAssembler(FrameAssembler):
         self._add_frame_loads(t, second, rates)
         for element, *ends in self._pair_loads:
             D, E = element.derivatives(*self.arguments(element, *ends))
-            if element.surface is not None:
-                self._add_surface(element.surface, (ends[0], ends[1]), (D, E), K, C)
+            if len(D) > 12:
+                self._add_extended(element, (ends[0], ends[1]), (D, E), K, C)
                 continue
             _add_pair(second, rates, np.array([ends]), -D[None], -E[None])
         if self._joint_loads:
-            self._add_joint_loads(t, second, rates, multipliers)
+            self._add_joint_loads(t, second, rates, multipliers, (K, C))
         if rates:
             self._update_velocity_tangents()
             rates.add_to(C, self._jacobians, self._jacobians, self._columns)
@@ -300,17 +332,44 @@ class LoadAssembler(FrameAssembler):
                 matrices[:, 0, :6, :6] = load.derivatives(t, self._motion(frame), length)
                 _add_pair(second, rates, np.array([[frame, frame]]), *-matrices)
 
+    def _add_joint_states(
+        self, load: JointLoad, point: tuple[Any, ...], axes: tuple[Axis, Axis], K: Blocks, C: Blocks
+    ) -> None:
+        """Add the derivatives of the rates of states, and of a load with respect to its states."""
+        (k,) = self._state_body(load.name)
+        slopes, nv = load.slopes(*point), self.system.num_velocities
+        rows = self.system.bodies[k].typical_mass * slopes[1:]
+        jacobians, (on, of) = self._parts(self._jacobians), axes
+        by_value, rate_change = self._coordinate_derivatives(of, jacobians, self._velocity_tangents())
+        direction = self._transform(self.axis_coordinates()[2][on], self._joint_ends(on), jacobians)
+        loaded, bodies = self._bodies_of(self._joint_ends(on)), self._bodies_of(self._joint_ends(of))
+        unit = np.zeros((len(rows), nv))
+        unit[:, self.system.v_slices[k]] = np.eye(len(rows))
+        for i, row in enumerate(rows):
+            self._add_outer(K, -unit[i], (k,), row[0] * by_value + row[1] * rate_change, bodies)
+            self._add_outer(C, -unit[i], (k,), row[1] * by_value, bodies)
+            self._add_outer(C, -unit[i], (k,), row[2:] @ unit, (k,))
+        self._add_outer(C, -direction, loaded, slopes[0, 2:] @ unit, (k,))
+
     def _add_joint_loads(
-        self, t: float, second: FrameTerms, rates: FrameTerms, multipliers: Array
+        self,
+        t: float,
+        second: FrameTerms,
+        rates: FrameTerms,
+        multipliers: Array,
+        blocks: tuple[Blocks, Blocks],
     ) -> None:
         """Add the derivatives of all loads that act on joint coordinates.
 
         A force along the axis of a joint is a multiplier of the opposite sign.
         """
         values, speeds, gradients = self.axis_coordinates()
-        rows, loads = [], self._axes_of_loads
+        rows, loads, (K, C) = [], self._axes_of_loads, blocks
         for load, (joint, motion), argument in self._joint_loads:
             point = t, values[argument], speeds[argument]
+            if load.initial_states.size:
+                point = *point, self.load_states(load.name)
+                self._add_joint_states(load, point, ((joint, motion), argument), K, C)
             rows.append((load.magnitude(*point), *load.derivatives(*point)))
             if motion == 1:
                 multipliers[joint, 2] -= rows[-1][0]
@@ -348,25 +407,35 @@ class LoadAssembler(FrameAssembler):
                 self._add_outer(K, rows, (k,), change, bodies)
                 self._add_outer(C, rows, (k,), by_rate * derivative, bodies)
 
-    def _add_surface(
+    def _add_extended(
         self,
-        surface: Array,
+        element: PairElement,
         ends: tuple[int, int],
         derivatives: tuple[Array, Array],
         K: Blocks,
         C: Blocks,
     ) -> None:
-        """Add the derivatives of an element that also acts on elastic coordinates."""
+        """Add the derivatives of an element that also acts on elastic coordinates or states."""
         jacobians, tangents = self._parts(self._jacobians), self._velocity_tangents()
         (k, J), (m, R) = (self._frame_jacobian(end, jacobians) for end in ends)
         S, T = (self._frame_jacobian(end, tangents)[1] for end in ends)
-        extended = np.zeros((6 + len(surface), J.shape[1]))
-        extended[:6], extended[6:, 6:] = J, surface
-        tangent = np.zeros_like(extended)
-        tangent[:6] = S
-        one = np.r_[:6, 12 : 12 + len(surface)]
-        parts = (k, one, extended, tangent), (m, np.arange(6, 12), R, T)
         D, E = derivatives
+        count = len(D) - 12
+        more, first = np.arange(12, 12 + count), np.arange(6)
+        parts = [(k, first, J, S), (m, np.arange(6, 12), R, T)]
+        for state_body in self._state_body(element.name):
+            unit, mass = np.eye(count), self.system.bodies[state_body].typical_mass
+            D, E = D.copy(), E.copy()
+            D[12:] *= mass
+            E[12:] *= mass
+            parts.append((state_body, more, unit, np.zeros_like(unit)))
+        if element.surface is not None:
+            extended = np.zeros((6 + count, J.shape[1]))
+            extended[:6], extended[6:, 6:] = J, element.surface
+            tangent = np.zeros_like(extended)
+            tangent[:6] = S
+            parts[0] = k, np.concatenate([first, more]), extended, tangent
+        parts = [part for part in parts if part[2].shape[1]]  # the others do not move
         for row, i, left, _ in parts:
             for column, j, right, change in parts:
                 rate = left.T @ E[np.ix_(i, j)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,11 +54,21 @@ class PairElement(ABC):
     first frame. The second argument of its methods contains the surface coordinates s = W η and
     their rates, shape (2, m). Its wrenches contain the forces on s, shape (12 + m,), and its
     derivatives have the shape (12 + m, 12 + m).
+
+    The second and third argument of the methods of a `timed` element are the time (s) and its
+    states x, shape (m,), with the start values `initial_states`. Its wrenches contain the rates of
+    the states, and its derivatives with respect to velocities contain those with respect to x.
     """
 
     name: str
     first: FrameRef
     second: FrameRef
+    timed: ClassVar[bool] = False  # whether time and states are further arguments of its methods
+
+    @property
+    def initial_states(self) -> Array:
+        """Values of the states of the element at the start, shape (m,)."""
+        return np.zeros(0)
 
     @property
     def surface(self) -> Array | None:
@@ -221,6 +231,7 @@ class JointElement(ABC):
     name: str
     joint: str
     motion: Axis | None
+    initial_states: ClassVar[Array] = np.zeros(0)
 
     def _check_joint(self) -> str:
         """Check name, joint and motion, and return a label for messages."""

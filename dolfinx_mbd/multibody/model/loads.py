@@ -14,8 +14,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import choice, function, instance, number, vector
+from dolfinx_mbd.arrays import assign
+from dolfinx_mbd.checks import array, choice, function, instance, number, reject, vector
 from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import exp_rotation, skew
 from dolfinx_mbd.multibody.model.joints import MOTIONS, Axis, FrameRef, checked_frame
@@ -201,6 +203,10 @@ class JointLoad:
             m) and its rate. If it is an object with a method `derivatives(t, s, rate)`, this method
             returns the derivatives with respect to s and to the rate, instead of differences.
         of: The coordinate s; by default the coordinate of the loaded joint.
+        states: States x of the load at the start, shape (m,), for example the integral of a
+            controller; by default it has none. A load with states has a function
+            `value(t, s, rate, x)` that returns the value and the rates of the states, (m,). The
+            states are integrated together with the mechanism.
 
     Raises:
         InputError: An argument is invalid. If `value` is a function, its result is checked at each
@@ -210,6 +216,12 @@ class JointLoad:
         >>> motor = mbd.JointLoad("motor", "hinge", "rotation", lambda t, s, rate: 2 - 0.1 * rate)
         >>> motor.magnitude(0.0, 0.0, 5.0)
         1.5
+
+        A motor whose torque follows its command of 2 N m with a time constant of 20 ms:
+
+        >>> def lag(t, s, rate, torque):
+        ...     return torque[0], (2.0 - torque) / 0.02
+        >>> motor = mbd.JointLoad("motor", "hinge", "rotation", lag, states=[0.0])
     """
 
     name: str
@@ -217,31 +229,69 @@ class JointLoad:
     motion: Axis
     value: float | Callable[[float, float, float], float]
     of: JointCoordinate | None = None
+    states: ArrayLike = ()
 
     def __post_init__(self) -> None:
         label = f"load {checked_name('name', self.name)!r}"
         checked_name(f"{label}: joint", self.joint)
         choice(f"{label}: motion", self.motion, MOTIONS)
         check_coordinate(f"{label}: of", self.of)
-        if callable(self.value):
-            function(f"{label}: value", self.value, "value(t, s, rate)")
+        states = array(f"{label}: states", self.states, (None,), expected="a list of finite numbers")
+        assign(self, states=states)
+        if callable(self.value) or states.size:
+            call = "value(t, s, rate, states)" if states.size else "value(t, s, rate)"
+            function(f"{label}: value", self.value, call)
         else:
             number(f"{label}: value", self.value)
+
+    @property
+    def initial_states(self) -> Array:
+        """Values of the states at the start, shape (m,)."""
+        return np.asarray(self.states)
 
     @property
     def coordinate(self) -> JointCoordinate:
         """Joint coordinate on which the function depends."""
         return self.of if self.of is not None else JointCoordinate(self.joint, self.motion)
 
-    def magnitude(self, t: float, s: float, rate: float) -> float:
+    def evaluate(self, t: float, s: float, rate: float, states: Array) -> Array:
+        """Return the force (N) or torque (N m) and the rates of the states, shape (1 + m,)."""
+        result = self.value(t, s, rate, states)  # type: ignore[operator, call-arg]
+        label = f"load {self.name!r}"
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            reject(f"{label}: result of value", result, "(value, rates of states)", InputTypeError)
+        rates = vector(f"{label}: rates of the states", np.atleast_1d(result[1]), len(states))
+        return np.concatenate([[number(f"{label}: value", result[0])], rates])
+
+    def slopes(self, t: float, s: float, rate: float, states: Array) -> Array:
+        """Return the derivatives of `evaluate` with respect to s, rate and states, (1 + m, 2 + m)."""
+        point = np.array([s, rate, *states])
+        steps = 1e-6 * np.maximum([1e-2, *np.ones(len(point) - 1)], np.abs(point))
+
+        def result(x: Array) -> Array:
+            return self.evaluate(t, float(x[0]), float(x[1]), x[2:])
+
+        columns = [result(point + step) - result(point - step) for step in np.diag(steps)]
+        return np.array(columns).T / (2 * steps)
+
+    def magnitude(self, t: float, s: float, rate: float, states: Array | None = None) -> float:
         """Return the force (N) or torque (N m) on the second body."""
+        if self.initial_states.size:
+            states = self.initial_states if states is None else states
+            return float(self.evaluate(t, s, rate, states)[0])
         value = self.value(t, s, rate) if callable(self.value) else self.value
         if isinstance(value, float) and value - value == 0.0:
             return value
         return number(f"load {self.name!r}: value", value)
 
-    def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
+    def derivatives(
+        self, t: float, s: float, rate: float, states: Array | None = None
+    ) -> tuple[float, float]:
         """Return the derivatives of the magnitude with respect to the coordinate and its rate."""
+        if self.initial_states.size:
+            states = self.initial_states if states is None else states
+            by_s, by_rate, *_ = self.slopes(t, s, rate, states)[0].tolist()
+            return by_s, by_rate
         if not callable(self.value):
             return 0.0, 0.0
         derivatives = getattr(self.value, "derivatives", None)

@@ -26,6 +26,7 @@ from dolfinx_mbd.multibody.model.force_elements import (
     SpringDamper,
 )
 from dolfinx_mbd.multibody.model.joints import TURNING, Axis, Driver, FrameRef, Joint, checked_frame
+from dolfinx_mbd.multibody.model.load_states import LoadStates, state_names
 from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad
 from dolfinx_mbd.multibody.model.protocol import Body
@@ -93,7 +94,8 @@ class SystemData(HtmlView):
         gravity: ArrayLike = (0.0, 0.0, 0.0),
     ) -> None:
         hint = "for a reduced body FlexibleBody(name, reduced)"
-        self.bodies: tuple[Body, ...] = items("bodies", bodies, Body, hint)  # type: ignore[type-abstract]
+        checked: tuple[Body, ...] = items("bodies", bodies, Body, hint)  # type: ignore[type-abstract]
+        self.bodies = tuple(body for body in checked if not isinstance(body, LoadStates))
         self.joints: tuple[Joint, ...] = items("joints", joints, Joint, _LISTS)
         self.drivers: tuple[Driver, ...] = items("drivers", drivers, Driver, _LISTS)
         self.loads: tuple[Load, ...] = items("loads", loads, get_args(Load), _LISTS)
@@ -104,6 +106,7 @@ class SystemData(HtmlView):
         )
         self.gravity: Array = np.array(vector("gravity", gravity, unit="m/s²"))
         self._check_bodies_and_names()
+        self._add_states()
         self._add_points()
         self._number_bodies()
         self._place()
@@ -127,6 +130,19 @@ class SystemData(HtmlView):
                 argument="name",
                 value=repeated,
             )
+
+    def _add_states(self) -> None:
+        """Add a body for the states of each load that has states."""
+        masses = [body.typical_mass for body in self.bodies if body.num_velocities]
+        mass, count = float(np.mean(masses)), len(self.bodies)
+        self.mechanical_bodies = self.bodies
+        self.bodies += tuple(
+            LoadStates(load.name, np.asarray(load.initial_states), mass)
+            for load in self.loads
+            if np.size(getattr(load, "initial_states", ()))
+        )
+        bodies = enumerate(self.bodies[count:], count)
+        self.state_bodies = {body.load: (k,) for k, body in bodies}  # type: ignore[attr-defined]
 
     def _add_points(self) -> None:
         """Add frames to the bodies at the named points at which joints and loads act."""
@@ -161,10 +177,11 @@ class SystemData(HtmlView):
             body.with_points([*points[body.name]]) if body.name in points else body  # type: ignore[attr-defined]
             for body in self.bodies
         )
+        self.mechanical_bodies = self.bodies[: len(self.mechanical_bodies)]
 
     def _html_rows(self) -> list[tuple[str, str]]:
         groups: dict[str, tuple[Any, ...]] = {
-            "bodies": self.bodies,
+            "bodies": self.mechanical_bodies,
             "joints": self.joints,
             "drivers": self.drivers,
             "loads": self.loads,
@@ -387,13 +404,15 @@ class SystemData(HtmlView):
         row = integer("row", row, low=0, high=self.num_velocities - 1)
         k = next(k for k, s in enumerate(self.v_slices) if s.start <= row < s.stop)
         i = row - self.v_slices[k].start
+        if names := state_names(self.bodies[k]):
+            return names[i]
         kind = "moment about body" if i > 2 else "force along"
         name = f"{kind} {'xyz'[i % 3]}" if i < 6 else f"elastic coordinate {i - 5}"
         return f"body {self.bodies[k].name!r}, {name}"
 
     def __repr__(self) -> str:
         return (
-            f"<System: {len(self.bodies)} bodies, {len(self.joints)} joints, {len(self.drivers)} "
+            f"<System: {len(self.mechanical_bodies)} bodies, {len(self.joints)} joints, {len(self.drivers)} "
             f"drivers, {len(self.loads)} loads; {self.num_velocities} velocities "
             f"({len(self.elastic)} elastic), {self.num_constraints} constraints>"
         )

@@ -237,6 +237,7 @@ class ElementHistory:
             power is −`power` (without the power that a `journal_speed` needs).
         peak_pressure: Largest pressure of the oil film, (nt,), Pa.
         side_flow: Flow of oil out of both ends of the bearing, (nt,), m³/s.
+        states: States of a load that has states, (nt, m).
 
     Example:
         >>> strut = mbd.SpringDamper("strut", ground.frame("pin"), ("bob", "tip"), 400.0, 5.0)
@@ -272,6 +273,7 @@ class ElementHistory:
     film_thickness: Array = field(default_factory=_empty_field)
     peak_pressure: Array = field(default_factory=_empty_field)
     side_flow: Array = field(default_factory=_empty_field)
+    states: Array = field(default_factory=_empty_field)
 
     @property
     def work(self) -> Array:

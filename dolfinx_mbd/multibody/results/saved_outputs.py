@@ -84,7 +84,7 @@ class SavedOutputs:
         }
         self._joints = [*(j.name for j in system.joints), *(d.name for d in system.drivers)]
         loads = [load.name for load in system.loads]
-        parts = [*(body.name for body in system.bodies), *self._joints, *loads]
+        parts = [*(body.name for body in system.mechanical_bodies), *self._joints, *loads]
         self._parts: dict[str, dict[str, Array]] = {}
         self.functions: dict[str, Array] = {}
         for name, values in self.values.items():

@@ -99,7 +99,7 @@ class SavedStates:
     def names(self) -> list[str]:
         """Return the names of all bodies that move, all joints, drivers and loads."""
         s = self.system
-        bodies = [body.name for body in s.bodies if body.num_velocities]
+        bodies = [body.name for body in s.mechanical_bodies if body.num_velocities]
         return [*bodies, *(part.name for part in (*s.joints, *s.drivers, *s.loads))]
 
     # ---- bodies ---------------------------------------------------------------------------------
@@ -267,9 +267,9 @@ def _load_values(at: Assembler, t: float) -> Iterator[tuple[Load, dict[str, Any]
         u = at.velocities[list(frames)].ravel()
         values: dict[str, Any] = {"wrench": wrench, "power": wrench @ u, "energy": 0.0}
         if isinstance(load, PairElement):
-            pair, *surface = arguments = at.arguments(load, *frames)
+            pair, *_ = arguments = at.arguments(load, *frames)
             values |= load.motion(*arguments) | {"energy": load.energy(*arguments)}
-            if surface:
+            if load.surface is not None:
                 values["power"] += at.surface_power(load)
             if isinstance(load, SpringDamper):
                 length = np.linalg.norm(pair.p2 - pair.p1)
@@ -281,6 +281,8 @@ def _load_values(at: Assembler, t: float) -> Iterator[tuple[Load, dict[str, Any]
             values |= {motion: position, f"{motion}_rate": rate}
             if not isinstance(load, JointLoad):
                 values["energy"] = load.energy(position)
+            elif load.initial_states.size:
+                values["states"] = at.load_states(load.name).copy()
         yield load, values
     for pattern, body, size, rows in at.pattern_forces(t):
         q, v = at.q[at.system.q_slices[body]], at.v[at.system.v_slices[body]]

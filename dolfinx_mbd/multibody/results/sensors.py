@@ -117,7 +117,7 @@ class Sensors:
             value -= self.system.gravity
         if not isinstance(axes, str):
             return value @ rotation_matrix("axes", axes)
-        moving = [item.name for item in self.system.bodies if item.num_velocities]
+        moving = [item.name for item in self.system.mechanical_bodies if item.num_velocities]
         if choice("axes", axes, ("global", "body", *moving)) == "global":
             return value
         A = rotation_matrices(self.body(body if axes == "body" else axes).rotation)

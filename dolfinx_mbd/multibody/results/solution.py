@@ -146,7 +146,7 @@ class Solution(Sensors, HtmlView):
 
     @property
     def _bodies(self) -> list[str]:
-        return [body.name for body in self.system.bodies if body.num_velocities]
+        return [body.name for body in self.system.mechanical_bodies if body.num_velocities]
 
     @property
     def _joints(self) -> list[str]:

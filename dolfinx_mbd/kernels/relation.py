@@ -1,0 +1,161 @@
+"""Relative motion of two frames, and the chain rule of laws that depend on it.
+
+All vectors have components in the axes Q₁ of the first frame. The motion of the second frame
+relative to the first is
+
+    d = Q₁ᵀ(p₂ − p₁),   R = Q₁ᵀQ₂,   v = ḋ = Q₁ᵀ(ṗ₂ − ṗ₁) − ω₁×d,   ω = Q₁ᵀ(ω₂ − ω₁).
+
+A law returns the force F and the moment M on the second frame at p₂, followed by the rates g of m
+states x of its own: (F, M, g) = f(d, R, v, ω, x). The first frame carries −F and −M − d×F. With
+increments δφ of rotations about the axes of the first frame,
+
+    δd = δp₂ − δp₁ + d×δφ₁,              δR = δθ×R with δθ = δφ₂ − δφ₁,
+    δv = v×δφ₁ + ω₁×(δp₁ − δp₂) + δu,    δω = ω×δφ₁ + δω₂ − δω₁,
+
+where δu = δṗ₂ − δṗ₁ + d×δω₁. The axes of the first frame rotate with the wrenches: a wrench w
+changes by δφ₁×w in addition.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.small_vectors import Array, Vector3, cross3, vector3
+
+Motion = tuple[Array, Array, Array, Array]  #: d, R, v and ω
+
+
+@kernel
+def relative_motion(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array) -> Motion:
+    """Return d, R, v and ω for the poses and the velocities (6,) of two frames."""
+    Q = np.ascontiguousarray(Q1.T)
+    d, w = Q @ (p2 - p1), Q @ u1[3:]
+    v = Q @ (u2[:3] - u1[:3])
+    turning = cross3(vector3(w, 0), vector3(d, 0))
+    for k in range(3):
+        v[k] -= turning[k]
+    return d, Q @ Q2, v, Q @ (u2[3:] - u1[3:])
+
+
+@kernel
+def pair_wrenches(Q1: Array, d: Array, f: Array) -> Array:
+    """Return the wrenches on both frames in global components, then the rates, shape (12 + m,).
+
+    `f` (6 + m,) is the result of a law.
+    """
+    out = np.zeros(6 + f.shape[0])
+    lever = cross3(vector3(d, 0), vector3(f, 0))
+    for k in range(3):
+        out[k], out[3 + k] = -f[k], -f[3 + k] - lever[k]
+        out[6 + k], out[9 + k] = f[k], f[3 + k]
+    for k in range(4):
+        out[3 * k : 3 * k + 3] = Q1 @ out[3 * k : 3 * k + 3]
+    out[12:] = f[6:]
+    return out
+
+
+@inner_kernel
+def _add_skew(out: Array, r: int, c: int, sign: float, a: Vector3) -> None:
+    """Add ± the matrix of a× to a two-dimensional array, starting at row r and column c."""
+    out[r, c + 1] -= sign * a[2]
+    out[r, c + 2] += sign * a[1]
+    out[r + 1, c] += sign * a[2]
+    out[r + 1, c + 2] -= sign * a[0]
+    out[r + 2, c] -= sign * a[1]
+    out[r + 2, c + 1] += sign * a[0]
+
+
+@inner_kernel
+def _add_identity(out: Array, r: int, c: int, sign: float) -> None:
+    """Add ± the 3×3 identity to a two-dimensional array, starting at row r and column c."""
+    for k in range(3):
+        out[r + k, c + k] += sign
+
+
+@inner_kernel
+def _motion_derivatives(d: Array, v: Array, omega: Array, w1: Array) -> tuple[Array, Array]:
+    """Return the derivatives (12, 12) of d, θ, v and ω with respect to poses and velocities."""
+    by_pose, by_velocity = np.zeros((12, 12)), np.zeros((12, 12))
+    lever, spin = vector3(d, 0), vector3(w1, 0)
+    _add_identity(by_pose, 0, 0, -1.0)
+    _add_skew(by_pose, 0, 3, 1.0, lever)
+    _add_identity(by_pose, 0, 6, 1.0)
+    _add_identity(by_pose, 3, 3, -1.0)
+    _add_identity(by_pose, 3, 9, 1.0)
+    _add_skew(by_pose, 6, 0, 1.0, spin)
+    _add_skew(by_pose, 6, 3, 1.0, vector3(v, 0))
+    _add_skew(by_pose, 6, 6, -1.0, spin)
+    _add_skew(by_pose, 9, 3, 1.0, vector3(omega, 0))
+    for r in range(6):
+        for c in range(12):
+            by_velocity[6 + r, c] = by_pose[r, c]
+    return by_pose, by_velocity
+
+
+@inner_kernel
+def _on_both_frames(d: Array, X: Array) -> Array:
+    """Return the derivatives (12 + m, ·) of the wrenches for constant d, from those of the law."""
+    out = np.zeros((6 + X.shape[0], X.shape[1]))
+    for c in range(X.shape[1]):
+        lever = cross3(vector3(d, 0), (X[0, c], X[1, c], X[2, c]))
+        for k in range(3):
+            out[k, c], out[3 + k, c] = -X[k, c], -X[3 + k, c] - lever[k]
+        out[6:, c] = X[:, c]
+    return out
+
+
+@inner_kernel
+def _rotate(Q1: Array, A: Array) -> None:
+    """Transform rows and columns of wrenches and increments, (12 + m, ·), to global components."""
+    Q = np.ascontiguousarray(Q1.T)
+    for k in range(4):
+        rows = slice(3 * k, 3 * k + 3)
+        A[rows] = Q1 @ np.ascontiguousarray(A[rows])
+        A[:, rows] = np.ascontiguousarray(A[:, rows]) @ Q
+
+
+@kernel
+def pair_tangents(
+    Q1: Array, u1: Array, motion: Motion, f: Array, G: Array
+) -> tuple[Array, Array]:
+    """Return the derivatives of `pair_wrenches` with respect to poses and to velocities.
+
+    Increments of poses are displacements and rotations in global components. The last m columns of
+    the second matrix are the derivatives with respect to the states.
+
+    Args:
+        Q1: Rotation matrix of the first frame, shape (3, 3).
+        u1: Velocity and angular velocity of the first frame, shape (6,).
+        motion: Result of `relative_motion`.
+        f: Result of the law, shape (6 + m,).
+        G: Derivatives of the law with respect to d, θ, v, ω and x, shape (6 + m, 12 + m).
+
+    Returns:
+        Two matrices, shape (12 + m, 12 + m) each.
+    """
+    d, _, v, omega = motion
+    w1 = np.ascontiguousarray(Q1.T) @ u1[3:]
+    by_pose, by_velocity = _motion_derivatives(d, v, omega, w1)
+    law, size = np.ascontiguousarray(G[:, :12]), 6 + f.shape[0]
+    D, E = np.zeros((size, size)), np.zeros((size, size))
+    D[:, :12] = _on_both_frames(d, law @ by_pose)
+    E[:, :12] = _on_both_frames(d, law @ by_velocity)
+    E[:, 12:] = _on_both_frames(d, G[:, 12:])
+    force, moment = vector3(f, 0), vector3(f, 3)
+    # The moment on the first frame contains −δd×F = F×δd
+    _add_skew(D, 3, 0, -1.0, force)
+    _add_skew(D, 3, 6, 1.0, force)
+    lever = cross3(vector3(d, 0), force)
+    for i in range(3):
+        for j in range(3):  # F×(d×δφ₁) = d (F·δφ₁) − δφ₁ (F·d)
+            D[3 + i, 3 + j] += d[i] * f[j]
+        D[3 + i, 3 + i] -= d[0] * f[0] + d[1] * f[1] + d[2] * f[2]
+    total = moment[0] + lever[0], moment[1] + lever[1], moment[2] + lever[2]
+    _add_skew(D, 0, 3, 1.0, force)
+    _add_skew(D, 3, 3, 1.0, total)
+    _add_skew(D, 6, 3, -1.0, force)
+    _add_skew(D, 9, 3, -1.0, moment)
+    _rotate(Q1, D)
+    _rotate(Q1, E)
+    return D, E
