@@ -116,9 +116,7 @@ def _rotate(Q1: Array, A: Array) -> None:
 
 
 @kernel
-def pair_tangents(
-    Q1: Array, u1: Array, motion: Motion, f: Array, G: Array
-) -> tuple[Array, Array]:
+def pair_tangents(Q1: Array, u1: Array, motion: Motion, f: Array, G: Array) -> tuple[Array, Array]:
     """Return the derivatives of `pair_wrenches` with respect to poses and to velocities.
 
     Increments of poses are displacements and rotations in global components. The last m columns of

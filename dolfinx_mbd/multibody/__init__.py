@@ -62,6 +62,7 @@ from dolfinx_mbd.multibody.model.joints import (
     spherical,
     universal,
 )
+from dolfinx_mbd.multibody.model.law_elements import PairMotion
 from dolfinx_mbd.multibody.model.loads import (
     FrameLoad,
     FrameMotion,
@@ -71,7 +72,7 @@ from dolfinx_mbd.multibody.model.loads import (
     torque,
 )
 from dolfinx_mbd.multibody.model.motions import differentiated, integrated
-from dolfinx_mbd.multibody.model.pair_loads import PairLoad, PairMotion
+from dolfinx_mbd.multibody.model.pair_loads import PairLoad
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad, PatternRef
 from dolfinx_mbd.multibody.model.placement import place
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState, Frame

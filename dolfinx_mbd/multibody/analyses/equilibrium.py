@@ -89,6 +89,7 @@ def equilibrium(
     integer("max_iterations", max_iterations, low=1)
     at = Assembler(system)
     at.q[:] = coordinates(system, q)
+    at.v[system.states] = system.initial_states
     if angles is not None:
         at.angles[:] = array("angles", angles, at.angles.shape)
     axes = Axes.common(system, omega)
@@ -146,7 +147,7 @@ def quasi_static_motion(
 def _forces(at: Assembler, t: float, axes: Axes) -> SmallMotions:
     """Set velocities, accelerations and best-fit reactions; return the coefficients."""
     s, omega = at.system, axes.spin[0]
-    at.v[:] = 0.0
+    at.v[: len(at.v) - len(s.states)] = 0.0
     for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
         if isinstance(body, FloatingBody):
             q = at.q[qs]
@@ -158,18 +159,43 @@ def _forces(at: Assembler, t: float, axes: Axes) -> SmallMotions:
 def _step(motions: SmallMotions, basis: Array, at: Assembler) -> Array:
     """Return the increments (nv,) of a bounded Newton step.
 
-    If the stiffness is not positive definite, its eigenvalues k are replaced by |k|.
+    If the stiffness is not positive definite, its eigenvalues k are replaced by |k|. The states of
+    loads follow the motion: they are eliminated, if their own equations determine them.
     """
-    _, _, K = motions.reduced(basis)
+    K = basis.T @ motions.statics @ basis
     force = basis.T @ (motions.resolve.T @ at.rows)
+    count = K.shape[1] - len(motions.states)
+    if len(motions.states):
+        return _bounded(at, basis @ _step_with_states(K, force, count))
+    return _bounded(at, basis @ _newton_step(K, force))
+
+
+def _newton_step(K: Array, force: Array) -> Array:
+    """Return the step to the equilibrium of a stiffness; eigenvalues k < 0 are replaced by |k|."""
     values, vectors = np.linalg.eigh(0.5 * (K + K.T))
     largest = max(float(np.abs(values).max()), 1e-300)
     if values[0] > _FLOOR * largest:
-        step = np.linalg.solve(K, -force)
-    else:
-        floor = _FLOOR * max(largest, float(np.abs(force).max()))
-        step = vectors @ ((vectors.T @ -force) / np.maximum(np.abs(values), floor))
-    increments = basis @ step
+        return np.asarray(np.linalg.solve(K, -force), dtype=float)
+    floor = _FLOOR * max(largest, float(np.abs(force).max()))
+    return np.asarray(vectors @ ((vectors.T @ -force) / np.maximum(np.abs(values), floor)))
+
+
+def _step_with_states(K: Array, force: Array, count: int) -> Array:
+    """Return a step of `count` motions and of the states of loads, which are the last unknowns."""
+    own = K[count:, count:]
+    singular = np.linalg.svd(own, compute_uv=False)
+    if singular[-1] <= _FLOOR * max(singular[0], np.abs(K[count:]).max()):
+        return np.asarray(np.linalg.lstsq(K, -force, rcond=_FLOOR)[0], dtype=float)
+    follow, rest = np.linalg.solve(own, K[count:, :count]), np.linalg.solve(own, force[count:])
+    motion: Array = np.zeros(0)
+    if count:
+        part = K[:count, count:]
+        motion = _newton_step(K[:count, :count] - part @ follow, force[:count] - part @ rest)
+    return np.concatenate([motion, -rest - follow @ motion])
+
+
+def _bounded(at: Assembler, increments: Array) -> Array:
+    """Return increments (nv,), scaled if a displacement or rotation is large."""
     size = max(at.system.size, 1.0)
     longest = float(np.abs(increments[at.system.rigid]).max(initial=0.0)) / size
     return increments * min(1.0, _TURN / max(longest, 1e-300))
@@ -177,16 +203,19 @@ def _step(motions: SmallMotions, basis: Array, at: Assembler) -> Array:
 
 def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: Array) -> None:
     """Move by a step, halved while the force along the step changes sign and does not decrease."""
-    start, angles = at.q.copy(), at.angles.copy()
-    delta = motions.resolve @ step
-    before = float(at.rows @ delta)
+    start, angles, states = at.q.copy(), at.angles.copy(), at.system.states
+    delta, values = motions.resolve @ step, at.v[states].copy()
+    bodies = slice(len(at.v) - len(states))
+    before = float(at.rows[bodies] @ delta[bodies])
     for _ in range(12):
         at.angles[:] = angles
-        at.move(start, delta)
+        at.move(start, np.concatenate([delta[bodies], np.zeros(len(states))]))
+        at.v[states] = values + delta[states]
         try:
             _restore(at, t)
             trial = _forces(at, t, axes)
-            along = float((trial.resolve.T @ at.rows) @ (motions.resolve.T @ delta))
+            force, move = trial.resolve.T @ at.rows, motions.resolve.T @ delta
+            along = float(force[bodies] @ move[bodies])
             if along <= 0.9 * abs(before) or abs(before) < 1e-300:
                 break
         except AssemblyError:

@@ -72,14 +72,14 @@ def kinematic_analysis(
         KinematicError: Bodies are free to move, or the mechanism has passed a singular position.
             After a singular position, the drivers do not determine the motion.
         AssemblyError: The mechanism cannot be assembled at the first time.
-        InputError: An argument is invalid.
+        InputError: An argument is invalid, or a load has states.
 
     Example:
         >>> run = mbd.kinematic_analysis(driven, [0.0, 0.1, 0.2])
         >>> print(run.joint("drive").moment[:, 2].round(3))  # N m
         [19.62  19.229 18.071]
     """
-    instance("system", system, SystemData)
+    instance("system", system, SystemData).check_no_states("kinematic_analysis")
     choice("elastic_start", elastic_start, ("undeformed", "quasi-static"))
     instants = increasing("times", times, unit="s").tolist()
     if len(instants) > 1:
@@ -246,7 +246,8 @@ def inverse_dynamics(
 
     Raises:
         InputError: The motion belongs to other bodies, violates a constraint, or requires forces
-            that no joint, driver or actuator exerts; the message names the equation.
+            that no joint, driver or actuator exerts; the message names the equation. Or a load has
+            states.
 
     Example:
         >>> motion = mbd.kinematic_analysis(driven, [0.0, 0.1, 0.2])
@@ -254,7 +255,7 @@ def inverse_dynamics(
         >>> print(forces.efforts["pin"].round(3))  # N m
         [19.62  19.229 18.071]
     """
-    instance("system", system, SystemData)
+    instance("system", system, SystemData).check_no_states("inverse_dynamics")
     instance("motion", motion, Solution, "of simulate or kinematic_analysis")
     number("tolerance", tolerance, positive=True, high=1.0)
     if motion.q.shape[1] != system.num_coordinates or motion.v.shape[1] != system.num_velocities:

@@ -71,6 +71,9 @@ class LinearizedSystem:
         outputs: Names of the outputs.
         matrices: A, B, C, D of `state_space`, shapes (2m, 2m), (2m, nu), (ny, 2m) and (ny, nu).
 
+    If loads have states, the last coordinates z are the integrals of these states. They are not
+    part of the state space and have no poles.
+
     Example:
         >>> result = mbd.linearize(pendulum, mbd.equilibrium(pendulum))
         >>> print(result.frequencies.round(4), result.stability)
@@ -192,7 +195,10 @@ class LinearizedSystem:
         at.q[:], at.v[:], at.angles[:] = self.state.q, self.state.v, self.state.angles
         at.residual(self.state.time)
         M = at.tangent(self.state.time).M
-        number = "1 coordinate" if len(self.mass) == 1 else f"{len(self.mass)} coordinates"
+        states = len(self.system.states)
+        count = len(self.mass) - states
+        number = "1 coordinate" if count == 1 else f"{count} coordinates"
+        number += f" and {states} states of loads" if states else ""
         lines = [f"{self.stability}; {number} ({self.axes} axes)"]
         lines.append(f"{'':>3}{'Hz':>14}{'damping':>10}{'pole, 1/s':>28}  mostly")
         rows = zip(self.poles, self.frequencies, self.damping_ratios, self.modes.T, strict=True)
@@ -279,7 +285,7 @@ def linearize(
             reasons.append(f"in {name} axes {error}")
             continue
         M, rate, K = motions.reduced(basis)
-        poles, vectors = _poles(M, rate, K)
+        poles, vectors = _poles(M, rate, K, len(system.states))
         modes = motions.resolve @ (basis @ vectors)
         largest = np.abs(modes).argmax(axis=0)
         return LinearizedSystem(
@@ -314,6 +320,7 @@ def _steady_coefficients(at: Assembler, t: float, axes: Axes) -> tuple[SmallMoti
     if not basis.shape[1]:
         raise InputError("nothing is free to move: the constraints fix every coordinate")
     speeds = np.abs(at.v)
+    speeds[s.states] = 0.0
     if not speeds.any():
         return motions, basis, 0.0
     if s.num_constraints:
@@ -400,6 +407,8 @@ def unbalanced(at: Assembler, t: float) -> tuple[int, float]:
             J = jacobians[k][frame - s.frame_slices[k].start]
             scale[s.v_slices[k]] += np.abs(J).T @ np.abs(part)
     groups = row_groups(s)
+    if len(s.states):
+        scale[s.states] += _state_scale(at, t, groups)
     sizes, noise = np.full(3 * len(s.bodies), 1e-300), np.zeros(3 * len(s.bodies))
     np.maximum.at(sizes, groups, scale)
     noise[1::3] = _ROUND_OFF * largest_coordinate(at) * sizes[0::3]
@@ -411,10 +420,23 @@ def unbalanced(at: Assembler, t: float) -> tuple[int, float]:
     return row, float(share[row])
 
 
+def _state_scale(at: Assembler, t: float, groups: NDArray[np.int64]) -> Array:
+    """Return the sizes of the terms of the rates of states, which cancel in an equilibrium."""
+    tangent, states = at.tangent(t), at.system.states
+    by_states = np.abs(tangent.C[np.ix_(states, states)]) @ np.abs(at.v[states])
+    return np.asarray(by_states + np.abs(tangent.K[states]) @ _lengths(at, groups))
+
+
+def _lengths(at: Assembler, groups: NDArray[np.int64]) -> Array:
+    """Return the size of each rigid coordinate, m or rad, and zero for the others, (nv,)."""
+    lengths = np.array([largest_coordinate(at), 1.0, 0.0])[groups % 3]
+    lengths[at.system.states] = 0.0
+    return lengths
+
+
 def _spring_noise(at: Assembler, t: float, groups: NDArray[np.int64]) -> Array:
     """Return the forces (nv,) that stiffness assigns to the round-off of rigid coordinates."""
-    lengths = np.array([largest_coordinate(at), 1.0, 0.0])[groups % 3]
-    return np.asarray(_ROUND_OFF * np.abs(at.tangent(t).K) @ lengths)
+    return np.asarray(_ROUND_OFF * np.abs(at.tangent(t).K) @ _lengths(at, groups))
 
 
 def constraint_speed(at: Assembler, t: float) -> tuple[int, float]:
@@ -424,13 +446,17 @@ def constraint_speed(at: Assembler, t: float) -> tuple[int, float]:
     return row, float(np.abs(rates[row]))
 
 
-def _poles(M: Array, rate: Array, K: Array) -> tuple[Complex, Complex]:
-    """Return the poles with Im λ ≥ 0 by increasing |λ|, and their eigenvectors (m, p)."""
-    m = len(M)
+def _poles(M: Array, rate: Array, K: Array, states: int = 0) -> tuple[Complex, Complex]:
+    """Return the poles with Im λ ≥ 0 by increasing |λ|, and their eigenvectors (m, p).
+
+    The last coordinates are the integrals of `states` states of loads. Nothing depends on them;
+    the eigenvectors contain the states instead.
+    """
+    m, free = len(M), len(M) - states
     size = float(np.abs(K).max())
     scale = max(np.sqrt(size), float(np.abs(rate).max()), 1e-300)
     symmetric = np.abs(K - K.T).max() <= 1e-9 * size
-    if symmetric and np.abs(rate).max() <= 1e-13 * scale:
+    if symmetric and not states and np.abs(rate).max() <= 1e-13 * scale:
         squares, real = scipy.linalg.eigh(0.5 * (K + K.T), M)
         squares[np.abs(squares) <= _ZERO**2 * max(np.abs(squares).max(), 1e-300)] = 0.0
         roots = np.sqrt((-squares).astype(complex))  # iω, or the growth rate of an instability
@@ -440,11 +466,15 @@ def _poles(M: Array, rate: Array, K: Array) -> tuple[Complex, Complex]:
     else:
         inverse, zero = np.linalg.inv(M), np.zeros((m, m))
         A = np.block([[zero, scale * np.eye(m)], [-inverse @ K / scale, -inverse @ rate]])
-        values, whole = np.linalg.eig(A)
-        values = values.astype(complex)
-        values[_zero_poles(values, inverse @ K)] = 0.0
+        kept = np.r_[:free, m : 2 * m]
+        values, whole = np.linalg.eig(A[np.ix_(kept, kept)])
+        values, statics = values.astype(complex), K.copy()
+        statics[:, free:] = rate[:, free:]
+        values[_zero_poles(values, inverse @ statics)] = 0.0
         upper = values.imag >= 0
-        values, vectors = values[upper], whole[:m, upper].astype(complex)
+        whole[free + free :] *= scale
+        vectors = whole[np.r_[:free, free + free : free + m], :][:, upper].astype(complex)
+        values = values[upper]
         zeros = np.flatnonzero(values == 0)
         if len(zeros):  # the eigenvectors of a double zero are equal
             unit = vectors[:, zeros] / np.maximum(np.linalg.norm(vectors[:, zeros], axis=0), 1e-300)

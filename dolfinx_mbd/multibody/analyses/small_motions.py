@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.rotations import (
@@ -81,7 +82,7 @@ class Axes:
 class SmallMotions:
     """Matrices M_y, C_y, K_y, P, 𝒲, 𝒟 (nv, nv) and BP (nc, nv) of the module at one state.
 
-    `resolve` is P, `carry` is 𝒲 and `twist` is 𝒟.
+    `resolve` is P, `carry` is 𝒲 and `twist` is 𝒟. `states` are the indices of the states of loads.
     """
 
     mass: Array
@@ -91,6 +92,17 @@ class SmallMotions:
     resolve: Array
     carry: Array
     twist: Array
+    states: NDArray[np.int64]
+
+    @property
+    def statics(self) -> Array:
+        """Derivatives of slow forces with respect to y, or to the states of loads (nv, nv).
+
+        States are velocities. The columns of K_y for their integrals are zero.
+        """
+        statics = self.stiffness.copy()
+        statics[:, self.states] = self.rate[:, self.states]
+        return statics
 
     def reduced(self, basis: Array) -> tuple[Array, Array, Array]:
         """Return NᵀM_yN, NᵀC_yN and NᵀK_yN for a basis N (nv, m)."""
@@ -112,7 +124,7 @@ def small_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
         D[turn, turn] = skew(w - Q.T @ (A @ at.v[turn]))
     M, C, K = (P.T @ X @ P for X in (derivatives.M, derivatives.C, derivatives.K))
     rate, stiffness = C + M @ (W + D), K + C @ W + M @ (D @ W)
-    return SmallMotions(M, rate, stiffness, derivatives.B @ P, P, W, D)
+    return SmallMotions(M, rate, stiffness, derivatives.B @ P, P, W, D, at.system.states)
 
 
 def balanced_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
@@ -132,12 +144,13 @@ def balanced_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
 
 
 def free_directions(motions: SmallMotions) -> Array:
-    """Return a basis N (nv, m) of the free motions with NᵀMN = I."""
-    basis = null_space(motions.constraints, motions.mass)
-    if not basis.shape[1]:
-        return basis
-    lower = np.linalg.cholesky(basis.T @ motions.mass @ basis)
-    return np.linalg.solve(lower, basis.T).T
+    """Return a basis N (nv, m) of the free motions with NᵀMN = I; states of loads are last."""
+    count = len(motions.mass) - len(motions.states)
+    mass = motions.mass[:count, :count]
+    basis = null_space(motions.constraints[:, :count], mass)
+    if basis.shape[1]:
+        basis = np.linalg.solve(np.linalg.cholesky(basis.T @ mass @ basis), basis.T).T
+    return scipy.linalg.block_diag(basis, np.diag(np.diag(motions.mass)[count:] ** -0.5))
 
 
 def steady_rates(at: Assembler, axes: Axes) -> Array:

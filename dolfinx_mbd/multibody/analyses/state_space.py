@@ -1,6 +1,7 @@
 """State space of the small motions of a mechanism with inputs u and outputs y.
 
-The state is x = (z, ż) with the free coordinates z of `small_motions`. That module defines the
+The state is x = (z, ż) with the free coordinates z of `small_motions`, without the integrals of the
+states of loads, which are the last coordinates. That module defines the
 matrices; M, C and K are the reduced matrices. The accelerations and the change of the multipliers
 follow from the equations of motion,
 
@@ -78,7 +79,9 @@ def state_space(
     slopes = _output_slopes(at, state, outputs)
     Y = sum((one @ two for one, two in zip(slopes, change, strict=True)), through @ u)
     X = np.concatenate([dz, ddz])
-    return X[:, : 2 * m], X[:, 2 * m :], Y[:, : 2 * m], Y[:, 2 * m :]
+    free = m - len(motions.states)  # nothing depends on the integrals of the states of loads
+    kept, given = np.r_[:free, m : 2 * m], np.arange(2 * m, 2 * m + count)
+    return X[np.ix_(kept, kept)], X[np.ix_(kept, given)], Y[:, kept], Y[:, given]
 
 
 def _input_slopes(

@@ -19,10 +19,10 @@ Axis = tuple[int, int]
 class FrameAssembler:
     """Buffers for frames and joint coordinates of a system.
 
-    `time`, `q`, `v` and `a` are the point of evaluation. `angles` are the joint rotations from which full
-    turns are counted. `rows` and `scale` (nv,) are the residual and the magnitudes of its terms.
-    `position` (nf, 3), `rotation` (nf, 3, 3), `velocities` and `wrenches` (nf, 6) belong to the
-    frames.
+    `time`, `q`, `v` and `a` are the point of evaluation. `angles` are the joint rotations from
+    which full turns are counted. `rows` and `scale` (nv,) are the residual and the magnitudes of
+    its terms. `position` (nf, 3), `rotation` (nf, 3, 3), `velocities` and `wrenches` (nf, 6) belong
+    to the frames.
     """
 
     def __init__(self, system: SystemData) -> None:

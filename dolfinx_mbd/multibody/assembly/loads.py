@@ -103,14 +103,15 @@ class LoadAssembler(FrameAssembler):
     def _load_groups(self) -> list[set[int]]:
         """Return, for each load, the bodies on whose motion or coordinates it depends or acts."""
         groups = [{*self._bodies_of((k, k))} for _, k in self._frame_loads]
-        for load, *ends in self._pair_loads:
-            groups.append({*self._bodies_of((ends[0], ends[1])), *self._state_body(load.name)})
+        for element, *ends in self._pair_loads:
+            bodies = self._bodies_of((ends[0], ends[1]))
+            groups.append({*bodies, *self._state_body(element.name)})
         for load, *axes in self._joint_loads:
-            ends = {k for axis in axes for k in self._bodies_of(self._joint_ends(axis))}
-            groups.append({*ends, *self._state_body(load.name)})
+            moved = {k for axis in axes for k in self._bodies_of(self._joint_ends(axis))}
+            groups.append({*moved, *self._state_body(load.name)})
         for _, k, _, axis in self._pattern_loads:
-            ends = () if axis is None else self._bodies_of(self._joint_ends(axis))
-            groups.append({k, *ends})
+            others = () if axis is None else self._bodies_of(self._joint_ends(axis))
+            groups.append({k, *others})
         return groups
 
     def _find_axes(self) -> _LoadAxes:
@@ -254,11 +255,12 @@ class LoadAssembler(FrameAssembler):
         values, rates, gradients = self.axis_coordinates()
         sizes = np.empty(len(self._joint_loads))
         for i, (load, _, k) in enumerate(self._joint_loads):
-            if not load.initial_states.size:
+            if isinstance(load, JointLoad) and load.initial_states.size:
+                states = self.load_states(load.name)
+                sizes[i], *speeds = load.evaluate(t, values[k], rates[k], states)
+                self._set_state_rates(load.name, np.array(speeds))
+            else:
                 sizes[i] = load.magnitude(t, values[k], rates[k])
-                continue
-            sizes[i], *speeds = load.evaluate(t, values[k], rates[k], self.load_states(load.name))
-            self._set_state_rates(load.name, np.array(speeds))
         return sizes, gradients
 
     def surface_power(self, element: PairElement) -> float:
@@ -333,23 +335,34 @@ class LoadAssembler(FrameAssembler):
                 _add_pair(second, rates, np.array([[frame, frame]]), *-matrices)
 
     def _add_joint_states(
-        self, load: JointLoad, point: tuple[Any, ...], axes: tuple[Axis, Axis], K: Blocks, C: Blocks
-    ) -> None:
-        """Add the derivatives of the rates of states, and of a load with respect to its states."""
-        (k,) = self._state_body(load.name)
-        slopes, nv = load.slopes(*point), self.system.num_velocities
+        self,
+        load: JointLoad,
+        point: tuple[float, float, float],
+        axes: tuple[Axis, Axis],
+        K: Blocks,
+        C: Blocks,
+    ) -> tuple[float, float, float]:
+        """Add the derivatives of the rates of states, and of a load with respect to its states.
+
+        Return the magnitude of the load and its derivatives with respect to its coordinate and its
+        rate.
+        """
+        (k,), (on, of) = self._state_body(load.name), axes
+        value = load.evaluate(*point, self.load_states(load.name))[0]
+        slopes = load.slopes(*point, self.load_states(load.name))
         rows = self.system.bodies[k].typical_mass * slopes[1:]
-        jacobians, (on, of) = self._parts(self._jacobians), axes
-        by_value, rate_change = self._coordinate_derivatives(of, jacobians, self._velocity_tangents())
+        jacobians, tangents = self._parts(self._jacobians), self._velocity_tangents()
+        gradient, rate_change = self._coordinate_derivatives(of, jacobians, tangents)
         direction = self._transform(self.axis_coordinates()[2][on], self._joint_ends(on), jacobians)
-        loaded, bodies = self._bodies_of(self._joint_ends(on)), self._bodies_of(self._joint_ends(of))
-        unit = np.zeros((len(rows), nv))
+        loaded, bodies = (self._bodies_of(self._joint_ends(axis)) for axis in (on, of))
+        unit = np.zeros((len(rows), self.system.num_velocities))
         unit[:, self.system.v_slices[k]] = np.eye(len(rows))
-        for i, row in enumerate(rows):
-            self._add_outer(K, -unit[i], (k,), row[0] * by_value + row[1] * rate_change, bodies)
-            self._add_outer(C, -unit[i], (k,), row[1] * by_value, bodies)
-            self._add_outer(C, -unit[i], (k,), row[2:] @ unit, (k,))
+        for row, column in zip(rows, unit, strict=True):
+            self._add_outer(K, -column, (k,), row[0] * gradient + row[1] * rate_change, bodies)
+            self._add_outer(C, -column, (k,), row[1] * gradient, bodies)
+            self._add_outer(C, -column, (k,), row[2:] @ unit, (k,))
         self._add_outer(C, -direction, loaded, slopes[0, 2:] @ unit, (k,))
+        return float(value), float(slopes[0, 0]), float(slopes[0, 1])
 
     def _add_joint_loads(
         self,
@@ -367,10 +380,11 @@ class LoadAssembler(FrameAssembler):
         rows, loads, (K, C) = [], self._axes_of_loads, blocks
         for load, (joint, motion), argument in self._joint_loads:
             point = t, values[argument], speeds[argument]
-            if load.initial_states.size:
-                point = *point, self.load_states(load.name)
-                self._add_joint_states(load, point, ((joint, motion), argument), K, C)
-            rows.append((load.magnitude(*point), *load.derivatives(*point)))
+            if isinstance(load, JointLoad) and load.initial_states.size:
+                axes = (joint, motion), argument
+                rows.append(self._add_joint_states(load, point, axes, K, C))
+            else:
+                rows.append((load.magnitude(*point), *load.derivatives(*point)))
             if motion == 1:
                 multipliers[joint, 2] -= rows[-1][0]
         size, by_value, by_rate = np.array(rows).T[:, :, None]

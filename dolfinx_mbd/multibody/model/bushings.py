@@ -1,13 +1,12 @@
 """Bushings: springs and dampers in all six relative motions of two frames.
 
-The frames have the points p₁ and p₂ and the axes Q₁ and Q₂. The displacement x = Q₁ᵀ(p₂ − p₁) has
-components in the first frame, and θ is the rotation vector of R₀ᵀ Q₁ᵀ Q₂. The neutral pose is (x₀,
-R₀). With s = (x − x₀, θ), stiffness K and damping C, the energy is ½ sᵀ K s and the wrenches are
-−Hᵀ(K s + C ṡ). The matrix H maps the velocities u of the frames to ṡ = H u. The springs do no net
-work on a closed path, even with finite rotations. |θ| must not exceed 3 rad.
+The laws depend on the relative motion d, R, v, ω of `relation`. The neutral pose is (x₀, R₀), and
+θ is the rotation vector of R₀ᵀR. With s = (d − x₀, θ), stiffness K and damping C, the energy is
+½ sᵀKs. With (f, m) = K s + C ṡ, the force is −f and the moment −R T⁻ᵀm, where Rᵀω = T(θ) θ̇. The
+springs do no net work on a closed path, even with finite rotations. |θ| must not exceed 3 rad.
 
-A `TabulatedBearing` has the displacement x − x₀ only, with K(Ω) and C(Ω). Ω = e₃·Q₁ᵀ(ω₂ − ω₁) is
-the speed of the second frame relative to the first frame, about the z axis of the first frame.
+A `TabulatedBearing` has the displacement d − x₀ only, with K(Ω) and C(Ω). Ω = ω_z is the speed of
+the second frame relative to the first frame, about the z axis of the first frame.
 """
 
 from __future__ import annotations
@@ -24,8 +23,9 @@ from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import rotation_vector, skew, tangent, tangent_derivative
 from dolfinx_mbd.multibody.model.bearing_tables import BearingTable
-from dolfinx_mbd.multibody.model.force_elements import FramePair, PairElement
+from dolfinx_mbd.multibody.model.force_elements import FramePair
 from dolfinx_mbd.multibody.model.joints import FrameRef
+from dolfinx_mbd.multibody.model.law_elements import LawElement, PairMotion
 
 __all__ = ["Bushing", "TabulatedBearing"]
 
@@ -36,7 +36,7 @@ _SPEED_MARGIN = 1e-6  # permitted excess over the speeds of a table, relative to
 
 
 @dataclass(frozen=True, eq=False)
-class Bushing(PairElement):
+class Bushing(LawElement):
     """An elastic bearing between two frames, linear in the six relative motions.
 
     Attributes:
@@ -108,52 +108,60 @@ class Bushing(PairElement):
             return self
         return replace(self, neutral=(pair.Q1.T @ (pair.p2 - pair.p1), pair.Q1.T @ pair.Q2))
 
-    def coordinates(self, pair: FramePair) -> Array:
+    def coordinates(self, motion: PairMotion) -> Array:
         """Return displacement and rotation vector from the neutral pose, shape (6,)."""
         x, R = self._neutral
-        theta = rotation_vector(R.T @ pair.Q1.T @ pair.Q2)
+        theta = rotation_vector(R.T @ motion.rotation)
         angle = float(np.linalg.norm(theta))
         if angle > _LARGEST:
             raise InputError(
                 f"bushing {self.name!r} is turned by {angle:.3g} rad, more than the limit of 3 rad."
                 " Use a joint with a JointSpring for large rotations"
             )
-        return np.concatenate([pair.Q1.T @ (pair.p2 - pair.p1) - x, theta])
+        return np.concatenate([motion.displacement - x, theta])
 
-    def _rates(self, pair: FramePair) -> tuple[Array, Array, Array]:
-        """Return the coordinates s (6,), H (6, 12) and the rates ṡ = H u (6,)."""
-        s = self.coordinates(pair)
-        H = np.vstack([_displacement_map(pair), np.zeros((3, 12))])
-        H[3:, 9:] = np.linalg.solve(tangent(s[3:]), pair.Q2.T)
-        H[3:, 3:6] = -H[3:, 9:]
-        return s, H, H @ np.concatenate([pair.u1, pair.u2])
+    def _terms(self, motion: PairMotion) -> tuple[Array, Array, Array, Array]:
+        """Return s (6,), ṡ (6,), the inverse of T (3, 3), and g = K s + C ṡ (6,)."""
+        s = self.coordinates(motion)
+        inverse = np.asarray(np.linalg.inv(tangent(s[3:])), dtype=float)
+        rate = np.concatenate([motion.velocity, inverse @ motion.rotation.T @ motion.omega])
+        return s, rate, inverse, np.asarray(self._K @ s + self._C @ rate)
 
-    def wrenches(self, pair: FramePair) -> Array:
-        """Return forces and moments on both frames."""
-        s, H, rate = self._rates(pair)
-        return -H.T @ (self._K @ s + self._C @ rate)
+    def value(self, motion: PairMotion) -> Array:
+        """Return force and moment on the second frame, shape (6,)."""
+        _, _, inverse, g = self._terms(motion)
+        return -np.concatenate([g[:3], motion.rotation @ (inverse.T @ g[3:])])
 
-    def derivatives(self, pair: FramePair) -> tuple[Array, Array]:
-        """Return the derivatives of the wrenches."""
-        s, H, rate = self._rates(pair)
-        D = -_gradient_change(pair, s[3:], H, self._K @ s + self._C @ rate)
-        D -= H.T @ (self._K @ H + self._C @ _rate_change(pair, s[3:], H, rate))
-        return D, -H.T @ self._C @ H
+    def slopes(self, motion: PairMotion) -> Array:
+        """Return the derivatives of force and moment, shape (6, 12)."""
+        s, rate, inverse, g = self._terms(motion)
+        R, theta = motion.rotation, s[3:]
+        by_rotation, w = inverse @ R.T, inverse.T @ g[3:]  # θ̇ = T⁻¹Rᵀω; the moment is −R w
+        by_motion, rate_by_motion = np.zeros((6, 12)), np.zeros((6, 12))
+        by_motion[:3, :3] = rate_by_motion[:3, 6:9] = np.eye(3)
+        by_motion[3:, 3:6] = rate_by_motion[3:, 9:] = by_rotation
+        rate_by_motion[3:, 3:6] = by_rotation @ skew(motion.omega)
+        rate_by_motion[3:, 3:6] -= inverse @ tangent_derivative(theta, rate[3:]) @ by_rotation
+        G = -(self._K @ by_motion + self._C @ rate_by_motion)
+        G[3:] = by_rotation.T @ G[3:]
+        G[3:, 3:6] += skew(R @ w)
+        G[3:, 3:6] -= by_rotation.T @ tangent_derivative(-theta, w) @ by_rotation
+        return G
 
-    def energy(self, pair: FramePair) -> float:
+    def stored_energy(self, motion: PairMotion) -> float:
         """Return the energy of the springs, J."""
-        s = self.coordinates(pair)
+        s = self.coordinates(motion)
         return 0.5 * float(s @ self._K @ s)
 
-    def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
+    def quantities(self, motion: PairMotion) -> dict[str, ArrayLike]:
         """Return displacement (m) and rotation vector (rad) from the neutral pose, and rates."""
-        s, _, rate = self._rates(pair)
+        s, rate, *_ = self._terms(motion)
         names = "displacement", "rotation", "displacement_rate", "rotation_rate"
         return dict(zip(names, (*s.reshape(2, 3), *rate.reshape(2, 3)), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
-class TabulatedBearing(PairElement):
+class TabulatedBearing(LawElement):
     """A bearing of a shaft whose stiffness and damping depend on the speed, from a table.
 
     The load is linear in the displacement and the velocity of the shaft. The cross-coupled
@@ -205,18 +213,14 @@ class TabulatedBearing(PairElement):
             return self
         return replace(self, neutral=pair.Q1.T @ (pair.p2 - pair.p1))
 
-    def _displacement(self, pair: FramePair) -> Array:
-        """Return the displacement from the neutral position in the first frame, (3,), m."""
+    def _displacement(self, motion: PairMotion) -> Array:
+        """Return the displacement from the neutral position, shape (3,), m."""
         neutral = np.zeros(3) if self.neutral is None else np.asarray(self.neutral)
-        return np.asarray(pair.Q1.T @ (pair.p2 - pair.p1) - neutral)
+        return np.asarray(motion.displacement - neutral)
 
-    def _speed(self, pair: FramePair) -> float:
-        """Return the speed of the shaft relative to the housing, rad/s."""
-        return float(pair.Q1[:, 2] @ (pair.u2[3:] - pair.u1[3:]))
-
-    def _coefficients(self, pair: FramePair) -> tuple[Array, Array]:
-        """Return stiffness and damping, and their derivatives with respect to the speed."""
-        speed, (low, high) = self._speed(pair), self.table.range
+    def _coefficients(self, speed: float) -> tuple[Array, Array]:
+        """Return stiffness and damping at a speed, and their derivatives with respect to it."""
+        low, high = self.table.range
         margin = _SPEED_MARGIN * max(abs(low), abs(high))
         if self.outside == "error" and not min(low, 0) - margin <= speed <= max(high, 0) + margin:
             raise InputError(
@@ -226,82 +230,28 @@ class TabulatedBearing(PairElement):
             )
         return self.table.at(speed)
 
-    def wrenches(self, pair: FramePair) -> Array:
-        """Return forces and moments on both frames."""
-        (K, C), _ = self._coefficients(pair)
-        s, H = self._displacement(pair), _displacement_map(pair)
-        return np.asarray(-H.T @ (K @ s + C @ H @ np.concatenate([pair.u1, pair.u2])))
+    def value(self, motion: PairMotion) -> Array:
+        """Return force and moment on the second frame, shape (6,)."""
+        (K, C), _ = self._coefficients(motion.omega[2])
+        force = -(K @ self._displacement(motion) + C @ motion.velocity)
+        return np.concatenate([force, np.zeros(3)])
 
-    def derivatives(self, pair: FramePair) -> tuple[Array, Array]:
-        """Return the derivatives of the wrenches."""
-        (K, C), (dK, dC) = self._coefficients(pair)
-        s, H = self._displacement(pair), _displacement_map(pair)
-        rate = H @ np.concatenate([pair.u1, pair.u2])
-        slope = dK @ s + dC @ rate
-        axis, by_pose, by_speed = pair.Q1[:, 2], np.zeros(12), np.zeros(12)
-        by_pose[3:6] = axis @ skew(pair.u2[3:] - pair.u1[3:])
-        by_speed[3:6], by_speed[9:] = -axis, axis
-        D = -_displacement_gradient_change(pair, K @ s + C @ rate)
-        D -= H.T @ (K @ H + C @ _displacement_rate_change(pair) + np.outer(slope, by_pose))
-        return D, -H.T @ (C @ H + np.outer(slope, by_speed))
+    def slopes(self, motion: PairMotion) -> Array:
+        """Return the derivatives of force and moment, shape (6, 12)."""
+        (K, C), (dK, dC) = self._coefficients(motion.omega[2])
+        G = np.zeros((6, 12))
+        G[:3, :3], G[:3, 6:9] = -K, -C
+        G[:3, 11] = -(dK @ self._displacement(motion) + dC @ motion.velocity)
+        return G
 
-    def energy(self, pair: FramePair) -> float:
+    def stored_energy(self, motion: PairMotion) -> float:
         """Return zero: a bearing with cross-coupled coefficients has no potential energy."""
         return 0.0
 
-    def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
+    def quantities(self, motion: PairMotion) -> dict[str, ArrayLike]:
         """Return the displacement (m) from the neutral position, its rate, and the speed."""
-        rate = _displacement_map(pair) @ np.concatenate([pair.u1, pair.u2])
         return {
-            "displacement": self._displacement(pair),
-            "displacement_rate": rate,
-            "rotation_rate": self._speed(pair),
+            "displacement": self._displacement(motion),
+            "displacement_rate": motion.velocity,
+            "rotation_rate": float(motion.omega[2]),
         }
-
-
-def _displacement_map(pair: FramePair) -> Array:
-    """Return the matrix (3, 12) from the velocities of both frames to ẋ."""
-    Q = pair.Q1.T
-    return np.hstack([-Q, Q @ skew(pair.p2 - pair.p1), Q, np.zeros((3, 3))])
-
-
-def _displacement_gradient_change(pair: FramePair, f: Array) -> Array:
-    """Return the derivative (12, 12) of the map's transpose times a constant force f (3,)."""
-    D = np.zeros((12, 12))
-    d, L = skew(pair.p2 - pair.p1), skew(pair.Q1 @ f)
-    D[:3, 3:6] = L
-    D[6:9, 3:6] = -L
-    D[3:6, 3:6] = d @ L
-    D[3:6, :3] = -L
-    D[3:6, 6:9] = L
-    return D
-
-
-def _displacement_rate_change(pair: FramePair) -> Array:
-    """Return the derivative (3, 12) of ẋ with respect to both poses for constant velocities."""
-    d, w1 = pair.p2 - pair.p1, pair.u1[3:]
-    relative = pair.u2[:3] - pair.u1[:3] - np.cross(w1, d)
-    by_point, zero = pair.Q1.T @ skew(w1), np.zeros((3, 3))
-    return np.hstack([by_point, pair.Q1.T @ skew(relative), -by_point, zero])
-
-
-def _gradient_change(pair: FramePair, theta: Array, H: Array, g: Array) -> Array:
-    """Return the derivative (12, 12) of Hᵀg with respect to both poses for constant g (6,)."""
-    D = _displacement_gradient_change(pair, g[:3])
-    # The moment Q₂ T⁻ᵀ g rotates with the second frame, and T depends on θ
-    inverse = np.linalg.inv(tangent(theta))
-    w = inverse.T @ g[3:]
-    change = pair.Q2 @ inverse.T @ tangent_derivative(-theta, w) @ H[3:]
-    change[:, 9:] -= skew(pair.Q2 @ w)
-    D[9:] += change
-    D[3:6] -= change
-    return D
-
-
-def _rate_change(pair: FramePair, theta: Array, H: Array, rate: Array) -> Array:
-    """Return the derivative (6, 12) of H u with respect to both poses for constant u."""
-    D = np.vstack([_displacement_rate_change(pair), np.zeros((3, 12))])
-    inverse = np.linalg.inv(tangent(theta))
-    D[3:] = -inverse @ tangent_derivative(theta, rate[3:]) @ H[3:]
-    D[3:, 9:] += inverse @ pair.Q2.T @ skew(pair.u2[3:] - pair.u1[3:])
-    return D

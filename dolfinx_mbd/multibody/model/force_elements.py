@@ -231,7 +231,6 @@ class JointElement(ABC):
     name: str
     joint: str
     motion: Axis | None
-    initial_states: ClassVar[Array] = np.zeros(0)
 
     def _check_joint(self) -> str:
         """Check name, joint and motion, and return a label for messages."""

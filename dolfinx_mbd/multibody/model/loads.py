@@ -236,7 +236,9 @@ class JointLoad:
         checked_name(f"{label}: joint", self.joint)
         choice(f"{label}: motion", self.motion, MOTIONS)
         check_coordinate(f"{label}: of", self.of)
-        states = array(f"{label}: states", self.states, (None,), expected="a list of finite numbers")
+        states = array(
+            f"{label}: states", self.states, (None,), expected="a list of finite numbers"
+        )
         assign(self, states=states)
         if callable(self.value) or states.size:
             call = "value(t, s, rate, states)" if states.size else "value(t, s, rate)"
@@ -264,7 +266,10 @@ class JointLoad:
         return np.concatenate([[number(f"{label}: value", result[0])], rates])
 
     def slopes(self, t: float, s: float, rate: float, states: Array) -> Array:
-        """Return the derivatives of `evaluate` with respect to s, rate and states, (1 + m, 2 + m)."""
+        """Return the derivatives of `evaluate`, shape (1 + m, 2 + m).
+
+        The columns belong to s, its rate and the states.
+        """
         point = np.array([s, rate, *states])
         steps = 1e-6 * np.maximum([1e-2, *np.ones(len(point) - 1)], np.abs(point))
 
@@ -274,24 +279,17 @@ class JointLoad:
         columns = [result(point + step) - result(point - step) for step in np.diag(steps)]
         return np.array(columns).T / (2 * steps)
 
-    def magnitude(self, t: float, s: float, rate: float, states: Array | None = None) -> float:
-        """Return the force (N) or torque (N m) on the second body."""
+    def magnitude(self, t: float, s: float, rate: float) -> float:
+        """Return the force (N) or torque (N m) on the second body, for states as at the start."""
         if self.initial_states.size:
-            states = self.initial_states if states is None else states
-            return float(self.evaluate(t, s, rate, states)[0])
+            return float(self.evaluate(t, s, rate, self.initial_states)[0])
         value = self.value(t, s, rate) if callable(self.value) else self.value
         if isinstance(value, float) and value - value == 0.0:
             return value
         return number(f"load {self.name!r}: value", value)
 
-    def derivatives(
-        self, t: float, s: float, rate: float, states: Array | None = None
-    ) -> tuple[float, float]:
+    def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
         """Return the derivatives of the magnitude with respect to the coordinate and its rate."""
-        if self.initial_states.size:
-            states = self.initial_states if states is None else states
-            by_s, by_rate, *_ = self.slopes(t, s, rate, states)[0].tolist()
-            return by_s, by_rate
         if not callable(self.value):
             return 0.0, 0.0
         derivatives = getattr(self.value, "derivatives", None)

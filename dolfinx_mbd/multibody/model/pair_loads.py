@@ -1,14 +1,9 @@
-"""Forces and moments between two frames, from a law of their relative motion.
-
-The kernels of `relation` compute the wrenches on both frames and their derivatives from the law and
-its derivatives.
-"""
+"""Forces and moments between two frames from a user's law of their relative motion."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +12,12 @@ from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import array, function, number, reject, vector
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.relation import pair_tangents, pair_wrenches, relative_motion
-from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_vector
-from dolfinx_mbd.multibody.model.force_elements import FramePair, PairElement
+from dolfinx_mbd.kernels.rotations import exp_rotation
+from dolfinx_mbd.multibody.model.force_elements import FramePair
 from dolfinx_mbd.multibody.model.joints import FrameRef
+from dolfinx_mbd.multibody.model.law_elements import LawElement, PairMotion
 
-__all__ = ["PairLoad", "PairMotion"]
+__all__ = ["PairLoad"]
 
 Array = NDArray[np.float64]
 
@@ -30,43 +25,11 @@ _STEP = 1e-6  # step of a difference relative to the size of its variable
 _SHORTEST = 1e-2  # smallest size of a displacement for the step of a difference, m
 
 
-class PairMotion(NamedTuple):
-    """Motion of the second frame relative to the first, in the axes of the first frame.
-
-    Attributes:
-        time: Time, s.
-        displacement: Position of the second point relative to the first, shape (3,), m.
-        rotation: Axes of the second frame as columns, shape (3, 3).
-        velocity: Rate of the displacement, shape (3,), m/s.
-        omega: Angular velocity of the second frame relative to the first, shape (3,), rad/s.
-        states: States of the load, shape (m,).
-
-    Example:
-        >>> def spring(motion: mbd.PairMotion):
-        ...     return -1e4 * motion.displacement, -50.0 * motion.rotation_vector
-    """
-
-    time: float
-    displacement: Array
-    rotation: Array
-    velocity: Array
-    omega: Array
-    states: Array
-
-    @property
-    def rotation_vector(self) -> Array:
-        """Rotation vector of the second frame relative to the first, shape (3,), rad, |θ| ≤ π."""
-        return rotation_vector(self.rotation)
-
-    def __repr__(self) -> str:
-        return short_repr(self)
-
-
 Law = Callable[[PairMotion], tuple[ArrayLike, ...]]
 
 
 @dataclass(frozen=True, eq=False)
-class PairLoad(PairElement):
+class PairLoad(LawElement):
     """A force and a moment between two frames, from a law of their relative motion.
 
     The law acts on the second frame; the opposite force and moment act on the first body at the
@@ -111,8 +74,6 @@ class PairLoad(PairElement):
     states: ArrayLike = ()
     potential: Callable[[PairMotion], float] | None = None
 
-    timed = True
-
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
@@ -121,7 +82,9 @@ class PairLoad(PairElement):
         function(f"{label}: law", self.law, "law(motion)")
         if self.potential is not None:
             function(f"{label}: potential", self.potential, "potential(motion)")
-        states = array(f"{label}: states", self.states, (None,), expected="a list of finite numbers")
+        states = array(
+            f"{label}: states", self.states, (None,), expected="a list of finite numbers"
+        )
         assign(self, states=states)
 
     @property
@@ -132,11 +95,6 @@ class PairLoad(PairElement):
     def placed(self, pair: FramePair) -> PairLoad:
         """Return the load itself; it has no unspecified lengths."""
         return self
-
-    def relative(self, pair: FramePair, t: float = 0.0, states: ArrayLike | None = None) -> PairMotion:
-        """Return the relative motion of two frames at a time (s), for some states (m,)."""
-        x = self.initial_states if states is None else np.asarray(states, dtype=float)
-        return PairMotion(t, *relative_motion(*pair), x)
 
     def value(self, motion: PairMotion) -> Array:
         """Return force, moment and rates of the states, shape (6 + m,)."""
@@ -180,38 +138,12 @@ class PairLoad(PairElement):
         ]
         return np.asarray(np.array(columns).T / (2 * steps))
 
-    def wrenches(self, pair: FramePair, t: float = 0.0, states: Array | None = None) -> Array:
-        """Return the wrenches on both frames in global components and the rates, (12 + m,)."""
-        motion = self.relative(pair, t, states)
-        return pair_wrenches(pair.Q1, motion.displacement, self.value(motion))
-
-    def derivatives(
-        self, pair: FramePair, t: float = 0.0, states: Array | None = None
-    ) -> tuple[Array, Array]:
-        """Return the derivatives with respect to poses, and to velocities and states."""
-        motion = self.relative(pair, t, states)
-        value, slopes = self.value(motion), self.slopes(motion)
-        return pair_tangents(pair.Q1, pair.u1, motion[1:5], value, slopes)
-
-    def energy(self, pair: FramePair, t: float = 0.0, states: Array | None = None) -> float:
+    def stored_energy(self, motion: PairMotion) -> float:
         """Return the stored energy, J."""
         if self.potential is None:
             return 0.0
-        energy = self.potential(self.relative(pair, t, states))
+        energy = self.potential(motion)
         return number(f"load {self.name!r}: value of the potential", energy, unit="J")
-
-    def motion(
-        self, pair: FramePair, t: float = 0.0, states: Array | None = None
-    ) -> dict[str, ArrayLike]:
-        """Return the relative motion and the states."""
-        motion = self.relative(pair, t, states)
-        values: dict[str, Any] = {
-            "displacement": motion.displacement,
-            "displacement_rate": motion.velocity,
-            "rotation": motion.rotation_vector,
-            "rotation_rate": motion.omega,
-        }
-        return values | ({"states": motion.states} if len(motion.states) else {})
 
 
 def _displaced(motion: PairMotion, step: Array) -> PairMotion:

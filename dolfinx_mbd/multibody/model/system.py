@@ -137,12 +137,13 @@ class SystemData(HtmlView):
         mass, count = float(np.mean(masses)), len(self.bodies)
         self.mechanical_bodies = self.bodies
         self.bodies += tuple(
-            LoadStates(load.name, np.asarray(load.initial_states), mass)
+            LoadStates(load.name, load.initial_states, mass)
             for load in self.loads
-            if np.size(getattr(load, "initial_states", ()))
+            if isinstance(load, (PairElement, JointLoad)) and load.initial_states.size
         )
-        bodies = enumerate(self.bodies[count:], count)
-        self.state_bodies = {body.load: (k,) for k, body in bodies}  # type: ignore[attr-defined]
+        holders = [body for body in self.bodies[count:] if isinstance(body, LoadStates)]
+        self.state_bodies = {body.load: (k,) for k, body in enumerate(holders, count)}
+        self.initial_states: Array = np.concatenate([np.zeros(0), *(b.initial for b in holders)])
 
     def _add_points(self) -> None:
         """Add frames to the bodies at the named points at which joints and loads act."""
@@ -208,7 +209,9 @@ class SystemData(HtmlView):
             for body, s in zip(self.bodies, self.v_slices, strict=True)
         ]
         self.elastic = np.concatenate(elastic).astype(np.int64)
-        self.rigid = np.setdiff1d(np.arange(self.num_velocities), self.elastic)
+        first = self.v_slices[len(self.mechanical_bodies) - 1].stop
+        self.states = np.arange(first, self.num_velocities)  # states of loads follow the bodies
+        self.rigid = np.setdiff1d(np.arange(first), self.elastic)
 
     def _place(self) -> None:
         """Measure unspecified lengths, offsets and angles at the initial positions."""
@@ -368,6 +371,17 @@ class SystemData(HtmlView):
             choice(f"frame of body {frame.body!r}", frame.frame, names)
         return self._frame_index[frame]
 
+    def check_no_states(self, task: str) -> None:
+        """Raise an error if loads have states; `task` is the analysis that cannot treat them."""
+        if self.state_bodies:
+            names = ", ".join(map(repr, self.state_bodies))
+            raise InputError(
+                f"{task} does not support loads with states: {names}. Use simulate, equilibrium, "
+                "linearize or run_sensitivities, or replace the states by functions of time",
+                argument="system",
+                value=self,
+            )
+
     # ---- names and checks for messages --------------------------------------------------------
     def check_step(self, t: float, dt: float) -> None:
         """Raise an error if a driver rotates by half a turn or more in a step from t to t + dt.
@@ -411,8 +425,9 @@ class SystemData(HtmlView):
         return f"body {self.bodies[k].name!r}, {name}"
 
     def __repr__(self) -> str:
+        bodies = len(self.mechanical_bodies)
         return (
-            f"<System: {len(self.mechanical_bodies)} bodies, {len(self.joints)} joints, {len(self.drivers)} "
+            f"<System: {bodies} bodies, {len(self.joints)} joints, {len(self.drivers)} "
             f"drivers, {len(self.loads)} loads; {self.num_velocities} velocities "
             f"({len(self.elastic)} elastic), {self.num_constraints} constraints>"
         )

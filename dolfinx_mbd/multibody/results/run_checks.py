@@ -182,7 +182,7 @@ class RunChecks:
         _warn(AccuracyWarning, "rotation per step", angle, ROTATION_PER_STEP, text)
 
     def _check_energy(self) -> None:
-        moving = [body for body in self._system.bodies if body.num_velocities]
+        moving = [body for body in self._system.mechanical_bodies if body.num_velocities]
         if not all(isinstance(body, FloatingBody) for body in moving):
             return  # the internal work of other bodies is not known
         states, works = zip(*self._samples, strict=True)

@@ -51,6 +51,7 @@ QUANTITIES = {
     "film_thickness": ("m", ""),
     "peak_pressure": ("Pa", ""),
     "side_flow": ("m³/s", ""),
+    "states": ("SI", ""),
     "violation": ("m or rad", ""),
     "power": ("W", ""),
     "work": ("J", ""),

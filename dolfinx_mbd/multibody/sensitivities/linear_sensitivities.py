@@ -200,7 +200,8 @@ def linear_sensitivities(
 
     Raises:
         InputError: A value is not finite, a step is missing, `build` returns mechanisms of
-            different sizes, or the mechanism is not a smooth function of a parameter.
+            different sizes, a load has states, or the mechanism is not a smooth function of a
+            parameter.
         SteadyError: A state is neither an equilibrium nor part of a steady motion.
 
     Example:
@@ -221,6 +222,7 @@ def linear_sensitivities(
     values = checked_values(values)
     sizes = checked_steps(values, steps)
     system = instance("build(values)", build(dict(values)), SystemData)
+    system.check_no_states("linear_sensitivities")
     first = equilibrium(system) if state is None else state(system)
     linear = linearize(system, first, axes=axes, inputs=inputs, outputs=outputs)
     spin = np.zeros(3) if isinstance(axes, str) else np.asarray(axes, dtype=float)

@@ -115,6 +115,7 @@ def consistent_state(
         if t == 0.0 or not system.drivers:  # at other times drivers have moved the bodies
             warn_of_moves(eqs, t)
     start = np.zeros(len(free))
+    start[system.states] = system.initial_states
     if speeds is not None:
         start[:] = _start_velocities(eqs, t, rates, speeds)
     elif v is not None:
@@ -206,6 +207,8 @@ def _start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float], spee
     """
     s, v = eqs.system, np.zeros(len(speeds))
     v[s.elastic] = np.nan_to_num(speeds[s.elastic])
+    states = speeds[s.states]
+    v[s.states] = np.where(np.isnan(states), s.initial_states, states)
     preset = np.intersect1d(np.flatnonzero(np.isfinite(speeds)), s.rigid)
     if not preset.size:
         return v

@@ -303,7 +303,8 @@ class Drawing:
 
 def system_length(system: SystemData, q: Array) -> float:
     """Return the size of a mechanism from its frames and the origins of its bodies, m."""
-    origins = [q[s][:3] for s in system.q_slices if s.stop > s.start]
+    slices = system.q_slices[: len(system.mechanical_bodies)]
+    origins = [q[s][:3] for s in slices if s.stop > s.start]
     return length_of(np.vstack([frame_poses(system, q)[0], *origins]))
 
 

@@ -185,9 +185,9 @@ def motion_scene(
 
 # ---- bodies -------------------------------------------------------------------------------------
 def _body_numbers(system: SystemData) -> list[tuple[int, Body, slice]]:
-    return [
-        (k, body, s) for k, (body, s) in enumerate(zip(system.bodies, system.q_slices, strict=True))
-    ]
+    bodies = system.mechanical_bodies
+    slices = system.q_slices[: len(bodies)]
+    return [(k, body, s) for k, (body, s) in enumerate(zip(bodies, slices, strict=True))]
 
 
 def _kept_modes(run: Solution) -> dict[int, NDArray[np.int64]]:
