@@ -78,9 +78,9 @@ def fatigue(
             The shares add up to 1. See `recover` for histories.
         material: Fatigue data, or the name of one of `durability.EXAMPLES`.
         criterion: Stress whose cycles are counted. "normal" and "shear" are the normal stress and
-            twice the shear stress on the plane with the greatest damage at each point. "principal"
-            is the principal stress with the largest absolute value, and "von Mises" is the von
-            Mises stress with the sign of "principal".
+            twice the shear stress on the plane, and in the direction in this plane, with the
+            greatest damage at each point. "principal" is the principal stress with the largest
+            absolute value, and "von Mises" is the von Mises stress with the sign of "principal".
         mean_stress: Correction of the mean stress. Goodman and Gerber need the tensile strength and
             take compressive means as zero; FKM needs the mean-stress sensitivity.
         rule: Damage below the knee of the S-N line: "modified" continues an endurance limit with

@@ -46,6 +46,17 @@ def test_closed_residue(seed: int) -> None:
         assert damage == pytest.approx(equivalent_range(history, 4, residue="closed"), rel=1e-12)
 
 
+@pytest.mark.parametrize("mean", [0.0, 3.0, -1e3])
+def test_round_off_makes_no_cycles(mean: float) -> None:
+    """A closed sine is one cycle, wherever it starts; round-off at its ends is no cycle."""
+    t = np.linspace(0, 1, 61)
+    for phase in np.linspace(0, 2 * np.pi, 200):
+        ranges, means, counts = count_cycles(mean + np.sin(2 * np.pi * t + phase), "closed")
+        assert counts.sum() == 1
+        np.testing.assert_allclose(ranges, 2.0, atol=6e-3)
+        np.testing.assert_allclose(means, mean, atol=6e-3)
+
+
 def test_plateaus_and_constants() -> None:
     assert len(count_cycles([1.0, 1.0, 1.0]).ranges) == 0
     assert equivalent_range([1.0, 1.0], 3) == 0.0

@@ -312,6 +312,15 @@ def test_a_mean_beyond_the_strength(criterion: Any) -> None:
             fatigue(body, [1.0, 1.2, 1.0, 1.2], criterion=criterion, mean_stress=correction)
 
 
+@pytest.mark.parametrize("criterion", ["normal", "von Mises", "principal"])
+def test_round_off_at_the_seam_has_no_mean(criterion: Any) -> None:
+    """A reversed cycle has the mean 0, also if the history starts near its largest stress."""
+    body, t = body_with(900e6 * np.array(AXIAL)), np.linspace(0, 2 * np.pi, 61)
+    for phase in np.linspace(0, 2 * np.pi, 40):
+        result = fatigue(body, np.sin(t + phase), criterion=criterion, mean_stress="Goodman")
+        assert result.mean[0] == pytest.approx(0.0, abs=3e6)
+
+
 def test_ranks_share_the_points() -> None:
     body, signals = random_body()
     alone = fatigue(body, *signals)

@@ -6,10 +6,10 @@ cycle. The damage of a history is the sum over its cycles (Palmgren and Miner). 
 several runs, one after the other. `offsets` are the first instants of the runs. `weights` are their
 shares of the time divided by their durations, so that sums are rates per second.
 
-On a plane with the normal n, the normal stress is σ = n·Sn. The shear stress is taken along the
-direction t in which its variance over time is greatest, τ = t·Sn. The cycles of 2τ are counted, and
-the mean of a cycle is taken from 2σ on the same plane. In uniaxial stress, 2τ and 2σ on a plane at
-45° are equal to the axial stress.
+On a plane with the normal n, the normal stress is σ = n·Sn, and the shear stress in a direction t
+of the plane is τ = t·Sn. The worst plane and the worst direction in it are searched. The cycles of
+2τ are counted, and the mean of a cycle is taken from 2σ on the same plane. In uniaxial stress, 2τ
+and 2σ on a plane at 45° are equal to the axial stress.
 """
 
 from __future__ import annotations
@@ -20,6 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.fatigue.planes import (
+    STRAIGHT,
+    along,
+    dot,
+    longest_chord,
+    nearby,
+    normal_row,
+    project,
+    stress_on_plane,
+)
 from dolfinx_mbd.kernels.fatigue.rainflow import close, rainflow, turning_points
 
 Array = NDArray[np.float64]
@@ -37,6 +47,8 @@ MEANS = ("none", "Goodman", "Gerber", "Smith-Watson-Topper", "FKM")
 SMALL = 0.1
 """Smallest range of a cycle that is included in the number of cycles, relative to the largest range
 of the history. The damage of smaller cycles is included."""
+DIRECTIONS = 8
+"""Directions at equal angles that are tried on each plane of the first search for shear stress."""
 COLUMNS = ("damage", "cycles", "range", "mean", "n_x", "n_y", "n_z", "t_x", "t_y", "t_z")
 """Results of a point: damage and number of cycles per second; range and mean of the most damaging
 cycle; normal of the plane and direction in it. A damage of NaN stands for a cycle whose mean
@@ -195,94 +207,111 @@ def scalar_damage(
 
 
 @inner_kernel
-def normal_row(n: Array, row: Array) -> None:
-    """Put the factors of the six components of stress in n·Sn into `row`."""
-    row[0], row[1], row[2] = n[0] * n[0], n[1] * n[1], n[2] * n[2]
-    row[3], row[4], row[5] = 2.0 * n[0] * n[1], 2.0 * n[1] * n[2], 2.0 * n[2] * n[0]
+def keep_worst(
+    result: Array, extent: float, n: Array, t: Array, widest: float, start: Array, out: Array
+) -> float:
+    """Keep the worst plane so far in `out`, and the plane of the next search in `start` (2, 3).
 
-
-@inner_kernel
-def shear_row(n: Array, t: Array, row: Array) -> None:
-    """Put the factors of the six components of stress in t·Sn into `row`."""
-    row[0], row[1], row[2] = n[0] * t[0], n[1] * t[1], n[2] * t[2]
-    row[3] = n[0] * t[1] + n[1] * t[0]
-    row[4] = n[1] * t[2] + n[2] * t[1]
-    row[5] = n[2] * t[0] + n[0] * t[2]
-
-
-@inner_kernel
-def tangents(n: Array, first: Array, second: Array) -> None:
-    """Put two unit vectors normal to n and to each other into `first` and `second`."""
-    k = 0
-    for i in range(1, 3):
-        if abs(n[i]) < abs(n[k]):
-            k = i
-    i, j = (k + 1) % 3, (k + 2) % 3
-    size = math.sqrt(n[i] * n[i] + n[j] * n[j])
-    first[k], first[i], first[j] = 0.0, -n[j] / size, n[i] / size
-    second[0] = n[1] * first[2] - n[2] * first[1]
-    second[1] = n[2] * first[0] - n[0] * first[2]
-    second[2] = n[0] * first[1] - n[1] * first[0]
-
-
-@inner_kernel
-def shear_direction(n: Array, covariance: Array, frame: Array, rows: Array) -> None:
-    """Put the direction of the greatest variance of the shear stress into `frame[2]`."""
-    tangents(n, frame[0], frame[1])
-    shear_row(n, frame[0], rows[0])
-    shear_row(n, frame[1], rows[1])
-    c00 = c01 = c11 = 0.0
-    for i in range(6):
-        for j in range(6):
-            c00 += rows[0, i] * covariance[i, j] * rows[0, j]
-            c01 += rows[0, i] * covariance[i, j] * rows[1, j]
-            c11 += rows[1, i] * covariance[i, j] * rows[1, j]
-    angle = 0.5 * math.atan2(2.0 * c01, c00 - c11)
-    for i in range(3):
-        frame[2, i] = math.cos(angle) * frame[0, i] + math.sin(angle) * frame[1, i]
-
-
-@inner_kernel
-def project(stress: Array, row: Array, factor: float, history: Array) -> None:
-    """Put factor · row·stress into a history; stress has the shape (6, nt)."""
-    a, b, c = factor * row[0], factor * row[1], factor * row[2]
-    d, e, f = factor * row[3], factor * row[4], factor * row[5]
-    for k in range(history.shape[0]):
-        history[k] = (
-            a * stress[0, k] + b * stress[1, k] + c * stress[2, k]
-            + d * stress[3, k] + e * stress[4, k] + f * stress[5, k]
-        )  # fmt: skip
-
-
-@inner_kernel
-def variances(stress: Array, offsets: Integers, weights: Array, covariance: Array) -> None:
-    """Put the covariance of the six components of stress over all runs into `covariance`.
-
-    The weight of a run is multiplied by its duration, up to a factor that all runs share.
+    Before any damage occurs, the next search is around the widest range; it is returned.
     """
-    covariance[:] = 0.0
-    total = 0.0
-    for r in range(weights.shape[0]):
-        total += weights[r] * (offsets[r + 1] - offsets[r])
-    for i in range(6):
-        for j in range(i + 1):
-            product = first = second = 0.0
-            for r in range(weights.shape[0]):
-                for k in range(offsets[r], offsets[r + 1]):
-                    product += weights[r] * stress[i, k] * stress[j, k]
-                    first += weights[r] * stress[i, k]
-                    second += weights[r] * stress[j, k]
-            covariance[i, j] = covariance[j, i] = product / total - first / total * second / total
+    worse = result[0] > out[0] or result[0] != result[0]
+    if worse:
+        out[:4] = result
+        out[4:7] = n
+        out[7:10] = t
+    if worse or (out[0] == 0.0 and extent > widest):
+        start[0] = n
+        start[1] = t
+    return max(widest, extent)
 
 
 @inner_kernel
-def nearby(start: Array, angle: float, k: int, frame: Array, n: Array) -> None:
-    """Put the k-th of six directions at an angle from the unit vector `start` into `n`."""
-    tangents(start, frame[0], frame[1])
-    c, s = math.cos(k * math.pi / 3.0), math.sin(k * math.pi / 3.0)
-    for i in range(3):
-        across = c * frame[0, i] + s * frame[1, i]
-        n[i] = math.cos(angle) * start[i] + math.sin(angle) * across
+def normal_search(
+    stress: Array,
+    normals: Array,
+    spacing: Array,
+    offsets: Integers,
+    weights: Array,
+    law: Array,
+    closed: bool,
+    buffers: Array,
+    out: Array,
+) -> None:
+    """Put the damage by the normal stress on the worst plane of a point into `out` (10,)."""
+    history, row, n, t = np.empty(stress.shape[1]), np.empty(6), np.empty(3), np.zeros(3)
+    frame, start, result = np.empty((2, 3)), np.empty((2, 3)), np.empty(4)
+    origin, widest = np.empty(3), -1.0
+    for k in range(normals.shape[0] + 6 * spacing.shape[0]):
+        if k < normals.shape[0]:
+            n[:] = normals[k]
+        else:
+            step = k - normals.shape[0]
+            if step % 6 == 0:
+                origin[:] = start[0]
+            nearby(origin, spacing[step // 6], step % 6, frame, n)
+        normal_row(n, row)
+        project(stress, row, 1.0, history)
+        extent = history_damage(
+            history, history, offsets, weights, law, closed, out[0], buffers, result
+        )
+        widest = keep_worst(result, extent, n, t, widest, start, out)
+        if out[0] != out[0]:
+            return
+
+
+@inner_kernel
+def shear_search(
+    stress: Array,
+    normals: Array,
+    spacing: Array,
+    offsets: Integers,
+    weights: Array,
+    law: Array,
+    closed: bool,
+    buffers: Array,
+    out: Array,
+) -> None:
+    """Put the damage by the shear stress on the worst plane of a point into `out` (10,).
+
+    On each plane of the first search, the direction of the longest chord of the path is tried, and
+    then directions at equal angles, unless the path is straight. The refinement tries the direction
+    of the worst plane so far, directions on both sides of it, and the longest chord.
+    """
+    size = stress.shape[1]
+    history, normal, path, row = np.empty(size), np.empty(size), np.empty((2, size)), np.empty(6)
+    n, t, chord, result = np.empty(3), np.empty(3), np.empty(3), np.empty(4)
+    frame, start, origin = np.empty((2, 3)), np.empty((2, 3)), np.empty((2, 3))
+    planes, widest = normals.shape[0], -1.0
+    for k in range(planes + 7 * spacing.shape[0]):
+        tries, step = DIRECTIONS, math.pi / DIRECTIONS
+        if k < planes:
+            n[:] = normals[k]
+        else:
+            side = (k - planes) % 7
+            tries, step = 3, spacing[(k - planes) // 7]
+            if side == 0:
+                origin[:] = start
+                n[:] = origin[0]
+            else:
+                nearby(origin[0], step, side, frame, n)
+        stress_on_plane(stress, n, frame, row, normal, path)
+        longest_chord(path, offsets, chord)
+        base = 0.0
+        if k >= planes:  # the direction of the worst plane, turned into this plane
+            base = math.atan2(dot(frame[1], origin[1]), dot(frame[0], origin[1])) - step
+        if chord[2] <= STRAIGHT * chord[0]:
+            tries = 0
+        for j in range(-1, tries):
+            angle = chord[1] if j < 0 else base + j * step
+            along(path, angle, history)
+            extent = history_damage(
+                history, normal, offsets, weights, law, closed, out[0], buffers, result
+            )
+            for i in range(3):
+                t[i] = math.cos(angle) * frame[0, i] + math.sin(angle) * frame[1, i]
+            widest = keep_worst(result, extent, n, t, widest, start, out)
+            if out[0] != out[0]:
+                return
 
 
 @kernel
@@ -310,49 +339,14 @@ def plane_damage(
         closed: Whether the residue is closed by repetition.
         out: Results.
     """
-    size = stress.shape[2]
-    history, normal = np.empty(size), np.empty(size)
-    buffers, row, frame = np.empty((5, 2 * size + 2)), np.empty(6), np.empty((3, 3))
-    rows, covariance, n, start = np.empty((2, 6)), np.zeros((6, 6)), np.empty(3), np.empty(3)
-    result, origin = np.empty(4), np.empty(3)
-    searches = normals.shape[0] + 6 * spacing.shape[0]
+    buffers = np.empty((5, 2 * stress.shape[2] + 2))
+    out[:] = 0.0
     for p in range(stress.shape[0]):
         if shear:
-            variances(stress[p], offsets, weights, covariance)
-        out[p] = 0.0
-        best, widest = 0.0, -1.0
-        start[:] = normals[0]
-        for k in range(searches):
-            if k < normals.shape[0]:
-                n[:] = normals[k]
-            else:
-                step = k - normals.shape[0]
-                if step % 6 == 0:
-                    origin[:] = start
-                nearby(origin, spacing[step // 6], step % 6, frame, n)
-            normal_row(n, row)
-            if shear:
-                shear_direction(n, covariance, frame, rows)
-                project(stress[p], row, 2.0, normal)
-                shear_row(n, frame[2], row)
-                project(stress[p], row, 2.0, history)
-                extent = history_damage(
-                    history, normal, offsets, weights, law, closed, best, buffers, result
-                )
-            else:
-                project(stress[p], row, 1.0, history)
-                extent = history_damage(
-                    history, history, offsets, weights, law, closed, best, buffers, result
-                )
-            if result[0] > best or result[0] != result[0]:
-                best = result[0]
-                start[:] = n
-                out[p, :4] = result
-                out[p, 4:7] = n
-                if shear:
-                    out[p, 7:10] = frame[2]
-            elif best == 0.0 and extent > widest:  # no damage yet: search around the widest range
-                start[:] = n
-            widest = max(widest, extent)
-            if best != best:
-                break
+            shear_search(
+                stress[p], normals, spacing, offsets, weights, law, closed, buffers, out[p]
+            )
+        else:
+            normal_search(
+                stress[p], normals, spacing, offsets, weights, law, closed, buffers, out[p]
+            )

@@ -15,14 +15,23 @@ from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
 Array = NDArray[np.float64]
 
 
+ROUND_OFF = 1e-12
+"""Difference of equal values, relative to the largest value of the history and its companion."""
+
+
 @inner_kernel
-def append_point(points: Array, means: Array, count: int, value: float, mean: float) -> int:
-    """Append a value to the turning points, or move the last one to it; return their number."""
+def append_point(
+    points: Array, means: Array, count: int, value: float, mean: float, limit: float
+) -> int:
+    """Append a value to the turning points, or move the last one to it; return their number.
+
+    A value that differs from the last one by at most `limit` is not appended.
+    """
     if count == 0:
         points[0], means[0] = value, mean
         return 1
     last = points[count - 1]
-    if value == last:
+    if abs(value - last) <= limit:
         return count
     if count > 1:
         before = points[count - 2]
@@ -38,9 +47,11 @@ def turning_points(
     history: Array, companion: Array, start: int, stop: int, points: Array, means: Array
 ) -> int:
     """Store the turning points of a part of a history with its ends, and return their number."""
-    count = 0
+    count, largest = 0, 0.0
     for k in range(start, stop):
-        count = append_point(points, means, count, history[k], companion[k])
+        largest = max(largest, abs(history[k]), abs(companion[k]))
+    for k in range(start, stop):
+        count = append_point(points, means, count, history[k], companion[k], ROUND_OFF * largest)
     return count
 
 
@@ -52,15 +63,18 @@ def close(points: Array, means: Array, count: int) -> int:
     """
     if count < 2:
         return count
-    top = 0
+    top, largest = 0, 0.0
     for k in range(count):
+        largest = max(largest, abs(points[k]), abs(means[k]))
         if abs(points[k]) > abs(points[top]):
             top = k
         points[count + k], means[count + k] = points[k], means[k]
     total = 0
     for k in range(count + 1):  # the writes stay behind the reads
         source = count + (top + k) % count
-        total = append_point(points, means, total, points[source], means[source])
+        total = append_point(
+            points, means, total, points[source], means[source], ROUND_OFF * largest
+        )
     return total
 
 

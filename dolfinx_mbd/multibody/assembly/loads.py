@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.body import LoadPattern
 from dolfinx_mbd.kernels.joints import add_axis_forces
 from dolfinx_mbd.multibody.assembly.blocks import Blocks, FrameTerms, Index
 from dolfinx_mbd.multibody.assembly.frames import Axis, FrameAssembler
@@ -40,6 +41,16 @@ class _LoadAxes(NamedTuple):
     torques: Index
 
 
+class _DistributedLoad(NamedTuple):
+    """A distributed load with the body and pattern, and the motion on which it depends."""
+
+    load: PatternLoad
+    body: int
+    pattern: LoadPattern
+    axis: Axis | None
+    frames: tuple[int, ...]
+
+
 class LoadAssembler(FrameAssembler):
     """Loads of a system at the point of evaluation of a `FrameAssembler`."""
 
@@ -55,7 +66,7 @@ class LoadAssembler(FrameAssembler):
         frame, axis = self.system.frame_index, self._axis
         self._frame_loads: list[tuple[FrameLoad, int]] = []
         self._pair_loads: list[tuple[PairElement, int, int]] = []
-        self._pattern_loads: list[tuple[PatternLoad, int, Any, Axis | None]] = []
+        self._pattern_loads: list[_DistributedLoad] = []
         self._joint_loads: list[tuple[JointLoad | JointElement, Axis, Axis]] = []
         for load in self.system.loads:
             if isinstance(load, FrameLoad):
@@ -68,10 +79,14 @@ class LoadAssembler(FrameAssembler):
             elif isinstance(load, JointElement):
                 self._joint_loads.append((load, axis(load.coordinate), axis(load.coordinate)))
             elif isinstance(load, PatternLoad):
-                body, pattern = load.pattern.body, self.system.load_pattern(load)
-                argument_axis = None if load.of is None else axis(load.of)
                 self._pattern_loads.append(
-                    (load, self.system.body_index(body), pattern, argument_axis)
+                    _DistributedLoad(
+                        load,
+                        self.system.body_index(load.pattern.body),
+                        self.system.load_pattern(load),
+                        None if load.coordinate is None else axis(load.coordinate),
+                        tuple(map(frame, load.frames)),
+                    )
                 )
 
     def _add_outer(
@@ -109,10 +124,12 @@ class LoadAssembler(FrameAssembler):
         for load, *axes in self._joint_loads:
             moved = {k for axis in axes for k in self._bodies_of(self._joint_ends(axis))}
             groups.append({*moved, *self._state_body(load.name)})
-        for _, k, _, axis in self._pattern_loads:
-            others = () if axis is None else self._bodies_of(self._joint_ends(axis))
-            groups.append({k, *others})
-        return groups
+        return groups + [{item.body, *self._source_bodies(item)} for item in self._pattern_loads]
+
+    def _source_bodies(self, item: _DistributedLoad) -> set[int]:
+        """Return the bodies on whose motion the amplitude of a distributed load depends."""
+        frames = item.frames if item.axis is None else self._joint_ends(item.axis)
+        return {int(self.system.frame_body[frame]) for frame in frames}
 
     def _find_axes(self) -> _LoadAxes:
         pairs = [axis for _, *pair in self._joint_loads for axis in pair]
@@ -122,12 +139,12 @@ class LoadAssembler(FrameAssembler):
         frames = ends[axes[:, 0]], ends[arguments[:, 0]]
         return _LoadAxes(axes, arguments, *frames, np.flatnonzero(axes[:, 1] == 0))
 
-    def _load_coordinate(self, axis: Axis | None) -> tuple[float, float]:
-        """Return value and rate of the joint coordinate of a load, or zeros if it has none."""
-        if axis is None:
-            return 0.0, 0.0
+    def _source_motion(self, item: _DistributedLoad) -> tuple[Any, ...]:
+        """Return the arguments of the amplitude of a distributed load after the time."""
+        if item.axis is None:
+            return tuple(map(self._motion, item.frames))
         values, rates, _ = self.axis_coordinates()
-        return float(values[axis]), float(rates[axis])
+        return float(values[item.axis]), float(rates[item.axis])
 
     def arguments(self, element: PairElement, first: int, second: int) -> tuple[Any, ...]:
         """Return the arguments of the methods of an element; see `PairElement`."""
@@ -270,9 +287,9 @@ class LoadAssembler(FrameAssembler):
 
     def pattern_forces(self, t: float) -> Iterator[tuple[PatternLoad, int, float, Array]]:
         """Yield each distributed load, its body, its amplitude and its `pattern_rows`."""
-        for load, k, pattern, axis in self._pattern_loads:
-            rows = pattern_rows(pattern, self._views[k][1][0])
-            yield load, k, load.size(t, *self._load_coordinate(axis)), rows
+        for item in self._pattern_loads:
+            rows = pattern_rows(item.pattern, self._views[item.body][1][0])
+            yield item.load, item.body, item.load.size(t, *self._source_motion(item)), rows
 
     def _apply_loads(self, t: float) -> None:
         self._update_velocities(self._loaded)
@@ -327,7 +344,7 @@ class LoadAssembler(FrameAssembler):
             self._add_patterns(t, K, C)
 
     def _add_frame_loads(self, t: float, second: FrameTerms, rates: FrameTerms) -> None:
-        length = max(1e-3, float(np.abs(self.position).max(initial=0.0)))
+        length = self._length()
         for load, frame in self._frame_loads:
             if callable(load.value) or load.axes == "frame":
                 matrices = np.zeros((2, 1, 12, 12))
@@ -405,21 +422,40 @@ class LoadAssembler(FrameAssembler):
 
     def _add_patterns(self, t: float, K: Blocks, C: Blocks) -> None:
         """Add the derivatives of the distributed loads."""
-        for load, k, pattern, coordinate in self._pattern_loads:
-            value, rate = self._load_coordinate(coordinate)
+        for item in self._pattern_loads:
+            load, k, pattern = item[:3]
             q = self._views[k][1][0]
-            K.add(k, k, -load.size(t, value, rate) * pattern_tangent(pattern, q))
-            by_value, by_rate = load.derivatives(t, value, rate)
-            if coordinate is not None and (by_value or by_rate):
-                derivative, rate_derivative = self._coordinate_derivatives(
-                    coordinate, self._parts(self._jacobians), self._velocity_tangents()
-                )
-                bodies = self._bodies_of(self._joint_ends(coordinate))
+            K.add(k, k, -load.size(t, *self._source_motion(item)) * pattern_tangent(pattern, q))
+            if callable(load.value) and load.of is not None:
                 rows = np.zeros(self.system.num_velocities)
                 rows[self.system.v_slices[k]] = -pattern_rows(pattern, q)
-                change = by_value * derivative + by_rate * rate_derivative
-                self._add_outer(K, rows, (k,), change, bodies)
-                self._add_outer(C, rows, (k,), by_rate * derivative, bodies)
+                bodies = self._source_bodies(item)
+                by_q, by_v = self._amplitude_derivatives(t, item)
+                self._add_outer(K, rows, (k,), by_q, bodies)
+                self._add_outer(C, rows, (k,), by_v, bodies)
+
+    def _amplitude_derivatives(self, t: float, item: _DistributedLoad) -> tuple[Array, Array]:
+        """Return the derivatives (nv,) of an amplitude with respect to coordinates and v."""
+        jacobians, tangents = self._parts(self._jacobians), self._velocity_tangents()
+        motion = self._source_motion(item)
+        if item.axis is not None:
+            by_value, by_rate = item.load.derivatives(t, *motion)
+            value, rate = self._coordinate_derivatives(item.axis, jacobians, tangents)
+            return by_value * value + by_rate * rate, by_rate * value
+        by_q, by_v = np.zeros((2, self.system.num_velocities))
+        derivatives = item.load.frame_derivatives(t, motion, self._length())
+        for frame, (by_pose, by_velocity) in zip(
+            item.frames, derivatives.reshape(-1, 2, 6), strict=True
+        ):
+            k, J = self._frame_jacobian(frame, jacobians)
+            part = self.system.v_slices[k]
+            by_q[part] += by_pose @ J + by_velocity @ self._frame_jacobian(frame, tangents)[1]
+            by_v[part] += by_velocity @ J
+        return by_q, by_v
+
+    def _length(self) -> float:
+        """Return the largest coordinate of a frame, m, for steps of differences."""
+        return max(1e-3, float(np.abs(self.position).max(initial=0.0)))
 
     def _add_extended(
         self,

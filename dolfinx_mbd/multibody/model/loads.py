@@ -29,6 +29,7 @@ __all__ = [
     "JointLoad",
     "check_coordinate",
     "force",
+    "motion_derivatives",
     "slopes",
     "torque",
 ]
@@ -146,15 +147,26 @@ class FrameLoad:
                 wrench = self.wrench(t, motion)
                 D[:3, 3:], D[3:, 3:] = -skew(wrench[:3]), -skew(wrench[3:])
             return D, np.zeros((6, 6))
-        speed = max(1.0, float(np.abs(motion.velocity).max()), float(np.abs(motion.omega).max()))
-        steps = 1e-6 * np.repeat([length, 1.0, speed], [3, 3, 6])
-        D = np.empty((6, 12))
-        for k, step in enumerate(np.diag(steps)):
-            change = self.wrench(t, _displaced_motion(motion, step)) - self.wrench(
-                t, _displaced_motion(motion, -step)
-            )
-            D[:, k] = change / (2 * steps[k])
-        return D[:, :6], D[:, 6:]
+        derivative = motion_derivatives(lambda moved: self.wrench(t, moved), motion, length)
+        return derivative[:, :6], derivative[:, 6:]
+
+
+def motion_derivatives(
+    function: Callable[[FrameMotion], Array], motion: FrameMotion, length: float
+) -> Array:
+    """Return the derivatives (m, 12) of a function (m,) with respect to the motion of a frame.
+
+    They are central differences for position, rotation, velocity and omega; the step for positions
+    is 1e-6 times `length` (m).
+    """
+    speed = max(1.0, float(np.abs(motion.velocity).max()), float(np.abs(motion.omega).max()))
+    steps = 1e-6 * np.repeat([length, 1.0, speed], [3, 3, 6])
+    columns = [
+        (function(_displaced_motion(motion, step)) - function(_displaced_motion(motion, -step)))
+        / (2 * step.max())
+        for step in np.diag(steps)
+    ]
+    return np.stack(columns, axis=1)
 
 
 def _displaced_motion(motion: FrameMotion, step: Array) -> FrameMotion:

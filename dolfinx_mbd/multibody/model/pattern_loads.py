@@ -7,9 +7,9 @@ constants of the `LoadPattern` in body components.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,14 @@ from dolfinx_mbd.checks import function, number, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.kernels.rotations import rotation_matrix, skew
-from dolfinx_mbd.multibody.model.loads import JointCoordinate, check_coordinate, slopes
+from dolfinx_mbd.multibody.model.joints import FrameRef
+from dolfinx_mbd.multibody.model.loads import (
+    FrameMotion,
+    JointCoordinate,
+    check_coordinate,
+    motion_derivatives,
+    slopes,
+)
 
 __all__ = ["PatternLoad", "PatternRef", "pattern_rows", "pattern_tangent"]
 
@@ -41,9 +48,13 @@ class PatternLoad:
     Attributes:
         name: Name in the system.
         pattern: The distributed load with amplitude 1, `body.pattern("name")`.
-        value: Amplitude: a number, or a function `value(t, s, rate)` of time (s), a joint
-            coordinate s (rad or m) and its rate; s and the rate are 0 if `of` is not given.
-        of: The joint coordinate s, if the load depends on one.
+        value: Amplitude: a number, or a function. Without `of` the function is `value(t)` of time
+            (s). With a joint coordinate it is `value(t, s, rate)` of time, the coordinate (rad or
+            m) and its rate. With frames it is `value(t, motion, ...)` of time and a `FrameMotion`
+            for each frame. Its derivatives are central differences.
+        of: The motion on which the amplitude depends: None, a joint coordinate, a frame
+            `body.frame("name")` or a list of frames. The frames may belong to the loaded body. A
+            frame at a named point has the rotation of the body.
 
     Raises:
         InputError: An argument is invalid. If `value` is a function, its result is checked at each
@@ -51,38 +62,102 @@ class PatternLoad:
 
     Example:
         >>> sail = mbd.FlexibleBody("sail", body)
-        >>> gust = mbd.PatternLoad("gust", sail.pattern("wind"), lambda t, s, rate: 5.0 * t)
-        >>> gust.size(2.0, 0.0, 0.0)
+        >>> gust = mbd.PatternLoad("gust", sail.pattern("wind"), lambda t: 5.0 * t)
+        >>> gust.size(2.0)
         10.0
+
+        A wind of 12 m/s along y. Its pressure follows the speed of the right end:
+
+        >>> def drag(t, end):
+        ...     relative = 12.0 - end.velocity[1]
+        ...     return 0.6 * relative * abs(relative)
+        >>> wind = mbd.PatternLoad("wind", sail.pattern("wind"), drag, of=sail.frame("right"))
     """
 
     name: str
     pattern: PatternRef
-    value: float | Callable[[float, float, float], float]
-    of: JointCoordinate | None = None
+    value: float | Callable[..., float]
+    of: JointCoordinate | FrameRef | Sequence[FrameRef] | None = None
 
     def __post_init__(self) -> None:
         label = f"load {checked_name('name', self.name)!r}"
         if not (isinstance(self.pattern, tuple) and len(self.pattern) == 2):
             expected = "a distributed load of a flexible body, body.pattern('name')"
             reject(f"{label}: pattern", self.pattern, expected, InputTypeError)
-        check_coordinate(f"{label}: of", self.of)
-        assign(self, pattern=PatternRef(*self.pattern))
+        assign(self, pattern=PatternRef(*self.pattern), of=_checked_source(label, self.of))
         if callable(self.value):
-            function(f"{label}: value", self.value, "value(t, s, rate)")
+            self._check_function(f"{label}: value", self.value)
         else:
-            self.size(0.0, 0.0, 0.0)
+            number(f"{label}: value", self.value)
 
-    def size(self, t: float, s: float, rate: float) -> float:
-        """Return the amplitude of the load at time t (s) for a joint coordinate and its rate."""
-        value = self.value(t, s, rate) if callable(self.value) else self.value
+    @property
+    def coordinate(self) -> JointCoordinate | None:
+        """Joint coordinate on which the amplitude depends, if there is one."""
+        return self.of if isinstance(self.of, JointCoordinate) else None
+
+    @property
+    def frames(self) -> tuple[FrameRef, ...]:
+        """Frames on whose motion the amplitude depends."""
+        if self.of is None or isinstance(self.of, JointCoordinate):
+            return ()
+        return (self.of,) if isinstance(self.of, FrameRef) else tuple(self.of)
+
+    def _check_function(self, label: str, value: Callable[..., float]) -> None:
+        """Raise an error if a function does not accept the time and the motion."""
+        motion = ["s", "rate"] if self.coordinate else ["motion"] * len(self.frames)
+        try:
+            function(label, value, f"value({', '.join(['t', *motion])})")
+        except InputTypeError as error:
+            if self.of is not None:
+                raise
+            hint = "a function that also depends on a motion needs of=, a joint coordinate or frame"
+            raise InputTypeError(
+                f"{error}; {hint}", argument=error.argument, value=error.value
+            ) from None
+
+    def size(self, t: float, *motion: Any) -> float:
+        """Return the amplitude of the load.
+
+        Args:
+            t: Time, s.
+            *motion: Joint coordinate and its rate, or a `FrameMotion` for each frame; see `of`.
+        """
+        value = self.value(t, *motion) if callable(self.value) else self.value
         return number(f"load {self.name!r}: value", value)
 
     def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
         """Return the derivatives of the amplitude with respect to the coordinate and its rate."""
-        if not callable(self.value) or self.of is None:
-            return 0.0, 0.0
         return slopes(lambda x, w: self.size(t, x, w), s, rate)
+
+    def frame_derivatives(self, t: float, motions: Sequence[FrameMotion], length: float) -> Array:
+        """Return the derivatives with respect to poses and velocities of the frames, (F, 12).
+
+        The step for positions is 1e-6 times `length` (m).
+        """
+
+        def partial(k: int) -> Array:
+            def size(motion: FrameMotion) -> Array:
+                return np.array([self.size(t, *motions[:k], motion, *motions[k + 1 :])])
+
+            return motion_derivatives(size, motions[k], length)[0]
+
+        return np.array([partial(k) for k in range(len(motions))])
+
+
+def _checked_source(label: str, of: Any) -> Any:
+    """Return a joint coordinate, a frame, a tuple of frames or None."""
+    if of is None or isinstance(of, FrameRef):
+        return of
+    if isinstance(of, JointCoordinate):
+        check_coordinate(f"{label}: of", of)
+        return of
+    if isinstance(of, (list, tuple)) and of and all(isinstance(ref, FrameRef) for ref in of):
+        return tuple(of)
+    expected = (
+        "a joint coordinate, mbd.JointCoordinate(joint, 'rotation'), a frame of a body, "
+        "body.frame('name'), or a list of frames"
+    )
+    return reject(f"{label}: of", of, expected, InputTypeError)
 
 
 def pattern_rows(pattern: LoadPattern, q: Array) -> Array:

@@ -27,7 +27,7 @@ from dolfinx_mbd.multibody.model.force_elements import (
 )
 from dolfinx_mbd.multibody.model.joints import TURNING, Axis, Driver, FrameRef, Joint, checked_frame
 from dolfinx_mbd.multibody.model.load_states import LoadStates, state_names
-from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
+from dolfinx_mbd.multibody.model.loads import FrameLoad, JointCoordinate, JointLoad
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad
 from dolfinx_mbd.multibody.model.protocol import Body
 
@@ -146,14 +146,11 @@ class SystemData(HtmlView):
         self.initial_states: Array = np.concatenate([np.zeros(0), *(b.initial for b in holders)])
 
     def _add_points(self) -> None:
-        """Add frames to the bodies at the named points at which joints and loads act."""
+        """Add frames to the bodies at the named points at which joints and loads act or depend."""
         points: dict[str, dict[str, None]] = {}
         names = [body.name for body in self.bodies]
         for part in (*self.joints, *self.loads):
-            for end in ("first", "second", "frame"):
-                ref = getattr(part, end, None)
-                if ref is None:
-                    continue
+            for end, ref in _frame_references(part):
                 kind = getattr(part, "kind", type(part).__name__)
                 if ref[0] not in names:
                     raise InputError(
@@ -164,7 +161,7 @@ class SystemData(HtmlView):
                     )
                 if ref[1] not in getattr(self.body(ref[0]), "point_names", ()):
                     continue
-                if not _acts_by_a_force(part, end):
+                if end != "of" and not _acts_by_a_force(part, end):
                     raise InputError(
                         f"{kind} {part.name!r} exerts a moment on point {ref[1]!r} of body "
                         f"{ref[0]!r}, but a named point transmits forces only: forces, spring-"
@@ -256,9 +253,11 @@ class SystemData(HtmlView):
             return load
         if isinstance(load, PatternLoad):
             self.load_pattern(load)
+            for frame in load.frames:
+                self.frame_index(frame)
         else:
             self.joint(load.joint).axis(load.motion, label)
-        if load.of is not None:
+        if isinstance(load.of, JointCoordinate):
             self.joint(load.of.joint).axis(load.of.motion, label)
         return load
 
@@ -431,6 +430,13 @@ class SystemData(HtmlView):
             f"drivers, {len(self.loads)} loads; {self.num_velocities} velocities "
             f"({len(self.elastic)} elastic), {self.num_constraints} constraints>"
         )
+
+
+def _frame_references(part: Joint | Load) -> list[tuple[str, FrameRef]]:
+    """Return the frames on which a joint or load acts or depends, after their arguments."""
+    ends = [(end, getattr(part, end, None)) for end in ("first", "second", "frame")]
+    depends = part.frames if isinstance(part, PatternLoad) else ()
+    return [(end, ref) for end, ref in ends if ref is not None] + [("of", ref) for ref in depends]
 
 
 def _acts_by_a_force(part: Joint | Load, end: str) -> bool:

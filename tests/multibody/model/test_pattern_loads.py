@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pytest
 
+import dolfinx_mbd as mbd
 from dolfinx_mbd.body import LoadPattern, ReducedBody
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.kernels.rotations import (
     exp_rotation,
     quaternion_from_matrix,
@@ -16,9 +21,11 @@ from dolfinx_mbd.kernels.rotations import (
 from dolfinx_mbd.multibody import (
     FlexibleBody,
     Frame,
+    FrameRef,
     Ground,
     JointCoordinate,
     PatternLoad,
+    PatternRef,
     RigidBody,
     System,
     revolute,
@@ -26,6 +33,7 @@ from dolfinx_mbd.multibody import (
 )
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.pattern_loads import pattern_rows, pattern_tangent
+from tests.models.rods import rod
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(-1, 1, (7, 3))
@@ -51,6 +59,7 @@ def loaded_body() -> ReducedBody:
         second_moments=H,
         stiffness=np.diag([1e3, 2e3, 3e3, 4e3]),
         loads=(pattern,),
+        points=[mbd.body.MaterialPoint("tip", X[2], PSI[:, 2])],
     )
 
 
@@ -88,21 +97,33 @@ def test_derivatives_of_the_rows() -> None:
         np.testing.assert_allclose(D[:, k], (sides[0] - sides[1]) / (2 * h), atol=1e-9)
 
 
-def windmill(value: object, of: JointCoordinate | None = None) -> System:
-    """The body free in space, and a rotor whose angle and speed the load may see."""
+def windmill(value: object, of: object = None) -> System:
+    """Return the body free in space, and a rotor; the load may depend on the motion of both."""
     body = FlexibleBody("sail", loaded_body(), damping_ratio=0.0)
-    rotor = RigidBody("rotor", 1.0, np.ones(3), frames={"axis": Frame()})
+    rotor = RigidBody("rotor", 1.0, np.ones(3), frames={"axis": Frame(), "rim": Frame((0.3, 0, 0))})
     ground = Ground({"axis": Frame()})
     load = PatternLoad("wind", body.pattern("wind"), value, of)  # type: ignore[arg-type]
     hinge = revolute("hinge", ground.frame("axis"), rotor.frame("axis"))
     return System([ground, body, rotor], [hinge], loads=[load])
 
 
-def test_jacobian_of_a_load_that_sees_a_joint() -> None:
-    """The whole chain by differences: size(t, s, rate) with another body's angle and speed."""
-    system = windmill(
-        lambda t, s, rate: 5 + s**2 + 0.3 * rate, JointCoordinate("hinge", "rotation")
-    )
+RIM, TIP = FrameRef("rotor", "rim"), FrameRef("sail", "tip")
+SOURCES = {
+    "joint": (lambda t, s, rate: 5 + s**2 + 0.3 * rate, JointCoordinate("hinge", "rotation")),
+    "own body": (lambda t, tip: 5 + tip.position[0] * tip.velocity[1] + tip.omega[2] ** 2, TIP),
+    "other body": (lambda t, rim: rim.rotation[0, 1] * rim.omega[1] + 3 * rim.position[2], RIM),
+    "two frames": (
+        lambda t, rim, tip: np.sum((rim.position - tip.position) ** 2) + rim.velocity @ tip.omega,
+        [RIM, TIP],
+    ),
+}
+"""Amplitudes that depend on a motion."""
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_jacobian_of_a_load_that_depends_on_a_motion(source: str) -> None:
+    """All terms by differences, with joint coordinates and frames of both bodies."""
+    system = windmill(*SOURCES[source])
     at, h = Assembler(system), 1e-6
     q0, v0 = RNG.uniform(-1, 1, len(at.q)), RNG.uniform(-1, 1, len(at.v))
     for slices in system.q_slices:
@@ -121,12 +142,87 @@ def test_jacobian_of_a_load_that_sees_a_joint() -> None:
 
     nothing = np.zeros(len(v0))
     rows(nothing, nothing)
-    tangent = at.tangent(0.3)
+    tangent, blocks = at.tangent(0.3), at.tangent_blocks(0.3)
     for k, unit in enumerate(np.eye(len(v0))):
         by_q = (rows(h * unit, nothing) - rows(-h * unit, nothing)) / (2 * h)
         by_v = (rows(nothing, h * unit) - rows(nothing, -h * unit)) / (2 * h)
         np.testing.assert_allclose(tangent.K[:, k], by_q, atol=2e-5)
         np.testing.assert_allclose(tangent.C[:, k], by_v, atol=2e-6)
+    for dense, sparse in ((tangent.K, blocks.K), (tangent.C, blocks.C)):
+        for (row, column), block in sparse.items():
+            part = system.v_slices[row], system.v_slices[column]
+            np.testing.assert_allclose(block, dense[part], atol=1e-12)
+    assert at.couplings()[1] == (set() if source == "own body" else {2})
+
+
+def driven_rod(p: Mapping[str, float], kind: str) -> System:
+    """Return a rod on a hinge; a force at its right end depends on the motion of this end.
+
+    The force along y of the body is a distributed load or, for `kind` "force", acts at a point.
+    """
+    body = rod()
+    end = body.interface("right")
+    unit = LoadPattern(
+        "push", (0, 1, 0), (0, 0, 0.5), end.motion[1], np.cross(end.motion[:3].T, (0.0, 1.0, 0.0))
+    )
+    point = mbd.body.MaterialPoint("end", end.point, end.motion[:3].T)
+    flexible = FlexibleBody("rod", body.replace(loads=(unit,), points=(point,)))
+
+    def amplitude(t: float, end: mbd.FrameMotion) -> float:
+        speed = end.rotation[:, 1] @ end.velocity
+        return float(-p["k"] * end.position[1] - p["c"] * speed + 2.0 * np.sin(40 * t))
+
+    def force(t: float, end: mbd.FrameMotion) -> tuple[float, float, float]:
+        return 0.0, amplitude(t, end), 0.0
+
+    frame = flexible.frame("end")
+    load: Any = PatternLoad("push", flexible.pattern("push"), amplitude, frame)
+    if kind == "force":
+        load = mbd.force("push", frame, force, axes="frame")
+    ground = Ground({"o": Frame((-0.5, 0, 0))})
+    hinge = revolute("hinge", ground.frame("o"), flexible.frame("left"))
+    return System([ground, flexible], [hinge], loads=[load], gravity=(0.0, -9.81, 0.0))
+
+
+VALUES = {"k": 300.0, "c": 2.0}
+
+
+def test_a_distributed_load_at_a_point_equals_a_force() -> None:
+    """A run, an equilibrium and its poles with the same force as pattern and as force."""
+    one, other = (driven_rod(VALUES, kind) for kind in ("pattern", "force"))
+    runs = [simulate(system, t_end=0.2, dt=1e-3, tolerance=1e-10) for system in (one, other)]
+    for name in ("position", "eta", "eta_rate"):
+        values, expected = (getattr(run.body("rod"), name) for run in runs)
+        np.testing.assert_allclose(values, expected, atol=1e-8 * np.abs(expected).max())
+    assert np.abs(runs[0].body("rod").eta[:, 1]).max() > 1e-5
+    pattern, force = (run.element("push") for run in runs)
+    np.testing.assert_allclose(pattern.power, force.power, atol=1e-6 * np.abs(force.power).max())
+    poles = [mbd.linearize(system, mbd.equilibrium(system)).poles for system in (one, other)]
+    np.testing.assert_allclose(poles[0], poles[1], rtol=1e-7)
+
+
+def test_sensitivities_of_a_load_that_depends_on_its_body() -> None:
+    """The derivatives of a run and of poles equal those with a force at the same point."""
+    forward, adjoint, linear = [], [], []
+    output = mbd.Functional("rod.eta.2", "norm", order=2)
+    options: dict[str, Any] = {"t_end": 0.05, "dt": 1e-3, "tolerance": 1e-12}
+    for kind in ("pattern", "force"):
+        build = partial(driven_rod, kind=kind)
+        run = mbd.run_sensitivities(build, VALUES, **options)
+        forward.append(run.derivative(lambda run: run.body("rod").eta[:, 1]))
+        adjoint.append(mbd.run_gradient(build, VALUES, output, **options).gradient)
+        linear.append(mbd.linear_sensitivities(build, VALUES).poles)
+    for name, value in VALUES.items():
+        for one, other in (forward, adjoint, linear):
+            scale = np.abs(other[name]).max()
+            np.testing.assert_allclose(one[name], other[name], atol=1e-6 * scale)
+        ends = [
+            simulate(driven_rod(VALUES | {name: value * (1 + h)}, "pattern"), **options)
+            for h in (1e-4, -1e-4)
+        ]
+        change = (ends[0].body("rod").eta[:, 1] - ends[1].body("rod").eta[:, 1]) / (2e-4 * value)
+        scale = np.abs(change).max()
+        np.testing.assert_allclose(forward[0][name], change, atol=1e-4 * scale)
 
 
 def test_a_load_gives_its_impulse() -> None:
@@ -153,6 +249,34 @@ def test_a_quasi_static_start_has_inertia_relief() -> None:
     relief = 0.3 * (rigid[:3] + np.cross(rigid[3:], X))
     expected = np.linalg.solve(body.stiffness, np.einsum("kia,ia->k", PSI, forces - relief))
     np.testing.assert_allclose(history.eta[0], expected, rtol=0.02)
+
+
+def test_the_amplitude_may_be_a_function_of_time() -> None:
+    t = 1e-4
+    run = simulate(windmill(lambda t: 4e4 * t), t_end=t, dt=1e-5, elastic_start="undeformed")
+    np.testing.assert_allclose(run.momenta()[-1][:3], 2e4 * t**2 * FORCES.sum(axis=0), rtol=1e-4)
+
+
+def test_a_function_of_a_motion_needs_a_source() -> None:
+    """Without `of`, a coordinate and its rate would always be zero."""
+    pattern, hinge = PatternRef("sail", "wind"), JointCoordinate("hinge", "rotation")
+    with pytest.raises(InputTypeError, match="needs of=") as caught:
+        PatternLoad("wind", pattern, lambda t, s, rate: s)
+    assert caught.value.argument == "load 'wind': value"
+    bad: list[tuple[Any, Any]] = [
+        (lambda t: t, hinge),
+        (lambda t, s, rate: s, TIP),
+        (lambda t, tip: 1.0, [TIP, RIM]),
+    ]
+    for value, of in bad:
+        with pytest.raises(InputTypeError):
+            PatternLoad("wind", pattern, value, of)
+    for of in ("tip", ("sail", "tip"), [], [hinge, TIP], 3):
+        with pytest.raises(InputTypeError, match="of must be a joint coordinate"):
+            PatternLoad("wind", pattern, 1.0, of)  # type: ignore[arg-type]
+    for frame in (FrameRef("sail", "top"), FrameRef("mast", "tip")):
+        with pytest.raises(InputError):
+            windmill(lambda t, motion: 1.0, frame)
 
 
 def test_bad_loads() -> None:

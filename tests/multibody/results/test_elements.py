@@ -68,7 +68,7 @@ def run() -> Solution:
         JointLoad("motor", "hinge", "rotation", lambda t, s, rate: 2 * np.sin(9 * t) - 0.1 * rate),
         force("push", bob.frame("b"), (1.0, 2.0, 0.5), axes="frame"),
         torque("twist", wheel.frame("c"), lambda t, motion: -0.1 * motion.omega),
-        PatternLoad("gust", arm.pattern("wind"), lambda t, s, rate: 30 * t),
+        PatternLoad("gust", arm.pattern("wind"), lambda t: 30 * t),
     ]
     drive = Driver("drive", "axle", constant_speed(4.0))
     system = System(
