@@ -39,6 +39,7 @@ from dolfinx_mbd.multibody.start.quasi_static import EquilibriumError
 Array = NDArray[np.float64]
 
 _TURN = 0.3  # largest step, rad, or relative to the size of the mechanism
+_CLOSED = 1e-9  # penetration at the end of a step to a contact, relative to the mechanism's size
 _FLOOR = 1e-12  # eigenvalues of the stiffness below this fraction of the largest one count as zero
 
 
@@ -202,10 +203,15 @@ def _bounded(at: Assembler, increments: Array) -> Array:
 
 
 def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: Array) -> None:
-    """Move by a step, halved while the force along the step changes sign and does not decrease."""
+    """Move by a step, halved while the force along the step changes sign and does not decrease.
+
+    The step ends at the first contact that it closes: behind it, the force of a contact says
+    nothing about the step, for example if the teeth of gears pass through each other.
+    """
     start, angles, states = at.q.copy(), at.angles.copy(), at.system.states
     delta, values = motions.resolve @ step, at.v[states].copy()
     bodies = slice(len(at.v) - len(states))
+    delta *= _fraction_to_contact(at, delta)
     before = float(at.rows[bodies] @ delta[bodies])
     for _ in range(12):
         at.angles[:] = angles
@@ -222,6 +228,20 @@ def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: A
             pass
         delta, before = 0.5 * delta, 0.5 * before
     at.angles[:] = at.joint_rotations()
+
+
+def _fraction_to_contact(at: Assembler, delta: Array) -> float:
+    """Return the fraction of an increment (nv,) after which the first open gap closes, up to 1."""
+    v = at.v.copy()
+    at.v[:] = delta
+    at.update_velocities()
+    states = at.contact_states()
+    at.v[:] = v
+    at.update_velocities()
+    gaps, rates = states[:, 0], states[:, 1]
+    closing = (gaps >= 0.0) & (gaps + rates < 0.0)
+    ways = gaps[closing] + _CLOSED * at.system.size
+    return min(1.0, float((ways / -rates[closing]).min(initial=1.0)))
 
 
 def _restore(at: Assembler, t: float) -> None:

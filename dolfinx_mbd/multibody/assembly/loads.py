@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from dolfinx_mbd.body import LoadPattern
 from dolfinx_mbd.kernels.joints import add_axis_forces
 from dolfinx_mbd.multibody.assembly.blocks import Blocks, FrameTerms, Index
 from dolfinx_mbd.multibody.assembly.frames import Axis, FrameAssembler
+from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.force_elements import (
     ContactElement,
     FilmElement,
@@ -67,12 +69,16 @@ class LoadAssembler(FrameAssembler):
         self._frame_loads: list[tuple[FrameLoad, int]] = []
         self._pair_loads: list[tuple[PairElement, int, int]] = []
         self._pattern_loads: list[_DistributedLoad] = []
+        self._contact_spins: list[slice] = []  # angular velocities of the bodies in contacts
         self._joint_loads: list[tuple[JointLoad | JointElement, Axis, Axis]] = []
         for load in self.system.loads:
             if isinstance(load, FrameLoad):
                 self._frame_loads.append((load, frame(load.frame)))
             elif isinstance(load, PairElement):
-                self._pair_loads.append((load, frame(load.first), frame(load.second)))
+                ends = frame(load.first), frame(load.second)
+                self._pair_loads.append((load, *ends))
+                if isinstance(load, ContactElement):
+                    self._contact_spins += self._spins(ends)
             elif isinstance(load, JointLoad):
                 load_axis = axis(JointCoordinate(load.joint, load.motion))
                 self._joint_loads.append((load, load_axis, axis(load.coordinate)))
@@ -88,6 +94,15 @@ class LoadAssembler(FrameAssembler):
                         tuple(map(frame, load.frames)),
                     )
                 )
+
+    def _spins(self, frames: tuple[int, int]) -> list[slice]:
+        """Return where the velocities contain the angular velocities of the bodies of frames."""
+        starts = [
+            self.system.v_slices[k].start
+            for k in self._bodies_of(frames)
+            if isinstance(self.system.bodies[k], FloatingBody)
+        ]
+        return [slice(start + 3, start + 6) for start in starts]
 
     def _add_outer(
         self,
@@ -204,6 +219,18 @@ class LoadAssembler(FrameAssembler):
         ]
         return [name for name, count in pairs + stops for _ in range(count)]
 
+    def contact_sizes(self) -> Array:
+        """Return the `size` of each contact point in the order of `contact_names`, (P,), m.
+
+        Unknown sizes are replaced by the size of the mechanism; those of end stops are infinite.
+        """
+        sizes = {
+            load.name: load.size or self.system.size
+            for load, *_ in self._pair_loads
+            if isinstance(load, ContactElement)
+        }
+        return np.array([sizes.get(name, np.inf) for name in self.contact_names()])
+
     def contact_states(self) -> Array:
         """Return gap, gap rate and normal force of all contact points and end stops, (P, 3).
 
@@ -226,6 +253,11 @@ class LoadAssembler(FrameAssembler):
                 gaps = load.gaps(float(values[axis]))
                 rows.append(np.array([(gap, sign * rates[axis], np.nan) for gap, sign in gaps]))
         return np.vstack(rows) if rows else np.zeros((0, 3))
+
+    def contact_spin(self, v: Array) -> float:
+        """Return the largest angular speed of the bodies in contacts at velocities v, rad/s."""
+        parts = (v[part] for part in self._contact_spins)
+        return math.sqrt(max((float(omega @ omega) for omega in parts), default=0.0))
 
     def clearance_wrenches(self) -> Array:
         """Return the wrenches of the contacts of joints with clearance, (entries, 12).

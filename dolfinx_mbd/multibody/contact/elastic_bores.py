@@ -153,6 +153,11 @@ class ElasticContact(ContactElement):
         )
         return z, e, rate, n, t, B, B1, B2, (B1 @ s[0])[:, None] * t / r - n
 
+    @property
+    def size(self) -> float:
+        """Radius of the bore, m."""
+        return self.bore.radius
+
     def states(self, pair: FramePair, surface: Array | None = None) -> Array:
         """Return gap (m), gap rate (m/s) and normal force (N) of each slice, shape (slices, 3)."""
         s = np.zeros((2, len(self._surface))) if surface is None else surface

@@ -17,7 +17,7 @@ from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Bore
 from dolfinx_mbd.checks import array, choice, flag, instance, integer, items, number, reject, vector
 from dolfinx_mbd.checks import name as checked_name
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, UnitsWarning, warn
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.contacts import (
     CYLINDER,
@@ -34,6 +34,7 @@ from dolfinx_mbd.multibody.model.joints import FrameRef
 __all__ = ["Contact", "Surface", "bore_contact", "guide_contact", "plane_contact", "sphere_contact"]
 
 _LAW = "for example ContactLaw(1e9, damping=0.1)"
+_WIDE = 1.0  # largest clearance relative to the radius of a pin or ball without a warning
 
 
 class Surface(NamedTuple):
@@ -122,6 +123,13 @@ class Contact(ContactElement):
         """Return the contact itself."""
         return self
 
+    @property
+    def size(self) -> float | None:
+        """Smallest radius of the bodies in contact, m; None if no radius is known."""
+        radii = [abs(s.radius) for s in self.surfaces]
+        radii += [s.size - s.radius for s in self.surfaces if s.shape == SPHERE and s.sign > 0.0]
+        return min((radius for radius in radii if radius > 0.0), default=None)
+
     def states(self, pair: FramePair) -> Array:
         """Return gap (m), gap rate (m/s) and normal force (N) of each point, shape (P, 3)."""
         return contact_wrenches(*pair, self._points, self._surfaces, self._law)[1]
@@ -177,6 +185,8 @@ def sphere_contact(
             argument="radii",
             value=radii,
         )
+    if one < 0.0:
+        _warn_of_clearance(name, -one - two, two)
     sign = 1.0 if one > 0.0 else -1.0
     surface = Surface(SPHERE, size=abs(one + two), sign=sign, radius=two)
     return Contact(name, first, second, law, (surface,))
@@ -252,7 +262,10 @@ def bore_contact(
     length = number(f"{label}: length", length, low=0.0, unit="m")
     slices = integer(f"{label}: slices", slices, low=1)
     if bore is not None:
-        return ElasticContact(name, first, second, clearance, law, bore, slices)
+        contact = ElasticContact(name, first, second, clearance, law, bore, slices)
+        _warn_of_clearance(name, clearance, bore.radius)
+        return contact
+    _warn_of_clearance(name, clearance, radius)
     if (slices > 1) != (length > 0.0):
         raise InputError(
             f"{label}: a pin with a length needs at least two slices, and several slices need a "
@@ -266,6 +279,18 @@ def bore_contact(
         for z in map(float, heights)
     )
     return Contact(name, first, second, law, surfaces, shared=True)
+
+
+def _warn_of_clearance(name: str, clearance: float, radius: float) -> None:
+    """Warn if a clearance is larger than the radius of the pin or ball, unless that is zero."""
+    ratio = clearance / radius if radius > 0.0 else 0.0
+    if ratio > _WIDE:
+        text = (
+            f"load {name!r}: the clearance of {clearance:.3g} m is {ratio:.3g} times the radius of "
+            f"the pin or ball, {radius:.3g} m; both are in m"
+        )
+        quantity = "clearance relative to the radius"
+        warn(UnitsWarning(text, quantity=quantity, value=ratio, limit=_WIDE))
 
 
 def guide_contact(

@@ -224,6 +224,11 @@ class GearPair(ContactElement):
         )
         return mesh, y, rates, rate, force
 
+    @property
+    def size(self) -> float:
+        """The module, m."""
+        return self.module
+
     def states(self, pair: FramePair) -> Array:
         """Return gap (m), gap rate (m/s) and force (N) of both flanks, shape (2, 3)."""
         mesh, _, _, rate, force = self._forces(pair)

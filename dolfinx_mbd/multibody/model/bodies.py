@@ -123,9 +123,10 @@ class RigidBody(FloatingBody):
             global components.
         shape: Surface for drawings (optional).
         velocity: Initial velocity of the origin of the body frame in global components, (3,), m/s;
-            by default it follows from the joints and the other bodies. See `consistent_state`.
-        omega: Initial angular velocity in body components, (3,), rad/s; the default is as for
-            `velocity`.
+            by default zero if `omega` is given and the joints permit it, otherwise it follows from
+            the joints and the other bodies. See `consistent_state`.
+        omega: Initial angular velocity in body components, (3,), rad/s; by default zero if
+            `velocity` is given and the joints permit it.
 
     Raises:
         InputError: The mass is not positive, the inertia tensor is physically impossible, or
@@ -307,9 +308,10 @@ class FlexibleBody(FloatingBody):
         stiffening: Whether geometric stiffening is included; by default it is if the reduced body
             contains stiffening data.
         velocity: Initial velocity of the origin of the body frame in global components, (3,), m/s;
-            by default it follows from the joints and the other bodies. See `consistent_state`.
-        omega: Initial angular velocity in body components, (3,), rad/s; the default is as for
-            `velocity`.
+            by default zero if `omega` is given and the joints permit it, otherwise it follows from
+            the joints and the other bodies. See `consistent_state`.
+        omega: Initial angular velocity in body components, (3,), rad/s; by default zero if
+            `velocity` is given and the joints permit it.
 
     Raises:
         InputError: An argument is invalid, or `stiffening` is True and the reduced body contains no

@@ -123,6 +123,11 @@ class ContactElement(PairElement):
     def states(self, pair: FramePair) -> Array:
         """Return gap (m), gap rate (m/s) and normal force (N) of each contact point, (P, 3)."""
 
+    @property
+    def size(self) -> float | None:
+        """Smallest radius of the bodies in contact or a similar length, m; None if unknown."""
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class SpringDamper(PairElement):

@@ -1,11 +1,13 @@
-"""Comparison of the time steps of a run with the duration of its impacts."""
+"""Checks of the contacts of a run: duration of impacts, contacts missed by a step, penetrations."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from dolfinx_mbd.errors import AccuracyWarning, warn
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.errors import AccuracyWarning, ModelRangeWarning, warn
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
+from dolfinx_mbd.multibody.stepping.contact_events import closings, smallest_depths
 
 __all__ = ["ContactSteps"]
 
@@ -13,15 +15,16 @@ __all__ = ["ContactSteps"]
 _PERIOD = 2.94
 _STEPS = 20  # smallest number of steps in an impact without a warning
 _WEAK = 0.2  # impacts with a smaller fraction of the largest penetration are ignored
+PENETRATION = 0.1  # largest penetration relative to the size of a contact without a warning
 
 
 class ContactSteps:
-    """Steps of the run relative to the duration of its impacts.
+    """Steps of the run relative to the duration of its impacts, missed contacts, penetrations.
 
     Call `update` after each step, while the assembler is at the new state.
     """
 
-    def __init__(self, eqs: Assembler) -> None:
+    def __init__(self, eqs: Assembler, time: float) -> None:
         self._eqs = eqs
         eqs.update_velocities()
         self._names = eqs.contact_names()
@@ -30,6 +33,9 @@ class ContactSteps:
         self._speed, self._depth, self._step = np.zeros((3, count))  # of compressions
         self._compressed = np.zeros(count, dtype=bool)
         self._impacts: list[tuple[float, float, float, float, int]] = []
+        self._deepest = np.maximum(-self._last[:, 0], 0.0)
+        self._deepest_time = np.full(count, time)
+        self._missed: tuple[float, float, int] | None = None  # end and length of a step, and row
 
     def update(self, time: float, dt: float) -> None:
         """Compare the length of a step with the duration of an impact at the new time."""
@@ -37,12 +43,17 @@ class ContactSteps:
             return
         before, states = self._last, self._eqs.contact_states()
         self._last = states
+        self._find_missed(before, states, time, dt)
+        deeper = -states[:, 0] > self._deepest
+        self._deepest[deeper], self._deepest_time[deeper] = -states[deeper, 0], time
         touches, starts = states[:, 0] < 0.0, before[:, 0] >= 0.0
         self._compressed |= starts & touches
         self._speed = np.where(starts, -before[:, 1], self._speed)
         self._depth = np.where(starts, 0.0, self._depth)
         self._depth = np.maximum(self._depth, -states[:, 0])
-        self._step = np.where(starts, dt, np.maximum(self._step, dt))
+        # Of the step in which a contact begins, only the time in contact counts
+        inside = np.maximum(-states[:, 0], 0.0) / np.maximum(before[:, 0] - states[:, 0], 1e-300)
+        self._step = np.where(starts, dt * inside, np.maximum(self._step, dt))
         peaks = self._compressed & ((states[:, 1] >= 0.0) | ~touches)
         self._compressed &= ~peaks
         for k in map(int, np.flatnonzero(peaks & (self._speed > 0.0))):
@@ -50,8 +61,48 @@ class ContactSteps:
             ratio, depth = float(self._step[k]) / max(period, 1e-300), float(self._depth[k])
             self._impacts.append((ratio, time, period, depth, k))
 
+    def _find_missed(self, before: Array, states: Array, time: float, dt: float) -> None:
+        """Record the first step in which a contact may begin and end."""
+        if self._missed is None:
+            limits = smallest_depths(self._deepest, self._eqs.system.size)
+            missed = np.flatnonzero(np.isfinite(closings(before, states, dt, limits)))
+            if missed.size:
+                self._missed = time, dt, int(missed[0])
+
     def warn(self) -> None:
-        """Give a warning if a strong impact has fewer than 20 steps."""
+        """Warn of missed contacts, large penetrations, and impacts with fewer than 20 steps."""
+        self._warn_of_missed()
+        self._warn_of_depth()
+        self._warn_of_steps()
+
+    def _warn_of_missed(self) -> None:
+        if self._missed is None:
+            return
+        time, dt, k = self._missed
+        text = (
+            f"contact {self._names[k]!r}: in the step from t = {time - dt:g} s to {time:g} s, the "
+            "bodies may have passed through each other: the gap is positive before and after the "
+            "step, but its rates indicate a contact in between. Choose a smaller dt, or "
+            "dt='adaptive'"
+        )
+        warn(AccuracyWarning(text, quantity="step over a contact", value=dt))
+
+    def _warn_of_depth(self) -> None:
+        sizes = self._eqs.contact_sizes()
+        ratios = self._deepest / sizes
+        k = int(np.argmax(ratios)) if len(ratios) else -1
+        if k < 0 or ratios[k] <= PENETRATION:
+            return
+        text = (
+            f"contact {self._names[k]!r}: the penetration of {self._deepest[k]:.3g} m at "
+            f"t = {self._deepest_time[k]:g} s is {ratios[k]:.2g} times the size of the bodies in "
+            f"contact, {sizes[k]:.3g} m. The laws of contact hold for penetrations far below the "
+            "radii. Choose a stiffer law, and check the units and the initial positions"
+        )
+        quantity = "penetration relative to the size of the bodies in contact"
+        warn(ModelRangeWarning(text, quantity=quantity, value=float(ratios[k]), limit=PENETRATION))
+
+    def _warn_of_steps(self) -> None:
         limit = _WEAK * max((impact[3] for impact in self._impacts), default=0.0)
         strong = [impact for impact in self._impacts if impact[3] >= limit]
         ratio, time, period, _, k = max(strong, default=(0.0,) * 4 + (0,))

@@ -28,6 +28,7 @@ from dolfinx_mbd.multibody.start.position_assembly import (
     warn_of_moves,
 )
 from dolfinx_mbd.multibody.start.quasi_static import Balance
+from dolfinx_mbd.multibody.stepping.convergence import Measure
 
 __all__ = ["check_state", "consistent_state", "move", "transferred_state"]
 
@@ -51,8 +52,10 @@ def consistent_state(
 
     Positions are as close as possible to the initial positions of the bodies. The difference of the
     velocities from `v` has the least kinetic energy. Without `v`, bodies and joints have their
-    specified velocities, and the kinetic energy of the other bodies is as small as possible. The
-    rates of a quasi-static deformation then change the velocities of bodies slightly.
+    specified velocities. If a body specifies `velocity` or `omega` only, the other one is zero or,
+    if joints determine it, as small as possible. The kinetic energy of the other bodies is as small
+    as possible. The rates of a quasi-static deformation then change the velocities of bodies
+    slightly.
 
     Without `q` and `v`, joints with clearance move as ideal joints, unless the initial velocities
     of bodies contradict ideal joints. Rigid bodies remain where they are if this is within the
@@ -68,9 +71,10 @@ def consistent_state(
             ``rod.eta`` as in `BodyHistory`, or ``rod`` for all coordinates of a body. By default,
             and for other bodies, the initial coordinates of the bodies.
         v: Start velocities, shape (nv,), or by name: ``rod.velocity``, ``rod.omega`` and
-            ``rod.eta_rate``, or ``rod``; the velocities of other bodies then follow. The default is
-            zero if `q` is given, or if t is not 0 and the mechanism has drivers; otherwise it
-            follows from `velocity` and `omega` of the bodies and `rate` of the joints.
+            ``rod.eta_rate``, or ``rod``; other velocities then follow as those of bodies that
+            specify initial velocities. The default is zero if `q` is given, or if t is not 0 and
+            the mechanism has drivers; otherwise it follows from `velocity` and `omega` of the
+            bodies and `rate` of the joints.
         rates: Rates of joints by name: rotation of revolute, cylindrical and planar joints (rad/s),
             displacement of prismatic and point-on-line joints (m/s). If the joint itself
             has a different `rate`, an error is raised.
@@ -201,9 +205,10 @@ def _body_velocities(system: SystemData) -> Array:
 def _start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float], speeds: Array) -> Array:
     """Return velocities (nv,) with some velocities of bodies and the rates of joints.
 
-    `speeds` (nv,) contains NaN for unknown velocities. Unknown elastic rates are zero, and the
-    kinetic energy of the rigid motions is as small as possible. Without known velocities of bodies,
-    all velocities are zero.
+    `speeds` (nv,) contains NaN for unknown velocities. Unknown elastic rates are zero, and so are
+    unknown velocities of bodies with known velocities if the joints permit this. The kinetic energy
+    of the rigid motions of other bodies is as small as possible. Without known velocities of
+    bodies, all velocities are zero.
     """
     s, v = eqs.system, np.zeros(len(speeds))
     v[s.elastic] = np.nan_to_num(speeds[s.elastic])
@@ -228,9 +233,26 @@ def _start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float], spee
             f"other at t = {t:g} s; specify fewer velocities, and the others follow"
         )
     free = null_space(rows, rcond=_RANK_TOLERANCE)
+    rest = np.isin(s.rigid, _unknown_of_known_bodies(s, speeds))
+    weights = Measure(s).lengths[s.rigid][rest]
+    left, sizes, modes = np.linalg.svd(weights[:, None] * free[rest])
+    rank = int(np.sum(sizes > _RANK_TOLERANCE * weights.max(initial=0.0)))
+    u -= free @ modes[:rank].T @ (left[:, :rank].T @ (weights * u[rest]) / sizes[:rank])
+    free = free @ modes[rank:].T
     u -= free @ np.linalg.lstsq(free.T @ mass @ free, free.T @ mass @ u, rcond=_RANK_TOLERANCE)[0]
     v[s.rigid] = u
     return v
+
+
+def _unknown_of_known_bodies(system: SystemData, speeds: Array) -> Index:
+    """Return the unknown rigid velocities of bodies of which some rigid velocity is known."""
+    indices: list[int] = []
+    for part in system.v_slices:
+        rigid = np.intersect1d(np.arange(part.start, part.stop), system.rigid)
+        known = np.isfinite(speeds[rigid])
+        if known.any():
+            indices += rigid[~known].tolist()
+    return np.array(indices, dtype=np.int64)
 
 
 def transferred_state(state: State, source: SystemData, system: SystemData) -> State:

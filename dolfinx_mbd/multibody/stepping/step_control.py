@@ -22,6 +22,7 @@ _MIN_GROWTH, _MAX_GROWTH = 1.4, 2.0
 _MIN_SHORTENING = 0.25  # smallest ratio of a repeated step to the rejected step
 _CAUTION = 0.8  # an error above this fraction of the tolerance shortens the step by this factor
 _MAX_REPEATS = 6  # largest number of repetitions of a step to locate a change of a gap's sign
+_MAX_ROTATION = 0.5  # largest rotation of a body with contacts in a step, rad
 _MIN_DEFORMATION = 1e-6  # minimum scale of deformation errors, relative to the mechanism's size
 
 
@@ -32,8 +33,9 @@ class Adaptive:
     The error in the position of a body is relative to the size of the mechanism, the error in its
     rotation to 1 rad, the error in its deformation (root mean square over its mass) to its largest
     deformation so far, and the error of the gap of a contact to a quarter of its largest
-    penetration so far. Steps end where a gap changes its sign. The methods are of second order, so
-    that the error of the result is proportional to tolerance^(2/3).
+    penetration so far. Steps end where a gap changes its sign, also where it does so twice within a
+    longer step. The methods are of second order, so that the error of the result is proportional to
+    tolerance^(2/3).
 
     Attributes:
         tolerance: Tolerance of the relative error of one step.
@@ -135,7 +137,7 @@ class AdaptiveSteps:
         if not self.taken:
             self.contacts = ContactEvents.at(stepper.assembler, state)
         while True:
-            dt = event or self._next_step(state.time)
+            dt = event or self._next_step(state.time, stepper.assembler.contact_spin(state.v))
             event = 0.0
             try:
                 start = (
@@ -170,10 +172,15 @@ class AdaptiveSteps:
                 )
             self._shorten(dt, _SAFETY * error ** (-1 / 3))
 
-    def _next_step(self, time: float) -> float:
-        """Return the length of the next step from a time; the last two steps are equal."""
+    def _next_step(self, time: float, spin: float) -> float:
+        """Return the length of the next step from a time; the last two steps are equal.
+
+        In one step, a body that may touch another one with the angular speed `spin` rotates by at
+        most `_MAX_ROTATION`.
+        """
         remaining = self.t_end - time
-        return remaining if remaining <= self.dt * (1 + 1e-9) else min(self.dt, 0.5 * remaining)
+        dt = max(min(self.dt, _MAX_ROTATION / max(spin, 1e-300)), self.smallest)
+        return remaining if remaining <= dt * (1 + 1e-9) else min(dt, 0.5 * remaining)
 
     def _shorten(self, dt: float, factor: float) -> None:
         self.rejected += 1

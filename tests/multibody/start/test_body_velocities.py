@@ -17,8 +17,10 @@ from dolfinx_mbd.multibody import (
     RigidBody,
     System,
     consistent_state,
+    fixed,
     revolute,
     simulate,
+    spherical,
 )
 from dolfinx_mbd.multibody.files.fingerprint import digest, fingerprint
 from tests.models.rods import rod
@@ -35,6 +37,52 @@ def test_a_free_body_flies_and_spins() -> None:
     fall = np.outer(run.time, (3, 4, 0)) + np.outer(-0.5 * 9.81 * run.time**2, (0, 1, 0))
     np.testing.assert_allclose(history.position, fall, atol=1e-9)
     np.testing.assert_allclose(history.omega, np.tile((0, 0, 9.0), (len(run), 1)), atol=1e-9)
+
+
+@pytest.mark.parametrize("centre", [(0.2, 0, 0), (0.1, -0.3, 40.0), (0, 0, 0)])
+@pytest.mark.parametrize("flexible", [False, True])
+def test_a_free_body_has_only_the_velocity_that_it_specifies(centre, flexible: bool) -> None:
+    """The centre of mass is not at the origin, and the body flies or spins as specified."""
+    turn, fall, spin = (0.6, 0.0, 0.8, 0.0), (1.0, 2.0, -3.0), (0.3, -0.5, 2.0)
+
+    def stone(**given) -> FlexibleBody | RigidBody:
+        if flexible:
+            return FlexibleBody("stone", rod(), rotation=turn, **given)
+        return RigidBody("stone", 2.0, [0.01, 0.02, 0.02], centre, rotation=turn, **given)
+
+    for given in ({"velocity": fall}, {"omega": spin}, {"velocity": fall, "omega": spin}):
+        state = consistent_state(System([stone(**given)]), elastic_start="undeformed")
+        np.testing.assert_allclose(state.v[:3], given.get("velocity", (0, 0, 0)), atol=1e-12)
+        np.testing.assert_allclose(state.v[3:6], given.get("omega", (0, 0, 0)), atol=1e-12)
+        named = {f"stone.{key}": value for key, value in given.items()}
+        same = consistent_state(System([stone()]), v=named, elastic_start="undeformed")
+        np.testing.assert_allclose(same.v, state.v, atol=1e-12)
+
+
+def test_joints_permit_a_spin_or_not() -> None:
+    """A welded tail follows without a spin; of a ball joint, the spin about the radius is zero."""
+    ball = RigidBody(
+        "ball", 1.0, [0.01] * 3, frames={"c": Frame()}, position=(0, 0, 1), velocity=(1, 0, 0)
+    )
+    tail = RigidBody(
+        "tail", 0.5, [0.01] * 3, (0, 0, -0.3), frames={"c": Frame()}, position=(0, 0, 1)
+    )
+    weld = fixed("weld", ball.frame("c"), tail.frame("c"))
+    state = consistent_state(System([ball, tail], [weld]))
+    np.testing.assert_allclose(state.v, [1, 0, 0, 0, 0, 0] * 2, atol=1e-12)
+    ground = Ground({"o": Frame()})
+    bob = RigidBody(
+        "bob",
+        1.0,
+        [0.3, 0.2, 0.1],
+        (0.1, 0.1, 0.1),
+        frames={"o": Frame((-2.0, 0, 0))},
+        position=(2.0, 0, 0),
+        velocity=(0, 3.0, -1.0),
+    )
+    link = spherical("link", ground.frame("o"), bob.frame("o"))
+    state = consistent_state(System([ground, bob], [link]))
+    np.testing.assert_allclose(state.v, (0, 3.0, -1.0, 0, 0.5, 1.5), atol=1e-12)
 
 
 def double_pendulum(first: float | None, second: float | None) -> System:
