@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +28,7 @@ from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import skew
 from dolfinx_mbd.multibody.model.force_elements import ContactElement, FramePair
 from dolfinx_mbd.multibody.model.joints import FrameRef
+from dolfinx_mbd.multibody.model.law_elements import LawElement, PairMotion
 
 __all__ = ["GearPair"]
 
@@ -48,7 +49,7 @@ class _Mesh(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class GearPair(ContactElement):
+class GearPair(LawElement, ContactElement):
     """The mesh of two gear wheels with backlash and a stiffness that varies over a tooth.
 
     The wheels rotate about the z axes of their frames, which must be parallel. Joints hold the
@@ -145,7 +146,7 @@ class GearPair(ContactElement):
         `pair` contains the initial poses of the frames. An `offset` of the user is not changed. An
         error is raised if the wheels do not mesh.
         """
-        y = _coordinates(pair)
+        y = _coordinates(self.relative(pair))
         axes = pair.Q1[:, 2] @ pair.Q2[:, 2]
         if 1.0 - abs(axes) > 0.5 * _PARALLEL**2:
             raise InputError(f"gear pair {self.name!r}: the z axes of its frames are not parallel")
@@ -213,10 +214,11 @@ class GearPair(ContactElement):
             return float(np.asarray(self.stiffness)), 0.0
         return float(self._spline(phase % 1.0)), float(self._spline(phase % 1.0, 1))
 
-    def _forces(self, pair: FramePair) -> tuple[_Mesh, Array, Array, Array, Array]:
+    def _forces(self, motion: PairMotion) -> tuple[_Mesh, Array, Array, Array, Array]:
         """Return the mesh, y and its rates (6,), and the rates and forces of the flanks (2,)."""
-        y = _coordinates(pair)
-        mesh, rates = self._mesh(y), _rates(pair, y)
+        y = _coordinates(motion)
+        rates = np.concatenate([motion.velocity, np.cross(motion.omega, y[3:])])
+        mesh = self._mesh(y)
         k, _ = self._stiffness(mesh.phase)
         overlap, rate = np.array(mesh.overlap), np.array(mesh.gradients) @ rates
         force = np.where(
@@ -229,22 +231,23 @@ class GearPair(ContactElement):
         """The module, m."""
         return self.module
 
-    def states(self, pair: FramePair) -> Array:
+    def states(self, pair: FramePair, *time: Any) -> Array:
         """Return gap (m), gap rate (m/s) and force (N) of both flanks, shape (2, 3)."""
-        mesh, _, _, rate, force = self._forces(pair)
+        return self._flanks(self.relative(pair, *time))
+
+    def _flanks(self, motion: PairMotion) -> Array:
+        mesh, _, _, rate, force = self._forces(motion)
         return np.column_stack([-np.array(mesh.overlap), -rate, force])
 
-    def wrenches(self, pair: FramePair) -> Array:
-        """Return forces and moments on both frames."""
-        mesh, y, _, _, force = self._forces(pair)
-        if not force.any():
-            return np.zeros(12)
-        wrench = _jacobian(y).T @ (-force @ np.array(mesh.gradients))
-        return (wrench.reshape(4, 3) @ pair.Q1.T).ravel()
+    def value(self, motion: PairMotion) -> Array:
+        """Return force and moment on the second frame, shape (6,)."""
+        mesh, y, _, _, force = self._forces(motion)
+        g = -force @ np.array(mesh.gradients)
+        return np.concatenate([g[:3], np.cross(y[3:], g[3:])])
 
-    def derivatives(self, pair: FramePair) -> tuple[Array, Array]:
-        """Return the derivatives of the wrenches."""
-        mesh, y, rates, _, force = self._forces(pair)
+    def slopes(self, motion: PairMotion) -> Array:
+        """Return the derivatives of force and moment, shape (6, 12)."""
+        mesh, y, rates, _, force = self._forces(motion)
         k, slope = self._stiffness(mesh.phase)
         g, by_y, by_rate = np.zeros(6), np.zeros((6, 6)), np.zeros((6, 6))
         flanks = zip(mesh.overlap, mesh.gradients, mesh.hessians, force, strict=True)
@@ -255,56 +258,28 @@ class GearPair(ContactElement):
                 change = factor * (k * gradient + slope * overlap * mesh.phase_gradient)
                 by_y -= np.outer(gradient, change + c * hessian @ rates) + F * hessian
                 by_rate -= c * np.outer(gradient, gradient)
-        J, rate_change = _jacobian(y), _rate_jacobian(pair, y, rates)
-        g_y = by_y @ J + by_rate @ rate_change
-        D, E = J.T @ g_y, J.T @ by_rate @ J
-        d, x = skew(g[:3]), skew(g[3:])
-        D[3:6] += d @ J[:3] + x @ J[3:]
-        D[9:] -= x @ J[3:]
-        wrench = J.T @ g
-        for k4 in range(0, 12, 3):  # the axes of the first frame rotate with the wrench
-            D[k4 : k4 + 3, 3:6] -= skew(wrench[k4 : k4 + 3])
-        R = np.kron(np.eye(4), pair.Q1)
-        return R @ D @ R.T, R @ E @ R.T
+        X = skew(y[3:])
+        y_by_motion, rate_by_motion = np.zeros((6, 12)), np.zeros((6, 12))
+        y_by_motion[:3, :3] = rate_by_motion[:3, 6:9] = np.eye(3)
+        y_by_motion[3:, 3:6] = rate_by_motion[3:, 9:] = -X
+        rate_by_motion[3:, 3:6] = -skew(motion.omega) @ X
+        G = by_y @ y_by_motion + by_rate @ rate_by_motion
+        G[3:] = X @ G[3:]
+        G[3:, 3:6] += skew(g[3:]) @ X
+        return G
 
-    def energy(self, pair: FramePair) -> float:
+    def stored_energy(self, motion: PairMotion) -> float:
         """Return the energy ½ k δ² of the flanks in contact, J."""
-        mesh = self._mesh(_coordinates(pair))
+        mesh = self._mesh(_coordinates(motion))
         depth = np.maximum(mesh.overlap, 0.0)
         return float(0.5 * self._stiffness(mesh.phase)[0] * (depth @ depth))
 
-    def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
+    def quantities(self, motion: PairMotion) -> dict[str, ArrayLike]:
         """Return gaps, rates and forces of both flanks."""
-        gap, gap_rate, normal_force = self.states(pair).T
+        gap, gap_rate, normal_force = self._flanks(motion).T
         return {"gap": gap, "gap_rate": gap_rate, "normal_force": normal_force}
 
 
-def _coordinates(pair: FramePair) -> Array:
+def _coordinates(motion: PairMotion) -> Array:
     """Return the line of centres and the x axis of the second frame in the first frame, (6,)."""
-    return np.concatenate([pair.Q1.T @ (pair.p2 - pair.p1), pair.Q1.T @ pair.Q2[:, 0]])
-
-
-def _rates(pair: FramePair, y: Array) -> Array:
-    """Return the rates of the coordinates y, (6,)."""
-    u = np.concatenate([pair.u1.reshape(2, 3) @ pair.Q1, pair.u2.reshape(2, 3) @ pair.Q1])
-    return _jacobian(y) @ u.ravel()
-
-
-def _jacobian(y: Array) -> Array:
-    """Return the derivative (6, 12) of y with respect to poses in the axes of the first frame."""
-    J = np.zeros((6, 12))
-    J[:3, :3], J[:3, 6:9] = -np.eye(3), np.eye(3)
-    J[:3, 3:6], J[3:, 3:6] = skew(y[:3]), skew(y[3:])
-    J[3:, 9:] = -skew(y[3:])
-    return J
-
-
-def _rate_jacobian(pair: FramePair, y: Array, rates: Array) -> Array:
-    """Return the derivative (6, 12) of the rates of y with respect to poses at fixed velocities."""
-    w1, w2 = pair.Q1.T @ pair.u1[3:], pair.Q1.T @ pair.u2[3:]
-    spin, J = skew(w2 - w1), _jacobian(y)
-    D = np.zeros((6, 12))
-    D[:3, :3], D[:3, 3:6], D[:3, 6:9] = skew(w1), skew(rates[:3]), -skew(w1)
-    D[3:] = spin @ J[3:]
-    D[3:, 3:6] -= skew(y[3:]) @ spin
-    return D
+    return np.concatenate([motion.displacement, motion.rotation[:, 0]])
