@@ -1,0 +1,186 @@
+"""Laws that every force element between two frames obeys, at random poses and velocities.
+
+A new element needs one line in `CASES`. hypothesis chooses the motion, and simplifies it if an
+element violates a law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd.kernels.rotations import exp_rotation
+from dolfinx_mbd.multibody.model.force_elements import ContactElement, FramePair, PairElement
+from tests.multibody.contact.test_contacts import CONTACTS
+
+pytest.importorskip("hypothesis", reason="hypothesis is an optional package of the tests")
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+Array = np.ndarray
+A, B = ("one", "a"), ("two", "b")
+
+
+@dataclass(frozen=True)
+class Case:
+    """An element, and the relative poses at which it is tested.
+
+    `place` is the relative position and `reach` the largest deviation, m; `turn` is the largest
+    relative rotation, rad. `conservative` says that the wrenches at rest are the gradient of the
+    energy.
+    """
+
+    element: PairElement
+    place: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    reach: float = 1.0
+    turn: float = 1.0
+    conservative: bool = True
+
+
+def symmetric(seed: int) -> Array:
+    factor = np.random.default_rng(seed).normal(size=(6, 6))
+    return factor @ factor.T
+
+
+def mixed(motion: mbd.PairMotion) -> tuple[Array, Array]:
+    d, R, v, w = motion[1:5]
+    return -3.0 * d + d[0] * v + R[:, 1], np.cross(d, w) - motion.rotation_vector
+
+
+TABLE = mbd.BearingTable([-9.0, 9.0], [k * symmetric(3)[:3, :3] for k in (1, 3)], [np.eye(3)] * 2)
+NEUTRAL = (np.full(3, 0.2), exp_rotation(np.array([0.3, 0.1, -0.2])))
+WHEELS = mbd.GearPair("gears", A, B, (20, 31), 0.1, 1e4, damping=0.4, backlash=0.01, offset=0.3)
+CASES = {
+    "spring": Case(mbd.SpringDamper("e", A, B, 3.0, 0.4, 0.3), (2, 0, 0)),
+    "spring law": Case(
+        mbd.SpringDamper("e", A, B, length=1.0, law=lambda s, w: s**3 - 1 + s * np.tanh(w)),
+        (2, 0, 0),
+    ),
+    "bushing": Case(mbd.Bushing("e", A, B, symmetric(1), symmetric(2), NEUTRAL)),
+    "bearing table": Case(
+        mbd.TabulatedBearing("e", A, B, TABLE, outside="nearest", neutral=(0.1, 0, 0)),
+        conservative=False,
+    ),
+    "law": Case(mbd.PairLoad("e", A, B, mixed), conservative=False),
+    "gears": Case(WHEELS, (2.552, 0.3, 0), reach=1e-2, turn=0.05),
+    **{
+        name: Case(contact, place, reach=0.02, turn=0.15)
+        for name, (contact, place) in CONTACTS.items()
+    },
+}
+
+unit = st.floats(-1.0, 1.0, allow_subnormal=False)
+vectors = st.tuples(unit, unit, unit).map(np.array)
+motions = st.tuples(*[vectors] * 8)
+some = settings(max_examples=12, deadline=None, derandomize=True)
+
+
+def pair_of(case: Case, motion: tuple[Array, ...]) -> FramePair:
+    """Return poses and velocities of two frames for eight vectors with components from −1 to 1."""
+    p1, theta, v1, w1, d, turn, v2, w2 = motion
+    Q1 = exp_rotation(3.0 * theta)
+    p2 = p1 + Q1 @ (np.array(case.place) + case.reach * d)
+    Q2 = Q1 @ exp_rotation(case.turn * turn)
+    return FramePair(p1, Q1, np.append(v1, w1), p2, Q2, np.append(v2, w2))
+
+
+def moved(pair: FramePair, d: Array) -> FramePair:
+    """Return the pair after increments (24,) of poses and velocities."""
+    return FramePair(
+        pair.p1 + d[:3],
+        exp_rotation(d[3:6]) @ pair.Q1,
+        pair.u1 + d[12:18],
+        pair.p2 + d[6:9],
+        exp_rotation(d[9:12]) @ pair.Q2,
+        pair.u2 + d[18:],
+    )
+
+
+def slopes(function: Callable[[Array], Array], size: int, h: float = 1e-4) -> Array:
+    """Return the derivatives at zero by differences of sixth order."""
+    weights = {1: 0.75, 2: -0.15, 3: 1 / 60}
+    columns = [
+        sum(w * (function(k * h * e) - function(-k * h * e)) for k, w in weights.items()) / h
+        for e in np.eye(size)
+    ]
+    return np.array(columns).T
+
+
+@pytest.mark.parametrize("name", CASES)
+@given(motion=motions)
+@some
+def test_wrenches_balance(name: str, motion: tuple[Array, ...]) -> None:
+    pair = pair_of(CASES[name], motion)
+    w = CASES[name].element.wrenches(pair)
+    size = np.abs(w).max()
+    assert np.allclose(w[:3] + w[6:9], 0, atol=1e-12 * size)
+    moments = w[3:6] + w[9:12] + np.cross(pair.p1, w[:3]) + np.cross(pair.p2, w[6:9])
+    assert np.allclose(moments, 0, atol=1e-11 * size)
+
+
+@pytest.mark.parametrize("name", CASES)
+@given(motion=motions, rigid=st.tuples(*[vectors] * 4))
+@some
+def test_wrenches_follow_a_rigid_motion(
+    name: str, motion: tuple[Array, ...], rigid: tuple[Array, ...]
+) -> None:
+    """A motion of both bodies as one rigid body rotates the wrenches and changes nothing else."""
+    case = CASES[name]
+    pair, (theta, shift, speed, spin) = pair_of(case, motion), rigid
+    Q = exp_rotation(3.0 * theta)
+
+    def carried(p: Array, R: Array, u: Array) -> tuple[Array, Array, Array]:
+        place = shift + Q @ p
+        velocity = Q @ u[:3] + speed + np.cross(spin, place)
+        return place, Q @ R, np.concatenate([velocity, Q @ u[3:] + spin])
+
+    other = FramePair(*carried(pair.p1, pair.Q1, pair.u1), *carried(pair.p2, pair.Q2, pair.u2))
+    expected = (case.element.wrenches(pair).reshape(4, 3) @ Q.T).ravel()
+    stiff = np.abs(case.element.derivatives(pair)[0]).max()
+    atol = 1e-10 * np.abs(expected).max() + 1e-14 * stiff
+    assert np.allclose(case.element.wrenches(other), expected, rtol=0, atol=atol)
+
+
+def same_contact(element: PairElement, pair: FramePair, h: float = 4e-4) -> bool:
+    """Return whether no gap is so small that differences with steps h would cross it."""
+    if not isinstance(element, ContactElement):
+        return True
+    states = element.states(pair)
+    return bool((np.abs(states[:, 0]) > 3 * h).all())
+
+
+@pytest.mark.parametrize("name", CASES)
+@given(motion=motions)
+@some
+def test_derivatives_are_those_of_the_wrenches(name: str, motion: tuple[Array, ...]) -> None:
+    case = CASES[name]
+    pair = pair_of(case, motion)
+    if not same_contact(case.element, pair):
+        return
+    D, E = case.element.derivatives(pair)
+    numerical = slopes(lambda d: case.element.wrenches(moved(pair, d)), 24)
+    size = max(np.abs(D).max(), np.abs(E).max(), np.abs(case.element.wrenches(pair)).max())
+    assert np.allclose(D, numerical[:, :12], rtol=0, atol=1e-6 * size)
+    assert np.allclose(E, numerical[:, 12:], rtol=0, atol=1e-6 * size)
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.conservative])
+@given(motion=motions)
+@some
+def test_wrenches_at_rest_are_the_gradient_of_the_energy(
+    name: str, motion: tuple[Array, ...]
+) -> None:
+    case = CASES[name]
+    pair = pair_of(case, motion)._replace(u1=np.zeros(6), u2=np.zeros(6))
+    if not same_contact(case.element, pair):
+        return
+    gradient = slopes(
+        lambda d: np.array(case.element.energy(moved(pair, np.append(d, np.zeros(12))))), 12
+    )
+    wrench = case.element.wrenches(pair)
+    size = max(np.abs(wrench).max(), np.abs(case.element.derivatives(pair)[0]).max())
+    assert np.allclose(wrench, -gradient, rtol=0, atol=1e-7 * size)
