@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
-from dolfinx_mbd.multibody.model.force_elements import PairElement
 from dolfinx_mbd.multibody.model.joints import FrameRef
-from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
-from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad
-from dolfinx_mbd.multibody.model.system import Load, SystemData
+from dolfinx_mbd.multibody.model.system import SystemData
 from dolfinx_mbd.multibody.start.position_assembly import (
     assemble,
     coordinates,
@@ -20,19 +17,6 @@ from dolfinx_mbd.multibody.start.position_assembly import (
 __all__ = ["System"]
 
 _MOVED = 1e-6  # a body with a larger `Move.relative` is listed as moved
-_KINDS = {
-    "PatternLoad": "distributed load",
-    "SpringDamper": "spring-damper",
-    "JointSpring": "spring-damper",
-    "Bushing": "bushing",
-    "TabulatedBearing": "bearing",
-    "ShortBearing": "oil film",
-    "FiniteBearing": "oil film",
-    "JointFriction": "friction",
-    "Contact": "contact",
-    "JointStop": "end stop",
-    "GearPair": "gear pair",
-}
 
 
 class System(SystemData):
@@ -85,7 +69,8 @@ class System(SystemData):
         lines += _table(("body", "kind", "mass (kg)", "rigid", "elastic"), bodies)[1:]
         lines += _table(("joint", "kind", "first frame", "second frame", "holds"), joints)
         lines += _table(("driver", "prescribes", "of"), drivers)
-        lines += _table(("load", "kind", "at"), [_load(load) for load in self.loads])
+        loads = [(load.name, load.kind, load.location) for load in self.loads]
+        lines += _table(("load", "kind", "at"), loads)
         return "\n".join([*lines, "", *self._freedom()])
 
     def _freedom(self) -> list[str]:
@@ -122,17 +107,3 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _frame(frame: FrameRef) -> str:
     return f"{frame.body}: {frame.frame}"
-
-
-def _load(load: Load) -> tuple[str, str, str]:
-    """Return the name and the kind of a load and the frames or joint at which it acts."""
-    kind = _KINDS.get(type(load).__name__, "force")
-    if isinstance(load, FrameLoad):
-        return load.name, load.kind, _frame(FrameRef(*load.frame))
-    if isinstance(load, PatternLoad):
-        return load.name, kind, f"{load.pattern.body}: {load.pattern.pattern}"
-    if isinstance(load, PairElement):
-        return load.name, kind, f"{_frame(load.first)} to {_frame(load.second)}"
-    if isinstance(load, JointLoad) and load.motion == "rotation":
-        kind = "torque"
-    return load.name, kind, f"joint {load.joint}"

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -81,6 +81,7 @@ class GearPair(LawElement, ContactElement):
         -0.5
     """
 
+    kind: ClassVar[str] = "gear pair"
     name: str
     first: FrameRef
     second: FrameRef

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from dolfinx_mbd.checks import instance, number, reject
 from dolfinx_mbd.multibody.contact.laws import ContactLaw
@@ -35,6 +36,7 @@ class JointStop(JointElement):
         -1000.0
     """
 
+    kind: ClassVar[str] = "end stop"
     name: str
     joint: str
     law: ContactLaw

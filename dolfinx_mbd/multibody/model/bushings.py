@@ -12,7 +12,7 @@ the second frame relative to the first frame, about the z axis of the first fram
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,6 +59,7 @@ class Bushing(LawElement):
         >>> mount = mbd.Bushing("mount", *ends, stiffness=[1e6, 1e6, 1e5, 1e3, 1e3, 0])
     """
 
+    kind: ClassVar[str] = "bushing"
     name: str
     first: FrameRef
     second: FrameRef
@@ -190,6 +191,7 @@ class TabulatedBearing(LawElement):
         >>> bearing = mbd.TabulatedBearing("film", *ends, table)
     """
 
+    kind: ClassVar[str] = "bearing"
     name: str
     first: FrameRef
     second: FrameRef

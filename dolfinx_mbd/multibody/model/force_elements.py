@@ -63,7 +63,13 @@ class PairElement(ABC):
     name: str
     first: FrameRef
     second: FrameRef
+    kind: ClassVar[str] = "force"  # for tables and messages
     timed: ClassVar[bool] = False  # whether time and states are further arguments of its methods
+
+    @property
+    def location(self) -> str:
+        """Frames on which the element acts, for tables."""
+        return f"{_place(self.first)} to {_place(self.second)}"
 
     @property
     def initial_states(self) -> Array:
@@ -109,6 +115,7 @@ class PairElement(ABC):
 class FilmElement(PairElement):
     """Base class of oil films: no correction in the iterations of a step may close the gap."""
 
+    kind: ClassVar[str] = "oil film"
     clearance: float
 
     @abstractmethod
@@ -118,6 +125,8 @@ class FilmElement(PairElement):
 
 class ContactElement(PairElement):
     """Base class of force elements that act while a gap is negative."""
+
+    kind: ClassVar[str] = "contact"
 
     @abstractmethod
     def states(self, pair: FramePair) -> Array:
@@ -154,6 +163,7 @@ class SpringDamper(PairElement):
         100
     """
 
+    kind: ClassVar[str] = "spring-damper"
     name: str
     first: FrameRef
     second: FrameRef
@@ -233,9 +243,15 @@ class SpringDamper(PairElement):
 class JointElement(ABC):
     """Base class of force elements about or along the z axis of a joint."""
 
+    kind: ClassVar[str] = "force"  # for tables and messages
     name: str
     joint: str
     motion: Axis | None
+
+    @property
+    def location(self) -> str:
+        """Joint on which the element acts, for tables."""
+        return f"joint {self.joint}"
 
     def _check_joint(self) -> str:
         """Check name, joint and motion, and return a label for messages."""
@@ -295,6 +311,7 @@ class JointSpring(JointElement):
         >>> stop = mbd.JointSpring("stop", "hinge", law=lambda s, rate: 1e4 * max(s - 1.0, 0.0))
     """
 
+    kind: ClassVar[str] = "spring-damper"
     name: str
     joint: str
     stiffness: float = 0.0
@@ -368,6 +385,7 @@ class JointFriction(JointElement):
         -2.0
     """
 
+    kind: ClassVar[str] = "friction"
     name: str
     joint: str
     limit: float
@@ -412,6 +430,11 @@ class JointFriction(JointElement):
     def energy(self, s: float) -> float:
         """Return 0: friction stores no energy."""
         return 0.0
+
+
+def _place(frame: FrameRef) -> str:
+    body, name = frame
+    return f"{body}: {name}"
 
 
 def _check_law(element: SpringDamper | JointSpring) -> None:

@@ -130,6 +130,12 @@ class FrameLoad:
         else:
             vector(f"{label}: value", self.value)
 
+    @property
+    def location(self) -> str:
+        """Frame at which the load acts, for tables."""
+        body, frame = self.frame
+        return f"{body}: {frame}"
+
     def wrench(self, t: float, motion: FrameMotion) -> Array:
         """Return force and moment at the frame's point in global components, shape (6,)."""
         value = self.value(t, motion) if callable(self.value) else self.value
@@ -262,6 +268,16 @@ class JointLoad:
     def initial_states(self) -> Array:
         """Values of the states at the start, shape (m,)."""
         return np.asarray(self.states)
+
+    @property
+    def kind(self) -> str:
+        """``torque`` or ``force``."""
+        return "torque" if self.motion == "rotation" else "force"
+
+    @property
+    def location(self) -> str:
+        """Joint on which the load acts, for tables."""
+        return f"joint {self.joint}"
 
     @property
     def coordinate(self) -> JointCoordinate:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,10 +74,16 @@ class PatternLoad:
         >>> wind = mbd.PatternLoad("wind", sail.pattern("wind"), drag, of=sail.frame("right"))
     """
 
+    kind: ClassVar[str] = "distributed load"
     name: str
     pattern: PatternRef
     value: float | Callable[..., float]
     of: JointCoordinate | FrameRef | Sequence[FrameRef] | None = None
+
+    @property
+    def location(self) -> str:
+        """Body and pattern of the load, for tables."""
+        return f"{self.pattern.body}: {self.pattern.pattern}"
 
     def __post_init__(self) -> None:
         label = f"load {checked_name('name', self.name)!r}"
