@@ -34,6 +34,7 @@ extensions = [
     "command_line",
     "llms",
     "mathml",
+    "import_map",
     "viewers",
 ]
 exclude_patterns = [

@@ -99,7 +99,7 @@ def test_a_law_reproduces_a_spring_in_a_simulation() -> None:
 
     ground = mbd.Ground({"o": mbd.Frame((0, 0, 0.1), (1, 2, 3))})
     frames = {"c": mbd.Frame((0.05, 0, 0))}
-    bob = mbd.RigidBody("bob", 1.0, [0.01] * 3, (0.7, 0.1, 0), frames=frames)
+    bob = mbd.RigidBody("bob", 1.0, [0.01] * 3, position=(0.7, 0.1, 0), frames=frames)
     ends = ground.frame("o"), bob.frame("c")
     runs = []
     for load in (
