@@ -63,11 +63,7 @@ def test_snippet_runs(
     snippet: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comm: MPI.Intracomm
 ) -> None:
     """The example of README.md, in an empty folder."""
-    folder = Path(comm.bcast(str(tmp_path), root=0))
-    monkeypatch.chdir(folder)
-    if comm.rank == 0:
-        (folder / "results").mkdir()
-    comm.Barrier()
+    monkeypatch.chdir(Path(comm.bcast(str(tmp_path), root=0)))
     exec(compile(snippet, "README.md", "exec"), {"__name__": "__main__"})
 
 
