@@ -235,7 +235,7 @@ def test_all_writers_are_tested() -> None:
 
 COMMANDS = {
     "mesh": "mesh rod --size 0.02 --order 1 -o NEW/rod.msh",
-    "reduce": "reduce rod.msh --material steel --modes 1 --degree 1 --no-stiffening -q -o NEW/rod.npz",
+    "reduce": "reduce rod.msh --material steel --modes 1 --degree 1 --no-stiffening -o NEW/rod.npz",
     "modes": "modes rod.npz --modes 1 -o NEW/modes.png",
     "export": "export rod.npz --to mbdyn -o NEW/rod.fem",
     "export-fmu": "export-fmu model.py -o NEW/model.fmu",
