@@ -3,7 +3,7 @@ FROM dolfinx/dolfinx:stable
 # OpenGL without a display, for pictures
 RUN apt-get update && apt-get install -y --no-install-recommends libegl1 libegl-mesa0 && \
     rm -rf /var/lib/apt/lists/*
-ENV MPLBACKEND=Agg OMP_NUM_THREADS=1 VTK_DEFAULT_OPENGL_WINDOW=vtkEGLRenderWindow
+ENV OMP_NUM_THREADS=1 VTK_DEFAULT_OPENGL_WINDOW=vtkEGLRenderWindow
 COPY . /opt/dolfinx_mbd
 RUN python3 -m pip install --no-cache-dir '/opt/dolfinx_mbd[plot,fast]'
 WORKDIR /work

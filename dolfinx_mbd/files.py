@@ -34,9 +34,10 @@ def write_atomically(
 ) -> Path:
     """Write a file under a temporary name, rename it when it is complete, and return its path.
 
-    Each process has its own temporary file, which is deleted after an error. `replaces` returns
-    whether an existing file with other contents may be replaced; `title` is the kind of file for
-    messages. An `OSError` is raised if the file cannot be written.
+    Missing directories of the path are created. Each process has its own temporary file, which is
+    deleted after an error. `replaces` returns whether an existing file with other contents may be
+    replaced; `title` is the kind of file for messages. An `OSError` is raised if the file cannot be
+    written.
     """
     path = file_path("path", path)
     if path.is_dir():
@@ -44,9 +45,10 @@ def write_atomically(
         raise IsADirectoryError(errno.EISDIR, text, str(path))
     if path.exists() and not path.is_file():  # the rename would replace even /dev/null
         reject("path", str(path), "the path of a file, not of a device or a pipe")
-    _remove_stale_parts(path)
     part = temporary_path(path)
     try:
+        create_directory(path.parent)
+        _remove_stale_parts(path)
         with part.open("wb") as file:
             write(file)
             file.flush()
@@ -65,6 +67,22 @@ def write_atomically(
         text = f"cannot write {title} ({error.strerror or error}); nothing was written"
         raise OSError(error.errno, text, str(path)) from error
     return path
+
+
+def create_directory(path: Path) -> None:
+    """Create a directory and its missing parents, if they do not exist."""
+    check_directory(path)
+    path.mkdir(parents=True, exist_ok=True)
+
+
+def check_directory(path: Path) -> None:
+    """Raise an `OSError` if a directory neither exists nor can be created."""
+    absolute = path.absolute()
+    existing = next(place for place in (absolute, *absolute.parents) if os.path.lexists(place))
+    if not existing.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, f"'{existing}' is not a directory", str(path))
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, f"no permission to write in '{existing}'", str(path))
 
 
 def temporary_path(path: Path) -> Path:

@@ -79,3 +79,24 @@ def test_without_a_home(tmp_path: Path) -> None:
     assert run("env", "-u", "FENICSX_USE", "HOME=/somewhere", "bash", launcher, "true").stdout == (
         "/somewhere"
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "extras"),
+    [
+        ("python3 demos/engine.py", "fast,plot"),
+        ("python3 -m pytest", "fast,plot,test"),
+        ("mpirun -n 2 python3 -m pytest -q tests/fem", "fast,plot,test"),
+        ("jupytext --to ipynb demos/rod.py", "fast,plot,notebooks"),
+        ("python3 pytest.py", "fast,plot"),
+    ],
+)
+def test_extras(command: str, extras: str, tmp_path: Path) -> None:
+    """The first use installs little; extras for tests and notebooks follow with their commands."""
+    launcher = tmp_path / "launcher"
+    head = LAUNCHER.read_text().partition("# ---- A virtual environment")[0]
+    launcher.write_text(head + 'printf "%s" "$extras"\n')
+    clean = ["env", "-u", "FENICSX_USE", "-u", "FENICSX_EXTRAS", "HOME=/somewhere"]
+    assert run(*clean, "bash", launcher, *command.split()).stdout == extras
+    assert run(*clean, "FENICSX_EXTRAS=dev", "bash", launcher, *command.split()).stdout == "dev"
+    assert run(*clean, "FENICSX_EXTRAS=", "bash", launcher, *command.split()).stdout == ""

@@ -6,7 +6,7 @@ import ast
 import importlib
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -14,9 +14,11 @@ import pytest
 from mpi4py import MPI
 
 import dolfinx_mbd
+from tests.models.sources import Rule, offences
 
 PACKAGE = Path(dolfinx_mbd.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
+COMPAT = PACKAGE / "fem" / "compat.py"
 WITHOUT_MESH = (
     "bearings",
     "body",
@@ -147,58 +149,110 @@ def test_few_imports_inside_functions() -> None:
     assert {name.split(".")[1] for name, _ in inner} <= {"cli", "plotting"}
 
 
-def place(path: Path) -> str:
-    return path.relative_to(PACKAGE).as_posix()
+def mesh_libraries(path: Path) -> Iterator[str]:
+    """Yield the imports of libraries of meshes and of other programs outside their folders."""
+    imports = IMPORTS[module_name(path)]
+    names = imports.top | imports.inner
+    roots = {name.split(".")[0] for name in names}
+    part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    if part in WITHOUT_MESH:
+        yield from sorted(roots & MESH_LIBRARIES)
+    if part == "forms":
+        yield from sorted(roots & MESH_LIBRARIES - {"ufl"})
+    if "gmsh" in roots and part != "geometry" and path != COMPAT:
+        yield "gmsh"
+    if part != "papers":
+        yield from sorted(name for name in names if name.startswith("dolfinx_mbd.papers"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=place)
-def test_libraries_of_meshes_stay_in_their_folders(path: Path) -> None:
-    found = IMPORTS[module_name(path)]
-    roots = {name.split(".")[0] for name in found.top | found.inner}
-    own = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    if own in WITHOUT_MESH:
-        assert not roots & MESH_LIBRARIES
-    if own == "forms":
-        assert not roots & MESH_LIBRARIES - {"ufl"}
-    if "gmsh" in roots:
-        assert own == "geometry" or place(path) == "fem/compat.py"
-    if own != "papers":
-        assert not any(name.startswith("dolfinx_mbd.papers") for name in found.top | found.inner)
-
-
-@pytest.mark.parametrize("path", FILES, ids=place)
-def test_only_compat_depends_on_the_version_of_dolfinx(path: Path) -> None:
-    if place(path) == "fem/compat.py":
+def versions_of_dolfinx(path: Path) -> Iterator[str]:
+    """Yield the lines outside `fem/compat.py` that depend on the version of DOLFINx."""
+    if path == COMPAT:
         return
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom):
-            assert not str(node.module).startswith("dolfinx.io.gmsh")
-        if isinstance(node, ast.Compare):  # a record of the version in a file is allowed
-            assert "dolfinx.__version__" not in ast.unparse(node)
-        if isinstance(node, ast.Attribute):
-            assert node.attr not in ("gmshio", "cmap", "cmaps"), f"line {node.lineno}"
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("dolfinx.io.gmsh"):
+            yield f"line {node.lineno}: {node.module}"
+        if isinstance(node, ast.Compare) and "dolfinx.__version__" in ast.unparse(node):
+            yield f"line {node.lineno}"  # a record of the version in a file is allowed
+        if isinstance(node, ast.Attribute) and node.attr in ("gmshio", "cmap", "cmaps"):
+            yield f"line {node.lineno}: {node.attr}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=place)
-def test_compiled_functions_are_in_kernels(path: Path) -> None:
+def compiled_functions(path: Path) -> Iterator[str]:
+    """Yield the functions outside `kernels` that are decorated for numba."""
+    if path.relative_to(PACKAGE).parts[0] == "kernels":
+        return
+    if "numba" in IMPORTS[module_name(path)].top:
+        yield "imports numba"
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for decorator in getattr(node, "decorator_list", []):
+            if "kernel" in ast.unparse(decorator):
+                yield f"line {getattr(node, 'lineno', 0)}"
+
+
+def wrong_exports(path: Path) -> Iterator[str]:
+    """Yield the names in `__all__` that do not exist or occur twice, and missing docstrings."""
+    module = importlib.import_module(module_name(path))
+    if not module.__doc__:
+        yield "has no docstring"
+    exports = getattr(module, "__all__", [])  # Ruff checks the order
+    for name in sorted(set(exports)):
+        if exports.count(name) > 1 or not hasattr(module, name):
+            yield f"__all__ names {name!r} twice or without a definition"
+
+
+def test_libraries_of_meshes_stay_in_their_folders() -> None:
+    assert offences(FILES, mesh_libraries) == []
+
+
+def test_only_compat_depends_on_the_version_of_dolfinx() -> None:
+    assert offences(FILES, versions_of_dolfinx) == []
+
+
+def test_compiled_functions_are_in_kernels() -> None:
     """Only files of `kernels` decorate functions for numba."""
-    if path.relative_to(PACKAGE).parts[0] != "kernels":
-        assert "numba" not in IMPORTS[module_name(path)].top
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            for decorator in getattr(node, "decorator_list", []):
-                assert "kernel" not in ast.unparse(decorator), f"line {node.lineno}"
+    assert offences(FILES, compiled_functions) == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=place)
-def test_exports_exist(path: Path) -> None:
-    name = module_name(path)
-    module = importlib.import_module(name)
-    assert module.__doc__
-    exports = getattr(module, "__all__", [])
-    assert len(set(exports)) == len(exports)  # Ruff checks the order
-    for export in exports:
-        assert hasattr(module, export), f"{name}.__all__ names {export!r}, which is not there"
+def test_exports_exist() -> None:
+    assert offences(FILES, wrong_exports) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "part", "source"),
+    [
+        (mesh_libraries, "body", "import petsc4py"),
+        (mesh_libraries, "multibody", "def f():\n    import ufl"),
+        (mesh_libraries, "forms", "import basix"),
+        (mesh_libraries, "reduction", "import gmsh"),
+        (mesh_libraries, "fem", "from dolfinx_mbd.papers import engine"),
+        (versions_of_dolfinx, "fem", "from dolfinx.io.gmsh import model_to_mesh"),
+        (versions_of_dolfinx, "fem", "new = dolfinx.__version__ > '0.9'"),
+        (versions_of_dolfinx, "fem", "geometry.cmap"),
+        (compiled_functions, "body", "import numba"),
+        (compiled_functions, "body", "@kernel\ndef f(): pass"),
+        (wrong_exports, "body", "'Doc.'\n__all__ = ['missing']"),
+        (wrong_exports, "body", "'Doc.'\nx = 1\n__all__ = ['x', 'x']"),
+        (wrong_exports, "body", "x = 1"),
+    ],
+)
+def test_rules_name_the_file(
+    rule: Rule, part: str, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rule reports the file that breaks it, and not the same file outside its folder."""
+    path = tmp_path / "sample" / part / "sample.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(source)
+    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path / "sample")
+    monkeypatch.setitem(IMPORTS, f"sample.{part}.sample", Imports(path))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (text,) = offences([path], rule)
+    assert text.startswith(f"{path}: ")
+    for name in [name for name in sys.modules if name.split(".")[0] == "sample"]:
+        monkeypatch.delitem(sys.modules, name)
+    path.write_text('"""Doc."""\nx = 1\n__all__ = ["x"]\n')
+    monkeypatch.setitem(IMPORTS, f"sample.{part}.sample", Imports(path))
+    assert offences([path], rule) == []
 
 
 def test_top_level_names_resolve() -> None:

@@ -331,7 +331,8 @@ class ReducedBody(HtmlView):
         An existing body file is replaced; any other existing file is not.
 
         Args:
-            path: File to write; `.npz` is added if the path has no suffix.
+            path: File to write; `.npz` is added if the path has no suffix. Missing directories
+                are created.
             comm: MPI communicator of all ranks that call this method: rank 0 writes, and an error
                 is raised on all ranks. By default the calling process writes.
 

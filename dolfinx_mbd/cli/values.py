@@ -13,7 +13,8 @@ from typing import Any
 
 from dolfinx_mbd import checks
 from dolfinx_mbd.checks import LENGTHS, reject
-from dolfinx_mbd.errors import InputError, MissingFileError, OverwriteError
+from dolfinx_mbd.errors import InputError, OverwriteError
+from dolfinx_mbd.files import check_directory
 
 _FREQUENCIES = {"": 1.0, "hz": 1.0, "khz": 1e3, "mhz": 1e6}
 
@@ -120,9 +121,8 @@ def output_path(
     path = Path(Path(source or "").stem + suffix) if output is None else Path(output)
     if path.is_dir():
         raise IsADirectoryError(f"'{path}' is a directory; give the name of a file in it")
-    if not path.parent.is_dir():
-        raise MissingFileError(f"no directory '{path.parent}' for the file '{path.name}'")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
+    check_directory(path.parent)  # the writer creates it
+    if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(f"no permission to write '{path}'")
     if source is not None and path.exists() and Path(source).exists() and path.samefile(source):
         reject("-o", str(path), "a file other than the input")

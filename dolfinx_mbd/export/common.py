@@ -261,6 +261,7 @@ def export(
     Args:
         body: The body, in SI units.
         path: File to write; the extension of the format is added to a path without an extension.
+            Missing directories are created.
         format: A name in `FORMATS`.
         units: Units of the numbers in the file: a name in `UNITS`, or your own `Units`.
         overwrite: Whether to replace an existing file. By default an error is raised unless an

@@ -26,6 +26,7 @@ from dolfinx_mbd.checks import choice, file_path, number
 from dolfinx_mbd.errors import FileWarning, OverwriteError, warn
 from dolfinx_mbd.fem.assembly import in_space
 from dolfinx_mbd.fem.fields import as_function
+from dolfinx_mbd.files import create_directory
 from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.parallel import on_rank_zero
 
@@ -142,7 +143,7 @@ def _new_part(path: Path, size: float) -> Path:
     """Check that a file of fields can be written; return an empty folder to write it in."""
     part = path.with_name(f".{path.name}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        create_directory(path.parent)
         if not _replaceable(path):
             text = f"'{path}' exists and is not a {path.suffix.lower()} output of fields"
             raise OverwriteError(f"{text}; choose another name")

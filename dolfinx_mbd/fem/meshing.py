@@ -22,7 +22,7 @@ from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import file_path, flag, function, instance, integer, length, name, reject
 from dolfinx_mbd.errors import InputError, MeshError, MissingFileError
 from dolfinx_mbd.fem import compat
-from dolfinx_mbd.files import write_atomically
+from dolfinx_mbd.files import check_directory, write_atomically
 from dolfinx_mbd.geometry.gmsh_model import MeshArrays, gmsh_session, mesh_arrays
 from dolfinx_mbd.geometry.mesh_files import read_msh
 from dolfinx_mbd.parallel import on_rank_zero
@@ -243,14 +243,14 @@ def write_mesh(builder: Builder, path: str | os.PathLike[str], *, overwrite: boo
 
     Args:
         builder: See `build_mesh`.
-        path: Path of the file to write; its name ends with `.msh`.
+        path: Path of the file to write; its name ends with `.msh`. Missing directories are created.
         overwrite: Whether an existing file with other contents is replaced.
 
     Raises:
         InputError: The name does not end with `.msh`.
         MeshError: The builder made no usable mesh.
         OverwriteError: The file exists with other contents.
-        MissingFileError: The directory does not exist.
+        OSError: The file cannot be written; an existing file is then unchanged.
 
     Note: Not collective: under MPI, call it on one rank.
 
@@ -260,8 +260,7 @@ def write_mesh(builder: Builder, path: str | os.PathLike[str], *, overwrite: boo
     function("builder", builder, "builder(gmsh.model)")
     flag("overwrite", overwrite)
     path = file_path("path", path, (".msh",))
-    if not path.parent.is_dir():
-        raise MissingFileError(f"no directory '{path.parent}' to write '{path.name}' to")
+    check_directory(path.parent)
     with gmsh_session() as gmsh, TemporaryDirectory() as folder:
         builder(gmsh.model)
         mesh_arrays(gmsh.model)  # raises an error if `read_mesh` would

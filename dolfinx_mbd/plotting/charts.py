@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.checks import array, choice, instance, names, number, reject
+from dolfinx_mbd.files import write_atomically
 from dolfinx_mbd.multibody import Spectrum, Waterfall
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.plotting.scenes.output import checked_path
@@ -324,5 +325,7 @@ def saved(figure: Any, path: str | Path | None) -> Any:
         axes.grid(alpha=0.3, which="both")
     if path is not None:
         suffixes = [f".{kind}" for kind in figure.canvas.get_supported_filetypes()]
-        figure.savefig(checked_path(path, suffixes), dpi=110)
+        path = checked_path(path, suffixes)
+        kind = path.suffix[1:].lower()
+        write_atomically(path, lambda file: figure.savefig(file, format=kind, dpi=110), "figure")
     return figure

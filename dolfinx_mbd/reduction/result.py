@@ -83,7 +83,7 @@ class Reduction:
         """Write the body to one ``.npz`` file on rank 0, and return its path.
 
         Args:
-            path: The file; ``.npz`` is added if it has no suffix.
+            path: The file; ``.npz`` is added if it has no suffix. Missing directories are created.
 
         Raises:
             OSError: The file cannot be written; the same error on every rank.

@@ -230,9 +230,9 @@ BAD = {
         "NAME:averaged",
     ),
     "no directory": (
-        ["reduce", "{}/rod.msh", "--material", "steel", "-o", "/nowhere/rod.npz"],
+        ["reduce", "{}/rod.msh", "--material", "steel", "-o", "{}/rod.msh/rod.npz"],
         1,
-        "no directory '/nowhere'",
+        "rod.msh' is not a directory",
     ),
     "a directory": (["export", "{}/rod.npz", "--to", "sid", "-o", "{}"], 1, "is a directory"),
     "frequency": (

@@ -310,8 +310,8 @@ def test_missing_file_and_directory(comm: MPI.Intracomm, folder: Path) -> None:
     message = _raised(comm, FileNotFoundError, lambda: read_mesh(path, comm))
     assert message == f"no mesh file '{path}'"
     assert "no mesh file" in _raised(comm, FileNotFoundError, lambda: read_mesh(folder, comm))
-    with pytest.raises(FileNotFoundError, match="no directory"):
-        write_mesh(box(), folder / "nowhere" / "box.msh")
+    with pytest.raises(NotADirectoryError):
+        write_mesh(box(), Path(__file__) / "box.msh")
     with pytest.raises(InputError) as caught:
         write_mesh(box(), "box.vtk")
     assert (caught.value.argument, caught.value.value) == ("path", "box.vtk")

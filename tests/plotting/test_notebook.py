@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import base64
+import os
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,6 +53,27 @@ def test_figures_display_themselves() -> None:
     (output,) = notebook.cells[0].outputs
     image = base64.b64decode(output["data"]["image/png"])
     assert image[:4] == b"\x89PNG" and len(image) > 5000
+
+
+@pytest.mark.skipif(os.environ.get("FENICSX_USE") != "inside", reason="tests the launcher")
+def test_plain_figures_display_themselves_through_the_launcher() -> None:
+    """The launcher chooses no backend of matplotlib, so that the kernel can."""
+    nbclient, nbformat = (pytest.importorskip(name) for name in ("nbclient", "nbformat"))
+    pytest.importorskip("ipykernel")
+    code = "import matplotlib.pyplot as plt\nlines = plt.plot([0.0, 1.0])"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    (output,) = notebook.cells[0].outputs
+    assert base64.b64decode(output["data"]["image/png"])[:4] == b"\x89PNG"
+
+
+def test_matplotlib_needs_no_display(tmp_path: Path) -> None:
+    """Without a display and without a setting, matplotlib draws into files by itself."""
+    code = "import matplotlib.pyplot as plt; plt.plot([0, 1]); plt.savefig('line.png'); plt.show()"
+    unset = ("DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND")
+    environment = {key: value for key, value in os.environ.items() if key not in unset}
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, env=environment)
+    assert (tmp_path / "line.png").read_bytes()[:4] == b"\x89PNG"
 
 
 def test_a_chart_is_an_ordinary_figure() -> None:

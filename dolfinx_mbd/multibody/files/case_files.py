@@ -8,6 +8,7 @@ from typing import Any
 
 from dolfinx_mbd.archive import read_archive
 from dolfinx_mbd.errors import FileWarning, warn
+from dolfinx_mbd.files import create_directory
 from dolfinx_mbd.multibody.files.fingerprint import differences
 from dolfinx_mbd.multibody.files.run_files import VERSION, RunFileError, run_kind, write_run
 
@@ -42,7 +43,7 @@ class CaseFiles:
         outcomes: dict[int, Outcome] = {}
         if self.folder is None:
             return outcomes
-        self.folder.mkdir(parents=True, exist_ok=True)
+        create_directory(self.folder)
         for path in sorted(self.folder.glob("case-*.npz")):
             try:
                 header, arrays = read_archive(path, _KIND)

@@ -148,9 +148,7 @@ def write_table(path: str | Path, names: Sequence[str], columns: Array) -> Path:
     """Write columns (nt, nc) and a header line as comma-separated values; return the path.
 
     Numbers have full precision. An existing file is replaced only if its suffix is ``.csv``.
-    Missing directories are created.
     """
-    file_path("path", path).parent.mkdir(parents=True, exist_ok=True)
 
     def write(file: BinaryIO) -> None:
         head = io.StringIO()

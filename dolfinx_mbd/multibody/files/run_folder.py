@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.archive import is_archive, read_archive
 from dolfinx_mbd.errors import InputError, MissingFileError, OverwriteError
+from dolfinx_mbd.files import create_directory
 from dolfinx_mbd.multibody.files.run_files import RunFileError, run_kind, write_run
 from dolfinx_mbd.workers import runs_under_mpi
 
@@ -115,7 +116,7 @@ class RunFolder:
     def __init__(self, path: Path, rows: Rows | None = None) -> None:
         if path.exists() and not path.is_dir():
             raise OverwriteError(f"'{path}' is a file, but a run is written to a folder")
-        path.mkdir(parents=True, exist_ok=True)
+        create_directory(path)
         self.path = path.resolve()
         self._lock = _lock(self.path)
         self.rows = None if rows is None else self._check_continuation(rows)

@@ -291,7 +291,7 @@ class Solution(Sensors, HtmlView):
         this method.
 
         Args:
-            path: Path of the file.
+            path: Path of the file; missing directories are created.
 
         Raises:
             OSError: The file cannot be written; an existing file remains unchanged.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import array, file_path, integer, number, reject
-from dolfinx_mbd.files import temporary_path, write_atomically
+from dolfinx_mbd.files import create_directory, temporary_path, write_atomically
 
 _FORMATS = {".jpg": "JPEG", ".pdf": "PDF", ".png": "PNG"}
 LARGEST = 16384  # longest side of a picture that graphics libraries support, pixels
@@ -74,7 +74,7 @@ class Picture:
 def checked_path(path: str | Path, suffixes: Sequence[str]) -> Path:
     """Return a path after a check of its suffix; create its directory, and test writing there."""
     path = file_path("path", path, suffixes)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    create_directory(path.parent)
     part = temporary_path(path)
     part.touch()
     part.unlink()

@@ -69,7 +69,6 @@ class Player:
             OSError: The file cannot be written; an existing file is then unchanged.
         """
         path = file_path("path", path, (".html",))
-        path.parent.mkdir(parents=True, exist_ok=True)
         return write_atomically(path, self._write, "page")
 
     def _write(self, file: BinaryIO) -> None:
