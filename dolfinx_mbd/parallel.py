@@ -43,23 +43,43 @@ def on_rank_zero(comm: Any, work: Callable[[], T]) -> T:
 
 
 def raise_together(comm: Any, message: str | None, kind: type[Exception] = InputError) -> None:
-    """Raise an error on every rank if any rank has a message; the lowest such rank provides it."""
-    for text in comm.allgather(message):
-        if text is not None:
-            raise kind(text)
+    """Raise an error on every rank if any rank has a message; the lowest such rank provides it.
+
+    The text names the ranks unless all ranks have a message.
+    """
+    texts = comm.allgather(message)
+    text = next((t for t in texts if t is not None), None)
+    if text is not None:
+        raise kind(text + _ranks_of(texts))
+
+
+def _ranks_of(errors: list[Any]) -> str:
+    """Return the ranks that have an error as text; empty if all or none have one."""
+    ranks = [rank for rank, error in enumerate(errors) if error is not None]
+    if len(ranks) in (0, len(errors)):
+        return ""
+    numbers = ", ".join(map(str, ranks[:8])) + (", ..." if len(ranks) > 8 else "")
+    return f" (on rank {numbers} of {len(errors)} ranks)"
 
 
 @contextmanager
 def shared_errors(comm: Any) -> Iterator[None]:
-    """Raise an error on every rank if a block without collective calls raises one on any rank."""
+    """Raise an error on every rank if a block without collective calls raises one on any rank.
+
+    A note of the error names the ranks unless all ranks have an error (Python 3.11 or newer).
+    """
     local: Exception | None = None
     try:
         yield
     except Exception as error:
         local = error
-    for other in comm.allgather(None if local is None else picklable(local)):
-        if other is not None:
-            raise local or other
+    errors = comm.allgather(None if local is None else picklable(local))
+    other = next((e for e in errors if e is not None), None)
+    if other is not None:
+        shared, ranks = local or other, _ranks_of(errors)
+        if ranks and hasattr(shared, "add_note"):
+            shared.add_note(ranks.strip())
+        raise shared
 
 
 @contextmanager
@@ -99,6 +119,7 @@ def end_job_on_errors(comm: Any) -> None:
     def show_and_end(
         kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
+        print(f"error on rank {comm.rank} of {comm.size} ranks:", file=sys.stderr)
         show(kind, error, trace)
         sys.stdout.flush()
         sys.stderr.flush()

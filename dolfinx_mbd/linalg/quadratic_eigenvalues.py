@@ -28,6 +28,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from mpi4py import MPI
 from numpy.typing import NDArray
 from petsc4py import PETSc
 from slepc4py import SLEPc
@@ -120,12 +121,16 @@ def _toar_modes(
 ) -> tuple[ComplexArray, ComplexArray, float]:
     """Return modes by TOAR with improved eigenvalues, and their largest relative residual."""
     requested = num_modes + EXTRA_MODES
+    # SLEPc 3.22 hangs on a rank without rows in the default type of basis (LAPACK's dlascl fails)
+    no_rows = K.comm.tompi4py().allreduce(K.getLocalSize()[0], op=MPI.MIN) == 0
     for _ in range(4):
         pep = SLEPc.PEP().create(K.comm)
         pep.setOperators([K, C, M])
         pep.setType(SLEPc.PEP.Type.TOAR)
         pep.setScale(SLEPc.PEP.Scale.SCALAR)
         pep.setTolerances(TOLERANCE, MAX_RESTARTS)
+        if no_rows:
+            pep.getBV().setType(SLEPc.BV.Type.VECS)
         run_slepc(pep, "pep", 2 * requested, ksp, shift, **settings)
         eigenvalues, z = _eigenpairs(pep, K)
         values, columns = select_modes(eigenvalues)

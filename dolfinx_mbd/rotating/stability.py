@@ -281,7 +281,8 @@ def critical_speed(
         coriolis: Whether Coriolis forces act.
         stiffening: Whether geometric stiffness acts.
         num_modes: Number of modes to return, and to compute if a factorization is not enough.
-        rtol: Width of the bracket relative to the speed.
+        rtol: Width of the bracket relative to the speed; round-off limits it to about 1e-8 if the
+            stiffness is exactly singular at a speed of the search.
 
     Returns:
         The speed, with modes; None if the body is stable up to `upper`.
@@ -316,6 +317,8 @@ def critical_speed(
         return None
     while high - low > rtol * high:
         middle, is_unstable, count = stability((low + high) / 2)
+        if not low < middle < high:  # neighbouring numbers, or moved away from a singular stiffness
+            break
         if is_unstable:
             high, after = middle, count
         else:
@@ -334,9 +337,10 @@ def _stability(
 
     By theorems of Kelvin, Tait and Chetaev, M ü + (Ω G + D) u̇ + K(Ω) u = 0 with a skew G and a
     dissipative D is stable if K(Ω) has no negative eigenvalues. With negative eigenvalues, it is
-    unstable if no Coriolis forces act or D damps every motion. Otherwise, Coriolis forces may
-    stabilize the body if the number of negative eigenvalues is even, and λ is computed. (An example
-    is a point mass on springs that rotates faster than its natural frequency.)
+    unstable if no Coriolis forces act, D damps every motion, or their number is odd: a real λ is
+    then positive, however slowly the motion grows. Otherwise, Coriolis forces may stabilize the
+    body, and λ is computed. (An example is a point mass on springs that rotates faster than its
+    natural frequency.)
     """
     omega, negative = _factorize(structure, omega, stiffening)
     if negative is None:
@@ -344,7 +348,8 @@ def _stability(
             "the search needs the signs of the eigenvalues, which MUMPS's Cholesky factorization "
             "provides; leave pc_type and pc_factor_mat_solver_type unchanged"
         )
-    if not negative or structure.damped or (structure.damping is None and not coriolis):
+    no_coriolis = structure.damping is None and not coriolis
+    if not negative or negative % 2 or structure.damped or no_coriolis:
         return omega, negative > 0, negative
     count = max(num_modes, negative + EXTRA_MODES)
     modes = modes_of_factor(structure, omega, count, negative, coriolis=coriolis)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from dolfinx.mesh import CellType, create_box, locate_entities, meshtags
 from mpi4py import MPI
 
 from dolfinx_mbd import ElasticModel
-from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.forms import STEEL, elastic_stiffness
 from dolfinx_mbd.parallel import raise_together, shared_errors
 from dolfinx_mbd.reduction import reduce
@@ -97,3 +98,19 @@ def test_errors_of_one_rank_are_errors_of_all(comm: MPI.Intracomm) -> None:
     message = "told" if comm.rank == last else None
     refused(comm, OSError, "told", lambda: raise_together(comm, message, OSError))
     raise_together(comm, None)
+
+
+def test_errors_name_the_rank(comm: MPI.Intracomm) -> None:
+    """In the text, or as a note of an error of unknown type; not if all ranks have the error."""
+    last = comm.size - 1
+    expected = f"(on rank {last} of {comm.size} ranks)" if last else ""
+    with pytest.raises(InputError) as caught:
+        raise_together(comm, "told" if comm.rank == last else None)
+    assert str(caught.value) == f"told {expected}".strip()
+    with pytest.raises(InputError, match=r"^told$"):
+        raise_together(comm, "told")
+    with pytest.raises(KeyError) as other, shared_errors(comm):
+        if comm.rank == last:
+            raise KeyError("only here")
+    if sys.version_info >= (3, 11):
+        assert getattr(other.value, "__notes__", []) == ([expected] if last else [])

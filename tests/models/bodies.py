@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import ufl
-from dolfinx import fem
+from dolfinx import fem, graph
 from dolfinx.mesh import CellType, create_box, create_submesh, locate_entities, meshtags
 from dolfinx.mesh import locate_entities_boundary as on_boundary
 from mpi4py import MPI
@@ -31,12 +31,15 @@ def box(
     cell: CellType = CellType.hexahedron,
     gap: bool = False,
     hinge: bool = False,
+    empty_rank: int | None = None,
 ) -> TaggedMesh:
     """A box with the groups "left", "right" (ends in x), "top" and "all"; in two parts if `gap`.
 
-    If `hinge`, two halves that share one edge along z.
+    If `hinge`, two halves that share one edge along z. With several ranks, the rank `empty_rank`
+    gets no cell.
     """
-    mesh = create_box(comm, [np.zeros(3), np.asarray(size, dtype=float)], list(cells), cell)
+    corners = [np.zeros(3), np.asarray(size, dtype=float)]
+    mesh = create_box(comm, corners, list(cells), cell, partitioner=without(comm, empty_rank))
     if hinge:
         half = [(1 + 1e-9) * length / 2 for length in size[:2]]
         low = locate_entities(mesh, 3, lambda x: (x[0] < half[0]) & (x[1] < half[1]))
@@ -66,6 +69,25 @@ def box(
     cell_tags = meshtags(mesh, 3, own, np.full(len(own), 1, dtype=np.int32))
     groups["all"] = (3, 1)
     return TaggedMesh(mesh, cell_tags, facet_tags, groups)
+
+
+def without(comm: MPI.Comm, rank: int | None) -> Callable[..., Any] | None:
+    """Return a partitioner that gives no cell to a rank, or None for the default partitioner."""
+    if rank is None or comm.size == 1:
+        return None
+    others = [r for r in range(comm.size) if r != rank % comm.size]
+
+    def partition(comm: Any, count: int, kinds: Any, cells: Any) -> Any:
+        corners = {CellType.tetrahedron: 4, CellType.hexahedron: 8}
+        # DOLFINx 0.9 passes lists of nodes or a graph
+        number = getattr(cells, "num_nodes", None)
+        if number is None:
+            number = len(cells[0]) // corners[kinds[0]]
+        ranks = np.array(others, dtype=np.int32)[np.arange(number) * len(others) // max(number, 1)]
+        lists = graph.adjacencylist(ranks, np.arange(number + 1, dtype=np.int32))
+        return getattr(lists, "_cpp_object", lists)
+
+    return partition
 
 
 def rigid_mass(body: ReducedBody) -> np.ndarray:

@@ -172,6 +172,23 @@ def test_cantilever_of_the_literature_in_space(comm: MPI.Comm) -> None:
     s.destroy()
 
 
+@pytest.mark.parametrize("first", [100.0, 64.0, 87.3])
+@pytest.mark.parametrize("rtol", [1e-6, 1e-9, 1e-15])
+def test_divergence_at_a_speed_of_the_search(comm: MPI.Comm, first: float, rtol: float) -> None:
+    """The stiffness is singular at that speed, or just not so by round-off on another mesh.
+
+    Just above it, vibrations grow more slowly than any limit, but one eigenvalue of K is negative.
+    """
+    for n in (2, 3):
+        s = on_springs(comm, (first**2, (2.1 * first) ** 2), n)
+        lost = critical_speed(s, 2 * first, steps=16, rtol=rtol)
+        assert lost is not None and lost.kind == "divergence"
+        low, high = lost.bracket
+        assert low - 1e-9 * first <= first <= high
+        assert high - low <= max(rtol, 2.1e-8) * first
+        s.destroy()
+
+
 def test_without_stiffening_the_strip_is_falsely_unstable(comm: MPI.Comm) -> None:
     """K - Ω²M is indefinite from Ω = ω₁, γ = 3.516 (V6); stiffened it is stable far beyond."""
     length, height = 1.0, 0.02

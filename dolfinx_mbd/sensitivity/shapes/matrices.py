@@ -198,7 +198,7 @@ def _cell_values(problem: ElasticProblem, expression: Any) -> Array:
     middle = np.asarray(basix.geometry(mesh.basix_cell())).mean(axis=0, keepdims=True)
     zero = fem.Constant(mesh, np.zeros(expression.ufl_shape))  # numbers have no mesh
     compiled = fem.Expression(expression + zero, middle)
-    return np.reshape(compiled.eval(mesh, cells), (len(cells), -1))
+    return np.reshape(compiled.eval(mesh, cells), (len(cells), zero.value.size))
 
 
 def _num_cells(problem: ElasticProblem) -> int:
@@ -223,7 +223,8 @@ class _Cells:
         self._points = points[:1] if affine else points
         element = mesh.ufl_domain().ufl_coordinate_element().sub_elements[0]
         nodes, x = geometry_dofmap(mesh)[: _num_cells(problem)], mesh.geometry.x[:, :d]
-        J = (self._gradients(element) @ x[nodes]).reshape(len(nodes), -1, d, d)  # ∂x_a/∂r, [r, a]
+        shape = len(nodes), len(self._points), d, d
+        J = (self._gradients(element) @ x[nodes]).reshape(shape)  # ∂x_a/∂r, [r, a]
         inverse, volume = _inverse(np.swapaxes(J, 2, 3))
         self.inverse = np.ascontiguousarray(inverse)  # ∂r/∂x
         self.volume = np.abs(volume)  # dx/dr, (cells, points)
@@ -288,7 +289,7 @@ class CellMatrices:
     def multiply(self, X: Array) -> Array:
         """Return K′X for X of shape (owned dofs, k) (collective)."""
         space, d, columns = self._space, self._space.dofmap.bs, X.shape[1]
-        U = _with_ghosts(space, X).reshape(-1, d * columns)
+        U = _with_ghosts(space, X).reshape(_num_local(space), d * columns)
         F = np.zeros((len(U), d * (columns + 1)))  # the last column is the diagonal
         for cells in self._slices:
             K, dofs = self._block(cells), space.dofmap.list[cells]
