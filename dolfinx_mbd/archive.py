@@ -69,9 +69,20 @@ def read_archive(path: str | Path, kind: Kind) -> tuple[dict[str, Any], dict[str
         raise MissingFileError(f"no {kind.title} file {str(path)!r} exists")
     if path.is_dir():
         raise kind.error(f"{path}: not a {kind.title}, but a directory", path=path)
-    with path.open("rb") as file, errors_as(kind, path):
+    with path.open("rb") as file:
+        return read_archive_file(file, os.fstat(file.fileno()).st_size, kind, path)
+
+
+def read_archive_file(
+    file: BinaryIO, size: int, kind: Kind, path: str | Path
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the header and the arrays of an archive in an open file of a size in bytes.
+
+    `path` is the name of the file for messages.
+    """
+    with errors_as(kind, path):
         archive = zipfile.ZipFile(file)
-        members = _members(archive, os.fstat(file.fileno()).st_size)
+        members = _members(archive, size)
         if "header" not in members:
             raise ValueError("it has no header")
         header = _header(archive, members.pop("header"), kind, path)
@@ -126,7 +137,7 @@ def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
 
 
 def _header(
-    archive: zipfile.ZipFile, info: zipfile.ZipInfo, kind: Kind, path: Path
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, kind: Kind, path: str | Path
 ) -> dict[str, Any]:
     header = json.loads(str(_array(archive, info)))
     if not isinstance(header, dict) or header.get("format") != kind.format:

@@ -112,6 +112,11 @@ def _is_running(process: int) -> bool:
     return True
 
 
+def contains(mark: bytes) -> Callable[[Path], bool]:
+    """Return a function that returns whether a file contains bytes that this package writes."""
+    return lambda path: mark in path.read_bytes()
+
+
 def has_content(path: Path) -> bool:
     """Return whether a path refers to a file that is not empty."""
     return path.is_file() and path.stat().st_size > 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +98,30 @@ def test_bodies_and_runs_replace_their_own_kind(tmp_path: Path) -> None:
     unchanged(tmp_path / "part.step", lambda: body.save(tmp_path / "part.step"))
     path = tmp_path / "0.npz"
     unchanged(path, lambda: simulate(run.system, t_end=1e-3, dt=1e-4, path=path))
-    run.to_csv(tmp_path / "table.csv")
-    run.to_csv(tmp_path / "table.csv")
     unchanged(path, lambda: run.to_csv(path))
+    pages: dict[str, tuple[Callable[[Path], Any], ...]] = {
+        "table.csv": (run.to_csv, lambda path: run.to_csv(path, ["rod"])),
+        "page.html": tuple(mbd.plotting.player(item).save for item in (run, run[::2])),
+    }
+    if importlib.util.find_spec("pygltflib"):
+        write = mbd.plotting.write_gltf
+        pages["motion.glb"] = tuple(partial(write, item) for item in (run, run[::2]))
+    contents = (
+        b"mine",
+        b"time [s],force [N]\n0,1\n",
+        b"<!doctype html><html></html>\n",
+        b"glTF" * 9,
+    )
+    for name, saves in pages.items():
+        path = tmp_path / name
+        for save in (*saves, saves[0]):  # each replaces the earlier one
+            path.touch()
+            before = path.read_bytes()
+            save(path)
+            assert path.read_bytes() != before
+        for content in contents:
+            path.write_bytes(content)
+            unchanged(path, lambda save=saves[0], path=path: save(path))
 
 
 def test_meshes(tmp_path: Path) -> None:

@@ -11,10 +11,12 @@ platform reference point.
 
 References:
     OpenFAST, module ExtPtfm, `ReadFlexASCII` in ExtPtfm_MCKF_IO.f90 (rules of the reader).
+    NREL, openfast_toolbox, class `ExtPtfmFile` in fast_input_file.py (rules of another reader).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -68,7 +70,7 @@ def write_extptfm(
         forces = constant + amplitudes @ np.array(works) @ T
     lines = list(_lines(body, main, fixed, element, rows, time, forces))
     if max(map(len, lines[-len(time) :])) > _LINE:
-        most = _LINE // 25 - 8
+        most = _LINE // 25 - 7
         raise InputError(
             f"OpenFAST reads at most {most} modes; the file would have {len(rows) - 6}"
         )
@@ -127,18 +129,23 @@ def _lines(
     time: Array,
     forces: Array,
 ) -> Iterator[str]:
-    """Yield the lines; a reader of OpenFAST counts the characters before each number."""
+    """Yield the lines.
+
+    OpenFAST counts the characters before each number. NREL's openfast_toolbox needs the dimension
+    in the third line, truncates the number of time steps, and reads whole lines of loads.
+    """
     count = len(rows)
     dimension = f"!Dimension: {count}"
+    step, end = _step_and_end(time)
     yield f"!Reduced body {ascii_text(repr(body.name))}, SI units"
     yield "!Flex 5 Format"
+    yield dimension
+    yield f"!Time increment in simulation: {step!r}"
+    yield f"!Total simulation time in file: {end!r}"
     yield f"!Coordinates 1 to 6: translations and rotations of interface {ascii_text(repr(main))}"
     yield f"!Held interfaces: {ascii_text(', '.join(fixed)) or 'none'}"
     for k, frequency in enumerate(element.frequencies, 7):
         yield f"!Coordinate {k}: mode with fixed interfaces, {frequency:.6g} Hz"
-    yield dimension
-    yield f"!Time increment in simulation: {float(time[-1]) / (len(time) - 1)!r}"
-    yield f"!Total simulation time in file: {float(time[-1])!r}"
     for name, matrix in (
         ("Mass Matrix (Units (kg,m))", element.mass),
         ("Stiffness Matrix (Units (N,m))", element.stiffness),
@@ -147,6 +154,15 @@ def _lines(
         yield f"!{name}"
         yield dimension
         yield from number_lines(matrix[np.ix_(rows, rows)], count)
-    yield "!Loading and Wave Elevation (Units (N,m))"
-    yield f"!Dimension: 1 time column - {count} force columns - 1 wave elevation column"
-    yield from number_lines(np.column_stack([time, forces, np.zeros(len(time))]), count + 2)
+    yield "!Loading (Units (N,m))"
+    yield f"!Dimension: 1 time column - {count} force columns"
+    yield from number_lines(np.column_stack([time, forces]), count + 1)
+
+
+def _step_and_end(time: Array) -> tuple[float, float]:
+    """Return step and end of the times; end/step is not below the number of steps."""
+    steps, end = len(time) - 1, float(time[-1])
+    step = end / steps
+    while end / step < steps:
+        end = math.nextafter(end, math.inf)
+    return step, end

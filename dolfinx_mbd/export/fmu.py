@@ -8,7 +8,6 @@ same version of Python, with this package, NumPy and SciPy, but no DOLFINx.
 from __future__ import annotations
 
 import importlib
-import pickle
 import re
 import runpy
 import sys
@@ -16,7 +15,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
-from xml.etree.ElementTree import Element, SubElement
 
 from dolfinx_mbd.checks import choice, flag, instance, items, reject
 from dolfinx_mbd.errors import InputError, MissingFileError
@@ -28,9 +26,14 @@ __all__ = ["export_fmu"]
 
 _IDENTIFIER = r"[A-Za-z_]\w*"
 _SCRIPT = """\
+import ctypes
+
 from {library} import {base}
 
-from dolfinx_mbd.export.fmu import slave_class
+from dolfinx_mbd.export.fmu_slave import slave_class
+
+# PythonFMU executes this file for each instance and then releases the namespace once too often
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(globals()))
 
 Simulated = slave_class("{script}", {version})
 
@@ -38,7 +41,9 @@ Simulated = slave_class("{script}", {version})
 class {name}(Simulated, {base}):
     pass
 """
-_LIBRARIES = {2: ("pythonfmu", "Fmi2Slave"), 3: ("pythonfmu3", "Fmi3Slave")}
+LIBRARIES = {2: ("pythonfmu", "Fmi2Slave"), 3: ("pythonfmu3", "Fmi3Slave")}
+"""Module and base class of a slave for each version of the standard."""
+
 _OPTIONS = {
     2: ("canGetAndSetFMUstate", "canSerializeFMUstate"),
     3: ("canGetAndSetFMUState", "canSerializeFMUState"),
@@ -110,8 +115,8 @@ def export_fmu(
     """Export the simulator of a script as an FMU for co-simulation and return its path.
 
     The communication step of the importing program must be a multiple of the step of the simulator;
-    inputs act from the beginning of a communication step. The unit can save, restore and serialize
-    its state bitwise.
+    the unit discards other steps and remains in its state. Inputs act from the beginning of a
+    communication step. The unit can save, restore and serialize its state bitwise.
 
     Args:
         script: Python script with a function `simulator()` that returns a `Simulator`. The script
@@ -119,13 +124,13 @@ def export_fmu(
         path: File to write, `.fmu`; its stem is the name of the model.
         fmi: Version of the standard: 2 (FMI 2.0) or 3 (FMI 3.0).
         files: Further files and folders that the script reads; they are copied to the folder of the
-            script.
+            script, and their names must differ from each other.
         overwrite: Whether to replace an existing file with other contents.
 
     Raises:
         ImportError: PythonFMU (FMI 2.0) or PythonFMU3 (FMI 3.0) is not installed.
-        InputError: The script does not build a suitable simulator, or the stem of the path is not
-            an identifier.
+        InputError: The script does not build a suitable simulator, the stem of the path is not an
+            identifier, or two files have the same name.
         OSError: A file cannot be read or written.
 
     Example:
@@ -143,7 +148,7 @@ def export_fmu(
         >>> export_fmu("arm.py", "arm.fmu").name
         'arm.fmu'
     """
-    library, base = _LIBRARIES[choice("fmi", fmi, (2, 3))]
+    library, base = LIBRARIES[choice("fmi", fmi, (2, 3))]
     try:
         builder = importlib.import_module(f"{library}.builder").FmuBuilder
     except ImportError as error:
@@ -153,8 +158,8 @@ def export_fmu(
     if fmi == 3 and "time" in (*simulator.inputs, *simulator.outputs):
         reject("name of an input or output", "time", "another name: FMI 3.0 uses it for the time")
     flag("overwrite", overwrite)
-    resources = [script, *(Path(file).resolve() for file in items("files", files, (str, Path)))]
-    module = f"{path.stem}_fmu"
+    module = re.sub(r"\W", "_", f"{path.stem}_{script.stem}_fmi{fmi}")
+    resources = _resources(script, items("files", files, (str, Path)), f"{module}.py")
     with tempfile.TemporaryDirectory() as folder:
         source, fmu = Path(folder) / f"{module}.py", Path(folder) / path.name
         names = {"library": library, "base": base, "script": script.name, "name": path.stem}
@@ -168,89 +173,15 @@ def export_fmu(
         return write_unit(path, fmu.read_bytes(), overwrite)
 
 
-class _SteppedSlave:
-    """The steps and the state of a slave; inputs take effect in the next step."""
-
-    _simulator: Simulator
-    _inputs: dict[str, float]
-    _outputs: dict[str, float]
-
-    def do_step(self, current_time: float, step_size: float) -> bool:
-        count = round(step_size / self._simulator.steps.dt)
-        if count < 1 or abs(count * self._simulator.steps.dt - step_size) > 1e-6 * step_size:
-            dt = self._simulator.steps.dt
-            raise InputError(f"step {step_size:g} s is not a multiple of dt = {dt:g} s")
-        for _ in range(count):
-            self._simulator.step(self._inputs)
-        self._outputs = self._simulator.outputs
-        return True
-
-    def _get_fmu_state(self) -> dict[str, Any]:
-        inputs, outputs = dict(self._inputs), dict(self._outputs)
-        return {"snapshot": self._simulator.save(), "inputs": inputs, "outputs": outputs}
-
-    def _set_fmu_state(self, state: dict[str, Any]) -> None:
-        self._simulator.restore(state["snapshot"])
-        self._inputs, self._outputs = dict(state["inputs"]), dict(state["outputs"])
-
-    @staticmethod
-    def _fmu_state_to_bytes(state: dict[str, Any]) -> bytes:
-        return pickle.dumps(state)
-
-    @staticmethod
-    def _fmu_state_from_bytes(state: bytes) -> dict[str, Any]:
-        loaded: dict[str, Any] = pickle.loads(state)
-        return loaded
-
-
-def slave_class(script: str, fmi: Literal[2, 3]) -> Any:
-    """Return the class of a co-simulation slave for a script in the folder of resources."""
-    library = importlib.import_module(_LIBRARIES[fmi][0])
-    real = library.Real if fmi == 2 else library.Float64
-    causality, variability = (
-        getattr(library, f"Fmi{fmi}{name}") for name in ("Causality", "Variability")
-    )
-
-    class Slave(_SteppedSlave, getattr(library, _LIBRARIES[fmi][1])):  # type: ignore[misc]
-        """A simulator as a slave."""
-
-        def __init__(self, **kwargs: Any) -> None:
-            super().__init__(**kwargs)
-            self._simulator = load_simulator(Path(self.resources) / script)
-            self._inputs, self._outputs = self._simulator.inputs, self._simulator.outputs
-            self.default_experiment = library.DefaultExperiment(step_size=self._simulator.steps.dt)
-            for name in self._inputs:
-                self._register(
-                    name,
-                    causality=causality.input,
-                    getter=lambda name=name: self._inputs[name],
-                    setter=lambda value, name=name: self._inputs.update({name: value}),
-                )
-            for name in self._outputs:
-                self._register(
-                    name,
-                    causality=causality.output,
-                    getter=lambda name=name: self._outputs[name],
-                )
-            if fmi == 3:  # FMI 3.0 requires the independent variable
-                self._register(
-                    "time",
-                    causality=causality.independent,
-                    getter=lambda: self._simulator.state.time,
-                )
-
-        def _register(self, name: str, **options: Any) -> None:
-            variable = real(name, variability=variability.continuous, **options)
-            self.register_variable(variable, nested=False)
-
-        def to_xml(self, *options: Any) -> Element:
-            """Add the initial unknowns to the description, because FMI 2.0 requires them."""
-            root: Element = super().to_xml(*options)
-            structure = root.find("ModelStructure")
-            if fmi == 2 and structure is not None and self._outputs:
-                unknowns = SubElement(structure, "InitialUnknowns")
-                for k in range(len(self._outputs)):
-                    SubElement(unknowns, "Unknown", index=str(len(self._inputs) + k + 1))
-            return root
-
-    return Slave
+def _resources(script: Path, files: Sequence[str | Path], module: str) -> list[Path]:
+    """Return the files for the folder of resources; the unit adds `module` and a text file."""
+    paths = dict.fromkeys([script, *(Path(file).resolve() for file in files)])
+    names = {module: "the unit itself", "slavemodule.txt": "the unit itself"}
+    for path in paths:
+        if not path.exists():
+            raise MissingFileError(f"there is no file {str(path)!r} for the unit")
+        other = names.setdefault(path.name, str(path))
+        if other != str(path):
+            expected = "files with different names, because the unit keeps them in one folder"
+            reject("files", str(path), f"{expected} (another {path.name!r} is in {other})")
+    return [*paths]

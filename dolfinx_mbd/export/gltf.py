@@ -21,6 +21,8 @@ FLOAT, UNSIGNED = 5126, 5125
 """Codes of glTF for types of numbers."""
 ARRAY, INDICES = 34962, 34963
 """Codes of glTF for kinds of buffers."""
+GENERATOR = b'"generator":"dolfinx_mbd"'
+"""Bytes in each file by which it is recognized."""
 PERIOD, FRAMES = 2.0, 33
 """Duration of the animation of a mode, s, and its number of key frames."""
 

@@ -20,6 +20,7 @@ from dolfinx_mbd.imports.files import existing_file
 from dolfinx_mbd.imports.matrices import FullMatrices, MatrixError, MatrixFileError, in_file
 
 _SUFFIXES = (".sti", ".mas", ".dof", ".inp")
+_MAX_DEPTH = 50  # of files that include each other
 
 
 def read_calculix(job: str | Path, *, nodes: str | Path | None = None) -> FullMatrices:
@@ -119,7 +120,7 @@ def _positions(deck: Path) -> dict[int, Array]:
     """Return the positions of the nodes of an input deck by their numbers."""
     positions: dict[int, Array] = {}
     in_nodes = False
-    for path, line in _lines(deck, ()):
+    for path, line in _lines(deck.resolve(), (), set()):
         if line.startswith("*"):
             words = [word.strip().upper() for word in line.split(",")]
             in_nodes = words[0] == "*NODE"
@@ -134,10 +135,19 @@ def _positions(deck: Path) -> dict[int, Array]:
     return positions
 
 
-def _lines(deck: Path, parents: tuple[Path, ...]) -> Iterator[tuple[Path, str]]:
-    """Yield the lines of a deck and of the files that it includes, without comments."""
+def _lines(deck: Path, parents: tuple[Path, ...], read: set[Path]) -> Iterator[tuple[Path, str]]:
+    """Yield the lines of a deck and of the files that it includes, without comments.
+
+    A file that is included again is not read again: its nodes are known.
+    """
     if deck in parents:
         raise MatrixFileError(f"{deck}: the file includes itself", path=deck)
+    if len(parents) > _MAX_DEPTH:
+        text = f"{deck}: more than {_MAX_DEPTH} files include each other in a chain"
+        raise MatrixFileError(text, path=deck)
+    if not deck.is_file():
+        raise MatrixFileError(f"{deck}: expected a file, not a device or a pipe", path=deck)
+    read.add(deck)
     with in_file(deck, "an input deck of CalculiX"):
         lines = deck.read_text(encoding="utf-8", errors="replace").splitlines()
     for text in lines:
@@ -146,6 +156,8 @@ def _lines(deck: Path, parents: tuple[Path, ...]) -> Iterator[tuple[Path, str]]:
             continue
         if line.upper().startswith("*INCLUDE"):
             name = line.partition("=")[2].strip().strip('"')
-            yield from _lines(existing_file("nodes", deck.parent / name), (*parents, deck))
+            path = existing_file("nodes", deck.parent / name).resolve()
+            if path not in read or path in (*parents, deck):
+                yield from _lines(path, (*parents, deck), read)
         else:
             yield deck, line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import zipfile
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,6 +24,7 @@ from dolfinx_mbd.imports.matrices import (
 )
 
 _OPEN: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+_FREE_BYTES, _RATIO = 2**27, 100  # size of contents that are always read; largest ratio beyond it
 
 
 def read_matrices(
@@ -78,6 +80,8 @@ def _read_matrix(argument: str, file: str | Path) -> scipy.sparse.csr_array:
     kind = _kind(path)
     with in_file(path, "a matrix"):
         if kind == ".npz":
+            with zipfile.ZipFile(path) as archive:
+                _check_size(path, sum(info.file_size for info in archive.infolist()))
             return scipy.sparse.csr_array(scipy.sparse.load_npz(path))
         if kind == ".npy":
             return scipy.sparse.csr_array(np.load(path, allow_pickle=False))
@@ -130,6 +134,12 @@ def read_matrix_market(path: Path) -> scipy.sparse.csr_array:
 
     SciPy's own reader is not used, because it crashes on some damaged files.
     """
+    if path.suffix.lower() in _OPEN:
+        with _OPEN[path.suffix.lower()](path, "rb") as file:
+            size = 0
+            while chunk := file.read(2**20):
+                size += len(chunk)
+                _check_size(path, size)
     with _OPEN.get(path.suffix.lower(), open)(path, "rt", encoding="utf-8") as file:
         words = file.readline().lower().split()
         if words[:2] != ["%%matrixmarket", "matrix"] or len(words) != 5:
@@ -159,6 +169,15 @@ def read_matrix_market(path: Path) -> scipy.sparse.csr_array:
     if n != m:
         raise ValueError(f"its matrix is declared as symmetric and has the shape {A.shape}")
     return (A + A.T - scipy.sparse.diags_array(A.diagonal())).tocsr()
+
+
+def _check_size(path: Path, size: int) -> None:
+    """Raise an error if a compressed file expands to much more bytes than usual matrices."""
+    if size > max(_FREE_BYTES, _RATIO * path.stat().st_size):
+        raise ValueError(
+            f"its contents are more than {_RATIO} times as large as the file; if you trust it, "
+            "decompress it first"
+        )
 
 
 def _sizes(file: IO[str], count: int) -> list[int]:

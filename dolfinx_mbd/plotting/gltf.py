@@ -10,8 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dolfinx_mbd.checks import file_path, instance
-from dolfinx_mbd.export.gltf import Scene
-from dolfinx_mbd.files import write_atomically
+from dolfinx_mbd.export.gltf import GENERATOR, Scene
+from dolfinx_mbd.files import contains, write_atomically
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.plotting.scenes.mechanism import drawn_part, system_length
 from dolfinx_mbd.plotting.viewer.data import continuous
@@ -26,11 +26,12 @@ def write_gltf(run: Solution, path: str | Path) -> Path:
 
     Args:
         run: The result of a simulation.
-        path: File to write, with the suffix `.glb`.
+        path: File to write, with the suffix `.glb`. It may replace a file that this package wrote.
 
     Raises:
         ImportError: pygltflib is not installed.
         InputError: The run or the path is invalid.
+        OverwriteError: The path is a file that this package has not written.
         OSError: The file cannot be written; an existing file is then unchanged.
 
     Example:
@@ -44,7 +45,7 @@ def write_gltf(run: Solution, path: str | Path) -> Path:
     path = file_path("path", path, (".glb",))
     scene = Scene()
     _add_motion(scene, run)
-    return write_atomically(path, scene.write, "glTF file")
+    return write_atomically(path, scene.write, "glTF file", replaces=contains(GENERATOR))
 
 
 def _add_motion(scene: Scene, run: Solution) -> None:

@@ -54,10 +54,50 @@ def read(path: Path) -> Superelement:
     return Superelement(*ordered, table[:, 0], table[:, 1:])
 
 
+def read_strictly(path: Path) -> Superelement:
+    """Read a file by the rules of NREL's openfast_toolbox, with fixed lines and columns."""
+    lines = path.read_text().splitlines()
+    assert lines[0][0] == lines[1][0] == "!" and "flex" in lines[1].lower()
+    assert lines[2].lower().startswith("!dimension")
+    numbers, tables, k = {}, {}, 2
+    while k < len(lines):
+        line = lines[k].lower()
+        for key in ("!dimension", "!time increment", "!total simulation time"):
+            if line.startswith(key):
+                numbers[key] = float(line.split(":")[1])
+        count = int(numbers["!dimension"])
+        rows, columns = 0, count
+        if line.startswith(("!mass", "!stiffness", "!damping")):
+            rows = int(lines[k + 1].split(":")[1])
+            assert rows == count
+        elif line.startswith("!loading"):
+            steps = numbers["!total simulation time"] / numbers["!time increment"]
+            rows, columns = int(steps) + 1, count + 1  # truncated
+        elif line.strip() and line[0] != "!":
+            raise ValueError(f"unexpected line {k}")
+        if rows:
+            table = [np.array(row.split(), float) for row in lines[k + 2 : k + 2 + rows]]
+            assert all(len(row) == columns for row in table)
+            tables[line[1:].split()[0]] = np.array(table)
+            k += 1 + rows
+        k += 1
+    loading = tables["loading"]
+    return Superelement(
+        *(tables[key] for key in ("mass", "stiffness", "damping")), loading[:, 0], loading[:, 1:]
+    )
+
+
 def written(body: ReducedBody, folder: Path, **options: object) -> Superelement:
     report = export(body, folder / "tower", "extptfm", overwrite=True, **options)
     assert report.paths[0].name == "tower.dat"
-    return read(report.paths[0])
+    return both(report.paths[0])
+
+
+def both(path: Path) -> Superelement:
+    """Return what both readers read."""
+    one, other = read(path), read_strictly(path)
+    assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    return one
 
 
 def test_the_modes_of_the_held_structure(tmp_path: Path) -> None:
@@ -107,10 +147,14 @@ def loaded() -> ReducedBody:
     return rod().replace(loads=loads)
 
 
-def test_loads_over_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("step", "count"), [(0.5, 5), (0.1, 4), (0.01, 30), (1 / 3, 50), (0.07, 100), (1e-3, 2)]
+)
+def test_loads_over_time(tmp_path: Path, step: float, count: int) -> None:
     """Work of the loads on each coordinate, by the transformation of the superelement."""
     body = loaded()
-    table = np.column_stack([0.5 * np.arange(5), np.sin(np.arange(5)), np.arange(5) ** 2])
+    k = np.arange(count)
+    table = np.column_stack([step * k, np.sin(k), k**2])
     path = tmp_path / "loads.csv"
     np.savetxt(path, table, delimiter=",", header="time,wind,wave", comments="")
     file = str(body.save(tmp_path / "body.npz"))
@@ -118,7 +162,7 @@ def test_loads_over_time(tmp_path: Path) -> None:
     options = [f"interface={TOP}", "gravity=(0, 0, 0)", f"loads={path}"]
     command = ["export", file, "--to", "extptfm", "-o", str(output)]
     assert main([*command, *(word for option in options for word in ("--option", option))]) == 0
-    tower = read(output)
+    tower = both(output)
     assert np.array_equal(tower.time, table[:, 0])
     T = superelement(body, [TOP, BASE]).transform[:, np.r_[0:6, 12 : 12 + NUM_MODES]]
     works = {p.name: np.concatenate([p.force, p.moment, p.modes]) for p in body.loads}

@@ -142,6 +142,166 @@ result = [rows, again, third, step(20, 2)]
     assert double == twice.tolist()
 
 
+SLAVES = f"""
+import fmpy
+from fmpy.fmi2 import FMU2Slave
+from fmpy.fmi3 import FMU3Slave
+
+def start(path, name):
+    folder = fmpy.extract(path)
+    description = fmpy.read_model_description(folder)
+    second = description.fmiVersion == "2.0"
+    fmu = (FMU2Slave if second else FMU3Slave)(guid=description.guid, unzipDirectory=folder,
+        instanceName=name, modelIdentifier=description.coSimulation.modelIdentifier)
+    fmu.refs = {{v.name: v.valueReference for v in description.modelVariables}}
+    fmu.instantiate()
+    fmu.put, fmu.get = (fmu.setReal, fmu.getReal) if second else (fmu.setFloat64, fmu.getFloat64)
+    if second:
+        fmu.setupExperiment()
+    else:
+        fmu.getFMUstate, fmu.setFMUstate = fmu.getFMUState, fmu.setFMUState
+        fmu.serializeFMUstate = fmu.serializeFMUState
+        fmu.deSerializeFMUstate = fmu.deserializeFMUState
+    fmu.enterInitializationMode()
+    fmu.exitInitializationMode()
+    return fmu
+
+def step(fmu, k, value, size=1.0):
+    fmu.put([fmu.refs["motor"]], [value])
+    fmu.doStep(k * {DT}, size * {DT})
+    return list(fmu.get([fmu.refs["angle"]]))
+
+def end(fmu):
+    fmu.terminate()
+    fmu.freeInstance()
+"""
+
+
+def test_instances_of_several_units_live_and_end_in_one_process(unit: Path, script: Path) -> None:
+    """Twelve instances of two units, of which up to four live at the same time."""
+    other = script.with_name("other.py")
+    other.write_text(
+        SCRIPT.replace("stiffness=10.0", "stiffness=20.0").replace("rod.npz", "copy.npz")
+    )
+    rod().save(script.with_name("copy.npz"))
+    second = script.with_name("second.fmu")
+    for fmi in (2, 3):
+        export_fmu(
+            other, second.with_stem(f"u{fmi}"), fmi=fmi, files=[script.with_name("copy.npz")]
+        )
+    code = f"""{SLAVES}
+import gc
+result = []
+for turn in range(3):
+    paths = [unit, unit, unit.replace("arm.fmu", "u2.fmu"), unit.replace("arm.fmu", "u3.fmu")]
+    fmus = [start(path, f"{{turn}} {{k}}") for k, path in enumerate(paths)]
+    values = [[step(fmu, k, 0.1 * i + k) for i, fmu in enumerate(fmus)] for k in range(4)]
+    result.append(values[-1])
+    for fmu in fmus[:: 1 - 2 * (turn % 2)]:
+        end(fmu)
+    del fmus, fmu
+    gc.collect()
+"""
+    first, *others = run(code, unit)
+    assert others == [first, first]
+    expected = stepped(script, lambda k: {"motor": 0.1 + k})[4, 0]
+    assert first[1] == [expected]
+    assert first[0] != first[1]
+
+
+def test_a_step_that_is_no_multiple_of_dt_is_discarded(unit: Path) -> None:
+    """As is a step with an invalid input; then the simulation continues as without them."""
+    code = f"""{SLAVES}
+fmu, plain = start(unit, "one"), start(unit, "two")
+result = []
+for k in range(6):
+    for size, value in ((1.5, 1.0), (0.2, 1.0), (2.5, -3.0), (1.0, float("nan"))):
+        try:
+            step(fmu, k, value, size)
+        except Exception as error:
+            result.append(error.status)
+    assert step(fmu, k, 1.0) == step(plain, k, 1.0)
+end(fmu)
+end(plain)
+"""
+    assert run(code, unit) == 24 * [2]  # discard
+
+
+def test_a_damaged_state_is_refused(unit: Path) -> None:
+    code = f"""{SLAVES}
+fmu = start(unit, "one")
+step(fmu, 0, 1.0)
+state = fmu.getFMUstate()
+data = bytearray(fmu.serializeFMUstate(state))
+result = [data[:2].decode()]
+for k in range(20):
+    other = start(unit, f"other {{k}}")
+    wrong = data[: 50 * k] if k < 10 else data[:]
+    if k >= 10:
+        wrong[len(data) * (k - 9) // 12] ^= 0xFF
+    try:
+        other.setFMUstate(other.deSerializeFMUstate(bytes(wrong)))
+    except Exception as error:
+        result.append(error.status)
+    other.freeInstance()
+end(fmu)
+"""
+    result = run(code, unit)
+    assert result[0] == "PK"  # an archive of numbers
+    assert len(result) == 21
+    assert all(status in (3, 4) for status in result[1:])  # error, fatal
+
+
+def test_variables_have_units(script: Path) -> None:
+    import fmpy
+
+    other = script.with_name("named.py")
+    names = '["pin.rotation", "arm.velocity.x", "pin.moment.z", "arm.rotation.w"]'
+    text = SCRIPT.replace("outputs=outputs", f"outputs={names}")
+    inputs = '["motor", "push.y", "spring.stiffness", "spring.damping"]'
+    other.write_text(text.replace('["motor", "push.y"]', inputs))
+    rod().save(script.with_name("rod.npz"))
+    for fmi in (2, 3):
+        path = export_fmu(
+            other, script.with_name(f"named{fmi}.fmu"), fmi=fmi, files=[script.with_name("rod.npz")]
+        )
+        description = fmpy.read_model_description(path)
+        units = {v.name: v.unit for v in description.modelVariables if v.name != "time"}
+        assert units == {
+            "motor": "N.m",
+            "push.y": "N",
+            "spring.stiffness": "N.m/rad",
+            "spring.damping": "N.m.s/rad",
+            "pin.rotation": "rad",
+            "arm.velocity.x": "m/s",
+            "pin.moment.z": "N.m",
+            "arm.rotation.w": "1",
+        }
+        bases = {item.name: item.baseUnit for item in description.unitDefinitions}
+        base = bases["N.m.s/rad"]
+        assert (base.kg, base.m, base.s, base.rad) == (1, 2, -1, -1)
+        simulation = description.coSimulation
+        assert simulation.canHandleVariableCommunicationStepSize
+        assert description.defaultExperiment.stepSize == str(DT)
+
+
+def test_files_of_a_unit_have_different_names(script: Path) -> None:
+    """All are copied to one folder; the script and the files that the unit writes count too."""
+    folder = script.parent
+    rod().save(folder / "rod.npz")
+    for name in (script.name, "rod.npz", "arm_arm_model_fmi2.py", "slavemodule.txt"):
+        (folder / "more").mkdir(exist_ok=True)
+        (folder / "more" / name).write_text("other")
+        with pytest.raises(InputError) as caught:
+            export_fmu(
+                script, folder / "arm.fmu", files=[folder / "rod.npz", folder / "more" / name]
+            )
+        assert caught.value.argument == "files"
+    with pytest.raises(MissingFileError):
+        export_fmu(script, folder / "arm.fmu", files=[folder / "none.npz"])
+    export_fmu(script, folder / "arm.fmu", files=[folder / "rod.npz", script, folder / "rod.npz"])
+
+
 def test_wrong_scripts_and_paths(script: Path) -> None:
     folder = script.parent
     with pytest.raises(MissingFileError):

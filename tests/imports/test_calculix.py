@@ -72,6 +72,26 @@ def test_units_and_decks_with_included_files(job: Path) -> None:
         read_calculix(job, nodes=other)
 
 
+def test_includes_that_multiply(job: Path) -> None:
+    """Thirty files that include the next one twice would be read a billion times."""
+    expected = read_calculix(job)
+    deck = job.with_suffix(".inp")
+    nodes = deck.read_text().partition("*ELEMENT")[0]
+    for k in range(30):
+        (job.parent / f"{k}.inc").write_text(f"*INCLUDE, INPUT={k + 1}.inc\n" * 2)
+    (job.parent / "30.inc").write_text(nodes)
+    deck.write_text("*INCLUDE, INPUT=0.inc\n")
+    assert np.array_equal(read_calculix(job).nodes, expected.nodes)
+    for k in range(30, 80):
+        (job.parent / f"{k}.inc").write_text(f"*INCLUDE, INPUT={k + 1}.inc\n")
+    (job.parent / "80.inc").write_text(nodes)
+    with pytest.raises(MatrixFileError, match="chain"):
+        read_calculix(job)
+    deck.write_text("*INCLUDE, INPUT=/dev/zero\n")
+    with pytest.raises(MatrixFileError, match="not a device"):
+        read_calculix(job)
+
+
 @pytest.mark.parametrize(
     ("suffix", "change", "text"),
     [

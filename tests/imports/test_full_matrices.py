@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 from collections.abc import Callable
 from pathlib import Path
@@ -347,6 +348,30 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
         with pytest.raises(MatrixFileError) as caught:
             read_matrices(K, M, tmp_path / "nodes.txt")
         assert caught.value.path == str(tmp_path / "nodes.txt")
+
+
+def test_compressed_files_that_expand_without_measure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Usual matrices are read whatever the limit; zeros that deflate a thousandfold are not."""
+    K, M, nodes = write_matrix_market(tmp_path, 0)
+    scipy.sparse.save_npz(tmp_path / "K.npz", bar().matrices[0])
+    (tmp_path / "K.mtx.gz").write_bytes(gzip.compress(K.read_bytes()))
+    monkeypatch.setattr("dolfinx_mbd.imports.files._FREE_BYTES", 1000)
+    for name in ("K.npz", "K.mtx.gz"):
+        change = read_matrices(tmp_path / name, M, nodes).stiffness - bar().matrices[0]
+        assert abs(change).max() <= 1e-12 * abs(bar().matrices[0]).max()
+    zeros = scipy.sparse.csr_array((np.zeros(10**6), (np.zeros(10**6, int),) * 2), shape=(2, 2))
+    zeros.data, zeros.indices = np.zeros(10**6), np.zeros(10**6, dtype=np.int32)
+    zeros.indptr = np.array([0, 10**6, 10**6])
+    scipy.sparse.save_npz(tmp_path / "zeros.npz", zeros)
+    head = b"%%MatrixMarket matrix array real general\n1000 1000\n"
+    (tmp_path / "zeros.mtx.gz").write_bytes(gzip.compress(head + b"0\n" * 10**6))
+    (tmp_path / "zeros.mtx.bz2").write_bytes(bz2.compress(b"%" * 10**7))  # one line
+    for name in ("zeros.npz", "zeros.mtx.gz", "zeros.mtx.bz2"):
+        with pytest.raises(MatrixFileError, match="decompress it first") as caught:
+            read_matrices(tmp_path / name, M, nodes)
+        assert caught.value.path == str(tmp_path / name)
 
 
 def test_nastran_full_model(tmp_path: Path) -> None:

@@ -16,12 +16,28 @@ import numpy as np
 
 from dolfinx_mbd.checks import choice, instance, number, reject
 from dolfinx_mbd.checks import names as checked_names
+from dolfinx_mbd.multibody.model.force_elements import JointElement, SpringDamper
 from dolfinx_mbd.multibody.model.joints import Driver
 from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
 from dolfinx_mbd.multibody.model.pattern_loads import PatternLoad
 from dolfinx_mbd.multibody.model.system import SystemData
 
 __all__ = ["Inputs"]
+
+# Units of the numbers of springs and friction, for displacements and for rotations
+_UNITS = {
+    "stiffness": ("N/m", "N m/rad"),
+    "damping": ("N s/m", "N m s/rad"),
+    "viscous": ("N s/m", "N m s/rad"),
+    "limit": ("N", "N m"),
+    "static": ("N", "N m"),
+    "rate": ("m/s", "rad/s"),
+    "stribeck": ("m/s", "rad/s"),
+    "length": ("m", "rad"),
+    "free": ("m", "rad"),
+    "lower": ("m", "rad"),
+    "upper": ("m", "rad"),
+}
 
 
 class _Parameter(NamedTuple):
@@ -38,6 +54,21 @@ class _Parameter(NamedTuple):
         if callable(value):
             return 0.0
         return float(value if self.component is None else np.asarray(value)[self.component])
+
+    def unit(self, system: SystemData) -> str:
+        """Return the unit, or "" if it is unknown."""
+        part = self.part
+        if isinstance(part, FrameLoad):
+            return "N" if part.kind == "force" else "N m"
+        if isinstance(part, Driver | JointLoad | JointElement):
+            along = part.along if isinstance(part, Driver) else part.motion
+            along = along or system.joint(part.joint).axis(None, f"input {part.name!r}")
+        elif isinstance(part, SpringDamper):
+            along = "displacement"
+        else:
+            return ""
+        units = {"motion": ("m", "rad"), "value": ("N", "N m")} | _UNITS
+        return units.get(self.field, ("", ""))[along == "rotation"]
 
     def changed(self, number: float) -> Any:
         """Return a copy of the load or driver with another number; its class checks the number."""
@@ -94,6 +125,12 @@ class Inputs:
     def parts(self) -> list[Any]:
         """Load or driver of each input."""
         return [parameter.part for parameter in self._parameters]
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Unit of each input by name, or "" if it is unknown."""
+        units = (parameter.unit(self.system) for parameter in self._parameters)
+        return dict(zip(self.names, units, strict=True))
 
     def merged(self, changes: Mapping[str, float]) -> tuple[float, ...]:
         """Return the values with changes by name, and do not change the attribute `values`."""

@@ -70,7 +70,7 @@ def simulate(
             default all states are saved, from which all quantities follow.
         path: Folder to which the run is written in blocks, so that the memory does not grow.
             `resume` continues the run bitwise equally if it is interrupted, and `Solution.load`
-            reads it. An earlier run in the folder is replaced.
+            reads it. An earlier run of the same mechanism in the folder is replaced.
 
     Returns:
         The histories by name; with `path` they are read from the folder when they are used. After

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from typing import Literal
 
 import scipy.linalg  # noqa: F401  (loads the BLAS of SciPy, for `_blas`)
@@ -14,6 +14,7 @@ from threadpoolctl import ThreadpoolController
 from dolfinx_mbd.checks import choice, instance, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.analyses.signals import Inputs
+from dolfinx_mbd.multibody.files.fingerprint import differences, digest, fingerprint
 from dolfinx_mbd.multibody.model.motions import check_drivers
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.outputs import Outputs, Requests
@@ -115,6 +116,7 @@ class Simulator(Run):
             raise InputError("adaptive steps need t_end, and inputs need steps of equal length")
         self._elastic_start = choice("elastic_start", elastic_start, ("quasi-static", "undeformed"))
         choice("redundant", redundant, ("stop", "drop", "keep"))
+        self._original = system
         self._inputs, self._outputs = Inputs(system, inputs), Outputs(outputs)
         system = self._inputs.system
         if t_end is not None:
@@ -130,7 +132,7 @@ class Simulator(Run):
         self._dt, self._t_end, self._start = dt, t_end, start
         state = self._first_state(system, start)
         super().__init__(system, stepper, _steps(dt, system, state.time, t_end), state)
-        self._first = self.save()
+        self._first = self._snapshot()
         if not self._outputs.functions:
             self._outputs.of(Solution(system, [state]))  # checks the names
 
@@ -149,6 +151,19 @@ class Simulator(Run):
         """Values of the outputs by name, at the present state."""
         values = self._outputs.of(Solution(self.system, [self.state]))[0]
         return dict(zip(self._outputs.names, values.tolist(), strict=True))
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Units of the inputs and outputs by name, such as ``N m``; "" if unknown.
+
+        Outputs that are functions have no known unit.
+
+        Example:
+            >>> simulator = mbd.Simulator(pendulum, dt=1e-3, outputs=["pin.force.x"])
+            >>> simulator.units
+            {'pin.force.x': 'N'}
+        """
+        return self._inputs.units | self._outputs.units(Solution(self.system, [self.state]))
 
     def step(self, inputs: Mapping[str, float] | None = None) -> State:
         """Take one step and return the new state.
@@ -206,7 +221,7 @@ class Simulator(Run):
         """
         _check_start(start, self.system)
         with self.undone_on_error():
-            self.restore(self._first)
+            self._return_to(self._first)
             if inputs is not None:
                 self._set_inputs(self._inputs.merged(inputs))
             if start is not None or inputs is not None:
@@ -224,7 +239,7 @@ class Simulator(Run):
             >>> bool((simulator.step().q == one.q).all())
             True
         """
-        return super().save()._replace(inputs=self._inputs.values)
+        return self._snapshot()._replace(origin=self._origin)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Return to a snapshot of this simulator, or of a simulator with the same arguments.
@@ -233,12 +248,45 @@ class Simulator(Run):
             snapshot: Snapshot that `save` returned.
 
         Raises:
-            InputError: The snapshot belongs to another mechanism or has other inputs.
+            InputError: The snapshot belongs to another mechanism, has other inputs, or was made
+                with another time step, method or tolerance.
+
+        Example:
+            >>> simulator = mbd.Simulator(pendulum, dt=1e-3)
+            >>> before = simulator.save()
+            >>> other = mbd.Simulator(pendulum, dt=1e-3)
+            >>> other.restore(before)
         """
         check_state("snapshot", instance("snapshot", snapshot, Snapshot).state, self.system)
         if len(snapshot.inputs) != len(self._inputs.names):
             reject("snapshot", snapshot.inputs, f"one with {len(self._inputs.names)} inputs")
-        super().restore(snapshot)
+        if snapshot.origin is not self._origin:
+            changes = differences(snapshot.origin or {}, self._origin)
+            if changes:
+                more = f" and {len(changes) - 5} more" if len(changes) > 5 else ""
+                raise InputError(
+                    f"the snapshot belongs to another simulator: {', '.join(changes[:5])}{more}. "
+                    "Restore it in a simulator with the same arguments",
+                    argument="snapshot",
+                )
+        self._return_to(snapshot)
+
+    @cached_property
+    def _origin(self) -> dict[str, str]:
+        """Digests of the arguments that a snapshot must have in common with this simulator."""
+        settings = {
+            "time step": self._dt,
+            "method": self.stepper.method,
+            "tolerance": self.stepper.tolerance,
+            "list of inputs": self._inputs.names,
+        }
+        return fingerprint(self._original) | {k: digest(value) for k, value in settings.items()}
+
+    def _snapshot(self) -> Snapshot:
+        return super()._snapshot()._replace(inputs=self._inputs.values)
+
+    def _return_to(self, snapshot: Snapshot) -> None:
+        super()._return_to(snapshot)
         self._set_inputs(snapshot.inputs)
 
     def _set_inputs(self, values: tuple[float, ...]) -> None:

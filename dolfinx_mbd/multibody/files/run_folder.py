@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 from dolfinx_mbd.archive import is_archive, read_archive
 from dolfinx_mbd.errors import InputError, MissingFileError, OverwriteError
 from dolfinx_mbd.files import create_directory
+from dolfinx_mbd.multibody.files.fingerprint import differences, fingerprint
 from dolfinx_mbd.multibody.files.run_files import RunFileError, run_kind, write_run
+from dolfinx_mbd.multibody.model.system import SystemData
 from dolfinx_mbd.workers import runs_under_mpi
 
 try:
@@ -78,11 +80,16 @@ class Rows:
         while remaining and (chunk := self._file.read(min(_CHUNK, remaining))):
             file.write(chunk)
             remaining -= len(chunk)
+        self.close()
         self._file = file
 
     def mapped(self) -> NDArray[np.void]:
         """Return the rows; the operating system reads them from the file when they are used."""
         return np.memmap(self._file, self.dtype, "r", self._start, (self.count,))  # type: ignore[call-overload, no-any-return]
+
+    def close(self) -> None:
+        """Close the file; rows that are mapped remain available."""
+        self._file.close()
 
     def check(self) -> None:
         """Raise an error if the file is too short or its rows do not match the checksum."""
@@ -110,18 +117,29 @@ class RunFolder:
     """A folder to which this process writes a run.
 
     Only one process writes to a folder. The other ranks of an MPI program that computes the same
-    run on all ranks write their rows to temporary files.
+    run on all ranks write their rows to temporary files. A new run replaces an earlier run of the
+    same mechanism, `system`.
     """
 
-    def __init__(self, path: Path, rows: Rows | None = None) -> None:
+    def __init__(
+        self, path: Path, rows: Rows | None = None, system: SystemData | None = None
+    ) -> None:
         if path.exists() and not path.is_dir():
             raise OverwriteError(f"'{path}' is a file, but a run is written to a folder")
         create_directory(path)
         self.path = path.resolve()
+        self.rows: Rows | None = None
         self._lock = _lock(self.path)
         self.rows = None if rows is None else self._check_continuation(rows)
-        if rows is None and self._lock is not None:
-            _check_contents(self.path)
+        if rows is None:
+            try:
+                if self._lock is not None:
+                    _check_contents(self.path)
+                if system is not None:
+                    _check_mechanism(self.path, system)
+            except BaseException:
+                self.close()
+                raise
 
     def append(self, rows: NDArray[np.void]) -> None:
         """Write rows to the end; the first rows determine the layout of the file."""
@@ -144,6 +162,8 @@ class RunFolder:
 
     def close(self) -> None:
         """Permit other processes to write to the folder."""
+        if self.rows is not None:
+            self.rows.close()
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -161,6 +181,7 @@ class RunFolder:
         if self._lock is None:
             rows.copy_to(self._new_file())
         else:
+            rows.close()
             rows._file = (self.path / ROWS).open("r+b")
         return rows
 
@@ -190,6 +211,24 @@ def _check_contents(path: Path) -> None:
         raise OverwriteError(
             f"folder '{path}' contains other files than those of a run, for example "
             f"{others[0]!r}; choose a new folder"
+        )
+
+
+def _check_mechanism(path: Path, system: SystemData) -> None:
+    """Raise an error if a folder contains a run of another mechanism."""
+    try:
+        header, _ = read_archive(path / CHECKPOINT, KIND)
+    except MissingFileError:  # no run, or another MPI rank has begun to replace it
+        return
+    except RunFileError:  # damaged, or of a newer version
+        changes = ["its checkpoint cannot be read"]
+    else:
+        changes = differences(dict(header["system"]), fingerprint(system))
+    if changes:
+        more = f" and {len(changes) - 5} more" if len(changes) > 5 else ""
+        raise OverwriteError(
+            f"folder '{path}' contains a run of another mechanism ({', '.join(changes[:5])}{more}) "
+            "and is not replaced; choose another folder, or delete this one"
         )
 
 

@@ -12,7 +12,7 @@ from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.multibody.results.tables import INTEGRATED, component, label
+from dolfinx_mbd.multibody.results.tables import INTEGRATED, component, label, unit_of
 
 __all__ = ["Output", "Outputs", "Requests"]
 
@@ -66,6 +66,17 @@ class Outputs:
                 reject("outputs", name, f"numbers: a quantity or a component such as {example}")
             columns[:, k] = whole
         return columns
+
+    def units(self, solution: Solution) -> dict[str, str]:
+        """Return the units of outputs that are single numbers by name; "" for functions."""
+        units = dict.fromkeys(self.names, "")
+        for name in self.names:
+            if name not in self.functions:
+                units |= {
+                    label(part, key): unit_of(key, values)
+                    for part, key, values in solution._arrays([name])
+                }
+        return units
 
     def arrays(self, solution: Solution) -> dict[str, Array]:
         """Return the values of all outputs over time by name, as in `Solution.histories`.

@@ -64,7 +64,7 @@ class RecordedRun(Run):
         self._folder: RunFolder | None = None
         self._limit = sys.maxsize if outputs is None else self._block_rows()
         if folder is not None:
-            self.use(RunFolder(folder))
+            self.use(RunFolder(folder, system=run.system))
 
     def use(self, folder: RunFolder) -> None:
         """Write the saved values to a folder."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ def read_solution(
     path = file_path("path", path)
     if path.is_dir():
         header, arrays, rows = read_folder(path)
-        with errors_as(KIND, path / CHECKPOINT):
+        with errors_as(KIND, path / CHECKPOINT), contextlib.closing(rows):
             system = check_system(path, header, arrays, system)
             saved = saved_rows(system, rows, header["requested"])
             result = system, saved, state_from("now", arrays), _facts(header)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -22,12 +22,14 @@ class Snapshot(NamedTuple):
         steps: Control of the time step.
         stepper: Counts and factorization of the stepper.
         inputs: Values of the inputs.
+        origin: Digests that identify the mechanism and the method of the run.
     """
 
     state: State
     steps: Steps
     stepper: dict[str, Any]
     inputs: tuple[float, ...] = ()
+    origin: Mapping[str, str] | None = None
 
 
 class Run:
@@ -43,23 +45,23 @@ class Run:
     def __init__(self, system: SystemData, stepper: Stepper, steps: Steps, state: State) -> None:
         self.system, self.stepper, self.steps, self.state = system, stepper, steps, state
 
-    def save(self) -> Snapshot:
-        """Return a snapshot; after `restore`, the run continues bitwise equally."""
+    def _snapshot(self) -> Snapshot:
+        """Return a snapshot; after `_return_to`, the run continues bitwise equally."""
         return Snapshot(self.state, copy.copy(self.steps), self.stepper.memory())
 
-    def restore(self, snapshot: Snapshot) -> None:
-        """Return to a snapshot."""
+    def _return_to(self, snapshot: Snapshot) -> None:
+        """Return to a snapshot of this run, or of an equal run."""
         self.state, self.steps = snapshot.state, copy.copy(snapshot.steps)
         self.stepper.restore(snapshot.stepper)
 
     @contextmanager
     def undone_on_error(self) -> Iterator[None]:
         """Return to the present state if an error or an interruption occurs."""
-        before = self.save()
+        before = self._snapshot()
         try:
             yield
         except BaseException:
-            self.restore(before)
+            self._return_to(before)
             raise
 
     def advance(self) -> State:

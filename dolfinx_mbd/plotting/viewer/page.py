@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import chosen_modes
 from dolfinx_mbd.checks import file_path, instance, number, reject
-from dolfinx_mbd.files import write_atomically
+from dolfinx_mbd.files import contains, write_atomically
 from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.multibody.model.system import SystemData
 from dolfinx_mbd.multibody.results.solution import Solution
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from dolfinx_mbd.rotating import CriticalSpeed, RotatingModes
 
 __all__ = ["Player", "player"]
+
+_MARK = b'<script type="application/json" id="scene">'  # part of each page
 
 
 class Player:
@@ -62,14 +64,15 @@ class Player:
         """Write the page to a file and return its path; missing directories are created.
 
         Args:
-            path: File to write, with the suffix `.html`.
+            path: File to write, with the suffix `.html`. It may replace an earlier page.
 
         Raises:
             InputError: The suffix is not `.html`.
+            OverwriteError: The path is another file than such a page.
             OSError: The file cannot be written; an existing file is then unchanged.
         """
         path = file_path("path", path, (".html",))
-        return write_atomically(path, self._write, "page")
+        return write_atomically(path, self._write, "page", replaces=contains(_MARK))
 
     def _write(self, file: BinaryIO) -> None:
         file.write(self.html.encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from dolfinx_mbd.multibody import (
     simulate,
 )
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
+from dolfinx_mbd.time_integration import GeneralizedAlpha
 from tests.models.beams import slender_rod
 from tests.models.rods import rod
 
@@ -60,12 +62,12 @@ def gas_engine() -> System:
     return inline_engine(slender_rod(length=0.14, bending=4, axial=1), design, speed=300.0)
 
 
-def crank() -> System:
+def crank(piston_mass: float = 0.0755) -> System:
     """A flexible rod with stiffening, and a torque of the user."""
     motor = lambda t, angle, rate: 20.0 + 3.0 * np.sin(angle)  # noqa: E731
     return slider_crank(
         slender_rod(bending=2, axial=0), torque=motor, crank_radius=0.15, crank_mass=0.36,
-        piston_mass=0.0755,
+        piston_mass=piston_mass,
     )  # fmt: skip
 
 
@@ -266,6 +268,49 @@ def test_a_restored_simulation_gives_the_same_bits(pickled: bool) -> None:
         other.restore(snapshot)
         assert all(same(other.step(), state) for state in states)
         assert other.stepper.iterations == simulator.stepper.iterations
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda: Simulator(crank(piston_mass=0.08), dt=1e-4),
+        lambda: Simulator(crank(), dt=2e-4),
+        lambda: Simulator(crank(), dt=1e-4, tolerance=1e-9),
+        lambda: Simulator(crank(), dt=1e-4, method=GeneralizedAlpha.from_spectral_radius(0.5)),
+    ],
+    ids=["mass", "time step", "tolerance", "method"],
+)
+def test_a_snapshot_of_another_simulator_is_refused(other: Callable[[], Simulator]) -> None:
+    """Their states have equal sizes; the refused snapshot changes nothing."""
+    snapshot, simulator, plain = Simulator(crank(), dt=1e-4).save(), other(), other()
+    for saved in (snapshot, pickle.loads(pickle.dumps(snapshot)), snapshot._replace(origin=None)):
+        with pytest.raises(InputError) as caught:
+            simulator.restore(saved)
+        assert caught.value.argument == "snapshot"
+    assert same(simulator.step(), plain.step())
+
+
+def test_units_of_inputs_and_outputs() -> None:
+    ground, bob = pendulum_bodies()
+    pin = revolute("pin", ground.frame("pin"), bob.frame("pin"))
+    loads = [
+        JointLoad("motor", "pin", "rotation", 0.0),
+        SpringDamper("strut", ground.frame("pin"), bob.frame("c"), stiffness=1.0, length=1.0),
+    ]
+    system = System([ground, bob], [pin], loads=loads)
+    inputs = ["motor", "strut.stiffness", "strut.length"]
+    simulator = Simulator(system, dt=0.01, inputs=inputs, outputs=["pin.rotation", "bob.alpha.z"])
+    assert simulator.units == {
+        "motor": "N m",
+        "strut.stiffness": "N/m",
+        "strut.length": "m",
+        "pin.rotation": "rad",
+        "bob.alpha.z": "rad/s²",
+    }
+    servo = Driver("servo", "pin", constant_speed(1.0))
+    driven = System([ground, bob], [pin], drivers=[servo])
+    simulator = Simulator(driven, dt=0.01, inputs=["servo"], outputs=outputs())
+    assert simulator.units == {"servo": "rad", "angle": "", "y": ""}
 
 
 def test_sparse_factors_and_adaptive_steps_are_restored() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -18,7 +19,15 @@ from mpi4py import MPI
 
 from dolfinx_mbd import errors
 from dolfinx_mbd.mechanisms import slider_crank
-from dolfinx_mbd.multibody import Adaptive, RunFileError, Solution, System, resume, simulate
+from dolfinx_mbd.multibody import (
+    Adaptive,
+    RunFileError,
+    Simulator,
+    Solution,
+    System,
+    resume,
+    simulate,
+)
 from dolfinx_mbd.multibody.files.run_folder import Rows, RunFolder
 from dolfinx_mbd.multibody.results import recorded_run
 from dolfinx_mbd.multibody.results.recorded_run import RecordedRun
@@ -199,9 +208,46 @@ def test_other_systems_and_files_are_refused(path: Path) -> None:
 def test_an_earlier_run_in_the_folder_keeps_its_data_in_memory(path: Path) -> None:
     first = simulate(mechanism(), t_end=0.002, dt=1e-4, path=path)
     before = first.q.copy()
-    second = simulate(mechanism(torque=10.0), t_end=0.002, dt=1e-4, path=path)
-    assert np.array_equal(first.q, before) and not np.array_equal(second.q, before)
+    second = simulate(mechanism(), t_end=0.002, dt=5e-5, path=path)
+    assert np.array_equal(first.q, before) and len(second) == 41
     assert len(simulate(mechanism(), t_end=0.001, dt=1e-4, path=path)) == 11
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_run_of_another_mechanism_is_not_replaced(path: Path, complete: bool) -> None:
+    if complete:
+        simulate(mechanism(), t_end=0.001, dt=1e-4, path=path)
+    else:
+        simulator = Simulator(mechanism(), dt=1e-4, t_end=0.001)
+        with closing(RecordedRun(simulator, 1, None, path)) as run:
+            run.advance()
+            run.write()
+    files = {file.name: file.read_bytes() for file in path.iterdir()}
+    for other in (mechanism(torque=10.0), mechanism(damping=0.03)):
+        with pytest.raises(errors.OverwriteError, match="another mechanism"):
+            simulate(other, t_end=0.001, dt=1e-4, path=path)
+        assert {file.name: file.read_bytes() for file in path.iterdir()} == files
+    assert len(simulate(mechanism(), t_end=0.001, dt=1e-4, path=path)) == 11  # not locked
+    shutil.rmtree(path)
+    assert len(simulate(mechanism(torque=10.0), t_end=0.001, dt=1e-4, path=path)) == 11
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_file_remains_open(path: Path) -> None:
+    """A file that is open when its object is deleted gives a warning, here an error."""
+    unraisable: list[Any] = []
+    hook, sys.unraisablehook = sys.unraisablehook, unraisable.append
+    try:
+        values = simulate(mechanism(), t_end=0.001, dt=1e-4, path=path).q[-1].copy()
+        for load in (lambda: Solution.load(path, mechanism()), lambda: resume(path, mechanism())):
+            run = load()
+            gc.collect()
+            assert np.array_equal(run.q[-1], values)
+            del run
+            gc.collect()
+    finally:
+        sys.unraisablehook = hook
+    assert not unraisable
 
 
 def test_only_one_process_writes_to_a_folder(path: Path) -> None:
