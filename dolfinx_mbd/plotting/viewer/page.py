@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import json
 import re
@@ -56,6 +58,7 @@ class Player:
             "THREE": _asset("three.min.js"),
             "PLAYER": _asset("player.js"),
         }
+        parts["HASHES"] = " ".join(_hash(f"\n{parts[name]}\n") for name in ("THREE", "PLAYER"))
         return re.sub("%([A-Z]+)%", lambda match: parts[match[1]], _asset("player.html"))
 
     def save(self, path: str | Path) -> Path:
@@ -73,7 +76,7 @@ class Player:
         return write_atomically(path, self._write, "page")
 
     def _write(self, file: BinaryIO) -> None:
-        file.write(self.html.encode())
+        file.write(self.html.encode(errors="replace"))
 
     def _repr_html_(self) -> str:
         return (
@@ -83,6 +86,11 @@ class Player:
 
     def __repr__(self) -> str:
         return f"<Player {self._scene['title']!r}: {len(self.html) / 1e6:.1f} MB>"
+
+
+def _hash(script: str) -> str:
+    """Return the hash of a script, for the policy of the page: no other script may run."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 def _asset(name: str) -> str:
