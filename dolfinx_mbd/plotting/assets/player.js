@@ -534,7 +534,14 @@ window.player = (() => {
     return most < 2 ? [1e3, "mm"] : [1, "m"];
   }
 
-  const NAMES = { displacement: "elastic displacement", stress: "von Mises stress", field: data.field?.[0] };
+  const NAMES = { displacement: "elastic displacement", stress: "von Mises stress, averaged over cells",
+    field: data.field?.[0] };
+
+  /** The greatest stress in single cells, in MPa, if the page contains it. */
+  function peakText() {
+    const peak = greatest(data.bodies.filter((body) => !settings.hidden.has(body.name)).map((body) => body.peak ?? 0));
+    return peak && settings.colour === "stress" ? `greatest in one cell, whole motion: ${format(1e-6 * peak)} MPa` : "";
+  }
 
   function legend() {
     const box = document.getElementById("legend"), name = NAMES[settings.colour];
@@ -545,7 +552,8 @@ window.player = (() => {
     const scale = element("i"), ends = modal ? ["0", "largest"] : [0, 0.5, 1].map((part) => format(part * factor * limit));
     scale.style.background = `linear-gradient(90deg,${colours})`;
     box.replaceChildren(symbol && !modal ? `${name} (${symbol})` : name, scale,
-      element("span", {}, ...ends.map((text) => element("b", { textContent: text }))));
+      element("span", {}, ...ends.map((text) => element("b", { textContent: text }))),
+      element("small", { textContent: peakText() }));
   }
 
   // ---- Value under the pointer ----------------------------------------------------------------

@@ -138,7 +138,7 @@ def player(
 
     Example:
         >>> mbd.plotting.player(run, "run.html", scale=10)
-        <Player 'mechanism': 0.6 MB>
+        <Player 'mechanism': 0.7 MB>
 
     Note: For modes of a rotating body, the function is collective, because the mesh may be
         distributed, and rank 0 writes the file. In all other cases call this function on one MPI
