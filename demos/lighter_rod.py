@@ -140,7 +140,7 @@ for name, values in (("before", start), ("after", best.values)):
     stress = 1e-6 * mbd.recovery.skin_values(mbd.envelope(reduction, run.body("rod 1")).value)
     options = {"title": f"{name}: {grams:.1f} g", "limits": (0, 290), "factor": 1, "view": EYE}
     helpers.show(mbd.plotting.plot_skin, reduction.body, stress, results / f"{name}.png", **options)
-    report(f"{name}: {grams:.1f} g, greatest stress {stress.max():.0f} MPa")
+    report(f"{name}: {grams:.1f} g, greatest averaged stress {stress.max():.0f} MPa")
 load = mbd.buckling_load(mbd.sensitivities(reduction, []), ends)[0]
 check("mass of 153 g after optimization", grams, 135, 145, "g")
 check("greatest stress", stress.max(), 0, 1e-6 * STRESS, "MPa")

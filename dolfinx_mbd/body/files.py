@@ -50,7 +50,10 @@ _BORE = ("name", "radius", "length", "error")
 _PARTS: dict[str, tuple[type[Any], dict[str, str]]] = {
     "skin": (Skin, {f"skin_{key}": key for key in ("points", "triangles", "modes")}),
     "stiffening": (Stiffening, {f"stiffening_{k}": k for k in ("spin", "interfaces", "work")}),
-    "stress": (StressModes, {"stress_points": "points", "stress_modes": "stress"}),
+    "stress": (
+        StressModes,
+        {"stress_points": "points", "stress_modes": "stress", "stress_cells": "cells"},
+    ),
     "effective_masses": (
         EffectiveMasses,
         {f"effective_mass_{key}": key for key in ("frequencies", "shares")},

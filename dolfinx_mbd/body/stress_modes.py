@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.arrays import Array, freeze
+from dolfinx_mbd.arrays import Array, assign, freeze, frozen
 from dolfinx_mbd.body.parts import mode_rows
 from dolfinx_mbd.body.quantities import QUANTITIES, Quantity, quantity
 from dolfinx_mbd.checks import array, choice, integer, reject
@@ -152,7 +152,10 @@ class StressModes:
 
     Attributes:
         points: Positions of the points, shape (np, 3), m.
-        stress: Components xx, yy, zz, xy, yz, zx in body axes, shape (6, np, n), Pa.
+        stress: Components xx, yy, zz, xy, yz, zx in body axes, shape (6, np, n), Pa. At a node of a
+            mesh this is the average over the cells around the node.
+        cells: The same components in single cells at the surface, without averages, shape (6, nc,
+            n), Pa, in single precision; or None if they are unknown.
 
     Example:
         >>> stress = mbd.body.StressModes(np.zeros((1, 3)), np.ones((6, 1, 2)))
@@ -162,12 +165,16 @@ class StressModes:
 
     points: Array
     stress: Array
+    cells: NDArray[np.float32] | None = None
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
         freeze(self, "stress modes", points=(-1, 3))
         freeze(self, "stress modes", stress=(6, len(self.points), -1))
+        if self.cells is not None:
+            shape = (6, -1, self.num_modes)
+            assign(self, cells=frozen("stress modes: cells", self.cells, shape, np.float32))
 
     @property
     def num_modes(self) -> int:
@@ -177,7 +184,8 @@ class StressModes:
     def selected(self, modes: NDArray[np.int64]) -> StressModes:
         """Return the stress of the modes with the numbers `modes`, starting at 1."""
         rows = mode_rows("modes", modes, self.num_modes)
-        return StressModes(self.points, self.stress[:, :, rows])
+        cells = None if self.cells is None else self.cells[:, :, rows]
+        return StressModes(self.points, self.stress[:, :, rows], cells)
 
     def values(
         self, name: str, history: Any, *, times: ArrayLike | None = None, stride: int = 1
@@ -216,6 +224,33 @@ class StressModes:
         time, eta = motion_of(history, self.num_modes)
         value, row = envelope_over_time([self.stress], eta, definition, extreme)
         return PointEnvelope(value, time[row])
+
+    def peak(self, name: str, history: Any, *, extreme: Extreme = "greatest") -> float | None:
+        """Return the extreme value over time in single cells, or None if `cells` is None.
+
+        This is the value of `mbd.most_stressed` if it is reached at the surface. Averages over
+        cells, which pictures show, are lower.
+
+        Args:
+            name: See `envelope`.
+            history: See `envelope`.
+            extreme: See `envelope`.
+
+        Raises:
+            InputError: See `envelope`.
+
+        Example:
+            >>> average, cells = np.full((6, 1, 1), 2.0), np.ones((6, 2, 1)) * [[1.0], [3.0]]
+            >>> stress = mbd.body.StressModes([[0, 0, 0]], average, cells)
+            >>> stress.envelope("stress xx", [5.0]).value, stress.peak("stress xx", [5.0])
+            (array([10.]), 15.0)
+        """
+        definition = self._quantity(name, scalar=True)
+        _, eta = motion_of(history, self.num_modes)
+        if self.cells is None or not self.cells.shape[1]:
+            return None
+        values, _ = envelope_over_time([self.cells], eta, definition, extreme)
+        return float(values.max() if extreme == "greatest" else values.min())
 
     @staticmethod
     def _quantity(name: str, *, scalar: bool = False) -> Quantity:

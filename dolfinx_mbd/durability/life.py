@@ -167,7 +167,7 @@ def fatigue(
 def _surface(source: Any, comm: Any) -> tuple[StressModes, ReducedBody, Any]:
     """Return the stress modes on the surface, the body, and the communicator."""
     if isinstance(source, Reduction):
-        return skin_stress(source), source.body, source.space.mesh.comm
+        return skin_stress(source, peaks=False), source.body, source.space.mesh.comm
     return source.stress, source, comm
 
 

@@ -164,7 +164,7 @@ class ParametricBody:
     def _keep(self, reduction: Reduction, values: dict[str, float]) -> None:
         """Make a reduction the last one, with stress modes if they are requested."""
         if self._stress:
-            body = reduction.body.replace(stress=skin_stress(reduction))
+            body = reduction.body.replace(stress=skin_stress(reduction, peaks=False))
             reduction = replace(reduction, body=body)
         self.reduction, self._values, self._table = reduction, values, None
         self.count += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import basix
@@ -13,12 +14,12 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body.stress_modes import StressModes
-from dolfinx_mbd.checks import instance, reject
+from dolfinx_mbd.checks import flag, instance, reject
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.fields import surface_nodes
-from dolfinx_mbd.parallel import shared_errors
-from dolfinx_mbd.recovery.fields import Points, field_modes, linear_in
+from dolfinx_mbd.parallel import on_rank_zero, shared_errors
+from dolfinx_mbd.recovery.fields import Points, field_modes, linear_in, points_of
 from dolfinx_mbd.recovery.stress import Recovery, recovery_of
 from dolfinx_mbd.reduction.result import Reduction
 
@@ -27,14 +28,18 @@ __all__ = ["skin_averages", "skin_stress", "skin_values"]
 Array = NDArray[np.float64]
 
 
-def skin_stress(source: Reduction | Recovery) -> StressModes:
+def skin_stress(source: Reduction | Recovery, *, peaks: bool = True) -> StressModes:
     """Return the stress of each mode at the nodes of the skin, averaged over adjacent cells.
 
-    The average is more accurate than the stress of one cell, but is meaningless at the boundary
-    between two materials. The values have the order of the nodes of the body's skin, on every rank.
+    The average is more accurate than the stress of one cell, but is lower at a peak, and is
+    meaningless at the boundary between two materials. The values have the order of the nodes of the
+    body's skin, on every rank.
 
     Args:
         source: A reduction, or a `Recovery` with another stress law.
+        peaks: Whether to add the stress of single cells at the surface, so that pictures and the
+            viewer can show the same peak as `mbd.most_stressed`. It takes about six times the
+            memory of the averages, also in the file of the body.
 
     Raises:
         InputError: The stress law is not known.
@@ -48,7 +53,9 @@ def skin_stress(source: Reduction | Recovery) -> StressModes:
     """
     recovery = recovery_of(source)
     modes, law = recovery.reduction.modes, recovery.stress_components
-    return StressModes(*skin_averages(recovery.space, modes, law, "stress"))
+    points, averages = skin_averages(recovery.space, modes, law, "stress")
+    cells = _single_cells(recovery.space, modes, law, "stress") if flag("peaks", peaks) else None
+    return StressModes(points, averages, cells)
 
 
 def skin_averages(
@@ -72,6 +79,41 @@ def skin_averages(
     cells = np.arange(mesh.topology.index_map(mesh.topology.dim).size_local, dtype=np.int32)
     points = Points(mesh, "nodes", None, corners, cells, np.zeros(0, dtype=np.int32))
     return _averages(mesh, cells, field_modes(space, modes, expression, points))
+
+
+def _single_cells(
+    space: fem.FunctionSpace, modes: Array, function: Callable[[Any], Any], name: str
+) -> Array:
+    """Return a linear function of u at points of single cells at the surface.
+
+    The points are those of `Recovery` in the cells with a node on the surface, but for corners
+    inside the body.
+
+    Returns:
+        Values, shape (components, nc, n), equal on every rank. Collective.
+    """
+    mesh, points = space.mesh, points_of(space, "nodes")
+    skin = surface_nodes(fem.functionspace(mesh, ("Lagrange", 1)))
+    corners = np.asarray(basix.geometry(mesh.basix_cell()), dtype=float)
+    nodes = compat.geometry_dofmap(mesh)[points.cells][:, : len(corners)]
+    on_skin = np.isin(np.asarray(mesh.geometry.input_global_indices)[nodes], skin)
+    near = on_skin.any(axis=1)
+    cells = points.cells[near]
+    expression, _ = linear_in(space, function, name)
+    values = field_modes(space, modes, expression, replace(points, cells=cells))
+    chosen = np.ones((len(cells), len(points.reference)), dtype=bool)
+    for k, corner in enumerate(corners):
+        same = np.linalg.norm(points.reference - corner, axis=1) < 1e-9
+        chosen[:, same] &= on_skin[near, k, None]
+    order = np.repeat(mesh.topology.original_cell_index[cells], chosen.sum(axis=1))
+    parts = mesh.comm.gather((order, values[:, chosen.ravel()].astype(np.float32)), root=0)
+
+    def sorted_by_cell() -> Array:
+        numbers, arrays = zip(*parts, strict=True)
+        rows = np.argsort(np.concatenate(numbers), kind="stable")
+        return np.concatenate(arrays, axis=1)[:, rows]
+
+    return on_rank_zero(mesh.comm, sorted_by_cell)
 
 
 def skin_values(function: fem.Function) -> Array:

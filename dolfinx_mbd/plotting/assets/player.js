@@ -299,12 +299,9 @@ window.player = (() => {
   }
 
   // ---- Views: one for a motion, one for each mode ---------------------------------------------
-  const canvas = document.getElementById("canvas"), stage = document.getElementById("stage");
-  const renderer = new THREE.WebGLRenderer({ canvas, antialias: true, alpha: true });
-  renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2));
-  renderer.setScissorTest(true);
+  const stage = document.getElementById("stage");
   const camera = new THREE.PerspectiveCamera(28, 1, 0.001 * size, 100 * size);
-  const controls = new THREE.OrbitControls(camera, canvas);
+  const controls = new THREE.OrbitControls(camera, stage);
   controls.zoomToCursor = !modal;
   controls.addEventListener("change", () => { dirty = true; });
 
@@ -414,6 +411,61 @@ window.player = (() => {
     return view.limits[settings.colour];
   }
 
+  // ---- WebGL ----------------------------------------------------------------------------------
+  // Browsers draw about 16 scenes at the same time, and a notebook may have more viewers. A viewer
+  // has a canvas only while it is visible; the rest of the page works without a canvas.
+  const DELAY = 1000; // time from leaving the screen to the release of the canvas, ms
+  let renderer = null, visible = false, timer = 0;
+
+  function openScene() {
+    if (renderer) return;
+    const canvas = element("canvas");
+    let reason = "";
+    canvas.addEventListener("webglcontextcreationerror", (event) => { reason = event.statusMessage; });
+    canvas.addEventListener("webglcontextlost", () => {
+      if (canvas !== renderer?.domElement) return; // it was released
+      closeScene();
+      if (visible) say("The browser has closed this scene, for example because the page shows many scenes.",
+        element("button", { textContent: "Show it again" })); // a click on the stage opens the scene
+    });
+    const context = canvas.getContext("webgl2", { alpha: true, antialias: true });
+    document.documentElement.classList.toggle("no-scene", !context);
+    say(...(context ? [] : ["There is no scene, because this browser does not provide WebGL 2.",
+      element("small", { textContent: reason }), "Curves and the time bar work. To see the scene, turn on " +
+      "graphics acceleration in the settings of the browser, or open the page in another browser."]));
+    if (!context) return;
+    renderer = new THREE.WebGLRenderer({ canvas, context });
+    renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2));
+    renderer.setScissorTest(true);
+    stage.prepend(canvas);
+    dirty = true;
+  }
+
+  function closeScene() {
+    if (!renderer) return;
+    const { domElement } = renderer, closed = renderer;
+    renderer = null;
+    for (const view of views) {
+      view.scene.traverse(({ geometry, material }) => { geometry?.dispose(); material?.dispose(); });
+    }
+    closed.dispose();
+    if (!closed.getContext().isContextLost()) closed.forceContextLoss();
+    domElement.remove();
+  }
+
+  /** Show a message in place of the scene, or remove the message. */
+  function say(...texts) {
+    const box = document.getElementById("message");
+    box.replaceChildren(...texts.map((text) => (text instanceof Node ? text : element("p", { textContent: text }))));
+    box.hidden = !texts.length;
+  }
+
+  function watch(entries) {
+    visible = entries.at(-1).isIntersecting;
+    clearTimeout(timer);
+    if (visible) openScene(); else timer = setTimeout(closeScene, DELAY);
+  }
+
   const HEAD = modal ? 40 : 0; // height of the title of a mode
 
   /** Rectangle of a view below its title, in pixels of the page. */
@@ -427,17 +479,18 @@ window.player = (() => {
 
   function draw() {
     const { clientWidth: width, clientHeight: height } = stage;
-    renderer.setSize(width, height, false);
+    renderer?.setSize(width, height, false);
     views.forEach((view, k) => {
       const { x, y, width: w, height: h } = tile(k);
+      view.label.style.left = `${x}px`;
+      view.label.style.top = `${y - HEAD}px`;
+      if (!renderer) return;
       renderer.setViewport(x, height - y - h, w, h);
       renderer.setScissor(x, height - y - h, w, h);
       camera.aspect = w / h;
       camera.updateProjectionMatrix();
       view.lamp.position.copy(camera.position).addScaledVector(camera.up, 0.5 * size);
       view.lamp.target.position.copy(controls.target);
-      view.label.style.left = `${x}px`;
-      view.label.style.top = `${y - HEAD}px`;
       renderer.render(view.scene, camera);
     });
   }
@@ -481,7 +534,14 @@ window.player = (() => {
     return most < 2 ? [1e3, "mm"] : [1, "m"];
   }
 
-  const NAMES = { displacement: "elastic displacement", stress: "von Mises stress", field: data.field?.[0] };
+  const NAMES = { displacement: "elastic displacement", stress: "von Mises stress, averaged over cells",
+    field: data.field?.[0] };
+
+  /** The greatest stress in single cells, in MPa, if the page contains it. */
+  function peakText() {
+    const peak = greatest(data.bodies.filter((body) => !settings.hidden.has(body.name)).map((body) => body.peak ?? 0));
+    return peak && settings.colour === "stress" ? `greatest in one cell, whole motion: ${format(1e-6 * peak)} MPa` : "";
+  }
 
   function legend() {
     const box = document.getElementById("legend"), name = NAMES[settings.colour];
@@ -489,10 +549,11 @@ window.player = (() => {
     if (box.hidden) return;
     const limit = views[0].limit, [factor, symbol] = unit(settings.colour, limit);
     const colours = MAP.map((c) => `rgb(${c})`).join(",");
-    box.innerHTML = modal
-      ? `${name}<i style="background:linear-gradient(90deg,${colours})"></i><span><b>0</b><b>largest</b></span>`
-      : `${name}${symbol ? ` (${symbol})` : ""}<i style="background:linear-gradient(90deg,${colours})"></i>` +
-        `<span><b>0</b><b>${format(0.5 * factor * limit)}</b><b>${format(factor * limit)}</b></span>`;
+    const scale = element("i"), ends = modal ? ["0", "largest"] : [0, 0.5, 1].map((part) => format(part * factor * limit));
+    scale.style.background = `linear-gradient(90deg,${colours})`;
+    box.replaceChildren(symbol && !modal ? `${name} (${symbol})` : name, scale,
+      element("span", {}, ...ends.map((text) => element("b", { textContent: text }))),
+      element("small", { textContent: peakText() }));
   }
 
   // ---- Value under the pointer ----------------------------------------------------------------
@@ -526,7 +587,7 @@ window.player = (() => {
   }
 
   function tell(event) {
-    const box = canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+    const box = stage.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
     const found = event.buttons ? null : probe(x, y);
     hint.hidden = !found;
     if (!found) return;
@@ -574,8 +635,12 @@ window.player = (() => {
   const toggle = (set, name) => (on) => { if (on) set.add(name); else set.delete(name); };
   const button = (text, title, action) => element("button", { textContent: text, title, onclick: change(action) });
 
+  const KEY_TEXTS = [[["space"], "play, pause"], [["←", "→"], "step"], [["X", "Y", "Z", "O"], "views"], [["C"], "colour"],
+    [["+", "-"], "magnification"], [["D"], "light, dark"], [["P"], "save a picture"]];
+
   function buildPanel() {
-    const panel = document.getElementById("panel");
+    const all = document.getElementById("panel"), panel = element("div", { className: "scene-only" });
+    all.append(panel);
     const stress = parts.some((part) => part.stress), flexible = parts.some((part) => part.modes.length);
     if (!flexible) settings.colour = "none";
     if (data.field) settings.colour = "field";
@@ -614,17 +679,15 @@ window.player = (() => {
         ...groups.map((name) => tick(name, settings.shown.has(name), toggle(settings.shown, name))));
     }
     if (data.signals?.length) {
-      panel.append(element("h2", { textContent: "Curves" }),
+      all.append(element("h2", { textContent: "Curves" }),
         ...curves.map((curve, k) => tick(curve.label, k === 0, (on) => { curve.shown = on; layoutCurves(); })));
     }
-    panel.append(element("h2", { textContent: "Keys" }), element("table", { innerHTML:
-      "<tr><td><kbd>space</kbd></td><td>play, pause</td></tr><tr><td><kbd>←</kbd> <kbd>→</kbd></td><td>step</td></tr>" +
-      "<tr><td><kbd>X</kbd> <kbd>Y</kbd> <kbd>Z</kbd> <kbd>O</kbd></td><td>views</td></tr>" +
-      "<tr><td><kbd>C</kbd></td><td>colour</td></tr><tr><td><kbd>+</kbd> <kbd>-</kbd></td><td>magnification</td></tr>" +
-      "<tr><td><kbd>D</kbd></td><td>light, dark</td></tr><tr><td><kbd>P</kbd></td><td>save a picture</td></tr>" }));
+    all.append(element("h2", { textContent: "Keys" }), element("table", {}, ...KEY_TEXTS.map(([keys, text]) =>
+      element("tr", {}, element("td", {}, ...keys.flatMap((key) => [element("kbd", { textContent: key }), " "])),
+        element("td", { textContent: text })))));
     const menu = document.getElementById("menu");
-    menu.onclick = change(() => panel.classList.toggle("closed"));
-    if (window.matchMedia("(max-width: 800px)").matches) panel.classList.add("closed");
+    menu.onclick = change(() => all.classList.toggle("closed"));
+    if (window.matchMedia("(max-width: 800px)").matches) all.classList.add("closed");
   }
 
   function buildBar() {
@@ -662,8 +725,9 @@ window.player = (() => {
   }
 
   function picture() {
+    if (!renderer) return;
     draw();
-    canvas.toBlob((blob) => {
+    renderer.domElement.toBlob((blob) => {
       const link = element("a", { href: URL.createObjectURL(blob), download: `${data.title}.png` });
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 1000);
@@ -761,8 +825,9 @@ window.player = (() => {
     if (message?.theme) document.documentElement.classList.toggle("dark", message.theme === "dark");
     dirty = true;
   });
-  canvas.addEventListener("pointermove", tell);
-  canvas.addEventListener("pointerleave", () => { hint.hidden = true; });
+  stage.addEventListener("pointermove", tell);
+  stage.addEventListener("pointerleave", () => { hint.hidden = true; });
+  stage.addEventListener("click", () => { if (visible) openScene(); });
 
   let last = 0;
 
@@ -770,6 +835,7 @@ window.player = (() => {
     requestAnimationFrame(frame);
     const elapsed = Math.min(0.1, (now - last) / 1000);
     last = now;
+    if (!visible) return;
     const period = (modal ? 1 : end) - start;
     if (settings.playing && period > 0) {
       t += (elapsed * period) / settings.seconds;
@@ -792,6 +858,8 @@ window.player = (() => {
   buildBar();
   layoutCurves();
   look("oblique");
+  if (window.top === window) watch([{ isIntersecting: true }]); // a page of its own
+  new IntersectionObserver(watch).observe(stage);
   run((modal || end > start) && !window.matchMedia("(prefers-reduced-motion: reduce)").matches);
   refresh();
   requestAnimationFrame(frame);

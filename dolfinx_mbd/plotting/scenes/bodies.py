@@ -209,7 +209,7 @@ def plot_skin(
     values: ArrayLike | Any,
     path: str | Path | None = None,
     *,
-    label: str = "von Mises stress (MPa)",
+    label: str = "",
     factor: float = 1e-6,
     title: str = "",
     limits: tuple[float, float] | None = None,
@@ -219,18 +219,19 @@ def plot_skin(
 ) -> Picture:
     """Draw a body coloured by values at the nodes of its skin, and mark the maximum.
 
-    A ring marks the node with the largest value, or with the least value if no value is positive.
-    The caption states the value and the position of this node. By default the camera is on a side
-    on which the node is visible.
+    A ring marks the largest value, or the least value if no value is positive. The caption states
+    this value and its position. By default the camera is on a side on which the ring is visible.
 
     Args:
         body: A reduced body with a skin.
-        values: Values at the nodes, shape (ns,), such as
-            `body.stress.envelope("von Mises", run.body("rod")).value`, or a scalar `fem.Function`
-            on the mesh of the body, such as the `value` that `mbd.envelope` returns. A function is
-            averaged over the cells around each node.
+        values: The result of `mbd.envelope`, a scalar `fem.Function` on the mesh of the body, or
+            values at the nodes, shape (ns,), such as `mbd.recovery.skin_values` returns. The
+            colours of an envelope or a function are averages over the cells around each node; the
+            ring and the caption show the largest value in a single cell, which is that of
+            `mbd.most_stressed`.
         path: File to write (`.png`, `.jpg` or `.pdf`); by default no file is written.
-        label: Title of the colour bar.
+        label: Title of the colour bar; by default "von Mises stress (MPa)", or the quantity of an
+            envelope.
         factor: Factor between the values and the numbers on the colour bar; by default from Pa to
             MPa.
         title: Title of the picture; by default the name of the body.
@@ -250,11 +251,10 @@ def plot_skin(
     skin = skin_of(body)
     instance("label", label, str)
     instance("title", title, str)
-    if hasattr(values, "function_space"):
-        values = _skin_values(values)
-    expected = f"{len(skin.points)} finite numbers, one for each node of the skin"
-    scaled = array("values", values, (len(skin.points),), expected=expected)
-    scaled = number("factor", factor) * scaled
+    factor = number("factor", factor)
+    numbers, peak, quantity = _values_on_skin(body, values)
+    scaled = factor * numbers
+    label = label or quantity
     check_drawing(path, cmap, window)
     if limits is None:
         limits = min(0.0, float(scaled.min())), scene.rounded_up(float(scaled.max()))
@@ -262,21 +262,25 @@ def plot_skin(
         reject("limits", limits, "the minimum and the maximum of the colours")
     plotter = scene.new_plotter(window)
     surface = _draw(plotter, skin, skin.points, scaled, limits, cmap, True)
-    add_bar(plotter, label, limits, cmap)
-    name, k = ("maximum", np.argmax(scaled)) if scaled.max() > 0 else ("minimum", np.argmin(scaled))
-    point = skin.points[k]
+    add_bar(plotter, label if peak is None else f"{label}, averaged over cells", limits, cmap)
+    if peak is None:
+        k = np.argmax(scaled) if scaled.max() > 0 else np.argmin(scaled)
+        peak = numbers[k], skin.points[k], ""
+    extreme, point, when = factor * peak[0], *peak[1:]
+    name = "maximum" if extreme > 0 else "minimum"
     camera = camera_of(skin.points, view)
     cameras = [camera] if view is not None else _mirror_cameras(skin, camera)
     visible = [one for one in cameras if _is_visible(one, surface, point)]
     camera = visible[0] if visible else camera
-    value = " ".join([f"{scaled[k]:.4g}", *re.findall(r"\((.*)\)$", label)])
+    value = " ".join([f"{extreme:.4g}", *re.findall(r"\((.*)\)$", label)])
     scene.add_ring(plotter, point)
     length = scene.length_of(skin.points)
     scene.add_labels(plotter, point[None] + 0.02 * length * camera.right, [value])
     factor, unit = (1e3, "mm") if length < 10 else (1.0, "m")
-    place = ", ".join(f"{x:.4g}" for x in factor * point)
+    rounded = length * np.round(point / length, 9) + 0.0  # no remainders of coordinates that are 0
+    place = ", ".join(f"{x:.4g}" for x in factor * rounded)
     hidden = "" if visible else " (behind the surface)"
-    caption = f"{title or body.name}: {name} {value} at ({place}) {unit}{hidden}"
+    caption = f"{title or body.name}: {name} {value}{when} at ({place}) {unit}{hidden}"
     return scene.complete(plotter, caption, camera, path)
 
 
@@ -333,6 +337,34 @@ def _draw(
 def _hertz(frequency: float) -> str:
     digits = 4 - math.floor(math.log10(max(frequency, 1.0)))
     return f"{frequency:.{max(0, min(3, digits))}f} Hz"
+
+
+def _values_on_skin(
+    body: ReducedBody, values: Any
+) -> tuple[Array, tuple[float, Array, str] | None, str]:
+    """Return values at the nodes of a skin, the peak in single cells, and the label of the colours.
+
+    The peak is the extreme value of a function on the mesh, its position and a text with its time;
+    it is None for values at the nodes.
+    """
+    time = getattr(values, "time", None)
+    label, count = "von Mises stress (MPa)", len(skin_of(body).points)
+    expected = f"{count} finite numbers, one for each node of the skin"
+    quantity = getattr(values, "quantity", None)
+    if hasattr(values, "points") and hasattr(values, "value"):  # an envelope on the mesh
+        values = values.value
+        if quantity is not None and quantity.unit == "Pa":
+            label = f"{values.name}{'' if 'stress' in quantity.name else ' stress'} (MPa)"
+    if not hasattr(values, "function_space"):
+        hint = "give the attribute `value` of this result" if hasattr(values, "value") else ""
+        if hint:
+            reject("values", values, expected, hint=hint)
+        return array("values", values, (count,), expected=expected), None, label
+    at_nodes = array("values", _skin_values(values), (count,), expected=expected)
+    function, space = values.x.array, values.function_space
+    k = np.argmax(function) if function.max() > 0 else np.argmin(function)
+    when = "" if time is None else f" (t = {1e3 * time.x.array[k]:.4g} ms)"
+    return at_nodes, (float(function[k]), space.tabulate_dof_coordinates()[k], when), label
 
 
 def _skin_values(function: Any) -> Array:

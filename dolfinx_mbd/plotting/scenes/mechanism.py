@@ -175,6 +175,12 @@ class Part:
         low, high = extremes
         return float(low.min()), float(high.max())
 
+    def peak(self, states: Array, quantity: str) -> float | None:
+        """Return the largest stress in single cells at states (nt, nq), Pa, if it is known."""
+        if not self.flexible or self.stress is None or quantity == DISPLACEMENT:
+            return None
+        return self.stress.peak(quantity, states[:, 7:])
+
 
 def drawn_part(body: Body, length: float) -> Part | None:
     """Return the skin, the shape or bars that represent a body, or None for the ground.
@@ -236,6 +242,7 @@ class Drawing:
         self.parts = [(p, s) for p, s in zip(parts, system.q_slices, strict=True) if p is not None]
         self.surfaces = [DrawnSurface(part.skin) for part, _ in self.parts]
         self._set_limits()
+        self._add_peak(run, rows)
         some = np.unique(np.linspace(0, len(rows) - 1, 40).round().astype(int))
         visible = [points for k in some for points in self.points(k)]
         frames = frame_poses(system, self.states[0])[0]
@@ -263,9 +270,21 @@ class Drawing:
             (self.factor, unit), title = scene.unit_of(high), "elastic displacement"
         top = scene.rounded_up(self.factor * high)
         self.limits = (min(0.0, self.factor * low), top) if coloured else None
-        self.title = f"{title} ({unit})"
+        averaged = "" if self.quantity == DISPLACEMENT else ", averaged over cells"
+        self.title = f"{title}{averaged} ({unit})"
         self.foot = scene.FOOT if coloured else 0.02
         self.note = f", elastic part × {self.scale:g}" if flexible and self.scale != 1 else ""
+
+    def _add_peak(self, run: Solution, rows: NDArray[np.int64]) -> None:
+        """Add the peak in single cells to the note: of this instant, or of the run in a film."""
+        if self.quantity == DISPLACEMENT:
+            return
+        states = run.q[rows] if len(rows) == 1 else run.q
+        peaks = [part.peak(states[:, s], self.quantity) for part, s in self.parts]
+        known = [peak for peak in peaks if peak is not None]
+        if known:
+            when = "" if len(rows) == 1 else " of the run"
+            self.note += f", peak{when} {self.factor * max(known):.4g} MPa in one cell"
 
     def caption(self, k: int, digits: str = ".4g") -> str:
         """Return the saved time with index k, and the scale factor, as text."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import json
 import re
@@ -58,6 +60,7 @@ class Player:
             "THREE": _asset("three.min.js"),
             "PLAYER": _asset("player.js"),
         }
+        parts["HASHES"] = " ".join(_hash(f"\n{parts[name]}\n") for name in ("THREE", "PLAYER"))
         return re.sub("%([A-Z]+)%", lambda match: parts[match[1]], _asset("player.html"))
 
     def save(self, path: str | Path) -> Path:
@@ -75,7 +78,7 @@ class Player:
         return write_atomically(path, self._write, "page", replaces=contains(_MARK))
 
     def _write(self, file: BinaryIO) -> None:
-        file.write(self.html.encode())
+        file.write(self.html.encode(errors="replace"))
 
     def _repr_html_(self) -> str:
         return (
@@ -85,6 +88,11 @@ class Player:
 
     def __repr__(self) -> str:
         return f"<Player {self._scene['title']!r}: {len(self.html) / 1e6:.1f} MB>"
+
+
+def _hash(script: str) -> str:
+    """Return the hash of a script, for the policy of the page: no other script may run."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 def _asset(name: str) -> str:
@@ -132,7 +140,7 @@ def player(
 
     Example:
         >>> mbd.plotting.player(run, "run.html", scale=10)
-        <Player 'mechanism': 0.6 MB>
+        <Player 'mechanism': 0.7 MB>
 
     Note: For modes of a rotating body, the function is collective, because the mesh may be
         distributed, and rank 0 writes the file. In all other cases call this function on one MPI

@@ -160,6 +160,9 @@ def motion_scene(
         _part_with_motion(body, q[:, s], numbers[k], surfaces, length, values.get(body.name))
         for k, body, s in _body_numbers(system)
     ]
+    for (_, body, s), item in zip(_body_numbers(system), bodies, strict=True):
+        if item is not None and surfaces.parts[item["part"]]["stress"] is not None:
+            _add_stress_range(item, body, run.q[:, s])
     shown = [item for item in bodies if item is not None]
     lines = cable_lines(run, rows)
     corners = np.vstack(
@@ -278,11 +281,16 @@ def _part_with_motion(
     item["ranges"] = {} if field is None else {"field": float(field.max())}
     if len(numbers):
         item["ranges"]["displacement"] = _largest_displacement(modes, q[:, 7 + numbers])
-    if stress is not None and isinstance(body, FlexibleBody) and body.reduced.stress is not None:
-        extremes = body.reduced.stress.envelope("von Mises", q[:, 7:])
-        item["ranges"]["stress"] = float(extremes.value.max())
     item["corners"] = _corners(part.skin.points, q)
     return item
+
+
+def _add_stress_range(item: dict[str, Any], body: Body, q: Array) -> None:
+    """Add the greatest stress of a motion (nt, nq): averaged over cells, and in one cell."""
+    stress = body.reduced.stress if isinstance(body, FlexibleBody) else None
+    if stress is not None:
+        item["ranges"]["stress"] = float(stress.envelope("von Mises", q[:, 7:]).value.max())
+        item["peak"] = stress.peak("von Mises", q[:, 7:])
 
 
 def _body_item(
