@@ -13,6 +13,7 @@ from threadpoolctl import ThreadpoolController
 
 from dolfinx_mbd.checks import choice, instance, number, reject
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.multibody.analyses.input_history import InputHistory
 from dolfinx_mbd.multibody.analyses.signals import Inputs
 from dolfinx_mbd.multibody.model.motions import check_drivers
 from dolfinx_mbd.multibody.model.system import State, SystemData
@@ -20,7 +21,7 @@ from dolfinx_mbd.multibody.results.outputs import Outputs, Requests
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import check_state, consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import fit_misfits
-from dolfinx_mbd.multibody.stepping.integrators import Stepper
+from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
 from dolfinx_mbd.multibody.stepping.run import Run, Snapshot
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
 from dolfinx_mbd.time_integration import GeneralizedAlpha
@@ -116,6 +117,7 @@ class Simulator(Run):
         self._elastic_start = choice("elastic_start", elastic_start, ("quasi-static", "undeformed"))
         choice("redundant", redundant, ("stop", "drop", "keep"))
         self._inputs, self._outputs = Inputs(system, inputs), Outputs(outputs)
+        self._history = InputHistory(self._inputs.names)
         system = self._inputs.system
         if t_end is not None:
             check_drivers(system, first, t_end)
@@ -159,7 +161,7 @@ class Simulator(Run):
 
         Raises:
             StepError: The step does not converge. The simulator is then in the same state as
-                before.
+                before. If the inputs have grown from step to step, the message says so.
             InputError: An input is unknown or invalid, a driver rotates by half a turn or more, or
                 the end time is reached.
 
@@ -171,15 +173,26 @@ class Simulator(Run):
         if self.steps.done:
             raise InputError(f"the simulation has reached its end, t = {self.state.time:g} s")
         values = self._inputs.values if inputs is None else self._inputs.merged(inputs)
-        with one_blas_thread():
-            if values == self._inputs.values:
-                return self.advance()
-            with self.undone_on_error():
-                dt = self.steps.dt
-                self.state = self.stepper.begin(self.state, dt)
-                self._set_inputs(values)
-                self.state = self.stepper.after_jump(self.state, dt)
-                return self.advance()
+        history = self._history  # `restore` replaces it
+        history.add(values)
+        try:
+            with one_blas_thread():
+                return self._step(values)
+        except StepError as error:
+            cause = history.growth()
+            if not cause:
+                raise
+            raise StepError(f"{cause}. Details: {error}", error.time) from None
+
+    def _step(self, values: tuple[float, ...]) -> State:
+        if values == self._inputs.values:
+            return self.advance()
+        with self.undone_on_error():
+            dt = self.steps.dt
+            self.state = self.stepper.begin(self.state, dt)
+            self._set_inputs(values)
+            self.state = self.stepper.after_jump(self.state, dt)
+            return self.advance()
 
     @one_blas_thread()
     def reset(
@@ -239,6 +252,7 @@ class Simulator(Run):
         if len(snapshot.inputs) != len(self._inputs.names):
             reject("snapshot", snapshot.inputs, f"one with {len(self._inputs.names)} inputs")
         super().restore(snapshot)
+        self._history = InputHistory(self._inputs.names)
         self._set_inputs(snapshot.inputs)
 
     def _set_inputs(self, values: tuple[float, ...]) -> None:
