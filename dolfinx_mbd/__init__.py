@@ -8,7 +8,9 @@ The file `__init__.pyi` lists all names. Each name is loaded when it is first us
 mechanisms do not require DOLFINx and forms do not require numba.
 """
 
+import difflib
 import importlib
+from typing import Any
 
 import lazy_loader
 
@@ -16,6 +18,19 @@ from dolfinx_mbd.html import before_first_view
 
 __version__ = "0.2.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name; the error of an unknown name contains similar names."""
+    if name in __all__ or name.startswith("_"):
+        return _load(name)
+    plain = {item: item.lower().replace("_", "") for item in __all__}
+    key = name.lower().replace("_", "")
+    near = [key] if key in plain.values() else difflib.get_close_matches(key, plain.values())
+    similar = [repr(item) for item in __all__ if plain[item] in near]
+    hint = f"; did you mean {' or '.join(similar)}?" if similar else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+
 
 before_first_view(lambda: importlib.import_module("dolfinx_mbd.plotting"))  # it registers scenes

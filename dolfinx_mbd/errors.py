@@ -10,6 +10,8 @@ from __future__ import annotations
 import inspect
 import logging
 import warnings
+import weakref
+from types import CodeType, FrameType
 from typing import Any
 
 __all__ = [
@@ -151,12 +153,51 @@ class FileWarning(MbdWarning):
 
 
 def warn(warning: MbdWarning) -> None:
-    """Give a warning that refers to the user's line that called the package."""
+    """Give a warning that refers to the user's line that called the package.
+
+    With Python's default filters, equal warnings of a line are shown once. Python itself repeats
+    them in a loop, because it forgets what it has shown whenever a library changes the filters for
+    a moment (`warnings.catch_warnings`).
+    """
     restore_warnings()
     level, frame = 1, inspect.currentframe()
     while frame is not None and _is_inside(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
+    if frame is not None and _is_shown_once(warning, frame):
+        key = type(warning), str(warning), frame.f_lineno
+        place = _shown.get(id(frame.f_code))
+        if place is None or place[0]() is not frame.f_code:
+            place = _shown[id(frame.f_code)] = weakref.ref(frame.f_code), set()
+        if key in place[1]:
+            return
+        place[1].add(key)
     warnings.warn(warning, stacklevel=level)
+
+
+# Warnings of the lines of each code object, by its id. A cell of a notebook that runs again is a
+# new code object. The reference shows whether an id still belongs to the same object
+_shown: dict[int, tuple[weakref.ref[CodeType], set[tuple[type, str, int]]]] = {}
+
+
+def _is_shown_once(warning: MbdWarning, frame: FrameType) -> bool:
+    """Return whether the filters of Python show equal warnings of a line only once."""
+    module = str(frame.f_globals.get("__name__", "<unknown>"))
+    for action, text, category, place, line in warnings.filters:
+        if (
+            isinstance(warning, category)
+            and _matches(text, str(warning))
+            and _matches(place, module)
+            and line in (0, frame.f_lineno)
+        ):
+            return action == "default"
+    return True  # without a filter, Python's action is `default`
+
+
+def _matches(pattern: Any, text: str) -> bool:
+    """Return whether a text matches a pattern of a filter: None, a string or a `re.Pattern`."""
+    if pattern is None or isinstance(pattern, str):
+        return pattern in (None, text)
+    return bool(pattern.match(text))
 
 
 def restore_warnings() -> None:

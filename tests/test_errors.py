@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import warnings
+from typing import Any
 
 import pytest
 
@@ -52,3 +54,28 @@ def test_pickling_keeps_message_and_fields(name: str) -> None:
     assert type(other) is kind
     assert str(other) == "a text"
     assert vars(other) == vars(error)
+
+
+CELL = """
+for k in range(4):
+    with warnings.catch_warnings():  # Python then forgets which warnings it has shown
+        pass
+    errors.warn(errors.ModelRangeWarning("too long" if k < 3 else "too short", value=k))
+"""
+
+
+@pytest.mark.parametrize(
+    ("filters", "count"), [([], 2), (["default"], 2), (["always"], 4), (["ignore"], 0)]
+)
+def test_equal_warnings_of_a_line_are_shown_as_the_filters_say(
+    filters: list[Any], count: int
+) -> None:
+    """One text differs; a cell of a notebook that runs again shows its warnings again."""
+    for _ in range(2):
+        with warnings.catch_warnings(record=True) as records:
+            warnings.resetwarnings()
+            for action in filters:
+                warnings.simplefilter(action)
+            names = {"__name__": "__main__", "warnings": warnings, "errors": errors}
+            exec(compile(CELL, "<cell>", "exec"), names)
+        assert len(records) == count

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
+from dolfinx_mbd.multibody.assembly.redundancy import Redundancy, without_units
 from dolfinx_mbd.multibody.model.joints import FrameRef
 from dolfinx_mbd.multibody.model.system import SystemData
 from dolfinx_mbd.multibody.start.position_assembly import (
@@ -75,7 +78,8 @@ class System(SystemData):
 
     def _freedom(self) -> list[str]:
         """Return the lines about degrees of freedom, redundant constraints and the assembly."""
-        velocities, held, elastic = self.num_velocities, self.num_constraints, len(self.elastic)
+        velocities = self.num_velocities - len(self.states)
+        held, elastic = self.num_constraints, len(self.elastic)
         at = Assembler(self)
         at.q[:] = coordinates(self)
         try:
@@ -84,12 +88,41 @@ class System(SystemData):
             return [f"{velocities} coordinates, {held} constraints; {error}"]
         large_moves = [move for move in moves(at, 0.0) if move.relative > _MOVED]
         redundant = redundant_rows(at, limit)
-        line = f"degrees of freedom   {velocities - held + len(redundant)}"
+        free = velocities - held + len(redundant)
+        line = f"degrees of freedom   {free}"
         line += f" = {velocities} coordinates − {held} constraints"
         line += f" + {len(redundant)} redundant" if redundant else ""
-        line += f"; {elastic} of them elastic" if elastic else ""
         lines = [line, *(f"redundant            {item}" for item in redundant)]
+        if len(self.states):
+            lines.insert(1, f"states of loads      {len(self.states)}")
+        if elastic:
+            rows = {r.row for r in redundant}
+            carried = [r for r in redundant_rows(at, limit, self.rigid) if r.row not in rows]
+            rigid = len(self.rigid) - held + len(rows) + len(carried)
+            lines[0] += f": {rigid} of rigid motions, {free - rigid} of deformations"
+            lines += self._carried(at, carried, limit)
         return lines + [f"moved by assembly    {move}" for move in large_moves]
+
+    def _carried(self, at: Assembler, carried: list[Redundancy], limit: float) -> list[str]:
+        """Return lines about constraints that only the deformation of bodies can satisfy."""
+        if not carried:
+            return []
+        B = without_units(self, at.constraint_matrix())[0]
+        left, sizes, _ = np.linalg.svd(B[:, self.rigid])
+        rank = int(np.sum(sizes > limit * sizes.max(initial=0.0)))
+        parts = left[:, rank:].T @ B  # of the combinations of constraints without rigid motions
+        names = [
+            repr(body.name)
+            for body, part in zip(self.bodies, self.v_slices, strict=True)
+            if body.num_elastic and np.abs(parts[:, part]).max() > limit
+        ]
+        text = (
+            f"over-constrained     the deformation of {', '.join(names)} carries {len(carried)} "
+            "constraints that are redundant for rigid bodies;\n"
+            "                     misfits of these joints cause forces. Joints with fewer "
+            "constraints avoid them:"
+        )
+        return [text, *(f"                     {item}" for item in carried)]
 
     def __str__(self) -> str:
         return self.summary()

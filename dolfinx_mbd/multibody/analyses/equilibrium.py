@@ -13,7 +13,6 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +31,7 @@ from dolfinx_mbd.multibody.analyses.small_motions import (
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.results.deformation_checks import check_deformation
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.position_assembly import assemble, coordinates
 from dolfinx_mbd.multibody.start.quasi_static import EquilibriumError
@@ -73,6 +73,10 @@ def equilibrium(
     Returns:
         The state with its reactions, at rest or rotating with the spin.
 
+    Warns:
+        ModelRangeWarning: A body deforms too much for the linear theory, or has no geometric
+            stiffening and rotates too fast.
+
     Raises:
         EquilibriumError: No equilibrium was found; the message names the unbalanced equation.
         AssemblyError: The mechanism cannot be assembled.
@@ -93,6 +97,16 @@ def equilibrium(
     at.v[system.states] = system.initial_states
     if angles is not None:
         at.angles[:] = array("angles", angles, at.angles.shape)
+    state = _search(at, t, omega, tolerance, max_iterations)
+    check_deformation(system, [state])
+    return state
+
+
+def _search(
+    at: Assembler, t: float, omega: Array, tolerance: float = 1e-9, max_iterations: int = 200
+) -> State:
+    """Return the equilibrium that is reached from the point of evaluation."""
+    system = at.system
     axes = Axes.common(system, omega)
     _restore(at, t)
     for _ in range(max_iterations):
@@ -137,11 +151,15 @@ def quasi_static_motion(
         >>> print(run.joint("drive").moment[:, 2].round(3))  # 2 kg × 9.81 m/s² × 1 m × cos φ
         [19.62  19.229 18.071]
     """
+    instance("system", system, SystemData)
+    omega = np.zeros(3) if spin is None else vector("spin", spin, unit="rad/s")
+    at = Assembler(system)
+    at.q[:] = coordinates(system)
     states: list[State] = []
-    start: dict[str, Any] = {}
     for t in increasing("times", times, unit="s").tolist():
-        states.append(equilibrium(system, t=t, spin=spin, **start))
-        start = {"q": states[-1].q, "angles": states[-1].angles}
+        states.append(_search(at, t, omega))
+        at.angles[:] = states[-1].angles
+    check_deformation(system, states)
     return Solution(system, states)
 
 

@@ -30,6 +30,7 @@ from dolfinx_mbd.multibody.analyses.small_motions import (
 from dolfinx_mbd.multibody.analyses.state_space import StateSpace, check_inputs, state_space
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.system import State, SystemData
+from dolfinx_mbd.multibody.results.deformation_checks import check_deformation
 from dolfinx_mbd.multibody.results.outputs import Outputs, Requests
 from dolfinx_mbd.multibody.start.consistent_state import check_state
 from dolfinx_mbd.multibody.stepping.convergence import largest_coordinate, row_groups
@@ -198,7 +199,7 @@ class LinearizedSystem:
         states = len(self.system.states)
         count = len(self.mass) - states
         number = "1 coordinate" if count == 1 else f"{count} coordinates"
-        number += f" and {states} states of loads" if states else ""
+        number += f" and {states} state{'s' * (states > 1)} of loads" if states else ""
         lines = [f"{self.stability}; {number} ({self.axes} axes)"]
         lines.append(f"{'':>3}{'Hz':>14}{'damping':>10}{'pole, 1/s':>28}  mostly")
         rows = zip(self.poles, self.frequencies, self.damping_ratios, self.modes.T, strict=True)
@@ -241,6 +242,10 @@ def linearize(
 
     Returns:
         Matrices, poles, modes and the state space.
+
+    Warns:
+        ModelRangeWarning: A body deforms too much for the linear theory, or has no geometric
+            stiffening and rotates too fast.
 
     Raises:
         SteadyError: The forces do not balance, or the coefficients or the effects of inputs and
@@ -288,6 +293,7 @@ def linearize(
         poles, vectors = _poles(M, rate, K, len(system.states))
         modes = motions.resolve @ (basis @ vectors)
         largest = np.abs(modes).argmax(axis=0)
+        check_deformation(system, [state])
         return LinearizedSystem(
             system=system,
             state=state,

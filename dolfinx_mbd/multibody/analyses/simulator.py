@@ -13,6 +13,7 @@ from threadpoolctl import ThreadpoolController
 
 from dolfinx_mbd.checks import choice, instance, number, reject
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.multibody.analyses.input_history import InputHistory
 from dolfinx_mbd.multibody.analyses.signals import Inputs
 from dolfinx_mbd.multibody.files.fingerprint import differences, digest, fingerprint
 from dolfinx_mbd.multibody.model.motions import check_drivers
@@ -21,7 +22,7 @@ from dolfinx_mbd.multibody.results.outputs import Outputs, Requests
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.start.consistent_state import check_state, consistent_state
 from dolfinx_mbd.multibody.start.position_assembly import fit_misfits
-from dolfinx_mbd.multibody.stepping.integrators import Stepper
+from dolfinx_mbd.multibody.stepping.integrators import StepError, Stepper
 from dolfinx_mbd.multibody.stepping.run import Run, Snapshot
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
 from dolfinx_mbd.time_integration import GeneralizedAlpha
@@ -118,6 +119,7 @@ class Simulator(Run):
         choice("redundant", redundant, ("stop", "drop", "keep"))
         self._original = system
         self._inputs, self._outputs = Inputs(system, inputs), Outputs(outputs)
+        self._history = InputHistory(self._inputs.names)
         system = self._inputs.system
         if t_end is not None:
             check_drivers(system, first, t_end)
@@ -174,7 +176,7 @@ class Simulator(Run):
 
         Raises:
             StepError: The step does not converge. The simulator is then in the same state as
-                before.
+                before. If the inputs have grown from step to step, the message says so.
             InputError: An input is unknown or invalid, a driver rotates by half a turn or more, or
                 the end time is reached.
 
@@ -186,15 +188,26 @@ class Simulator(Run):
         if self.steps.done:
             raise InputError(f"the simulation has reached its end, t = {self.state.time:g} s")
         values = self._inputs.values if inputs is None else self._inputs.merged(inputs)
-        with one_blas_thread():
-            if values == self._inputs.values:
-                return self.advance()
-            with self.undone_on_error():
-                dt = self.steps.dt
-                self.state = self.stepper.begin(self.state, dt)
-                self._set_inputs(values)
-                self.state = self.stepper.after_jump(self.state, dt)
-                return self.advance()
+        history = self._history  # `restore` replaces it
+        history.add(values)
+        try:
+            with one_blas_thread():
+                return self._step(values)
+        except StepError as error:
+            cause = history.growth()
+            if not cause:
+                raise
+            raise StepError(f"{cause}. Details: {error}", error.time) from None
+
+    def _step(self, values: tuple[float, ...]) -> State:
+        if values == self._inputs.values:
+            return self.advance()
+        with self.undone_on_error():
+            dt = self.steps.dt
+            self.state = self.stepper.begin(self.state, dt)
+            self._set_inputs(values)
+            self.state = self.stepper.after_jump(self.state, dt)
+            return self.advance()
 
     @one_blas_thread()
     def reset(
@@ -270,6 +283,7 @@ class Simulator(Run):
                     argument="snapshot",
                 )
         self._return_to(snapshot)
+        self._history = InputHistory(self._inputs.names)
 
     @cached_property
     def _origin(self) -> dict[str, str]:

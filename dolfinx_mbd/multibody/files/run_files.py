@@ -150,7 +150,6 @@ def write_table(path: str | Path, names: Sequence[str], columns: Array) -> Path:
 
     Numbers have full precision. An existing file is replaced only if it is such a table.
     """
-
     head = io.StringIO()
     csv.writer(head, lineterminator="\n").writerow(map(_table_cell, names))
 

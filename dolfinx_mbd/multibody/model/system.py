@@ -84,6 +84,8 @@ def _slices(counts: Iterable[int]) -> list[slice]:
 class SystemData(HtmlView):
     """Numbered data of a mechanism for the solvers; see `System` for the arguments."""
 
+    _title = "a System(bodies, joints)"  # in messages about arguments
+
     def __init__(
         self,
         bodies: Sequence[Body],

@@ -20,15 +20,16 @@ from dolfinx_mbd.multibody.model.bodies import FlexibleBody
 from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.contact_steps import ContactSteps
+from dolfinx_mbd.multibody.results.deformation_checks import (
+    largest_deformations,
+    warn_of_deformation,
+)
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
 
 Array = NDArray[np.float64]
 
-# A value above one of these limits gives a warning. ELASTIC_ROTATION is in rad; the error of the
-# linear theory grows with the square of the elastic rotation and is 2 to 4 % at this limit
-ELASTIC_ROTATION = 0.2
-ELASTIC_DISPLACEMENT = 0.1  # elastic displacement relative to the size of the body
+# A value above one of these limits gives a warning
 ROTATION_PER_STEP = 1.0  # rotation of a body in a time step, rad
 ENERGY_GAIN = 0.05  # unexplained gain of energy relative to the largest energy in the run
 CONSTRAINTS = 1e-6  # violation of a constraint relative to the size of the mechanism, or in rad
@@ -37,10 +38,6 @@ RATE_JUMP = 0.05  # jump of a driver's rate relative to its largest rate
 # Ignored energy relative to the mass times (size of the mechanism / duration of the run)²
 _ROUND_OFF = 1e-12
 _SAMPLES = 200  # largest number of saved states at which energies are evaluated
-_REMEDY = (
-    "The theory of a reduced body is linear in its deformation: divide the body into several, or "
-    "model it by a cable with large rotations"
-)
 
 
 class RunChecks:
@@ -111,7 +108,7 @@ class RunChecks:
 
     def warn(self) -> None:
         """Give the warnings of a run, at most one for each quantity."""
-        self._warn_of_deformation()
+        warn_of_deformation(self._worst)
         bodies = [b.reduced for b in self._system.bodies if isinstance(b, FlexibleBody)]
         names = [b.name for b in self._system.bodies if isinstance(b, FlexibleBody)]
         warn_of_stretch(
@@ -146,30 +143,11 @@ class RunChecks:
             if not isinstance(body, FlexibleBody) or not body.num_elastic:
                 continue
             eta = block.q[:, qs][:, 7:]
-            for interface in body.reduced.interfaces:
-                angle, n = _largest_norm(eta, interface.motion[3:].T)
-                place = f"interface {interface.name!r} of body {body.name!r}"
-                self._record("elastic rotation", angle, f"{place} at t = {block.time[n]:g} s")
-            share, n = _largest_displacement(body, eta)
-            place = f"body {body.name!r} at t = {block.time[n]:g} s"
-            self._record("elastic displacement", share, place)
             energies = stretch_energies(body.reduced, omega, eta)
             before = self._stretch.get(body.name, energies)
             self._stretch[body.name] = (*map(max, before, energies),)
-
-    def _warn_of_deformation(self) -> None:
-        value, place = self._worst.get("elastic rotation", (0.0, ""))
-        text = (
-            f"{place} rotates elastically by {value:.2g} rad relative to the frame of the "
-            f"body, more than {ELASTIC_ROTATION:g} rad. {_REMEDY}"
-        )
-        _warn(ModelRangeWarning, "elastic rotation", value, ELASTIC_ROTATION, text)
-        value, place = self._worst.get("elastic displacement", (0.0, ""))
-        text = (
-            f"{place} deforms by {100 * value:.2g} % of its size, more than "
-            f"{100 * ELASTIC_DISPLACEMENT:g} %. {_REMEDY}"
-        )
-        _warn(ModelRangeWarning, "elastic displacement", value, ELASTIC_DISPLACEMENT, text)
+        for quantity, (value, place) in largest_deformations(s, block.time, block.q, block.v):
+            self._record(quantity, value, place)
 
     def _check_steps(self) -> None:
         speed, name = self._worst.get("rotation per step", (0.0, ""))
@@ -254,32 +232,3 @@ def _warn(kind: type[MbdWarning], quantity: str, value: float, limit: float, tex
     """Warn if a value is above its limit."""
     if value > limit:
         warn(kind(text, quantity=quantity, value=float(value), limit=float(limit)))
-
-
-def _largest_norm(eta: Array, modes: Array) -> tuple[float, int]:
-    """Return the largest norm of η @ modes over time, and the index of its time."""
-    norms = np.linalg.norm(eta @ modes, axis=1)
-    n = int(np.argmax(norms))
-    return float(norms[n]), n
-
-
-def _largest_displacement(body: FlexibleBody, eta: Array) -> tuple[float, int]:
-    """Return the largest relative elastic displacement of a body, and the index of its time."""
-    reduced, skin = body.reduced, body.reduced.skin
-    points = [interface.point for interface in reduced.interfaces]
-    points += [station.position for station in reduced.points]
-    points += [] if skin is None else list(skin.points)
-    if not points:
-        return 0.0, 0
-    shapes = [interface.motion[:3].T for interface in reduced.interfaces]
-    shapes += [station.modes for station in reduced.points]
-    radius = np.sqrt(0.5 * np.trace(reduced.central_inertia) / reduced.total_mass)
-    size = max(float(np.ptp(np.array(points), axis=0).max()), float(radius))
-    largest, instant = max((_largest_norm(eta, shape) for shape in shapes), default=(0.0, 0))
-    if skin is not None:
-        bound = np.abs(eta) @ np.linalg.norm(skin.modes, axis=2).max(axis=1)
-        n = int(np.argmax(bound))
-        if bound[n] > ELASTIC_DISPLACEMENT * size:
-            shift = float(np.linalg.norm(np.tensordot(eta[n], skin.modes, 1), axis=1).max())
-            largest, instant = max((largest, instant), (shift, n))
-    return largest / size, instant

@@ -1,0 +1,93 @@
+"""Growth of the inputs of a mechanism that is stepped by a controller.
+
+A controller that reads outputs once per step acts on them one step later. If its gains are too
+large for the step, the loop is unstable although the same controller is stable in continuous time:
+the inputs change their direction in each step, with growing amplitude.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.errors import AccuracyWarning, warn
+
+__all__ = ["InputHistory"]
+
+_WINDOWS = 20, 200  # numbers of steps in which the growth is measured
+_INTERVAL = 10  # number of steps between two checks
+_ALTERNATION = 0.8  # fraction of steps in which an unstable input changes its direction
+_GROWTH = 1.3  # growth of the changes from each quarter of a window to the next, for a warning
+_LARGE_GROWTH = 10.0  # growth of the changes from half to half, for the text of an error
+_SMALL = 1e-6  # increments below this fraction of the largest input are ignored
+
+
+class InputHistory:
+    """The last values of the inputs of a simulator.
+
+    Args:
+        names: Names of the inputs.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = tuple(names)
+        self._values: deque[tuple[float, ...]] = deque(maxlen=_WINDOWS[-1] + 1)
+        self._largest, self._steps, self._warned = 0.0, 0, False
+
+    def add(self, values: tuple[float, ...]) -> None:
+        """Add the inputs of a step; warn once if they oscillate with a growing amplitude."""
+        self._values.append(values)
+        self._steps += 1
+        if self._warned or self._steps % _INTERVAL or not self._names:
+            return
+        table = np.array(self._values)
+        self._largest = max(self._largest, float(np.abs(table).max()))
+        for window in _WINDOWS:
+            if len(table) > window and not self._warned:
+                self._check(np.diff(table[-window - 1 :], axis=0))
+
+    def _check(self, changes: Array) -> None:
+        """Warn if changes (window, inputs) alternate and grow."""
+        late = changes[len(changes) // 2 :]
+        alternation = (late[1:] * late[:-1] < 0.0).mean(axis=0)
+        sizes = np.abs(changes.reshape(4, -1, len(self._names))).max(axis=1)  # of each quarter
+        unstable = (sizes[1:] > _GROWTH * sizes[:-1]).all(axis=0) & (alternation >= _ALTERNATION)
+        unstable &= sizes[-1] > _SMALL * self._largest
+        if not unstable.any():
+            return
+        self._warned = True
+        growth = sizes[-1] / np.maximum(sizes[0], 1e-300)
+        k = int(np.argmax(np.where(unstable, growth, 0.0)))
+        text = (
+            f"input {self._names[k]!r} changes its direction in almost each step, and in the last "
+            f"{len(changes)} steps its changes grew from {sizes[0, k]:.3g} to {sizes[-1, k]:.3g}: "
+            "the loop of controller and mechanism is unstable with this step. Decrease the gains "
+            "or dt"
+        )
+        quantity, value = "growth of an input", float(growth[k])
+        warn(AccuracyWarning(text, quantity=quantity, value=value, limit=_GROWTH**3))
+
+    def growth(self) -> str:
+        """Return a text about the inputs that grew during the last steps; empty if none did."""
+        values = np.array(self._values)[-_WINDOWS[0] - 1 :]
+        changes = np.abs(np.diff(values, axis=0))
+        half = len(changes) // 2
+        if half < 2 or not self._names:
+            return ""
+        first, last = changes[: len(changes) - half], changes[len(changes) - half :]
+        before, after = first.max(axis=0), last.max(axis=0)
+        grown = (after > _LARGE_GROWTH * before) & ((last > before).sum(axis=0) >= 2)
+        if not grown.any():
+            return ""
+        items = (
+            f"{self._names[k]!r} from {before[k]:.3g} to {after[k]:.3g}"
+            for k in map(int, np.flatnonzero(grown))
+        )
+        return (
+            f"the changes of inputs grew during the last {len(changes)} steps, of "
+            f"{' and of '.join(items)}: a controller is unstable if its gains are too large for "
+            "the step. Decrease the gains or dt"
+        )
