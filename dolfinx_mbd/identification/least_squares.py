@@ -25,6 +25,7 @@ RANK_TOLERANCE = 1e-8  # relative singular value below which the data do not det
 _ROUND_OFF = 1e-8  # negative eigenvalues and asymmetry of a covariance, relative to the variances
 _SMALL_STEP = 1e-5  # relative steps of the parameters below which derivatives are not checked
 _CHANCE = 1e-6  # probability of larger residuals below which a fit gives a warning
+_AT_BOUND = 1e-9  # distance from a bound that is round-off, relative to the start or the bound
 _MISFIT = 0.1  # largest error of the derivatives over a step, relative to the change
 
 
@@ -140,20 +141,31 @@ def identify(
         reject("start", start, "values within their bounds")
     edges = np.sort(limits / scale[:, None], axis=1).T
     result = scipy.optimize.least_squares(
-        lambda x: cached(x)[0], np.ones(len(names)), lambda x: cached(x)[1], edges, xtol=1e-12
+        lambda x: cached(x)[0],
+        np.ones(len(names)),
+        lambda x: cached(x)[1],
+        edges,
+        method="dogbox",  # it reaches bounds exactly; "trf" stops at a distance from them
+        xtol=1e-12,
     )
     _check_derivatives([(np.frombuffer(key), *parts) for key, parts in cache.items()])
     if not result.success:
         raise SolverError(f"the identification does not converge: {result.message}")
-    for name, side in zip(names, result.active_mask, strict=True):
-        if side:
-            warn(
-                AccuracyWarning(
-                    f"{name!r} is at its bound; the deviations and confidence intervals do not "
-                    "take bounds into account"
-                )
-            )
+    _warn_of_bounds(names, scale, result.x, edges)
     return _identified(names, scale, result, data, weights, deviations is None, len(cache))
+
+
+def _warn_of_bounds(names: list[str], scale: Array, x: Array, edges: Array) -> None:
+    """Warn of scaled parameters (n,) that are at one of their bounds (2, n)."""
+    for k, name in enumerate(names):
+        for edge in edges[:, k]:
+            if np.isfinite(edge) and abs(x[k] - edge) <= _AT_BOUND * max(1.0, abs(edge)):
+                text = (
+                    f"{name!r} is at its bound {edge * scale[k]:.6g}; the deviations and "
+                    "confidence intervals do not take bounds into account"
+                )
+                value, limit = float(x[k] * scale[k]), float(edge * scale[k])
+                warn(AccuracyWarning(text, quantity=name, value=value, limit=limit))
 
 
 def _identified(

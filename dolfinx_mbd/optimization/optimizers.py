@@ -45,9 +45,10 @@ def solve_with_scipy(
     elif method == "L-BFGS-B":
         options |= {"gtol": tolerance, "ftol": tolerance**2, "maxfun": 10 * max_iterations}
     else:
-        # SciPy's test of the gradient ignores the barrier term. The size of the steps (`xtol`) is
-        # therefore the criterion that ends the iteration.
-        options |= {"gtol": tolerance**2, "xtol": 0.1 * tolerance, "barrier_tol": 0.1 * tolerance}
+        # SciPy's test of the gradient ignores the barrier term: it is also satisfied at a distance
+        # from active limits. The size of the steps (`xtol`) is therefore the only criterion.
+        gradient = 0.0 if _has_inequalities(problem) else tolerance**2
+        options |= {"gtol": gradient, "xtol": 0.1 * tolerance, "barrier_tol": 0.1 * tolerance}
     with warnings.catch_warnings():
         for text in ("delta_grad == 0.0", "Singular Jacobian"):  # a linear or repeated constraint
             warnings.filterwarnings("ignore", message=text)
@@ -62,6 +63,12 @@ def solve_with_scipy(
             callback=lambda x, *_: record(x),
         )
     return np.asarray(result.x), str(result.message)
+
+
+def _has_inequalities(problem: ScaledProblem) -> bool:
+    """Return whether a parameter has a bound, or a constraint has different limits."""
+    low, high = np.vstack([problem.bounds, problem.limits]).T
+    return bool(((low < high) & (np.isfinite(low) | np.isfinite(high))).any())
 
 
 def _slsqp_constraints(problem: ScaledProblem) -> Any:

@@ -40,7 +40,9 @@ class Optimum:
         multipliers: Derivatives of the minimum with respect to the active limits, by the same
             names. A limit with a large multiplier is expensive.
         residual: Part of the gradient of the objective that active limits do not balance, relative
-            to the gradient at the start, with scaled parameters. It is zero at an optimum.
+            to the gradient at the start, with scaled parameters; or, if larger, the decrease of the
+            objective between the last point and the active limits, which a limit within the
+            tolerance may leave, with the same scales. It is zero at an optimum.
         history: Start and iterations.
         evaluations: Number of points at which the functions were evaluated.
         message: Reason for the end of the iteration: the message of SciPy or PETSc.
@@ -89,16 +91,20 @@ def optimum(problem: ScaledProblem, points: list[Array], message: str, tolerance
     edges = np.vstack([problem.limits, problem.bounds])
     sizes = np.concatenate([problem.sizes[1:], problem.scale])
     normals: list[tuple[int, str, float]] = []
+    distances: list[float] = []
     for k, (q, (lower, upper)) in enumerate(zip(quantities, edges, strict=True)):
         side = "equal" if lower == upper else "low"
         if q - lower <= FEASIBLE * tolerance:
             normals.append((k, side, -1.0))
+            distances.append(q - lower)
         if upper - q <= FEASIBLE * tolerance:
             normals.append((k, "equal" if lower == upper else "high", 1.0))
+            distances.append(upper - q)
     factors, residual = np.zeros(0), float(np.linalg.norm(J[0]))
     if normals:
         A = np.column_stack([sign * rows[k] for k, _, sign in normals])
         factors, residual = scipy.optimize.nnls(A, -J[0])
+        residual = max(residual, float(factors @ np.maximum(distances, 0.0)))
     multipliers: dict[str, float] = {}
     for (k, _, sign), factor in zip(normals, factors, strict=True):
         price = -sign * factor * problem.sizes[0] / sizes[k]

@@ -54,6 +54,33 @@ def test_bounds() -> None:
     assert result.values["a"] == pytest.approx(2.5, abs=1e-6)
 
 
+@pytest.mark.parametrize("high", [2.0, 2.9, 2.999, 3.0, 3.000001, 3.1])
+@pytest.mark.parametrize("start", [1.0, 1.9])
+def test_a_value_at_its_bound_is_exact_and_gives_a_warning(high: float, start: float) -> None:
+    """Also if the bound is close to the value without bounds; and no warning beyond it."""
+    data = power_law({"a": 3.0, "n": 1.7})[0]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = mbd.identify(
+            power_law, data, start={"a": start, "n": 1.0}, bounds={"a": (0.5, high)}
+        )
+    assert result.values["a"] == pytest.approx(min(high, 3.0), rel=1e-9)
+    assert [w.message.quantity for w in caught] == (["a"] if high <= 3.0 else [])
+
+
+def test_a_negative_parameter_at_its_lower_bound() -> None:
+    def line(p: dict[str, float]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        return p["a"] * X + p["b"], {"a": X, "b": np.ones_like(X)}
+
+    with pytest.warns(AccuracyWarning, match="'b' is at its bound -2") as caught:
+        result = mbd.identify(line, X - 3, start={"a": 2.0, "b": -1.0}, bounds={"b": (-2.0, 5.0)})
+    assert len(caught) == 1 and result.values["b"] == pytest.approx(-2.0, rel=1e-12)
+    rest = X - 3 + 2.0  # the best slope for b = -2, with equal relative errors
+    weight = 1 / (X - 3) ** 2
+    expected = np.sum(weight * X * rest) / np.sum(weight * X**2)
+    assert result.values["a"] == pytest.approx(expected, rel=1e-9)
+
+
 def test_wrong_derivatives() -> None:
     """With the wrong sign of one derivative, the iteration ends far from the solution."""
 

@@ -10,6 +10,8 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import AccuracyWarning, InputError, SolverError
+from dolfinx_mbd.optimization.optimum import optimum
+from dolfinx_mbd.optimization.scaled_problem import ScaledProblem
 
 METHODS = ["SLSQP", "trust-constr", "ALMM"]
 UNCONSTRAINED = ["L-BFGS-B", "BLMVM", "BQNLS"]
@@ -90,6 +92,62 @@ def test_box(method: Any) -> None:
     b = 8**0.5
     slope = 4 * b - (2 * 1.0 + 2 * b) / b * 8  # dA/da − (dA/db)/(dV/db) dV/da
     assert flat.multipliers["a"] == pytest.approx(slope, rel=1e-3)
+
+
+def strip(low: float, high: float) -> tuple[dict[str, mbd.Limits], float]:
+    """Return limits of the frequency and the stiffness of a strip, and its least area.
+
+    The width w determines the frequency 800 w, and w h³ the stiffness, with the height h.
+    """
+
+    def frequency(p: Any) -> tuple[float, dict[str, float]]:
+        return 800 * p["w"], {"h": 0.0, "w": 800.0}
+
+    def stiffness(p: Any) -> tuple[float, dict[str, float]]:
+        w, h = p["w"], p["h"]
+        return w * h**3, {"h": 3 * w * h**2, "w": h**3}
+
+    w = low / 800
+    return {"f": mbd.Limits(frequency, low), "k": mbd.Limits(stiffness, high)}, w * (high / w) ** (
+        1 / 3
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-6])
+@pytest.mark.parametrize(("low", "high"), [(15.0, 6e-7), (20.0, 1e-6)])
+def test_two_active_limits(method: Any, tolerance: float, low: float, high: float) -> None:
+    """Both limits determine the minimum; a point at a distance from them is not enough."""
+    limits, least = strip(low, high)
+
+    def area(p: Any) -> tuple[float, dict[str, float]]:
+        return p["h"] * p["w"], {"h": p["w"], "w": p["h"]}
+
+    bounds = {"h": (0.01, 0.08), "w": (0.005, 0.06)}
+    start = {"h": 0.04, "w": 0.03}
+    result = mbd.minimize(
+        area, start, limits, bounds=bounds, method=method, tolerance=tolerance, max_iterations=500
+    )
+    assert result.objective == pytest.approx(least, rel=tolerance)
+    assert result.active == {"f": "low", "k": "low"}
+    assert result.multipliers["k"] == pytest.approx(least / 3 / high, rel=10 * tolerance)
+
+
+def test_the_residual_includes_the_distance_from_active_limits() -> None:
+    """A point that ends at 1.0005 instead of 1 can still decrease by 0.0005."""
+    problem = ScaledProblem(
+        {"objective": lambda p: (p["x"], {"x": 1.0})},
+        None,
+        {"x": 3.0},
+        np.ones(1),
+        np.array([[1.0, 5.0]]),
+        np.zeros((0, 2)),
+        step=1e-3,
+        comm=None,
+    )
+    result = optimum(problem, [np.zeros(1), np.array([-1.9995])], "ended", 1e-4)
+    assert result.active == {"x": "low"}
+    assert result.residual == pytest.approx(5e-4, rel=1e-6)
 
 
 @pytest.mark.parametrize("method", METHODS)

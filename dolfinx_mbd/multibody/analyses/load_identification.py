@@ -13,15 +13,17 @@ minimize
     |W (H f − y)|² + λ² |S⁻¹ f|²
 
 where W contains the inverse standard deviations of the noise, λ is the regularization, and the
-scale S makes moments comparable with forces. Motions are small in the frame of the body; Coriolis
-forces are neglected.
+scale S makes moments comparable with forces. By default λ minimizes the expected error of the
+signals that follow from the loads (Mallows' C_p): the part of the signals that the loads do not
+explain, plus the noise in the part that they explain. Motions are small in the frame of the body;
+Coriolis forces are neglected.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,15 +33,18 @@ from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.checks import array, increasing, instance, number, reject, unknown
 from dolfinx_mbd.errors import AccuracyWarning, warn
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.multibody.analyses.load_equations import (
+    LinearSensor,
+    LoadEquations,
+    LoadResponse,
+)
 from dolfinx_mbd.multibody.analyses.spectra import equally_spaced
-from dolfinx_mbd.response import linearize_body
 from dolfinx_mbd.response.frequency_response import FORCES
 from dolfinx_mbd.response.linearized import (
     interface_map,
     name_list,
     point_map,
     spin_fields,
-    spin_loads,
 )
 
 __all__ = ["IdentifiedLoads", "identify_loads"]
@@ -53,10 +58,11 @@ DEFAULT_NOISE = 0.01
 OBSERVED = 0.9
 """Least resolution of a load that the signals determine."""
 
-PADDING = 0.1
-"""Length by which a signal is continued at each end, by its odd reflection."""
+SMALL = 1e-3
+"""Least default noise of a signal, relative to the noise of the largest signal of its kind."""
 
-CHUNK = 256  # frequencies that are solved together
+FLOORS = (1e-8, 1e-3)
+"""Least default noise of a strain, and of an acceleration, m/s²."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +89,7 @@ class IdentifiedLoads:
         deviation: Standard deviation of each load due to the noise, shape (nf,).
         combinations: Combinations of loads that the signals do not determine, with moments divided
             by the size of the body, such as ``+0.71 left fx -0.71 right fx``.
+        regularization: Regularization λ, relative to the largest singular value.
 
     Example:
         >>> t = np.arange(100) / 1e3
@@ -102,6 +109,7 @@ class IdentifiedLoads:
     resolution: Array
     deviation: Array
     combinations: tuple[str, ...]
+    regularization: float
 
     __repr__ = short_repr
 
@@ -126,7 +134,7 @@ def identify_loads(
     *,
     omega: ArrayLike | None = None,
     noise: Mapping[str, float] | None = None,
-    regularization: float = 1e-3,
+    regularization: float | None = None,
     up_to: float | None = None,
 ) -> IdentifiedLoads:
     """Estimate the loads of a body from signals of strain gauges and accelerometers.
@@ -143,15 +151,19 @@ def identify_loads(
             components at all interfaces. Other loads are zero.
         omega: Angular velocity of the body in its axes, shape (nt, 3), rad/s; by default zero. It
             determines the centrifugal forces.
-        noise: Standard deviation of signals by name, in their units. By default 1 % of the root
-            mean square of each signal.
+        noise: Standard deviation of signals by name, in their units; the noise of different
+            instants and signals is independent. By default 1 % of the root mean square of each
+            signal, but at least 0.1 % of that of the largest signal of its kind, 1e-8 for strains
+            and 1e-3 m/s² for accelerations.
         regularization: λ, relative to the largest singular value of the equations. A larger value
-            suppresses loads that the signals determine badly.
+            suppresses loads that the signals determine badly. By default it follows from the noise,
+            or from the residuals if they are larger than the noise.
         up_to: Largest frequency of the loads, Hz; by default half the sampling rate. Keep it in the
             range in which the modes of the body are accurate.
 
     Warns:
-        AccuracyWarning: The signals do not determine some of the loads.
+        AccuracyWarning: The signals do not determine some of the loads, or a signal without given
+            noise is nearly zero.
 
     Raises:
         InputError: A name is unknown, a signal has the wrong shape, or the times are not equally
@@ -181,16 +193,20 @@ def identify_loads(
         w = array("omega", omega, (len(t), 3))
         spins = np.stack([w[:, i] * w[:, j] for i, j in SPINS], axis=1)
     t, _ = equally_spaced(t, y, False)
-    model = _Model(body, sensors, inputs * scales, 1 / deviations)
-    factor = number("regularization", regularization, low=1e-12, high=1.0)
+    model = LoadResponse(body, sensors, inputs * scales, 1 / deviations)
+    if regularization is not None:
+        number("regularization", regularization, low=1e-12, high=1.0)
     static = model.response(np.zeros(1))[0][0].real
     _, values, right = np.linalg.svd(static, full_matrices=False)
     if not values.max(initial=0.0) > 0:
         reject("loads", loads, "loads to which the signals respond")
-    damp = factor * values[0]
     rate = (len(t) - 1) / (t[-1] - t[0])
     highest = 0.5 * rate if up_to is None else number("up_to", up_to, positive=True, unit="Hz")
-    estimates, residual = _solve(model, y, spins, rate, highest, damp)
+    equations = LoadEquations(model, y, spins, rate, highest)
+    chosen = equations.best_regularization(values[0])
+    factor = chosen if regularization is None else float(regularization)
+    damp = factor * values[0]
+    estimates, residual = equations.solve(damp)
     filters = values**2 / (values**2 + damp**2)
     resolution = np.einsum("ki,k->i", right**2, filters)
     gains = filters / np.where(values > 0, values, 1.0)
@@ -206,22 +222,13 @@ def identify_loads(
         resolution,
         spread * scales,
         _combinations(names, right, filters),
+        factor,
     )
-    _warn_of_unobserved(body, result)
+    _warn_of_unobserved(body, result, chosen)
     return result
 
 
-class _Sensor(NamedTuple):
-    """Linear signals of a gauge (one for each grid) or an accelerometer."""
-
-    labels: tuple[str, ...]
-    rows: Array  # factors of (a, η), shape (grids, 6 + n)
-    spin: Array  # factors of the products ω_iω_j, shape (grids, 6)
-    moving: bool  # whether the factors of η apply to its second derivative
-    values: Array  # measured, shape (nt, grids)
-
-
-def _sensor(body: ReducedBody, name: Any, signal: Any, count: int) -> _Sensor:
+def _sensor(body: ReducedBody, name: Any, signal: Any, count: int) -> LinearSensor:
     """Return a sensor with its measured values."""
     gauges = {gauge.name: gauge for gauge in body.gauges}
     places = {i.name: (i.point, interface_map(body, i.name)[:3]) for i in body.interfaces}
@@ -244,27 +251,42 @@ def _sensor(body: ReducedBody, name: Any, signal: Any, count: int) -> _Sensor:
     values = values[:, None] if values.ndim == 1 else values
     if values.shape != (count, len(rows)):
         reject(label, signal, f"an array of shape ({count}, {len(rows)}), one row for each time")
-    return _Sensor(labels, rows, spin, name not in gauges, values)
+    return LinearSensor(labels, rows, spin, name not in gauges, values)
 
 
 def _deviations(
-    signals: Mapping[str, Any], sensors: list[_Sensor], noise: Mapping[str, float] | None
+    signals: Mapping[str, Any], sensors: list[LinearSensor], noise: Mapping[str, float] | None
 ) -> Array:
     """Return the standard deviation of the noise of each grid and accelerometer, shape (ns,)."""
     instance("noise", noise, (Mapping, type(None)))
     for name in noise or {}:
         if name not in signals:
             unknown("signal", name, signals, "the signals are")
+    sizes = [float(np.sqrt(np.mean(sensor.values**2))) for sensor in sensors]
     result = []
-    for name, sensor in zip(signals, sensors, strict=True):
+    for name, sensor, size in zip(signals, sensors, sizes, strict=True):
         if noise is not None and name in noise:
             value = number(f"noise[{name!r}]", noise[name], positive=True)
         else:
-            value = DEFAULT_NOISE * float(np.sqrt(np.mean(sensor.values**2)))
-            if not value > 0:
+            if not size > 0:
                 reject("noise", noise, f"the noise of {name!r}, which is zero at all times")
+            kind = [
+                x for x, other in zip(sizes, sensors, strict=True) if other.moving == sensor.moving
+            ]
+            least = max(SMALL * DEFAULT_NOISE * max(kind), FLOORS[sensor.moving])
+            value = max(DEFAULT_NOISE * size, least)
+            if size < least:
+                _warn_of_small_signal(name, size, value)
         result += [value] * len(sensor.labels)
     return np.array(result)
+
+
+def _warn_of_small_signal(name: str, size: float, value: float) -> None:
+    text = (
+        f"signal {name!r} is nearly zero, with a root mean square of {size:.3g}; its noise is "
+        f"assumed to be {value:.3g}. Give its standard deviation: noise={{{name!r}: ...}}"
+    )
+    warn(AccuracyWarning(text, quantity=f"signal {name!r}", value=size, limit=value))
 
 
 def _loads(body: ReducedBody, loads: Any) -> tuple[tuple[str, ...], Array, Array]:
@@ -292,69 +314,6 @@ def _loads(body: ReducedBody, loads: Any) -> tuple[tuple[str, ...], Array, Array
     return tuple(names), inputs, np.array([columns[name][1] for name in names])
 
 
-class _Model:
-    """Weighted response of all signals to the scaled loads and to the products ω_iω_j."""
-
-    def __init__(
-        self, body: ReducedBody, sensors: list[_Sensor], inputs: Array, weights: Array
-    ) -> None:
-        self.free = linearize_body(body)
-        self.inputs = np.hstack([inputs, spin_loads(body)])
-        self.rows = np.vstack([s.rows for s in sensors])
-        self.spin = np.vstack([s.spin for s in sensors])
-        self.moving = np.concatenate([np.full(len(s.rows), s.moving) for s in sensors])
-        self.weights, self.count = weights, inputs.shape[1]
-
-    def response(self, frequencies: Array) -> tuple[Any, Any]:
-        """Return the responses to the loads (k, ns, nf) and to the products (k, ns, 6)."""
-        w = 2 * np.pi * np.asarray(frequencies)[:, None, None]
-        m = self.free
-        elastic = m.stiffness[:, 6:] + 1j * w * m.damping[:, 6:] - w**2 * m.mass[:, 6:]
-        rigid = np.broadcast_to(m.mass[:, :6], (len(w), *m.mass[:, :6].shape))
-        state = np.linalg.solve(np.concatenate([rigid, elastic], axis=2), self.inputs + 0j)
-        factors = np.where(self.moving[:, None], -(w**2), 1.0)
-        signals = self.rows[:, :6] @ state[:, :6] + factors * (self.rows[:, 6:] @ state[:, 6:])
-        signals[:, :, self.count :] += self.spin
-        signals *= self.weights[:, None]
-        return signals[:, :, : self.count], signals[:, :, self.count :]
-
-
-def _solve(
-    model: _Model, y: Array, spins: Array, rate: float, highest: float, damp: float
-) -> tuple[Array, Array]:
-    """Return the scaled loads (nt, nf) and the weighted residuals of the signals (nt, ns)."""
-    count = len(y)
-    pad = max(2, int(PADDING * count))
-    Y, P = _extend_signal(y * model.weights, pad), _extend_signal(spins, pad)
-    lines = [np.linspace(X[0], X[-1], len(X)) for X in (Y, P)]  # subtracted for periodic ends
-    steady, spin = (H[0].real for H in model.response(np.zeros(1)))
-    rest = lines[0] - lines[1] @ spin.T
-    line = np.linalg.solve(steady.T @ steady + damp**2 * np.eye(model.count), steady.T @ rest.T).T
-    Y, P = (X - start for X, start in zip((Y, P), lines, strict=True))
-    Y_hat, P_hat = np.fft.rfft(Y, axis=0), np.fft.rfft(P, axis=0)
-    frequencies = np.asarray(np.fft.rfftfreq(count + 2 * pad, 1 / rate), dtype=float)
-    F, explained = np.zeros((len(Y_hat), model.count), dtype=complex), np.zeros_like(Y_hat)
-    indices = np.flatnonzero(frequencies <= highest)
-    for start in range(0, len(indices), CHUNK):
-        k = indices[start : start + CHUNK]
-        H, spin = model.response(frequencies[k])
-        known = (spin @ P_hat[k, :, None])[:, :, 0]
-        adjoint = np.conj(H.transpose(0, 2, 1))
-        normal = adjoint @ H + damp**2 * np.eye(model.count)
-        F[k] = np.linalg.solve(normal, adjoint @ (Y_hat[k] - known)[:, :, None])[:, :, 0]
-        explained[k] = known + (H @ F[k, :, None])[:, :, 0]
-    inside = slice(pad, pad + count)
-    loads, left = (np.fft.irfft(X, n=count + 2 * pad, axis=0) for X in (F, Y_hat - explained))
-    return (loads + line)[inside], (left + rest - line @ steady.T)[inside]
-
-
-def _extend_signal(signal: Array, pad: int) -> Array:
-    """Return a signal (nt, m) that is continued by its odd reflections at both ends."""
-    before = 2 * signal[0] - signal[pad:0:-1]
-    after = 2 * signal[-1] - signal[-2 : -pad - 2 : -1]
-    return np.concatenate([before, signal, after])
-
-
 def _combinations(names: tuple[str, ...], right: Array, filters: Array) -> tuple[str, ...]:
     """Return the combinations of loads with a filter factor below one half as texts."""
     rank = len(filters)
@@ -368,13 +327,18 @@ def _combinations(names: tuple[str, ...], right: Array, filters: Array) -> tuple
     return tuple(texts)
 
 
-def _warn_of_unobserved(body: ReducedBody, result: IdentifiedLoads) -> None:
+def _warn_of_unobserved(body: ReducedBody, result: IdentifiedLoads, chosen: float) -> None:
+    """Warn if some loads are not determined; `chosen` is the regularization from the noise."""
     if not result.unobserved:
         return
+    cause, cure = "the signals determine", "Use more sensors, or name fewer loads"
+    if np.sum(result.singular_values > chosen) > result.rank:
+        cause = f"with regularization={result.regularization:.3g} the signals determine"
+        cure = f"The noise permits regularization={chosen:.1g}, which is the default"
     text = (
-        f"the signals determine {result.rank} of {len(result.names)} combinations of loads of body "
+        f"{cause} {result.rank} of {len(result.names)} combinations of loads of body "
         f"{body.name!r}. Not reliable: {', '.join(result.unobserved)}; not determined: "
-        f"{'; '.join(result.combinations)}. Use more sensors, or name fewer loads"
+        f"{'; '.join(result.combinations)}. {cure}"
     )
     value = float(result.resolution.min())
     warn(AccuracyWarning(text, quantity="resolution", value=value, limit=OBSERVED))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dolfinx.mesh import CellType, create_box, locate_entities_boundary
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
@@ -84,6 +85,101 @@ def test_what_the_signals_do_not_determine() -> None:
         blind = mbd.identify_loads(rod, run.time, along, ["big_end fx", "big_end fz"])
     assert blind.unobserved == ("big_end fz",)
     assert blind.combinations == ("+1.00 big_end fz",)
+
+
+SHAKEN = ["right fz", "left fz", "left my"]
+
+
+@lru_cache
+def shaken_bar() -> tuple[mbd.ReducedBody, mbd.Solution, dict[str, np.ndarray], np.ndarray]:
+    """Return a clamped bar, its run, its signals without noise and the exact loads."""
+    box = create_box(MPI.COMM_SELF, [(0, 0, 0), (0.2, 0.02, 0.02)], [8, 1, 1], CellType.hexahedron)
+    ends = {
+        name: mbd.InterfaceSpec(
+            locate_entities_boundary(box, 2, lambda x, end=end: np.isclose(x[0], end)),
+            axes=np.eye(3),
+        )
+        for name, end in (("left", 0.0), ("right", 0.2))
+    }
+    places = {
+        f"gauge {k}": mbd.GaugeSpec((x, 0.01, 0.02), (1, 0, 0), 2e-3)
+        for k, x in enumerate((0.06, 0.14))
+    }
+    reduction = mbd.gauges(mbd.reduce(box, mbd.STEEL, interfaces=ends, num_modes=6), places)
+    bar = reduction.body.with_damping(mbd.ModalDamping(0.02))
+    flexible = mbd.FlexibleBody("bar", bar)
+    ground = mbd.Ground({"wall": mbd.Frame(bar.interface("left").point)})
+    push = mbd.force(
+        "push", flexible.frame("right"), lambda t, m: (0, 0, 200 * np.sin(60 * t) ** 2)
+    )
+    clamp = mbd.fixed("clamp", ground.frame("wall"), flexible.frame("left"))
+    run = mbd.simulate(mbd.System([ground, flexible], [clamp], loads=[push]), t_end=0.2, dt=2e-4)
+    history = run.body("bar")
+    signals = {gauge.name: gauge.history(history).strain[:, 0] for gauge in bar.gauges}
+    for end in ("right", "left"):
+        acceleration = run.sensor("bar", end, "proper acceleration", axes="body")
+        signals[f"{end} az"] = acceleration[:, 2]
+    wrenches = history.wrenches
+    exact = np.column_stack(
+        [wrenches["right"][:, 2], wrenches["left"][:, 2], wrenches["left"][:, 4]]
+    )
+    return bar, run, signals, exact
+
+
+def relative_error(result: mbd.IdentifiedLoads, exact: np.ndarray) -> float:
+    """Return the largest error of a load, relative to its root mean square."""
+    sizes = np.sqrt(np.mean(exact**2, axis=0))
+    return float((np.sqrt(np.mean((result.values - exact) ** 2, axis=0)) / sizes).max())
+
+
+@pytest.mark.filterwarnings("ignore::dolfinx_mbd.errors.AccuracyWarning")
+@pytest.mark.parametrize("share", [0.001, 0.01, 0.1])
+@pytest.mark.parametrize("clamp", [False, True], ids=["three sensors", "clamp"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_default_regularization_is_close_to_the_best(
+    share: float, clamp: bool, seed: int
+) -> None:
+    """The error is at most 2.5 times that of the best regularization for the exact loads."""
+    bar, run, signals, exact = shaken_bar()
+    rng = np.random.default_rng(seed)
+    noise = {name: share * np.sqrt(np.mean(x**2)) for name, x in signals.items()}
+    noise["left az"] = 0.1
+    if not clamp:
+        del noise["left az"]
+    noisy = {n: signals[n] + s * rng.normal(size=run.time.shape) for n, s in noise.items()}
+    options: dict[str, Any] = {"noise": noise, "up_to": 300.0}
+    result = mbd.identify_loads(bar, run.time, noisy, SHAKEN, **options)
+    assert result.rank == 3
+    best = min(
+        relative_error(
+            mbd.identify_loads(bar, run.time, noisy, SHAKEN, regularization=x, **options), exact
+        )
+        for x in np.logspace(-8, -3, 11)
+    )
+    assert relative_error(result, exact) < 2.5 * best
+    small = mbd.identify_loads(bar, run.time, noisy, SHAKEN, up_to=300.0)  # with default noise
+    assert relative_error(small, exact) < 2.5 * best
+
+
+def test_a_strong_regularization_names_the_cure() -> None:
+    bar, run, signals, exact = shaken_bar()
+    three = {name: signals[name] for name in ("gauge 0", "gauge 1", "right az")}
+    options: dict[str, Any] = {"up_to": 300.0, "regularization": 1e-3}
+    with pytest.warns(errors.AccuracyWarning, match="The noise permits regularization="):
+        lost = mbd.identify_loads(bar, run.time, three, SHAKEN, **options)
+    assert lost.regularization == 1e-3 and relative_error(lost, exact) > 0.5
+
+
+def test_a_signal_that_is_nearly_zero() -> None:
+    """An accelerometer at a clamp: round-off of a simulation gets no weight."""
+    bar, run, signals, exact = shaken_bar()
+    assert np.abs(signals["left az"]).max() < 1e-3
+    with pytest.warns(errors.AccuracyWarning, match="'left az' is nearly zero") as record:
+        result = mbd.identify_loads(bar, run.time, signals, SHAKEN, up_to=300.0)
+    assert len(record) == 1 and relative_error(result, exact) < 0.01
+    noise = {"left az": 0.01}
+    result = mbd.identify_loads(bar, run.time, signals, SHAKEN, up_to=300.0, noise=noise)
+    assert relative_error(result, exact) < 0.01
 
 
 def test_errors() -> None:
