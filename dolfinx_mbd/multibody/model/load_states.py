@@ -61,8 +61,8 @@ class LoadStates:
         out[:] = q + delta
 
     def increment_tangent(self, delta: Array) -> Array:
-        """Return the identity; states have no rotations."""
-        return np.eye(3)
+        """Return an empty array; states have no rotations."""
+        return np.zeros((0, 3))
 
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
         """Do nothing; states have no frames."""
