@@ -1,4 +1,4 @@
-"""Prediction and correction of a time step, and the residual relative to its tolerance."""
+"""Prediction and correction of a time step, and its errors relative to their tolerances."""
 
 from __future__ import annotations
 
@@ -21,29 +21,24 @@ from dolfinx_mbd.kernels.small_vectors import (
     vector3,
 )
 
-_ROUND_OFF = 1e-15  # round-off of constraints relative to the size of the mechanism
+_ROUND_OFF = 1e-15  # round-off of constraints relative to the largest coordinate, or in rad
+_EQUATIONS = 1e-15  # round-off of equations of motion relative to the sum of their terms
+# Smallest force or moment of a joint that its tolerance refers to, relative to its bodies' forces
+_FLOOR = 1e-5
+_FORCES = 5.0  # tolerance of forces of joints relative to that of the equations of motion
 
 
 @kernel
 def relative_residual(
-    rows: Array,
-    scale: Array,
-    groups: NDArray[np.int64],
-    masses: Array,
-    values: Array,
-    pairs: NDArray[np.int64],
-    rotations: NDArray[np.bool_],
-    length: float,
-    tolerance: float,
-    rate: float,
+    rows: Array, scale: Array, groups: NDArray[np.int64], tolerance: float, size: Array
 ) -> float:
-    """Return the largest ratio of a residual to its tolerance, see `Measure.error`.
+    """Return the largest ratio of a residual of the equations of motion to its tolerance.
 
-    `masses` contains the mass of each group of equations. `pairs` contains the two groups with the
-    forces on the two bodies of each constraint, or −1 for a body that does not move.
+    `size` receives the largest sum of terms of each group of equations.
     """
-    count = masses.shape[0]
-    most, size = np.zeros(count), np.zeros(count)
+    count = size.shape[0]
+    most = np.zeros(count)
+    size[:] = 0.0
     for i in range(rows.shape[0]):
         if not math.isfinite(rows[i]):
             return math.inf
@@ -53,28 +48,95 @@ def relative_residual(
     error = 0.0
     for k in range(count):
         error = max(error, most[k] / max(tolerance * size[k], 1e-300))
-    for c in range(values.shape[0]):
-        if not math.isfinite(values[c]):
-            return math.inf
-        acceleration = math.inf
-        for k in pairs[c]:
-            if k >= 0:
-                acceleration = min(acceleration, size[k] / masses[k])
-        if not math.isfinite(acceleration):
-            acceleration = 0.0
-        allowed = tolerance * acceleration / rate + _ROUND_OFF * length
-        error = max(error, abs(values[c]) * (length if rotations[c] else 1.0) / allowed)
     return error
 
 
 @kernel
-def largest_size(x: Array, least: float) -> float:
-    """Return the largest magnitude in an array (n, m), at least `least`."""
+def relative_forces(
+    solution: Array,
+    factor: float,
+    lam: Array,
+    noise: Array,
+    values: Array,
+    rotations: NDArray[np.bool_],
+    parts: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+    size: Array,
+    lengths: Array,
+    tolerance: float,
+) -> float:
+    """Return the largest ratio of an error of a joint to its tolerance, see `Measure.error`.
+
+    The last entries of `solution`, times `factor`, are the changes of the multipliers `lam` by a
+    correction, and `noise` contains their round-off. `parts` contains the number of the force or
+    moment to which each multiplier belongs, in ascending order. `pairs` contains the two groups of
+    equations with the forces or moments on the two bodies of each constraint, or −1 for a body that
+    does not move. `size` contains the size of each group. `lengths` contains the scale of
+    violations, and the largest coordinate.
+    """
+    error, c, count = 0.0, 0, lam.shape[0]
+    n = solution.shape[0] - count
+    while c < count:
+        first, change, force, round_off = c, 0.0, 0.0, 0.0
+        while c < count and parts[c] == parts[first]:
+            violation_allowed = tolerance + _ROUND_OFF
+            if not rotations[c]:
+                violation_allowed = tolerance * lengths[0] + _ROUND_OFF * lengths[1]
+            error = max(error, abs(values[c]) / violation_allowed)
+            change += (factor * solution[n + c]) ** 2
+            force += lam[c] ** 2
+            round_off += noise[c] ** 2
+            c += 1
+        least = math.inf
+        for k in pairs[first]:
+            if k >= 0:
+                least = min(least, size[k])
+        if not math.isfinite(least):
+            least = 0.0
+        allowed = _FORCES * tolerance * max(math.sqrt(force), _FLOOR * least)
+        allowed += math.sqrt(round_off)
+        error = max(error, math.sqrt(change) / max(allowed, 1e-300))
+    return error
+
+
+@kernel
+def round_off(
+    scale: Array,
+    rotations: NDArray[np.bool_],
+    signs: Array,
+    length: float,
+    by_rate: float,
+    mass: float,
+    out: Array,
+) -> None:
+    """Write right-hand sides of corrections that consist of round-off with the given signs."""
+    n = scale.shape[0]
+    for j in range(signs.shape[1]):
+        for i in range(n):
+            out[i, j] = signs[i, j] * _EQUATIONS * scale[i] / by_rate
+        for c in range(rotations.shape[0]):
+            size = 1.0 if rotations[c] else length
+            out[n + c, j] = signs[n + c, j] * mass * _ROUND_OFF * size
+
+
+@kernel
+def largest_coordinates(
+    position: Array, q: Array, origins: NDArray[np.int64], least: float, out: Array
+) -> None:
+    """Write the largest coordinates of frames, and of frames and bodies, into `out` (2,).
+
+    `origins` contains the indices of the first coordinates of the bodies' origins. The values are
+    at least `least`.
+    """
     size = least
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            size = max(size, abs(x[i, j]))
-    return size
+    for i in range(position.shape[0]):
+        for j in range(3):
+            size = max(size, abs(position[i, j]))
+    out[0] = size
+    for i in origins:
+        for j in range(3):
+            size = max(size, abs(q[i + j]))
+    out[1] = size
 
 
 @kernel

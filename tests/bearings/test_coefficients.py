@@ -80,6 +80,9 @@ def test_a_journal_settles_at_the_equilibrium() -> None:
     assert film.side_flow[-1] == pytest.approx(SPEED * RADIUS * LENGTH * 0.5 * CLEARANCE, rel=1e-4)
     assert film.force[-1] == pytest.approx([0, LOAD, 0], abs=1e-4 * LOAD)
     assert film.power[-1] == pytest.approx(-run.joint("drive").power[-1], rel=1e-3)
+    # The inertia of the rotor does no work: the drive's torque is not noise in any step
+    balance = film.power[-200:] + run.joint("drive").power[-200:]
+    assert np.abs(balance).max() < 1e-6 * abs(film.power[-1])
 
 
 def growth(film: ShortBearing, mass: float, speed: float) -> float:

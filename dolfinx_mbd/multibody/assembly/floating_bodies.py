@@ -45,7 +45,10 @@ _METHODS = (
 
 
 class FloatingBodies:
-    """Table and buffer (`dolfinx_mbd.kernels.body_table`) of the bodies with indices `members`."""
+    """Table and buffer (`dolfinx_mbd.kernels.body_table`) of the bodies with indices `members`.
+
+    `origins` contains the indices of the first coordinates of their origins.
+    """
 
     def __init__(self, system: SystemData) -> None:
         self.members = [k for k, body in enumerate(system.bodies) if _uses_kernels(body)]
@@ -72,6 +75,7 @@ class FloatingBodies:
         self._sizes = [6 + int(n) for n in self.table[:, MODES]]
         self._counts = np.array(self._sizes, dtype=np.int64)
         self._first = self.table[:, FIRST_V].copy()
+        self.origins = self.table[:, FIRST_Q].copy()
         entries = [0, *(3 * size * size for size in self._sizes)]
         self.table[:, TANGENTS] = np.cumsum(entries)[:-1]
 

@@ -53,9 +53,9 @@ class RunChecks:
         self._at.residual(state.time)
         self._time, self._power = state.time, self._at.power(state.time)
         self._rates = self._driver_rates()
-        self._largest_rate = np.abs(self._rates[:, 0])
-        self._jump = np.zeros(len(system.drivers))
-        self._jump_time = np.full(len(system.drivers), state.time)
+        self._largest_rate = [abs(rate) for rate, _ in self._rates]
+        self._jump = [0.0] * len(system.drivers)
+        self._jump_time = [state.time] * len(system.drivers)
         self.work, self._step = 0.0, 0.0
         self._contacts = ContactSteps(self._at, state.time)
         self._samples, self._saved, self._interval = [(state, 0.0)], 0, 1
@@ -82,13 +82,15 @@ class RunChecks:
         self._step = max(self._step, dt)
         self._contacts.update(state.time, dt)
         self._time, self._power = state.time, power
-        if len(self._jump):
-            before, self._rates = self._rates, self._driver_rates()
-            smooth = 0.5 * dt * (before[:, 1] + self._rates[:, 1])
-            jump = np.abs(self._rates[:, 0] - before[:, 0] - smooth)
-            larger = jump > self._jump
-            self._jump[larger], self._jump_time[larger] = jump[larger], state.time
-            np.maximum(self._largest_rate, np.abs(self._rates[:, 0]), out=self._largest_rate)
+        rates = self._driver_rates()
+        for k, ((before, slope), (rate, acceleration)) in enumerate(
+            zip(self._rates, rates, strict=True)
+        ):
+            jump = abs(rate - before - 0.5 * dt * (slope + acceleration))
+            if jump > self._jump[k]:
+                self._jump[k], self._jump_time[k] = jump, state.time
+            self._largest_rate[k] = max(self._largest_rate[k], abs(rate))
+        self._rates = rates
 
     def _add_sample(self, state: State) -> None:
         """Keep every n-th saved state for the energies, so that the number of samples is limited.
@@ -123,10 +125,9 @@ class RunChecks:
         self._check_jumps()
         self._contacts.warn()
 
-    def _driver_rates(self) -> Array:
-        """Return the rate and acceleration of each driver after the last step, (drivers, 2)."""
-        motions = self._at.driver_motions(self._time)
-        return np.array(motions, dtype=float).reshape(-1, 3)[:, 1:]
+    def _driver_rates(self) -> list[tuple[float, float]]:
+        """Return the rate and acceleration of each driver after the last step."""
+        return [(rate, change) for _, rate, change in self._at.driver_motions(self._time)]
 
     def _record(self, quantity: str, value: float, text: str) -> None:
         """Keep the largest value of a quantity with a text about its place and time."""
@@ -213,9 +214,9 @@ class RunChecks:
         _warn(kind, quantity, value, limit, f"{text}. {advice}")
 
     def _check_jumps(self) -> None:
-        if not len(self._jump):
+        if not self._jump:
             return
-        k = int(np.argmax(self._jump / np.maximum(self._largest_rate, 1e-300)))
+        k = int(np.argmax(np.array(self._jump) / np.maximum(self._largest_rate, 1e-300)))
         driver = self._system.drivers[k]
         unit = "rad/s" if driver.along == "rotation" else "m/s"
         text = (

@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.kernels.time_steps import largest_product, largest_size, relative_residual
+from dolfinx_mbd.kernels.time_steps import (
+    largest_coordinates,
+    largest_product,
+    relative_forces,
+    relative_residual,
+    round_off,
+)
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.model.protocol import Body, BodyState
 from dolfinx_mbd.multibody.model.system import SystemData
@@ -16,9 +22,10 @@ from dolfinx_mbd.multibody.model.system import SystemData
 # The error is not evaluated if its prediction is below the tolerance divided by this number
 _SAFETY = 10.0
 # The next step uses a new matrix if the ratio of successive errors is larger
-_NEXT_STEP_RATIO = 0.05
+_NEXT_STEP_RATIO = 0.07
 _THIS_STEP_RATIO = 0.3  # this step uses a new matrix if the ratio is larger
 _ROUND_OFF = 1e-14  # largest increment relative to the mechanism's size that counts as round-off
+_SAMPLES = 4  # number of samples from which the round-off of the multipliers is estimated
 _COSTLY_ITERATIONS = 4  # this number of iterations costs more than a new matrix
 
 
@@ -71,12 +78,17 @@ class Monitor:
 
 
 class Measure:
-    """Measure of the residual of a step, relative to the forces on each body.
+    """Measure of the errors of a step, relative to the forces on each body and in each joint.
 
     The residual of a body is divided by the largest sum of magnitudes of terms among its equations
     of the same kind (forces, moments, elastic forces), so that the loads on one body do not affect
-    the accuracy of another body. The violation of a constraint is divided by the displacement that
-    these forces on its two bodies cause in one step.
+    the accuracy of another body.
+
+    The error of a joint or driver is the change of its force and of its moment by the next
+    correction. This change includes what the violations of all constraints cause in the step. It is
+    divided by the force or moment itself. A force or moment below 1e-5 of the forces or moments on
+    both bodies counts as one of this size, and the round-off of the constraints is allowed. The
+    violation of a constraint is also divided by the size of the mechanism, or by 1 rad.
 
     `lengths` (nv,) are the displacements of the bodies (root mean square over the mass) per unit of
     each coordinate increment.
@@ -84,35 +96,75 @@ class Measure:
 
     def __init__(self, system: SystemData) -> None:
         self._groups = row_groups(system)
-        masses, forces = np.ones(len(system.bodies)), np.full(len(system.bodies), -1)
+        forces = np.full(len(system.bodies), -1)
         lengths: list[Array] = []
         for k, body in enumerate(system.bodies):
             if body.num_velocities:
-                masses[k], forces[k] = body.typical_mass, 3 * k
+                forces[k] = 3 * k
                 lengths.append(np.sqrt(_mass_diagonal(body, system.gravity) / body.typical_mass))
-        self.lengths, self._masses = np.concatenate(lengths), np.repeat(masses, 3)
+        self.lengths = np.concatenate(lengths)
+        rotations = np.concatenate([np.zeros(0), *(x[3:6] for x in lengths if len(x) >= 6)])
+        self._radius = float(rotations.max(initial=0.0))
+        self._size = np.zeros(3 * len(system.bodies))
         bodies = system.frame_body[np.column_stack([system.first, system.second])]
-        self._pairs = forces[bodies[system.row_entry]].reshape(-1, 2)
+        pairs = forces[bodies[system.row_entry]].reshape(-1, 2)
         self._rotations = np.isin(system.row_motion, (3, 4, 5))
+        self._pairs = np.where((pairs >= 0) & self._rotations[:, None], pairs + 1, pairs)
+        self._parts = 2 * system.row_entry + self._rotations
+        # signs of round-off in a sample of corrections
+        shape = system.num_velocities + system.num_constraints, _SAMPLES
+        self._signs = np.random.default_rng(0).choice([-1.0, 1.0], shape)
 
-    def error(self, eqs: Assembler, tolerance: float, by_rate: float) -> float:
+    def residual(self, eqs: Assembler, tolerance: float) -> float:
         """Return the largest ratio of residual to tolerance; infinite if a residual is not finite.
 
-        `by_rate` is the derivative of the accelerations with respect to the increments.
+        The constraints are not included.
         """
-        return relative_residual(
-            eqs.rows, eqs.scale, self._groups, self._masses, eqs.values,
-            self._pairs, self._rotations, largest_coordinate(eqs), tolerance, by_rate,
+        return relative_residual(eqs.rows, eqs.scale, self._groups, tolerance, self._size)
+
+    def forces(
+        self, eqs: Assembler, solution: Array, factor: float, noise: Array, tolerance: float
+    ) -> float:
+        """Return the largest ratio of an error of a joint or driver to its tolerance.
+
+        Call `residual` first. The last entries of `solution`, times `factor`, are the changes of
+        the multipliers by the next correction; `noise` (nc,) is the round-off of the multipliers.
+        """
+        return relative_forces(
+            solution, factor, eqs.lam, noise, eqs.values, self._rotations, self._parts,
+            self._pairs, self._size, _largest_coordinates(eqs), tolerance,
         )  # fmt: skip
 
+    def round_off(self, eqs: Assembler, by_rate: float, mass: float) -> Array:
+        """Return right-hand sides of corrections (nv + nc, samples) that consist of round-off."""
+        out = np.empty(self._signs.shape, order="F")
+        length = largest_coordinate(eqs)
+        round_off(eqs.scale, self._rotations, self._signs, length, by_rate, mass, out)
+        return out
+
     def is_round_off(self, move: Array, length: float) -> bool:
-        """Return whether increments (nv,) are round-off in a mechanism of size `length`, m."""
+        """Return whether increments (nv,) are round-off.
+
+        `length` is the largest coordinate, m. A small body may have a large radius of gyration
+        about the origin of its frame; the round-off of its rotation moves it accordingly.
+        """
+        length = max(length, self._radius)
         return bool(largest_product(move, self.lengths) <= _ROUND_OFF * length)
 
 
 def largest_coordinate(eqs: Assembler) -> float:
-    """Return the largest coordinate of any frame, at least 1e-3 m."""
-    return float(largest_size(eqs.position, 1e-3))
+    """Return the largest coordinate of any frame or origin of a body, at least 1e-3 m.
+
+    The round-off of positions is proportional to it.
+    """
+    return float(_largest_coordinates(eqs)[1])
+
+
+def _largest_coordinates(eqs: Assembler) -> Array:
+    """Return the largest coordinate of any frame, and of any frame or origin of a body, m."""
+    out = np.empty(2)
+    largest_coordinates(eqs.position, eqs.q, eqs.bodies.origins, 1e-3, out)
+    return out
 
 
 def row_groups(system: SystemData) -> NDArray[np.int64]:

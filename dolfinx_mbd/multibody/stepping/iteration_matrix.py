@@ -106,10 +106,14 @@ class SingularMatrix(ValueError):
 
 
 class DenseFactor:
-    """LAPACK's LU factors of the iteration matrix for steps `dt`, and the mass matrix."""
+    """LAPACK's LU factors of the iteration matrix for steps `dt`, and the mass matrix.
+
+    `noise` is the round-off of the multipliers (nc,), or empty if it was not computed.
+    """
 
     def __init__(self, lu: Array, pivots: NDArray[np.int32], dt: float, mass: Array) -> None:
         self.lu, self.pivots, self.dt, self.mass = lu, pivots, dt, mass
+        self.noise: Array = np.zeros(0)
 
     @classmethod
     def of(cls, matrix: Array, dt: float, mass: Array) -> DenseFactor:
@@ -134,6 +138,7 @@ class SparseFactor:
 
     def __init__(self, matrix: csc_matrix, dt: float, mass: csc_matrix) -> None:
         self.matrix, self.dt, self.mass = matrix, dt, mass
+        self.noise: Array = np.zeros(0)
         try:
             self.lu = scipy.sparse.linalg.splu(matrix)
         except RuntimeError:
@@ -148,7 +153,7 @@ class SparseFactor:
         """Return the matrices; factorizing them again gives bitwise equal factors."""
         matrices = {"matrix": self.matrix, "mass": self.mass}
         parts = {f"{k}_{part}": getattr(A, part) for k, A in matrices.items() for part in _PARTS}
-        return {"dt": self.dt, **parts}
+        return {"dt": self.dt, "noise": self.noise, **parts}
 
 
 Factor = DenseFactor | SparseFactor
@@ -156,13 +161,17 @@ Factor = DenseFactor | SparseFactor
 
 def restore_factor(memory: Mapping[str, Any]) -> Factor | None:
     """Return the factor that `memory` describes, or None without a factor."""
+    factor: Factor
     if "lu" in memory:
         lu, pivots = np.asfortranarray(memory["lu"]), np.asarray(memory["pivots"])
-        return DenseFactor(lu, pivots, float(memory["dt"]), np.asarray(memory["mass"]))
-    if "matrix_data" in memory:
+        factor = DenseFactor(lu, pivots, float(memory["dt"]), np.asarray(memory["mass"]))
+    elif "matrix_data" in memory:
         matrix, mass = (
             csc_matrix(tuple(np.asarray(memory[f"{name}_{part}"]) for part in _PARTS))
             for name in ("matrix", "mass")
         )
-        return SparseFactor(matrix, float(memory["dt"]), mass)
-    return None
+        factor = SparseFactor(matrix, float(memory["dt"]), mass)
+    else:
+        return None
+    factor.noise = np.asarray(memory["noise"])
+    return factor

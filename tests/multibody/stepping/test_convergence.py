@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.multibody import (
+    Adaptive,
     Bushing,
     Driver,
     Frame,
@@ -15,9 +16,14 @@ from dolfinx_mbd.multibody import (
     SpringDamper,
     System,
     constant_speed,
+    cylindrical,
     fixed,
+    force,
+    prismatic,
     revolute,
     simulate,
+    spherical,
+    torque,
 )
 
 MASS, FREQUENCY = 1e-3, 20.0
@@ -88,3 +94,84 @@ def test_a_body_without_forces_on_a_stiff_support_converges() -> None:
     angle = 100.0 * run.time
     exact = np.column_stack([np.cos(0.5 * angle), 0 * angle, 0 * angle, np.sin(0.5 * angle)])
     assert np.abs(run.body("rotor").rotation - exact).max() < 1e-9
+
+
+@pytest.mark.parametrize("mass", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("pull", [1e4, 1e6])
+def test_a_small_torque_of_a_drive_beside_large_forces(mass: float, pull: float) -> None:
+    """A drive turns a light disc, the load acts on a heavy disc bolted to it: M(t) = T(t).
+
+    An error ε of the angle causes the torque J ε/(β dt²) with the inertia of both discs.
+    """
+
+    def load(t: float) -> float:
+        return mass * (1.0 + 0.5 * float(np.sin(50.0 * t)))
+
+    ground = Ground({"axle": Frame()})
+    frames = {"axle": Frame(), "bolt": Frame((0, 0, 0.1))}
+    first = RigidBody("first", mass, [1e-3 * mass] * 3, frames=frames)
+    second = RigidBody(
+        "second", 1e3 * mass, [mass] * 3, frames={"bolt": Frame()}, position=(0, 0, 0.1)
+    )
+    system = System(
+        [ground, first, second],
+        [
+            revolute("axle", ground.frame("axle"), first.frame("axle")),
+            fixed("bolt", first.frame("bolt"), second.frame("bolt")),
+        ],
+        drivers=[Driver("drive", "axle", constant_speed(10.0))],
+        loads=[
+            torque("load", second.frame("bolt"), lambda t, motion: (0, 0, -load(t))),
+            force("pull", first.frame("axle"), (pull * mass, 0.3 * pull * mass, 0)),
+        ],
+    )
+    run = simulate(system, t_end=0.5, dt=1e-3)
+    measured = np.abs(run.joint("drive").power / 10.0)
+    assert np.abs(measured - [load(t) for t in run.time])[20:].max() < 1e-6 * mass
+    assert run.iterations <= 2 * 500
+
+
+def slider_crank(offset: float, dt: float | Adaptive, t_end: float) -> Solution:
+    """A rigid slider-crank; the frame of its rod is `offset` metres away from the rod."""
+    slide = Frame(axes=[[0, 0, 1], [1, 0, 0], [0, 1, 0]])
+    origin, end = offset * np.array([1.0, -0.5, 0.2]), np.array([0.3, 0, 0])
+    ground = Ground({"o": Frame(), "x": slide})
+    crank = RigidBody("crank", 1.0, [1e-2] * 3, frames={"o": Frame(), "p": Frame((0.15, 0, 0))})
+    rod = RigidBody(
+        "rod",
+        0.15,
+        [1e-6, 1.1e-3, 1.1e-3],
+        centre=origin + end / 2,
+        frames={"a": Frame(origin), "b": Frame(origin + end)},
+        position=0.5 * end - origin,
+    )
+    slider = RigidBody(
+        "slider", 0.08, [1e-4] * 3, frames={"p": Frame(), "x": slide}, position=(0.45, 0, 0)
+    )
+    joints = [
+        revolute("main", ground.frame("o"), crank.frame("o")),
+        cylindrical("crank pin", crank.frame("p"), rod.frame("a")),
+        spherical("pin", rod.frame("b"), slider.frame("p")),
+        prismatic("guide", ground.frame("x"), slider.frame("x")),
+    ]
+    drive = Driver("drive", "main", constant_speed(150.0))
+    system = System([ground, crank, rod, slider], joints, drivers=[drive])
+    return simulate(system, t_end=t_end, dt=dt)
+
+
+@pytest.mark.parametrize("offset", [3.0, 10.0, 100.0, 1000.0])
+@pytest.mark.parametrize("dt", [1e-5, 2e-6])
+def test_a_frame_far_from_its_body_converges(offset: float, dt: float) -> None:
+    """The forces agree up to round-off and truncation, which grow with the distance."""
+    far, near = (slider_crank(x, dt, 200 * dt) for x in (offset, 0.0))
+    exact, size = (np.linalg.norm(run.joint("crank pin").force, axis=1) for run in (near, far))
+    if offset < 1000:
+        assert np.abs(size - exact)[5:].max() < (1e-5 + 5e-6 * offset) * exact.max()
+    assert far.iterations < 5 * 200
+
+
+@pytest.mark.parametrize("offset", [10.0, 100.0])
+def test_adaptive_steps_with_a_frame_far_from_its_body(offset: float) -> None:
+    control = Adaptive(1e-7)
+    far, near = (slider_crank(x, control, 0.02).body("slider").position[-1] for x in (offset, 0.0))
+    assert far == pytest.approx(near, abs=1e-6)
