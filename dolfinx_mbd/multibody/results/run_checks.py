@@ -20,6 +20,7 @@ from dolfinx_mbd.multibody.model.bodies import FlexibleBody
 from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.contact_steps import ContactSteps
+from dolfinx_mbd.multibody.results.film_checks import FilmChecks
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
 
@@ -60,20 +61,22 @@ class RunChecks:
         self._jump = np.zeros(len(system.drivers))
         self._jump_time = np.full(len(system.drivers), state.time)
         self.work, self._step = 0.0, 0.0
-        self._contacts = ContactSteps(self._at)
+        self._contacts, self._films = ContactSteps(self._at), FilmChecks(self._at)
         self._samples, self._saved, self._interval = [(state, 0.0)], 0, 1
         self._worst: dict[str, tuple[float, str]] = {}
         self._stretch: dict[str, tuple[float, ...]] = {}
 
     def memory(self) -> dict[str, Any]:
         """Return plain values from which `restore` continues the checks of the saved states."""
-        return {"worst": self._worst, "stretch": self._stretch, "step": self._step}
+        memory = {"worst": self._worst, "stretch": self._stretch, "step": self._step}
+        return {**memory, "films": self._films.memory()}
 
     def restore(self, memory: Mapping[str, Any]) -> None:
         """Continue the checks of the saved states of an interrupted run."""
         self._step = float(memory["step"])
         self._worst = {key: (float(v), str(text)) for key, (v, text) in memory["worst"].items()}
         self._stretch = {name: (*map(float, e),) for name, e in memory["stretch"].items()}
+        self._films.restore(memory.get("films", []))
 
     def update(self, state: State, *, saved: bool) -> None:
         """Record the work and the driver rates of the step that led to a state."""
@@ -84,6 +87,7 @@ class RunChecks:
             self._add_sample(state)
         self._step = max(self._step, dt)
         self._contacts.update(state.time, dt)
+        self._films.update(state.time)
         self._time, self._power = state.time, power
         if len(self._jump):
             before, self._rates = self._rates, self._driver_rates()
@@ -125,6 +129,7 @@ class RunChecks:
             self._warn_of_constraints(kind)
         self._check_jumps()
         self._contacts.warn()
+        self._films.warn()
 
     def _driver_rates(self) -> Array:
         """Return the rate and acceleration of each driver after the last step, (drivers, 2)."""
