@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.bearings.film_bearing import FilmBearing
 from dolfinx_mbd.checks import array, instance, number, reject
-from dolfinx_mbd.errors import InputError, SolverError
+from dolfinx_mbd.errors import InputError, ModelRangeWarning, SolverError, warn
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.multibody.files.run_files import write_table
 
@@ -136,7 +136,11 @@ def bearing_coefficients(
 
     Raises:
         InputError: A speed or a load is zero, or a shape is wrong.
-        SolverError: No equilibrium was found.
+        SolverError: No equilibrium was found, or the load presses the journal through the film, so
+            that the eccentricity would reach the clearance.
+
+    Warns:
+        ModelRangeWarning: The film is thinner than the roughness.
 
     Example:
         >>> film = mbd.bearings.ShortBearing("film", *ends, 0.02, 0.01, 2e-5, 0.01)
@@ -158,6 +162,7 @@ def bearing_coefficients(
     positions, stiffness, damping = [], [], []
     for omega, force in zip(speed, loads, strict=True):
         position, dg = _equilibrium(bearing, float(omega), force)
+        _check_thickness(bearing, position, float(omega), force)
         positions.append(position)
         stiffness.append(-dg[:2, :2])
         damping.append(-dg[:2, 4:6])
@@ -169,6 +174,24 @@ def bearing_coefficients(
         np.array(damping),
         bearing.clearance,
     )
+
+
+def _check_thickness(bearing: FilmBearing, position: Array, speed: float, force: Array) -> None:
+    """Raise an error if the surfaces overlap; warn if the film is thinner than the roughness."""
+    gap, limit = bearing.clearance - float(np.linalg.norm(position)), bearing.least_thickness
+    place = f"bearing {bearing.name!r} at {speed:g} rad/s under {float(np.linalg.norm(force)):g} N"
+    if gap <= 0.0:
+        raise SolverError(
+            f"{place}: the load presses the journal through the film, to an eccentricity of "
+            f"{1.0 - gap / bearing.clearance:.3f}. Decrease the load, or increase size, viscosity "
+            "or speed"
+        )
+    if gap < limit:
+        text = (
+            f"{place}: the film is {gap:.3g} m thick, and the roughness is {limit:.3g} m. Contact "
+            "carries a part of the load, and the coefficients are a rough estimate"
+        )
+        warn(ModelRangeWarning(text, quantity="film thickness", value=gap, limit=limit))
 
 
 def _equilibrium(bearing: FilmBearing, speed: float, force: Array) -> tuple[Array, Array]:

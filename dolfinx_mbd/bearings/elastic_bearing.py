@@ -127,6 +127,8 @@ class ElasticBearing(FiniteBearing):
         """
         m = len(self._surface)
         s = np.zeros((2, m)) if surface is None else surface
+        if not (self._is_usable(motion) and np.isfinite(s).all()):
+            return np.full(5 + m, np.nan), np.full((5 + m, 9 + 2 * m), np.nan), np.full(3, np.nan)
         self._solve_elastic(motion, s)
         g, facts = self.grid.loads()
         forces = np.tensordot(self._weights, self.grid.pressures.sum(axis=0))

@@ -14,11 +14,12 @@ from dolfinx_mbd.bearings.asperities import Asperities
 from dolfinx_mbd.checks import instance, number, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.films.asperity_loads import asperity_loads
 from dolfinx_mbd.kernels.films.frames import film_motion, film_tangents, film_wrenches
 from dolfinx_mbd.multibody.model.force_elements import FilmElement, FramePair
 from dolfinx_mbd.multibody.model.joints import FrameRef
 
-__all__ = ["FilmBearing", "gauss_points"]
+__all__ = ["CONTACT_RULES", "FilmBearing", "gauss_points"]
 
 
 def gauss_points(count: int, low: float = -1.0) -> Array:
@@ -26,6 +27,12 @@ def gauss_points(count: int, low: float = -1.0) -> Array:
     points, weights = np.polynomial.legendre.leggauss(count)
     half = 0.5 * (1.0 - low)
     return np.array([low + half * (points + 1.0), half * weights])
+
+
+_FARTHEST = 1e3  # largest overlap of the surfaces for which loads are computed, in clearances
+
+#: Points and weights over the angles and along the axis where asperities touch
+CONTACT_RULES = gauss_points(24), gauss_points(8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +108,12 @@ class FilmBearing(FilmElement):
             (m³/s).
         """
 
+    def _is_usable(self, motion: Array) -> bool:
+        """Return whether loads can be computed; iterates of a step that fails may be far away."""
+        return bool(
+            np.isfinite(motion).all() and self._least_gap(motion) > -_FARTHEST * self.clearance
+        )
+
     def motion_vector(
         self,
         eccentricity: ArrayLike,
@@ -163,17 +176,16 @@ class FilmBearing(FilmElement):
         D, E = film_tangents(*pair, g, dg)
         return D, E
 
-    def gaps(self, motion: Array, theta: Array, z: Array) -> Array:
-        """Return the gap c − (e + z t)·n at angles (n,) and axial positions (m,), (n, m), m."""
-        normal = np.array([np.cos(theta), np.sin(theta)])
-        return (self.clearance - motion[:2] @ normal)[:, None] - np.outer(motion[2:4] @ normal, z)
+    @property
+    def least_thickness(self) -> float:
+        """The roughness: thinner films give a warning after a run, m."""
+        return self.asperities.roughness
 
     def energy(self, pair: FramePair) -> float:
         """Return the elastic energy of touching asperities, J; the film stores none."""
-        theta = np.asarray(np.arange(256) * (2.0 * math.pi / 256), dtype=float)
-        z, weights = 0.5 * self.length * gauss_points(8)
-        density = self.asperities.energy(self.gaps(film_motion(*pair), theta, z))
-        return float((density @ weights).sum() * self.radius * (theta[1] - theta[0]))
+        loads, slopes = np.zeros(5), np.zeros((5, 9))
+        y, values = film_motion(*pair), self._constants(0.0)
+        return float(asperity_loads(y, values, *CONTACT_RULES, False, loads, slopes))
 
     def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
         """Return the displacement in the axes of the bore, its rate, and the state of the film."""
@@ -181,7 +193,11 @@ class FilmBearing(FilmElement):
 
     def smallest_gap(self, pair: FramePair) -> float:
         """Return the smallest gap at the ends of the bearing, m."""
-        x, y, tx, ty = (float(entry) for entry in film_motion(*pair)[:4])
+        return self._least_gap(film_motion(*pair))
+
+    def _least_gap(self, motion: Array) -> float:
+        """Return the smallest gap of a bore that is not deformed, m."""
+        x, y, tx, ty = (float(entry) for entry in motion[:4])
         ends = [math.hypot(x + z * tx, y + z * ty) for z in (-0.5 * self.length, 0.5 * self.length)]
         return self.clearance - max(ends)
 

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.bearings.film_bearing import FilmBearing
+from dolfinx_mbd.bearings.film_bearing import CONTACT_RULES, FilmBearing
 from dolfinx_mbd.bearings.reynolds_grid import ReynoldsGrid
 from dolfinx_mbd.bearings.supply import Oil, OilSupply
 from dolfinx_mbd.checks import array, instance, integer, number
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.films.asperity_loads import asperity_loads
 
 __all__ = ["FiniteBearing"]
 
@@ -93,11 +94,13 @@ class FiniteBearing(FilmBearing):
 
     def film_loads(self, motion: Array, derivatives: bool) -> tuple[Array, Array, Array]:
         """Return loads, derivatives and state of the film; see `FilmBearing`."""
-        if not np.isfinite(motion).all():  # an iterate of a step that fails
+        if not self._is_usable(motion):
             return np.full(5, np.nan), np.full((5, 9), np.nan), np.full(3, np.nan)
         self._solve(motion)
-        g, facts = self.grid.loads()
-        return g, self.grid.load_derivatives() if derivatives else np.zeros((5, 9)), facts
+        g, facts = self.grid.loads(contact=False)
+        dg = self.grid.load_derivatives(contact=False) if derivatives else np.zeros((5, 9))
+        asperity_loads(motion, self.grid.values, *CONTACT_RULES, derivatives, g, dg)
+        return g, dg, facts
 
     def pressure(self, motion: ArrayLike) -> Array:
         """Return the pressure at the nodes of the grid, (n, m+1), Pa.

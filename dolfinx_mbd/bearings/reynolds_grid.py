@@ -127,13 +127,16 @@ class ReynoldsGrid:
             )
         return pressure
 
-    def loads(self) -> tuple[Array, Array]:
+    def loads(self, *, contact: bool = True) -> tuple[Array, Array]:
         """Return the film loads (5,), and smallest gap (m), peak pressure (Pa), side flow (m³/s).
 
         The loads are those on a rigid journal, see `kernels.films.frames`.
+
+        Args:
+            contact: Whether the loads contain the pressure of the asperities at the nodes.
         """
         g, facts = grid_loads.grid_loads(
-            self._speed, self.values, self._nodes, self._h, self._q, self._flow
+            self._speed, self.values, self._nodes, self._h, self._q, self._flow, contact
         )
         return g, facts
 
@@ -152,20 +155,24 @@ class ReynoldsGrid:
         )  # fmt: skip
         return by_gap + C * self._slopes[1], by_rate, by_speed
 
-    def load_gradients(self) -> tuple[Array, Array, Array]:
+    def load_gradients(self, *, contact: bool = True) -> tuple[Array, Array, Array]:
         """Return ∂g/∂h and ∂g/∂ḣ at every node, and ∂g/∂Ω, of the film loads g.
 
-        The shapes are (5, n, m+1), (5, n, m+1) and (5,).
+        The shapes are (5, n, m+1), (5, n, m+1) and (5,). `contact` is that of `loads`.
         """
         gradients: tuple[Array, Array, Array] = grid_loads.grid_load_gradients(
             self._rate, self._speed, self.values, self._nodes, self._h, self._number, self._size,
-            self._q, self._flow, self._band,
+            self._q, self._flow, self._band, contact,
         )  # fmt: skip
         return gradients
 
-    def load_derivatives(self) -> Array:
-        """Return the derivatives of the film loads with respect to the journal's motion, (5, 9)."""
-        return np.asarray(grid_loads.rigid_derivatives(*self.load_gradients(), self.z))
+    def load_derivatives(self, *, contact: bool = True) -> Array:
+        """Return the derivatives of the film loads with respect to the journal's motion, (5, 9).
+
+        `contact` is that of `loads`.
+        """
+        gradients = self.load_gradients(contact=contact)
+        return np.asarray(grid_loads.rigid_derivatives(*gradients, self.z))
 
     def supply_flow(self) -> float:
         """Return the flow of oil from the areas with prescribed pressure into the film, m³/s."""

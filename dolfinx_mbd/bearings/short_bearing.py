@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.bearings.film_bearing import FilmBearing, gauss_points
+from dolfinx_mbd.bearings.film_bearing import CONTACT_RULES, FilmBearing, gauss_points
 from dolfinx_mbd.checks import integer, number
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.films.short_bearing import short_bearing_loads
@@ -19,7 +21,8 @@ class ShortBearing(FilmBearing):
 
     Oil flows along the axis only. Negative pressures are set to zero (half-Sommerfeld condition),
     so that the boundary of cavitation follows the motion. Rotation of both bodies, squeeze film and
-    misalignment are included. The viscous torque is computed for a gap full of oil.
+    misalignment are included; the equation along the axis is solved exactly for any misalignment.
+    The viscous torque is computed for a gap full of oil.
 
     Attributes:
         name: Name in the system.
@@ -32,7 +35,8 @@ class ShortBearing(FilmBearing):
         asperities: Contact of the surfaces where the film is thin.
         journal_speed: Rotation of the journal's surface relative to its frame, about the z axis of
             this frame, rad/s, for a rotor that is modelled without its rotation.
-        points: Number of angles per half turn at which the pressure is evaluated.
+        points: Number of angles per half turn at which the pressure is evaluated; twice as many are
+            used where the film is thinner than two roughnesses.
 
     Raises:
         InputError: An argument is invalid, for example a viscosity that is not positive. `System`
@@ -53,6 +57,7 @@ class ShortBearing(FilmBearing):
     points: int = 32
     _values: Array = field(init=False, repr=False)
     _angles: Array = field(init=False, repr=False)
+    _thin_angles: Array = field(init=False, repr=False)
     _axial: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -64,12 +69,17 @@ class ShortBearing(FilmBearing):
             self,
             _values=self._constants(self.viscosity),
             _angles=gauss_points(self.points, 0.0),
-            _axial=gauss_points(4),
+            _thin_angles=gauss_points(2 * self.points, 0.0),
+            _axial=gauss_points(8),
         )
 
     def film_loads(self, motion: Array, derivatives: bool) -> tuple[Array, Array, Array]:
         """Return loads, derivatives and state of the film; see `FilmBearing`."""
+        if not self._is_usable(motion):
+            return np.full(5, np.nan), np.full((5, 9), np.nan), np.full(3, np.nan)
+        thin = self._least_gap(motion) < 2.0 * self.asperities.roughness
+        angles = self._thin_angles if thin else self._angles
         loads: tuple[Array, Array, Array] = short_bearing_loads(
-            motion, self._values, self._angles, self._axial, derivatives
+            motion, self._values, angles, self._axial, *CONTACT_RULES, derivatives
         )
         return loads

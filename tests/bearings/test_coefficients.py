@@ -17,7 +17,8 @@ from dolfinx_mbd.bearings import (
     journal_motion,
     whirl_threshold,
 )
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, ModelRangeWarning, SolverError
+from dolfinx_mbd.multibody.stepping.integrators import StepError
 from tests.bearings.films import CLEARANCE, ENDS, LENGTH, RADIUS, SIZES, SPEED, VISCOSITY
 from tests.bearings.rotors import rigid_rotor
 from tests.bearings.test_short_bearing import TABLE
@@ -138,6 +139,53 @@ def test_errors() -> None:
         whirl_threshold(FILM, 1e-3, (0.0, -LOAD), low=100.0, high=200.0)
     with pytest.raises(InputError, match="whirls at low"):
         whirl_threshold(FILM, 1e6, (0.0, -LOAD), low=100.0, high=200.0)
+
+
+@pytest.mark.parametrize("kind", [ShortBearing, FiniteBearing])
+def test_a_load_that_presses_the_journal_through_the_film(
+    kind: type[ShortBearing | FiniteBearing],
+) -> None:
+    """Coefficients beyond the clearance are an error; below the roughness they give a warning."""
+    film = kind("journal 3", *ENDS, 0.02, 0.01, 4e-5, 0.01)
+    with pytest.raises(SolverError, match=r"'journal 3'.*through the film"):
+        bearing_coefficients(film, [SPEED], (0.0, -1e6))
+    with pytest.warns(ModelRangeWarning, match="'journal 3'") as record:
+        table = bearing_coefficients(film, [SPEED], (0.0, -7e4 if kind is ShortBearing else -3e4))
+    warning = record[0].message
+    assert isinstance(warning, ModelRangeWarning) and warning.quantity == "film thickness"
+    assert warning.value == pytest.approx(4e-5 * (1.0 - table.eccentricity[0]))
+    assert warning.value is not None and warning.limit == film.asperities.roughness > warning.value
+
+
+@pytest.mark.parametrize("force", [1e5, 3e6])
+@pytest.mark.parametrize("kind", [ShortBearing, FiniteBearing])
+def test_an_overload_in_a_run(kind: type[ShortBearing | FiniteBearing], force: float) -> None:
+    """The error names the film, also where the steps converge far outside the clearance."""
+    film = kind("journal 3", *ENDS, 0.02, 0.01, 2e-5, 0.01)
+    system = rigid_rotor(film, 1.0, SPEED, force, np.array([4e-6, 0.0]))
+    with pytest.raises(StepError, match=r"through oil film 'journal 3'"):
+        mbd.simulate(system, t_end=2.5e-3, dt=5e-5)
+
+
+@pytest.mark.parametrize("kind", [ShortBearing, FiniteBearing])
+def test_a_thin_film_in_a_run(
+    kind: type[ShortBearing | FiniteBearing], recwarn: pytest.WarningsRecorder
+) -> None:
+    """One warning with the name of the film, the smallest thickness and the roughness."""
+    surfaces = mbd.bearings.Asperities(roughness=2e-6)
+    for roughness in (surfaces, mbd.bearings.Asperities(roughness=1e-7)):
+        film = kind("journal 3", *ENDS, 0.02, 0.01, 2e-5, 0.01, asperities=roughness)
+        force = 1e4 if kind is ShortBearing else 5e3
+        system = rigid_rotor(film, 1.0, SPEED, force, np.array([4e-6, 0.0]))
+        run = mbd.simulate(system, t_end=2e-2, dt=5e-5)
+        warnings = [w.message for w in recwarn if isinstance(w.message, ModelRangeWarning)]
+        least = run.element("journal 3").film_thickness.min()
+        if roughness is surfaces:
+            assert len(warnings) == 1 and "'journal 3'" in str(warnings[0])
+            assert warnings[0].value == pytest.approx(least, rel=0.05) and least < 2e-6
+        else:
+            assert not warnings and least > 1e-7
+        recwarn.clear()
 
 
 def test_motion_of_a_journal_over_a_run() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.linalg import solve_banded
 
-from dolfinx_mbd.bearings import Asperities, FilmBearing, ShortBearing
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.bearings import Asperities, FilmBearing, FiniteBearing, ShortBearing
+from dolfinx_mbd.bearings.film_bearing import gauss_points
+from dolfinx_mbd.errors import InputError, ModelRangeWarning
 from dolfinx_mbd.kernels.films.frames import film_motion
 from dolfinx_mbd.kernels.rotations import exp_rotation
-from dolfinx_mbd.multibody import Frame, Ground, RigidBody, System
+from dolfinx_mbd.multibody import Frame, Ground, RigidBody, System, simulate
 from tests.bearings.films import (
     CLEARANCE,
+    ENDS,
     LENGTH,
     RADIUS,
     SIZES,
@@ -161,6 +164,128 @@ def test_misalignment_to_first_order() -> None:
         moment = np.where(g0 < 0, b, 0.0) * 4 / 15 * half**5
         expected += -np.trapezoid(moment * n, theta) * RADIUS
     assert np.allclose(g[2:4], expected, rtol=1e-3)
+
+
+def axial_solution(film: ShortBearing, y: np.ndarray, n: int = 540, m: int = 300) -> np.ndarray:
+    """Force and first moment (4,) by finite differences along the axis at n angles."""
+    e, t, rate, t_rate, speed = y[:2], y[2:4], y[4:6], y[6:8], y[8]
+    z = np.linspace(-0.5, 0.5, m + 1) * film.length
+    dz, middle = z[1] - z[0], 0.5 * (z[1:] + z[:-1])
+    g = np.zeros(4)
+    for theta in np.arange(n) * 2 * np.pi / n:
+        a, b = np.array([np.cos(theta), np.sin(theta)]), np.array([-np.sin(theta), np.cos(theta)])
+        flow = (film.clearance - e @ a - middle * (t @ a)) ** 3 / (12 * film.viscosity * dz**2)
+        by_angle, by_time = -(e @ b) - z * (t @ b), -(rate @ a) - z * (t_rate @ a)
+        source = 0.5 * speed * by_angle + by_time
+        bands = np.zeros((3, m - 1))
+        bands[0, 1:], bands[1], bands[2, :-1] = flow[1:-1], -flow[1:] - flow[:-1], flow[1:-1]
+        p = np.maximum(solve_banded((1, 1), bands, source[1:-1]), 0.0)
+        weights = np.array([p.sum(), p @ z[1:-1]]) * dz * film.radius * 2 * np.pi / n
+        g -= np.concatenate([weights[0] * a, weights[1] * a])
+    return g
+
+
+@pytest.mark.parametrize("least", [0.5, 0.2, 0.05])
+@pytest.mark.parametrize("ratio", [0.1, 0.5])
+def test_misalignment(least: float, ratio: float) -> None:
+    """Force and moment of any tilt, with squeeze of the film, against finite differences."""
+    rng = np.random.default_rng(int(100 * least + 10 * ratio))
+    for fraction, squeeze in ((0.1, 0.0), (0.5, 0.0), (0.9, 0.0), (0.6, 0.3), (0.3, 3.0)):
+        length = 2 * RADIUS * ratio
+        film = ShortBearing("film", *ENDS, RADIUS, length, CLEARANCE, VISCOSITY)
+        e, t, rate, t_rate = rng.normal(size=(4, 2))
+        e *= (1.0 - fraction) / np.linalg.norm(e)
+        t *= fraction / np.linalg.norm(t)
+        reach = max(np.linalg.norm(e + t), np.linalg.norm(e - t))
+        size = (1.0 - least) * CLEARANCE / reach
+        y = film.motion_vector(
+            size * e,
+            squeeze * CLEARANCE * SPEED * rate,
+            slope=size * t / (0.5 * length),
+            slope_rate=squeeze * CLEARANCE * SPEED * t_rate / (0.5 * length),
+            speed=SPEED,
+        )
+        loads, _, facts = film.film_loads(y, False)
+        expected = axial_solution(film, y)
+        assert facts[0] == pytest.approx(least * CLEARANCE, rel=1e-9)
+        for part in (slice(0, 2), slice(2, 4)):
+            error = np.linalg.norm(loads[part] - expected[part])
+            assert error < 2e-3 * np.linalg.norm(expected[part]), (fraction, squeeze, part)
+
+
+def test_a_tilt_of_round_off_is_no_tilt() -> None:
+    """The solution for aligned surfaces and the general one agree where one replaces the other."""
+    rates = {"rate": (1e-3, 2e-3), "slope_rate": (0.02, -0.3), "speed": SPEED}
+    place = np.array([0.5, 0.0]) * CLEARANCE
+    g, dg, facts = FILM.film_loads(FILM.motion_vector(place, **rates), True)  # type: ignore[arg-type]
+    for size in (0.4e-7, 1e-6):  # on both sides of the limit at all angles
+        slope = np.array([size, -size]) * CLEARANCE / LENGTH
+        y = FILM.motion_vector(place, slope=slope, **rates)  # type: ignore[arg-type]
+        one, by, state = FILM.film_loads(y, True)
+        change = dg[:, 2:4] @ slope
+        assert np.allclose(one - g, change, rtol=1e-4, atol=1e-9 * np.abs(g[:2]).max() * LENGTH)
+        steps = np.array([1, 1, 1 / LENGTH, 1 / LENGTH] * 2 + [SPEED / CLEARANCE])
+        steps[4:8] *= SPEED
+        scale = np.abs(dg * steps).max(axis=1, keepdims=True)
+        assert np.all(np.abs(by - dg) * steps < 1e-5 * scale)
+        assert state == pytest.approx(facts, rel=1e-5)
+
+
+CONTACTS = [(0.99, 0.0), (1.0, 0.1), (0.9, 0.9), (0.8, 1.2)]
+
+
+@pytest.mark.parametrize("kind", [ShortBearing, FiniteBearing])
+@pytest.mark.parametrize(("eccentricity", "tilt"), CONTACTS)
+def test_the_force_of_asperities_is_the_gradient_of_their_energy(
+    kind: type[FilmBearing], eccentricity: float, tilt: float
+) -> None:
+    """Forces and moments, and the energy against a quadrature over the whole bore."""
+    film = kind("film", *SIZES, 1e-12, asperities=Asperities(1e-6, 3e8, 0.0))
+    pair = journal_pair(np.random.default_rng(4), eccentricity, tilt=tilt)
+    pair = pair._replace(u1=np.zeros(6), u2=np.zeros(6))
+    gradient = np.zeros(12)
+    for k in range(12):
+        step, energies = 1e-6 * (CLEARANCE if k % 6 < 3 else CLEARANCE / LENGTH), []
+        for sign in (1.0, -1.0):
+            d = np.zeros(12)
+            d[k] = sign * step
+            moved = pair._replace(
+                p1=pair.p1 + d[:3],
+                Q1=exp_rotation(d[3:6]) @ pair.Q1,
+                p2=pair.p2 + d[6:9],
+                Q2=exp_rotation(d[9:]) @ pair.Q2,
+            )
+            energies.append(film.energy(moved))
+        gradient[k] = (energies[0] - energies[1]) / (2 * step)
+    wrenches = film.wrenches(pair)
+    rest, size = (wrenches + gradient).reshape(4, 3), np.linalg.norm(wrenches[:3])
+    # The model neglects the axial force of a tilted surface and its moment about the origin
+    rest[::2] -= np.outer(rest[::2] @ pair.Q1[:, 2], pair.Q1[:, 2])
+    neglected = size * tilt * CLEARANCE**2 / LENGTH
+    assert size > 1.0 and np.abs(rest[::2]).max() < 1e-6 * size
+    assert np.abs(rest[1::2]).max() < neglected + 1e-6 * size * LENGTH
+    y = film_motion(*pair)
+    theta, (z, weights) = np.arange(20000) * 2 * np.pi / 20000, gauss_points(300)
+    normal = np.array([np.cos(theta), np.sin(theta)])
+    gap = (CLEARANCE - y[:2] @ normal)[:, None] - np.outer(y[2:4] @ normal, 0.5 * LENGTH * z)
+    density = film.asperities.energy(gap) @ weights * 0.5 * LENGTH
+    assert film.energy(pair) == pytest.approx(density.mean() * 2 * np.pi * RADIUS, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", [ShortBearing, FiniteBearing])
+def test_contact_at_the_edges_supplies_no_energy(kind: type[FilmBearing]) -> None:
+    """A free journal that touches the bore with both of its ends only loses energy."""
+    ground = Ground({"bore": Frame()})
+    rotor = RigidBody(
+        "rotor", 0.5, [2e-4, 2e-4, 3e-4], frames={"journal": Frame()}, omega=(10.0, 0.0, 200.0)
+    )
+    film = kind("film", *ENDS, 0.02, 0.02, 4e-5, 1e-4, asperities=Asperities(friction=0.0))
+    system = System([ground, rotor], loads=[film])
+    with pytest.warns(ModelRangeWarning, match="film"):
+        run = simulate(system, t_end=2.5e-3, dt=2.5e-6)
+    total, stored = run.energies().total, run.element("film").energy
+    assert run.element("film").film_thickness.min() < 0.0 and stored.max() > 1e-3
+    assert (total - np.minimum.accumulate(total)).max() < 0.02 * stored.max()
 
 
 def test_asperities_take_over() -> None:

@@ -38,23 +38,25 @@ def _end_flow(q: Array, flow: Array, mu: float) -> float:
 
 @kernel
 def grid_loads(
-    speed: float, values: Array, Z: Array, h: Array, q: Array, flow: Array
+    speed: float, values: Array, Z: Array, h: Array, q: Array, flow: Array, contact: bool
 ) -> tuple[Array, Array]:
     """Return the film loads (5,) of a pressure, and (smallest gap, peak pressure, side flow).
 
-    Z (2, m+1) are the axial positions and the areas of the nodes.
+    Z (2, m+1) are the axial positions and the areas of the nodes; `contact` states whether the
+    loads contain the pressure of the asperities at the nodes.
     """
     n, columns = q.shape
     R = values[0]
     g, facts = np.zeros(5), np.array([h[0, 0], 0.0, 0.0])
     rub, _ = boundary_drag(R * speed, values[6], values[7])
+    modulus = values[5] if contact else 0.0
     for i in range(n):
         theta = 2.0 * math.pi * i / n
         P0, P1 = 0.0, 0.0
         for j in range(columns):
             weight = Z[1, j]
             p, slope, _ = film_pressure(q[i, j], values[8])
-            solid, _ = asperity_pressure(h[i, j], values[4], values[5])
+            solid, _ = asperity_pressure(h[i, j], values[4], modulus)
             P0 += weight * (p + solid)
             P1 += weight * Z[0, j] * (p + solid)
             shear = values[3] * slope * R * speed / flow[3, i, j]
@@ -89,12 +91,14 @@ def _functionals(values: Array, Z: Array, q: Array, flow: Array, speed: float) -
 
 
 @inner_kernel
-def _add_direct(speed: float, values: Array, Z: Array, h: Array, q: Array, by_gap: Array) -> float:
+def _add_direct(
+    speed: float, values: Array, Z: Array, h: Array, q: Array, contact: bool, by_gap: Array
+) -> float:
     """Add the direct derivatives ∂g/∂h of the loads to by_gap (5, n, m+1); return ∂T/∂Ω."""
     n, columns = q.shape
     R = values[0]
     rub, rub_by = boundary_drag(R * speed, values[6], values[7])
-    by_speed = 0.0
+    by_speed, modulus = 0.0, values[5] if contact else 0.0
     for i in range(n):
         theta = 2.0 * math.pi * i / n
         x, v = math.cos(theta), math.sin(theta)
@@ -104,7 +108,7 @@ def _add_direct(speed: float, values: Array, Z: Array, h: Array, q: Array, by_ga
             _, share, _ = film_pressure(q[i, j], values[8])
             viscous = weight * R * R * values[3] * share / H
             by_gap[4, i, j] -= viscous * speed * slope / H
-            solid, change = asperity_pressure(h[i, j], values[4], values[5])
+            solid, change = asperity_pressure(h[i, j], values[4], modulus)
             by_speed += viscous + weight * R * R * rub_by * solid
             if change != 0.0:
                 by_gap[0, i, j] -= weight * change * x
@@ -127,6 +131,7 @@ def grid_load_gradients(
     q: Array,
     flow: Array,
     band: Array,
+    contact: bool,
 ) -> tuple[Array, Array, Array]:
     """Return ∂g/∂h and ∂g/∂ḣ at every node, and ∂g/∂Ω, of the film loads g.
 
@@ -137,7 +142,7 @@ def grid_load_gradients(
     by_gap, by_rate = np.zeros((5, *h.shape)), np.zeros((5, *h.shape))
     by_speed = np.zeros(5)
     by_gap[: len(C)], by_rate[: len(C)], by_speed[: len(C)] = gap, rates, speeds
-    by_speed[4] += _add_direct(speed, values, Z, h, q, by_gap)
+    by_speed[4] += _add_direct(speed, values, Z, h, q, contact, by_gap)
     return by_gap, by_rate, by_speed
 
 

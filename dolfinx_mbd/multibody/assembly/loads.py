@@ -195,6 +195,10 @@ class LoadAssembler(FrameAssembler):
         ]
         return np.array(films).reshape(-1, 2)
 
+    def films(self) -> list[FilmElement]:
+        """Return the oil films in the order of `film_gaps`."""
+        return [load for load, *_ in self._pair_loads if isinstance(load, FilmElement)]
+
     def stored_energy(self) -> float:
         """Return the energy of springs and bushings at the current poses, J."""
         energy = sum(load.energy(*self.arguments(load, *ends)) for load, *ends in self._pair_loads)

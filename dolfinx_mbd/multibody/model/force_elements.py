@@ -118,6 +118,11 @@ class FilmElement(PairElement):
     kind: ClassVar[str] = "oil film"
     clearance: float
 
+    @property
+    @abstractmethod
+    def least_thickness(self) -> float:
+        """Film thickness below which the loads of the film cannot be trusted, m."""
+
     @abstractmethod
     def smallest_gap(self, pair: FramePair) -> float:
         """Return the smallest gap, m; the arguments are those of `wrenches`."""

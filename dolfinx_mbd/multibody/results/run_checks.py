@@ -24,6 +24,7 @@ from dolfinx_mbd.multibody.results.deformation_checks import (
     largest_deformations,
     warn_of_deformation,
 )
+from dolfinx_mbd.multibody.results.film_checks import FilmChecks
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.stepping.integrators import Stepper
 
@@ -58,19 +59,22 @@ class RunChecks:
         self._jump_time = [state.time] * len(system.drivers)
         self.work, self._step = 0.0, 0.0
         self._contacts = ContactSteps(self._at, state.time)
+        self._films = FilmChecks(self._at)
         self._samples, self._saved, self._interval = [(state, 0.0)], 0, 1
         self._worst: dict[str, tuple[float, str]] = {}
         self._stretch: dict[str, tuple[float, ...]] = {}
 
     def memory(self) -> dict[str, Any]:
         """Return plain values from which `restore` continues the checks of the saved states."""
-        return {"worst": self._worst, "stretch": self._stretch, "step": self._step}
+        memory = {"worst": self._worst, "stretch": self._stretch, "step": self._step}
+        return {**memory, "films": self._films.memory()}
 
     def restore(self, memory: Mapping[str, Any]) -> None:
         """Continue the checks of the saved states of an interrupted run."""
         self._step = float(memory["step"])
         self._worst = {key: (float(v), str(text)) for key, (v, text) in memory["worst"].items()}
         self._stretch = {name: (*map(float, e),) for name, e in memory["stretch"].items()}
+        self._films.restore(memory.get("films", []))
 
     def update(self, state: State, *, saved: bool) -> None:
         """Record the work and the driver rates of the step that led to a state."""
@@ -81,6 +85,7 @@ class RunChecks:
             self._add_sample(state)
         self._step = max(self._step, dt)
         self._contacts.update(state.time, dt)
+        self._films.update(state.time)
         self._time, self._power = state.time, power
         rates = self._driver_rates()
         for k, ((before, slope), (rate, acceleration)) in enumerate(
@@ -124,6 +129,7 @@ class RunChecks:
             self._warn_of_constraints(kind)
         self._check_jumps()
         self._contacts.warn()
+        self._films.warn()
 
     def _driver_rates(self) -> list[tuple[float, float]]:
         """Return the rate and acceleration of each driver after the last step."""

@@ -331,6 +331,8 @@ class Stepper:
         return move, algorithmic
 
     def _accept(self, state: State, t: float, algorithmic: Array, monitor: Monitor) -> State:
+        if self._has_films and (overload := _overload(self.assembler, 1.0)):
+            raise StepError(f"t = {t:.6g} s{overload}, or try a smaller dt", t)
         if monitor.slow:
             self._factor = None
         earlier = (state.a, state.lam), *state.memory.get("earlier", ())[:1]
@@ -457,12 +459,27 @@ class Stepper:
         relative = np.abs(np.nan_to_num(eqs.rows, nan=np.inf)) / np.maximum(eqs.scale, 1e-300)
         row = int(np.argmax(relative))
         reason += f"the largest residual is {abs(eqs.rows[row]):.3g} N or N m, {s.row_name(row)}"
+        if self._has_films:
+            reason += _overload(eqs, 0.0)
         return StepError(
             f"the step from t = {t - dt:.6g} s to {t:.6g} s (dt = {dt:g} s) does not converge in "
             f"{_MAX_ITERATIONS} iterations: {reason}. Try a smaller dt; if that fails, "
             "look for a singular position, a load that jumps, or a body that is too soft",
             t,
         )
+
+
+def _overload(eqs: Assembler, limit: float) -> str:
+    """Return a text about the films whose surfaces overlap by more than `limit` clearances."""
+    text = ""
+    for film, (gap, clearance) in zip(eqs.films(), eqs.film_gaps(), strict=True):
+        if not gap >= -limit * clearance:
+            text += (
+                f"; the load presses the journal through oil film {film.name!r}: the surfaces "
+                f"overlap by {-gap:.3g} m, and the clearance is {clearance:.3g} m. Check load, "
+                "clearance and viscosity"
+            )
+    return text
 
 
 def _is_closing(before: Array, after: Array) -> bool:

@@ -1,0 +1,111 @@
+"""Loads and energy of touching asperities in a bore that is not deformed.
+
+The gap is least at the ends of the bearing. Asperities touch at each end at the angles where the
+gap is below four times the roughness; both ranges of angles are merged if they overlap. Gauss
+quadrature is used over the angles, and along the part of the axis where asperities touch. The same
+points integrate force and energy, so that the force is the gradient of the energy.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.films.thickness import (
+    ASPERITY_HEIGHT,
+    ASPERITY_POWER,
+    asperity_pressure,
+    boundary_drag,
+)
+from dolfinx_mbd.kernels.small_vectors import Array
+
+
+@inner_kernel
+def _contact_angles(y: Array, half: float, limit: float, ranges: Array) -> int:
+    """Write the ranges (2, 2) of angles where the displacement of an end exceeds a limit."""
+    count = 0
+    middle, reach = np.empty(2), np.empty(2)
+    for k in range(2):
+        z = half if k else -half
+        ex, ey = y[0] + z * y[2], y[1] + z * y[3]
+        size = math.hypot(ex, ey)
+        if size > limit:
+            middle[count], reach[count] = math.atan2(ey, ex), math.acos(limit / size)
+            count += 1
+    if count == 2:
+        between = (middle[1] - middle[0] + math.pi) % (2.0 * math.pi) - math.pi
+        if abs(between) < reach[0] + reach[1]:
+            low = min(-reach[0], between - reach[1])
+            high = max(reach[0], between + reach[1])
+            middle[0] += 0.5 * (low + high)
+            reach[0], count = 0.5 * (high - low), 1
+    for k in range(count):
+        ranges[k, 0], ranges[k, 1] = middle[k], reach[k]
+    return count
+
+
+@inner_kernel
+def _along_axis(
+    h0: float, h1: float, half: float, s: float, modulus: float, Z: Array, solid: Array
+) -> None:
+    """Compute ∫p, ∫zp, ∫p′, ∫zp′, ∫z²p′ and the energy per angle, (6,), at one angle."""
+    solid[:] = 0.0
+    a, b, limit = -half, half, ASPERITY_HEIGHT * s
+    if h1 != 0.0:
+        end = (limit - h0) / h1
+        if h1 > 0.0:
+            b = min(b, end)
+        else:
+            a = max(a, end)
+    for k in range(Z.shape[1]):
+        z, w = 0.5 * (a + b + (b - a) * Z[0, k]), 0.5 * (b - a) * Z[1, k]
+        h = h0 + z * h1
+        if w > 0.0 and h < limit:
+            p, slope = asperity_pressure(h, s, modulus)
+            solid[0] += w * p
+            solid[1] += w * z * p
+            solid[2] += w * slope
+            solid[3] += w * z * slope
+            solid[4] += w * z * z * slope
+            solid[5] += w * p * (limit - h) / (ASPERITY_POWER + 1.0)
+
+
+@kernel
+def asperity_loads(
+    y: Array, values: Array, T: Array, Z: Array, derivatives: bool, g: Array, dg: Array
+) -> float:
+    """Add the loads of asperities to g (5,) and dg (5, 9), and return their energy, J.
+
+    Args:
+        y: Motion of the journal, see `frames`.
+        values: Constants as in `short_bearing_loads`.
+        T: Gauss points and weights on (−1, 1) for each range of angles, (2, nθ).
+        Z: Gauss points and weights on (−1, 1) along the axis, (2, nz).
+        derivatives: Whether the derivatives are computed.
+        g: Film loads.
+        dg: Their derivatives.
+    """
+    R, half, s = values[0], 0.5 * values[1], values[4]
+    ranges, solid = np.empty((2, 2)), np.empty(6)
+    rub, rub_by = boundary_drag(R * y[8], values[6], values[7])
+    energy = 0.0
+    for k in range(_contact_angles(y, half, values[2] - ASPERITY_HEIGHT * s, ranges)):
+        for j in range(T.shape[1]):
+            theta = ranges[k, 0] + ranges[k, 1] * T[0, j]
+            dA = R * ranges[k, 1] * T[1, j]
+            n = math.cos(theta), math.sin(theta)
+            h0, h1 = values[2] - y[0] * n[0] - y[1] * n[1], -y[2] * n[0] - y[3] * n[1]
+            _along_axis(h0, h1, half, s, values[5], Z, solid)
+            energy += dA * solid[5]
+            for i in range(4):
+                g[i] -= dA * n[i % 2] * solid[i // 2]
+            g[4] += dA * R * rub * solid[0]
+            if derivatives:
+                for c in range(4):
+                    for i in range(4):
+                        dg[i, c] += dA * n[i % 2] * n[c % 2] * solid[2 + i // 2 + c // 2]
+                    dg[4, c] -= dA * R * rub * n[c % 2] * solid[2 + c // 2]
+                dg[4, 8] += dA * R * R * rub_by * solid[0]
+    return energy

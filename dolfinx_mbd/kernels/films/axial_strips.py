@@ -1,0 +1,358 @@
+"""Pressure of a short bearing along its axis at one angle, for any misalignment.
+
+Along r = z/l with l = L/2, the gap h = h₀ + h₁ r and the rate g = g₀ + g₁ r are linear, and the
+thickness H(h) with its slope σ = dH/dh is that of `thickness`. The pressure p = 6 μ l² φ follows
+from (H³ φ′)′ = σ g with φ = 0 at both ends. It is exact up to the error of the quadrature:
+
+    φ′ = (G − C)/H³,  G = ∫σ g dr,  C = ∫G/H³ dr / ∫1/H³ dr
+
+φ changes its sign at most once between the ends, because G − C has at most two zeros. The loads of
+the positive part, from a to b with φ = 0 at both, are −∫ (r − r₀) φ′ dr and −½ ∫ (r² − r₀²) φ′ dr.
+r₀ is the sign change; by its choice, the derivatives of the loads do not contain that of r₀.
+
+The axis is divided into cells: at h = s, where the law of the thickness changes, and so that the
+distance from the pole of 1/H³ or of σ at most doubles in a cell. The quadrature in each cell has a
+relative error of about 1e-9. The moments of a cell are an array (5, 7): ∫ rᵏ G/H³, ∫ rᵏ/H³ for
+k = 0, 1, 2 and ∫ 1/H in row 0, and their derivatives with respect to h₀, h₁, g₀, g₁ in rows 1 to 4.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dolfinx_mbd.kernels.compilation import inner_kernel
+from dolfinx_mbd.kernels.films.thickness import thickness
+from dolfinx_mbd.kernels.small_vectors import Array
+
+Line = tuple[float, float, float, float]
+
+MAX_CELLS = 32  #: Largest number of cells along the axis
+_ALIGNED = 1e-7  # largest change of the gap along the axis for a solution of first order
+_ITERATIONS = 60  # largest number of iterations for the sign change of the pressure
+_SIGN_CHANGE_ERROR = 1e-13  # relative to half of the length
+
+
+@inner_kernel
+def _divide(x: Line, s: float, edges: Array) -> int:
+    """Write the edges of the cells, and return the number of cells."""
+    ends = x[0] - x[1], x[0] + x[1]
+    parts, middle = 1, 1.0
+    if (ends[0] - s) * (ends[1] - s) < 0.0:
+        parts, middle = 2, (s - x[0]) / x[1]
+    edges[0] = -1.0
+    count = 0
+    for part in range(parts):
+        a, b = (-1.0, middle) if part == 0 else (middle, 1.0)
+        first, last = x[0] + x[1] * a, x[0] + x[1] * b
+        if first + last < 2.0 * s:
+            first, last = 2.0 * s - first, 2.0 * s - last
+        ratio = last / first
+        n = max(1, min(MAX_CELLS // 2, math.ceil(abs(math.log(ratio)) / math.log(2.0))))
+        for j in range(1, n):
+            edges[count + j] = a + (b - a) * (ratio ** (j / n) - 1.0) / (ratio - 1.0)
+        count += n
+        edges[count] = b
+    return count
+
+
+@inner_kernel
+def _add_growth(x: Line, s: float, a: float, width: float, rule: Array, G: Array) -> None:
+    """Add the integrals of σ g and of its derivatives from a to a + 2 width to G (5,)."""
+    for k in range(rule.shape[1]):
+        r = a + width * (1.0 + rule[0, k])
+        H, slope = thickness(x[0] + x[1] * r, s)
+        w, g = width * rule[1, k], x[2] + x[3] * r
+        bend = 2.0 * slope * H / (s * s)
+        G[0] += w * slope * g
+        G[1] += w * bend * g
+        G[2] += w * bend * g * r
+        G[3] += w * slope
+        G[4] += w * slope * r
+
+
+@inner_kernel
+def _add_cell(
+    x: Line, s: float, a: float, b: float, G: Array, rule: Array, derivatives: bool, out: Array
+) -> None:
+    """Add the moments of a cell to out (5, 7); G (5,) is G with its derivatives at a.
+
+    On return G is at b.
+    """
+    width, touching = 0.5 * (b - a), x[0] + 0.5 * x[1] * (a + b) < s
+    here = np.empty(5) if touching else G
+    g, by0, by1, by2, by3 = G[0], G[1], G[2], G[3], G[4]
+    for k in range(rule.shape[1]):
+        d = width * (1.0 + rule[0, k])
+        r = a + d
+        if touching:
+            here[:] = G
+            _add_growth(x, s, a, 0.5 * d, rule, here)
+            g, by0, by1, by2, by3 = here[0], here[1], here[2], here[3], here[4]
+        else:
+            grow = 0.5 * d * (a + r)
+            g, by2, by3 = G[0] + x[2] * d + x[3] * grow, G[3] + d, G[4] + grow
+        H, slope = thickness(x[0] + x[1] * r, s)
+        inverse = 1.0 / H
+        w = width * rule[1, k] * inverse
+        drop = -w * slope * inverse
+        out[0, 6] += w
+        out[1, 6] += drop
+        out[2, 6] += drop * r
+        w, drop = w * inverse * inverse, 3.0 * drop * inverse * inverse
+        for m in range(3):
+            out[0, m] += w * g
+            out[0, 3 + m] += w
+            if derivatives:
+                out[1, m] += w * by0 + drop * g
+                out[2, m] += w * by1 + drop * r * g
+                out[3, m] += w * by2
+                out[4, m] += w * by3
+                out[1, 3 + m] += drop
+                out[2, 3 + m] += drop * r
+            w, drop = w * r, drop * r
+    if touching:
+        _add_growth(x, s, a, width, rule, G)
+    else:
+        grow = width * (a + b)
+        G[0] += x[2] * 2.0 * width + x[3] * grow
+        G[3] += 2.0 * width
+        G[4] += grow
+
+
+@inner_kernel
+def _partial(
+    x: Line, s: float, a: float, b: float, C: float, start: Array, rule: Array, work: Array
+) -> float:
+    """Return φ(b) − φ(a) inside a cell; `start` (5,) is G at a, `work` (6, 7) is overwritten."""
+    work[:] = 0.0
+    G = work[5, :5]
+    G[:] = start
+    _add_cell(x, s, a, b, G, rule, False, work[:5])
+    return float(work[0, 0] - C * work[0, 3])
+
+
+@inner_kernel
+def _sign_change(
+    x: Line,
+    s: float,
+    a: float,
+    b: float,
+    low: float,
+    C: float,
+    start: Array,
+    end: Array,
+    rule: Array,
+    work: Array,
+) -> float:
+    """Return the position in a cell where φ changes its sign; `low` is φ(a).
+
+    Illinois' method for φ/(1 − r²), which is not zero at the ends.
+    """
+    left, right = a, b
+    f = np.empty(2)
+    for k, (r, G) in enumerate(((a, start[0]), (b, end[0]))):
+        if abs(r) == 1.0:
+            H, _ = thickness(x[0] + x[1] * r, s)
+            f[k] = -0.5 * r * (G - C) / (H * H * H)
+        elif k == 0:
+            f[k] = low / (1.0 - r * r)
+        else:
+            f[k] = (low + _partial(x, s, a, r, C, start, rule, work)) / (1.0 - r * r)
+    side, r = 0, 0.5 * (a + b)
+    for _ in range(_ITERATIONS):
+        if f[1] == f[0]:
+            break
+        r = right - f[1] * (right - left) / (f[1] - f[0])
+        if not left < r < right or right - left < _SIGN_CHANGE_ERROR:
+            break
+        value = (low + _partial(x, s, a, r, C, start, rule, work)) / (1.0 - r * r)
+        if value * f[0] > 0.0:
+            if abs(r - left) < _SIGN_CHANGE_ERROR:
+                break
+            left, f[0] = r, value
+            if side == -1:
+                f[1] *= 0.5
+            side = -1
+        else:
+            if abs(right - r) < _SIGN_CHANGE_ERROR:
+                break
+            right, f[1] = r, value
+            if side == 1:
+                f[0] *= 0.5
+            side = 1
+    return min(max(r, a), b)
+
+
+@inner_kernel
+def _largest(
+    x: Line,
+    s: float,
+    edges: Array,
+    count: int,
+    C: float,
+    moments: Array,
+    starts: Array,
+    rule: Array,
+    work: Array,
+) -> float:
+    """Return the largest φ: where G − C falls through zero, and at the edges of the cells."""
+    peak, phi = 0.0, 0.0
+    for j in range(count):
+        a, d = edges[j], edges[j + 1] - edges[j]
+        H, slope = thickness(x[0] + x[1] * a, s)
+        value, rise = starts[j, 0] - C, slope * (x[2] + x[3] * a)
+        bend = (starts[j + 1, 0] - starts[j, 0] - rise * d) / (d * d)
+        inside = rise * rise - 4.0 * value * bend
+        if inside >= 0.0:
+            below = math.sqrt(inside) - rise
+            step = 2.0 * value / below if below != 0.0 else 0.0
+            if 0.0 < step < d:
+                top = phi + _partial(x, s, a, a + step, C, starts[j], rule, work)
+                peak = max(peak, top)
+        phi += moments[j, 0, 0] - C * moments[j, 0, 3]
+        peak = max(peak, phi)
+    return peak
+
+
+@inner_kernel
+def _positive_part(
+    x: Line,
+    s: float,
+    edges: Array,
+    count: int,
+    C: float,
+    low: bool,
+    moments: Array,
+    starts: Array,
+    rule: Array,
+    derivatives: bool,
+    part: Array,
+    work: Array,
+) -> float:
+    """Write the moments of the part with φ > 0 to part (5, 7), and return the sign change.
+
+    `low` states whether φ is positive at the lower end; it is negative at the other end.
+    """
+    phi, before, cell = 0.0, 0.0, count - 1
+    for j in range(count):
+        before = phi
+        phi += moments[j, 0, 0] - C * moments[j, 0, 3]
+        if j < count - 1 and (phi <= 0.0) == low:
+            cell = j
+            break
+    middle = _sign_change(
+        x, s, edges[cell], edges[cell + 1], before, C, starts[cell], starts[cell + 1], rule, work
+    )
+    work[:] = 0.0
+    G = work[5, :5]
+    G[:] = starts[cell]
+    _add_cell(x, s, edges[cell], middle, G, rule, derivatives, work[:5])
+    part[:] = work[:5]
+    if not low:
+        part[:] = moments[cell] - part
+    for j in range(count):
+        if j < cell if low else j > cell:
+            part += moments[j]
+    return middle
+
+
+@inner_kernel
+def _aligned_strip(
+    x: Line, half: float, mu: float, s: float, loads: Array, slopes: Array, drag: Array
+) -> tuple[float, float]:
+    """Compute the results of `strip_loads` to first order in h₁, if φ has the same sign everywhere.
+
+    φ is −½ (1 − r²) (g₀ + g₁ r/3) σ/H³ for h₁ = 0; `x` belongs to the coordinate r.
+    """
+    H, slope = thickness(x[0], s)
+    drag[0], drag[1], drag[2] = 2.0 * half / H, -2.0 * half * slope / (H * H), 0.0
+    if x[2] >= 0.0:
+        loads[:], slopes[:] = 0.0, 0.0
+        return 0.0, 0.0
+    bend = 2.0 * slope * H / (s * s) if x[0] < s else 0.0
+    cube, steep = slope / (H * H * H), slope * slope / H
+    by_gap = (bend - 3.0 * steep) / (H * H * H)
+    scale, lever = -4.0 * mu * half**3, -4.0 / 15.0 * mu * half**4
+    slopes[0, 0], slopes[0, 2], slopes[0, 3] = scale * by_gap * x[2], scale * cube, 0.0
+    slopes[0, 1] = scale * half * (0.2 * bend - 0.4 * steep) / (H * H * H) * x[3]
+    slopes[1, 0], slopes[1, 2], slopes[1, 3] = lever * by_gap * x[3], 0.0, lever * half * cube
+    slopes[1, 1] = lever * half * (bend - 6.0 * steep) / (H * H * H) * x[2]
+    loads[0] = scale * cube * x[2] + slopes[0, 1] * x[1] / half
+    loads[1] = lever * cube * x[3] + slopes[1, 1] * x[1] / half
+    even, odd = -0.5 * x[2], -x[3] / 6.0
+    r = odd / (even + math.sqrt(even * even + 3.0 * odd * odd))
+    peak = 6.0 * mu * half * half * cube * (1.0 - r * r) * (even + odd * r)
+    return peak, -slope * x[2] * half
+
+
+@inner_kernel
+def strip_loads(
+    x: Line,
+    half: float,
+    mu: float,
+    s: float,
+    rule: Array,
+    derivatives: bool,
+    edges: Array,
+    moments: Array,
+    starts: Array,
+    parts: Array,
+    loads: Array,
+    slopes: Array,
+    drag: Array,
+) -> tuple[float, float]:
+    """Compute ∫p dz, ∫z p dz (2,) and ∫1/H dz at one angle, with derivatives by (h₀, h₁, g₀, g₁).
+
+    Here `x` = (h₀, h₁, g₀, g₁) belongs to the coordinate z. `slopes` are (2, 4), and drag (3,) is
+    the integral and its derivatives with respect to h₀ and h₁. The arrays `edges` (cells + 1),
+    `moments` (cells, 5, 7), `starts` (cells + 1, 5) and `parts` (3, 6, 7) are overwritten.
+
+    Returns the peak pressure, and the flow out of both ends per length of the circumference.
+    """
+    x = x[0], x[1] * half, x[2], x[3] * half
+    if abs(x[1]) < _ALIGNED * max(abs(x[0]), s) and abs(x[3]) <= 3.0 * abs(x[2]):
+        return _aligned_strip(x, half, mu, s, loads, slopes, drag)
+    total, part, work = parts[0, :5], parts[1, :5], parts[2]
+    count = _divide(x, s, edges)
+    total[:], starts[0] = 0.0, 0.0
+    G = parts[1, 5, :5]
+    G[:] = 0.0
+    for j in range(count):
+        moments[j] = 0.0
+        _add_cell(x, s, edges[j], edges[j + 1], G, rule, derivatives, moments[j])
+        total += moments[j]
+        starts[j + 1] = G
+    drag[0], drag[1], drag[2] = total[0, 6] * half, total[1, 6] * half, total[2, 6] * half * half
+    loads[:], slopes[:] = 0.0, 0.0
+    C = total[0, 0] / total[0, 3]
+    low, high = C < 0.0, starts[count, 0] < C
+    if not (low or high):
+        return 0.0, 0.0
+    middle = 0.0
+    if low and high:
+        part[:] = total
+    else:
+        middle = _positive_part(
+            x, s, edges, count, C, low, moments, starts, rule, derivatives, part, work
+        )
+    scale = -6.0 * mu * half**3
+    square = middle * middle
+    loads[0] = scale * (part[0, 1] - middle * part[0, 0] - C * (part[0, 4] - middle * part[0, 3]))
+    lever = part[0, 2] - square * part[0, 0] - C * (part[0, 5] - square * part[0, 3])
+    loads[1] = 0.5 * scale * half * lever
+    if derivatives:
+        for i in range(4):
+            p, unit = part[1 + i], half if i % 2 else 1.0
+            by_C = (total[1 + i, 0] - C * total[1 + i, 3]) / total[0, 3]
+            first = p[1] - middle * p[0] - C * (p[4] - middle * p[3])
+            first -= by_C * (part[0, 4] - middle * part[0, 3])
+            second = p[2] - square * p[0] - C * (p[5] - square * p[3])
+            second -= by_C * (part[0, 5] - square * part[0, 3])
+            slopes[0, i] = scale * unit * first
+            slopes[1, i] = 0.5 * scale * half * unit * second
+    peak = 6.0 * mu * half * half
+    peak *= _largest(x, s, edges, count, C, moments, starts, rule, work)
+    flow = 0.5 * half * (max(-C, 0.0) + max(C - starts[count, 0], 0.0))
+    return peak, flow
