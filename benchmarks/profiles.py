@@ -120,8 +120,7 @@ def engine() -> dict[str, Any]:
 
 
 def demo() -> None:
-    """Run the demo, which finds its helpers in its own folder."""
-    sys.path.append(str(ENGINE.parent))
+    """Run the demo."""
     runpy.run_path(str(ENGINE), run_name="__main__")
 
 

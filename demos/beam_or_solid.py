@@ -26,12 +26,12 @@ from dolfinx import mesh
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-import helpers
+from dolfinx_mbd import tutorials
 from dolfinx_mbd.beams import beam_modes
-from helpers import check, check_close, report
+from dolfinx_mbd.tutorials import check, check_close, report
 
 comm = MPI.COMM_WORLD
-results = helpers.results_folder("beam_or_solid")
+results = tutorials.results_folder("beam_or_solid")
 height, width, steel = 0.020, 0.012, mbd.STEEL
 section = mbd.Section.rectangle(height, width)
 # -
@@ -112,8 +112,8 @@ for k, slender in enumerate(slenderness):
     cells = "   ".join(f"{100 * d:6.2f} % ({100 * s:5.2f} %)" for d, s in pairs)
     report(f"{slender:3d}   {cells}    {few} / {many:5d}   {seconds}")
 shifts = np.array(differences)
-helpers.save_report(results / "frequencies.txt")
-with helpers.figure(results / "difference.png") as axes:
+tutorials.save_report(results / "frequencies.txt")
+with tutorials.figure(results / "difference.png") as axes:
     for j, name in enumerate(("along z", "along y")):
         axes.loglog(slenderness, 100 * shifts[:, j], "o-", label=name)
         axes.loglog(slenderness, 100 * shear[:, j], ":", color="0.3")

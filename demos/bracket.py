@@ -16,20 +16,20 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-import helpers
-from helpers import check
+from dolfinx_mbd import tutorials
+from dolfinx_mbd.tutorials import check
 
-results, speed = helpers.results_folder("bracket"), 20.0  # rad/s
+results, speed = tutorials.results_folder("bracket"), 20.0  # rad/s
 # -
 
 # ## The part and its gauges
 #
-# The helper replaces your mesh generator. The bores are the groups `left` and `right` of the mesh,
-# and the strut acts at the named point `hook`. A gauge has a position on the surface, the direction
-# of its first grid and the length of its grids. The gauge `web` is a 45° rosette.
+# `write_bracket` replaces your mesh generator. The bores are the groups `left` and `right` of the
+# mesh, and the strut acts at the named point `hook`. A gauge has a position on the surface, the
+# direction of its first grid and the length of its grids. The gauge `web` is a 45° rosette.
 
 # +
-helpers.write_bracket(results / "bracket.msh")
+tutorials.write_bracket(results / "bracket.msh")
 mesh = mbd.read_mesh(results / "bracket.msh", MPI.COMM_WORLD)
 part = mbd.reduce(
     mesh,
@@ -106,8 +106,8 @@ rows = {
     "strain (µm/m)": {name: 1e6 * run.gauge("bracket", name).strain[:, 0] for name in gauges},
     "principal (µm/m)": {"greatest": 1e6 * web.principal[:, 0], "least": 1e6 * web.principal[:, 1]},
 }
-helpers.plot_histories(results / "signals.png", ("time (s)", run.time), rows)
-helpers.show(mbd.plotting.player, run, results / "bracket.html", scale=100)
+tutorials.plot_histories(results / "signals.png", ("time (s)", run.time), rows)
+tutorials.show(mbd.plotting.player, run, results / "bracket.html", scale=100)
 # -
 
 # ## Checks

@@ -23,10 +23,10 @@ from __future__ import annotations
 import numpy as np
 
 import dolfinx_mbd as mbd
-import helpers
-from helpers import check, report
+from dolfinx_mbd import tutorials
+from dolfinx_mbd.tutorials import check, report
 
-results = helpers.results_folder("clearance")
+results = tutorials.results_folder("clearance")
 radius, length, speed = 0.050, 0.300, 60.0  # m, m, rad/s
 play, pin_radius, pin_length = 1e-4, 0.008, 0.020  # m
 
@@ -106,7 +106,7 @@ for impact in impacts[:4]:
 # +
 angle = np.rad2deg(speed * run.time)
 x, y = 1e6 * run.joint("piston pin").displacement[:, :2].T
-with helpers.figure(results / "clearance.png", 1, 2, width_ratios=(1, 1.7)) as (left, right):
+with tutorials.figure(results / "clearance.png", 1, 2, width_ratios=(1, 1.7)) as (left, right):
     around = np.linspace(0, 2 * np.pi, 200)
     left.plot(1e6 * play * np.cos(around), 1e6 * play * np.sin(around), "k--", lw=0.8)
     left.plot(x, y, lw=0.7)

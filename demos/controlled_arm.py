@@ -18,10 +18,10 @@ from scipy.linalg import eigh, null_space, solve_discrete_are
 from scipy.signal import cont2discrete
 
 import dolfinx_mbd as mbd
-import helpers
-from helpers import check, check_close, report
+from dolfinx_mbd import tutorials
+from dolfinx_mbd.tutorials import check, check_close, report
 
-results = helpers.results_folder("controlled_arm")
+results = tutorials.results_folder("controlled_arm")
 # -
 
 # ## The arm
@@ -31,7 +31,7 @@ results = helpers.results_folder("controlled_arm")
 
 # +
 length, target, dt = 0.5, 0.2, 1e-3  # m, rad, s
-mesh = helpers.tagged_bar((length, 0.002, 0.020), (24, 1, 1), ("hub", "tip"))
+mesh = tutorials.tagged_bar((length, 0.002, 0.020), (24, 1, 1), ("hub", "tip"))
 reduced = mbd.reduce(
     mesh,
     mbd.ALUMINIUM,
@@ -136,8 +136,8 @@ def closed_loop(controller: PID | StateFeedback) -> np.ndarray:
 loops = {"PID": closed_loop(PID()), "state feedback": closed_loop(StateFeedback())}
 labels = enumerate(("angle (rad)", "bending (m)", "torque (N m)"))
 histories = {label: {name: loop[:, k] for name, loop in loops.items()} for k, label in labels}
-helpers.plot_histories(results / "loops.png", ("time (s)", dt * np.arange(1000)), histories)
-helpers.save_report(results / "arm.txt")
+tutorials.plot_histories(results / "loops.png", ("time (s)", dt * np.arange(1000)), histories)
+tutorials.save_report(results / "arm.txt")
 # -
 
 # ## Checks

@@ -17,10 +17,10 @@ from __future__ import annotations
 import numpy as np
 
 import dolfinx_mbd as mbd
-import helpers
-from helpers import check, report
+from dolfinx_mbd import tutorials
+from dolfinx_mbd.tutorials import check, report
 
-results = helpers.results_folder("double_pendulum")
+results = tutorials.results_folder("double_pendulum")
 # -
 
 # ## The flexible arm
@@ -33,7 +33,7 @@ results = helpers.results_folder("double_pendulum")
 
 # +
 length = 0.500
-mesh = helpers.tagged_bar((length, 0.004, 0.020), (24, 1, 1), ("upper", "lower"))
+mesh = tutorials.tagged_bar((length, 0.004, 0.020), (24, 1, 1), ("upper", "lower"))
 softest = mbd.reduce(
     mesh,
     mbd.Material(young=3e9, poisson=0.37, density=1190.0),
@@ -100,9 +100,9 @@ for name, run in runs.items():
         f"{name:<9}  {apart[name]:22.4f}  {distance.max():16.4f}"
         f"  {1e3 * np.abs(bending).max():12.4f}  {drift[name]:16.2e}"
     )
-helpers.save_report(results / "pendulum.txt")
+tutorials.save_report(results / "pendulum.txt")
 
-with helpers.figure(results / "pendulum.png", 1, 2) as (left, right):
+with tutorials.figure(results / "pendulum.png", 1, 2) as (left, right):
     for name in ("rigid", "1 times"):
         left.plot(tips[name][:, 0], tips[name][:, 1], label=name)
     left.set(xlabel="x (m)", ylabel="y (m)", aspect="equal", title="tip of the lower arm")
@@ -116,7 +116,7 @@ with helpers.figure(results / "pendulum.png", 1, 2) as (left, right):
 
 # The softest arm, with its deformation enlarged 5 times:
 
-helpers.show(mbd.plotting.player, runs["1 times"], results / "pendulum.html", scale=5)
+tutorials.show(mbd.plotting.player, runs["1 times"], results / "pendulum.html", scale=5)
 
 # ## Checks
 

@@ -19,12 +19,12 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-import helpers
+from dolfinx_mbd import tutorials
 from dolfinx_mbd.mechanisms import FourStrokePressure, SliderCrank
-from helpers import check, report
+from dolfinx_mbd.tutorials import check, report
 
 comm = MPI.COMM_WORLD
-results = helpers.results_folder("engine")
+results = tutorials.results_folder("engine")
 # -
 
 # ## The rod
@@ -35,9 +35,9 @@ results = helpers.results_folder("engine")
 
 # +
 geometry, material = mbd.ConnectingRod(), mbd.ALUMINIUM_7075
-with helpers.timed("mesh"):
+with tutorials.timed("mesh"):
     mesh = mbd.build_mesh(geometry, comm)
-with helpers.timed("reduction"):
+with tutorials.timed("reduction"):
     reduction = mbd.reduce(
         mesh,
         material,
@@ -48,7 +48,7 @@ with helpers.timed("reduction"):
     )
 rod = reduction.body
 report(f"\n{rod.summary()}")
-helpers.save_report(results / "rod.txt")
+tutorials.save_report(results / "rod.txt")
 # -
 
 # ## The engine
@@ -83,13 +83,13 @@ rigid_run = mbd.simulate(rigid_engine, t_end=0.04, dt=1e-5, stride=10).projected
 
 # +
 rods = {f"rod {k}": run.body(f"rod {k}") for k in (1, 2, 3)}
-deflections = {name: helpers.chord_displacement(rod, rods[name].eta) for name in rods}
+deflections = {name: tutorials.chord_displacement(rod, rods[name].eta) for name in rods}
 E, rho = material.young, material.density
-section = helpers.shank_section(geometry)
+section = tutorials.shank_section(geometry)
 EI, mass_per_length = E * section.Izz, rho * section.area
 web = geometry.web_thickness * 0.5 * (geometry.shank_big + geometry.shank_small)
 shank = length - 0.5 * (geometry.big_outer + geometry.small_outer)
-across = helpers.middle_acceleration(radius, length, speed, run.time)[:, 1]
+across = tutorials.middle_acceleration(radius, length, speed, run.time)[:, 1]
 load = mass_per_length * np.abs(across).max()
 first = np.pi / (2 * length**2) * np.sqrt(EI / mass_per_length)
 dynamic = 1 / (1 - (2 * speed / (2 * np.pi) / first) ** 2)
@@ -107,8 +107,8 @@ upper *= dynamic
 forces = [rigid_run.joint(f"{name} 1").force for name in ("piston pin", "crank pin")]
 piston_pin, crank_pin = (np.linalg.norm(force, axis=1) for force in forces)
 bottom, top, next_bottom = 50, 100, 150  # rows of the dead centres
-thick = helpers.shank_section(geometry, geometry.shank_big).area
-thin = helpers.shank_section(geometry, geometry.shank_small).area
+thick = tutorials.shank_section(geometry, geometry.shank_big).area
+thin = tutorials.shank_section(geometry, geometry.shank_small).area
 least = piston_pin[top] * shank / (E * thick)
 most = (crank_pin[top] + max(crank_pin[bottom], crank_pin[next_bottom])) * length / (E * thin)
 stroke = np.ptp(run.body("piston 1").position[:, 0])
@@ -121,7 +121,7 @@ stroke = np.ptp(run.body("piston 1").position[:, 0])
 # between the forces that the two pins exert along the rod.
 
 # +
-with helpers.timed("stress"):
+with tutorials.timed("stress"):
     motion = rods["rod 1"]
     envelope = mbd.envelope(reduction, motion)
     places = mbd.most_stressed(reduction, motion, envelope=envelope)
@@ -139,7 +139,7 @@ worst = int(np.argmax(np.abs(normal_force)))
 
 # +
 angle = "crank angle (°)", np.rad2deg(speed * run.time)
-plot = partial(helpers.plot_histories, x=angle, xticks=np.arange(0, 1441, 180))
+plot = partial(tutorials.plot_histories, x=angle, xticks=np.arange(0, 1441, 180))
 rows = {
     "across (mm)": {name: 1e3 * u[:, 1] for name, u in deflections.items()},
     "along (mm)": {name: 1e3 * u[:, 0] for name, u in deflections.items()},
@@ -168,11 +168,11 @@ plot(results / "piston.png", rows=rows, title="Piston 1, flexible and rigid rods
 
 stress = mbd.recovery.skin_values(envelope.value)
 title = f"von Mises stress, {1e-6 * places[0].value:.1f} MPa in one cell; averaged"
-helpers.show(mbd.plotting.plot_skin, rod, stress, results / "stress.png", title=title)
+tutorials.show(mbd.plotting.plot_skin, rod, stress, results / "stress.png", title=title)
 rod.replace(stress=mbd.recovery.skin_stress(reduction)).save(results / "rod.npz", comm=comm)
 reduction.write(results / "rod_1.bp", motion, stride=40, scale=50.0)  # enlarged 50 times
 report(f"{results}: rod.npz, stress.png, stress.bp and rod_1.bp for ParaView")
-helpers.show(mbd.plotting.player, run, results / "engine.html", scale=100)
+tutorials.show(mbd.plotting.player, run, results / "engine.html", scale=100)
 # -
 
 # ## Checks

@@ -18,13 +18,13 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-import helpers
+from dolfinx_mbd import tutorials
 from dolfinx_mbd.bearings import ElasticBearing, FiniteBearing, OilFilm, ShortBearing
 from dolfinx_mbd.mechanisms import EngineDesign, inline_engine
-from helpers import check, report
+from dolfinx_mbd.tutorials import check, report
 
 comm = MPI.COMM_WORLD
-results = helpers.results_folder("engine_bearings")
+results = tutorials.results_folder("engine_bearings")
 # -
 
 # ## The rod
@@ -67,7 +67,7 @@ for name, film in bearings.items():
     big_end = {} if film is None else {"big_end": film}
     design = EngineDesign(cylinders=1)
     engine = inline_engine(rod, design, speed=speed, angle=start, bearings=big_end)
-    with helpers.timed(name):
+    with tutorials.timed(name):
         runs[name] = mbd.simulate(engine, t_end=0.02 + run_in * dt, dt=dt)
     if film is not None:
         films[name] = runs[name].element("crank pin 1 contact")
@@ -91,9 +91,9 @@ rows = {
     "peak pressure (MPa)": pressure,
     "force of the big end (kN)": load,
 }
-helpers.plot_histories(results / "film.png", ("crank angle (°)", angle), rows)
+tutorials.plot_histories(results / "film.png", ("crank angle (°)", angle), rows)
 circle = 1e6 * size["clearance"] * np.exp(1j * np.linspace(0.0, 2 * np.pi, 100))
-with helpers.figure(results / "orbits.png", 1, 3, title="orbit of the journal (µm)") as axes:
+with tutorials.figure(results / "orbits.png", 1, 3, title="orbit of the journal (µm)") as axes:
     for ax, (name, history) in zip(axes, films.items(), strict=True):
         ax.plot(*(1e6 * history.displacement[cycle, :2].T))
         ax.plot(circle.real, circle.imag, "k--", lw=0.8)

@@ -21,15 +21,14 @@ import ufl
 from dolfinx import fem, la
 from mpi4py import MPI
 
-import helpers
-from dolfinx_mbd import forms
-from helpers import check, check_close
+from dolfinx_mbd import forms, tutorials
+from dolfinx_mbd.tutorials import check, check_close
 
 comm = MPI.COMM_WORLD
 length, side = 1.0, 0.02
 material = forms.Material(young=210e9, poisson=0.0, density=7850.0)
 E, rho = material.young, material.density
-bar = helpers.tagged_bar((length, side, side), (80, 2, 2), ("root", "tip"))
+bar = tutorials.tagged_bar((length, side, side), (80, 2, 2), ("root", "tip"))
 V = fem.functionspace(bar.mesh, ("Lagrange", 2, (3,)))
 u, v, x = ufl.TrialFunction(V), ufl.TestFunction(V), ufl.SpatialCoordinate(bar.mesh)
 # -
@@ -53,7 +52,7 @@ tip_area = fem.form(1.0 * ds_tip)
 
 def at_tip(bcs: list[fem.DirichletBC]) -> np.ndarray:
     """Solve with the present constants, and return the mean displacement of the tip (3,), m."""
-    uh = helpers.solve(V, stiffness, load, bcs)  # as in any DOLFINx script
+    uh = tutorials.solve(V, stiffness, load, bcs)  # as in any DOLFINx script
     sums = [fem.assemble_scalar(fem.form(uh[k] * ds_tip)) for k in range(3)]
     return comm.allreduce(np.array(sums)) / comm.allreduce(fem.assemble_scalar(tip_area))
 

@@ -18,10 +18,10 @@ import numpy as np
 from scipy.integrate import trapezoid
 
 import dolfinx_mbd as mbd
-import helpers
-from helpers import check, report
+from dolfinx_mbd import tutorials
+from dolfinx_mbd.tutorials import check, report
 
-results = helpers.results_folder("four_bar")
+results = tutorials.results_folder("four_bar")
 frame, crank_length, coupler_length, rocker_length = 0.40, 0.10, 0.35, 0.25
 speed = 10.0  # rad/s
 # -
@@ -108,7 +108,7 @@ angle, time = run.joint("main").rotation, run.time
 torque, rate = run.joint("drive").moment[:, 2], run.body("rocker").omega[:, 2]
 tip = run.sensor("rocker", "end")
 tilt = np.unwrap(np.arctan2(tip[:, 1], tip[:, 0] - frame))
-with helpers.figure(results / "linkage.png", 1, 2) as (left, right):
+with tutorials.figure(results / "linkage.png", 1, 2) as (left, right):
     for k in range(1000, 2000, 125):
         points = [(0, 0, 0), run.sensor("crank", "end")[k], tip[k], (frame, 0, 0)]
         left.plot(*np.array(points).T[:2], "o-", color="0.7", markersize=3)
@@ -117,7 +117,7 @@ with helpers.figure(results / "linkage.png", 1, 2) as (left, right):
     left.legend()
     right.plot(np.degrees(angle - angle[0])[1000:] - 360, torque[1000:])
     right.set(xlabel="crank angle in the second turn (°)", ylabel="drive torque (N m)")
-helpers.show(mbd.plotting.player, run, results / "four_bar.html")
+tutorials.show(mbd.plotting.player, run, results / "four_bar.html")
 # -
 
 # ## Checks

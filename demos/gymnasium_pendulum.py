@@ -20,7 +20,7 @@ import numpy as np
 from gymnasium.utils.env_checker import check_env
 
 import dolfinx_mbd as mbd
-from helpers import check, report
+from dolfinx_mbd.tutorials import check, report
 
 
 def simulator() -> mbd.Simulator:

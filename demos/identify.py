@@ -19,7 +19,7 @@ import numpy as np
 import scipy.linalg
 
 import dolfinx_mbd as mbd
-from helpers import check, report, tagged_bar
+from dolfinx_mbd.tutorials import check, report, tagged_bar
 
 mesh = tagged_bar((0.5, 0.03, 0.02), (12, 1, 1), ("left", "right"))
 parameters = [mbd.Parameter("E", "young"), mbd.Parameter("rho", "density")]

@@ -20,11 +20,11 @@ import ufl
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-import helpers
+from dolfinx_mbd import tutorials
 from dolfinx_mbd.mechanisms import EngineDesign, FourStrokePressure, inline_engine
-from helpers import check, report
+from dolfinx_mbd.tutorials import check, report
 
-comm, results = MPI.COMM_WORLD, helpers.results_folder("lighter_rod")
+comm, results = MPI.COMM_WORLD, tutorials.results_folder("lighter_rod")
 rod, material, ends, mm = mbd.ConnectingRod(), mbd.ALUMINIUM_7075, ("big_end", "small_end"), 1e-3
 STRESS, FREQUENCY, BUCKLING = 290e6, 1700.0, 100e3  # at most Pa, at least Hz, at least N
 MARGIN, SHANK = 1.03, (35 * mm, 118 * mm)  # margin of coarse meshes; x where stress is bounded
@@ -125,7 +125,7 @@ report("\n".join(f"{name:<20} {value / mm:+.2f} mm" for name, value in best.valu
 steps, ticks = best.history, np.arange(len(best.history))
 curves = {k: np.array([i.constraints[k] / best.constraints[k] for i in steps]) for k in limits}
 rows = {"mass (g)": {"": np.array([1e3 * i.objective for i in steps])}, "ratio to optimum": curves}
-helpers.plot_histories(results / "history.png", ("iteration", ticks), rows, xticks=ticks)
+tutorials.plot_histories(results / "history.png", ("iteration", ticks), rows, xticks=ticks)
 # -
 
 # ## Check with a finer mesh
@@ -139,7 +139,8 @@ for name, values in (("before", start), ("after", best.values)):
     run, grams = mbd.simulate(engine(reduction.body), **cycle), 1e3 * reduction.body.total_mass
     stress = 1e-6 * mbd.recovery.skin_values(mbd.envelope(reduction, run.body("rod 1")).value)
     options = {"title": f"{name}: {grams:.1f} g", "limits": (0, 290), "factor": 1, "view": EYE}
-    helpers.show(mbd.plotting.plot_skin, reduction.body, stress, results / f"{name}.png", **options)
+    picture = results / f"{name}.png"
+    tutorials.show(mbd.plotting.plot_skin, reduction.body, stress, picture, **options)
     report(f"{name}: {grams:.1f} g, greatest averaged stress {stress.max():.0f} MPa")
 load = mbd.buckling_load(mbd.sensitivities(reduction, []), ends)[0]
 check("mass of 153 g after optimization", grams, 135, 145, "g")

@@ -23,11 +23,11 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-import helpers
-from helpers import check, report
+from dolfinx_mbd import tutorials
+from dolfinx_mbd.tutorials import check, report
 
 comm = MPI.COMM_WORLD
-results = helpers.results_folder("parallel")
+results = tutorials.results_folder("parallel")
 # -
 
 # ## A distributed reduction
@@ -75,7 +75,7 @@ def bending(speed: float) -> tuple[float, str]:
     turn = 2 * np.pi / speed
     run = mbd.simulate(mechanism(speed), t_end=turn, dt=turn / 200)
     eta = run.body("rod").eta
-    across = helpers.chord_displacement(rod, eta)[:, 1]
+    across = tutorials.chord_displacement(rod, eta)[:, 1]
     return float(np.abs(across).max()), hashlib.sha256(eta.tobytes()).hexdigest()
 
 
@@ -98,7 +98,7 @@ peaks = np.array([gathered[k][0] for k in range(len(speeds))])
 report("\nspeed (rad/s)  greatest bending (µm)")
 for speed, peak in zip(speeds, peaks, strict=True):
     report(f"{speed:13.0f}  {1e6 * peak:21.4f}")
-with helpers.figure(results / "bending.png") as axes:
+with tutorials.figure(results / "bending.png") as axes:
     axes.loglog(speeds, 1e6 * peaks, "o-", label="simulated")
     axes.loglog(
         speeds, 1e6 * peaks[0] * (speeds / speeds[0]) ** 2, "k:", label="square of the speed"

@@ -22,10 +22,10 @@ from mpi4py import MPI
 from mpi4py.futures import MPICommExecutor
 
 import dolfinx_mbd as mbd
-import helpers
-from helpers import check, check_close, report
+from dolfinx_mbd import tutorials
+from dolfinx_mbd.tutorials import check, check_close, report
 
-results = helpers.results_folder("parameter_study")
+results = tutorials.results_folder("parameter_study")
 moduli = 18e9 * 2.0 ** np.arange(4)  # Pa
 speeds = 100 * np.pi * np.sqrt(2.0) ** np.arange(4)  # rad/s, 3000 to 8485 rpm
 STEPS = 240  # in a revolution of the crank
@@ -60,7 +60,7 @@ def simulated(rod: mbd.ReducedBody, speed: float) -> mbd.Solution:
 def case(speed: float, modulus: float, rod: mbd.ReducedBody) -> dict[str, np.ndarray]:
     """Return the bending and the pin force over a revolution of the crank, and their maxima."""
     run = simulated(rod.replace(stiffness=modulus / moduli[0] * rod.stiffness, modes=()), speed)
-    bending = helpers.chord_displacement(rod, run.body("rod").eta)[:, 1]
+    bending = tutorials.chord_displacement(rod, run.body("rod").eta)[:, 1]
     force = np.linalg.norm(run.joint("crank pin").force, axis=1)
     peaks = {"peak_bending": np.abs(bending).max(), "peak_force": force.max()}
     return {"bending": bending, "force": force, **peaks}
@@ -105,7 +105,7 @@ def plot(study: xarray.Dataset) -> None:
     """Plot the greatest bending over the speed for each modulus, and as one curve."""
     load = 1e6 * study["speed"] ** 2 / study["modulus"]
     slow = (study["peak_bending"] / load).sel(speed=speeds[0], modulus=moduli[-1]).item()
-    with helpers.figure(results / "study.png", 1, 2) as axes:
+    with tutorials.figure(results / "study.png", 1, 2) as axes:
         for k, modulus in enumerate(moduli):
             bending = 1e3 * study["peak_bending"].sel(modulus=modulus)
             axes[0].plot(speeds * 30 / np.pi, bending, "o-", label=f"{modulus / 1e9:.0f} GPa")
@@ -126,7 +126,7 @@ def plot(study: xarray.Dataset) -> None:
 
 # +
 if __name__ == "__main__":
-    if helpers.root:
+    if tutorials.root:
         shutil.rmtree(results / "cases", ignore_errors=True)
     rod = reduced_rod()
     rigid = np.linalg.norm(simulated(rod.rigid(), speeds[0]).joint("crank pin").force, axis=1)

@@ -16,13 +16,12 @@ from mpi4py import MPI
 from PIL import Image, ImageSequence
 
 import dolfinx_mbd as mbd
-import helpers
-from dolfinx_mbd import plotting
-from helpers import check
+from dolfinx_mbd import plotting, tutorials
+from dolfinx_mbd.tutorials import check
 
 comm = MPI.COMM_WORLD
 root = comm.rank == 0
-results = helpers.results_folder("pictures")
+results = tutorials.results_folder("pictures")
 # -
 
 # ## A rod

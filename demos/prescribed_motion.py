@@ -26,11 +26,11 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-import helpers
+from dolfinx_mbd import tutorials
 from dolfinx_mbd.prescribed_motion import modal_transient, quasi_static_deformation
-from helpers import check, report, timed
+from dolfinx_mbd.tutorials import check, report, timed
 
-results = helpers.results_folder("prescribed_motion")
+results = tutorials.results_folder("prescribed_motion")
 # -
 
 # ## The engine
@@ -115,8 +115,8 @@ models = {
 histories = {name: model.points["middle"].displacement for name, model in models.items()}
 for name, u in histories.items():
     report(f"{name:<24} {difference(u)[0]:.2e} along, {difference(u)[1]:.2e} across")
-helpers.save_report(results / "truncation.txt")
-with helpers.figure(results / "truncation.png", 1, 3, figsize=(13, 3.8)) as axes:
+tutorials.save_report(results / "truncation.txt")
+with tutorials.figure(results / "truncation.png", 1, 3, figsize=(13, 3.8)) as axes:
     degrees = np.rad2deg(speed * full.time)
     for k, name in enumerate(("along", "across")):
         axes[k].plot(degrees, 1e3 * middle[:, k], label="full order")

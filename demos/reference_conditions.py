@@ -28,12 +28,12 @@ from __future__ import annotations
 import numpy as np
 
 import dolfinx_mbd as mbd
-import helpers
-from helpers import check, report
+from dolfinx_mbd import tutorials
+from dolfinx_mbd.tutorials import check, report
 
-results = helpers.results_folder("reference_conditions")
+results = tutorials.results_folder("reference_conditions")
 length, side = 0.300, 0.008
-mesh = helpers.tagged_bar((length, side, side), (24, 1, 1), ("big_end", "small_end"))
+mesh = tutorials.tagged_bar((length, side, side), (24, 1, 1), ("big_end", "small_end"))
 # -
 
 # ## The rod
@@ -84,7 +84,7 @@ def deflection(rod: mbd.ReducedBody, speed: float) -> np.ndarray:
         rod, crank_radius=0.050, crank_mass=0.5, piston_mass=0.2, speed=speed, damping_ratio=0.0
     )
     run = mbd.simulate(system, t_end=2 * np.pi / speed, dt=1e-4)
-    return helpers.chord_displacement(rod, run.body("rod").eta)[:, 1]
+    return tutorials.chord_displacement(rod, run.body("rod").eta)[:, 1]
 
 
 def rms(w: np.ndarray) -> float:
@@ -106,9 +106,9 @@ for k, speed in enumerate(speeds):
     report(f"{speed:13.0f}  {peak:15.5f}{values}")
 for name, slope in slopes.items():
     report(f"exponent of the speed, {name}: " + "  ".join(f"{s:.3f}" for s in slope))
-helpers.save_report(results / "difference.txt")
+tutorials.save_report(results / "difference.txt")
 
-with helpers.figure(results / "difference.png", 1, 2) as (left, right):
+with tutorials.figure(results / "difference.png", 1, 2) as (left, right):
     for name, difference in differences.items():
         left.loglog(speeds, difference, "o-", label=name)
     slowest = differences["attached to big_end"][0]

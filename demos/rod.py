@@ -24,11 +24,11 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-import helpers
-from helpers import check, check_close, report
+from dolfinx_mbd import tutorials
+from dolfinx_mbd.tutorials import check, check_close, report
 
 comm = MPI.COMM_WORLD
-results = helpers.results_folder("rod")
+results = tutorials.results_folder("rod")
 # -
 
 # ## The mesh
@@ -87,18 +87,18 @@ report("20, rigid  " + "  ".join(f"{e:9.1e}" for e in stiffer))
 # free to deform.
 
 # +
-with helpers.figure(results / "convergence.png") as axes:
+with tutorials.figure(results / "convergence.png") as axes:
     for k in range(5):
         label = f"{full.frequencies[k]:.0f} Hz"
         axes.semilogy(numbers, [errors[n][k] for n in numbers], "o-", label=label)
     axes.set(xlabel="fixed-interface modes", ylabel="relative error of the frequency")
     axes.legend(title="free rod")
-helpers.show(mbd.plotting.plot_modes, rod, path=results / "modes.png")
+tutorials.show(mbd.plotting.plot_modes, rod, path=results / "modes.png")
 # -
 
 # In the viewer the modes move; rotate and magnify them.
 
-helpers.show(mbd.plotting.player, rod, results / "modes.html")
+tutorials.show(mbd.plotting.player, rod, results / "modes.html")
 
 # ## Files
 #

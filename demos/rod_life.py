@@ -20,12 +20,12 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-import helpers
+from dolfinx_mbd import tutorials
 from dolfinx_mbd.mechanisms import EngineDesign, FourStrokePressure, inline_engine
-from helpers import check, check_close, report
+from dolfinx_mbd.tutorials import check, check_close, report
 
 comm = MPI.COMM_WORLD
-results = helpers.results_folder("rod_life")
+results = tutorials.results_folder("rod_life")
 radius, rpm, shares = 0.040, (3000, 6000, 7500), (0.5, 0.4, 0.1)
 # -
 
@@ -91,7 +91,7 @@ for n, damage in zip(rpm, damages, strict=True):
     report(f"at {n} rpm only: {1 / damage[worst] / 3600:.3g} h at this place")
 texts = {"label": "amplitude (MPa)", "title": "damage-equivalent stress at 1 Hz"}
 amplitudes = result.equivalent_stress()
-helpers.show(mbd.plotting.plot_skin, rod, amplitudes, results / "life.png", **texts)
+tutorials.show(mbd.plotting.plot_skin, rod, amplitudes, results / "life.png", **texts)
 # -
 
 # The rod fails at the ends of the pocket beside the web; both are about equally damaged. The gas

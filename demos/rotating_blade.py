@@ -28,13 +28,13 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-import helpers
+from dolfinx_mbd import tutorials
 from dolfinx_mbd.forms import saint_venant_kirchhoff
 from dolfinx_mbd.rotating import spinning_equilibrium
-from helpers import check, report
+from dolfinx_mbd.tutorials import check, report
 
 comm = MPI.COMM_WORLD
-results = helpers.results_folder("rotating_blade")
+results = tutorials.results_folder("rotating_blade")
 # -
 
 # ## The blade
@@ -45,7 +45,7 @@ results = helpers.results_folder("rotating_blade")
 # +
 length, width, height = 1.0, 0.020, 0.015
 steel = mbd.Material(young=2.1e11, poisson=0.3, density=7850.0, name="steel")
-blade = helpers.tagged_bar((length, width, height), (24, 1, 1), ("root", "tip"))
+blade = tutorials.tagged_bar((length, width, height), (24, 1, 1), ("root", "tip"))
 blade.mesh.geometry.x[:, 0] **= 2
 structure = mbd.rotating_structure(blade, steel, held=["root"])  # about z
 # -
@@ -127,11 +127,11 @@ state = spinning_equilibrium(structure, lambda u: saint_venant_kirchhoff(u, stee
 linear = mbd.rotating_modes(structure, top, num_modes=4).frequencies
 difference = np.abs(state.modes(4).frequencies / linear - 1).max()
 strain = steel.density * top**2 * length**2 / (2 * steel.young)
-helpers.save_report(results / "campbell.txt")
+tutorials.save_report(results / "campbell.txt")
 for name, part in (("with_stiffening", diagram), ("without_stiffening", without)):
     draw = partial(mbd.plotting.campbell_diagram, whirl=part.whirl, growing=part.growing)
     path, title = results / f"{name}.png", name.replace("_", " ")
-    helpers.show(draw, speeds, part.frequencies, path, title=title)
+    tutorials.show(draw, speeds, part.frequencies, path, title=title)
 # -
 
 # ## Checks

@@ -21,11 +21,11 @@ from mpi4py import MPI
 from scipy.optimize import brentq
 
 import dolfinx_mbd as mbd
-import helpers
-from helpers import check, report
+from dolfinx_mbd import tutorials
+from dolfinx_mbd.tutorials import check, report
 
 comm = MPI.COMM_WORLD
-results = helpers.results_folder("rotor_on_oil_films")
+results = tutorials.results_folder("rotor_on_oil_films")
 # -
 
 # ## Shaft, disk and films
@@ -131,7 +131,7 @@ report(f"onset in the run-up {onset:.1f} rad/s")
 # ## Picture and checks
 
 # +
-with helpers.figure(results / "whirl.png", 1, 2, title="Oil whip") as (left, right):
+with tutorials.figure(results / "whirl.png", 1, 2, title="Oil whip") as (left, right):
     left.plot(speeds, rates[:, 0], "o-")
     left.axhline(0.0, color="0.6")
     left.set(xlabel="speed in rad/s", ylabel="growth rate in 1/s", title="eigenvalues")

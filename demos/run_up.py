@@ -29,7 +29,7 @@ from dolfinx.mesh import CellType, create_box, locate_entities_boundary
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from helpers import check, report, results_folder, show
+from dolfinx_mbd.tutorials import check, report, results_folder, show
 
 comm = MPI.COMM_WORLD
 results = results_folder("run_up")

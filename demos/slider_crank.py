@@ -21,11 +21,11 @@ from __future__ import annotations
 import numpy as np
 
 import dolfinx_mbd as mbd
-import helpers
+from dolfinx_mbd import tutorials
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
-from helpers import check, check_close, report
+from dolfinx_mbd.tutorials import check, check_close, report
 
-results = helpers.results_folder("slider_crank")
+results = tutorials.results_folder("slider_crank")
 radius, length, side, speed = 0.050, 0.300, 0.008, 60.0  # m, m, m, rad/s
 # -
 
@@ -35,7 +35,7 @@ radius, length, side, speed = 0.050, 0.300, 0.008, 60.0  # m, m, m, rad/s
 # mesh with tagged surfaces; see `demos/rod.py`.
 
 # +
-mesh = helpers.tagged_bar((length, side, side), (24, 1, 1), ("big_end", "small_end"))
+mesh = tutorials.tagged_bar((length, side, side), (24, 1, 1), ("big_end", "small_end"))
 points = {"middle": (length / 2, 0.0, 0.0)}
 axes_of_ends = {name: mbd.InterfaceSpec(axes=np.eye(3)) for name in ("big_end", "small_end")}
 body = mbd.reduce(
@@ -95,8 +95,8 @@ rigid_run = mbd.simulate(slider_crank(body.rigid()), t_end=2 * turn, dt=turn / 1
 
 # +
 exact = SliderCrank(radius, length).motion(speed * run.time, speed)
-middle = helpers.chord_displacement(body, run.body("rod").eta)[:, 1]
-acceleration = helpers.middle_acceleration(radius, length, speed, run.time)[:, 1]
+middle = tutorials.chord_displacement(body, run.body("rod").eta)[:, 1]
+acceleration = tutorials.middle_acceleration(radius, length, speed, run.time)[:, 1]
 bar = -5 * mbd.STEEL.density * acceleration * length**4 / (384 * mbd.STEEL.young * side**2 / 12)
 torque = run.joint("drive").moment[:, 2]
 rows = {
@@ -105,12 +105,12 @@ rows = {
     "drive torque (N m)": {"": torque},
 }
 angle = "crank angle (°)", np.rad2deg(speed * run.time)
-helpers.plot_histories(results / "slider_crank.png", angle, rows, xticks=np.arange(0, 721, 90))
+tutorials.plot_histories(results / "slider_crank.png", angle, rows, xticks=np.arange(0, 721, 90))
 # -
 
 # Watch the mechanism, with the deformation of the rod enlarged 100 times.
 
-helpers.show(mbd.plotting.player, run, results / "slider_crank.html", scale=100)
+tutorials.show(mbd.plotting.player, run, results / "slider_crank.html", scale=100)
 
 # ## Checks
 #

@@ -22,12 +22,12 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-import helpers
+from dolfinx_mbd import tutorials
 from dolfinx_mbd.geometry import step_surfaces
-from helpers import check, check_close, report
+from dolfinx_mbd.tutorials import check, check_close, report
 
 comm = MPI.COMM_WORLD
-results = helpers.results_folder("step_part")
+results = tutorials.results_folder("step_part")
 length, width, height, radius, offset = 0.120, 0.040, 0.010, 0.010, 0.035  # bores at ± offset
 # -
 
@@ -107,8 +107,8 @@ rows = {
     "angle (mrad)": {"": 1e3 * angle},
     "pin (N)": {"": np.linalg.norm(run.joint("pivot").force, axis=1)},
 }
-helpers.plot_histories(results / "pendulum.png", ("time (s)", run.time), rows)
-helpers.show(mbd.plotting.player, run, results / "pendulum.html")
+tutorials.plot_histories(results / "pendulum.png", ("time (s)", run.time), rows)
+tutorials.show(mbd.plotting.player, run, results / "pendulum.html")
 # -
 
 # ## Checks

@@ -24,10 +24,10 @@ from __future__ import annotations
 import numpy as np
 
 import dolfinx_mbd as mbd
-import helpers
-from helpers import check, check_close, report
+from dolfinx_mbd import tutorials
+from dolfinx_mbd.tutorials import check, check_close, report
 
-results = helpers.results_folder("stress")
+results = tutorials.results_folder("stress")
 length, height, width = 0.300, 0.020, 0.010
 # -
 
@@ -39,7 +39,7 @@ length, height, width = 0.300, 0.020, 0.010
 # interfaces and to spin.
 
 # +
-mesh = helpers.tagged_bar((length, height, width), (30, 2, 1), ("hub", "tip"))
+mesh = tutorials.tagged_bar((length, height, width), (30, 2, 1), ("hub", "tip"))
 options = mbd.ReductionOptions(static_correction=True)
 reduction = mbd.reduce(
     mesh, mbd.STEEL, interfaces=["hub"], num_modes=12, name="bar", options=options
@@ -98,7 +98,7 @@ rows = {
         "rigid motion, closed form": 1e-6 * expected,
     },
 }
-helpers.plot_histories(results / "stress.png", ("time (s)", run.time), rows)
+tutorials.plot_histories(results / "stress.png", ("time (s)", run.time), rows)
 # -
 
 # ## Where is the stress greatest?

@@ -13,9 +13,8 @@ import dolfinx_mbd
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 sys.path.insert(0, str(HERE / "_ext"))
-NOTEBOOK_MODULES = [ROOT / "demos", HERE / "verification"]  # helpers.py, reference_cases.py
-os.environ["PYTHONPATH"] = os.pathsep.join(
-    filter(None, [*map(str, NOTEBOOK_MODULES), os.environ.get("PYTHONPATH", "")])
+os.environ["PYTHONPATH"] = os.pathsep.join(  # the folder of reference_cases.py
+    filter(None, [str(HERE / "verification"), os.environ.get("PYTHONPATH", "")])
 )
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("MPLBACKEND", None)  # figures appear in the pages
@@ -106,8 +105,6 @@ def copy_demos() -> None:
     for folder, target in (("demos", "tutorials"), ("demos/papers", "papers")):
         (HERE / target).mkdir(exist_ok=True)
         for path in sorted((ROOT / folder).glob("*.py")):
-            if path.name == "helpers.py":
-                continue
             source = path.read_text(encoding="utf-8")
             lines = source.splitlines(keepends=True)
             page = (
@@ -115,7 +112,6 @@ def copy_demos() -> None:
                 + "".join(
                     re.sub(r", progress=(True|comm\.rank == 0)", "", line)
                     for line in lines[ast.parse(source).body[0].end_lineno :]
-                    if not line.startswith("sys.path.append(")  # PYTHONPATH has the folder
                 ).lstrip()
             )
             copy = HERE / target / path.name

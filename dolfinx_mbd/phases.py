@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
@@ -13,21 +14,38 @@ log = logging.getLogger("dolfinx_mbd")
 
 
 class Phases:
-    """Wall-clock seconds by phase, in the order in which the phases began."""
+    """Wall-clock seconds by phase, in the order in which the phases began.
 
-    def __init__(self) -> None:
+    Args:
+        title: Name of the analysis, which starts all lines about its progress.
+        show: Whether rank 0 prints a line to stderr when a phase begins for the first time.
+    """
+
+    def __init__(self, title: str = "", *, show: bool = False) -> None:
         self._seconds: dict[str, float] = {}
+        self._title, self._show = title, show and MPI.COMM_WORLD.rank == 0
+        self._start = perf_counter()
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
         """Add the time of a ``with`` block to the named phase."""
         if name not in self._seconds:
             log.info("%s", name)
+            self._print(name)
         start = perf_counter()
         try:
             yield
         finally:
             self._seconds[name] = self._seconds.get(name, 0.0) + perf_counter() - start
+
+    def end(self) -> None:
+        """Tell that the analysis has ended."""
+        self._print("done")
+
+    def _print(self, text: str) -> None:
+        if self._show:
+            seconds = perf_counter() - self._start
+            print(f"{self._title} {seconds:8.1f} s  {text}", file=sys.stderr, flush=True)
 
     def seconds(self, comm: MPI.Comm) -> dict[str, float]:
         """Return rank 0's seconds by phase on every rank (collective)."""

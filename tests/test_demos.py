@@ -6,14 +6,20 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from mpi4py import MPI
+
+from dolfinx_mbd.tutorials import check, check_close
 
 ROOT = Path(__file__).parents[1]
 DEMOS = ROOT / "demos"
-TUTORIALS = sorted(set(DEMOS.glob("*.py")) - {DEMOS / "helpers.py"})
+TUTORIALS = sorted(DEMOS.glob("*.py"))
 AUDITS = sorted((DEMOS / "papers").glob("*.py"))
 LINES = {"engine.py": 200}  # at most; 150 for the other tutorials
 #: Prefixes of environment variables by which an MPI process that a test starts would take itself
@@ -39,6 +45,36 @@ def test_demo_has_a_title_and_checks_its_numbers(path: Path) -> None:
     assert path.name in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("path", [*TUTORIALS, *AUDITS], ids=name)
+def test_demo_imports_only_what_is_installed(path: Path) -> None:
+    """Pasted into a notebook elsewhere, a demo needs no module and no file beside it."""
+    source = path.read_text(encoding="utf-8")
+    beside = {p.stem for p in (*DEMOS.rglob("*.py"), *DEMOS.iterdir())}
+    modules: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0
+            modules.add(str(node.module).split(".")[0])
+    assert "dolfinx_mbd" in modules and not modules & beside
+    assert "__file__" not in source and "sys.path" not in source
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="starts another Python")
+@pytest.mark.parametrize("demo", ["four_bar.py", "forms.py"])
+def test_demo_runs_in_another_folder(demo: str, tmp_path: Path) -> None:
+    """Its text alone, as a user pastes it, where only the package can be imported."""
+    (tmp_path / "pasted.py").write_text((DEMOS / demo).read_text(encoding="utf-8"))
+    settings = {k: v for k, v in os.environ.items() if not k.startswith((*MPI_VARIABLES, "PYTHON"))}
+    run = subprocess.run(
+        [sys.executable, "pasted.py"], cwd=tmp_path, env=settings, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]
+    assert "ok  " in run.stdout
+
+
 @pytest.mark.parametrize("path", TUTORIALS, ids=name)
 def test_tutorial_is_short(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= LINES.get(path.name, 150)
@@ -54,10 +90,7 @@ def test_a_linkage_with_gauges_takes_25_statements() -> None:
 
 
 @pytest.mark.parametrize("value", [0.9, 2.1, float("nan")])
-def test_failed_check_raises(value: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(DEMOS))
-    from helpers import check, check_close
-
+def test_failed_check_raises(value: float) -> None:
     check("inside", 1.5, 1.0, 2.0)
     check_close("close", 1.5, 1.4, 0.1)
     with pytest.raises(AssertionError):

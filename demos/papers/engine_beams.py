@@ -21,8 +21,6 @@ and figures go to `results/engine_beams`. Runs on one rank and under `mpirun -n 
 from __future__ import annotations
 
 import dataclasses
-import sys
-from pathlib import Path
 
 import numpy as np
 import ufl
@@ -32,6 +30,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd import tutorials
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.mechanisms import ALONG_X
 from dolfinx_mbd.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure
@@ -47,13 +46,10 @@ from dolfinx_mbd.multibody import (
     spherical,
 )
 from dolfinx_mbd.papers.two_beam_engine import PlanarBeam, TwoBeamEngine
-
-sys.path.append(str(Path(__file__).parents[1]))
-import helpers
-from helpers import check, report
+from dolfinx_mbd.tutorials import check, report
 
 Array = NDArray[np.float64]
-results = helpers.results_folder("engine_beams")
+results = tutorials.results_folder("engine_beams")
 # -
 
 # ## Data
@@ -69,7 +65,7 @@ results = helpers.results_folder("engine_beams")
 radius, length, speed, bore = 0.040, 0.137, 628.318, 0.070
 crank_mass, rod_mass, piston_mass = 0.952 / 3, 0.153, 0.214
 geometry, alloy = mbd.ConnectingRod(size=0.008), mbd.ALUMINIUM_7075
-rod_section = helpers.shank_section(geometry)
+rod_section = tutorials.shank_section(geometry)
 rod_material = mbd.Material(
     alloy.young, alloy.poisson, rod_mass / (rod_section.area * length), "rod"
 )
@@ -298,7 +294,7 @@ def of_run(name: str) -> dict[str, Array]:
     q4, q5 = run.sensor("rod", "big_end")[:, :2].T - pin
     q7 = run.body("piston").position[:, 0] - exact.slider
     middle = off_rigid(name, {"middle": 0.5})[:, 0]
-    chord = helpers.chord_displacement(rod, history.eta)[:, :2]
+    chord = tutorials.chord_displacement(rod, history.eta)[:, :2]
     columns = [q4, q5, big, q7, small, *middle.T, *chord.T]
     return dict(zip(QUANTITIES, columns, strict=True))
 
@@ -332,7 +328,7 @@ for k, (name, rows) in enumerate(tables.items(), 1):
         report(f"  {label:<18}" + "".join(f"{q:10.4f}" for q in quarters))
     for label, printed in zip(("the paper, Adams", "the paper, frame"), rows, strict=True):
         report(f"  {label:<18}" + "".join(f"{v:10.4f}" for v in printed))
-helpers.save_report(results / "report.txt")
+tutorials.save_report(results / "report.txt")
 # -
 
 # ## What explains the differences
@@ -378,7 +374,7 @@ for file, title, models, columns in (
 ):
     curves = {f"{c} (mm, mrad)": {m: 1e3 * found[m][c] for m in models} for c in columns}
     path = results / f"{file}.png"
-    helpers.plot_histories(path, degrees, curves, title=title, xticks=np.arange(0, 1441, 180))
+    tutorials.plot_histories(path, degrees, curves, title=title, xticks=np.arange(0, 1441, 180))
 
 places = {f"at {k}": k / 8 for k in range(9)}
 x = np.linspace(0.0, length, 9)
@@ -387,7 +383,7 @@ fields = {
     "B beams": off_rigid("B beams", places),
 }
 title = "Displacement of the rod from the rigid motion (figures 23 and 24)"
-with helpers.figure(results / "rod.png", 2, 2, title=title, sharex=True, sharey=True) as axes:
+with tutorials.figure(results / "rod.png", 2, 2, title=title, sharex=True, sharey=True) as axes:
     for row, (name, field) in zip(axes, fields.items(), strict=True):
         for k, direction in enumerate(("along", "across")):
             drawn = row[k].pcolormesh(degrees[1][::10], 1e3 * x, 1e3 * field[::10, :, k].T)
@@ -418,7 +414,7 @@ weld = -at_rest.quasi_static(frozen, peak)[0, 6] / (peak * compliance)
 check("welded frame under the gas and unit loads", abs(weld - 1), 0.0, 1e-9)
 
 E, EI, density = alloy.young, alloy.young * rod_section.Izz, rod_material.density
-along, sideways = helpers.middle_acceleration(radius, length, speed, time).T
+along, sideways = tutorials.middle_acceleration(radius, length, speed, time).T
 across = {
     name: 1e3 * np.abs(values["across, chord"]).max()
     for name, values in found.items()

@@ -20,23 +20,18 @@ in the rod and stroke, beside the closed form and the ranges in the paper. Figur
 # +
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd import tutorials
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.plotting import plot_spectrum
-
-sys.path.append(str(Path(__file__).parents[1]))
-import helpers
-from helpers import check, check_close, report
+from dolfinx_mbd.tutorials import check, check_close, report
 
 Array = NDArray[np.float64]
-results = helpers.results_folder("engine_low_speed")
+results = tutorials.results_folder("engine_low_speed")
 # -
 
 # ## The flexible mechanism
@@ -115,7 +110,7 @@ def closed_form(time: Array, frequency: float) -> dict[str, Array]:
     moment += c * np.sum(across * centre, axis=1)
     lateral = (moment + length * sin * axial) / (length * cos)
     at_piston = np.stack([axial, lateral], axis=1)
-    middle = helpers.middle_acceleration(radius, length, speed, time)
+    middle = tutorials.middle_acceleration(radius, length, speed, time)
     return {
         "along": middle[:, 0],
         "across": middle[:, 1],
@@ -175,10 +170,10 @@ rows = {
 }
 levels = {"along (m/s²)": (-2.5, 1.8), "across (m/s²)": (-7.9, 7.9)}
 title = "Middle of the rod at 1 Hz, figures 32 and 33 (dashed: the paper's extremes)"
-helpers.plot_histories(
+tutorials.plot_histories(
     results / "comparison.png", ("time (s)", time), rows, title=title, levels=levels, xlim=(0, 3)
 )
-with helpers.figure(results / "time.png", 5, title="One rod without load (figure 30)") as axes:
+with tutorials.figure(results / "time.png", 5, title="One rod without load (figure 30)") as axes:
     for ax, name in zip(
         axes, ("along", "across", "piston", "tension at the piston pin", "stroke"), strict=True
     ):
@@ -214,8 +209,8 @@ if MPI.COMM_WORLD.rank == 0:
 order = (2 * np.pi / STEPS) ** 2
 E, ratio = mbd.ALUMINIUM_7075.young, radius / length
 shank = length - 0.5 * (geometry.big_outer + geometry.small_outer)
-stiffest = shank / (E * helpers.shank_section(geometry, geometry.shank_big).area)
-softest = length / (E * helpers.shank_section(geometry, geometry.shank_small).area)
+stiffest = shank / (E * tutorials.shank_section(geometry, geometry.shank_big).area)
+softest = length / (E * tutorials.shank_section(geometry, geometry.shank_small).area)
 growth = {f: np.ptp(record["stroke"]) - 2 * radius for f, (_, record) in records.items()}
 for f, (_, record) in records.items():
     for name, expected in exact[f].items():

@@ -22,22 +22,18 @@ rank and under `mpirun -n 2`.
 # +
 from __future__ import annotations
 
-import sys
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 from scipy.integrate import trapezoid
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd import tutorials
 from dolfinx_mbd.mechanisms.gas import FourStrokePressure
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
+from dolfinx_mbd.tutorials import check, check_close
 
-sys.path.append(str(Path(__file__).parents[1]))
-import helpers
-from helpers import check, check_close
-
-results = helpers.results_folder("engine_torque")
+results = tutorials.results_folder("engine_torque")
 stall, speed = 170.0, 2 * np.pi * 100
 rod = mbd.mechanisms.rigid_rod(0.137, 0.153, thickness=0.015)
 design = mbd.mechanisms.EngineDesign(crank_inertia=0.05, bore=0.070)
@@ -93,7 +89,7 @@ rows = {
         "rigid, mean torque of the gas": rpm * closed,
     },
 }
-helpers.plot_histories(results / "speed.png", ("time (s)", run.time), rows)
+tutorials.plot_histories(results / "speed.png", ("time (s)", run.time), rows)
 # -
 
 # ## Checks

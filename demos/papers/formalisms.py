@@ -34,10 +34,8 @@ derives them on paper. Runs in seconds, on one rank and under `mpirun -n 2`.
 from __future__ import annotations
 
 import re
-import sys
 import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,9 +49,7 @@ from ufl.corealg.traversal import unique_pre_traversal
 
 from dolfinx_mbd import forms
 from dolfinx_mbd.forms import formalisms
-
-sys.path.append(str(Path(__file__).parents[1]))
-from helpers import check, report
+from dolfinx_mbd.tutorials import check, report
 
 comm = MPI.COMM_WORLD
 # -

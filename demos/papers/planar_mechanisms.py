@@ -18,22 +18,18 @@ Runs on one rank and under `mpirun -n 2`.
 # +
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from scipy.integrate import solve_ivp
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd import tutorials
 from dolfinx_mbd.multibody import JointLoad, revolute
 from dolfinx_mbd.papers.stick_model import Rod, StickModel, StickMotion, newmark
+from dolfinx_mbd.tutorials import check, report
 
-sys.path.append(str(Path(__file__).parents[1]))
-import helpers
-from helpers import check, report
-
-results = helpers.results_folder("planar_mechanisms")
+results = tutorials.results_folder("planar_mechanisms")
 Torque = Callable[[float, float, float], float]
 density, young, dt = 7800.0, 2.1e11, 1e-4
 
@@ -268,11 +264,11 @@ for number, t, values in (
     (3, fine.time, fine.acceleration[:, 1:, 0].mean(axis=1)),
     (4, run.time, body_acceleration),
 ):
-    with helpers.figure(results / f"figure_{number}.png", figsize=(7, 4)) as axes:
+    with tutorials.figure(results / f"figure_{number}.png", figsize=(7, 4)) as axes:
         axes.plot(t, values)
         kind = "sticks" if number == 3 else "rigid bodies"
         axes.set(xlabel="time (s)", ylabel=label, title=f"Figure {number}: {kind}")
-helpers.save_report(results / "tables.txt")
+tutorials.save_report(results / "tables.txt")
 # -
 
 # ## Checks

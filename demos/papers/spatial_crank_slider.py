@@ -25,9 +25,7 @@ Runs on one rank and under `mpirun -n 2`.
 # +
 from __future__ import annotations
 
-import sys
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,6 +34,7 @@ from mpi4py import MPI
 from scipy.integrate import cumulative_trapezoid
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd import tutorials
 from dolfinx_mbd.mechanisms import ALONG_X
 from dolfinx_mbd.multibody import (
     Driver,
@@ -45,12 +44,9 @@ from dolfinx_mbd.multibody import (
     constant_speed,
     force,
 )
+from dolfinx_mbd.tutorials import check, report
 
-sys.path.append(str(Path(__file__).parents[1]))
-import helpers
-from helpers import check, report
-
-results = helpers.results_folder("spatial_crank_slider")
+results = tutorials.results_folder("spatial_crank_slider")
 crank_length, length, diameter = 2.0, 17.0, 0.030
 crank_mass, rod_mass, slider_mass = 1.0, 0.5, 1.0
 speed, push, printed = -np.pi / 10, -10.0, 5e9
@@ -282,7 +278,7 @@ report(f"\nskew: rms of the bow along its three axes (mm): {(1e3 * bow_spread).r
 # ## Figures
 
 # +
-plot = helpers.plot_histories
+plot = tutorials.plot_histories
 time = "time (s)", t
 rows: dict[str, dict[str, np.ndarray]] = {
     f"{name} of the slider": {
@@ -309,7 +305,7 @@ rows = {
     for k, name in enumerate(("x (m)", "v (m/s)", "a (m/s²)"))
 }
 plot(results / "moduli.png", time, rows, title="Slider with cables of three moduli")
-with helpers.figure(results / "bow.png") as axes:
+with tutorials.figure(results / "bow.png") as axes:
     named = {f"E = {E:g} N/m², −10 N": run for E, run in (*cables.items(), (printed, buckling))}
     for name, run in (*named.items(), (f"E = {printed:g} N/m², +10 N", pulled)):
         axes.semilogy(run.time, 1e-9 + np.linalg.norm(bow(run), axis=1), label=name)
@@ -320,7 +316,7 @@ rows = {
     "bow (mm)": {name: 1e3 * bow(skew_cable)[:, k] for k, name in enumerate("xyz")},
 }
 plot(results / "skew.png", time, rows, title="Skew variant")
-helpers.save_report(results / "report.txt")
+tutorials.save_report(results / "report.txt")
 # -
 
 # ## Checks

@@ -36,6 +36,7 @@ from dolfinx_mbd.interfaces.interfaces import InterfaceSpec, MeshInterface
 from dolfinx_mbd.linalg.blocks import gram, multiply
 from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.phases import Phases
+from dolfinx_mbd.progress import Progress, is_shown
 from dolfinx_mbd.reduction.basis import Basis, free_basis
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.reduction.description import body_entries, mode_facts
@@ -116,6 +117,7 @@ def reduce_beam(
     options: ReductionOptions | None = None,
     petsc_options: Mapping[str, Any] | None = None,
     petsc_options_prefix: str = "dolfinx_mbd_beam_",
+    progress: Progress = False,
 ) -> BeamReduction:
     """Reduce a beam with interfaces to a few modes (Craig-Bampton), as `reduce` does with a solid.
 
@@ -137,6 +139,7 @@ def reduce_beam(
             static correction are not available for beams.
         petsc_options: Options of the linear solver and of the eigenvalue solver.
         petsc_options_prefix: Prefix of these options.
+        progress: Whether rank 0 prints the stages; see `reduce`.
 
     Returns:
         The reduced body with its modes at the nodes.
@@ -167,7 +170,7 @@ def reduce_beam(
     }
     stiff, no_stiffening = choose_stiffening(stiffening, needs, model.mesh.comm)
     warn_of_materials([model.material])
-    phases = Phases()
+    phases = Phases("reduce_beam", show=is_shown(progress))
     with phases("assembly"):
         problem = beam_problem(model)
     solver["phases"] = phases
@@ -206,6 +209,7 @@ def reduce_beam(
     )
     problem.destroy()
     warn_of_units(body.total_mass, body_size(model.mesh))
+    phases.end()
     return BeamReduction(body, model, vectors, basis.truncation, modes.omitted)
 
 

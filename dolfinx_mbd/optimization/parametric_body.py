@@ -25,7 +25,7 @@ from dolfinx_mbd.sensitivity.constants import CONSTANTS, ORTHOTROPIC
 from dolfinx_mbd.sensitivity.parameters import Parameter, base_value, nodal_velocity
 from dolfinx_mbd.sensitivity.reduced import BodySensitivities, sensitivities
 
-SHARED = ("interfaces", "solver", "petsc_options", "petsc_options_prefix")
+SHARED = ("interfaces", "solver", "petsc_options", "petsc_options_prefix", "progress")
 """Arguments of `reduce` that are arguments of `Reducer`."""
 
 

@@ -31,6 +31,7 @@ from dolfinx_mbd.kernels.precompile import start_helpers_if_new
 from dolfinx_mbd.linalg.factorization import FactorizationError
 from dolfinx_mbd.linalg.options import solver_options
 from dolfinx_mbd.phases import Phases
+from dolfinx_mbd.progress import Progress, is_shown
 from dolfinx_mbd.reduction.basis import Basis, free_basis
 from dolfinx_mbd.reduction.craig_bampton import CraigBampton, check_enough_dofs
 from dolfinx_mbd.reduction.damping import with_damping
@@ -60,7 +61,7 @@ def reduce(
     options: ReductionOptions | None = None,
     solver: Solver = "auto",
     petsc_options: Mapping[str, Any] | None = None,
-    petsc_options_prefix: str = "dolfinx_mbd_reduce_",
+    progress: Progress = False,
 ) -> Reduction:
     """Reduce a body with interfaces to a few modes (Craig-Bampton).
 
@@ -97,8 +98,10 @@ def reduce(
             ``auto``: direct if the factor is expected to fit into memory. Bodies without interfaces
             and bodies with prestress always use the direct solver.
         petsc_options: Options of the linear solver (``pc_type`` ...) and of the eigenvalue solver
-            (``eps_ncv`` ...).
-        petsc_options_prefix: Prefix of these options.
+            (``eps_ncv`` ...). On the command line they have the prefix ``dolfinx_mbd_reduce_``.
+        progress: Whether rank 0 prints the stages with the seconds since the start, on a terminal
+            or in a notebook; "always" also prints them into a file. The logger ``dolfinx_mbd`` of
+            the standard library receives the same stages and further facts.
 
     Returns:
         The reduced body with its modes on the mesh.
@@ -122,7 +125,7 @@ def reduce(
         interfaces=interfaces,
         solver=solver,
         petsc_options=petsc_options,
-        petsc_options_prefix=petsc_options_prefix,
+        progress=progress,
     ) as reducer:
         return reducer.reduce(
             num_modes,
@@ -149,6 +152,7 @@ class Reducer:
         solver: ``direct``, ``iterative`` or ``auto``.
         petsc_options: Options of the solvers.
         petsc_options_prefix: Prefix of these options.
+        progress: Whether to print the stages.
 
     Raises:
         InputError: An argument is invalid; every rank raises the same error.
@@ -171,12 +175,14 @@ class Reducer:
         solver: Solver = "auto",
         petsc_options: Mapping[str, Any] | None = None,
         petsc_options_prefix: str = "dolfinx_mbd_reduce_",
+        progress: Progress = False,
     ) -> None:
         self._solver = solver_options(petsc_options_prefix, petsc_options)
         self._method: Solver = checks.choice("solver", solver, get_args(Solver))
         self._shared: CraigBampton | None = None
         self._closed = False
-        self._phases = phases = Phases()
+        self._show = is_shown(progress)
+        self._phases = phases = Phases("reduce", show=self._show)
         with phases("assembly"):
             self._model = body = elastic_model(model, material)
             problem = elastic_problem(body)
@@ -233,7 +239,7 @@ class Reducer:
         checks.flag("last", last)
         self._check_possible(attached_to, options)
         problem, loads = self._problem, options.loads
-        phases, self._phases = self._phases, Phases()  # the first reduction includes shared work
+        phases = self._new_phases()
         forces = load_vectors(problem, loads)
         needs = {
             MATERIAL: problem.materials is not None,
@@ -287,7 +293,13 @@ class Reducer:
             loads=loads,
             omitted=modes.omitted,
         )
+        phases.end()
         return with_damping(reduction, options.damping, thickness=problem.thickness)
+
+    def _new_phases(self) -> Phases:
+        """Return the phases of a reduction; those of the first one include shared work."""
+        phases, self._phases = self._phases, Phases("reduce", show=self._show)
+        return phases
 
     def _residuals(self, body: ReducedBody, modes: Array, cases: UnitCases | None) -> Array | None:
         """Return the part of the response to the unit cases that the modes do not represent."""

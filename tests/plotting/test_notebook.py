@@ -101,7 +101,7 @@ def test_the_progress_bar_is_that_of_the_notebook() -> None:
     pytest.importorskip("ipywidgets")
     pytest.importorskip("tqdm")
     code = (
-        "from dolfinx_mbd.multibody.analyses.simulation import progress_bar\n"
+        "from dolfinx_mbd.progress import progress_bar\n"
         "with progress_bar(3, True, 'run', 'step') as bar:\n    bar.update(3)"
     )
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from dolfinx_mbd.checks import file_path, flag, instance, integer, memory, number
+from dolfinx_mbd.checks import file_path, instance, integer, memory, number
 from dolfinx_mbd.errors import MbdWarning, warn
 from dolfinx_mbd.multibody.analyses.simulator import Simulator, one_blas_thread
 from dolfinx_mbd.multibody.files.run_files import HISTORY
@@ -21,6 +21,7 @@ from dolfinx_mbd.multibody.results.recorded_run import RecordedRun, read_run
 from dolfinx_mbd.multibody.results.solution import Solution
 from dolfinx_mbd.multibody.stepping.integrators import StepError
 from dolfinx_mbd.multibody.stepping.step_control import Adaptive
+from dolfinx_mbd.progress import Progress, is_shown, progress_bar
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 
@@ -36,7 +37,7 @@ def simulate(
     elastic_start: Literal["quasi-static", "undeformed"] = "quasi-static",
     redundant: Literal["stop", "drop", "keep"] = "stop",
     stride: int = 1,
-    progress: bool = False,
+    progress: Progress = False,
     outputs: Requests | None = None,
     path: str | Path | None = None,
 ) -> Solution:
@@ -62,7 +63,8 @@ def simulate(
             of the size of the mechanism, remain constant. Constraints that are independent only
             because bodies deform are not redundant.
         stride: Save every n-th step; the first and the last state are always saved.
-        progress: Whether to show a progress bar, if tqdm is installed.
+        progress: Whether to show a bar (with tqdm) on a terminal or in a notebook; "always"
+            also writes it into files.
         outputs: Quantities to save instead of the states, which saves memory: names of bodies,
             joints, drivers and loads, of their quantities (``pin.force``) or components
             (``pin.force.x``) as in `Solution.histories`; or functions by name. The argument of a
@@ -96,7 +98,7 @@ def simulate(
     """
     control = Adaptive() if isinstance(dt, str) and dt == "adaptive" else dt
     stride = integer("stride", stride, low=1, high=sys.maxsize)
-    flag("progress", progress)
+    is_shown(progress)  # checks the argument
     folder = None if path is None else file_path("path", path)
     requests = None if outputs is None else Outputs(outputs)
     simulator = Simulator(
@@ -131,7 +133,7 @@ def resume(
     system: SystemData,
     *,
     outputs: Mapping[str, Output] | None = None,
-    progress: bool = False,
+    progress: Progress = False,
 ) -> Solution:
     """Continue a simulation in its folder, as if it had not been interrupted.
 
@@ -142,7 +144,8 @@ def resume(
         system: The mechanism, built in the same way. Its names, numbers and arrays, and the names
             of its functions, are compared; a change inside a function is not detected.
         outputs: The functions by name, if the outputs of the run are functions.
-        progress: Whether to show a progress bar, if tqdm is installed.
+        progress: Whether to show a bar (with tqdm) on a terminal or in a notebook; "always"
+            also writes it into files.
 
     Returns:
         The whole solution, from the start of the simulation.
@@ -158,12 +161,12 @@ def resume(
         >>> len(mbd.resume("pendulum", pendulum)) == len(run)
         True
     """
-    flag("progress", progress)
+    is_shown(progress)  # checks the argument
     instance("outputs", outputs, (Mapping, type(None)))
     return _run_to_end(read_run(path, system, Outputs(outputs)), progress)
 
 
-def _run_to_end(run: RecordedRun, progress: bool) -> Solution:
+def _run_to_end(run: RecordedRun, progress: Progress) -> Solution:
     """Take the remaining steps and return the solution."""
     with closing(run):
         try:
@@ -187,15 +190,3 @@ def _run_to_end(run: RecordedRun, progress: bool) -> Solution:
         solution = run.solution()
         run.checks.warn()
         return solution
-
-
-def progress_bar(total: int, show: bool, title: str, unit: str) -> AbstractContextManager[Any]:
-    """Return a progress bar (in notebooks a widget), or a null context without `show` or tqdm."""
-    if show:
-        try:
-            from tqdm.auto import tqdm
-        except ImportError:
-            warn(MbdWarning("no progress bar: tqdm is not installed (pip install tqdm)"))
-        else:
-            return tqdm(total=total, desc=title, unit=unit, mininterval=0.2)  # type: ignore[no-any-return]
-    return nullcontext()

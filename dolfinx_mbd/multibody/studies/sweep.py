@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dolfinx_mbd.checks import choice, file_path, flag, function, instance, object_with, reject
 from dolfinx_mbd.errors import MbdWarning, SolverError, warn
-from dolfinx_mbd.multibody.analyses.simulation import progress_bar
 from dolfinx_mbd.multibody.files.case_files import CaseFiles
 from dolfinx_mbd.multibody.files.fingerprint import digest
 from dolfinx_mbd.multibody.studies.cases import MISSING, cases_of, describe, perform, table_of
+from dolfinx_mbd.progress import Progress, is_shown, progress_bar
 from dolfinx_mbd.workers import LostWorkError, completed, worker_count
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def sweep(
     path: str | Path | None = None,
     on_error: Literal["keep", "raise"] = "keep",
     retry_failed: bool = False,
-    progress: bool = False,
+    progress: Progress = False,
 ) -> Dataset:
     """Call a function for all combinations of parameters, or for each case of a list.
 
@@ -64,7 +64,8 @@ def sweep(
             equal. A change inside the function is not detected.
         on_error: "keep" records the errors of cases in the results; "raise" ends the study.
         retry_failed: Whether cases that failed in an earlier call (see `path`) are computed again.
-        progress: Whether a progress bar is shown (with tqdm).
+        progress: Whether to show a bar (with tqdm) on a terminal or in a notebook; "always"
+            also writes it into files.
 
     Returns:
         A dataset whose dimensions are the parameters, or "case" for a list of cases. `case_status`
@@ -89,7 +90,8 @@ def sweep(
     columns, cases = cases_of(parameters)
     function("run", run, "run(**parameters)", fixed, cases[0])
     stop = choice("on_error", on_error, ("keep", "raise")) == "raise"
-    retry, show = flag("retry_failed", retry_failed), flag("progress", progress)
+    retry = flag("retry_failed", retry_failed)
+    is_shown(progress)  # checks the argument
     if executor is not None:
         object_with("executor", executor, "submit")
         if workers is not None:
@@ -104,7 +106,7 @@ def sweep(
     limit = min(limit, max(2, len(open_cases)))  # a single case also runs in a worker process
     tasks = completed(executor, limit, perform, (run, fixed), open_cases)
     reason: KeyboardInterrupt | LostWorkError | None = None
-    show = show and bool(open_cases)
+    show = progress if open_cases else False
     try:
         with closing(tasks), progress_bar(len(open_cases), show, "sweep", "case") as bar:
             for k, outcome in tasks:

@@ -135,7 +135,7 @@ def test_progress(comm: MPI.Intracomm, capfd: pytest.CaptureFixture[str]) -> Non
     pytest.importorskip("tqdm")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.MbdWarning)
-        sweep_on_ranks(comm, law, GRID, progress=True)
+        sweep_on_ranks(comm, law, GRID, progress="always")
     said = capfd.readouterr().err
     assert ("6/6" in said and "sweep" in said) == (comm.rank == 0)
 

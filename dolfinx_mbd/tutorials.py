@@ -1,7 +1,8 @@
-"""Report, check and plot functions that the demos share.
+"""Functions that the tutorials share: reports, checks, figures and simple meshes.
 
-Scripts and notebooks in `demos/` find this module because Python searches their folder first. The
-scripts in `demos/papers/` append `demos/` to the search path.
+The tutorials run from any folder and in any notebook, because they import these functions from the
+installed package. The functions have no checks of their arguments, and programs other than
+tutorials should have functions of their own.
 """
 
 from __future__ import annotations
@@ -11,13 +12,21 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from dolfinx import fem
+from dolfinx.fem import petsc
+from dolfinx.mesh import CellType, create_box, locate_entities_boundary, meshtags
 from mpi4py import MPI
+from petsc4py import PETSc
 
-if TYPE_CHECKING:
-    import dolfinx_mbd as mbd
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.fem import TaggedMesh, write_mesh
+from dolfinx_mbd.forms import Section
+from dolfinx_mbd.geometry import ConnectingRod
+from dolfinx_mbd.geometry.gmsh_model import mesh_volumes
+from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 
 __all__ = [
     "check",
@@ -72,6 +81,13 @@ def timed(what: str) -> Iterator[None]:
 def check(what: str, value: float, low: float, high: float, unit: str = "") -> None:
     """Report a number with its bounds.
 
+    Args:
+        what: Description of the number.
+        value: The number.
+        low: Lower bound.
+        high: Upper bound.
+        unit: Unit of the three numbers.
+
     Raises:
         AssertionError: The number is outside its bounds, or not a number.
     """
@@ -83,6 +99,13 @@ def check(what: str, value: float, low: float, high: float, unit: str = "") -> N
 
 def check_close(what: str, value: float, expected: float, tolerance: float, unit: str = "") -> None:
     """Report a number next to the expected one.
+
+    Args:
+        what: Description of the number.
+        value: The number.
+        expected: The expected number.
+        tolerance: Bound of the relative difference.
+        unit: Unit of both numbers.
 
     Raises:
         AssertionError: The relative difference exceeds the tolerance, or is not a number.
@@ -174,12 +197,10 @@ def show(draw: Callable[..., Any], *arguments: Any, **options: Any) -> None:
     if root:
         picture = draw(*arguments, **options)
         if hasattr(builtins, "get_ipython"):
-            from IPython.display import display
-
-            display(picture)
+            builtins.display(picture)  # type: ignore[attr-defined]
 
 
-def chord_displacement(rod: mbd.ReducedBody, eta: np.ndarray) -> np.ndarray:
+def chord_displacement(rod: ReducedBody, eta: np.ndarray) -> np.ndarray:
     """Return the displacement of the point "middle" of a rod from the chord between its ends.
 
     The chord connects the interfaces "big_end" and "small_end" of the deformed rod, so the result
@@ -203,20 +224,18 @@ def chord_displacement(rod: mbd.ReducedBody, eta: np.ndarray) -> np.ndarray:
     return np.stack([np.sum(offset * axis, axis=1) for axis in (along, across, normal)], axis=1)
 
 
-def shank_section(geometry: mbd.ConnectingRod, height: float | None = None) -> mbd.Section:
+def shank_section(geometry: ConnectingRod, height: float | None = None) -> Section:
     """Return the I-section of the shank of the parametric rod.
 
     Args:
         geometry: Dimensions of the rod.
         height: Height of the section, m; by default that at half length.
     """
-    import dolfinx_mbd as mbd
-
     if height is None:
         height = 0.5 * (geometry.shank_big + geometry.shank_small)
     width, flange, thin = geometry.flange_width, geometry.flange_thickness, geometry.web_thickness
     web = height - 2 * flange
-    return mbd.Section(
+    return Section(
         width * height - (width - thin) * web,
         (2 * flange * width**3 + web * thin**3) / 12,
         (width * height**3 - (width - thin) * web**3) / 12,
@@ -236,8 +255,6 @@ def middle_acceleration(radius: float, length: float, speed: float, time: np.nda
     Returns:
         Acceleration along the rod and across it, shape (nt, 2), m/s².
     """
-    from dolfinx_mbd.mechanisms.kinematics import SliderCrank
-
     rigid = SliderCrank(radius, length).motion(speed * time, speed)
     pin = -radius * speed**2 * np.stack([np.cos(speed * time), np.sin(speed * time)], axis=1)
     middle = 0.5 * (pin + np.stack([rigid.slider_acceleration, 0 * time], axis=1))
@@ -249,7 +266,7 @@ def middle_acceleration(radius: float, length: float, speed: float, time: np.nda
 
 def tagged_bar(
     lengths: tuple[float, float, float], cells: tuple[int, int, int], ends: tuple[str, str]
-) -> mbd.TaggedMesh:
+) -> TaggedMesh:
     """Return a mesh of hexahedra of a straight bar whose two end faces are tagged.
 
     Args:
@@ -257,10 +274,6 @@ def tagged_bar(
         cells: Number of cells along x, y and z.
         ends: Names of the faces at x = 0 and at the other end.
     """
-    from dolfinx.mesh import CellType, create_box, locate_entities_boundary, meshtags
-
-    import dolfinx_mbd as mbd
-
     low = np.array([0.0, -lengths[1] / 2, -lengths[2] / 2])
     corners = [low, low + np.array(lengths)]
     bar = create_box(MPI.COMM_WORLD, corners, list(cells), CellType.hexahedron)
@@ -272,7 +285,7 @@ def tagged_bar(
     order = np.argsort(np.concatenate(facets))
     facet_tags = meshtags(bar, 2, np.concatenate(facets)[order], tags[order])
     groups = {name: (2, tag) for tag, name in enumerate(ends, 1)}
-    return mbd.TaggedMesh(bar, facet_tags=facet_tags, groups=groups)
+    return TaggedMesh(bar, facet_tags=facet_tags, groups=groups)
 
 
 def solve(V: Any, stiffness: Any, load: Any, bcs: list[Any]) -> Any:
@@ -284,10 +297,6 @@ def solve(V: Any, stiffness: Any, load: Any, bcs: list[Any]) -> Any:
         load: Compiled linear form.
         bcs: Dirichlet boundary conditions.
     """
-    from dolfinx import fem
-    from dolfinx.fem import petsc
-    from petsc4py import PETSc
-
     A = petsc.assemble_matrix(stiffness, bcs)
     A.assemble()
     b = petsc.assemble_vector(load)
@@ -319,24 +328,22 @@ def write_bracket(path: Path) -> None:
         path: File to write, in metres.
     """
     if root:
-        import gmsh
-
-        gmsh.initialize(readConfigFiles=False, interruptible=False)
-        gmsh.option.setNumber("General.Terminal", 0)
-        model, occ = gmsh.model, gmsh.model.occ
-        plate = (3, occ.addBox(-0.025, -0.02, -0.006, 0.25, 0.04, 0.012))
-        ear = (3, occ.addBox(0.085, 0.02, -0.006, 0.03, 0.045, 0.012))
-        solid = occ.fuse([plate], [ear])[0]
-        bores = [(3, occ.addCylinder(x, 0, -0.006, 0, 0, 0.012, 0.01)) for x in (0.0, 0.2)]
-        solid = occ.cut(solid, bores)[0]
-        occ.synchronize()
-        model.addPhysicalGroup(3, [tag for _, tag in solid], name="bracket")
-        for name, x in (("left", 0.0), ("right", 0.2)):
-            box = x - 0.011, -0.011, -0.007, x + 0.011, 0.011, 0.007
-            faces = [tag for _, tag in model.getEntitiesInBoundingBox(*box, 2)]
-            model.addPhysicalGroup(2, faces, name=name)
-        gmsh.option.setNumber("Mesh.MeshSizeMax", 0.007)
-        model.mesh.generate(3)
-        gmsh.write(str(path))
-        gmsh.finalize()
+        write_mesh(_bracket, path, overwrite=True)
     MPI.COMM_WORLD.Barrier()
+
+
+def _bracket(model: Any) -> None:
+    """Add the bracket to a model of gmsh, and mesh it."""
+    occ = model.occ
+    plate = (3, occ.addBox(-0.025, -0.02, -0.006, 0.25, 0.04, 0.012))
+    ear = (3, occ.addBox(0.085, 0.02, -0.006, 0.03, 0.045, 0.012))
+    solid = occ.fuse([plate], [ear])[0]
+    bores = [(3, occ.addCylinder(x, 0, -0.006, 0, 0, 0.012, 0.01)) for x in (0.0, 0.2)]
+    volumes = [tag for _, tag in occ.cut(solid, bores)[0]]
+    occ.synchronize()
+    model.addPhysicalGroup(3, volumes, name="bracket")
+    for name, x in (("left", 0.0), ("right", 0.2)):
+        box = x - 0.011, -0.011, -0.007, x + 0.011, 0.011, 0.007
+        faces = [tag for _, tag in model.getEntitiesInBoundingBox(*box, 2)]
+        model.addPhysicalGroup(2, faces, name=name)
+    mesh_volumes(model, volumes, size=0.007, order=1)
