@@ -28,6 +28,15 @@ MIN_SOUND_SPEED, MAX_SOUND_SPEED = 8.0, 1e5
 LOCKING_RATIO = 0.49
 """Smallest Poisson's ratio for which linear elements cause a warning of volumetric locking."""
 
+OPPOSITE_FACETS = {"quadrilateral": [[1, 2], [0, 3]], "hexahedron": [[2, 3], [1, 4], [0, 5]]}
+"""Facets of a cell that are opposite in the directions of its reference coordinates."""
+
+SLENDER = 2.0
+"""Ratio of extent to thickness from which a row of cells is regarded as a wall that bends."""
+
+MAX_BENDING_FACTOR = 1.05
+"""Factor of bending frequencies above which linear hexahedra or quadrilaterals cause a warning."""
+
 CHUNK_CELLS = 20_000
 """Number of cells that are checked together."""
 
@@ -210,24 +219,36 @@ def check_in_one_part(mesh: Mesh) -> None:
 def warn_of_elements(
     space: fem.FunctionSpace, materials: Iterable[AnyMaterial], plane: Plane | None
 ) -> None:
-    """Warn about elements of degree one, which are much too stiff.
+    """Warn about elements of degree one, which are much too stiff (collective).
 
     With 1, 2 and 4 layers of linear tetrahedra, the first bending frequency of a free bar is too
     high by factors of 1.86, 1.29 and 1.08 for ν = 0.3, and of 4.7, 4.1 and 3.1 for ν = 0.499.
-    With elements of degree two, the error is below 1 % for a single layer. In plane stress no
-    material locks.
+    For linear hexahedra and quadrilaterals see `bending_factor`. With elements of degree two, the
+    error is below 1 % for a single layer. In plane stress no material locks in volume.
     """
     if space.ufl_element().sub_elements[0].degree > 1:
         return
-    shapes = {"tetrahedron": "tetrahedra", "triangle": "triangles"}
-    shape = shapes.get(space.mesh.topology.cell_name())
+    shape = space.mesh.topology.cell_name()
     remedy = "use degree=2 (or a space of degree 2)"
-    if shape:
+    if shape in ("tetrahedron", "triangle"):
+        name = {"tetrahedron": "tetrahedra"}.get(shape, "triangles")
         text = (
-            f"linear {shape} are much too stiff in bending: frequencies can be twice too high "
+            f"linear {name} are much too stiff in bending: frequencies can be twice too high "
             f"where a wall has only one or two layers of cells; {remedy}"
         )
         warn(MeshWarning(text, quantity="degree of the elements", value=1, limit=2))
+    elif shape in OPPOSITE_FACETS:
+        factor, length, thickness = bending_factor(space.mesh)
+        if factor > MAX_BENDING_FACTOR:
+            name = {"hexahedron": "hexahedra"}.get(shape, "quadrilaterals")
+            text = (
+                f"linear {name} are too stiff in bending if they are long compared with the "
+                f"thickness of the wall: with cells of {length:.3g} m in a wall of {thickness:.3g} "
+                f"m, bending frequencies are about {factor:.3g} times too high, and more layers of "
+                f"cells do not help; {remedy}"
+            )
+            quantity = "factor of bending frequencies"
+            warn(MeshWarning(text, quantity=quantity, value=factor, limit=MAX_BENDING_FACTOR))
     ratios = [getattr(m, "poisson", None) for m in materials] if plane != "stress" else []
     largest = max((r for r in ratios if isinstance(r, float)), default=0.0)
     if largest >= LOCKING_RATIO:
@@ -236,6 +257,47 @@ def warn_of_elements(
             f"without changing their volume and are several times too stiff; {remedy}"
         )
         warn(MeshWarning(text, quantity="Poisson's ratio", value=largest, limit=LOCKING_RATIO))
+
+
+def bending_factor(mesh: Mesh) -> tuple[float, float, float]:
+    """Estimate how much too high bending frequencies of linear hexahedra or quadrilaterals are.
+
+    Where a wall of the thickness h bends with the curvature κ, cells of the length a have the shear
+    κx, |x| < a/2, that the wall does not have. Its energy is that of the bending times
+    (G/E) (a/h)², G/E = 1/2(1 + ν), for any number of layers; here ν = 0.3. The thickness and the
+    extent of a wall are the lengths of rows of cells from surface to surface. A wall bends if its
+    extent is at least `SLENDER` times its thickness.
+
+    Returns:
+        The factor for the most affected cells, their length and the thickness of their wall, m;
+        the factor is 1 if less than 1 % of the volume is affected. Collective.
+    """
+    topology, comm, tdim = mesh.topology, mesh.comm, mesh.topology.dim
+    topology.create_connectivity(tdim, tdim - 1)
+    owned = topology.index_map(tdim).size_local
+    facets = topology.connectivity(tdim, tdim - 1).array[: owned * 2 * tdim]
+    pairs = facets.reshape(owned, 2 * tdim)[:, OPPOSITE_FACETS[topology.cell_name()]]
+    x = mesh.geometry.x[compat.geometry_dofmap(mesh)[:owned, : 2**tdim]]
+    upper = (np.arange(2**tdim)[:, None] >> np.arange(tdim)) % 2 == 1  # (corners, directions)
+    edges = np.einsum("kd,cki->cdi", np.where(upper, 1.0, -1.0) / 2 ** (tdim - 1), x)
+    lengths = np.linalg.norm(edges, axis=2)  # (cells, directions)
+    row, count = parts_of_cells(comm, pairs.reshape(-1, 2), topology.index_map(tdim - 1))
+    sums = comm.allreduce(np.bincount(row, weights=lengths.ravel(), minlength=count))
+    extent = sums[row].reshape(owned, tdim)
+    slender = extent[:, :, None] >= SLENDER * extent[:, None, :]  # (cells, along, across)
+    ratio = np.where(slender, lengths[:, :, None] / extent[:, None, :], 0.0).reshape(owned, -1)
+    worst = ratio.argmax(axis=1)
+    cells = np.arange(owned)
+    factor = np.sqrt(1 + ratio[cells, worst] ** 2 / 2.6)
+    volume = lengths.prod(axis=1)
+    affected = comm.allreduce(np.array([volume[factor > MAX_BENDING_FACTOR].sum(), volume.sum()]))
+    local = (0.0, 0.0, 0.0)
+    if owned:
+        k = int(factor.argmax())
+        along, across = divmod(int(worst[k]), tdim)
+        local = float(factor[k]), float(lengths[k, along]), float(extent[k, across])
+    largest = max(comm.allgather(local))
+    return largest if affected[0] > 0.01 * affected[1] else (1.0, *largest[1:])
 
 
 def warn_of_materials(materials: Iterable[AnyMaterial]) -> None:

@@ -25,6 +25,7 @@ import numpy as np
 
 from dolfinx_mbd.errors import FileError, MeshError
 from dolfinx_mbd.geometry.gmsh_model import MeshArrays, gmsh_session, mesh_arrays
+from dolfinx_mbd.geometry.separate_process import environment
 
 _SUPPORTED = "Supported are Gmsh's .msh files of format 2 and 4, in ASCII or binary"
 _CONVERSIONS = {
@@ -39,9 +40,6 @@ _CONVERSIONS = {
 }
 _CONVERSIONS |= {".nas": _CONVERSIONS[".bdf"], ".stp": _CONVERSIONS[".step"]}
 
-_LAUNCHER = re.compile(r"(OMPI|PMIX?|PRTE|PRRTE|HYDRA|MPI|MPICH|I_MPI|MV2|SLURM)_")
-"""Environment variables of MPI launchers; the reading process must not inherit them."""
-
 
 def read_msh(path: str | os.PathLike[str], gdim: int | None = None) -> MeshArrays:
     """Return the mesh of a `.msh` file of format 2 or 4 as arrays; call this on one rank only."""
@@ -49,12 +47,9 @@ def read_msh(path: str | os.PathLike[str], gdim: int | None = None) -> MeshArray
         with open(path, "rb") as file, open(Path(folder, "mesh.msh"), "wb") as copy:
             file.seek(_start(file.read(4096), os.fspath(path)))
             shutil.copyfileobj(file, copy, 1 << 20)
-        environment = {k: v for k, v in os.environ.items() if not _LAUNCHER.match(k)}
-        search = os.pathsep.join(filter(None, sys.path))
-        environment |= {"PYTHONPATH": search, "PYTHONSAFEPATH": "1"}
         command = [sys.executable, "-m", __name__, folder, str(gdim or 0)]
         reader = subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
+            command, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True
         )
         if Path(folder, "mesh.npz").is_file() and not reader.returncode:
             return _load(Path(folder, "mesh.npz"))

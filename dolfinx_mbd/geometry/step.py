@@ -2,21 +2,26 @@
 
 Lengths are converted to metres from the unit that the STEP file states. Surfaces are selected by
 the numbers that `step_surfaces` returns.
+
+A damaged STEP file can crash gmsh's CAD kernel. Therefore files are read and meshed in a separate
+process, and a crash becomes an error.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, astuple, dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import file_path, instance, integer, metres, name, number, reject
 from dolfinx_mbd.errors import FileError, InputTypeError, MissingFileError
 from dolfinx_mbd.geometry.gmsh_model import gmsh_session, mesh_volumes
+from dolfinx_mbd.geometry.separate_process import CrashError, call_separately
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,8 @@ class StepPart:
 
     Raises:
         MissingFileError: The file does not exist.
-        FileError: The file is not a STEP file.
+        FileError: The file is not a STEP file. Calling the part also raises this error if the file
+            is damaged or contains no solids.
         InputError: A number or a name is invalid. Calling the part also raises this error for
             surfaces and solids that the file does not contain.
 
@@ -65,16 +71,55 @@ class StepPart:
             assign(self, volumes=_tags("volumes", self.volumes))
 
     def __call__(self, model: Any) -> None:
-        """Add the part to a gmsh model, name its groups and mesh it."""
+        """Add the mesh of the part and its named groups to the current gmsh model."""
+        import gmsh
+
+        with TemporaryDirectory(prefix="dolfinx_mbd-") as folder:
+            file = str(Path(folder, "part.msh"))
+            _separately(
+                _mesh,
+                self.path,
+                file=file,
+                interfaces=self.interfaces,
+                volumes=self.volumes,
+                size=self.size,
+                order=self.order,
+            )
+            gmsh.merge(file)
+
+
+def _separately(work: Callable[..., Any], path: str | os.PathLike[str], **arguments: Any) -> Any:
+    """Call a function of the path in a separate process; a crash becomes an error of the file."""
+    file = os.path.abspath(path)
+    try:
+        return call_separately(work, path=file, name=os.fspath(path), **arguments)
+    except CrashError as error:
+        text = f"cannot read '{os.fspath(path)}': {error}; the file is damaged"
+        raise FileError(f"{text}; export it again from CAD", path=path) from None
+
+
+def _mesh(
+    path: str,
+    name: str,
+    file: str,
+    interfaces: Mapping[str, Sequence[int]],
+    volumes: Mapping[str, Sequence[int]] | None,
+    size: float | None,
+    order: int,
+) -> None:
+    """Mesh the solids of a STEP file and write the mesh to a `.msh` file."""
+    with gmsh_session() as gmsh:
+        model = gmsh.model
         with _metre_units():
-            solids = _load(model, self.path)
-        _add_groups(model, 3, "volumes", self.volumes or {"part": solids})
-        _add_groups(model, 2, "interfaces", self.interfaces)
-        size = None if self.size is None else float(self.size)
+            solids = _load(model, path, name)
+        _add_groups(model, 3, "volumes", volumes or {"part": solids})
+        _add_groups(model, 2, "interfaces", interfaces)
         if size is None:
             box = model.getBoundingBox(-1, -1)
             size = max(box[3 + i] - box[i] for i in range(3)) / 20
-        mesh_volumes(model, solids, size, self.order)
+        mesh_volumes(model, solids, size, order)
+        gmsh.option.setNumber("Mesh.Binary", 1)
+        gmsh.write(file)
 
 
 def _add_groups(model: Any, dim: int, argument: str, groups: Mapping[str, Sequence[int]]) -> None:
@@ -132,7 +177,10 @@ def step_surfaces(path: str | os.PathLike[str]) -> list[Surface]:
 
     Raises:
         MissingFileError: The file does not exist.
-        FileError: The file is not a STEP file, or contains no solids.
+        FileError: The file is not a STEP file, is damaged, or contains no solids.
+
+    Warns:
+        FileWarning: gmsh ignored parts of the file.
 
     Note: Not collective: under MPI, call it on one rank.
 
@@ -141,9 +189,15 @@ def step_surfaces(path: str | os.PathLike[str]) -> list[Surface]:
         [('Cylinder', 0.01...), ('Plane', None), ('Plane', None)]
     """
     _check_path(path)
+    rows = _separately(_surfaces, path)
+    return [Surface(n, kind, area, tuple(x), radius) for n, kind, area, x, radius in rows]
+
+
+def _surfaces(path: str, name: str) -> list[tuple[Any, ...]]:
+    """Return the attributes of the surfaces of a STEP file."""
     with gmsh_session() as gmsh, _metre_units():
-        _load(gmsh.model, path)
-        return [_surface(gmsh.model, int(tag)) for _, tag in gmsh.model.getEntities(2)]
+        _load(gmsh.model, path, name)
+        return [astuple(_surface(gmsh.model, int(tag))) for _, tag in gmsh.model.getEntities(2)]
 
 
 def _check_path(path: str | os.PathLike[str]) -> None:
@@ -170,15 +224,15 @@ def _metre_units() -> Iterator[None]:
         gmsh.option.setString("Geometry.OCCTargetUnit", unit)
 
 
-def _load(model: Any, path: str | os.PathLike[str]) -> list[int]:
+def _load(model: Any, path: str, name: str) -> list[int]:
     """Add the solids of a file to a model, with common surfaces at contacts; return their tags."""
     try:
-        parts = model.occ.importShapes(os.fspath(path), highestDimOnly=True)
+        parts = model.occ.importShapes(path, highestDimOnly=True)
     except Exception as error:
-        raise FileError(f"gmsh cannot read '{os.fspath(path)}': {error}", path=path) from error
+        raise FileError(f"gmsh cannot read '{name}': {error}", path=name) from error
     solids = [part for part in parts if part[0] == 3]
     if not solids:
-        raise FileError(f"'{os.fspath(path)}' contains no solids", path=path)
+        raise FileError(f"'{name}' contains no solids", path=name)
     if len(solids) > 1:
         model.occ.fragment(solids[:1], solids[1:])
     model.occ.synchronize()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,16 @@ from dolfinx import fem
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.errors import FileError, InputError, MissingFileError
+from dolfinx_mbd.errors import (
+    FileError,
+    FileWarning,
+    InputError,
+    MeshWarning,
+    MissingFileError,
+    warn,
+)
 from dolfinx_mbd.geometry import StepPart, step_surfaces
+from dolfinx_mbd.geometry.separate_process import CrashError, call_separately
 
 gmsh = pytest.importorskip("gmsh")
 
@@ -161,3 +171,60 @@ def test_elements_larger_than_the_part(plate: Path, comm: MPI.Intracomm) -> None
     with pytest.raises(InputError) as error:
         mbd.build_mesh(StepPart(plate, size=5.0), comm)
     assert error.value.argument == "size"
+
+
+def damaged(plate: Path, folder: Path, pattern: str, text: str) -> Path:
+    """Return a copy of a STEP file with the first match of a pattern replaced."""
+    path = folder / "damaged.step"
+    changed, count = re.subn(pattern, text, plate.read_text(), count=1)
+    assert count == 1
+    path.write_text(changed)
+    return path
+
+
+def test_a_crash_of_the_cad_kernel_is_an_error(
+    plate: Path, tmp_path: Path, comm: MPI.Intracomm
+) -> None:
+    """A line without its direction makes OpenCASCADE use a null pointer."""
+    path = damaged(plate, tmp_path, r"(VECTOR\('[^']*',)#\d+", r"\1#99999")
+    for call in (
+        lambda: step_surfaces(path),
+        lambda: mbd.build_mesh(StepPart(path, size=0.02, order=1), comm),
+    ):
+        with pytest.raises(FileError, match="the file is damaged") as caught:
+            call()
+        assert caught.value.path == str(path)
+    assert not gmsh.isInitialized()
+
+
+def test_ignored_lines_are_reported(plate: Path, tmp_path: Path) -> None:
+    """The circle of an edge is missing; the surfaces are still there."""
+    path = damaged(plate, tmp_path, r"CIRCLE\(", "CIRCLE[")
+    with pytest.warns(FileWarning, match=r"ignored.*Incorrect Syntax"):
+        assert len(step_surfaces(path)) == 7
+    with pytest.raises(FileError, match="no solids"):
+        step_surfaces(damaged(plate, tmp_path, r"PLANE\(", "PLANE["))
+
+
+def stop(path: str) -> None:
+    os.abort()
+
+
+def warn_and_fail(path: str) -> None:
+    warn(MeshWarning("large", quantity="cells", value=3.0, limit=2.0))
+    raise InputError("wrong", argument="path", value=path, expected="another")
+
+
+def test_errors_and_warnings_of_a_separate_process() -> None:
+    with pytest.raises(CrashError, match="SIGABRT"):
+        call_separately(stop, path="x")
+    with pytest.warns(MeshWarning) as caught, pytest.raises(InputError, match=r"^wrong$") as error:
+        call_separately(warn_and_fail, path="x")
+    assert (error.value.argument, error.value.value, error.value.expected) == (
+        "path",
+        "x",
+        "another",
+    )
+    item = caught[0].message
+    assert isinstance(item, MeshWarning)
+    assert (item.quantity, item.value, item.limit) == ("cells", 3.0, 2.0)
