@@ -31,7 +31,8 @@ def write_gltf(task: Task, *, amplitude: float = AMPLITUDE) -> ExportReport:
     """Write a binary glTF file (`.glb`) with the surface of the body and its modes.
 
     Each mode is a morph target (a shape key in Blender) with an animation that shows one
-    oscillation. At the weight 1, the largest displacement is `amplitude` times the size of the
+    oscillation. It starts at the weight -1, because Blender takes the range of a shape key from the
+    first key frame. At the weight 1, the largest displacement is `amplitude` times the size of the
     body. The names of the targets contain the labels and the frequencies of the modes. The extras
     of the mesh are `targetNames`, `frequencies` (Hz) and `elasticCoordinates` (values at the weight
     1).
@@ -51,7 +52,7 @@ def write_gltf(task: Task, *, amplitude: float = AMPLITUDE) -> ExportReport:
     times = scene.add(t[:, None], "SCALAR", limits=True)
     for k, title in enumerate(titles):
         weights = np.zeros((FRAMES, len(titles)))
-        weights[:, k] = np.sin(2 * np.pi * t / PERIOD)
+        weights[:, k] = -np.cos(2 * np.pi * t / PERIOD)
         scene.animate(node, "weights", times, scene.add(weights.reshape(-1, 1), "SCALAR"), title)
     notes = []
     if task.report.units.length != 1.0:
@@ -75,6 +76,7 @@ class Scene:
             asset=pygltflib.Asset(version="2.0", generator="dolfinx_mbd"),
             materials=[pygltflib.Material(doubleSided=True)],
         )
+        self._children: list[int] = self.scene.scenes[0].nodes  # of the scene or of its root
         self.data = bytearray()
 
     def add(
@@ -104,12 +106,24 @@ class Scene:
         self.scene.accessors.append(accessor)
         return len(self.scene.accessors) - 1
 
+    def add_root(self, name: str, rotation: Array) -> None:
+        """Add a node with a rotation (x, y, z, w) that becomes the parent of all bodies."""
+        node = self.gltf.Node(name=name, rotation=rotation.tolist(), children=[])
+        self.scene.nodes.append(node)
+        self.scene.scenes[0].nodes.append(len(self.scene.nodes) - 1)
+        self._children = node.children
+
     def add_body(
         self, name: str, skin: Skin, extras: Mapping[str, Any], q: Array | None = None
     ) -> int:
-        """Add a body with its modes at the coordinates q, and return the index of its node.
+        """Add a body with its modes, and return the index of its node.
 
-        `extras` are further data, such as `targetNames`, the names of the modes.
+        Args:
+            name: Name of the body.
+            skin: Surface, and the displacements for the weight 1 of each target.
+            extras: Further data, such as `targetNames`, the names of the modes.
+            q: Position, quaternion (w, x, y, z) and weights, shape (7 + n,); by default the surface
+                as it is.
         """
         lib = self.gltf
         surface = lib.Primitive(
@@ -134,7 +148,7 @@ class Scene:
         if q is not None:
             node.translation, node.rotation = q[:3].tolist(), q[[4, 5, 6, 3]].tolist()
         self.scene.nodes.append(node)
-        self.scene.scenes[0].nodes.append(len(self.scene.nodes) - 1)
+        self._children.append(len(self.scene.nodes) - 1)
         return len(self.scene.nodes) - 1
 
     def animate(

@@ -19,6 +19,7 @@ import basix.ufl
 import numpy as np
 from dolfinx import fem
 from dolfinx.io import VTKFile, VTXWriter
+from dolfinx.mesh import CellType
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body.stress_modes import motion_of, rows_at
@@ -116,7 +117,8 @@ def field_file(
             shutil.rmtree(part, ignore_errors=True)
         raise
     comm.Barrier()
-    on_rank_zero(comm, lambda: _move_to_path(whole, path))
+    renumbered = _has_renumbered_cells(functions[0].function_space)
+    on_rank_zero(comm, lambda: _move_to_path(whole, path, renumbered))
 
 
 def size_on_disk(functions: Sequence[fem.Function], frames: int, suffix: str) -> float:
@@ -177,7 +179,21 @@ def _replaceable(path: Path) -> bool:
     return not foreign and (not head or b'type="Collection"' in head)
 
 
-def _move_to_path(whole: Path, path: Path) -> None:
+def _has_renumbered_cells(space: fem.FunctionSpace) -> bool:
+    """Return whether version 2 of VTK's format numbers the nodes of the cells differently."""
+    hexahedra = space.mesh.topology.cell_type == CellType.hexahedron
+    return bool(hexahedra and space.dofmap.list.shape[1] > 8)
+
+
+def _set_version(piece: Path) -> None:
+    """Replace the version of VTK's format in a file by 1.0, which meshio reads too."""
+    with piece.open("r+b") as file:
+        head = file.read(200)
+        file.seek(0)
+        file.write(re.sub(rb'(<VTKFile[^>]*version=)"2\.\d"', rb'\1"1.0"', head))
+
+
+def _move_to_path(whole: Path, path: Path, renumbered: bool) -> None:
     """Give a complete file its name, in place of an older one; the `.pvd` file comes last."""
     if path.is_dir():
         shutil.rmtree(path)
@@ -190,6 +206,8 @@ def _move_to_path(whole: Path, path: Path) -> None:
             shutil.rmtree(pieces)
         pieces.mkdir()
         for piece in whole.parent.glob("*.*vtu"):
+            if not renumbered:
+                _set_version(piece)
             os.replace(piece, pieces / piece.name)
     os.replace(whole, path)
     whole.parent.rmdir()

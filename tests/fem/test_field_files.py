@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from dolfinx import fem
+from dolfinx.mesh import CellType, create_box
 from mpi4py import MPI
 from scipy.spatial import KDTree
 
@@ -247,3 +249,34 @@ def test_fewer_times_replace_all_pieces(comm: MPI.Intracomm, folder: Path, bar: 
     assert sorted(folder.iterdir()) == [path, folder / "run_vtu"]
     assert len(read(path).time_values) == 2
     assert len(list((folder / "run_vtu").glob("*.pvtu"))) == 2
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+@pytest.mark.parametrize("kind", [CellType.tetrahedron, CellType.hexahedron])
+def test_versions_that_meshio_reads(
+    comm: MPI.Intracomm, folder: Path, kind: CellType, degree: int
+) -> None:
+    """meshio reads version 1.0, which numbers the nodes of quadratic hexahedra differently."""
+    pv = pytest.importorskip("pyvista", exc_type=ImportError)
+    mesh = create_box(comm, [[0, 0, 0], [1, 1, 2]], [2, 2, 3], kind)
+    u = fem.Function(fem.functionspace(mesh, ("Lagrange", degree, (3,))))
+    u.interpolate(lambda x: x * x[0])
+    with field_file(folder / "box.pvd", [u], 1) as write:
+        write(0.0)
+    pieces = sorted((folder / "box_vtu").glob("*.vtu"))
+    for piece in pieces:
+        head = piece.read_bytes()[:200]
+        old = kind == CellType.hexahedron and degree == 2
+        assert (b'type="UnstructuredGrid" version="1.0"' in head) is not old
+    if comm.rank == 0:
+        parts = [pv.read(piece) for piece in pieces]
+        sizes = [part.compute_cell_sizes()["Volume"][part["vtkGhostType"] == 0] for part in parts]
+        assert np.concatenate(sizes).sum() == pytest.approx(2.0, rel=1e-12)
+        if old or not importlib.util.find_spec("meshio"):
+            return
+        import meshio
+
+        for piece in pieces:
+            grid = meshio.read(piece)
+            fields = [v for v in grid.point_data.values() if v.ndim == 2]
+            np.testing.assert_allclose(fields[0], grid.points * grid.points[:, :1], atol=1e-14)

@@ -1,8 +1,9 @@
 """Fingerprints that identify the mechanism of a file or the study of a folder.
 
 A fingerprint consists of digests of numbers, arrays and strings. Functions are represented by their
-qualified names, default values and closure variables, and not by their code. Names that begin with
-an underscore are ignored.
+qualified names, default values and closure variables. Names that begin with an underscore are
+ignored. With `code=True`, a digest also contains the code of the functions and the global
+constants, functions and classes that they use, except those of Python and of installed packages.
 """
 
 from __future__ import annotations
@@ -10,15 +11,23 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import sys
 import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dolfinx_mbd.multibody.model.system import SystemData
 
+_LIBRARIES = [Path(functools.__file__).parent, Path(__file__).parents[2]]  # Python, this package
+_LANGUAGE = frozenset(vars(types.new_class("C"))) | {  # attributes of each class
+    "__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__",
+    "__conditional_annotations__", "__dataclass_fields__", "__dataclass_params__",
+    "__firstlineno__", "__match_args__", "__slots__", "__static_attributes__",
+}  # fmt: skip
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _LEFT_OUT = frozenset({"provenance", "shape", "skin"})  # attributes without effect on results
 # Attributes that are ignored if None: version 3 did not have them
@@ -49,12 +58,16 @@ def differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
     return texts + [f"{key} differs" for key in one if key in other and one[key] != other[key]]
 
 
-def digest(item: object) -> str:
-    """Return a digest of all bits of an object's numbers and of the names of its functions."""
-    return hashlib.sha256(repr(_canonical_form(item, {})).encode()).hexdigest()[:32]
+def digest(item: object, *, code: bool = False) -> str:
+    """Return a digest of all bits of an object's numbers and of the names of its functions.
+
+    With `code`, the digest also depends on the code of the functions and on what it uses; it is
+    then valid for one version of Python.
+    """
+    return hashlib.sha256(repr(_canonical_form(item, {}, code)).encode()).hexdigest()[:32]
 
 
-def _canonical_form(item: Any, visited: dict[int, tuple[int, Any]]) -> tuple[str, Any]:
+def _canonical_form(item: Any, visited: dict[int, tuple[int, Any]], code: bool) -> tuple[str, Any]:
     """Return an object as nested tuples of strings.
 
     `visited` maps the identity of each earlier object to its number and to the object itself. The
@@ -67,11 +80,11 @@ def _canonical_form(item: Any, visited: dict[int, tuple[int, Any]]) -> tuple[str
     if id(item) in visited:
         return "again", visited[id(item)][0]
     visited[id(item)] = len(visited), item
-    kind, contents = _parts(item)
-    return kind, tuple(_canonical_form(part, visited) for part in contents)
+    kind, contents = _parts(item, code)
+    return kind, tuple(_canonical_form(part, visited, code) for part in contents)
 
 
-def _parts(item: Any) -> tuple[str, list[Any]]:
+def _parts(item: Any, code: bool) -> tuple[str, list[Any]]:
     """Return the kind and the contents of an object whose type is not in `_PLAIN`."""
     if isinstance(item, np.ndarray) and item.dtype != object:
         data = hashlib.sha256(np.ascontiguousarray(item).tobytes()).hexdigest()
@@ -84,11 +97,15 @@ def _parts(item: Any) -> tuple[str, list[Any]]:
         return "list", list(item)
     if callable(item) or isinstance(item, types.ModuleType):
         parts = _callable_parts(item)
+        if parts is not None and code:
+            parts[1].extend(_code_parts(item))
         if parts is not None:
             return parts
     names = [name for name in _attributes(item) if name not in _LEFT_OUT]
     names = [name for name in names if name not in _LATER or getattr(item, name) is not None]
     values = [getattr(item, name) for name in names]
+    if code:
+        values += _code_parts(type(item))
     return f"object {type(item).__qualname__} {names}", values
 
 
@@ -107,6 +124,57 @@ def _callable_parts(item: Any) -> tuple[str, list[Any]] | None:
     if isinstance(item, (type, types.ModuleType, types.BuiltinFunctionType)):
         return f"named {item.__name__}", []
     return None
+
+
+def _code_parts(item: Any) -> list[Any]:
+    """Return the code of a function or of the methods of a class, and the globals that it uses.
+
+    Python and installed packages have no parts.
+    """
+    if isinstance(item, types.MethodType):
+        return _code_parts(item.__func__)
+    if isinstance(item, type):
+        module = sys.modules.get(item.__module__)
+        if item.__module__ != "__main__" and not _is_own_file(getattr(module, "__file__", None)):
+            return []
+        members = [(name, v) for name, v in sorted(vars(item).items()) if name not in _LANGUAGE]
+        return [part for name, v in members for part in (name, getattr(v, "__func__", v))]
+    if not isinstance(item, types.FunctionType) or not _is_own_file(item.__code__.co_filename):
+        return []
+    instructions, names = _instructions(item.__code__, item.__doc__)
+    values = item.__globals__
+    used = [values[name] for name in names if name in values]
+    modules = [value for value in used if isinstance(value, types.ModuleType)]
+    for module in modules:  # constants and functions such as `settings.SPEED`
+        if _is_own_file(getattr(module, "__file__", None)):
+            used += [vars(module)[name] for name in names if name in vars(module)]
+    cells = zip(item.__code__.co_freevars, item.__closure__ or (), strict=True)
+    private = [_contents(cell) for name, cell in cells if name.startswith("_")]
+    return [instructions, *used, *private]
+
+
+def _instructions(code: types.CodeType, doc: str | None = None) -> tuple[str, list[str]]:
+    """Return instructions and constants of a code object without `doc`, and all names in it."""
+    constants, names = [], {*code.co_names}
+    for value in code.co_consts:
+        if isinstance(value, types.CodeType):
+            inner, more = _instructions(value)
+            constants.append(inner)
+            names |= {*more}
+        elif isinstance(value, frozenset):
+            constants.append(repr(sorted(map(repr, value))))
+        elif doc is None or value != doc:
+            constants.append(repr(value))
+    return repr([code.co_code.hex(), constants, code.co_names, code.co_varnames]), sorted(names)
+
+
+def _is_own_file(file: str | None) -> bool:
+    """Return whether a file is not part of Python, of this package or of an installed package."""
+    if file is None or file.startswith("<frozen"):
+        return False
+    path = Path(file).absolute()
+    installed = {"site-packages", "dist-packages"}.intersection(path.parts)
+    return not installed and not any(path.is_relative_to(folder) for folder in _LIBRARIES)
 
 
 def _contents(cell: types.CellType) -> Any:

@@ -33,6 +33,7 @@ MISSING: dict[str, Any] = {
 }
 """Facts about a case that was not computed."""
 
+_FACTS = ("status", "error", "traceback", "seconds")  # variables of the dataset
 _PLAIN = "biufcUS"  # kinds of arrays that files can store
 _CASE = 200.0  # minimum memory of a case, bytes
 
@@ -47,6 +48,9 @@ def cases_of(parameters: Any) -> tuple[dict[str, list[Any]], list[dict[str, Any]
     keys = names("parameters", rows[0] if rows else ())
     if not keys or any(row.keys() != set(keys) for row in rows):
         reject("parameters", parameters, "values by name, or cases that all have the same names")
+    reserved = {f"case_{fact}" for fact in _FACTS}.intersection(keys)
+    if reserved:
+        reject("parameters", parameters, f"without the name {min(reserved)!r} of the results")
     columns = {key: [row[key] for row in rows] for key in keys}
     if grid:
         columns = {key: [*items(f"parameters[{key!r}]", parameters[key], object)] for key in keys}
@@ -116,7 +120,7 @@ def table_of(columns: Mapping[str, Sequence[Any]], grid: bool, rows: Sequence[Ou
     dims = list(columns) if grid else ["case"]
     shape = tuple(map(len, columns.values()))[: len(dims)]
     variables: dict[str, Any] = {}
-    for fact in ("status", "error", "traceback", "seconds"):
+    for fact in _FACTS:
         kind: Any = object if fact in ("error", "traceback") else None  # lengths of texts differ
         column = np.array([facts[fact] for facts, _ in rows], dtype=kind)
         variables[f"case_{fact}"] = dims, column.reshape(shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
@@ -61,7 +62,9 @@ def sweep(
             a time.
         path: Folder to which the outcome of each case is written; by default none. A repeated call
             continues the study if the parameters, the fixed arguments and the function's name are
-            equal. A change inside the function is not detected.
+            equal. If the code of the function has changed, or a global constant, function or class
+            that it uses, a `FileWarning` says so, and the saved results are kept. Changes in
+            installed packages are not detected.
         on_error: "keep" records the errors of cases in the results; "raise" ends the study.
         retry_failed: Whether cases that failed in an earlier call (see `path`) are computed again.
         progress: Whether to show a bar (with tqdm) on a terminal or in a notebook; "always"
@@ -99,7 +102,7 @@ def sweep(
     limit = worker_count(workers) if executor is None else len(cases)
     files = CaseFiles(None, {})
     if path is not None:
-        files = CaseFiles(file_path("path", path), _identity(run, fixed, cases))
+        files = CaseFiles(file_path("path", path), *_identity(run, fixed, cases))
     outcomes = {k: row for k, row in files.read().items() if not (retry and row[0]["error"])}
     ended = limit == 0 or (stop and any(facts["error"] for facts, _ in outcomes.values()))
     open_cases = [(k, case) for k, case in enumerate(cases) if k not in outcomes and not ended]
@@ -134,12 +137,14 @@ def sweep(
 
 def _identity(
     run: Callable[..., Any], fixed: Mapping[str, Any], cases: Sequence[Mapping[str, Any]]
-) -> dict[str, str]:
-    """Return the digests that identify a study."""
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the digests that identify a study, and those of its code."""
     parts = {"run": run} | {f"fixed argument {name!r}": value for name, value in fixed.items()}
     for name in cases[0]:
         parts[f"parameter {name!r}"] = [case[name] for case in cases]
-    return {name: digest(part) for name, part in parts.items()}
+    code = {name: digest(part, code=True) for name, part in parts.items()}
+    python = {"Python": ".".join(map(str, sys.version_info[:2]))}
+    return {name: digest(part) for name, part in parts.items()}, python | code
 
 
 def _report(

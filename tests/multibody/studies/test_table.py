@@ -142,6 +142,8 @@ def test_one_blas_thread_wherever_it_is_done() -> None:
         ({"parameters": {"x": [], "y": Y}}, InputError, "parameters"),
         ({"parameters": {}}, InputError, "parameters"),
         ({"parameters": []}, InputError, "parameters"),
+        ({"parameters": {"case_status": X}}, InputError, "parameters"),
+        ({"parameters": [{"case_seconds": 1.0}]}, InputError, "parameters"),
         ({"parameters": 3}, InputTypeError, "parameters"),
         ({"parameters": [{"x": 1}, {"y": 2}]}, InputError, "parameters"),
         ({"parameters": {"x": X}}, InputTypeError, "run"),
