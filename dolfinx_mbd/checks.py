@@ -14,6 +14,7 @@ The limits `low` and `high` are inclusive; None stands for no limit. The message
 
 from __future__ import annotations
 
+import io
 import math
 import operator
 import os
@@ -88,7 +89,9 @@ def number(
     expected = _describe("finite number", positive, low, high, unit)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+    if isinstance(value, (bool, np.timedelta64)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
         reject(argument, value, expected, InputTypeError)
     try:
         real = float(value)
@@ -123,13 +126,17 @@ def length(argument: str, value: Any) -> float:
     return real
 
 
+_DEPTH = 32
+"""Largest number of dimensions of a nested list."""
+
+
 def metres(value: Any) -> Any:
     """Return a length or a position; texts with a unit, such as `-5mm`, become numbers in m.
 
     Everything else is returned unchanged; check the result with `number` or `vector`.
     """
     if isinstance(value, (list, tuple)) and any(isinstance(entry, str) for entry in value):
-        return [metres(entry) for entry in value]
+        return [metres(entry) if isinstance(entry, str) else entry for entry in value]
     if isinstance(value, str):
         match = re.fullmatch(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([a-z]+)\s*", value)
         if match is not None and match[2] in LENGTHS:
@@ -280,12 +287,18 @@ def name(argument: str, value: Any) -> str:
     return value
 
 
+def entries(argument: str, value: Any, expected: str = "a list") -> tuple[Any, ...]:
+    """Return the entries of a collection as a tuple; texts, open files and scalars are rejected."""
+    scalar = isinstance(value, (str, bytes, io.IOBase)) or getattr(value, "ndim", 1) == 0
+    if scalar or not isinstance(value, Iterable):
+        reject(argument, value, expected, InputTypeError)
+    return tuple(value)
+
+
 def names(argument: str, value: Any) -> tuple[str, ...]:
     """Return different names as a tuple; a single text is rejected, as it is often a mistake."""
-    expected = "a list of names"
-    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        reject(argument, value, expected, InputTypeError)
-    texts = tuple(name(f"every entry of {argument}", entry) for entry in value)
+    texts = entries(argument, value, "a list of names")
+    texts = tuple(name(f"every entry of {argument}", entry) for entry in texts)
     if len(set(texts)) < len(texts):
         reject(argument, value, "a list of different names")
     return texts
@@ -307,13 +320,10 @@ def items(
     argument: str, value: Any, kinds: type[Any] | tuple[type[Any], ...], hint: str = ""
 ) -> tuple[Any, ...]:
     """Return the entries of a collection as a tuple; each must be an `instance` of `kinds`."""
-    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+    if isinstance(value, Mapping):
         reject(argument, value, "a list", InputTypeError)
-    try:
-        entries = tuple(value)
-    except TypeError:  # an array of shape ()
-        reject(argument, value, "a list", InputTypeError)
-    return tuple(instance(f"every entry of {argument}", entry, kinds, hint) for entry in entries)
+    every = f"every entry of {argument}"
+    return tuple(instance(every, entry, kinds, hint) for entry in entries(argument, value))
 
 
 def object_with(argument: str, value: Any, *attributes: str) -> Any:
@@ -370,14 +380,14 @@ def file_path(argument: str, value: Any, suffixes: Sequence[str] = ()) -> Path:
     return Path(text)
 
 
-def _is_expression(value: Any) -> bool:
+def _is_expression(value: Any, depth: int = 0) -> bool:
     """Return whether a value is or contains a UFL expression such as a `fem.Function`.
 
     The conversion of a UFL expression to a number recurses infinitely. A UFL expression can be
     indexed, but is neither a sequence nor an array.
     """
-    if isinstance(value, (list, tuple)):
-        return any(map(_is_expression, value))
+    if isinstance(value, (list, tuple)):  # (a list may contain itself)
+        return depth < _DEPTH and any(_is_expression(entry, depth + 1) for entry in value)
     kind = type(value)
     return (
         hasattr(kind, "__getitem__")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import filecmp
@@ -120,6 +121,22 @@ def contains(mark: bytes) -> Callable[[Path], bool]:
 def has_content(path: Path) -> bool:
     """Return whether a path refers to a file that is not empty."""
     return path.is_file() and path.stat().st_size > 0
+
+
+def read_text(path: Path, title: str) -> str:
+    """Return the contents of a text file that other programs wrote.
+
+    The text is UTF-8, UTF-16 with a byte order mark, or else the code of Western Windows. Numbers
+    are equal in all of them. `title` is the kind of file for messages.
+    """
+    data = path.read_bytes()
+    utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    for encoding in ("utf-16",) if utf16 else ("utf-8-sig", "cp1252", "latin-1"):
+        with contextlib.suppress(UnicodeDecodeError):
+            text = data.decode(encoding)
+            if "\0" not in text:
+                return text.replace("\r\n", "\n").replace("\r", "\n")
+    raise FileError(f"'{path}' is not a text file ({title} is expected)", path=path)
 
 
 def read_tables(path: str | Path, title: str, contents: str) -> dict[str, dict[str, Any]]:

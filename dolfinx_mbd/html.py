@@ -53,10 +53,18 @@ class HtmlView(ABC):
     def _repr_html_(self) -> str:
         while _LOADERS:
             _LOADERS.pop()()
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
-            for name, value in self._html_rows()
-        )
         scenes = (scene(self) for kind, scene in _SCENES.items() if isinstance(self, kind))
-        return f"<table>{rows}</table>{next(scenes, '')}"
+        return f"{html_table(self._html_rows())}{next(scenes, '')}"
+
+
+def html_table(rows: Iterable[Iterable[str]], head: Iterable[str] = ()) -> str:
+    """Return a table of texts as HTML; the first text of each row is its heading."""
+
+    def cells(kind: str, texts: Iterable[str]) -> str:
+        style = "style='text-align:left'"
+        return "".join(f"<{kind} {style}>{html.escape(text)}</{kind}>" for text in texts)
+
+    lines = [cells("th", head)] if head else []
+    for first, *others in rows:
+        lines.append(cells("th", [first]) + cells("td", others))
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"

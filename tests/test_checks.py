@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import io
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -273,3 +275,37 @@ def test_positions_with_units() -> None:
         assert checks.metres(value) is value
     with pytest.raises(InputTypeError):
         checks.vector("at", checks.metres(("5mmm", 0.0, 0.0)))
+
+
+def _recursive() -> list[object]:
+    value: list[object] = [1.0]
+    value.append(value)
+    return value
+
+
+@pytest.mark.parametrize("dimensions", [(), (2,), (None, 3)])
+def test_values_that_are_no_numbers(dimensions: tuple[int | None, ...]) -> None:
+    """Lists that contain themselves, times and scalars of other kinds have the usual error."""
+    values = [_recursive(), [_recursive()], np.array("x"), np.array(object(), dtype=object)]
+    values += [dt.timedelta(1), np.timedelta64(1, "s"), np.array([1, 2], "m8[s]"), io.StringIO()]
+    for value in values:
+        with pytest.raises(InputTypeError):
+            checks.array("x", value, dimensions)
+        for check in (checks.number, checks.integer, checks.names, checks.flag, checks.name):
+            if check is checks.names and isinstance(value, list) and not dimensions:
+                continue
+            with pytest.raises(InputError):
+                check("x", value)
+    assert checks.metres(_recursive())[0] == 1.0
+    for value in (["5mm", _recursive()], [_recursive(), "5mm"]):
+        assert 5e-3 in checks.metres(value)
+
+
+def test_collections() -> None:
+    assert checks.entries("x", np.arange(2)) == (0, 1) and checks.entries("x", {"a": 1}) == ("a",)
+    for value in (np.array(1.0), "text", b"text", 3, io.StringIO("a\nb"), np.float64(1.0)):
+        for check in (checks.entries, checks.names):
+            with pytest.raises(InputTypeError):
+                check("x", value)
+        with pytest.raises(InputTypeError):
+            checks.items("x", value, object)

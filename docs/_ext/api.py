@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 
@@ -40,19 +41,63 @@ PARTS = {
 """Packages in the order of the pages, with their titles."""
 
 
+GROUPS = {
+    "multibody": {
+        "Bodies and frames": "model.bodies model.protocol model.shapes model.placement",
+        "Joints and drivers": "model.joints",
+        "Loads, springs and bushings": "model",
+        "Contact, clearance and gears": "contact",
+        "Simulation": "analyses.simulation analyses.simulator stepping time_integration",
+        "Start and equilibrium": "start analyses.equilibrium assembly",
+        "Results": "results files analyses.run_up analyses.spectra",
+        "Linearization, kinematics and load identification": "analyses",
+        "Sensitivities": "sensitivities",
+        "Parameter studies": "studies",
+        "The mechanism": "model.system ",
+    }
+}
+"""Headings of large pages, with the modules of their names. The longest fitting module counts;
+the heading with an empty one takes the rest."""
+
+ORDER = {"multibody": ["The mechanism", *list(GROUPS["multibody"])[:-1]]}
+"""Order of the headings on a page."""
+
+
 def page(part: str, title: str) -> str:
     """Return the page of a package."""
     module = importlib.import_module(f"dolfinx_mbd.{part}")
     lines = [f"# {title}", "", f"`dolfinx_mbd.{part}`", "", inspect.getdoc(module) or "", ""]
-    lines += ["```{eval-rst}", f".. currentmodule:: dolfinx_mbd.{part}", ""]
-    for name in module.__all__:
-        value = getattr(module, name)
-        if inspect.isclass(value):
-            members = [] if issubclass(value, tuple) else ["   :members:"]
-            lines += [f".. autoclass:: {name}", *members, ""]
-        elif callable(value):
-            lines += [f".. autofunction:: {name}", ""]
-    return "\n".join([*lines, "```", ""])
+    for heading in ORDER.get(part, [""]):
+        names = [name for name in module.__all__ if group(part, module, name) == heading]
+        lines += [f"## {heading}", ""] if heading else []
+        lines += ["```{eval-rst}", f".. currentmodule:: dolfinx_mbd.{part}", ""]
+        lines += [line for name in names for line in entry(name, getattr(module, name))]
+        lines += ["```", ""]
+    return "\n".join(lines)
+
+
+def group(part: str, module: Any, name: str) -> str:
+    """Return the heading of a name on the page of a package, or nothing if it has no headings."""
+    groups = GROUPS.get(part)
+    if groups is None:
+        return ""
+    home = getattr(getattr(module, name), "__module__", "").removeprefix("dolfinx_mbd.") + "."
+    home = home.removeprefix(f"{part}.")
+    fitting = [
+        (len(prefix), heading)
+        for heading, prefixes in groups.items()
+        for prefix in prefixes.split(" ")
+        if not prefix or home.startswith(f"{prefix}.")
+    ]
+    return max(fitting)[1]
+
+
+def entry(name: str, value: Any) -> list[str]:
+    """Return the lines that document a class or a function; other values have none."""
+    if inspect.isclass(value):
+        members = [] if issubclass(value, tuple) else ["   :members:"]
+        return [f".. autoclass:: {name}", *members, ""]
+    return [f".. autofunction:: {name}", ""] if callable(value) else []
 
 
 def write_pages(app: Sphinx) -> None:

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.beams.model import BeamModel, rigid_modes
 from dolfinx_mbd.beams.problem import beam_problem
-from dolfinx_mbd.checks import choice, instance, integer, names, reject, vector
-from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.checks import choice, entries, instance, integer, names, reject, vector
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import assembled_matrix
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.free_motions import null_space, triangular_factor
@@ -221,10 +221,9 @@ def _free_motions(model: BeamModel, held: NDArray[np.int32]) -> Array:
 def held_dofs(model: BeamModel, held: Held) -> NDArray[np.int32]:
     """Return the local indices of the owned held degrees of freedom; see `beam_modes`."""
     instance("model", model, BeamModel)
-    if isinstance(held, (str, bytes)) or not isinstance(held, Iterable):
-        reject("held", held, "a list of nodes, or a mapping from nodes to names", InputTypeError)
+    places = entries("held", held, "a list of nodes, or a mapping from nodes to names")
     labels = MOTION_LABELS[3]
-    items = held.items() if isinstance(held, Mapping) else [(place, labels) for place in held]
+    items = held.items() if isinstance(held, Mapping) else [(place, labels) for place in places]
     dofs: list[NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)]
     for place, components in items:
         _, blocks = model.node(place, "held")

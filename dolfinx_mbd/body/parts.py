@@ -14,9 +14,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import Array, assign, freeze, frozen
-from dolfinx_mbd.checks import array, choice, instance, integer, number, reject, rotation_matrix
+from dolfinx_mbd.checks import (
+    array,
+    choice,
+    entries,
+    instance,
+    integer,
+    number,
+    reject,
+    rotation_matrix,
+)
 from dolfinx_mbd.checks import name as checked_name
-from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
 
 SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
@@ -30,8 +38,7 @@ AMPLITUDE = 0.08
 def mode_rows(argument: str, modes: Any, count: int) -> NDArray[np.int64]:
     """Return the zero-based rows of different modes, whose numbers are from 1 to `count`."""
     expected = f"numbers of modes from 1 to {count}, each at most once"
-    if isinstance(modes, (str, bytes)) or not isinstance(modes, Iterable):
-        reject(argument, modes, expected, InputTypeError)
+    modes = entries(argument, modes, expected)
     numbers = [integer(f"every entry of {argument}", k, low=1, high=count) for k in modes]
     if len(set(numbers)) < len(numbers):
         reject(argument, modes, expected)

@@ -9,11 +9,13 @@ import logging
 import os
 import signal
 import sys
+import sysconfig
 import threading
 import time
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, TextIO
 
 import dolfinx_mbd
@@ -28,6 +30,8 @@ exit codes:
 
 _LAUNCHED = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")
 """Environment variables that MPI launchers set; without any of them there is one process."""
+
+_PACKAGE = Path(dolfinx_mbd.__file__).resolve().parent
 
 GRACE = 3.0  # longest wait for an error that all ranks raise, s
 
@@ -138,6 +142,10 @@ def _report(error: BaseException, comm: Any) -> int:
         where = "" if everywhere else f" on rank {comm.rank}"
         if isinstance(error, KeyboardInterrupt):
             print("dolfinx-mbd: interrupted", file=sys.stderr)
+        elif place := _place_in_script(error):
+            traceback.print_exception(error)
+            text = f"{type(error).__name__}: {_message(error)}"
+            print(f"dolfinx-mbd: error{where} in {place}: {text}", file=sys.stderr)
         elif isinstance(error, (ImportError, MemoryError, OSError, RuntimeError, ValueError)):
             print(f"dolfinx-mbd: error{where}: {_message(error)}", file=sys.stderr)
         else:
@@ -147,6 +155,35 @@ def _report(error: BaseException, comm: Any) -> int:
         sys.stderr.flush()
         comm.Abort(code)
     return code
+
+
+def _place_in_script(error: BaseException) -> str:
+    """Return the line of the user's script that raised an error, or nothing for other errors.
+
+    An error belongs to the script if the script is the last file in the traceback, libraries aside.
+    """
+    if isinstance(error, SyntaxError) and error.filename and not _is_library(error.filename):
+        return f"{error.filename}, line {error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    files = [f for f in frames if _is_package(f.filename) or not _is_library(f.filename)]
+    if not files or _is_package(files[-1].filename):
+        return ""
+    name = files[-1].name
+    function = "" if name.startswith("<") else f", in {name}"
+    return f"{files[-1].filename}, line {files[-1].lineno}{function}"
+
+
+def _is_package(path: str) -> bool:
+    """Return whether a file belongs to this package."""
+    return Path(path).resolve().is_relative_to(_PACKAGE)
+
+
+def _is_library(path: str) -> bool:
+    """Return whether a file belongs to Python, its packages or the system, or is no file."""
+    file = Path(path)
+    parts = sysconfig.get_paths().values()
+    system = any(file.is_relative_to(folder) for folder in (*parts, sys.prefix, "/usr/lib"))
+    return path.startswith("<") or system or "site-packages" in file.parts or _is_package(path)
 
 
 def _raised_everywhere(comm: Any) -> bool:

@@ -30,6 +30,7 @@ from dolfinx_mbd.errors import FileError, InputError
 from dolfinx_mbd.export.common import ExportReport, Task
 from dolfinx_mbd.export.superelement import Superelement, superelement
 from dolfinx_mbd.export.text import ascii_text, number_lines
+from dolfinx_mbd.files import read_text
 
 _LINE = 4096  # longest line of loads that OpenFAST reads
 _STANDARD_GRAVITY = (0.0, 0.0, -9.80665)  # m/s²
@@ -96,7 +97,7 @@ def _gravity_load(body: ReducedBody, g: Array) -> Array:
 
 def _read_loads(path: Path, body: ReducedBody) -> tuple[Array, Array]:
     """Return the times (nt,) and the amplitudes of all distributed loads of a body (nt, p)."""
-    text = path.read_text(encoding="utf-8-sig").splitlines()
+    text = read_text(path, "a table of loads").splitlines()
     header = [word.strip() for word in text[0].split(",")] if text else []
     valid_names = [load.name for load in body.loads]
     unknown = [name for name in header[1:] if name not in valid_names]

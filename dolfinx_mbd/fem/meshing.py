@@ -25,6 +25,7 @@ from dolfinx_mbd.fem import compat
 from dolfinx_mbd.files import check_directory, write_atomically
 from dolfinx_mbd.geometry.gmsh_model import MeshArrays, gmsh_session, mesh_arrays
 from dolfinx_mbd.geometry.mesh_files import read_msh
+from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.parallel import on_rank_zero
 
 Builder = Callable[[Any], object]
@@ -32,7 +33,7 @@ Builder = Callable[[Any], object]
 
 
 @dataclass(frozen=True, eq=False)
-class TaggedMesh:
+class TaggedMesh(HtmlView):
     """A mesh whose regions and surfaces have names.
 
     Attributes:
@@ -80,6 +81,22 @@ class TaggedMesh:
             dim, tag = (integer(f"group {key!r}", entry, low=0) for entry in group)
             groups[name("the name of a group", key)] = dim, tag
         assign(self, groups=MappingProxyType(groups))
+
+    def _html_rows(self) -> list[tuple[str, str]]:
+        mesh, tdim = self.mesh, self.mesh.topology.dim
+        cells, nodes = mesh.topology.index_map(tdim), mesh.geometry.index_map()
+        kind = f"{mesh.topology.cell_name()}, degree {compat.geometry_degree(mesh)}"
+        rows = [
+            ("cells", f"{cells.size_global} ({kind})"),
+            ("nodes", str(nodes.size_global)),
+        ]
+        if mesh.comm.size == 1:
+            size = np.ptp(mesh.geometry.x, axis=0)
+            rows.append(("size", f"{' × '.join(f'{x:.4g}' for x in size)} m"))
+        for dim, title in ((tdim, "groups of cells"), (tdim - 1, "groups of facets")):
+            names = sorted(name for name, (group_dim, _) in self.groups.items() if group_dim == dim)
+            rows.append((title, ", ".join(names) or "none"))
+        return rows
 
     def facets(self, name: str) -> NDArray[np.int32]:
         """Return the local facets of a named group, including ghosts; a rank may have none.

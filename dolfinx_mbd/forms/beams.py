@@ -338,7 +338,8 @@ def axial_force_of_motion(
     """
     components = as_ufl_value(omega, "omega", ((3,),)) if isinstance(omega, Expr) else omega
     if not isinstance(omega, Expr):
-        if not isinstance(omega, (list, tuple, np.ndarray)) or len(omega) != 3:
+        scalar_array = isinstance(omega, np.ndarray) and omega.ndim == 0
+        if not isinstance(omega, (list, tuple, np.ndarray)) or scalar_array or len(omega) != 3:
             reject("omega", omega, "three numbers or UFL scalars")
         components = [scalar("omega", component) for component in omega]
     x = array("x", x) if isinstance(x, np.ndarray) else scalar("x", x)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, file_path
 from dolfinx_mbd.errors import InputError, MissingFileError
+from dolfinx_mbd.files import read_text
 from dolfinx_mbd.imports.matrices import (
     FullMatrices,
     MatrixError,
@@ -101,7 +102,7 @@ def _read_nodes(file: str | Path) -> tuple[NDArray[np.int64] | None, Array]:
         elif kind == ".mtx":
             table = read_matrix_market(path).toarray()
         else:
-            text = path.read_text(encoding="utf-8").replace(",", " ").replace(";", " ")
+            text = read_text(path, "a table of nodes").replace(",", " ").replace(";", " ")
             if not text.strip():
                 raise InputError("it is empty")
             table = np.loadtxt(text.splitlines(), ndmin=2, comments=("#", "%", "$"))

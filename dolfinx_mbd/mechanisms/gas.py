@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, choice, file_path, increasing, number, reject
 from dolfinx_mbd.errors import AccuracyWarning, FileError, InputError, UnitsWarning, warn
+from dolfinx_mbd.files import read_text
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanisms.kinematics import SliderCrank
 
@@ -174,8 +175,8 @@ class PressureTable(_Curve):
         """Read a file of comma-separated values with columns of angle and pressure.
 
         Args:
-            path: Path of the file. Lines before the first line of numbers are skipped, and columns
-                after the second are ignored.
+            path: Path of the file, in UTF-8 or a code of Windows. Lines before the first line of
+                numbers are skipped, and columns after the second are ignored.
             angle_unit: Unit of the angles.
             pressure_unit: Unit of the absolute pressures.
             period: Period, rad; by default two turns, for four strokes.
@@ -195,7 +196,7 @@ class PressureTable(_Curve):
         choice("angle_unit", angle_unit, ("deg", "rad"))
         choice("pressure_unit", pressure_unit, ("Pa", "kPa", "bar", "MPa"))
         path = file_path("path", path)
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_text(path, "a table of pressures").splitlines()
         first = next((k for k, line in enumerate(lines) if _numbers(line)), len(lines))
         rows = [(k, line) for k, line in enumerate(lines[first:], first + 1) if line.strip()]
         table = [_numbers(line) for _, line in rows]

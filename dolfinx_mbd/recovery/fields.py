@@ -31,7 +31,7 @@ from dolfinx_mbd.checks import choice
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.field_files import field_file
 from dolfinx_mbd.fem.fields import as_function
-from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.html import HtmlView, short_repr
 from dolfinx_mbd.parallel import raise_together
 
 __all__ = [
@@ -211,7 +211,7 @@ class Fields:
 
 
 @dataclass(frozen=True, eq=False)
-class Envelope:
+class Envelope(HtmlView):
     """Extreme value of a scalar over time at each point, and the first time of this value."""
 
     quantity: Quantity
@@ -220,6 +220,18 @@ class Envelope:
     points: Points
 
     __repr__ = short_repr
+
+    def _html_rows(self) -> list[tuple[str, str]]:
+        values, times = self.values()
+        factor, unit = (1e-6, "MPa") if self.quantity.unit == "Pa" else (1.0, self.quantity.unit)
+        where = "" if self.points.mesh.comm.size == 1 else " on this rank"
+        rows = [(f"{self.value.name}", f"{len(values)} points ({self.points.where}){where}")]
+        for title, pick in (("largest value", np.argmax), ("smallest value", np.argmin)):
+            if len(values):
+                k = int(pick(values))
+                text = f"{factor * values[k]:.5g} {unit} at t = {1e3 * times[k]:.4g} ms"
+                rows.append((f"{title}{where}", text))
+        return rows
 
     def values(self) -> tuple[Array, Array]:
         """Return values and times at the points of this rank, shape (np,) each."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.body import Interface
 from dolfinx_mbd.checks import instance, integer, number
 from dolfinx_mbd.fem.surface_integrals import body_size
-from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.html import html_table, short_repr
 from dolfinx_mbd.recovery.fields import Envelope
 from dolfinx_mbd.recovery.stress import Recovery, What, recovery_of
 from dolfinx_mbd.recovery.stress import envelope as compute_envelope
@@ -64,10 +65,29 @@ class MostStressed:
     def __iter__(self) -> Iterator[StressedPlace]:
         return iter(self.places)
 
+    @property
+    def _title(self) -> str:
+        return f"greatest {self.quantity}, at least {1e3 * self.apart:.3g} mm apart"
+
+    def _repr_html_(self) -> str:
+        factor, unit = (1e-6, "MPa") if self.unit == "Pa" else (1.0, self.unit)
+        rows = [
+            (
+                str(k),
+                f"{factor * p.value:.5g}",
+                f"{1e3 * p.time:.4f}",
+                ", ".join(f"{1e3 * x:.3f}" for x in p.position),
+                f"{p.interface}, {1e3 * p.distance:.1f} mm" if p.interface else "",
+            )
+            for k, p in enumerate(self.places, 1)
+        ]
+        head = "", unit or "value", "time (ms)", "x, y, z (mm)", "nearest interface"
+        return f"<p>{escape(self._title)}</p>{html_table(rows, head)}"
+
     def __str__(self) -> str:
         factor, unit = (1e-6, "MPa") if self.unit == "Pa" else (1.0, self.unit)
         head = f"{'':>3} {unit:>12} {'time (ms)':>11} {'x, y, z (mm)':>29}  nearest interface"
-        lines = [f"greatest {self.quantity}, at least {1e3 * self.apart:.3g} mm apart", head]
+        lines = [self._title, head]
         for k, p in enumerate(self.places, 1):
             at = " ".join(f"{1e3 * x:9.3f}" for x in p.position)
             near = f"{p.interface}, {1e3 * p.distance:.1f} mm" if p.interface else "-"

@@ -22,10 +22,11 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.participation import most_of
 from dolfinx_mbd.body.parts import EffectiveMasses
+from dolfinx_mbd.html import HtmlView
 
 
 @dataclass(frozen=True, eq=False)
-class Truncation:
+class Truncation(HtmlView):
     """Dynamic stiffness of the interfaces of a body with fixed-interface modes, and its error.
 
     The m coordinates are the translations and rotations of one interface after the other, in body
@@ -46,6 +47,21 @@ class Truncation:
     residual: Array  # S, (m, m)
     rigid: Array  # (m, 6), in the plane (m, 3), with supports (m, 0)
     groups: NDArray[np.int64] | None = None  # groups of equal eigenvalues, (n,); None if simple
+
+    def _html_rows(self) -> list[tuple[str, str]]:
+        frequencies = np.sqrt(self.squares) / (2 * np.pi)
+        ends = f", {frequencies[0]:.5g} to {frequencies[-1]:.5g} Hz" if len(frequencies) else ""
+        return [
+            ("fixed-interface modes", f"{len(frequencies)}{ends}"),
+            ("coordinates of the interfaces", str(len(self.stiffness))),
+            *(
+                (
+                    f"error below {100 * tolerance:g} %",
+                    f"up to {self.accurate_to(tolerance):.4g} Hz",
+                )
+                for tolerance in (0.01, 0.1)
+            ),
+        ]
 
     def dynamic_stiffness(self, frequency: float, num_modes: int | None = None) -> Array:
         """Return D at a frequency in Hz with `num_modes` modes, shape (m, m), N/m, N and N m."""

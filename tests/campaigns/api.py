@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +27,15 @@ class Anything:
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass
+
+
+def _recursive(value: Any) -> Any:
+    """Return a list or a dictionary that contains itself."""
+    if isinstance(value, dict):
+        value["itself"] = value
+    else:
+        value.append(value)
+    return value
 
 
 HOSTILE: dict[str, Callable[[], Any]] = {
@@ -72,12 +82,24 @@ HOSTILE: dict[str, Callable[[], Any]] = {
     "dict of numbers": lambda: {1: math.nan},
     "set": lambda: {1, "a"},
     "generator": lambda: (x for x in (1, None, "a")),
+    "recursive list": lambda: _recursive([1.0]),
+    "recursive dict": lambda: _recursive({}),
+    "timedelta": lambda: dt.timedelta(seconds=1),
+    "timedelta array": lambda: np.array([1, 2, 3], dtype="timedelta64[s]"),
+    "date": lambda: dt.datetime(2026, 1, 1),
+    "0-d nan": lambda: np.array(math.nan),
+    "0-d text": lambda: np.array("hostile"),
+    "0-d object": lambda: np.array(object(), dtype=object),
+    "open file": lambda: Path(__file__).open(encoding="utf-8"),
+    "open binary file": lambda: Path(__file__).open("rb"),
 }
 """What replaces an argument; made anew for each call."""
 
 POISON = {
     "bytes", "object", "nan", "inf", "-inf", "complex", "numpy nan", "[nan] * 3", "[inf] * 6",
     "ragged", "nan (3, 3)", "complex array", "object array", "text array", "dict of objects",
+    "recursive list", "recursive dict", "timedelta", "timedelta array", "date", "0-d nan",
+    "0-d text", "0-d object", "open file", "open binary file",
 }  # fmt: skip
 """Values that no argument accepts, except the arguments in `ANYTHING`."""
 
@@ -86,8 +108,14 @@ ANYTHING = {
 }  # fmt: skip
 """Arguments, as ``function.argument``, for which every value is allowed."""
 
-INNER = ("None", "text", "object", "0", "-1", "nan", "inf", "complex", "bytes", "[]", "1e300")
+INNER = (
+    "None", "text", "object", "0", "-1", "nan", "inf", "complex", "bytes", "[]", "1e300",
+    "recursive list", "timedelta", "0-d nan", "open file",
+)  # fmt: skip
 """What replaces the first entry of a list, a tuple or a dictionary."""
+
+ALLOWED = {("sweep.parameters", "recursive list inside")}
+"""Values that are valid for an argument: a list of values of any kind may contain itself."""
 
 UNBOUNDED = {
     ("simulate", "t_end"), ("simulate", "dt"), ("transient", "t_end"),
@@ -188,6 +216,7 @@ def _hostile(
     result = _do(function, {**arguments, item: value})
     place = f"{_name_of(call)}.{item}"
     accepted = attack.removesuffix(" inside") in POISON and place not in ANYTHING
+    accepted = accepted and (place, attack) not in ALLOWED
     fault = f"{attack} is accepted" if accepted else None
     free = place in ANYTHING or _name_of(call) in NAN_RESULTS
     if fault is None and not free and not _finite(result):

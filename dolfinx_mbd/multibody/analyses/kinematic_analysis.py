@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import choice, increasing, instance, number, reject
-from dolfinx_mbd.errors import InputError, InputTypeError, SolverError
+from dolfinx_mbd.checks import choice, entries, increasing, instance, number, reject
+from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.multibody.analyses.linearization import unbalanced
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
@@ -263,9 +263,7 @@ def inverse_dynamics(
             f"the motion has {motion.q.shape[1]} coordinates, the system "
             f"{system.num_coordinates}: it belongs to other bodies"
         )
-    if isinstance(actuators, (str, bytes)) or not isinstance(actuators, Iterable):
-        reject("actuators", actuators, "a list of joints", InputTypeError)
-    actuators = list(actuators)
+    actuators = list(entries("actuators", actuators, "a list of joints"))
     axes = [_coordinate(system, a) for a in actuators]
     if len(set(axes)) < len(axes):
         reject("actuators", actuators, "a list with the axis of each joint once")

@@ -23,6 +23,7 @@ from scipy.interpolate import PchipInterpolator
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, file_path, increasing, number, reject
 from dolfinx_mbd.errors import FileError
+from dolfinx_mbd.files import read_text
 from dolfinx_mbd.html import short_repr
 
 if sys.version_info >= (3, 11):
@@ -158,7 +159,7 @@ def _is_column(name: str) -> bool:
 
 def _elements(path: Path) -> dict[str, Any]:
     """Return the bearings of a TOML or JSON file by their names."""
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path, "a table of a bearing")
     data = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
     return {k: v for k, v in data.items() if isinstance(v, Mapping) and "kxx" in v}
 
@@ -175,8 +176,8 @@ def _element(elements: dict[str, Any], name: str | None) -> dict[str, Any]:
 
 def _columns(path: Path) -> dict[str, Any]:
     """Return the columns of a table with commas, in SI units, as one element."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        header, *rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
+    lines = read_text(path, "a table of a bearing").splitlines()
+    header, *rows = [row for row in csv.reader(lines) if any(cell.strip() for cell in row)]
     names, factors = [], []
     for cell in header:
         name, _, unit = cell.strip().lower().partition("[")
@@ -195,6 +196,8 @@ def _matrices(columns: dict[str, Array], letter: str, count: int) -> Array:
     if any(column.any() for name, column in columns.items() if name[0] == "m"):
         raise ValueError("coefficients of mass are not possible; add the mass to the shaft")
     values = {name: columns[letter + name] for name in _ENTRIES if letter + name in columns}
+    if "xx" not in values:
+        raise ValueError(f"there is no column {letter}xx")
     values.setdefault("yy", values["xx"])
     result = np.zeros((9, count))
     for name, column in values.items():

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import cumulative_trapezoid
 
-from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.html import HtmlView, short_repr
 from dolfinx_mbd.kernels.rotations import rotation_rows
 from dolfinx_mbd.multibody.results.impacts import Impact, find_impacts
+from dolfinx_mbd.multibody.results.tables import unit_of
 
 Array = NDArray[np.float64]
 
@@ -201,7 +202,7 @@ def _empty_field() -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class ElementHistory:
+class ElementHistory(HtmlView):
     """Forces, motion, power and energy of a load, spring, joint or driver over nt saved times.
 
     Fields that do not apply to an element are empty. The components of forces and moments refer to
@@ -274,6 +275,22 @@ class ElementHistory:
     peak_pressure: Array = field(default_factory=_empty_field)
     side_flow: Array = field(default_factory=_empty_field)
     states: Array = field(default_factory=_empty_field)
+
+    def _html_rows(self) -> list[tuple[str, str]]:
+        rows = [
+            ("element", self.name),
+            ("times", f"{self.time[0]:g} to {self.time[-1]:g} s, {len(self.time)} saved"),
+        ]
+        for item in fields(self)[2:]:
+            values = getattr(self, item.name)
+            if values.size and values.ndim == 2:
+                most = np.linalg.norm(values, axis=1).max()
+                text = f"at most {most:.5g} {unit_of(item.name, values)} (magnitude)"
+                rows.append((item.name, text))
+            elif values.size:
+                text = f"{values.min():.5g} to {values.max():.5g} {unit_of(item.name, values)}"
+                rows.append((item.name, text))
+        return rows
 
     @property
     def work(self) -> Array:
