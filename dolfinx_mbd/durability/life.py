@@ -226,18 +226,28 @@ def _checked_damage(task: _Task, modes: Array, points: Array, comm: Any) -> Arra
             rows = point_damage(task, modes)
     bad = np.flatnonzero(np.isnan(rows[:, 0]))
     if len(bad):
-        at = ", ".join(f"{1e3 * x:.4g}" for x in points[bad[0]])
-        message = (
-            f"the mean stress of a cycle, {1e-6 * rows[bad[0], 3]:.4g} MPa at ({at}) mm, reaches "
-            f"the tensile strength, {1e-6 * task.law[1]:.4g} MPa: the part breaks statically, or "
-            "the point is a singularity of the model (see mbd.strength)"
-        )
+        message = _mean_message(task, rows[bad[0], 3], points[bad[0]])
     if comm is not None:
         raise_together(comm, message)
     elif message is not None:
         raise InputError(message, argument="mean_stress", value=float(rows[bad[0], 3]))
     _warn_of_strength(task, modes, points, comm)
     return rows
+
+
+def _mean_message(task: _Task, mean: float, point: Array) -> str:
+    """Return the message for a mean that reaches the tensile strength at a point."""
+    at = ", ".join(f"{1e3 * x:.4g}" for x in point)
+    what, cause = "the mean stress of a cycle", "the part breaks statically"
+    cure = "see mbd.strength"
+    if task.criterion == "shear":  # the part need not break: the mean is twice the normal stress
+        what, cause = "twice the mean normal stress of a cycle", "the correction does not hold"
+        cure = "use 'Smith-Watson-Topper' or 'FKM', or another criterion"
+    return (
+        f"{what}, {1e-6 * mean:.4g} MPa at ({at}) mm, reaches the tensile strength, "
+        f"{1e-6 * task.law[1]:.4g} MPa: {cause}, or the point is a singularity of the model "
+        f"({cure})"
+    )
 
 
 def _warn_of_strength(task: _Task, modes: Array, points: Array, comm: Any) -> None:
