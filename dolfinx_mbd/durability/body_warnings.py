@@ -1,12 +1,35 @@
-"""Warnings of bodies whose strength or life is not completely described by their stress modes."""
+"""Warnings of bodies and data for which strength or life is not valid."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.errors import AccuracyWarning, ModelRangeWarning, warn
+from dolfinx_mbd.errors import AccuracyWarning, ModelRangeWarning, UnitsWarning, warn
 from dolfinx_mbd.reduction.description import material_groups
 
-__all__ = ["warn_of_prestress", "warn_of_several_materials"]
+__all__ = ["warn_of_prestress", "warn_of_several_materials", "warn_of_units"]
+
+PLAUSIBLE = (1e5, 1e12)
+"""Range of the strengths of materials, Pa."""
+
+
+def warn_of_units(owner: str, stresses: Mapping[str, float | None]) -> None:
+    """Warn of strengths, Pa, that are implausible because of their unit; None is not checked.
+
+    Args:
+        owner: What the strengths belong to, for the message.
+        stresses: Strengths by name, Pa.
+    """
+    low, high = PLAUSIBLE
+    for name, value in stresses.items():
+        if value is not None and not low <= value <= high:
+            text = (
+                f"{owner}: {name} = {value:.4g} Pa is implausible; give stresses in Pa, for "
+                "example 200e6 for 200 MPa"
+            )
+            limit = low if value < low else high
+            warn(UnitsWarning(text, quantity=name, value=value, limit=limit))
 
 
 def warn_of_prestress(body: ReducedBody, results: str, cure: str) -> None:

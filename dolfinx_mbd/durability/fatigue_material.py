@@ -15,6 +15,7 @@ from scipy.special import ndtri
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, choice, instance, number, reject, unknown
 from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.durability.body_warnings import warn_of_units
 from dolfinx_mbd.errors import FileError, InputError, InputTypeError
 from dolfinx_mbd.files import read_tables
 from dolfinx_mbd.html import short_repr
@@ -123,6 +124,7 @@ class StrainLife:
         if hardening is None:
             hardening = self.strength / self.ductility**exponent
         assign(self, hardening=number("hardening", hardening, positive=True, unit="Pa"))
+        warn_of_units("strain life", {"strength": self.strength})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +141,8 @@ class FatigueMaterial:
         slope: Exponent k above the knee.
         second_slope: Exponent below the knee, at least `slope`; equal to `slope` for a line without
             a knee. By default S_k is the endurance limit.
-        tensile_strength: Tensile strength R_m, Pa, for Goodman and Gerber.
+        tensile_strength: Tensile strength R_m, Pa, for Goodman and Gerber, and to check the
+            stresses of a history.
         mean_sensitivity: Mean-stress sensitivity M, for FKM.
         life_scatter: Standard deviation of log10 N.
         survival: Probability of survival of the line.
@@ -150,6 +153,9 @@ class FatigueMaterial:
 
     Raises:
         InputError: A number is invalid, or the S-N line rises.
+
+    Warns:
+        UnitsWarning: A stress is implausible, for example because it is in MPa.
 
     Example:
         >>> steel = mbd.FatigueMaterial(
@@ -196,6 +202,8 @@ class FatigueMaterial:
             number("mean_sensitivity", self.mean_sensitivity, high=1.0)
         instance("strain_life", self.strain_life, (StrainLife, type(None)))
         instance("source", self.source, str)
+        stresses = {k: getattr(self, k) for k in ("knee_stress", "tensile_strength")}
+        warn_of_units(f"fatigue material {self.name!r}", stresses)
 
     @classmethod
     def basquin(

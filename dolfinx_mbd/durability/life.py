@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.quantities import BOUND_MARGIN, QUANTITIES, principal_values
-from dolfinx_mbd.body.stress_modes import StressModes, motion_of
+from dolfinx_mbd.body.stress_modes import StressModes, envelope_over_time, motion_of
 from dolfinx_mbd.checks import choice, instance, integer, items, number, object_with, reject
 from dolfinx_mbd.durability.body_warnings import warn_of_prestress, warn_of_several_materials
 from dolfinx_mbd.durability.cycles import Residue
@@ -27,8 +27,15 @@ from dolfinx_mbd.durability.fatigue_material import (
     material_of,
 )
 from dolfinx_mbd.durability.fatigue_result import FatigueResult
-from dolfinx_mbd.errors import InputError, InputTypeError
-from dolfinx_mbd.kernels.fatigue.damage import COLUMNS, cycle_damages, plane_damage, scalar_damage
+from dolfinx_mbd.errors import InputError, InputTypeError, ModelRangeWarning, warn
+from dolfinx_mbd.kernels.fatigue.damage import (
+    COLUMNS,
+    LAW,
+    cycle_damages,
+    neuber_stresses,
+    plane_damage,
+    scalar_damage,
+)
 from dolfinx_mbd.parallel import raise_together, shared_errors
 from dolfinx_mbd.recovery import Recovery, skin_stress
 from dolfinx_mbd.reduction.result import Reduction
@@ -100,7 +107,10 @@ def fatigue(
             a cycle reaches the tensile strength.
 
     Warns:
-        ModelRangeWarning: The body has several materials; the data are used for all of them.
+        ModelRangeWarning: The body has several materials; the data are used for all of them. Or a
+            stress exceeds the tensile strength, if the material has one: the greatest principal
+            stress, the von Mises stress for "shear" and "von Mises", and for strain life the stress
+            of Neuber's rule.
         AccuracyWarning: The body has a prestress, whose mean stress is not included.
 
     Note: Collective over `comm` or over the mesh.
@@ -216,17 +226,55 @@ def _checked_damage(task: _Task, modes: Array, points: Array, comm: Any) -> Arra
             rows = point_damage(task, modes)
     bad = np.flatnonzero(np.isnan(rows[:, 0]))
     if len(bad):
-        at = ", ".join(f"{1e3 * x:.4g}" for x in points[bad[0]])
-        message = (
-            f"the mean stress of a cycle, {1e-6 * rows[bad[0], 3]:.4g} MPa at ({at}) mm, reaches "
-            f"the tensile strength, {1e-6 * task.law[1]:.4g} MPa: the part breaks statically, or "
-            "the point is a singularity of the model (see mbd.strength)"
-        )
+        message = _mean_message(task, rows[bad[0], 3], points[bad[0]])
     if comm is not None:
         raise_together(comm, message)
     elif message is not None:
         raise InputError(message, argument="mean_stress", value=float(rows[bad[0], 3]))
+    _warn_of_strength(task, modes, points, comm)
     return rows
+
+
+def _mean_message(task: _Task, mean: float, point: Array) -> str:
+    """Return the message for a mean that reaches the tensile strength at a point."""
+    at = ", ".join(f"{1e3 * x:.4g}" for x in point)
+    what, cause = "the mean stress of a cycle", "the part breaks statically"
+    cure = "see mbd.strength"
+    if task.criterion == "shear":  # the part need not break: the mean is twice the normal stress
+        what, cause = "twice the mean normal stress of a cycle", "the correction does not hold"
+        cure = "use 'Smith-Watson-Topper' or 'FKM', or another criterion"
+    return (
+        f"{what}, {1e-6 * mean:.4g} MPa at ({at}) mm, reaches the tensile strength, "
+        f"{1e-6 * task.law[1]:.4g} MPa: {cause}, or the point is a singularity of the model "
+        f"({cure})"
+    )
+
+
+def _warn_of_strength(task: _Task, modes: Array, points: Array, comm: Any) -> None:
+    """Warn if the largest stress at the points of all ranks exceeds the tensile strength."""
+    law = dict(zip(LAW, task.law, strict=True))
+    if np.isnan(law["strength"]):
+        return
+    ductile = task.criterion in ("shear", "von Mises")
+    name = "von Mises" if ductile else "greatest principal"
+    stress, _ = envelope_over_time([modes], task.eta, QUANTITIES[name])
+    k = int(stress.argmax()) if len(stress) else 0
+    largest = (float(stress[k]), tuple(points[k])) if len(stress) else (0.0, (0.0,) * 3)
+    if comm is not None:
+        largest = max(comm.allgather(largest))
+    peak, place = largest
+    if law["strain"]:
+        peak = neuber_stresses(np.array([max(peak, 0.0)]), task.law)[0]
+    if peak > law["strength"]:
+        at = ", ".join(f"{1e3 * x:.4g}" for x in place)
+        text = (
+            f"the {'von Mises' if ductile else 'principal'} stress at ({at}) mm reaches "
+            f"{1e-6 * peak:.4g} MPa, more than the tensile strength, {1e-6 * law['strength']:.4g} "
+            "MPa: the part breaks in the first cycle, or the point is a singularity of the model. "
+            "Its life is not valid; see mbd.strength"
+        )
+        limit = float(law["strength"])
+        warn(ModelRangeWarning(text, quantity="stress", value=float(peak), limit=limit))
 
 
 def point_damage(task: _Task, modes: Array) -> Array:

@@ -20,7 +20,11 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.stress_modes import envelope_over_time
 from dolfinx_mbd.checks import choice, instance, integer, number, reject, unknown
-from dolfinx_mbd.durability.body_warnings import warn_of_prestress, warn_of_several_materials
+from dolfinx_mbd.durability.body_warnings import (
+    warn_of_prestress,
+    warn_of_several_materials,
+    warn_of_units,
+)
 from dolfinx_mbd.durability.inertia_relief import LoadCases
 from dolfinx_mbd.durability.strength_result import Strength, WeakPlace
 from dolfinx_mbd.errors import InputError, InputTypeError, ModelRangeWarning, warn
@@ -81,6 +85,7 @@ def strength(
         ModelRangeWarning: A criterion for isotropic materials is applied to an orthotropic one, or
             a reduced body has several materials.
         AccuracyWarning: The body has a prestress, whose stress is not included.
+        UnitsWarning: A strength is implausible, for example because it is in MPa.
 
     Note: Collective with a reduction.
 
@@ -110,6 +115,7 @@ def strength(
         result = _mesh_stresses(source, history, criterion)
     _warn_of_models(result.body, result.materials, criterion)
     limits = _limits(result.materials, limit)
+    warn_of_units("limit", limits)
     strengths = np.array(list(limits.values()))
     utilization = np.maximum(result.stress, 0.0) / strengths[result.group]
     size = result.size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd.body import StressModes
 from dolfinx_mbd.durability import life
-from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.errors import InputError, InputTypeError, ModelRangeWarning
 from dolfinx_mbd.kernels.fatigue.damage import cycle_damages
 from tests.models.beams import slender_rod
 
@@ -306,12 +307,57 @@ def test_a_body_without_stress_modes() -> None:
 
 @pytest.mark.parametrize("criterion", ["normal", "shear", "von Mises"])
 def test_a_mean_beyond_the_strength(criterion: Any) -> None:
+    """For "shear", twice the normal stress counts, and the part need not break statically."""
+    if criterion == "shear":
+        half = body_with(500e6 * np.array(AXIAL))
+        with pytest.raises(InputError, match=r"twice the mean normal stress.*use 'Smith-Watson"):
+            fatigue(half, [1.0, 1.2, 1.0, 1.2], criterion=criterion, mean_stress="Goodman")
     body = body_with(1e6 * np.array(AXIAL), 900e6 * np.array(AXIAL))
     for correction in ("Goodman", "Gerber"):
         with pytest.raises(InputError, match=r"3000, 4000, 5000.* tensile strength, 800 MPa"):
             fatigue(body, [1.0, 1.2, 1.0, 1.2], criterion=criterion, mean_stress=correction)
 
 
+@pytest.mark.parametrize("criterion", ["normal", "shear", "von Mises", "principal"])
+@pytest.mark.parametrize("correction", ["none", "Smith-Watson-Topper", "FKM"])
+def test_a_stress_above_the_tensile_strength_gives_a_warning(
+    criterion: Any, correction: Any
+) -> None:
+    """Corrections that do not contain the tensile strength, and stresses that do no damage."""
+    body = body_with(1e6 * np.array(AXIAL), 700e6 * np.array(AXIAL))
+    options: dict[str, Any] = {"criterion": criterion, "mean_stress": correction}
+    with pytest.warns(ModelRangeWarning, match=r"3, 4, 5|3000, 4000, 5000") as caught:
+        fatigue(body, 1.2 * np.array(WAVE), **options)
+    assert [w.message.value for w in caught] == [pytest.approx(840e6)]  # type: ignore[union-attr]
+    assert caught[0].message.limit == 800e6  # type: ignore[union-attr]
+    with pytest.warns(ModelRangeWarning):
+        fatigue(body, [1.2, 1.2, 1.2], **options)  # no cycle
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fatigue(body, 1.1 * np.array(WAVE), **options)
+        unknown = replace(STEEL, tensile_strength=None)
+        fatigue(body, 1.2 * np.array(WAVE), material=unknown, **options)
+
+
+def test_strain_life_compares_the_stress_of_neubers_rule() -> None:
+    """An elastic stress above the tensile strength is usual at notches."""
+    data = mbd.durability.StrainLife(
+        young=207e9, strength=1e9, strength_exponent=-0.1, ductility=0.5, ductility_exponent=-0.6
+    )
+    material = replace(STEEL, strain_life=data)
+    body = body_with(800e6 * np.array(AXIAL))
+    options: dict[str, Any] = {"material": material, "method": "strain"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fatigue(body, 1.3 * np.array(WAVE), **options)
+    with pytest.warns(ModelRangeWarning) as caught:
+        fatigue(body, 8.0 * np.array(WAVE), **options)
+    stress = caught[0].message.value  # type: ignore[union-attr]
+    strain = stress / 207e9 + (stress / data.hardening) ** (1 / data.hardening_exponent)
+    assert stress * strain == pytest.approx((8 * 800e6) ** 2 / 207e9, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::dolfinx_mbd.errors.ModelRangeWarning")
 @pytest.mark.parametrize("criterion", ["normal", "von Mises", "principal"])
 def test_round_off_at_the_seam_has_no_mean(criterion: Any) -> None:
     """A reversed cycle has the mean 0, also if the history starts near its largest stress."""

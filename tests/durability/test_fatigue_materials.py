@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.durability import EXAMPLES, FatigueMaterial, StrainLife, read_fatigue_materials
-from dolfinx_mbd.errors import FileError, InputError, MissingFileError
+from dolfinx_mbd.errors import FileError, InputError, MissingFileError, UnitsWarning
 from dolfinx_mbd.kernels.fatigue.damage import cycle_damages
 
 LINE: dict[str, Any] = {"name": "m", "knee_stress": 200e6, "knee_cycles": 1e6, "slope": 5}
@@ -127,6 +127,19 @@ def test_strain_life(correction: Any, amplitude: float, mean: float) -> None:
 def test_wrong_data(change: dict[str, Any], text: str) -> None:
     with pytest.raises(InputError, match=text):
         FatigueMaterial(**{**LINE, **change})
+
+
+@pytest.mark.parametrize(
+    "change", [{"knee_stress": 200.0}, {"tensile_strength": 900.0}, {"knee_stress": 2e14}]
+)
+def test_stresses_in_another_unit_give_a_warning(change: dict[str, float]) -> None:
+    data: dict[str, Any] = {"name": "steel", "knee_stress": 2e8, "knee_cycles": 1e6, "slope": 5.0}
+    with pytest.warns(UnitsWarning, match=r"fatigue material 'steel': .* in Pa") as caught:
+        mbd.FatigueMaterial(**data | change)
+    assert [w.message.quantity for w in caught] == [*change]  # type: ignore[union-attr]
+    strain = {"strength_exponent": -0.1, "ductility": 0.5, "ductility_exponent": -0.6}
+    with pytest.warns(UnitsWarning, match="strain life: strength"):
+        mbd.durability.StrainLife(young=207e9, strength=1000.0, **strain)
 
 
 def test_wrong_exponents() -> None:

@@ -256,6 +256,8 @@ def test_errors_and_warnings() -> None:
         assert error.value.argument == argument, str(error.value)
     with pytest.raises(errors.InputError):
         mbd.inertia_relief(source, {"left": np.zeros((2, 6)), "right": np.zeros((3, 6))})
+    with pytest.warns(errors.UnitsWarning, match="steel = 355 Pa is implausible"):
+        mbd.strength(source, zero, limit=355.0)
     hot = mbd.ElasticModel(
         box(MPI.COMM_WORLD, cells=(2, 1, 1)),
         mbd.Material(210e9, 0.3, 7850.0, thermal_expansion=1e-5),

@@ -93,6 +93,16 @@ def neuber_stress(elastic: float, law: Array) -> float:
     return stress
 
 
+@kernel
+def neuber_stresses(elastic: Array, law: Array) -> Array:
+    """Return the stresses of Neuber's rule for elastic stresses of at least zero, (m,)."""
+    stresses = np.zeros(elastic.shape[0])
+    for k in range(elastic.shape[0]):
+        if elastic[k] > 0.0:
+            stresses[k] = neuber_stress(elastic[k], law)
+    return stresses
+
+
 @inner_kernel
 def strain_damage(amplitude: float, mean: float, law: Array) -> float:
     """Return the damage of a cycle of elastic stress by Neuber's rule and strain life."""

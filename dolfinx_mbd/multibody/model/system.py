@@ -155,8 +155,9 @@ class SystemData(HtmlView):
             for end, ref in _frame_references(part):
                 kind = getattr(part, "kind", type(part).__name__)
                 if ref[0] not in names:
+                    verb = "depends on" if end == "of" else "is attached to"
                     raise InputError(
-                        f"{kind} {part.name!r} is attached to body {ref[0]!r}, which is not one of "
+                        f"{kind} {part.name!r} {verb} body {ref[0]!r}, which is not one of "
                         f"the bodies {names}: add it to the first argument of System",
                         argument="bodies",
                         value=ref[0],
