@@ -33,7 +33,11 @@ from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.deformation_checks import check_deformation
 from dolfinx_mbd.multibody.results.outputs import Outputs, Requests
 from dolfinx_mbd.multibody.start.consistent_state import check_state
-from dolfinx_mbd.multibody.stepping.convergence import largest_coordinate, row_groups
+from dolfinx_mbd.multibody.stepping.convergence import (
+    count_groups,
+    largest_coordinate,
+    row_groups,
+)
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -415,9 +419,10 @@ def unbalanced(at: Assembler, t: float) -> tuple[int, float]:
     groups = row_groups(s)
     if len(s.states):
         scale[s.states] += _state_scale(at, t, groups)
-    sizes, noise = np.full(3 * len(s.bodies), 1e-300), np.zeros(3 * len(s.bodies))
+    sizes, noise = np.full(count_groups(s), 1e-300), np.zeros(count_groups(s))
     np.maximum.at(sizes, groups, scale)
-    noise[1::3] = _ROUND_OFF * largest_coordinate(at) * sizes[0::3]
+    bodies = slice(3 * len(s.bodies))
+    noise[bodies][1::3] = _ROUND_OFF * largest_coordinate(at) * sizes[bodies][0::3]
     rest = np.maximum(np.abs(np.nan_to_num(at.rows, nan=np.inf)) - noise[groups], 0.0)
     share = rest / sizes[groups]
     if share.max(initial=0.0) > _SMALL:

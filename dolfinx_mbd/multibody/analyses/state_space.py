@@ -128,7 +128,9 @@ def _output_slopes(at: Assembler, state: State, outputs: Outputs) -> list[Array]
     if not outputs.names:
         widths = (s.num_velocities,) * 3 + (s.num_constraints,)
         return [np.zeros((0, width)) for width in widths]
-    step: Array = np.asarray(s.size / Measure(s).lengths, dtype=float)
+    lengths = Measure(s).lengths
+    lengths[s.states] = s.size / np.maximum(1.0, np.abs(state.v[s.states]))
+    step: Array = np.asarray(s.size / lengths, dtype=float)
     near: Array = _STEP * step
     near[s.rigid] = np.minimum(near[s.rigid], _LARGEST)
     forces = np.full(s.num_constraints, max(1.0, float(np.abs(state.lam).max(initial=0.0))))

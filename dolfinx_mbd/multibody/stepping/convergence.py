@@ -82,7 +82,8 @@ class Measure:
 
     The residual of a body is divided by the largest sum of magnitudes of terms among its equations
     of the same kind (forces, moments, elastic forces), so that the loads on one body do not affect
-    the accuracy of another body.
+    the accuracy of another body. The residual of a state of a load, a rate, is divided by the state
+    over the length of the step, or by larger terms of the rate.
 
     The error of a joint or driver is the change of its force and of its moment by the next
     correction. This change includes what the violations of all constraints cause in the step. It is
@@ -103,9 +104,11 @@ class Measure:
                 forces[k] = 3 * k
                 lengths.append(np.sqrt(_mass_diagonal(body, system.gravity) / body.typical_mass))
         self.lengths = np.concatenate(lengths)
+        self.lengths[system.states] = 0.0
         rotations = np.concatenate([np.zeros(0), *(x[3:6] for x in lengths if len(x) >= 6)])
         self._radius = float(rotations.max(initial=0.0))
-        self._size = np.zeros(3 * len(system.bodies))
+        self._size = np.zeros(count_groups(system))
+        self._states, self._masses = _states(system)
         bodies = system.frame_body[np.column_stack([system.first, system.second])]
         pairs = forces[bodies[system.row_entry]].reshape(-1, 2)
         self._rotations = np.isin(system.row_motion, (3, 4, 5))
@@ -115,11 +118,15 @@ class Measure:
         shape = system.num_velocities + system.num_constraints, _SAMPLES
         self._signs = np.random.default_rng(0).choice([-1.0, 1.0], shape)
 
-    def residual(self, eqs: Assembler, tolerance: float) -> float:
+    def residual(self, eqs: Assembler, tolerance: float, by_rate: float) -> float:
         """Return the largest ratio of residual to tolerance; infinite if a residual is not finite.
 
-        The constraints are not included.
+        The constraints are not included. `by_rate` is the derivative of the accelerations with
+        respect to the increments.
         """
+        if len(self._states):
+            speeds = math.sqrt(by_rate) * np.abs(eqs.v[self._states])
+            eqs.scale[self._states] += self._masses * speeds
         return relative_residual(eqs.rows, eqs.scale, self._groups, tolerance, self._size)
 
     def forces(
@@ -168,13 +175,31 @@ def _largest_coordinates(eqs: Assembler) -> Array:
 
 
 def row_groups(system: SystemData) -> NDArray[np.int64]:
-    """Return the group of each equation (nv,): forces 3k, moments 3k + 1, elastic forces 3k + 2."""
+    """Return the group of each equation (nv,): forces 3k, moments 3k + 1, elastic forces 3k + 2.
+
+    Each state of a load has a group of its own, after those of the bodies.
+    """
     groups = np.zeros(system.num_velocities, dtype=np.int64)
     for k, part in enumerate(system.v_slices):
         groups[part] = 3 * k
         groups[part][3:6] += 1
     groups[system.elastic] = 3 * (groups[system.elastic] // 3) + 2
+    groups[system.states] = 3 * len(system.bodies) + np.arange(len(system.states))
     return groups
+
+
+def count_groups(system: SystemData) -> int:
+    """Return the number of groups of `row_groups`."""
+    return 3 * len(system.bodies) + len(system.states)
+
+
+def _states(system: SystemData) -> tuple[NDArray[np.int64], Array]:
+    """Return the indices of the states of loads, and the masses that scale their equations."""
+    masses = [
+        np.full(body.num_velocities, body.typical_mass)
+        for body in system.bodies[len(system.mechanical_bodies) :]
+    ]
+    return system.states, np.concatenate([np.zeros(0), *masses])
 
 
 def _mass_diagonal(body: Body, gravity: Array) -> Array:

@@ -198,7 +198,7 @@ class Stepper:
         for iteration in range(_MAX_ITERATIONS + 1):
             eqs.move(state.q, move)
             eqs.residual(t)
-            error = self._measure.residual(eqs, self.tolerance)
+            error = self._measure.residual(eqs, self.tolerance, derivatives[0])
             if not math.isfinite(error):
                 break
             outdated = self._factor is not None
