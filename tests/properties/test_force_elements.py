@@ -11,15 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.kernels.rotations import exp_rotation
 from dolfinx_mbd.multibody.model.force_elements import ContactElement, FramePair, PairElement
 from tests.multibody.contact.test_contacts import CONTACTS
-
-pytest.importorskip("hypothesis", reason="hypothesis is an optional package of the tests")
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 Array = np.ndarray
 A, B = ("one", "a"), ("two", "b")
@@ -153,6 +151,7 @@ def same_contact(element: PairElement, pair: FramePair, h: float = 4e-4) -> bool
     return bool((np.abs(states[:, 0]) > 3 * h).all())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions)
 @some
@@ -168,6 +167,7 @@ def test_derivatives_are_those_of_the_wrenches(name: str, motion: tuple[Array, .
     assert np.allclose(E, numerical[:, 12:], rtol=0, atol=1e-6 * size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.conservative])
 @given(motion=motions)
 @some
