@@ -123,7 +123,7 @@ def closings(before: Array, after: Array, dt: float, limits: Array, swerve: floa
     Args:
         before: Gaps and their rates at the start of the step, (P, 2).
         after: Gaps and their rates at the end, (P, 2 or more).
-        dt: Length of the step, s.
+        dt: Length of the step, or of the step of each gap, s.
         limits: Depths that are ignored, (P,), m.
         swerve: Distance to the tangents that counts as contact, relative to the way in the step.
     """
