@@ -83,8 +83,9 @@ class ContactSteps:
             limits = np.tile(smallest_depths(self._deepest, self._eqs.system.size), rows)
             before, after = (part.reshape(-1, 3) for part in (table[:-1], table[1:]))
             fractions = closings(before, after, np.repeat(lengths, points), limits)
-            for place in np.flatnonzero(np.isfinite(fractions))[:1].tolist():
-                row, k = divmod(place, points)
+            missed = np.flatnonzero(np.isfinite(fractions))
+            if missed.size:
+                row, k = divmod(int(missed[0]), points)
                 self._missed = times[row], lengths[row], k
         self._steps, self._before = [], states[-1]
 
