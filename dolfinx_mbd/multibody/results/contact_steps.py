@@ -15,6 +15,7 @@ __all__ = ["ContactSteps"]
 _PERIOD = 2.94
 _STEPS = 20  # smallest number of steps in an impact without a warning
 _WEAK = 0.2  # impacts with a smaller fraction of the largest penetration are ignored
+_BLOCK = 256  # number of steps that are inspected together
 PENETRATION = 0.1  # largest penetration relative to the size of a contact without a warning
 
 
@@ -33,6 +34,9 @@ class ContactSteps:
         self._speed, self._depth, self._step = np.zeros((3, count))  # of compressions
         self._compressed = np.zeros(count, dtype=bool)
         self._impacts: list[tuple[float, float, float, float, int]] = []
+        # Ends and lengths of the last steps and the states at their ends, which `_inspect` clears
+        self._steps: list[tuple[float, float, Array]] = []
+        self._before = self._last  # states at the start of these steps
         self._deepest = np.maximum(-self._last[:, 0], 0.0)
         self._deepest_time = np.full(count, time)
         self._missed: tuple[float, float, int] | None = None  # end and length of a step, and row
@@ -43,17 +47,19 @@ class ContactSteps:
             return
         before, states = self._last, self._eqs.contact_states()
         self._last = states
-        self._find_missed(before, states, time, dt)
-        deeper = -states[:, 0] > self._deepest
-        self._deepest[deeper], self._deepest_time[deeper] = -states[deeper, 0], time
+        self._steps.append((time, dt, states))
+        if len(self._steps) == _BLOCK:
+            self._inspect()
         touches, starts = states[:, 0] < 0.0, before[:, 0] >= 0.0
-        self._compressed |= starts & touches
+        begins = starts & touches
+        self._compressed |= begins
         self._speed = np.where(starts, -before[:, 1], self._speed)
         self._depth = np.where(starts, 0.0, self._depth)
         self._depth = np.maximum(self._depth, -states[:, 0])
-        # Of the step in which a contact begins, only the time in contact counts
-        inside = np.maximum(-states[:, 0], 0.0) / np.maximum(before[:, 0] - states[:, 0], 1e-300)
-        self._step = np.where(starts, dt * inside, np.maximum(self._step, dt))
+        self._step = np.where(starts, dt, np.maximum(self._step, dt))
+        if begins.any():  # only the time in contact counts
+            gaps = before[begins, 0], states[begins, 0]
+            self._step[begins] *= -gaps[1] / (gaps[0] - gaps[1])
         peaks = self._compressed & ((states[:, 1] >= 0.0) | ~touches)
         self._compressed &= ~peaks
         for k in map(int, np.flatnonzero(peaks & (self._speed > 0.0))):
@@ -61,16 +67,31 @@ class ContactSteps:
             ratio, depth = float(self._step[k]) / max(period, 1e-300), float(self._depth[k])
             self._impacts.append((ratio, time, period, depth, k))
 
-    def _find_missed(self, before: Array, states: Array, time: float, dt: float) -> None:
-        """Record the first step in which a contact may begin and end."""
+    def _inspect(self) -> None:
+        """Record the largest penetrations and the first missed contact of the last steps."""
+        if not self._steps:
+            return
+        times, lengths, states = zip(*self._steps, strict=True)
+        table = np.array([self._before, *states])
+        rows, points = table.shape[0] - 1, table.shape[1]
+        deepest, columns = np.argmin(table[1:, :, 0], axis=0), np.arange(points)
+        depths = -table[1:, :, 0][deepest, columns]
+        deeper = depths > self._deepest
+        self._deepest[deeper] = depths[deeper]
+        self._deepest_time[deeper] = np.array(times)[deepest[deeper]]
         if self._missed is None:
-            limits = smallest_depths(self._deepest, self._eqs.system.size)
-            missed = np.flatnonzero(np.isfinite(closings(before, states, dt, limits)))
+            limits = np.tile(smallest_depths(self._deepest, self._eqs.system.size), rows)
+            before, after = (part.reshape(-1, 3) for part in (table[:-1], table[1:]))
+            fractions = closings(before, after, np.repeat(lengths, points), limits)
+            missed = np.flatnonzero(np.isfinite(fractions))
             if missed.size:
-                self._missed = time, dt, int(missed[0])
+                row, k = divmod(int(missed[0]), points)
+                self._missed = times[row], lengths[row], k
+        self._steps, self._before = [], states[-1]
 
     def warn(self) -> None:
         """Warn of missed contacts, large penetrations, and impacts with fewer than 20 steps."""
+        self._inspect()
         self._warn_of_missed()
         self._warn_of_depth()
         self._warn_of_steps()

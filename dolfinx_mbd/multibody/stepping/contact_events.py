@@ -112,7 +112,9 @@ def smallest_depths(depths: Array, size: float) -> Array:
     return _ACCURACY * np.maximum(depths, _MIN_DEPTH * size)
 
 
-def closings(before: Array, after: Array, dt: float, limits: Array, swerve: float = 0.0) -> Array:
+def closings(
+    before: Array, after: Array, dt: float | Array, limits: Array, swerve: float = 0.0
+) -> Array:
     """Return the fraction of a step after which each gap may close and open again, (P,).
 
     Only gaps that are positive at both ends of the step are considered. The fraction is NaN for all
@@ -123,7 +125,7 @@ def closings(before: Array, after: Array, dt: float, limits: Array, swerve: floa
     Args:
         before: Gaps and their rates at the start of the step, (P, 2).
         after: Gaps and their rates at the end, (P, 2 or more).
-        dt: Length of the step, s.
+        dt: Length of the step, or of the step of each gap, s.
         limits: Depths that are ignored, (P,), m.
         swerve: Distance to the tangents that counts as contact, relative to the way in the step.
     """
