@@ -93,18 +93,16 @@ class LoadEquations:
         what remains and of twice the noise in what they explain. The variance of the noise is that
         of the residuals with the least regularization, if this is larger than the given one.
         """
-        squares = (scale * REGULARIZATIONS) ** 2
-        remains, explained = np.zeros((2, len(squares)))
+        size = float(self.count + 2 * self.pad)
+        # the straight lines between the ends; Σ|ŷ|² over frequencies is size/2 times Σ|y|²
+        lines = np.sqrt(size / 2) * np.linalg.qr(self.rest, mode="r")
+        remains, explained = _shares(self.steady[None], lines[None], scale)
         for _, H, _, b in self.parts():
-            U, s, _ = np.linalg.svd(H, full_matrices=False)
-            size = np.abs(np.einsum("kji,kj->ki", U.conj(), b)) ** 2
-            outside = np.sum(np.abs(b) ** 2) - np.sum(size)
-            shares = 1 / (1 + squares[:, None, None] / np.maximum(s**2, 1e-300))
-            explained += shares.sum(axis=(1, 2))
-            remains += np.sum((1 - shares) ** 2 * size, axis=(1, 2)) + outside
-        noise = float(self.count + 2 * self.pad)  # sum over the instants of a unit variance
-        free = len(self.frequencies) * len(self.steady) - explained[0]
+            more = _shares(H, b[:, None], scale)
+            remains, explained = remains + more[0], explained + more[1]
+        noise = size  # sum over the instants of a unit variance
         if len(self.steady) > self.model.count:
+            free = (len(self.frequencies) + 1) * len(self.steady) - explained[0]
             noise = max(noise, float(remains[0] / free))
         return float(REGULARIZATIONS[np.argmin(remains + 2 * noise * explained)])
 
@@ -119,6 +117,21 @@ class LoadEquations:
         inside, size = slice(self.pad, self.pad + self.count), self.count + 2 * self.pad
         loads, left = (np.fft.irfft(X, n=size, axis=0) for X in (F, self.Y - explained))
         return (loads + line)[inside], (left + self.rest - line @ self.steady.T)[inside]
+
+
+def _shares(H: Any, b: Any, scale: float) -> tuple[Array, Array]:
+    """Return what remains of signals, and the number of explained ones, for `REGULARIZATIONS`.
+
+    H are responses (k, ns, nf), and b signals (k, m, ns). The first result is the sum of the
+    squares that the loads do not explain, the second the sum of the shares s²/(s² + λ²).
+    """
+    U, s, _ = np.linalg.svd(H, full_matrices=False)
+    sizes = np.sum(np.abs(b @ U.conj()) ** 2, axis=1)
+    outside = max(0.0, float(np.sum(np.abs(b) ** 2) - np.sum(sizes)))
+    squares = (scale * REGULARIZATIONS[:, None, None]) ** 2
+    shares = 1 / (1 + squares / np.maximum(s**2, 1e-300))
+    remains = np.sum((1 - shares) ** 2 * sizes, axis=(1, 2)) + outside
+    return remains, np.asarray(shares.sum(axis=(1, 2)))
 
 
 def _damped_inverse(H: Any, damp: float) -> Any:

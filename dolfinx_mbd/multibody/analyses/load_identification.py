@@ -331,14 +331,14 @@ def _warn_of_unobserved(body: ReducedBody, result: IdentifiedLoads, chosen: floa
     """Warn if some loads are not determined; `chosen` is the regularization from the noise."""
     if not result.unobserved:
         return
-    cause, cure = "the signals determine", "Use more sensors, or name fewer loads"
+    cause, cure = "the signals determine", "Use more or better sensors, or name fewer loads"
     if np.sum(result.singular_values > chosen) > result.rank:
         cause = f"with regularization={result.regularization:.3g} the signals determine"
         cure = f"The noise permits regularization={chosen:.1g}, which is the default"
+    lost = f"; not determined: {'; '.join(result.combinations)}" if result.combinations else ""
     text = (
         f"{cause} {result.rank} of {len(result.names)} combinations of loads of body "
-        f"{body.name!r}. Not reliable: {', '.join(result.unobserved)}; not determined: "
-        f"{'; '.join(result.combinations)}. {cure}"
+        f"{body.name!r}. Not reliable: {', '.join(result.unobserved)}{lost}. {cure}"
     )
     value = float(result.resolution.min())
     warn(AccuracyWarning(text, quantity="resolution", value=value, limit=OBSERVED))

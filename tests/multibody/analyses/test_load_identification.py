@@ -13,6 +13,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import errors
+from tests.models.rods import rod
 
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="data of one rank")
 
@@ -159,6 +160,22 @@ def test_the_default_regularization_is_close_to_the_best(
     assert relative_error(result, exact) < 2.5 * best
     small = mbd.identify_loads(bar, run.time, noisy, SHAKEN, up_to=300.0)  # with default noise
     assert relative_error(small, exact) < 2.5 * best
+
+
+@pytest.mark.parametrize("ramp", [0.0, 3.0])
+@pytest.mark.parametrize("share", [0.0, 0.01])
+def test_a_slow_load_is_not_suppressed(ramp: float, share: float) -> None:
+    """The force on a free body of 0.6 kg with a constant or slowly changing acceleration."""
+    t, rng = np.arange(100) / 1e3, np.random.default_rng(3)
+    acceleration = 2.0 + ramp * t
+    signals = {
+        f"{end} ax": acceleration + share * 2.0 * rng.normal(size=t.shape)
+        for end in ("left", "right")
+    }
+    result = mbd.identify_loads(rod(), t, signals, ["right fx"])
+    assert result.rank == 1 and result.resolution[0] > 0.99
+    force = result.load("right fx")
+    np.testing.assert_allclose(force.mean(), 0.6 * acceleration.mean(), rtol=0.01)
 
 
 def test_a_strong_regularization_names_the_cure() -> None:
