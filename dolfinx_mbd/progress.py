@@ -7,8 +7,10 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal
 
-from dolfinx_mbd.checks import flag, reject
-from dolfinx_mbd.errors import MbdWarning, warn
+import numpy as np
+
+from dolfinx_mbd.checks import reject
+from dolfinx_mbd.errors import InputTypeError, MbdWarning, warn
 
 Progress = bool | Literal["always"]
 """Request for progress: True shows it on a terminal and in a notebook, "always" everywhere."""
@@ -19,13 +21,13 @@ def is_shown(progress: Any) -> bool:
 
     Logs of batch systems and other files get no progress unless it is requested by "always".
     """
-    if isinstance(progress, str):
-        if progress != "always":
-            reject("progress", progress, "True, False or 'always'")
+    if isinstance(progress, str) and progress == "always":
         return True
+    if not isinstance(progress, (bool, np.bool_)):
+        reject("progress", progress, "True, False or 'always'", InputTypeError)
     stream = sys.stderr
     visible = hasattr(builtins, "get_ipython") or (stream is not None and stream.isatty())
-    return flag("progress", progress) and visible
+    return bool(progress) and visible
 
 
 def progress_bar(

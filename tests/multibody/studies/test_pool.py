@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="starts worker processes")
 
 
+@pytest.mark.slow
 def test_workers_give_the_bits_of_this_process() -> None:
     """A mechanism with a failure among its cases, on two workers, on another executor and here."""
     rod = slender_rod(bending=2, axial=0)
@@ -58,6 +59,7 @@ def test_functions_need_no_module() -> None:
     assert study["result"].values.tolist() == [2.0, -2.0]
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed(tmp_path: Path) -> None:
     """The error names the cases that may be the reason; the same call does the others."""
     folder = tmp_path / "study"
@@ -159,6 +161,7 @@ def test_a_study_that_is_stopped_goes_on(
     assert new == {x for k, x in enumerate(NUMBERS) if k not in done}
 
 
+@pytest.mark.slow
 def test_a_worker_at_rest_ends_with_the_study(tmp_path: Path) -> None:
     sweep(noted, {"x": [1, 2, 3, 4]}, fixed={"folder": str(tmp_path)}, workers=2)
     workers = {int(file.name.split("-")[2]) for file in tmp_path.iterdir()}
@@ -231,6 +234,7 @@ def test_objects_that_cannot_be_sent() -> None:
     assert sweep(lambda lock: 1, {"lock": [threading.Lock()]}, workers=1)["result"].values == [1]
 
 
+@pytest.mark.slow
 def test_a_worker_is_no_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers of a script that mpirun started must not take part in its job."""
     launched = {"OMPI_COMM_WORLD_RANK": "0", "PMIX_RANK": "0", "OMPI_MCA_pml": "ob1"}
@@ -243,6 +247,7 @@ def test_a_worker_is_no_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     assert launched.items() <= os.environ.items() and "OMP_NUM_THREADS" not in os.environ
 
 
+@pytest.mark.slow
 def test_a_study_in_a_worker_starts_no_workers() -> None:
     """By default, or each core would have as many processes as there are cores."""
     study = sweep(nested, {"x": [1, 2]}, workers=2)
