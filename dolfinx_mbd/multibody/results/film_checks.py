@@ -26,7 +26,7 @@ class FilmChecks:
 
     def memory(self) -> list[list[float]]:
         """Return plain values from which `restore` continues."""
-        return [self._gaps.tolist(), self._times.tolist()]
+        return [[float(x) for x in row] for row in (self._gaps, self._times)]
 
     def restore(self, memory: Sequence[Sequence[float]]) -> None:
         """Continue the check of an interrupted run."""
