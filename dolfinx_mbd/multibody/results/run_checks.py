@@ -61,7 +61,7 @@ class RunChecks:
         self._jump = np.zeros(len(system.drivers))
         self._jump_time = np.full(len(system.drivers), state.time)
         self.work, self._step = 0.0, 0.0
-        self._contacts, self._films = ContactSteps(self._at), FilmChecks(self._at)
+        self._contacts, self._films = ContactSteps(self._at), FilmChecks(self._at, state.time)
         self._samples, self._saved, self._interval = [(state, 0.0)], 0, 1
         self._worst: dict[str, tuple[float, str]] = {}
         self._stretch: dict[str, tuple[float, ...]] = {}
