@@ -19,7 +19,7 @@ from dolfinx_mbd.kernels.films.frames import film_motion, film_tangents, film_wr
 from dolfinx_mbd.multibody.model.force_elements import FilmElement, FramePair
 from dolfinx_mbd.multibody.model.joints import FrameRef
 
-__all__ = ["CONTACT_RULES", "FilmBearing", "gauss_points"]
+__all__ = ["CONTACT_RULES", "FARTHEST", "FilmBearing", "gauss_points"]
 
 
 def gauss_points(count: int, low: float = -1.0) -> Array:
@@ -29,7 +29,8 @@ def gauss_points(count: int, low: float = -1.0) -> Array:
     return np.array([low + half * (points + 1.0), half * weights])
 
 
-_FARTHEST = 1e3  # largest overlap of the surfaces for which loads are computed, in clearances
+#: Largest overlap of the surfaces for which loads are computed, relative to the clearance
+FARTHEST = 1e3
 
 #: Points and weights over the angles and along the axis where asperities touch
 CONTACT_RULES = gauss_points(24), gauss_points(8)
@@ -111,7 +112,7 @@ class FilmBearing(FilmElement):
     def _is_usable(self, motion: Array) -> bool:
         """Return whether loads can be computed; iterates of a step that fails may be far away."""
         return bool(
-            np.isfinite(motion).all() and self._least_gap(motion) > -_FARTHEST * self.clearance
+            np.isfinite(motion).all() and self._least_gap(motion) > -FARTHEST * self.clearance
         )
 
     def motion_vector(
@@ -197,7 +198,7 @@ class FilmBearing(FilmElement):
 
     def _least_gap(self, motion: Array) -> float:
         """Return the smallest gap of a bore that is not deformed, m."""
-        x, y, tx, ty = (float(entry) for entry in motion[:4])
+        x, y, tx, ty = motion[:4].tolist()
         ends = [math.hypot(x + z * tx, y + z * ty) for z in (-0.5 * self.length, 0.5 * self.length)]
         return self.clearance - max(ends)
 

@@ -26,6 +26,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.bearings.supply import OilSupply
+from dolfinx_mbd.bearings.supply_links import supply_links
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.kernels.films import grid_loads, reynolds
 
@@ -74,14 +75,18 @@ class ReynoldsGrid:
         self._nodes = np.array([self.z, self.areas[0]])
         self._fixed, self._q = np.zeros((n, m + 1), np.int64), np.zeros((n, m + 1))
         self._fixed[:, [0, -1]] = 1
-        for area in supply:
-            nodes = area.covers(self.theta, self.z)
-            self._fixed[nodes] = 1
-            alpha, p = values[8], area.pressure
-            self._q[nodes] = -math.expm1(-alpha * p) / alpha if alpha else p
+        alpha = values[8]
+        levels = [
+            -math.expm1(-alpha * area.pressure) / alpha if alpha else area.pressure
+            for area in supply
+        ]
+        inside, links, ends = supply_links(self.theta, self.z, supply, levels)
+        self._links = links, ends
+        nodes = ~np.isnan(inside)
+        self._fixed[nodes], self._q[nodes] = 1, inside[nodes]
         self._free = 1 - self._fixed
         self._number, self._size = np.zeros_like(self._fixed), np.zeros(2, np.int64)
-        self._flow, self._band = np.zeros((4, n, m + 1)), np.zeros((n * (m - 1), 2 * m + 1))
+        self._flow, self._band = np.zeros((6, n, m + 1)), np.zeros((n * (m - 1), 2 * m + 1))
         self.pressures, self._slopes = np.zeros((2, n, m + 1)), np.zeros((2, n, m + 1))
         self._still: Array = np.zeros((n, m + 1))
         self._h, self._rate, self._speed = self._still, self._still, 0.0
@@ -113,7 +118,7 @@ class ReynoldsGrid:
         try:
             sets = reynolds.reynolds_solve(
                 h, rate, speed, self.values, self._fixed, self._free, self._number, self._size,
-                self._q, self._flow, self._band,
+                self._q, self._flow, self._band, *self._links,
             )  # fmt: skip
         except ZeroDivisionError:  # a singular matrix, because values are out of range
             sets = -1
@@ -136,8 +141,9 @@ class ReynoldsGrid:
             contact: Whether the loads contain the pressure of the asperities at the nodes.
         """
         g, facts = grid_loads.grid_loads(
-            self._speed, self.values, self._nodes, self._h, self._q, self._flow, contact
-        )
+            self._speed, self.values, self._nodes, self._h, self._q, self._flow,
+            *self._links, contact,
+        )  # fmt: skip
         return g, facts
 
     def gradients(self, C: Array) -> tuple[Array, Array, Array]:
@@ -151,7 +157,7 @@ class ReynoldsGrid:
         """
         by_gap, by_rate, by_speed = reynolds.reynolds_gradients(
             self._h, self._rate, self._speed, self.values, self._number, self._size, self._q,
-            self._flow, self._band, C * self._slopes[0],
+            self._flow, self._band, *self._links, C * self._slopes[0],
         )  # fmt: skip
         return by_gap + C * self._slopes[1], by_rate, by_speed
 
@@ -162,7 +168,7 @@ class ReynoldsGrid:
         """
         gradients: tuple[Array, Array, Array] = grid_loads.grid_load_gradients(
             self._rate, self._speed, self.values, self._nodes, self._h, self._number, self._size,
-            self._q, self._flow, self._band, contact,
+            self._q, self._flow, self._band, *self._links, contact,
         )  # fmt: skip
         return gradients
 
@@ -182,4 +188,8 @@ class ReynoldsGrid:
         along = flow[1, :, :-1] * (q[:, :-1] - q[:, 1:])
         net = (around - np.roll(around, 1, axis=0))[:, 1:-1] + along[:, 1:] - along[:, :-1]
         total = (net + flow[2, :, 1:-1])[inner].sum()
+        links, (_, level, conductance) = self._links[0], self._links[1].T
+        i, j, i1, _ = links.T
+        counts = (i == i1) | ((j > 0) & (j < len(self.z) - 1))  # not around the bore at its ends
+        total += (conductance * (level - q[i, j]))[counts].sum()
         return float(total / (12.0 * self.values[3]))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.bearings.film_bearing import CONTACT_RULES, FilmBearing, gauss_points
+from dolfinx_mbd.bearings.film_bearing import CONTACT_RULES, FARTHEST, FilmBearing, gauss_points
 from dolfinx_mbd.checks import integer, number
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.films.short_bearing import short_bearing_loads
@@ -75,9 +76,10 @@ class ShortBearing(FilmBearing):
 
     def film_loads(self, motion: Array, derivatives: bool) -> tuple[Array, Array, Array]:
         """Return loads, derivatives and state of the film; see `FilmBearing`."""
-        if not self._is_usable(motion):
+        gap = self._least_gap(motion)
+        if not (gap > -FARTHEST * self.clearance and math.isfinite(motion.sum())):
             return np.full(5, np.nan), np.full((5, 9), np.nan), np.full(3, np.nan)
-        thin = self._least_gap(motion) < 2.0 * self.asperities.roughness
+        thin = gap < 2.0 * self.asperities.roughness
         angles = self._thin_angles if thin else self._angles
         loads: tuple[Array, Array, Array] = short_bearing_loads(
             motion, self._values, angles, self._axial, *CONTACT_RULES, derivatives

@@ -93,8 +93,9 @@ def vogel(temperatures: ArrayLike, viscosities: ArrayLike) -> Callable[[float], 
 class OilSupply:
     """An area of the bore with a prescribed pressure: a groove along or around it, or a hole.
 
-    Angles and positions are measured in the axes of the bore. The area contains all nodes of the
-    grid inside its limits, at least the nearest one.
+    Angles and positions are measured in the axes of the bore. The edges of the area may be anywhere
+    between the nodes of the grid. The nearest node represents a hole that lies between the lines of
+    the grid, and a warning is given.
 
     Attributes:
         pressure: Pressure relative to the pressure at the ends, Pa.
@@ -131,10 +132,39 @@ class OilSupply:
 
     def covers(self, theta: Array, z: Array) -> Array:
         """Return which nodes at angles (n,) and positions (m,) are in the area, Boolean (n, m)."""
-        turn = np.abs((theta - self.angle + math.pi) % (2.0 * math.pi) - math.pi)
+        return np.asarray(self._distance(theta, z) <= 1.0 + 1e-9)
+
+    def nearest(self, theta: Array, z: Array) -> tuple[int, int]:
+        """Return the indices of the node that is nearest to the middle, relative to the size."""
+        i, j = np.unravel_index(np.argmin(self._distance(theta, z)), (len(theta), len(z)))
+        return int(i), int(j)
+
+    def extent(self, theta: Array, z: Array) -> tuple[Array, Array]:
+        """Return half of the extents along the lines of a grid, negative where they miss the area.
+
+        The first array (m,) contains angles (rad) at the positions z, the second array (n,) lengths
+        (m) at the angles theta.
+        """
+        along = np.inf if self.length is None else 0.5 * self.length
+        if self.round:
+            along = min(along, 0.5 * float(np.ptp(z)))
+        x, y = self._turn(theta) / (0.5 * self.arc), np.abs(z - self.position) / along
+        parts = []
+        for distance, half in ((y, 0.5 * self.arc), (x, along)):
+            inside = distance <= 1.0 + 1e-9
+            width = np.sqrt(np.maximum(1.0 - distance**2, 0.0)) if self.round else 1.0
+            parts.append(np.where(inside, half * width, -1.0))
+        return parts[0], parts[1]
+
+    def _turn(self, theta: Array) -> Array:
+        """Return the absolute angles from the middle of the area, rad."""
+        return np.abs((theta - self.angle + math.pi) % (2.0 * math.pi) - math.pi)
+
+    def _distance(self, theta: Array, z: Array) -> Array:
+        """Return the distances of nodes from the middle, 1 at the edge of the area, (n, m)."""
         size = np.inf if self.length is None else 0.5 * self.length
-        x, y = turn / (0.5 * self.arc), np.abs(z - self.position) / size
+        x, y = self._turn(theta) / (0.5 * self.arc), np.abs(z - self.position) / size
         if self.length is None and self.round:
             y = np.abs(z - self.position) / (0.5 * np.ptp(z))
         distance = np.hypot(x[:, None], y) if self.round else np.maximum(x[:, None], y)
-        return np.asarray(distance <= max(1.0, float(distance.min())) * (1.0 + 1e-9))
+        return np.asarray(distance)

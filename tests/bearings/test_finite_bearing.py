@@ -17,9 +17,10 @@ from dolfinx_mbd.bearings import (
     OilSupply,
     ReynoldsGrid,
     ShortBearing,
+    bearing_coefficients,
     vogel,
 )
-from dolfinx_mbd.errors import InputError, SolverError
+from dolfinx_mbd.errors import AccuracyWarning, InputError, SolverError
 from tests.bearings.films import CLEARANCE, ENDS, RADIUS, SPEED, VISCOSITY, journal_pair
 from tests.bearings.test_short_bearing import check_balance, check_derivatives
 
@@ -217,6 +218,63 @@ def test_supply() -> None:
     assert np.allclose(p[16:21, 1:-1], 3e5) and np.count_nonzero(np.isclose(p, 2e5)) == 1
     around = bearing(R, (72, 10), supply=[OilSupply(1e5, arc=2 * np.pi, length=0.1 * R)])
     assert np.allclose(around.pressure(film.motion_vector((0, 0), speed=SPEED))[:, 5], 1e5)
+
+
+@pytest.mark.parametrize("arc", [0.3, 0.001])
+@pytest.mark.parametrize("angle", [0.5, 2.0])
+@pytest.mark.parametrize("pressure", [0.0, 1e5])
+def test_error_of_a_groove(angle: float, arc: float, pressure: float) -> None:
+    """The error of the load falls with the square of the interval, wherever the edges are."""
+    groove = [OilSupply(pressure, angle=angle, arc=arc)]
+
+    def load(n: int) -> np.ndarray:
+        film = bearing(R, (n, 8), supply=groove)
+        motion = film.motion_vector((0.3 * C, 0.2 * C), (0.01, 0.02), speed=SPEED)
+        return film.film_loads(motion, False)[0][:2]
+
+    exact = load(1000)
+    factors = {
+        n: n * n * np.linalg.norm(load(n) - exact) / np.linalg.norm(exact)
+        for n in (40, 50, 64, 128, 160, 200)
+    }
+    coarse, fine = max(factors[n] for n in (40, 50, 64)), max(factors[n] for n in (128, 160, 200))
+    assert coarse < 60.0 and fine < 60.0  # 1.5 % at 64 intervals
+
+
+@pytest.mark.parametrize("length", [0.13, 0.4])
+def test_error_of_a_groove_around_the_bore(length: float) -> None:
+    supply = [OilSupply(2e5, arc=7.0, position=0.07 * R, length=length * R)]
+
+    def load(m: int) -> np.ndarray:
+        film = bearing(R, (40, m), supply=supply)
+        motion = film.motion_vector((0.3 * C, 0.2 * C), (0.01, 0.02), speed=SPEED)
+        return film.film_loads(motion, False)[0][:2]
+
+    exact = load(200)
+    for m in (10, 13, 16, 26, 40):
+        error = np.linalg.norm(load(m) - exact) / np.linalg.norm(exact)
+        assert error < 10.0 / m**2
+
+
+def test_coefficients_of_grooves_do_not_depend_on_the_nodes() -> None:
+    """Grooves of 20° whose edges are at nodes (72 intervals) and between them (64 and 80)."""
+    grooves = [OilSupply(0.0, angle=a, arc=np.radians(20)) for a in (np.pi / 2, -np.pi / 2)]
+    tables = [
+        bearing_coefficients(bearing(2 * R, (n, 12), supply=grooves), [SPEED], (5000.0, 0.0))
+        for n in (64, 72, 80)
+    ]
+    for table in tables[::2]:
+        scale = np.abs(tables[1].stiffness).max()
+        assert np.abs(table.stiffness - tables[1].stiffness).max() < 0.02 * scale
+        assert table.attitude[0] == pytest.approx(tables[1].attitude[0], abs=0.3)
+
+
+def test_a_hole_between_the_lines_of_the_grid_gives_a_warning() -> None:
+    hole = OilSupply(3e5, angle=0.01, arc=0.002, position=0.03 * R, length=0.001 * R, round=True)
+    with pytest.warns(AccuracyWarning, match="smaller than the intervals"):
+        film = bearing(R, (64, 12), supply=[hole])
+    p = film.pressure(film.motion_vector((0.2 * C, 0.0), speed=SPEED))
+    assert np.count_nonzero(np.isclose(p, 3e5)) == 1
 
 
 def test_vogel() -> None:

@@ -26,19 +26,31 @@ def film_pressures(q: Array, h: Array, values: Array, p: Array, slopes: Array) -
 
 
 @inner_kernel
-def _end_flow(q: Array, flow: Array, mu: float) -> float:
+def _end_flow(q: Array, flow: Array, links: Integers, ends: Array, mu: float) -> float:
     """Return the flow out of both ends, with the sources of the half cells at the ends."""
     total, last = 0.0, q.shape[1] - 1
     for i in range(q.shape[0]):
         for j, inner, face in ((0, 1, 0), (last, last - 1, last - 1)):
             if q[i, inner] > 0.0:
                 total += flow[1, i, face] * (q[i, inner] - q[i, j]) - 0.5 * flow[2, i, j]
+    for t in range(len(links)):  # from the edge of a supply to the end
+        i, j = links[t, 0], links[t, 1]
+        if i == links[t, 2] and (j == 0 or j == last):
+            total += ends[t, 2] * (ends[t, 1] - q[i, j])
     return total / (12.0 * mu)
 
 
 @kernel
 def grid_loads(
-    speed: float, values: Array, Z: Array, h: Array, q: Array, flow: Array, contact: bool
+    speed: float,
+    values: Array,
+    Z: Array,
+    h: Array,
+    q: Array,
+    flow: Array,
+    links: Integers,
+    ends: Array,
+    contact: bool,
 ) -> tuple[Array, Array]:
     """Return the film loads (5,) of a pressure, and (smallest gap, peak pressure, side flow).
 
@@ -66,7 +78,7 @@ def grid_loads(
         g[1] -= P0 * math.sin(theta)
         g[2] -= P1 * math.cos(theta)
         g[3] -= P1 * math.sin(theta)
-    facts[2] = _end_flow(q, flow, values[3])
+    facts[2] = _end_flow(q, flow, links, ends, values[3])
     return g, facts
 
 
@@ -131,6 +143,8 @@ def grid_load_gradients(
     q: Array,
     flow: Array,
     band: Array,
+    links: Integers,
+    ends: Array,
     contact: bool,
 ) -> tuple[Array, Array, Array]:
     """Return ∂g/∂h and ∂g/∂ḣ at every node, and ∂g/∂Ω, of the film loads g.
@@ -138,7 +152,9 @@ def grid_load_gradients(
     The shapes are (5, n, m+1), (5, n, m+1) and (5,). Call `reynolds_solve` before.
     """
     C = _functionals(values, Z, q, flow, speed)
-    gap, rates, speeds = reynolds_gradients(h, rate, speed, values, number, size, q, flow, band, C)
+    gap, rates, speeds = reynolds_gradients(
+        h, rate, speed, values, number, size, q, flow, band, links, ends, C
+    )
     by_gap, by_rate = np.zeros((5, *h.shape)), np.zeros((5, *h.shape))
     by_speed = np.zeros(5)
     by_gap[: len(C)], by_rate[: len(C)], by_speed[: len(C)] = gap, rates, speeds

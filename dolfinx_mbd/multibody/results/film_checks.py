@@ -14,19 +14,19 @@ __all__ = ["FilmChecks"]
 
 
 class FilmChecks:
-    """Smallest thickness of each oil film in a run.
+    """Smallest thickness of each oil film in a run that begins at the time `start`.
 
     Call `update` after each step, while the assembler is at the new state.
     """
 
-    def __init__(self, eqs: Assembler) -> None:
+    def __init__(self, eqs: Assembler, start: float) -> None:
         self._eqs, self._films = eqs, eqs.films()
-        self._gaps: Array = np.full(len(self._films), np.inf)
-        self._times: Array = np.zeros(len(self._films))
+        self._gaps: Array = eqs.film_gaps()[:, 0]
+        self._times: Array = np.full(len(self._films), start)
 
     def memory(self) -> list[list[float]]:
         """Return plain values from which `restore` continues."""
-        return [self._gaps.tolist(), self._times.tolist()]
+        return [[float(x) for x in row] for row in (self._gaps, self._times)]
 
     def restore(self, memory: Sequence[Sequence[float]]) -> None:
         """Continue the check of an interrupted run."""

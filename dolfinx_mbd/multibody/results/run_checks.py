@@ -59,7 +59,7 @@ class RunChecks:
         self._jump_time = [state.time] * len(system.drivers)
         self.work, self._step = 0.0, 0.0
         self._contacts = ContactSteps(self._at, state.time)
-        self._films = FilmChecks(self._at)
+        self._films = FilmChecks(self._at, state.time)
         self._samples, self._saved, self._interval = [(state, 0.0)], 0, 1
         self._worst: dict[str, tuple[float, str]] = {}
         self._stretch: dict[str, tuple[float, ...]] = {}

@@ -331,8 +331,9 @@ class Stepper:
         return move, algorithmic
 
     def _accept(self, state: State, t: float, algorithmic: Array, monitor: Monitor) -> State:
-        if self._has_films and (overload := _overload(self.assembler, 1.0)):
-            raise StepError(f"t = {t:.6g} s{overload}, or try a smaller dt", t)
+        if self._has_films and not self._gaps[:, 0].min() >= 0.0:
+            if overload := _overload(self.assembler, 1.0):
+                raise StepError(f"t = {t:.6g} s{overload}, or try a smaller dt", t)
         if monitor.slow:
             self._factor = None
         earlier = (state.a, state.lam), *state.memory.get("earlier", ())[:1]
