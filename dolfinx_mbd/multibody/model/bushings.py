@@ -13,7 +13,7 @@ the speed of the second frame relative to the first frame, about the z axis of t
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,6 +59,7 @@ class Bushing(PairElement):
         >>> mount = mbd.Bushing("mount", *ends, stiffness=[1e6, 1e6, 1e5, 1e3, 1e3, 0])
     """
 
+    is_elastic: ClassVar[bool] = True
     name: str
     first: FrameRef
     second: FrameRef

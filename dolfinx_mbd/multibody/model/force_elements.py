@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,6 +59,8 @@ class PairElement(ABC):
     name: str
     first: FrameRef
     second: FrameRef
+    is_elastic: ClassVar[bool] = False
+    """Whether the forces without velocities are minus the gradient of `energy`."""
 
     @property
     def surface(self) -> Array | None:
@@ -139,6 +141,7 @@ class SpringDamper(PairElement):
         100
     """
 
+    is_elastic: ClassVar[bool] = True
     name: str
     first: FrameRef
     second: FrameRef

@@ -46,6 +46,11 @@ _REMEDY = (
 class RunChecks:
     """Sum of the work of loads and drivers (`work`, J), and warnings at the end of a run.
 
+    The work excludes that of the elastic forces of springs, stops, bushings and contacts, whose
+    stored energy is known. A quadrature of their power is wrong if the steps do not resolve them.
+    The work of their damping forces in a step is counted with the smaller power at both ends,
+    because an unresolved dissipation would otherwise look like a gain of energy.
+
     Call `update` after each step, while the assembler of the stepper is at the new state, and
     `inspect` with all saved states, which may come in several blocks.
     """
@@ -54,14 +59,15 @@ class RunChecks:
         self._system, self._at = system, stepper.assembler
         self._at.put(state)
         self._at.residual(state.time)
-        self._time, self._power = state.time, self._at.power(state.time)
+        self._time, self._power = state.time, self._powers(state.time)
         self._rates = self._driver_rates()
         self._largest_rate = [abs(rate) for rate, _ in self._rates]
         self._jump = [0.0] * len(system.drivers)
         self._jump_time = [state.time] * len(system.drivers)
         self.work, self._step = 0.0, 0.0
         self._contacts = ContactSteps(self._at)
-        self._samples, self._saved, self._interval = [(state, 0.0)], 0, 1
+        stored = self._at.stored_energy(elastic=True)
+        self._samples, self._saved, self._interval = [(state, 0.0, stored)], 0, 1
         self._worst: dict[str, tuple[float, str]] = {}
         self._stretch: dict[str, tuple[float, ...]] = {}
 
@@ -78,8 +84,13 @@ class RunChecks:
     def update(self, state: State, *, saved: bool) -> None:
         """Record the work and the driver rates of the step that led to a state."""
         dt = state.time - self._time
-        power = self._at.power(state.time)
-        self.work += 0.5 * dt * (power + self._power)
+        power = self._powers(state.time)
+        (supplied, damping), (supplied_before, damping_before) = power, self._power
+        self.work += 0.5 * dt * (supplied + supplied_before)
+        if damping <= 0.0 and damping_before <= 0.0:
+            self.work += dt * max(damping, damping_before)
+        else:
+            self.work += 0.5 * dt * (damping + damping_before)
         if saved:
             self._add_sample(state)
         self._step = max(self._step, dt)
@@ -102,7 +113,7 @@ class RunChecks:
         """
         self._saved += 1
         if self._saved % self._interval == 0:
-            self._samples.append((state, self.work))
+            self._samples.append((state, self.work, self._at.stored_energy(elastic=True)))
         if len(self._samples) > 2 * _SAMPLES:
             self._samples, self._interval = self._samples[::2], 2 * self._interval
 
@@ -127,6 +138,14 @@ class RunChecks:
             self._warn_of_constraints(kind)
         self._check_jumps()
         self._contacts.warn()
+
+    def _powers(self, t: float) -> tuple[float, float]:
+        """Return the power of drivers and loads without elements, and of damping forces, W."""
+        power = self._at.power(t)
+        if not self._system.loads:
+            return power, 0.0
+        elastic, damping = self._at.element_power(t)
+        return power - elastic - damping, damping
 
     def _driver_rates(self) -> list[tuple[float, float]]:
         """Return the rate and acceleration of each driver after the last step."""
@@ -186,14 +205,15 @@ class RunChecks:
         moving = [body for body in self._system.bodies if body.num_velocities]
         if not all(isinstance(body, FloatingBody) for body in moving):
             return  # the internal work of other bodies is not known
-        states, works = zip(*self._samples, strict=True)
+        states, works, stored = zip(*self._samples, strict=True)
         rows = np.unique(np.linspace(0, len(states) - 1, _SAMPLES).astype(int))
         times = np.array([states[k].time for k in rows])
         if self._time == times[0]:
             return
         parts = Solution(self._system, [states[k] for k in rows])._body_energies(slice(None))
-        total = parts.sum(axis=1)
-        scale = float((parts[:, 0] + parts[:, 1]).max() + np.ptp(parts[:, 2]))
+        potential = parts[:, 2] + np.array(stored)[rows]
+        total = parts[:, 0] + parts[:, 1] + potential
+        scale = float((parts[:, 0] + parts[:, 1]).max() + np.ptp(potential))
         gain = total - total[0] - np.array(works)[rows]
         n = int(np.argmax(gain))
         speed = self._system.size / (self._time - times[0])
