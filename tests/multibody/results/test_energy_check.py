@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dolfinx_mbd.bearings import ShortBearing
 from dolfinx_mbd.errors import AccuracyWarning
 from dolfinx_mbd.multibody import (
     Bushing,
@@ -26,6 +27,8 @@ from dolfinx_mbd.multibody import (
     sphere_contact,
 )
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
+from tests.bearings.films import SIZES, SPEED, VISCOSITY
+from tests.bearings.rotors import rigid_rotor
 
 OMEGA, MASS = 1e4, 1.0  # rad/s, kg
 STIFFNESS = MASS * OMEGA**2
@@ -94,7 +97,7 @@ def gain(system: System, dt: float, steps: int) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("build", ELEMENTS)
-@pytest.mark.parametrize("phase", [0.02, 0.1, 0.5, 1.0, 3.0, 10.0, 30.0, 100.0])
+@pytest.mark.parametrize("phase", [0.1, 1.0, 3.0, 10.0, 100.0])
 def test_a_warning_if_and_only_if_the_energy_grows(build: Any, phase: float) -> None:
     """`phase` is ω dt; nothing supplies energy."""
     try:
@@ -170,3 +173,17 @@ def test_elastic_power_is_minus_the_rate_of_the_stored_energy(seed: int) -> None
     elastic, damping = eqs.element_power(0.0)
     assert elastic == pytest.approx(-rate, rel=1e-6)
     assert damping < 0.0
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_power_of_a_film_includes_the_rotation_of_the_surface(sign: float) -> None:
+    """A rotor that is modelled without its rotation loses the same power in its bearing."""
+    powers = []
+    for speed, surface in ((sign * SPEED, 0.0), (0.0, sign * SPEED)):
+        film = ShortBearing("film", *SIZES, VISCOSITY, journal_speed=surface)
+        system = rigid_rotor(film, 3.0, speed, 90.0, np.zeros(2))
+        run = simulate(system, t_end=0.05, dt=1e-3)
+        powers.append(run.element("film").power)
+    spinning, still = powers
+    assert spinning.max() < -100.0
+    assert np.allclose(still, spinning, rtol=1e-4)
