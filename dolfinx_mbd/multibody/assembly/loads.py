@@ -174,13 +174,15 @@ class LoadAssembler(FrameAssembler):
                 coordinates = [np.array([s, np.zeros_like(s)]) for s, _ in surface]
                 total += float(load.wrenches(*arguments) @ u)
                 elastic += float(load.wrenches(pair._replace(u1=rest, u2=rest), *coordinates) @ u)
-        joint_loads = [item for item in self._joint_loads if isinstance(item[0], JointElement)]
-        if joint_loads:
-            values, rates, _ = self.axis_coordinates()
-            for load, axis, _ in joint_loads:
-                s, rate = float(values[axis]), float(rates[axis])
-                total += load.magnitude(t, s, rate) * rate
-                elastic += load.magnitude(t, s, 0.0) * rate
+        joint_elements = [
+            (load, axis) for load, axis, _ in self._joint_loads if isinstance(load, JointElement)
+        ]
+        if joint_elements:
+            values, speeds, _ = self.axis_coordinates()
+            for element, axis in joint_elements:
+                s, rate = float(values[axis]), float(speeds[axis])
+                total += element.magnitude(t, s, rate) * rate
+                elastic += element.magnitude(t, s, 0.0) * rate
         return elastic, total - elastic
 
     def contact_names(self) -> list[str]:
