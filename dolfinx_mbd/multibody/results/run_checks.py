@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body.static_errors import stretch_energies, warn_of_stretch
 from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning, warn
+from dolfinx_mbd.kernels.body_table import FIRST_MOMENTS, H_ROWS, MODES
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.files.run_files import held_rows
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody
@@ -30,6 +31,9 @@ Array = NDArray[np.float64]
 ELASTIC_ROTATION = 0.2
 ELASTIC_DISPLACEMENT = 0.1  # elastic displacement relative to the size of the body
 ROTATION_PER_STEP = 1.0  # rotation of a body in a time step, rad
+# Square of the rotation per step, times the distance from the origin of a body's frame to its
+# centre of mass over its radius of gyration; checked for distances above `FAR` radii
+ORIGIN, FAR = 1e-4, 5.0
 ENERGY_GAIN = 0.05  # unexplained gain of energy relative to the largest energy in the run
 CONSTRAINTS = 1e-6  # violation of a constraint relative to the size of the mechanism, or in rad
 MISFIT = 1e-5  # as `CONSTRAINTS`, for dropped redundant constraints
@@ -163,6 +167,10 @@ class RunChecks:
             if isinstance(body, FloatingBody):
                 speed = float(np.linalg.norm(omega, axis=1).max())
                 self._record("rotation per step", speed, body.name)
+                distance, size = _origin_distance(body)
+                if distance > FAR * size:
+                    place = f"body {body.name!r} is {distance:.3g} m from its centre of mass"
+                    self._record("distance of the origin", speed**2 * distance / size, place)
             if not isinstance(body, FlexibleBody) or not body.num_elastic:
                 continue
             eta = block.q[:, qs][:, 7:]
@@ -200,6 +208,12 @@ class RunChecks:
             f"{0.1 * self._step / max(angle, 1e-300):.2g} s, for at most 0.1 rad per step"
         )
         _warn(AccuracyWarning, "rotation per step", angle, ROTATION_PER_STEP, text)
+        value, place = self._worst.get("distance of the origin", (0.0, ""))
+        text = (
+            f"the origin of the frame of {place}: errors of a time step grow with this distance, "
+            "and forces may be wrong. Describe the body in a frame near its centre of mass"
+        )
+        _warn(AccuracyWarning, "distance of the origin", value * self._step**2, ORIGIN, text)
 
     def _check_energy(self) -> None:
         moving = [body for body in self._system.bodies if body.num_velocities]
@@ -275,6 +289,16 @@ def _warn(kind: type[MbdWarning], quantity: str, value: float, limit: float, tex
     """Warn if a value is above its limit."""
     if value > limit:
         warn(kind(text, quantity=quantity, value=float(value), limit=float(limit)))
+
+
+def _origin_distance(body: FloatingBody) -> tuple[float, float]:
+    """Return the distance of the origin from the centre of mass, and the radius of gyration, m."""
+    row, data, m = body._table[0], body._data, body.typical_mass
+    centre = data[row[FIRST_MOMENTS] :][:3] / m
+    second = data[row[H_ROWS] :][: 9 * (row[MODES] + 1) : row[MODES] + 1]  # ∫ρ x⊗x
+    distance = float(np.linalg.norm(centre))
+    radius = (second[0] + second[4] + second[8]) / m - distance**2
+    return distance, float(np.sqrt(max(radius, 1e-12 * distance**2)))
 
 
 def _largest_norm(eta: Array, modes: Array) -> tuple[float, int]:
