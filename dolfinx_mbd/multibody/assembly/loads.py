@@ -199,15 +199,50 @@ class LoadAssembler(FrameAssembler):
         """Return the oil films in the order of `film_gaps`."""
         return [load for load, *_ in self._pair_loads if isinstance(load, FilmElement)]
 
-    def stored_energy(self) -> float:
-        """Return the energy of springs and bushings at the current poses, J."""
-        energy = sum(load.energy(*self.arguments(load, *ends)) for load, *ends in self._pair_loads)
+    def stored_energy(self, *, elastic: bool = False) -> float:
+        """Return the energy of springs and bushings at the current poses, J.
+
+        If `elastic`, include only the elements to which `element_power` belongs.
+        """
+        energy = sum(
+            load.energy(*self.arguments(load, *ends))
+            for load, *ends in self._pair_loads
+            if load.is_elastic or not elastic
+        )
         if any(isinstance(load, JointElement) for load, *_ in self._joint_loads):
             values = self.axis_coordinates()[0]
             for load, axis, _ in self._joint_loads:
                 if isinstance(load, JointElement):
                     energy += load.energy(float(values[axis]))
         return float(energy)
+
+    def element_power(self, t: float) -> tuple[float, float]:
+        """Return the power of springs, stops, bushings and contacts, elastic and damping, W.
+
+        The elastic power is minus the rate of `stored_energy`; it belongs to the forces without
+        velocities. The damping power belongs to the other forces of these elements. Call
+        `update_velocities` first.
+        """
+        elastic, total, rest = 0.0, 0.0, np.zeros(6)
+        for load, *ends in self._pair_loads:
+            if load.is_elastic:
+                pair, *others = arguments = self.arguments(load, *ends)
+                u = np.concatenate([pair.u1, pair.u2])
+                if load.surface is not None:
+                    s, rates = others[0]
+                    u, others = np.concatenate([u, rates]), [np.array([s, np.zeros_like(s)])]
+                total += float(load.wrenches(*arguments) @ u)
+                elastic += float(load.wrenches(pair._replace(u1=rest, u2=rest), *others) @ u)
+        joint_elements = [
+            (load, axis) for load, axis, _ in self._joint_loads if isinstance(load, JointElement)
+        ]
+        if joint_elements:
+            values, speeds, _ = self.axis_coordinates()
+            for element, axis in joint_elements:
+                s, rate = float(values[axis]), float(speeds[axis])
+                total += element.magnitude(t, s, rate) * rate
+                elastic += element.magnitude(t, s, 0.0) * rate
+        return elastic, total - elastic
 
     def contact_names(self) -> list[str]:
         """Return the name of the load of each contact point and end stop."""

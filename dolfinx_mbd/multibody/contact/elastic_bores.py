@@ -13,6 +13,7 @@ The slope of the pin in the bore is small; its square is neglected.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -96,6 +97,7 @@ class ElasticContact(ContactElement):
         1
     """
 
+    is_elastic: ClassVar[bool] = True
     name: str
     first: FrameRef
     second: FrameRef

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -85,6 +85,7 @@ class Contact(ContactElement):
         1000000000.0
     """
 
+    is_elastic: ClassVar[bool] = True
     name: str
     first: FrameRef
     second: FrameRef

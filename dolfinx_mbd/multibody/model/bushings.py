@@ -60,6 +60,7 @@ class Bushing(LawElement):
     """
 
     kind: ClassVar[str] = "bushing"
+    is_elastic: ClassVar[bool] = True
     name: str
     first: FrameRef
     second: FrameRef

@@ -65,6 +65,8 @@ class PairElement(ABC):
     second: FrameRef
     kind: ClassVar[str] = "force"  # for tables and messages
     timed: ClassVar[bool] = False  # whether time and states are further arguments of its methods
+    is_elastic: ClassVar[bool] = False
+    """Whether the forces without velocities are minus the gradient of `energy`."""
 
     @property
     def location(self) -> str:
@@ -169,6 +171,7 @@ class SpringDamper(PairElement):
     """
 
     kind: ClassVar[str] = "spring-damper"
+    is_elastic: ClassVar[bool] = True
     name: str
     first: FrameRef
     second: FrameRef

@@ -214,7 +214,8 @@ class ElementHistory(HtmlView):
         time: Saved times, (nt,), s.
         force: Force on the body of the second frame, or of the only frame, (nt, 3), N.
         moment: Moment on this body, (nt, 3), N m.
-        power: Power that the element supplies to the bodies, (nt,), W.
+        power: Power that the element supplies to the bodies, (nt,), W. That of an oil film includes
+            the power that it supplies to the surface of a journal with a `journal_speed`.
         energy: Energy that the element stores, (nt,), J; zero for elements other than springs and
             bushings.
         first_force: Force on the body of the first frame, (nt, 3), N.
@@ -235,7 +236,7 @@ class ElementHistory(HtmlView):
         normal_force: Normal force at each point of a contact, (nt, P), N.
         film_thickness: Smallest film thickness of a bearing with an oil film, (nt,), m. The orbit
             of its journal is `displacement` in the axes of the bore, (nt, 3), and the dissipated
-            power is −`power` (without the power that a `journal_speed` needs).
+            power is −`power`.
         peak_pressure: Largest pressure of the oil film, (nt,), Pa.
         side_flow: Flow of oil out of both ends of the bearing, (nt,), m³/s.
         states: States of a load that has states, (nt, m).

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body.static_errors import stretch_energies, warn_of_stretch
 from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning, warn
+from dolfinx_mbd.kernels.body_table import FIRST_MOMENTS, H_ROWS, MODES
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.files.run_files import held_rows
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody
@@ -32,6 +33,9 @@ Array = NDArray[np.float64]
 
 # A value above one of these limits gives a warning
 ROTATION_PER_STEP = 1.0  # rotation of a body in a time step, rad
+# Square of the rotation per step, times the distance from the origin of a body's frame to its
+# centre of mass over its radius of gyration; checked for distances above `FAR` radii
+ORIGIN, FAR = 1e-4, 5.0
 ENERGY_GAIN = 0.05  # unexplained gain of energy relative to the largest energy in the run
 CONSTRAINTS = 1e-6  # violation of a constraint relative to the size of the mechanism, or in rad
 MISFIT = 1e-5  # as `CONSTRAINTS`, for dropped redundant constraints
@@ -44,6 +48,11 @@ _SAMPLES = 200  # largest number of saved states at which energies are evaluated
 class RunChecks:
     """Sum of the work of loads and drivers (`work`, J), and warnings at the end of a run.
 
+    The work excludes that of the elastic forces of springs, stops, bushings and contacts, whose
+    stored energy is known. A quadrature of their power is wrong if the steps do not resolve them.
+    The work of their damping forces in a step is counted with the smaller power at both ends,
+    because an unresolved dissipation would otherwise look like a gain of energy.
+
     Call `update` after each step, while the assembler of the stepper is at the new state, and
     `inspect` with all saved states, which may come in several blocks.
     """
@@ -52,7 +61,7 @@ class RunChecks:
         self._system, self._at = system, stepper.assembler
         self._at.put(state)
         self._at.residual(state.time)
-        self._time, self._power = state.time, self._at.power(state.time)
+        self._time, self._power = state.time, self._powers(state.time)
         self._rates = self._driver_rates()
         self._largest_rate = [abs(rate) for rate, _ in self._rates]
         self._jump = [0.0] * len(system.drivers)
@@ -60,7 +69,8 @@ class RunChecks:
         self.work, self._step = 0.0, 0.0
         self._contacts = ContactSteps(self._at, state.time)
         self._films = FilmChecks(self._at, state.time)
-        self._samples, self._saved, self._interval = [(state, 0.0)], 0, 1
+        stored = self._at.stored_energy(elastic=True)
+        self._samples, self._saved, self._interval = [(state, 0.0, stored)], 0, 1
         self._worst: dict[str, tuple[float, str]] = {}
         self._stretch: dict[str, tuple[float, ...]] = {}
 
@@ -79,8 +89,13 @@ class RunChecks:
     def update(self, state: State, *, saved: bool) -> None:
         """Record the work and the driver rates of the step that led to a state."""
         dt = state.time - self._time
-        power = self._at.power(state.time)
-        self.work += 0.5 * dt * (power + self._power)
+        power = self._powers(state.time)
+        (supplied, damping), (supplied_before, damping_before) = power, self._power
+        self.work += 0.5 * dt * (supplied + supplied_before)
+        if damping <= 0.0 and damping_before <= 0.0:
+            self.work += dt * max(damping, damping_before)
+        else:
+            self.work += 0.5 * dt * (damping + damping_before)
         if saved:
             self._add_sample(state)
         self._step = max(self._step, dt)
@@ -104,7 +119,7 @@ class RunChecks:
         """
         self._saved += 1
         if self._saved % self._interval == 0:
-            self._samples.append((state, self.work))
+            self._samples.append((state, self.work, self._at.stored_energy(elastic=True)))
         if len(self._samples) > 2 * _SAMPLES:
             self._samples, self._interval = self._samples[::2], 2 * self._interval
 
@@ -131,6 +146,14 @@ class RunChecks:
         self._contacts.warn()
         self._films.warn()
 
+    def _powers(self, t: float) -> tuple[float, float]:
+        """Return the power of drivers and loads without elements, and of damping forces, W."""
+        power = self._at.power(t)
+        if not self._system.loads:
+            return power, 0.0
+        elastic, damping = self._at.element_power(t)
+        return power - elastic - damping, damping
+
     def _driver_rates(self) -> list[tuple[float, float]]:
         """Return the rate and acceleration of each driver after the last step."""
         return [(rate, change) for _, rate, change in self._at.driver_motions(self._time)]
@@ -147,6 +170,10 @@ class RunChecks:
             if isinstance(body, FloatingBody):
                 speed = float(np.linalg.norm(omega, axis=1).max())
                 self._record("rotation per step", speed, body.name)
+                distance, size = _origin_distance(body)
+                if distance > FAR * size:
+                    place = f"body {body.name!r} is {distance:.3g} m from its centre of mass"
+                    self._record("distance of the origin", speed**2 * distance / size, place)
             if not isinstance(body, FlexibleBody) or not body.num_elastic:
                 continue
             eta = block.q[:, qs][:, 7:]
@@ -165,19 +192,26 @@ class RunChecks:
             f"{0.1 * self._step / max(angle, 1e-300):.2g} s, for at most 0.1 rad per step"
         )
         _warn(AccuracyWarning, "rotation per step", angle, ROTATION_PER_STEP, text)
+        value, place = self._worst.get("distance of the origin", (0.0, ""))
+        text = (
+            f"the origin of the frame of {place}: errors of a time step grow with this distance, "
+            "and forces may be wrong. Describe the body in a frame near its centre of mass"
+        )
+        _warn(AccuracyWarning, "distance of the origin", value * self._step**2, ORIGIN, text)
 
     def _check_energy(self) -> None:
         moving = [body for body in self._system.mechanical_bodies if body.num_velocities]
         if not all(isinstance(body, FloatingBody) for body in moving):
             return  # the internal work of other bodies is not known
-        states, works = zip(*self._samples, strict=True)
+        states, works, stored = zip(*self._samples, strict=True)
         rows = np.unique(np.linspace(0, len(states) - 1, _SAMPLES).astype(int))
         times = np.array([states[k].time for k in rows])
         if self._time == times[0]:
             return
         parts = Solution(self._system, [states[k] for k in rows])._body_energies(slice(None))
-        total = parts.sum(axis=1)
-        scale = float((parts[:, 0] + parts[:, 1]).max() + np.ptp(parts[:, 2]))
+        potential = parts[:, 2] + np.array(stored)[rows]
+        total = parts[:, 0] + parts[:, 1] + potential
+        scale = float((parts[:, 0] + parts[:, 1]).max() + np.ptp(potential))
         gain = total - total[0] - np.array(works)[rows]
         n = int(np.argmax(gain))
         speed = self._system.size / (self._time - times[0])
@@ -239,3 +273,13 @@ def _warn(kind: type[MbdWarning], quantity: str, value: float, limit: float, tex
     """Warn if a value is above its limit."""
     if value > limit:
         warn(kind(text, quantity=quantity, value=float(value), limit=float(limit)))
+
+
+def _origin_distance(body: FloatingBody) -> tuple[float, float]:
+    """Return the distance of the origin from the centre of mass, and the radius of gyration, m."""
+    row, data, m = body._table[0], body._data, body.typical_mass
+    centre = data[row[FIRST_MOMENTS] :][:3] / m
+    second = data[row[H_ROWS] :][: 9 * (row[MODES] + 1) : row[MODES] + 1]  # ∫ρ x⊗x
+    distance = float(np.linalg.norm(centre))
+    radius = (second[0] + second[4] + second[8]) / m - distance**2
+    return distance, float(np.sqrt(max(radius, 1e-12 * distance**2)))

@@ -271,6 +271,9 @@ def _load_values(at: Assembler, t: float) -> Iterator[tuple[Load, dict[str, Any]
             values |= load.motion(*arguments) | {"energy": load.energy(*arguments)}
             if load.surface is not None:
                 values["power"] += at.surface_power(load)
+            speed = getattr(load, "journal_speed", 0.0)
+            if speed:  # the surface of the journal rotates relative to its frame
+                values["power"] += speed * float(wrench[9:] @ pair.Q2[:, 2])
             if isinstance(load, SpringDamper):
                 length = np.linalg.norm(pair.p2 - pair.p1)
                 values["tension"] = wrench[:3] @ (pair.p2 - pair.p1) / length

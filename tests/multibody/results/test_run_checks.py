@@ -164,3 +164,21 @@ def test_constraints_that_are_violated() -> None:
     message = records[0].message
     assert isinstance(message, MbdWarning) and message.quantity == "constraint violation"
     assert message.value == pytest.approx(1e-4 / system.size, rel=1e-3)
+
+
+@pytest.mark.parametrize(("distance", "warns"), [(0.0, False), (1.0, False), (10.0, True)])
+def test_a_frame_far_from_its_body(distance: float, warns: bool) -> None:
+    """The origin is described at a distance from a bar of 1 m, which turns by 10 mrad per step."""
+    ground = Ground({"o": Frame()})
+    bar = RigidBody(
+        "bar",
+        1.0,
+        [1e-3, 0.1, 0.1],
+        (distance, 0, 0),
+        frames={"o": Frame((distance, 0, 0))},
+        position=(-distance, 0, 0),
+    )
+    pin = revolute("pin", ground.frame("o"), bar.frame("o"))
+    drive = Driver("d", "pin", lambda t: (10.0 * t, 10.0, 0.0))
+    found = warnings_of(System([ground, bar], [pin], drivers=[drive]), t_end=0.1, dt=1e-3)
+    assert ("distance of the origin" in found) == warns
