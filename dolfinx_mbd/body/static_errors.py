@@ -103,6 +103,22 @@ def static_errors(body: ReducedBody) -> dict[str, float]:
     return {n: float(e) for n, e in zip(names, np.clip(errors, 0.0, 1.0), strict=True)}
 
 
+def weighted_errors(body: ReducedBody) -> dict[str, float]:
+    """Return the result of `static_errors` with the errors of spins weighted by their energy.
+
+    The weight is the strain energy of the unit spin, relative to the largest one of its kind: the
+    spin of a rod about its own axis hardly deforms the rod, whatever the modes omit of it.
+    """
+    errors = static_errors(body)
+    if not errors or body.stiffening is None or body.stiffening.work is None:
+        return errors
+    energies = body.stiffening.work[: len(SPINS)].reshape(2, 3)
+    largest = np.maximum(energies.max(axis=1, keepdims=True), np.finfo(float).tiny)
+    weights = np.ones(len(errors))
+    weights[: len(SPINS)] = (energies / largest).ravel()
+    return {n: e * float(w) for (n, e), w in zip(errors.items(), weights, strict=True)}
+
+
 def stretch_energies(body: ReducedBody, omega: Array, eta: Array) -> tuple[float, float, float]:
     """Return the largest energies of a body over time, for `warn_of_stretch`, J.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dolfinx_mbd.body.parts import POLYNOMIALS
-from dolfinx_mbd.body.static_errors import SUMMARY_LIMIT, static_errors
+from dolfinx_mbd.body.static_errors import SUMMARY_LIMIT, weighted_errors
 from dolfinx_mbd.errors import UnitsWarning, warn
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _percent(shares: np.ndarray) -> str:
 
 def _static_response(body: ReducedBody) -> list[str]:
     """Return the table of unit loads whose static response the modes do not represent."""
-    errors = static_errors(body)
+    errors = weighted_errors(body)
     large = {name: error for name, error in errors.items() if error > SUMMARY_LIMIT}
     if large:
         titles = "unit load not represented    error of the strain energy of the static response"

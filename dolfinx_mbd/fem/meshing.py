@@ -20,13 +20,17 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import file_path, flag, function, instance, integer, length, name, reject
-from dolfinx_mbd.errors import InputError, MeshError, MissingFileError
+from dolfinx_mbd.errors import InputError, MeshError, MissingFileError, UnitsWarning, warn
 from dolfinx_mbd.fem import compat
+from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.files import check_directory, write_atomically
 from dolfinx_mbd.geometry.gmsh_model import MeshArrays, gmsh_session, mesh_arrays
 from dolfinx_mbd.geometry.mesh_files import read_msh
 from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.parallel import on_rank_zero
+
+MIN_PLAUSIBLE_SIZE, MAX_PLAUSIBLE_SIZE = 1e-3, 1e3
+"""Limits of the diagonal of the bounding box of a part in a file, m."""
 
 Builder = Callable[[Any], object]
 """A function of `gmsh.model` that adds a geometry, meshes it and names its physical groups."""
@@ -232,6 +236,9 @@ def read_mesh(
         FileError: The file is not a `.msh` file; the message says how to convert other formats.
         MeshError: The mesh cannot be used; the message states the reason.
 
+    Warns:
+        UnitsWarning: The part is shorter than 1 mm or longer than 1 km.
+
     Note: Collective over `comm`. Every error is raised on all ranks.
 
     Example:
@@ -252,7 +259,22 @@ def read_mesh(
     tagged = _distribute(comm, work, f"cannot use '{file}' as a mesh: ")
     if factor != 1:
         tagged.mesh.geometry.x[:] *= factor
+    _warn_of_size(tagged.mesh, file, factor)
     return tagged
+
+
+def _warn_of_size(mesh: Mesh, file: Path, factor: float) -> None:
+    """Warn if the size of the part in a file suggests another unit of length (collective)."""
+    size = body_size(mesh)
+    if MIN_PLAUSIBLE_SIZE <= size <= MAX_PLAUSIBLE_SIZE:
+        return
+    text = (
+        f"implausible: the part in '{file}' is {size:.3g} m long, if the unit of length of the "
+        f"file is {factor:g} m. Check the unit: read_mesh(..., unit='mm') or --unit mm if the file "
+        "is in millimetres, unit='m' if it is in metres"
+    )
+    limit = MIN_PLAUSIBLE_SIZE if size < MIN_PLAUSIBLE_SIZE else MAX_PLAUSIBLE_SIZE
+    warn(UnitsWarning(text, quantity="size", value=size, limit=limit))
 
 
 def write_mesh(builder: Builder, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

@@ -31,8 +31,8 @@ _SUPPORTED = "Supported are Gmsh's .msh files of format 2 and 4, in ASCII or bin
 _CONVERSIONS = {
     ".unv": "Convert a .unv file with 'gmsh part.unv -save -format msh41 -o part.msh'; its groups "
     "become physical groups",
-    ".inp": "Convert an .inp file with 'meshio convert part.inp part.msh', then name its volumes "
-    "and surfaces in Gmsh (physical groups)",
+    ".inp": "Convert an .inp file with 'meshio convert --output-format gmsh part.inp part.msh', "
+    "which drops node sets, then name its volumes and surfaces in Gmsh (physical groups)",
     ".bdf": "Convert a .bdf file with 'gmsh part.bdf -save -save_all -format msh41 -o part.msh', "
     "then name its volumes and surfaces in Gmsh (physical groups)",
     ".geo": "A .geo file is a script; mesh it with 'gmsh -3 part.geo -format msh41 -o part.msh'",

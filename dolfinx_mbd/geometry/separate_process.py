@@ -92,7 +92,7 @@ def _receive(line: str, result: list[Any]) -> None:
     if kind == "result":
         result.append(values)
         return
-    known = getattr(errors, values.pop("kind"), SolverError)
+    known: Any = getattr(errors, values.pop("kind"), SolverError)
     message, path = values.pop("message"), values.pop("path", None)
     if kind == "warning":
         warn(known(message, **values))
@@ -116,7 +116,7 @@ def _description(item: Error | MbdWarning | Warning | Exception) -> dict[str, An
 def _run(module: str, name: str) -> None:
     """Call a function with the arguments on the standard input."""
 
-    def show(message: Any, category: type[Warning], *place: Any) -> None:
+    def show(message: Warning | str, *place: Any, **options: Any) -> None:
         if isinstance(message, MbdWarning):
             _send("warning", _description(message))
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array, assign, axes_along
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.assembly import in_space
 from dolfinx_mbd.fem.facets import checked_key, facet_groups
 from dolfinx_mbd.fem.meshing import TaggedMesh
@@ -220,6 +220,11 @@ def _specs(interfaces: Iterable[str] | Mapping[str, Any]) -> dict[str, Interface
     if isinstance(interfaces, np.ndarray):
         checks.reject("interfaces", interfaces, "names of groups, or a mapping from name to group")
     if not isinstance(interfaces, Mapping):
+        if isinstance(interfaces, Iterable):
+            interfaces = list(interfaces)
+            if any(isinstance(item, InterfaceSpec) for item in interfaces):
+                expected = "names of groups, or a dictionary: {'name': InterfaceSpec(...)}"
+                checks.reject("interfaces", interfaces, expected, InputTypeError)
         interfaces = {name: name for name in checks.names("interfaces", interfaces)}
     specs = {}
     for name, value in interfaces.items():

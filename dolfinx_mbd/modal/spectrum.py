@@ -8,7 +8,7 @@ Sylvester's law of inertia proves that all modes were found, including rigid mot
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.multiple import end_of_group
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, rigid_motions
+from dolfinx_mbd.fem.free_motions import centred_motions
 from dolfinx_mbd.fem.prestress import BUCKLED
 from dolfinx_mbd.fem.surface_integrals import bounding_box
 from dolfinx_mbd.linalg.blocks import gram, multiply
@@ -96,8 +97,41 @@ def elastic_modes(
         if lower > MIN_SHIFT_RATIO * shift:
             break
         shift = lower
+    known = getattr(problem, "materials", None) is not None and not problem.prestress
+    if known and result.vectors.shape[1] and not motions.shape[1]:
+        result, errors = _without_rigid_energy(problem, held, result, errors)
     warn_of_round_off(result.squares, errors)
     return result
+
+
+def _without_rigid_energy(
+    problem: ElasticProblem, held: NDArray[np.int32], result: ElasticModes, errors: Array
+) -> tuple[ElasticModes, Array]:
+    """Compute ω² of a held body again without the round-off that K gives to rigid motions.
+
+    A slow mode of a thin held body is for the most part a rigid motion, which has no energy but
+    multiplies the round-off in K. With modes Ψ and rigid motions R, the energy of Ψ is that of
+    Ψ - R A; A minimizes the estimate of the round-off (see `round_off`). The second result is this
+    estimate for the first ω², plus the square of its first estimate, `errors`, divided by the ω² of
+    the next mode: round-off also mixes the modes with others.
+    """
+    vectors, comm = result.vectors, problem.comm
+    diagonal = problem.stiffness.getDiagonal()
+    R = centred_motions(problem)
+    R /= np.sqrt(np.diag(gram(comm, R, R)))
+    weighted = np.asfortranarray(diagonal.array_r[:, None] * R)
+    diagonal.destroy()
+    A = np.linalg.solve(gram(comm, weighted, R), gram(comm, weighted, vectors))
+    deformation = np.asfortranarray(vectors - R @ A)
+    image = problem.apply_mass(vectors)
+    image[held] = 0.0
+    K = gram(comm, deformation, multiply(problem.stiffness, deformation))
+    M, none = gram(comm, vectors, image), np.zeros((vectors.shape[1], 0))
+    squares, coefficients = on_rank_zero(comm, lambda: solve_small_problem(K, M, none)[:2])
+    mixing = errors**2 / max(result.limit - squares[0], float(errors[0]))
+    errors = mixing + round_off(problem, np.asfortranarray(deformation @ coefficients[:, :1]))
+    changed = np.asfortranarray(vectors @ coefficients)
+    return replace(result, squares=squares, vectors=changed), errors
 
 
 @dataclass(frozen=True, eq=False)

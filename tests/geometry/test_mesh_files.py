@@ -6,6 +6,7 @@ Every error is raised on all ranks, and nothing hangs.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,10 @@ from dolfinx.mesh import Mesh, create_unit_cube
 from mpi4py import MPI
 
 from dolfinx_mbd.cli import main
-from dolfinx_mbd.errors import FileError, InputError, MeshError
+from dolfinx_mbd.errors import FileError, InputError, MeshError, UnitsWarning
 from dolfinx_mbd.fem.facets import facet_groups
 from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh, read_mesh, write_mesh
+from dolfinx_mbd.geometry import ConnectingRod
 
 gmsh = pytest.importorskip("gmsh")
 
@@ -342,3 +344,29 @@ def test_bad_arguments(comm: MPI.Intracomm, argument: str, call: Callable[[Any],
 
 def _cube(comm: MPI.Intracomm) -> Mesh:
     return create_unit_cube(comm, 2, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("unit", "limit"), [("mm", 1e-3), (1e-6, 1e-3), (1e5, 1e3), ("m", None), ("cm", None)]
+)
+def test_implausible_sizes(
+    comm: MPI.Intracomm, tmp_path: Path, unit: float | str, limit: float | None
+) -> None:
+    """A part of 0.14 m read as 0.14 mm: the unit of the file is not millimetres."""
+    path = comm.bcast(tmp_path) / "rod.msh"
+    if comm.rank == 0:
+        write_mesh(ConnectingRod(size=0.05), path)
+    comm.Barrier()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        read_mesh(path, comm, unit=unit)
+    messages = [w.message for w in caught if isinstance(w.message, UnitsWarning)]
+    assert [m.limit for m in messages] == ([] if limit is None else [limit])
+    assert all(m.quantity == "size" and m.value is not None for m in messages)
+
+
+def test_the_hint_for_abaqus_works_with_meshio(tmp_path: Path) -> None:
+    """meshio takes .msh for ANSYS unless the format is given."""
+    (tmp_path / "part.inp").write_text("*NODE\n1, 0, 0, 0\n")
+    with pytest.raises(FileError, match="meshio convert --output-format gmsh"):
+        read_mesh(tmp_path / "part.inp", MPI.COMM_SELF)

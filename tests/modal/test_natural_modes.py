@@ -13,6 +13,7 @@ from mpi4py import MPI
 
 from dolfinx_mbd import ElasticModel
 from dolfinx_mbd.errors import AccuracyWarning
+from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.forms import STEEL, Material, elastic_stiffness
 from dolfinx_mbd.modal.natural_modes import modal_analysis
 from tests.models.bodies import box
@@ -178,3 +179,29 @@ def test_options_reach_the_solvers(comm: MPI.Intracomm) -> None:
             petsc_options={"eps_max_it": 1, "eps_ncv": 30, "eps_tol": 1e-14},
         )
     assert modal_analysis(mesh, STEEL, num_modes=1).num_rigid == 6
+
+
+@pytest.mark.parametrize("cell", [CellType.hexahedron, CellType.tetrahedron], ids=lambda c: c.name)
+@pytest.mark.parametrize(
+    ("size", "cells"),
+    [((12.0, 0.09, 0.004), 60), ((2.0, 0.01, 0.001), 80), ((2.4, 0.007, 8e-4), 70)],
+)
+def test_held_strip_a_thousand_times_as_long_as_thick(
+    comm: MPI.Intracomm, size: tuple[float, float, float], cells: int, cell: CellType
+) -> None:
+    """Cantilever of Euler and Bernoulli; round-off in K would change frequencies by up to 10 %."""
+    mesh = box(comm, size, (cells, 1, 1), cell)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AccuracyWarning)
+        result = modal_analysis(mesh, STEEL, num_modes=3, held=["left"])
+    unit = np.sqrt(STEEL.young / 12 / STEEL.density) * size[2] / (2 * np.pi * size[0] ** 2)
+    bending = unit * np.array([3.516015, 22.03449])
+    closest = np.abs(result.frequencies[:, None] / bending - 1).min(axis=0)
+    assert closest.max() < 0.015
+    assert result.frequencies[0] == pytest.approx(bending[0], rel=0.015)
+    assert result.num_rigid == 0
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
+    vectors = np.stack([f.x.array[: problem.num_owned] for f in result.modes], axis=1)
+    image = problem.apply_mass(np.asfortranarray(vectors))
+    assert np.allclose(comm.allreduce(vectors.T @ image), np.eye(3), atol=1e-9)
+    problem.destroy()

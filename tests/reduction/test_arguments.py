@@ -55,3 +55,12 @@ def test_reduce_beam(comm: MPI.Comm, argument: str, value: Any) -> None:
     with pytest.raises(InputError) as caught:
         flat(reduce_beam, **(arguments | {argument.replace("model", "mesh"): value}))
     assert caught.value.argument == argument
+
+
+def test_a_list_of_specifications_names_the_dictionary() -> None:
+    """The names of the interfaces are missing."""
+    with pytest.raises(
+        InputError, match=r"a dictionary: \{'name': InterfaceSpec\(...\)\}"
+    ) as caught:
+        mbd.reduce(box(MPI.COMM_SELF), mbd.STEEL, interfaces=[mbd.InterfaceSpec("left")])
+    assert caught.value.argument == "interfaces"

@@ -128,8 +128,11 @@ class Balance:
         ∂f/∂t is a central difference along the motion of all other coordinates.
         """
         eqs, t, s = self._eqs, self._t, self._eqs.system
-        # Time of a motion by 1e-3 (m or rad), but at most 1e-5 s: a driver may start from rest
-        step = min(1e-5, 1e-3 / max(1e-3, float(np.abs(eqs.v[s.rigid]).max())))
+        # Time of a motion by 1e-3 (m or rad), but at most 1e-5 s: a driver may start from rest.
+        # Round-off grows with the distance of a body from its origin, which the velocity shows.
+        speed, distant = self._speed(), float(np.abs(eqs.v[s.rigid]).max(initial=0.0))
+        motion = 1e-3 * np.cbrt(max(1.0, distant / max(1e-3, speed)))
+        step = min(1e-5, float(motion) / max(1e-3, speed))
         q, v, a = eqs.q.copy(), eqs.v.copy(), eqs.a.copy()
         v[s.elastic] = a[s.elastic] = 0.0
         rows = []
@@ -141,6 +144,17 @@ class Balance:
         self._restore(q)
         self._warn_if_unstable(self._differentiate())
         return self._solve((rows[1] - rows[0]) / (2 * step))
+
+    def _speed(self) -> float:
+        """Return the largest velocity, m/s or rad/s, of frames, and of bodies without frames."""
+        eqs, s = self._eqs, self._eqs.system
+        velocities: list[Array] = [eqs.update_velocities().ravel()]
+        velocities += [
+            eqs.v[v][: len(eqs.v[v]) - body.num_elastic]
+            for body, v, frames in zip(s.bodies, s.v_slices, s.frame_slices, strict=True)
+            if frames.start == frames.stop
+        ]
+        return float(np.abs(np.concatenate(velocities)).max(initial=0.0))
 
     # ---- Newton's method ------------------------------------------------------------------------
     def _restore(self, q: Array | None = None) -> None:

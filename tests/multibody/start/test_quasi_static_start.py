@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mpi4py import MPI
 from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import ModelRangeWarning
+from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.mechanisms import EngineDesign, inline_engine, slider_crank
 from dolfinx_mbd.multibody import (
     AssemblyError,
@@ -29,13 +31,16 @@ from dolfinx_mbd.multibody import (
     equilibrium,
     fixed,
     force,
+    linearize,
     revolute,
     simulate,
 )
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.start.position_assembly import restore as restore_state
 from dolfinx_mbd.multibody.start.quasi_static import Balance, elastic_derivative
+from dolfinx_mbd.reduction import InterfaceSpec, reduce
 from tests.models.beams import slender_rod
+from tests.models.bodies import box
 
 Array = NDArray[np.float64]
 
@@ -250,3 +255,26 @@ def test_rates_that_contradict_a_driver_are_refused() -> None:
     system, _ = with_driver()
     with pytest.raises(AssemblyError):
         consistent_state(system, rates={"main": 299.0})
+
+
+def test_body_far_from_its_origin(comm: MPI.Intracomm) -> None:
+    """A blade on a hub, meshed 300 m from its origin, vibrates like one at its origin."""
+    frequencies = []
+    for x in (0.0, 300.0):
+        offset, centre = np.array([x, -x / 2, 0.0]), np.array([0.0, 0.004, 0.004])
+        mesh = box(comm, (0.3, 0.008, 0.008), (12, 1, 1))
+        mesh.mesh.geometry.x[:] += offset
+        points = {"left": offset + centre, "right": offset + centre + np.array([0.3, 0, 0])}
+        ends = {name: InterfaceSpec(name, point=tuple(p)) for name, p in points.items()}
+        blade = reduce(mesh, STEEL, interfaces=ends, num_modes=8).body
+        ground = Ground({"o": Frame()})
+        hub = RigidBody("hub", 1.0, [1e-2] * 3, frames={"o": Frame(), "c": Frame((0.05, 0, 0))})
+        arm = FlexibleBody("arm", blade, position=np.array([0.05, -0.004, -0.004]) - offset)
+        joints = [
+            revolute("hinge", ground.frame("o"), hub.frame("o")),
+            fixed("weld", hub.frame("c"), arm.frame("left")),
+        ]
+        drive = Driver("drive", "hinge", constant_speed(300.0))
+        system = System([ground, hub, arm], joints, drivers=[drive])
+        frequencies.append(linearize(system, consistent_state(system)).frequencies[:4])
+    assert np.allclose(frequencies[1], frequencies[0], rtol=1e-4, atol=0)
