@@ -18,7 +18,7 @@ from xml.etree.ElementTree import Element, SubElement
 import numpy as np
 
 from dolfinx_mbd.archive import Kind, archive_writer, read_archive_file
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, MbdWarning, warn
 from dolfinx_mbd.export.fmu import LIBRARIES, load_simulator
 from dolfinx_mbd.multibody.analyses.simulator import Simulator
 from dolfinx_mbd.multibody.files.run_files import state_arrays, state_from
@@ -48,6 +48,7 @@ class _SteppedSlave:
     _inputs: dict[str, float]
     _outputs: dict[str, float]
     _discarded: Any  # status of a step that is not taken
+    _logs: bool  # whether importing programs receive messages without asking for them
     log: Any
 
     def do_step(self, current_time: float, step_size: float) -> bool:
@@ -63,7 +64,10 @@ class _SteppedSlave:
             self._outputs = self._simulator.outputs
         except Exception as error:  # after an exception, PythonFMU would end the simulation
             self._simulator.restore(before)
-            self.log(str(error) or type(error).__name__, self._discarded)
+            text = str(error) or type(error).__name__
+            self.log(text, self._discarded)
+            if not self._logs:
+                warn(MbdWarning(f"the step at t = {current_time:g} s is discarded: {text}"))
             return False
         return True
 
@@ -132,7 +136,7 @@ def slave_class(script: str, fmi: Literal[2, 3]) -> Any:
     class Slave(_SteppedSlave, getattr(library, LIBRARIES[fmi][1])):  # type: ignore[misc]
         """A simulator as a slave."""
 
-        _discarded = status.discard
+        _discarded, _logs = status.discard, fmi == 3
 
         def __init__(self, **kwargs: Any) -> None:
             super().__init__(**kwargs)

@@ -17,7 +17,7 @@ from tests.models.rods import rod
 
 pytest.importorskip("pythonfmu")
 pytest.importorskip("pythonfmu3")
-pytest.importorskip("fmpy")
+read_model_description = pytest.importorskip("fmpy").read_model_description
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one process writes the unit")
 
 DT, STEPS = 1e-3, 60
@@ -212,8 +212,12 @@ for turn in range(3):
 def test_a_step_that_is_no_multiple_of_dt_is_discarded(unit: Path) -> None:
     """As is a step with an invalid input; then the simulation continues as without them."""
     code = f"""{SLAVES}
+import warnings
 fmu, plain = start(unit, "one"), start(unit, "two")
 result = []
+caught = warnings.catch_warnings(record=True)
+messages = caught.__enter__()
+warnings.simplefilter("always")
 for k in range(6):
     for size, value in ((1.5, 1.0), (0.2, 1.0), (2.5, -3.0), (1.0, float("nan"))):
         try:
@@ -221,10 +225,16 @@ for k in range(6):
         except Exception as error:
             result.append(error.status)
     assert step(fmu, k, 1.0) == step(plain, k, 1.0)
+caught.__exit__(None, None, None)
 end(fmu)
 end(plain)
+result = [result, [str(item.message) for item in messages]]
 """
-    assert run(code, unit) == 24 * [2]  # discard
+    statuses, messages = run(code, unit)
+    assert statuses == 24 * [2]  # discard
+    assert len(messages) in (0, 24)  # FMI 3.0 sends messages to the importing program
+    assert (len(messages) == 24) == (read_model_description(unit).fmiVersion == "2.0")
+    assert all("discarded" in message for message in messages)
 
 
 def test_a_damaged_state_is_refused(unit: Path) -> None:
@@ -253,8 +263,6 @@ end(fmu)
 
 
 def test_variables_have_units(script: Path) -> None:
-    import fmpy
-
     other = script.with_name("named.py")
     names = '["pin.rotation", "arm.velocity.x", "pin.moment.z", "arm.rotation.w"]'
     text = SCRIPT.replace("outputs=outputs", f"outputs={names}")
@@ -265,7 +273,7 @@ def test_variables_have_units(script: Path) -> None:
         path = export_fmu(
             other, script.with_name(f"named{fmi}.fmu"), fmi=fmi, files=[script.with_name("rod.npz")]
         )
-        description = fmpy.read_model_description(path)
+        description = read_model_description(path)
         units = {v.name: v.unit for v in description.modelVariables if v.name != "time"}
         assert units == {
             "motor": "N.m",
