@@ -165,7 +165,7 @@ class StressModes:
 
     points: Array
     stress: Array
-    cells: NDArray[np.float32] | None = None
+    cells: NDArray[Any] | None = None
 
     __repr__ = short_repr
 
