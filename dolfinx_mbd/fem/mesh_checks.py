@@ -268,9 +268,8 @@ def bending_factor(mesh: Mesh) -> tuple[float, float, float]:
     extent of a wall are the lengths of rows of cells from surface to surface. A wall bends if its
     extent is at least `SLENDER` times its thickness.
 
-    Returns:
-        The factor for the most affected cells, their length and the thickness of their wall, m;
-        the factor is 1 if less than 1 % of the volume is affected. Collective.
+    The result is the factor for the most affected cells, their length and the thickness of their
+    wall, m; the factor is 1 if less than 1 % of the volume is affected. Collective.
     """
     topology, comm, tdim = mesh.topology, mesh.comm, mesh.topology.dim
     topology.create_connectivity(tdim, tdim - 1)

@@ -47,10 +47,7 @@ def call_separately(function: Callable[..., Any], **arguments: Any) -> Any:
     """Call a function of a module in a separate process and return its result.
 
     Arguments and result must be representable in JSON. Warnings and errors of the package are
-    passed on.
-
-    Raises:
-        CrashError: The process crashed.
+    passed on. A `CrashError` is raised if the process crashes.
     """
     command = [sys.executable, "-m", __name__, function.__module__, function.__qualname__]
     result: list[Any] = []

@@ -365,7 +365,7 @@ def test_implausible_sizes(
     assert all(m.quantity == "size" and m.value is not None for m in messages)
 
 
-def test_the_hint_for_abaqus_works_with_meshio(tmp_path: Path) -> None:
+def test_the_hint_for_abaqus_gives_the_format(tmp_path: Path) -> None:
     """meshio takes .msh for ANSYS unless the format is given."""
     (tmp_path / "part.inp").write_text("*NODE\n1, 0, 0, 0\n")
     with pytest.raises(FileError, match="meshio convert --output-format gmsh"):
