@@ -198,7 +198,7 @@ class FilmBearing(FilmElement):
 
     def _least_gap(self, motion: Array) -> float:
         """Return the smallest gap of a bore that is not deformed, m."""
-        x, y, tx, ty = motion[:4].tolist()
+        x, y, tx, ty = map(float, motion[:4])
         ends = [math.hypot(x + z * tx, y + z * ty) for z in (-0.5 * self.length, 0.5 * self.length)]
         return self.clearance - max(ends)
 
