@@ -413,9 +413,7 @@ FILES = [
          loaded("rod.npz", saved_header(np.array('{"format": "x"}'))), BodyFileError),
     case("missing", r"no reduced body.*rod\.npz",
          lambda b: ReducedBody.load(b.folder / "rod.npz"), FileNotFoundError),
-    case("saved to a missing directory", "No such file or directory.*; nothing was written",
-         lambda b: slender_rod().save(b.folder / "results" / "rod.npz"), OSError),
-    case("saved below a file", "Not a directory.*; nothing was written",
+    case("saved below a file", "not a directory.*; nothing was written",
          lambda b: slender_rod().save(b.file("rod", Path.touch) / "rod.npz"), OSError),
     case("saved to a directory", "a directory; add a file's name",
          lambda b: slender_rod().save(b.folder), OSError),
@@ -629,7 +627,7 @@ RESULTS = [
          lambda b: ConnectingRod(length=0.04)),
     case("connecting rod, unknown parameter", "lenght",
          lambda b: ConnectingRod(lenght=0.1), TypeError),
-    case("unknown name of the package", "dolfinx_mbd attribute analysis",
+    case("unknown name of the package", "dolfinx_mbd.*attribute.*analysis.*did you mean",
          lambda b: mbd.analysis, AttributeError),
 ]  # fmt: skip
 

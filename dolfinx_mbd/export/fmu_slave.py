@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import hashlib
 import importlib
 import io
 import os
@@ -18,7 +19,7 @@ from xml.etree.ElementTree import Element, SubElement
 import numpy as np
 
 from dolfinx_mbd.archive import Kind, archive_writer, read_archive_file
-from dolfinx_mbd.errors import InputError, MbdWarning, warn
+from dolfinx_mbd.errors import FileError, InputError, MbdWarning, warn
 from dolfinx_mbd.export.fmu import LIBRARIES, load_simulator
 from dolfinx_mbd.multibody.analyses.simulator import Simulator
 from dolfinx_mbd.multibody.files.run_files import state_arrays, state_from
@@ -28,6 +29,7 @@ from dolfinx_mbd.multibody.stepping.step_control import steps_from
 __all__ = ["slave_class"]
 
 _STATE = Kind("dolfinx_mbd FMU state", "state of an FMU", 2)
+_DIGEST = hashlib.sha256().digest_size  # bytes
 _BASE_UNITS = {  # exponents of the base units
     "m": {"m": 1},
     "s": {"s": 1},
@@ -97,7 +99,7 @@ class _SteppedSlave:
 
 
 def _state_bytes(state: dict[str, Any]) -> bytes:
-    """Return a state as an archive of numbers."""
+    """Return a state as an archive of numbers, followed by the SHA-256 digest of the archive."""
     snapshot: Snapshot = state["snapshot"]
     header = {
         "inputs": state["inputs"],
@@ -109,11 +111,15 @@ def _state_bytes(state: dict[str, Any]) -> bytes:
     memory = {f"stepper_{key}": np.asarray(value) for key, value in snapshot.stepper.items()}
     file = io.BytesIO()
     archive_writer(_STATE, header, state_arrays("now", snapshot.state) | memory)(file)
-    return file.getvalue()
+    data = file.getvalue()
+    return data + hashlib.sha256(data).digest()
 
 
 def _state_from(data: bytes) -> dict[str, Any]:
     """Return the state in an archive; a damaged archive raises a `FileError`."""
+    data, digest = data[:-_DIGEST], data[-_DIGEST:]
+    if hashlib.sha256(data).digest() != digest:
+        raise FileError("the serialized state is damaged: it does not match its checksum")
     header, arrays = read_archive_file(io.BytesIO(data), len(data), _STATE, "serialized state")
     prefix = "stepper_"
     memory = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}

@@ -72,15 +72,15 @@ def _add_motion(scene: Scene, run: Solution, time: Array, scale: float) -> None:
             continue
         q, count = np.array(run.q[:, s]), len(part.skin.modes)
         labels = [f"elastic coordinate {k}" for k in range(1, count + 1)]
-        skin, smallest, span = _within_range(part.skin, q[:, 7:], scale)
-        q[:, 7:] = (q[:, 7:] - smallest) / span
+        eta = q[:, 7 : 7 + count]  # a body without a skin is drawn without its deformation
+        skin, smallest, span = _within_range(part.skin, eta, scale)
         extras = {"targetNames": labels, "smallest": smallest.tolist(), "range": span.tolist()}
         node = scene.add_body(body.name, skin, extras, q[0])
         turns = continuous(q[:, 3:7])[:, [1, 2, 3, 0]]
         scene.animate(node, "translation", times, scene.add(q[:, :3], "VEC3"))
         scene.animate(node, "rotation", times, scene.add(turns, "VEC4"))
         if count:
-            weights = scene.add(q[:, 7:].reshape(-1, 1), "SCALAR")
+            weights = scene.add(((eta - smallest) / span).reshape(-1, 1), "SCALAR")
             scene.animate(node, "weights", times, weights)
 
 

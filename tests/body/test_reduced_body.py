@@ -135,8 +135,8 @@ def test_nothing_is_half_written(tmp_path: Path) -> None:
     path = body().save(tmp_path / "rod.npz")
     before = path.read_bytes()
     with pytest.raises(OSError) as caught:
-        body().save(tmp_path / "missing folder" / "rod.npz")
-    assert caught.value.errno == errno.ENOENT
+        body().save(tmp_path / "rod.npz" / "rod.npz")
+    assert caught.value.errno == errno.ENOTDIR
     full = Path("/dev/full")
     if full.exists() and os.access(full, os.W_OK):
         target = tmp_path / "full"

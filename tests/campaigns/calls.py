@@ -627,6 +627,10 @@ BODIES: dict[str, Call] = {
         _stress(b).envelope,
         {"name": "von Mises", "history": b.history},
     ),
+    "StressModes.peak": lambda b: (
+        _stress(b).peak,
+        {"name": "von Mises", "history": b.history},
+    ),
     "StressModes.selected": lambda b: (_stress(b).selected, {"modes": np.array([1])}),
     "StressModes.values": lambda b: (
         _stress(b).values,

@@ -27,6 +27,14 @@ def _joint(name: str) -> Call:
     return lambda b: (getattr(mb, name), {"name": "a", **b.frames})
 
 
+def _pull(motion: mbd.PairMotion) -> tuple[Any, ...]:
+    return -motion.displacement, -motion.omega, -motion.states
+
+
+def _stored(motion: mbd.PairMotion) -> float:
+    return 0.5 * float(motion.displacement @ motion.displacement)
+
+
 def _tip(b: Bench) -> dict[str, Any]:
     """Return the arguments of a load on the tip of the pendulum."""
     return {"name": "push", "frame": b.bob.frame("tip"), "value": (0.0, 1.0, 0.0)}
@@ -135,6 +143,10 @@ MECHANISMS: dict[str, Call] = {
     "LinearizedSystem.response": lambda b: (_plant(b).response, {"frequencies": [1.0, 2.0]}),
     "LinearizedSystem.state_space": lambda b: (_plant(b).state_space, {}),
     "LinearizedSystem.summary": lambda b: (_linear(b).summary, {}),
+    "PairLoad": lambda b: (
+        mbd.PairLoad,
+        {"name": "magnet", **b.ends, "law": _pull, "states": [0.0], "potential": _stored},
+    ),
     "PatternLoad": lambda b: (
         mbd.PatternLoad,
         {"name": "gust", "pattern": b.windy.pattern("wind"), "value": 2.0},

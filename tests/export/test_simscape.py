@@ -58,5 +58,5 @@ def test_chosen_interfaces_and_what_is_refused(tmp_path: Path) -> None:
         export(body.truncated(4), tmp_path / "few", "simscape")
     assert caught.value.argument == "interfaces"
     with pytest.raises(OSError, match="nothing was written"):
-        export(body, tmp_path / "no folder" / "rod", "simscape")
+        export(body, tmp_path / "one.mat" / "rod", "simscape")
     assert [path.name for path in tmp_path.iterdir()] == ["one.mat"]

@@ -201,11 +201,12 @@ def _newton_step(K: Array, force: Array) -> Array:
 
 def _step_with_states(K: Array, force: Array, count: int) -> Array:
     """Return a step of `count` motions and of the states of loads, which are the last unknowns."""
-    own = K[count:, count:]
-    singular = np.linalg.svd(own, compute_uv=False)
+    by_states = K[count:, count:]
+    singular = np.linalg.svd(by_states, compute_uv=False)
     if singular[-1] <= _FLOOR * max(singular[0], np.abs(K[count:]).max()):
         return np.asarray(np.linalg.lstsq(K, -force, rcond=_FLOOR)[0], dtype=float)
-    follow, rest = np.linalg.solve(own, K[count:, :count]), np.linalg.solve(own, force[count:])
+    follow = np.linalg.solve(by_states, K[count:, :count])
+    rest = np.linalg.solve(by_states, force[count:])
     motion: Array = np.zeros(0)
     if count:
         part = K[:count, count:]

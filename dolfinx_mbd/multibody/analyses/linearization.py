@@ -477,8 +477,8 @@ def _poles(M: Array, rate: Array, K: Array, states: int = 0) -> tuple[Complex, C
     else:
         inverse, zero = np.linalg.inv(M), np.zeros((m, m))
         A = np.block([[zero, scale * np.eye(m)], [-inverse @ K / scale, -inverse @ rate]])
-        kept = np.r_[:free, m : 2 * m]
-        values, whole = np.linalg.eig(A[np.ix_(kept, kept)])
+        unknowns = np.r_[:free, m : 2 * m]
+        values, whole = np.linalg.eig(A[np.ix_(unknowns, unknowns)])
         values, statics = values.astype(complex), K.copy()
         statics[:, free:] = rate[:, free:]
         values[_zero_poles(values, inverse @ statics)] = 0.0

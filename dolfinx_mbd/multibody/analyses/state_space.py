@@ -80,8 +80,9 @@ def state_space(
     Y = sum((one @ two for one, two in zip(slopes, change, strict=True)), through @ u)
     X = np.concatenate([dz, ddz])
     free = m - len(motions.states)  # nothing depends on the integrals of the states of loads
-    kept, given = np.r_[:free, m : 2 * m], np.arange(2 * m, 2 * m + count)
-    return X[np.ix_(kept, kept)], X[np.ix_(kept, given)], Y[:, kept], Y[:, given]
+    states, values = np.r_[:free, m : 2 * m], np.arange(2 * m, 2 * m + count)
+    A, B = X[np.ix_(states, states)], X[np.ix_(states, values)]
+    return A, B, Y[:, states], Y[:, values]
 
 
 def _input_slopes(

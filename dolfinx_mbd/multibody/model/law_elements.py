@@ -117,5 +117,7 @@ class LawElement(PairElement):
     ) -> dict[str, ArrayLike]:
         """Return relative motion, its rate and the states."""
         motion = self.relative(pair, t, states)
-        own: dict[str, ArrayLike] = {"states": motion.states.copy()} if len(motion.states) else {}
-        return self.quantities(motion) | own
+        states_by_name: dict[str, ArrayLike] = (
+            {"states": motion.states.copy()} if len(motion.states) else {}
+        )
+        return self.quantities(motion) | states_by_name

@@ -114,7 +114,7 @@ def errors(
         at = other.assembler
         at.put(state)
         at.residual(state.time)
-        own = other._measure.residual(at, other.tolerance)
+        own = other._measure.residual(at, other.tolerance, by_rate)
         other._factor = stepper._factor
         if other._factor is None:
             other._refactor(state.time, dt, np.zeros(len(at.v)), derivatives)
