@@ -12,7 +12,7 @@ from dolfinx_mbd.body import Stiffening
 from dolfinx_mbd.checks import array, choice, metres, reject, vector
 from dolfinx_mbd.kernels import floating_frame as kernels
 from dolfinx_mbd.kernels import frames as frame_kernels
-from dolfinx_mbd.kernels.body_table import MODES, table_of_one
+from dolfinx_mbd.kernels.body_table import FIRST_MOMENTS, H_ROWS, MODES, table_of_one
 from dolfinx_mbd.kernels.floating_frame_tangents import tangents
 from dolfinx_mbd.kernels.rotations import quaternion_from_matrix, tangent
 from dolfinx_mbd.multibody.model.joints import FrameRef
@@ -109,6 +109,15 @@ class FloatingBody:
             InputError: The body has no such frame; the message lists the names.
         """
         return FrameRef(self.name, choice(f"frame of body {self.name!r}", name, self.frame_names))
+
+    def origin_distance(self) -> tuple[float, float]:
+        """Return the distance from the origin to the centre of mass, and the gyration radius, m."""
+        row, data, m = self._table[0], self._data, self.typical_mass
+        centre = data[row[FIRST_MOMENTS] :][:3] / m
+        second = data[row[H_ROWS] :][: 9 * (row[MODES] + 1) : row[MODES] + 1]  # ∫ρ x⊗x
+        distance = float(np.linalg.norm(centre))
+        radius = (second[0] + second[4] + second[8]) / m - distance**2
+        return distance, float(np.sqrt(max(radius, 1e-12 * distance**2)))
 
     def initial_coordinates(self) -> Array:
         """Return position, quaternion and zero elastic coordinates."""

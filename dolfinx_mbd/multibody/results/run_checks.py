@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body.static_errors import stretch_energies, warn_of_stretch
 from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning, warn
-from dolfinx_mbd.kernels.body_table import FIRST_MOMENTS, H_ROWS, MODES
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.files.run_files import held_rows
 from dolfinx_mbd.multibody.model.bodies import FlexibleBody
@@ -170,7 +169,7 @@ class RunChecks:
             if isinstance(body, FloatingBody):
                 speed = float(np.linalg.norm(omega, axis=1).max())
                 self._record("rotation per step", speed, body.name)
-                distance, size = _origin_distance(body)
+                distance, size = body.origin_distance()
                 if distance > FAR * size:
                     place = f"body {body.name!r} is {distance:.3g} m from its centre of mass"
                     self._record("distance of the origin", speed**2 * distance / size, place)
@@ -273,13 +272,3 @@ def _warn(kind: type[MbdWarning], quantity: str, value: float, limit: float, tex
     """Warn if a value is above its limit."""
     if value > limit:
         warn(kind(text, quantity=quantity, value=float(value), limit=float(limit)))
-
-
-def _origin_distance(body: FloatingBody) -> tuple[float, float]:
-    """Return the distance of the origin from the centre of mass, and the radius of gyration, m."""
-    row, data, m = body._table[0], body._data, body.typical_mass
-    centre = data[row[FIRST_MOMENTS] :][:3] / m
-    second = data[row[H_ROWS] :][: 9 * (row[MODES] + 1) : row[MODES] + 1]  # ∫ρ x⊗x
-    distance = float(np.linalg.norm(centre))
-    radius = (second[0] + second[4] + second[8]) / m - distance**2
-    return distance, float(np.sqrt(max(radius, 1e-12 * distance**2)))

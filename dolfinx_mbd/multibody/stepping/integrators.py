@@ -24,6 +24,7 @@ from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.kernels.time_steps import correct, predict, right_hand_side
 from dolfinx_mbd.multibody.assembly.assembler import Assembler
 from dolfinx_mbd.multibody.assembly.rates import jerk_at, restart
+from dolfinx_mbd.multibody.model.floating_body import FloatingBody
 from dolfinx_mbd.multibody.model.force_elements import FilmElement
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.stepping.convergence import Measure, Monitor, largest_coordinate
@@ -42,6 +43,7 @@ Derivatives = tuple[float, float, float]
 _MAX_ITERATIONS = 15
 # Largest fraction of an oil film that a correction may close, and largest number of its halvings
 _LARGEST_CLOSURE, _HALVINGS = 0.7, 8
+_FAR = 20.0  # largest distance of a body's frame without a remark, in radii of gyration
 _NO_CLOSURE = 0.01  # a displacement below this fraction of the gap is not checked
 _JUMP_ITERATIONS = 2  # number of corrections after a jump; the second is for outdated matrices
 # The matrix of a system of many bodies is sparse above this number of unknowns
@@ -462,12 +464,27 @@ class Stepper:
         reason += f"the largest residual is {abs(eqs.rows[row]):.3g} N or N m, {s.row_name(row)}"
         if self._has_films:
             reason += _overload(eqs, 0.0)
+        reason += _far_frames(s)
         return StepError(
             f"the step from t = {t - dt:.6g} s to {t:.6g} s (dt = {dt:g} s) does not converge in "
             f"{_MAX_ITERATIONS} iterations: {reason}. Try a smaller dt; if that fails, "
             "look for a singular position, a load that jumps, or a body that is too soft",
             t,
         )
+
+
+def _far_frames(system: SystemData) -> str:
+    """Return a text about bodies whose frames are so far away that round-off may stop a step."""
+    text = ""
+    for body in system.bodies:
+        distance, size = body.origin_distance() if isinstance(body, FloatingBody) else (0.0, 1.0)
+        if distance > _FAR * size:
+            text += (
+                f"; the origin of the frame of body {body.name!r} is {distance:.3g} m from its "
+                "centre of mass, which increases round-off: describe the body in a frame near its "
+                "centre of mass (for a mesh, translate its points before the reduction)"
+            )
+    return text
 
 
 def _overload(eqs: Assembler, limit: float) -> str:

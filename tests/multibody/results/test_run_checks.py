@@ -182,3 +182,20 @@ def test_a_frame_far_from_its_body(distance: float, warns: bool) -> None:
     drive = Driver("d", "pin", lambda t: (10.0 * t, 10.0, 0.0))
     found = warnings_of(System([ground, bar], [pin], drivers=[drive]), t_end=0.1, dt=1e-3)
     assert ("distance of the origin" in found) == warns
+
+
+@pytest.mark.parametrize(("distance", "named"), [(50.0, True), (0.2, False)])
+def test_a_failed_step_names_a_frame_far_from_its_body(distance: float, named: bool) -> None:
+    """A load that is noise does not converge; the error names a possible cause beside it."""
+    rng = np.random.default_rng(0)
+    ground = Ground({"o": Frame()})
+    offset = (distance, 0, 0)
+    bar = RigidBody("bar", 1.0, [1e-3, 0.1, 0.1], offset, frames={"o": Frame(offset)})
+    pin = revolute("pin", ground.frame("o"), bar.frame("o"))
+    noise = force("noise", bar.frame("o"), lambda t, motion: 1e6 * rng.normal(size=3))
+    spin = torque("torque", bar.frame("o"), lambda t, motion: 1e6 * rng.normal(size=3))
+    system = System([ground, bar], [pin], loads=[noise, spin])
+    with pytest.raises(StepError) as caught, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        simulate(system, t_end=0.1, dt=1e-3)
+    assert ("m from its centre of mass" in str(caught.value)) == named
