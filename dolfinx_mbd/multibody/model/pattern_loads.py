@@ -116,7 +116,7 @@ class PatternLoad:
         except InputTypeError as error:
             if self.of is not None:
                 raise
-            hint = "if the function depends on a motion, give of=, a joint coordinate or frames"
+            hint = "a function that depends on a motion needs of=, a joint coordinate or frames"
             raise InputTypeError(
                 f"{error}; {hint}", argument=error.argument, value=error.value
             ) from None
