@@ -22,7 +22,7 @@ _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    """Load a name; the error of an unknown name contains similar names."""
+    """Import a public name; the error for an unknown name suggests similar names."""
     if name in __all__ or name.startswith("_"):
         return _load(name)
     plain = {item: item.lower().replace("_", "") for item in __all__}

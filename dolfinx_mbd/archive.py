@@ -76,9 +76,9 @@ def read_archive(path: str | Path, kind: Kind) -> tuple[dict[str, Any], dict[str
 def read_archive_file(
     file: BinaryIO, size: int, kind: Kind, path: str | Path
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the header and the arrays of an archive in an open file of a size in bytes.
+    """Return the header and the arrays of the archive in an open file.
 
-    `path` is the name of the file for messages.
+    `size` is the size of the file in bytes, and `path` is its name for messages.
     """
     with errors_as(kind, path):
         archive = zipfile.ZipFile(file)

@@ -153,11 +153,11 @@ class FileWarning(MbdWarning):
 
 
 def warn(warning: MbdWarning) -> None:
-    """Give a warning that refers to the user's line that called the package.
+    """Give a warning that refers to the line of the user's code that called the package.
 
-    With Python's default filters, equal warnings of a line are shown once. Python itself repeats
-    them in a loop, because it forgets what it has shown whenever a library changes the filters for
-    a moment (`warnings.catch_warnings`).
+    With Python's default filters, equal warnings of a line are shown once. Python itself would
+    repeat them in a loop, because it forgets which warnings it has shown whenever a library
+    changes the filters temporarily (`warnings.catch_warnings`).
     """
     restore_warnings()
     level, frame = 1, inspect.currentframe()
@@ -174,8 +174,9 @@ def warn(warning: MbdWarning) -> None:
     warnings.warn(warning, stacklevel=level)
 
 
-# Warnings of the lines of each code object, by its id. A cell of a notebook that runs again is a
-# new code object. The reference shows whether an id still belongs to the same object
+# Warnings that were shown for the lines of each code object, by its id. A cell of a notebook that
+# runs again is a new code object. The weak reference shows whether an id still belongs to the same
+# object
 _shown: dict[int, tuple[weakref.ref[CodeType], set[tuple[type, str, int]]]] = {}
 
 

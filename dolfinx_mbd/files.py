@@ -114,7 +114,7 @@ def _is_running(process: int) -> bool:
 
 
 def contains(mark: bytes) -> Callable[[Path], bool]:
-    """Return a function that returns whether a file contains bytes that this package writes."""
+    """Return a function that checks whether the file at a path contains given bytes."""
     return lambda path: mark in path.read_bytes()
 
 
@@ -126,8 +126,8 @@ def has_content(path: Path) -> bool:
 def read_text(path: Path, title: str) -> str:
     """Return the contents of a text file that other programs wrote.
 
-    The text is UTF-8, UTF-16 with a byte order mark, or else the code of Western Windows. Numbers
-    are equal in all of them. `title` is the kind of file for messages.
+    The encoding is UTF-8, UTF-16 with a byte order mark, or otherwise Windows-1252. Digits are read
+    correctly in other encodings that contain ASCII. `title` is the kind of file for messages.
     """
     data = path.read_bytes()
     utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))

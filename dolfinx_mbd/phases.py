@@ -39,7 +39,7 @@ class Phases:
             self._seconds[name] = self._seconds.get(name, 0.0) + perf_counter() - start
 
     def end(self) -> None:
-        """Tell that the analysis has ended."""
+        """Print that the analysis has ended."""
         self._print("done")
 
     def _print(self, text: str) -> None:

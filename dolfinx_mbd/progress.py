@@ -1,4 +1,4 @@
-"""Progress of long computations, shown where somebody can see it."""
+"""Progress of long computations, shown on terminals and in notebooks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Progress = bool | Literal["always"]
 def is_shown(progress: Any) -> bool:
     """Return whether to show progress.
 
-    Logs of batch systems and other files get no progress unless it is requested by "always".
+    By default, nothing is written to logs of batch systems and other files; "always" writes there.
     """
     if isinstance(progress, str) and progress == "always":
         return True

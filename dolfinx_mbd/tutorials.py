@@ -1,8 +1,8 @@
 """Functions that the tutorials share: reports, checks, figures and simple meshes.
 
 The tutorials run from any folder and in any notebook, because they import these functions from the
-installed package. The functions have no checks of their arguments, and programs other than
-tutorials should have functions of their own.
+installed package. The functions do not check their arguments, and are not intended for other
+programs.
 """
 
 from __future__ import annotations

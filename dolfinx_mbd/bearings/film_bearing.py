@@ -110,7 +110,7 @@ class FilmBearing(FilmElement):
         """
 
     def _is_usable(self, motion: Array) -> bool:
-        """Return whether loads can be computed; iterates of a step that fails may be far away."""
+        """Return whether loads can be computed; Newton iterates may be far outside the bore."""
         return bool(
             np.isfinite(motion).all() and self._least_gap(motion) > -FARTHEST * self.clearance
         )
@@ -197,7 +197,7 @@ class FilmBearing(FilmElement):
         return self._least_gap(film_motion(*pair))
 
     def _least_gap(self, motion: Array) -> float:
-        """Return the smallest gap of a bore that is not deformed, m."""
+        """Return the smallest gap of a bore without elastic deformation, m."""
         x, y, tx, ty = map(float, motion[:4])
         ends = [math.hypot(x + z * tx, y + z * ty) for z in (-0.5 * self.length, 0.5 * self.length)]
         return self.clearance - max(ends)

@@ -164,7 +164,7 @@ class ReynoldsGrid:
     def load_gradients(self, *, contact: bool = True) -> tuple[Array, Array, Array]:
         """Return ∂g/∂h and ∂g/∂ḣ at every node, and ∂g/∂Ω, of the film loads g.
 
-        The shapes are (5, n, m+1), (5, n, m+1) and (5,). `contact` is that of `loads`.
+        The shapes are (5, n, m+1), (5, n, m+1) and (5,). For `contact` see `loads`.
         """
         gradients: tuple[Array, Array, Array] = grid_loads.grid_load_gradients(
             self._rate, self._speed, self.values, self._nodes, self._h, self._number, self._size,
@@ -175,7 +175,7 @@ class ReynoldsGrid:
     def load_derivatives(self, *, contact: bool = True) -> Array:
         """Return the derivatives of the film loads with respect to the journal's motion, (5, 9).
 
-        `contact` is that of `loads`.
+        For `contact` see `loads`.
         """
         gradients = self.load_gradients(contact=contact)
         return np.asarray(grid_loads.rigid_derivatives(*gradients, self.z))
@@ -190,6 +190,6 @@ class ReynoldsGrid:
         total = (net + flow[2, :, 1:-1])[inner].sum()
         links, (_, level, conductance) = self._links[0], self._links[1].T
         i, j, i1, _ = links.T
-        counts = (i == i1) | ((j > 0) & (j < len(self.z) - 1))  # not around the bore at its ends
+        counts = (i == i1) | ((j > 0) & (j < len(self.z) - 1))  # none around the bore at its ends
         total += (conductance * (level - q[i, j]))[counts].sum()
         return float(total / (12.0 * self.values[3]))

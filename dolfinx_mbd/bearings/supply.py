@@ -94,8 +94,8 @@ class OilSupply:
     """An area of the bore with a prescribed pressure: a groove along or around it, or a hole.
 
     Angles and positions are measured in the axes of the bore. The edges of the area may be anywhere
-    between the nodes of the grid. The nearest node represents a hole that lies between the lines of
-    the grid, and a warning is given.
+    between the nodes of the grid. A hole that is too small to meet the lines of the grid is
+    represented by the nearest node, with a warning.
 
     Attributes:
         pressure: Pressure relative to the pressure at the ends, Pa.

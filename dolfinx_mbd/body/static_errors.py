@@ -107,7 +107,7 @@ def weighted_errors(body: ReducedBody) -> dict[str, float]:
     """Return the result of `static_errors` with the errors of spins weighted by their energy.
 
     The weight is the strain energy of the unit spin, relative to the largest one of its kind: the
-    spin of a rod about its own axis hardly deforms the rod, whatever the modes omit of it.
+    spin of a rod about its own axis hardly deforms the rod, so that its error does not matter.
     """
     errors = static_errors(body)
     if not errors or body.stiffening is None or body.stiffening.work is None:

@@ -84,10 +84,11 @@ def fatigue(
         runs: Histories, each with its share of the service time: `[(run.body("rod"), 0.3), ...]`.
             The shares add up to 1. See `recover` for histories.
         material: Fatigue data, or the name of one of `durability.EXAMPLES`.
-        criterion: Stress whose cycles are counted. "normal" and "shear" are the normal stress and
-            twice the shear stress on the plane, and in the direction in this plane, with the
-            greatest damage at each point. "principal" is the principal stress with the largest
-            absolute value, and "von Mises" is the von Mises stress with the sign of "principal".
+        criterion: Stress whose cycles are counted. "normal" is the normal stress on the plane with
+            the greatest damage at each point. "shear" is twice the shear stress on the plane and in
+            the direction with the greatest damage. "principal" is the principal stress with the
+            largest absolute value, and "von Mises" is the von Mises stress with the sign of
+            "principal".
         mean_stress: Correction of the mean stress. Goodman and Gerber need the tensile strength and
             take compressive means as zero; FKM needs the mean-stress sensitivity.
         rule: Damage below the knee of the S-N line: "modified" continues an endurance limit with
@@ -108,9 +109,9 @@ def fatigue(
 
     Warns:
         ModelRangeWarning: The body has several materials; the data are used for all of them. Or a
-            stress exceeds the tensile strength, if the material has one: the greatest principal
-            stress, the von Mises stress for "shear" and "von Mises", and for strain life the stress
-            of Neuber's rule.
+            stress exceeds the tensile strength, if the material has one: the von Mises stress for
+            the criteria "shear" and "von Mises", otherwise the greatest principal stress. For
+            strain life, Neuber's rule is applied to it.
         AccuracyWarning: The body has a prestress, whose mean stress is not included.
 
     Note: Collective over `comm` or over the mesh.

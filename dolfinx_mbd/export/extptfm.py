@@ -132,8 +132,8 @@ def _lines(
 ) -> Iterator[str]:
     """Yield the lines.
 
-    OpenFAST counts the characters before each number. NREL's openfast_toolbox needs the dimension
-    in the third line, truncates the number of time steps, and reads whole lines of loads.
+    OpenFAST reads numbers after a fixed number of characters. NREL's openfast_toolbox needs the
+    dimension in the third line, truncates the number of time steps, and reads whole lines of loads.
     """
     count = len(rows)
     dimension = f"!Dimension: {count}"

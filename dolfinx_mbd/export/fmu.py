@@ -1,6 +1,6 @@
 """Export of simulators as functional mock-up units for co-simulation: FMI 2.0 or FMI 3.0.
 
-PythonFMU writes units of FMI 2.0, and PythonFMU3 writes units of FMI 3.0. The unit contains the
+PythonFMU writes FMUs of FMI 2.0, and PythonFMU3 writes FMUs of FMI 3.0. The FMU contains the
 script that builds the simulator and the files that it reads. The machine that runs it needs the
 same version of Python, with this package, NumPy and SciPy, but no DOLFINx.
 """
@@ -32,7 +32,8 @@ from {library} import {base}
 
 from dolfinx_mbd.export.fmu_slave import slave_class
 
-# PythonFMU executes this file for each instance and then releases the namespace once too often
+# PythonFMU executes this file for each instance, and then decrements the reference count of the
+# namespace once too often
 ctypes.pythonapi.Py_IncRef(ctypes.py_object(globals()))
 
 Simulated = slave_class("{script}", {version})
@@ -88,7 +89,7 @@ def check_names(*names: str) -> None:
 
 
 def checked_path(path: str | Path) -> Path:
-    """Return the path of a unit; its stem is the identifier of the model."""
+    """Return the path of an FMU; its stem is the identifier of the model."""
     path = Path(path)
     if path.suffix != ".fmu" or not re.fullmatch(_IDENTIFIER, path.stem, re.ASCII):
         reject("path", str(path), "a name of letters, digits and underscores that ends with .fmu")
@@ -96,7 +97,7 @@ def checked_path(path: str | Path) -> Path:
 
 
 def write_unit(path: Path, content: bytes, overwrite: bool) -> Path:
-    """Write a unit completely or not at all."""
+    """Write an FMU completely or not at all."""
 
     def write(file: BinaryIO) -> None:
         file.write(content)
@@ -115,8 +116,8 @@ def export_fmu(
     """Export the simulator of a script as an FMU for co-simulation and return its path.
 
     The communication step of the importing program must be a multiple of the step of the simulator;
-    the unit discards other steps and remains in its state. Inputs act from the beginning of a
-    communication step. The unit can save, restore and serialize its state bitwise.
+    the FMU discards other steps and keeps its state. Inputs act from the beginning of a
+    communication step. The FMU can save, restore and serialize its state bitwise.
 
     Args:
         script: Python script with a function `simulator()` that returns a `Simulator`. The script
@@ -174,14 +175,14 @@ def export_fmu(
 
 
 def _resources(script: Path, files: Sequence[str | Path], module: str) -> list[Path]:
-    """Return the files for the folder of resources; the unit adds `module` and a text file."""
+    """Return the files for the folder of resources; the FMU adds `module` and a text file."""
     paths = dict.fromkeys([script, *(Path(file).resolve() for file in files)])
-    names = {module: "the unit itself", "slavemodule.txt": "the unit itself"}
+    names = {module: "the FMU itself", "slavemodule.txt": "the FMU itself"}
     for path in paths:
         if not path.exists():
-            raise MissingFileError(f"there is no file {str(path)!r} for the unit")
+            raise MissingFileError(f"there is no file {str(path)!r} for the FMU")
         other = names.setdefault(path.name, str(path))
         if other != str(path):
-            expected = "files with different names, because the unit keeps them in one folder"
+            expected = "files with different names, because the FMU keeps them in one folder"
             reject("files", str(path), f"{expected} (another {path.name!r} is in {other})")
     return [*paths]

@@ -49,12 +49,12 @@ class _SteppedSlave:
     _simulator: Simulator
     _inputs: dict[str, float]
     _outputs: dict[str, float]
-    _discarded: Any  # status of a step that is not taken
+    _discarded: Any  # status of a step that is discarded
     _logs: bool  # whether importing programs receive messages without asking for them
     log: Any
 
     def do_step(self, current_time: float, step_size: float) -> bool:
-        """Take a communication step, or discard it and remain in the present state."""
+        """Take a communication step, or discard it and keep the present state."""
         before = self._simulator.save()
         try:
             dt = self._simulator.steps.dt
@@ -233,12 +233,12 @@ _EMPTIED: set[str] = set()
 
 
 def _empty_at_exit(binaries: Path, name: str) -> None:
-    """Empty the static pointer of the library of a unit before the process ends.
+    """Set the static pointer of the library of an FMU to null before the process ends.
 
     PythonFMU's library shares its interpreter state through a static pointer. At the end of the
-    process, the destructor of this pointer deletes the state, and the library then empties the
-    pointer, which changes the deleted memory; whether this ends the process with an error depends
-    on the memory of all other libraries. An empty pointer is not affected.
+    process, the destructor of this pointer deletes the state, and the library then sets the pointer
+    to null, which writes to deleted memory; whether this ends the process with an error depends on
+    the memory of all other libraries. A null pointer causes no error.
     """
     for path in _libraries(binaries, name):
         with suppress(
@@ -250,7 +250,7 @@ def _empty_at_exit(binaries: Path, name: str) -> None:
 
 
 def _libraries(binaries: Path, name: str) -> Iterable[str]:
-    """Return the libraries of a unit that are not registered yet."""
-    if not hasattr(os, "RTLD_NOLOAD"):  # Windows empties the pointer before its destructor
+    """Return the libraries of an FMU that are not registered yet."""
+    if not hasattr(os, "RTLD_NOLOAD"):  # Windows resets the pointer before its destructor
         return []
     return [path for path in map(str, binaries.glob(f"*/{name}.so")) if path not in _EMPTIED]

@@ -260,13 +260,13 @@ def warn_of_elements(
 
 
 def bending_factor(mesh: Mesh) -> tuple[float, float, float]:
-    """Estimate how much too high bending frequencies of linear hexahedra or quadrilaterals are.
+    """Estimate the factor by which linear hexahedra or quadrilaterals raise bending frequencies.
 
     Where a wall of the thickness h bends with the curvature κ, cells of the length a have the shear
-    κx, |x| < a/2, that the wall does not have. Its energy is that of the bending times
-    (G/E) (a/h)², G/E = 1/2(1 + ν), for any number of layers; here ν = 0.3. The thickness and the
-    extent of a wall are the lengths of rows of cells from surface to surface. A wall bends if its
-    extent is at least `SLENDER` times its thickness.
+    κx, |x| < a/2, which the real wall does not have. The energy of this shear is that of the
+    bending times (G/E) (a/h)², G/E = 1/2(1 + ν), for any number of layers; here ν = 0.3. The
+    thickness and the extent of a wall are the lengths of rows of cells from surface to surface. A
+    wall bends if its extent is at least `SLENDER` times its thickness.
 
     The result is the factor for the most affected cells, their length and the thickness of their
     wall, m; the factor is 1 if less than 1 % of the volume is affected. Collective.

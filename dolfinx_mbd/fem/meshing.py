@@ -269,9 +269,9 @@ def _warn_of_size(mesh: Mesh, file: Path, factor: float) -> None:
     if MIN_PLAUSIBLE_SIZE <= size <= MAX_PLAUSIBLE_SIZE:
         return
     text = (
-        f"implausible: the part in '{file}' is {size:.3g} m long, if the unit of length of the "
-        f"file is {factor:g} m. Check the unit: read_mesh(..., unit='mm') or --unit mm if the file "
-        "is in millimetres, unit='m' if it is in metres"
+        f"implausible: with {factor:g} m as the unit of length, the part in '{file}' is "
+        f"{size:.3g} m long. Check the unit: read_mesh(..., unit='mm') or --unit mm if the file is "
+        "in millimetres, unit='m' or --unit m if it is in metres"
     )
     limit = MIN_PLAUSIBLE_SIZE if size < MIN_PLAUSIBLE_SIZE else MAX_PLAUSIBLE_SIZE
     warn(UnitsWarning(text, quantity="size", value=size, limit=limit))

@@ -1,8 +1,8 @@
 """Calls of functions in a separate process, so that a crash of gmsh becomes an error.
 
 The process receives the arguments as JSON on its standard input. It writes warnings, the result or
-an error as lines of JSON to its standard output. Of the other lines, which gmsh's CAD kernel
-prints, those that report errors become a warning.
+an error as lines of JSON to its standard output. The CAD kernel of gmsh prints other lines; those
+that report errors become a warning.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dolfinx_mbd import errors
 from dolfinx_mbd.errors import Error, FileError, FileWarning, MbdWarning, SolverError, warn
 
 MARK = "dolfinx_mbd:"
-"""Start of a line of the process that is not output of gmsh."""
+"""Start of the lines that contain JSON."""
 
 _REPORT = re.compile(r"\*+ (ERR .*?) *\*+")
 """Error that the CAD kernel prints, for example of a line of a STEP file that it ignores."""

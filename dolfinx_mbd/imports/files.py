@@ -173,7 +173,7 @@ def read_matrix_market(path: Path) -> scipy.sparse.csr_array:
 
 
 def _check_size(path: Path, size: int) -> None:
-    """Raise an error if a compressed file expands to much more bytes than usual matrices."""
+    """Raise an error if a compressed file expands to many more bytes than usual matrices."""
     if size > max(_FREE_BYTES, _RATIO * path.stat().st_size):
         raise ValueError(
             f"its contents are more than {_RATIO} times as large as the file; if you trust it, "

@@ -5,15 +5,15 @@ relative to the first is
 
     d = Q₁ᵀ(p₂ − p₁),   R = Q₁ᵀQ₂,   v = ḋ = Q₁ᵀ(ṗ₂ − ṗ₁) − ω₁×d,   ω = Q₁ᵀ(ω₂ − ω₁).
 
-A law returns the force F and the moment M on the second frame at p₂, followed by the rates g of m
-states x of its own: (F, M, g) = f(d, R, v, ω, x). The first frame carries −F and −M − d×F. With
+A law returns the force F and the moment M on the second frame at p₂, followed by the rates g of the
+m states x of the load: (F, M, g) = f(d, R, v, ω, x). The first frame carries −F and −M − d×F. With
 increments δφ of rotations about the axes of the first frame,
 
     δd = δp₂ − δp₁ + d×δφ₁,              δR = δθ×R with δθ = δφ₂ − δφ₁,
     δv = v×δφ₁ + ω₁×(δp₁ − δp₂) + δu,    δω = ω×δφ₁ + δω₂ − δω₁,
 
-where δu = δṗ₂ − δṗ₁ + d×δω₁. The axes of the first frame rotate with the wrenches: a wrench w
-changes by δφ₁×w in addition.
+where δu = δṗ₂ − δṗ₁ + d×δω₁. A law gives the components of a wrench w in the axes of the first
+frame. The rotation of these axes changes w by δφ₁×w in addition.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from dolfinx_mbd.kernels.small_vectors import (
 
 _ROUND_OFF = 1e-15  # round-off of constraints relative to the largest coordinate, or in rad
 _EQUATIONS = 1e-15  # round-off of equations of motion relative to the sum of their terms
-# Smallest force or moment of a joint that its tolerance refers to, relative to its bodies' forces
+# Smallest force or moment to which the error of a joint is related, relative to its bodies' forces
 _FLOOR = 1e-5
 _FORCES = 5.0  # tolerance of forces of joints relative to that of the equations of motion
 
@@ -65,7 +65,7 @@ def relative_forces(
     lengths: Array,
     tolerance: float,
 ) -> float:
-    """Return the largest ratio of an error of a joint to its tolerance, see `Measure.error`.
+    """Return the largest ratio of an error of a joint to its tolerance, see `Measure.forces`.
 
     The last entries of `solution`, times `factor`, are the changes of the multipliers `lam` by a
     correction, and `noise` contains their round-off. `parts` contains the number of the force or

@@ -175,7 +175,7 @@ class PressureTable(_Curve):
         """Read a file of comma-separated values with columns of angle and pressure.
 
         Args:
-            path: Path of the file, in UTF-8 or a code of Windows. Lines before the first line of
+            path: Path of the file, in UTF-8, UTF-16 or Windows-1252. Lines before the first line of
                 numbers are skipped, and columns after the second are ignored.
             angle_unit: Unit of the angles.
             pressure_unit: Unit of the absolute pressures.

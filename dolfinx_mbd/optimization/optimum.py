@@ -40,9 +40,9 @@ class Optimum:
         multipliers: Derivatives of the minimum with respect to the active limits, by the same
             names. A limit with a large multiplier is expensive.
         residual: Part of the gradient of the objective that active limits do not balance, relative
-            to the gradient at the start, with scaled parameters; or, if larger, the decrease of the
-            objective between the last point and the active limits, which a limit within the
-            tolerance may leave, with the same scales. It is zero at an optimum.
+            to the gradient at the start, with scaled parameters. If larger, it is the decrease of
+            the objective, scaled in the same way, that remains between the last point and the
+            active limits, which are reached within a tolerance. It is zero at an optimum.
         history: Start and iterations.
         evaluations: Number of points at which the functions were evaluated.
         message: Reason for the end of the iteration: the message of SciPy or PETSc.

@@ -91,13 +91,13 @@ def _within_range(skin: Skin, eta: Array, scale: float) -> tuple[Skin, Array, Ar
     are the displacements from the smallest to the largest values, scaled.
     """
     smallest, span = eta.min(axis=0), np.ptp(eta, axis=0)
-    span[span == 0.0] = 1.0  # a coordinate that is constant
+    span[span == 0.0] = 1.0  # constant coordinates
     points = skin.points + scale * np.einsum("k,kpa->pa", smallest, skin.modes)
     return Skin(points, skin.triangles, scale * span[:, None, None] * skin.modes), smallest, span
 
 
 def _rotation_to_y(up: Array) -> Array:
-    """Return a rotation (x, y, z, w) that turns a direction to y; zero needs no rotation."""
+    """Return the quaternion (x, y, z, w) that rotates a direction to y; identity if it is zero."""
     length = np.linalg.norm(up)
     if not length:
         return np.array([0.0, 0.0, 0.0, 1.0])

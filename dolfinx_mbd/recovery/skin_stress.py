@@ -86,7 +86,7 @@ def _single_cells(
 ) -> Array:
     """Return a linear function of u at points of single cells at the surface.
 
-    The points are those of `Recovery` in the cells with a node on the surface, but for corners
+    The points are those of `Recovery` in the cells with a node on the surface, except corners
     inside the body.
 
     Returns:

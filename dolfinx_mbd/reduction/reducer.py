@@ -100,8 +100,8 @@ def reduce(
         petsc_options: Options of the linear solver (``pc_type`` ...) and of the eigenvalue solver
             (``eps_ncv`` ...). On the command line they have the prefix ``dolfinx_mbd_reduce_``.
         progress: Whether rank 0 prints the stages with the seconds since the start, on a terminal
-            or in a notebook; "always" also prints them into a file. The logger ``dolfinx_mbd`` of
-            the standard library receives the same stages and further facts.
+            or in a notebook; "always" also prints them if the output goes to a file. The logger
+            ``dolfinx_mbd`` of Python's module `logging` receives the same stages and further facts.
 
     Returns:
         The reduced body with its modes on the mesh.

@@ -8,7 +8,7 @@ from (H³ φ′)′ = σ g with φ = 0 at both ends. It is exact up to the error
 
 φ changes its sign at most once between the ends, because G − C has at most two zeros. The loads of
 the positive part, from a to b with φ = 0 at both, are −∫ (r − r₀) φ′ dr and −½ ∫ (r² − r₀²) φ′ dr.
-r₀ is the sign change; by its choice, the derivatives of the loads do not contain that of r₀.
+r₀ is the sign change; with this choice, the derivatives of the loads do not depend on that of r₀.
 
 The axis is divided into cells: at h = s, where the law of the thickness changes, and so that the
 distance from the pole of 1/H³ or of σ at most doubles in a cell. The quadrature in each cell has a
@@ -148,7 +148,7 @@ def _sign_change(
 ) -> float:
     """Return the position in a cell where φ changes its sign; `low` is φ(a).
 
-    Illinois' method for φ/(1 − r²), which is not zero at the ends.
+    The Illinois algorithm (regula falsi) is applied to φ/(1 − r²), which is not zero at the ends.
     """
     left, right = a, b
     f = np.empty(2)
@@ -197,7 +197,7 @@ def _largest(
     rule: Array,
     work: Array,
 ) -> float:
-    """Return the largest φ: where G − C falls through zero, and at the edges of the cells."""
+    """Return the largest φ: where G − C changes from + to −, and at the edges of the cells."""
     peak, phi = 0.0, 0.0
     for j in range(count):
         a, d = edges[j], edges[j + 1] - edges[j]

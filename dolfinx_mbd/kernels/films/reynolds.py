@@ -28,9 +28,9 @@ The arrays of a grid with n×(m+1) nodes are
                          pressure of the supply; conductance k
     band    (N, 2m+1)    factors
 
-A link replaces the conductance between both nodes: the edge of a groove or hole is where it is, and
-not at a node (F. Gibou et al., A second-order-accurate symmetric discretization of the Poisson
-equation on irregular domains, 2002).
+A link replaces the conductance between both nodes: the edge of a groove or hole is at its true
+position, not at a node (F. Gibou et al., A second-order-accurate symmetric discretization of the
+Poisson equation on irregular domains, 2002).
 """
 
 from __future__ import annotations

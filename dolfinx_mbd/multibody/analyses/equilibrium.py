@@ -179,7 +179,7 @@ def _step(motions: SmallMotions, basis: Array, at: Assembler) -> Array:
     """Return the increments (nv,) of a bounded Newton step.
 
     If the stiffness is not positive definite, its eigenvalues k are replaced by |k|. The states of
-    loads follow the motion: they are eliminated, if their own equations determine them.
+    loads are eliminated if their equations determine them as functions of the motion.
     """
     K = basis.T @ motions.statics @ basis
     force = basis.T @ (motions.resolve.T @ at.rows)
@@ -224,8 +224,8 @@ def _bounded(at: Assembler, increments: Array) -> Array:
 def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: Array) -> None:
     """Move by a step, halved while the force along the step changes sign and does not decrease.
 
-    The step ends at the first contact that it closes: behind it, the force of a contact says
-    nothing about the step, for example if the teeth of gears pass through each other.
+    The step ends at the first contact that it closes. A longer step would be judged by invalid
+    contact forces, for example if the teeth of gears pass through each other.
     """
     start, angles, states = at.q.copy(), at.angles.copy(), at.system.states
     delta, values = motions.resolve @ step, at.v[states].copy()

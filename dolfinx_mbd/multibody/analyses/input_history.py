@@ -2,7 +2,7 @@
 
 A controller that reads outputs once per step acts on them one step later. If its gains are too
 large for the step, the loop is unstable although the same controller is stable in continuous time:
-the inputs change their direction in each step, with growing amplitude.
+the inputs alternately rise and fall from step to step, with growing amplitude.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["InputHistory"]
 
 _WINDOWS = 20, 200  # numbers of steps in which the growth is measured
 _INTERVAL = 10  # number of steps between two checks
-_ALTERNATION = 0.8  # fraction of steps in which an unstable input changes its direction
+_ALTERNATION = 0.8  # smallest fraction of changes of an unstable input that alternate in sign
 _GROWTH = 1.3  # growth of the changes from each quarter of a window to the next, for a warning
 _LARGE_GROWTH = 10.0  # growth of the changes from half to half, for the text of an error
 _SMALL = 1e-6  # increments below this fraction of the largest input are ignored
@@ -50,7 +50,7 @@ class InputHistory:
                 self._check(np.diff(table[-window - 1 :], axis=0))
 
     def _check(self, changes: Array) -> None:
-        """Warn if changes (window, inputs) alternate and grow."""
+        """Warn if changes (window, inputs) alternate in sign and grow."""
         late = changes[len(changes) // 2 :]
         alternation = (late[1:] * late[:-1] < 0.0).mean(axis=0)
         sizes = np.abs(changes.reshape(4, -1, len(self._names))).max(axis=1)  # of each quarter
@@ -62,7 +62,7 @@ class InputHistory:
         growth = sizes[-1] / np.maximum(sizes[0], 1e-300)
         k = int(np.argmax(np.where(unstable, growth, 0.0)))
         text = (
-            f"input {self._names[k]!r} changes its direction in almost each step, and in the last "
+            f"input {self._names[k]!r} alternately rises and falls from step to step; in the last "
             f"{len(changes)} steps its changes grew from {sizes[0, k]:.3g} to {sizes[-1, k]:.3g}: "
             "the loop of controller and mechanism is unstable with this step. Decrease the gains "
             "or dt"
@@ -71,7 +71,7 @@ class InputHistory:
         warn(AccuracyWarning(text, quantity=quantity, value=value, limit=_GROWTH**3))
 
     def growth(self) -> str:
-        """Return a text about the inputs that grew during the last steps; empty if none did."""
+        """Return a text about the inputs whose changes grew in the last steps, or an empty text."""
         values = np.array(self._values)[-_WINDOWS[0] - 1 :]
         changes = np.abs(np.diff(values, axis=0))
         half = len(changes) // 2

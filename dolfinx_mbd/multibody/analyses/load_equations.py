@@ -88,10 +88,11 @@ class LoadEquations:
     def best_regularization(self, scale: float) -> float:
         """Return the regularization with the least expected error of the explained signals.
 
-        At each frequency, the loads explain the share s²/(s² + λ²) of the signals along the
-        singular vector of s. The expected error is, up to a constant, the sum of the squares of
-        what remains and of twice the noise in what they explain. The variance of the noise is that
-        of the residuals with the least regularization, if this is larger than the given one.
+        At each frequency, the loads explain the fraction s²/(s² + λ²) of the component of the
+        signals along the singular vector of the singular value s. The expected error is, up to a
+        constant, the sum of squares of the unexplained components, plus twice the variance of the
+        noise times the sum of the fractions. This variance is that of the residuals with the least
+        regularization, if it is larger than that of the given noise.
         """
         size = float(self.count + 2 * self.pad)
         # the straight lines between the ends; Σ|ŷ|² over frequencies is size/2 times Σ|y|²
@@ -120,10 +121,10 @@ class LoadEquations:
 
 
 def _shares(H: Any, b: Any, scale: float) -> tuple[Array, Array]:
-    """Return what remains of signals, and the number of explained ones, for `REGULARIZATIONS`.
+    """Return the unexplained part and the explained number of signals for `REGULARIZATIONS`.
 
     H are responses (k, ns, nf), and b signals (k, m, ns). The first result is the sum of the
-    squares that the loads do not explain, the second the sum of the shares s²/(s² + λ²).
+    squares that the loads do not explain, the second the sum of the fractions s²/(s² + λ²).
     """
     U, s, _ = np.linalg.svd(H, full_matrices=False)
     sizes = np.sum(np.abs(b @ U.conj()) ** 2, axis=1)

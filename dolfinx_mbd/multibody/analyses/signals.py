@@ -135,8 +135,9 @@ class Inputs:
     def merged(self, changes: Mapping[str, float]) -> tuple[float, ...]:
         """Return the values with changes by name, and do not change the attribute `values`."""
         if not self.names and isinstance(changes, Mapping) and changes:
-            expected = "empty: no inputs were named, as in Simulator(system, inputs=['motor'], ...)"
-            reject("inputs", changes, expected)
+            expected = "empty, because no inputs were named"
+            hint = "name them, as in Simulator(system, inputs=['motor'], ...)"
+            reject("inputs", changes, expected, hint=hint)
         for name, value in instance("inputs", changes, Mapping).items():
             choice("name of an input", name, self.names)
             number(f"inputs[{name!r}]", value)

@@ -64,7 +64,7 @@ def simulate(
             because bodies deform are not redundant.
         stride: Save every n-th step; the first and the last state are always saved.
         progress: Whether to show a bar (with tqdm) on a terminal or in a notebook; "always"
-            also writes it into files.
+            also shows it if the output goes to a file.
         outputs: Quantities to save instead of the states, which saves memory: names of bodies,
             joints, drivers and loads, of their quantities (``pin.force``) or components
             (``pin.force.x``) as in `Solution.histories`; or functions by name. The argument of a
@@ -145,7 +145,7 @@ def resume(
             of its functions, are compared; a change inside a function is not detected.
         outputs: The functions by name, if the outputs of the run are functions.
         progress: Whether to show a bar (with tqdm) on a terminal or in a notebook; "always"
-            also writes it into files.
+            also shows it if the output goes to a file.
 
     Returns:
         The whole solution, from the start of the simulation.

@@ -96,9 +96,10 @@ class SmallMotions:
 
     @property
     def statics(self) -> Array:
-        """Derivatives of slow forces with respect to y, or to the states of loads (nv, nv).
+        """Derivatives of the forces at rest with respect to y, and to the states of loads (nv, nv).
 
-        States are velocities. The columns of K_y for their integrals are zero.
+        States of loads are velocities, so that their columns are those of C_y. In K_y, the columns
+        of their integrals are zero.
         """
         statics = self.stiffness.copy()
         statics[:, self.states] = self.rate[:, self.states]

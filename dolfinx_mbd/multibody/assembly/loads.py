@@ -96,7 +96,7 @@ class LoadAssembler(FrameAssembler):
                 )
 
     def _spins(self, frames: tuple[int, int]) -> list[slice]:
-        """Return where the velocities contain the angular velocities of the bodies of frames."""
+        """Return the slices of v with the angular velocities of the bodies of two frames."""
         starts = [
             self.system.v_slices[k].start
             for k in self._bodies_of(frames)
@@ -202,7 +202,7 @@ class LoadAssembler(FrameAssembler):
     def stored_energy(self, *, elastic: bool = False) -> float:
         """Return the energy of springs and bushings at the current poses, J.
 
-        If `elastic`, include only the elements to which `element_power` belongs.
+        If `elastic`, include only the elements that `element_power` includes.
         """
         energy = sum(
             load.energy(*self.arguments(load, *ends))
@@ -219,9 +219,9 @@ class LoadAssembler(FrameAssembler):
     def element_power(self, t: float) -> tuple[float, float]:
         """Return the power of springs, stops, bushings and contacts, elastic and damping, W.
 
-        The elastic power is minus the rate of `stored_energy`; it belongs to the forces without
-        velocities. The damping power belongs to the other forces of these elements. Call
-        `update_velocities` first.
+        The elastic power is that of the forces which the elements would exert at zero velocities,
+        and is minus the rate of `stored_energy`. The damping power is that of the other forces of
+        these elements. Call `update_velocities` first.
         """
         elastic, total, rest = 0.0, 0.0, np.zeros(6)
         for load, *ends in self._pair_loads:

@@ -288,7 +288,7 @@ def _warn_of_clearance(name: str, clearance: float, radius: float) -> None:
     if ratio > _WIDE:
         text = (
             f"load {name!r}: the clearance of {clearance:.3g} m is {ratio:.3g} times the radius of "
-            f"the pin or ball, {radius:.3g} m; both are in m"
+            f"the pin or ball, {radius:.3g} m. Check the units: both are in m"
         )
         quantity = "clearance relative to the radius"
         warn(UnitsWarning(text, quantity=quantity, value=ratio, limit=_WIDE))

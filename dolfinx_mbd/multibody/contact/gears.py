@@ -229,7 +229,7 @@ class GearPair(LawElement, ContactElement):
 
     @property
     def size(self) -> float:
-        """The module, m."""
+        """Module of the gears, m."""
         return self.module
 
     def states(self, pair: FramePair, *time: Any) -> Array:

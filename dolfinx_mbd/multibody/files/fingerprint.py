@@ -61,8 +61,8 @@ def differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
 def digest(item: object, *, code: bool = False) -> str:
     """Return a digest of all bits of an object's numbers and of the names of its functions.
 
-    With `code`, the digest also depends on the code of the functions and on what it uses; it is
-    then valid for one version of Python.
+    With `code`, the digest also depends on the code of the functions and on the globals that it
+    uses; it is then valid for one version of Python.
     """
     return hashlib.sha256(repr(_canonical_form(item, {}, code)).encode()).hexdigest()[:32]
 

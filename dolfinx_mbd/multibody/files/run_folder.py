@@ -88,7 +88,7 @@ class Rows:
         return np.memmap(self._file, self.dtype, "r", self._start, (self.count,))  # type: ignore[call-overload, no-any-return]
 
     def close(self) -> None:
-        """Close the file; rows that are mapped remain available."""
+        """Close the file; memory-mapped rows remain available."""
         self._file.close()
 
     def check(self) -> None:

@@ -1,7 +1,7 @@
 """Force elements that are laws of the relative motion of two frames.
 
 The kernels of `relation` compute the wrenches on both frames and their derivatives from a law and
-its derivatives. An element thus contains no rotation of axes.
+its derivatives. An element thus need not transform vectors to other axes.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class LawElement(PairElement):
     def relative(
         self, pair: FramePair, t: float = 0.0, states: ArrayLike | None = None
     ) -> PairMotion:
-        """Return the relative motion of two frames at a time (s), for some states (m,)."""
+        """Return the relative motion of two frames at a time (s), with the states (m,)."""
         x = self.initial_states if states is None else np.asarray(states, dtype=float)
         return PairMotion(t, *relative_motion(*pair), x)
 

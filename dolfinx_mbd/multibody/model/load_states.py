@@ -1,4 +1,4 @@
-"""States of loads: quantities x with ẋ = g that a load integrates, as a body of the equations."""
+"""States of loads, quantities x with ẋ = g, in the form of bodies of a mechanism."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Array = NDArray[np.float64]
 class LoadStates:
     """The m states of a load, in the form of a `Body` without frames.
 
-    The states are the velocities of this body, and the load adds the rates g to its forces: the
-    equations are μ (ẋ − g) = 0. The coordinates are the integrals of the states; nothing depends on
-    them. The mass μ only scales the equations.
+    The states are the velocities of this body, and the load exerts the forces μ g on it, so that
+    its equations are μ (ẋ − g) = 0. The coordinates are the integrals of the states; nothing
+    depends on them. The mass μ only scales the equations.
 
     Attributes:
         load: Name of the load.
@@ -38,7 +38,7 @@ class LoadStates:
 
     @property
     def name(self) -> str:
-        """Name in messages."""
+        """Name of the body for messages."""
         return f"{self.load}.states"
 
     @property

@@ -33,7 +33,7 @@ class PairLoad(LawElement):
     """A force and a moment between two frames, from a law of their relative motion.
 
     The law acts on the second frame; the opposite force and moment act on the first body at the
-    same point. A load may have states x of its own, with rates ẋ = g, for example the integral of a
+    same point. A load may have states x with the rates ẋ = g, for example the integral of a
     controller, the current of a motor or the force of a Maxwell damper. The states are integrated
     together with the mechanism.
 

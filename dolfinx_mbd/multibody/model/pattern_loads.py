@@ -116,7 +116,7 @@ class PatternLoad:
         except InputTypeError as error:
             if self.of is not None:
                 raise
-            hint = "a function that also depends on a motion needs of=, a joint coordinate or frame"
+            hint = "a function that depends on a motion needs of=, a joint coordinate or frames"
             raise InputTypeError(
                 f"{error}; {hint}", argument=error.argument, value=error.value
             ) from None

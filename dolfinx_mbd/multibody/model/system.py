@@ -148,7 +148,7 @@ class SystemData(HtmlView):
         self.initial_states: Array = np.concatenate([np.zeros(0), *(b.initial for b in holders)])
 
     def _add_points(self) -> None:
-        """Add frames to the bodies at the named points at which joints and loads act or depend."""
+        """Add frames to the bodies at the named points that joints and loads use."""
         points: dict[str, dict[str, None]] = {}
         names = [body.name for body in self.bodies]
         for part in (*self.joints, *self.loads):
@@ -436,7 +436,7 @@ class SystemData(HtmlView):
 
 
 def _frame_references(part: Joint | Load) -> list[tuple[str, FrameRef]]:
-    """Return the frames on which a joint or load acts or depends, after their arguments."""
+    """Return the arguments and frames on which a joint or load acts or depends."""
     ends = [(end, getattr(part, end, None)) for end in ("first", "second", "frame")]
     depends = part.frames if isinstance(part, PatternLoad) else ()
     return [(end, ref) for end, ref in ends if ref is not None] + [("of", ref) for ref in depends]

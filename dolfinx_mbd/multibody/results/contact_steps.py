@@ -20,7 +20,7 @@ PENETRATION = 0.1  # largest penetration relative to the size of a contact witho
 
 
 class ContactSteps:
-    """Steps of the run relative to the duration of its impacts, missed contacts, penetrations.
+    """Record of short impacts, missed contacts and large penetrations of a run.
 
     Call `update` after each step, while the assembler is at the new state.
     """

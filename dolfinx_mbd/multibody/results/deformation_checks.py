@@ -79,7 +79,7 @@ def warn_of_deformation(worst: Worst) -> None:
     _warn("elastic displacement", value, ELASTIC_DISPLACEMENT, text)
     value, place = worst.get("spin without stiffening", (0.0, ""))
     text = (
-        f"{place} rotates with {value:.2g} of its lowest natural frequency, and has no geometric "
+        f"{place} rotates at {value:.2g} times its lowest natural frequency, and has no geometric "
         "stiffening. Centrifugal forces would stiffen the body: without this effect its "
         "deformation is too large, by about the square of this ratio, and may grow without limit. "
         "Reduce the body with stiffening, which needs the mean-axis reference (no attached_to)"

@@ -333,13 +333,14 @@ class Solution(Sensors, HtmlView):
         example ``rod.position.x [m]``.
 
         Args:
-            path: Path of the file; missing directories are created. It may replace such a file.
+            path: Path of the file; missing directories are created. An existing table of a
+                run is replaced.
             names: Names of the bodies, joints, drivers and loads to write, or of their quantities
                 such as ``pin.force``; by default all.
 
         Raises:
             InputError: A name is unknown.
-            OverwriteError: The path is another file than a table of a run.
+            OverwriteError: The existing file is not a table of a run.
             OSError: The file cannot be written; an existing file remains unchanged.
 
         Example:

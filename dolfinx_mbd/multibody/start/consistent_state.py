@@ -52,10 +52,10 @@ def consistent_state(
 
     Positions are as close as possible to the initial positions of the bodies. The difference of the
     velocities from `v` has the least kinetic energy. Without `v`, bodies and joints have their
-    specified velocities. If a body specifies `velocity` or `omega` only, the other one is zero or,
-    if joints determine it, as small as possible. The kinetic energy of the other bodies is as small
-    as possible. The rates of a quasi-static deformation then change the velocities of bodies
-    slightly.
+    specified velocities. If a body specifies only one of `velocity` and `omega`, the other one is
+    zero or, if joints determine it, as small as possible. The kinetic energy of the other bodies is
+    as small as possible. The rates of a quasi-static deformation then change the velocities of
+    bodies slightly.
 
     Without `q` and `v`, joints with clearance move as ideal joints, unless the initial velocities
     of bodies contradict ideal joints. Rigid bodies remain where they are if this is within the

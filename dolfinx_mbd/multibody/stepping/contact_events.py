@@ -16,7 +16,8 @@ __all__ = ["ContactEvents", "closings", "smallest_depths"]
 _MIN_DEPTH = 1e-6  # minimum scale of penetrations relative to the mechanism's size
 _SHARE = 0.25  # scale of the error of a gap relative to its largest penetration
 _ACCURACY = 1e-3  # gap at an event relative to the largest penetration so far
-_SWERVE = 0.02  # smallest distance to tangents relative to the way in a step, for curved paths
+# Smallest distance to tangents relative to the distance travelled in a step, for curved paths
+_SWERVE = 0.02
 _X = np.linspace(0.0, 1.0, 17)[1:-1, None]
 _CUBIC = np.hstack(
     [(1 + 2 * _X) * (1 - _X) ** 2, _X * (1 - _X) ** 2, _X**2 * (3 - 2 * _X), _X**2 * (_X - 1)]
@@ -127,7 +128,8 @@ def closings(
         after: Gaps and their rates at the end, (P, 2 or more).
         dt: Length of the step, or of the step of each gap, s.
         limits: Depths that are ignored, (P,), m.
-        swerve: Distance to the tangents that counts as contact, relative to the way in the step.
+        swerve: Distance to the tangents that counts as contact, relative to the distance travelled
+            in the step.
     """
     g0, g1 = before[:, 0], after[:, 0]
     r0, r1 = dt * before[:, 1], dt * after[:, 1]

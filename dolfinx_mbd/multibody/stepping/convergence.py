@@ -87,9 +87,10 @@ class Measure:
 
     The error of a joint or driver is the change of its force and of its moment by the next
     correction. This change includes what the violations of all constraints cause in the step. It is
-    divided by the force or moment itself. A force or moment below 1e-5 of the forces or moments on
-    both bodies counts as one of this size, and the round-off of the constraints is allowed. The
-    violation of a constraint is also divided by the size of the mechanism, or by 1 rad.
+    divided by the force or moment itself. If a force or moment is below 1e-5 of the forces or
+    moments on both bodies, this limit is the divisor. The effect of round-off in the constraints is
+    not an error. The violation of a constraint is also divided by the size of the mechanism, or by
+    1 rad.
 
     `lengths` (nv,) are the displacements of the bodies (root mean square over the mass) per unit of
     each coordinate increment.

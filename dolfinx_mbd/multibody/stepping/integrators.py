@@ -71,9 +71,9 @@ class Stepper:
         method: Generalized-α method; by default with ρ∞ = 0.8.
         tolerance: Largest residual of a converged step. The residual of a body is relative to the
             forces, moments and elastic forces on that body. The error of the force and of the
-            moment of each joint and driver is at most five tolerances of this force or moment. The
-            forces of a run scatter by up to about 50 times this error, which is 1e-6 of their
-            size for the default.
+            moment of each joint and driver is at most five tolerances of this force or moment. In
+            a run, the errors of these forces are up to about 50 times as large, about 1e-6 of their
+            size for the default tolerance.
         sparse: Whether the iteration matrix is sparse; by default it is if the system has more than
             20 bodies and 400 unknowns.
         reuse: Whether iterations and steps share a factorized iteration matrix while they converge
@@ -421,7 +421,7 @@ class Stepper:
     def _joint_error(self, correction: Array, by_rate: float, last: bool) -> float:
         """Return the largest ratio of an error of a joint to its tolerance; see `Measure`.
 
-        If `last`, nothing but the joints requires another correction. The round-off of the
+        `last` states that only the joints may require another correction. The round-off of the
         multipliers is then included; it is computed once for each matrix.
         """
         factor, measure, scale = self._factor, self._measure, by_rate * self._mass

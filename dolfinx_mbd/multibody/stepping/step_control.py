@@ -33,9 +33,9 @@ class Adaptive:
     The error in the position of a body is relative to the size of the mechanism, the error in its
     rotation to 1 rad, the error in its deformation (root mean square over its mass) to its largest
     deformation so far, and the error of the gap of a contact to a quarter of its largest
-    penetration so far. Steps end where a gap changes its sign, also where it does so twice within a
-    longer step. The methods are of second order, so that the error of the result is proportional to
-    tolerance^(2/3).
+    penetration so far. Steps end where a gap changes its sign, including gaps that would close and
+    open again within one step. The methods are of second order, so that the error of the result is
+    proportional to tolerance^(2/3).
 
     Attributes:
         tolerance: Tolerance of the relative error of one step.

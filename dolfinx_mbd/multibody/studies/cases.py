@@ -50,7 +50,8 @@ def cases_of(parameters: Any) -> tuple[dict[str, list[Any]], list[dict[str, Any]
         reject("parameters", parameters, "values by name, or cases that all have the same names")
     reserved = {f"case_{fact}" for fact in _FACTS}.intersection(keys)
     if reserved:
-        reject("parameters", parameters, f"without the name {min(reserved)!r} of the results")
+        expected = f"without {min(reserved)!r}, which is a name of the results"
+        reject("parameters", parameters, expected)
     columns = {key: [row[key] for row in rows] for key in keys}
     if grid:
         columns = {key: [*items(f"parameters[{key!r}]", parameters[key], object)] for key in keys}

@@ -68,7 +68,7 @@ def sweep(
         on_error: "keep" records the errors of cases in the results; "raise" ends the study.
         retry_failed: Whether cases that failed in an earlier call (see `path`) are computed again.
         progress: Whether to show a bar (with tqdm) on a terminal or in a notebook; "always"
-            also writes it into files.
+            also shows it if the output goes to a file.
 
     Returns:
         A dataset whose dimensions are the parameters, or "case" for a list of cases. `case_status`

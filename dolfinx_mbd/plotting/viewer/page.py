@@ -71,7 +71,7 @@ class Player:
 
         Raises:
             InputError: The suffix is not `.html`.
-            OverwriteError: The path is another file than such a page.
+            OverwriteError: The existing file is not such a page.
             OSError: The file cannot be written; an existing file is then unchanged.
         """
         path = file_path("path", path, (".html",))
@@ -122,7 +122,8 @@ def player(
             `mbd.critical_speed`. Complex modes z are shown as Re(z exp(iφ)), and their titles
             contain the sense of the whirl. Modes of a rotating body are shown in the rotating
             frame.
-        path: File to write, with the suffix `.html`; by default no file is written.
+        path: File to write, with the suffix `.html`; by default no file is written. An existing
+            page of this package is replaced.
         modes: Numbers of the modes to show, starting at 1; by default the first six.
         signals: Mapping from labels to the curves below the scene of a simulation, shape (nt,)
             each; by default the magnitudes of all joint forces, N.
@@ -136,6 +137,7 @@ def player(
     Raises:
         InputError: The body has no skin, a mode does not exist, a signal or a field has the wrong
             length, or `modes`, `signals` or `field` are given for a source without them.
+        OverwriteError: The existing file is not such a page.
         OSError: The file cannot be written.
 
     Example:
