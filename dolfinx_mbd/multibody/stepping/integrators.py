@@ -71,9 +71,9 @@ class Stepper:
         method: Generalized-α method; by default with ρ∞ = 0.8.
         tolerance: Largest residual of a converged step. The residual of a body is relative to the
             forces, moments and elastic forces on that body. The error of the force and of the
-            moment of each joint and driver is at most five tolerances of this force or moment. In
-            a run, the errors of these forces are up to about 50 times as large, about 1e-6 of their
-            size for the default tolerance.
+            moment of each joint and driver in one iteration is at most five tolerances of this
+            force or moment. In a run, the errors of these forces are larger, up to a few 1e-6 of
+            their size for the default tolerance.
         sparse: Whether the iteration matrix is sparse; by default it is if the system has more than
             20 bodies and 400 unknowns.
         reuse: Whether iterations and steps share a factorized iteration matrix while they converge
