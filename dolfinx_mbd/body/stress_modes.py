@@ -246,6 +246,7 @@ class StressModes:
             (array([10.]), 15.0)
         """
         definition = self._quantity(name, scalar=True)
+        choice("extreme", extreme, ("greatest", "least"))
         _, eta = motion_of(history, self.num_modes)
         if self.cells is None or not self.cells.shape[1]:
             return None
