@@ -36,7 +36,7 @@ INTERNAL = {
     "JointStop.gaps", "LinearizedSystem.to_control", "local_error", "magnitude", "memory",
     "momenta", "motion", "nodal", "quantities", "relative", "slopes", "stored_energy",
     "Bushing.value", "GearPair.value", "PairLoad.value", "TabulatedBearing.value",
-    "JointLoad.evaluate", "PatternLoad.frame_derivatives", "check_no_states",
+    "JointLoad.evaluate", "origin_distance", "PatternLoad.frame_derivatives", "check_no_states",
     "OilSupply.extent", "OilSupply.nearest", "OilFilm.element", "OilFilm.rows", "OilSupply.covers",
     "pair_motion", "placed", "poses", "PressureTable.at", "PressureTable.slope_at",
     "Recovery.ingredients", "repeat", "rescaled", "residual", "restore", "ReynoldsGrid.gap",
