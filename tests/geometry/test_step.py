@@ -193,7 +193,8 @@ def test_a_crash_of_the_cad_kernel_is_an_error(
     ):
         with pytest.raises(FileError, match="the file is damaged") as caught:
             call()
-        assert caught.value.path == str(path)
+        assert caught.value.path is not None
+        assert Path(caught.value.path).name == path.name  # rank 0 reads it, in a folder of its own
     assert not gmsh.isInitialized()
 
 
