@@ -165,7 +165,9 @@ rows = {
 }
 plot(results / "piston.png", rows=rows, title="Piston 1, flexible and rigid rods")
 
-tutorials.show(mbd.plotting.plot_skin, rod, envelope, results / "stress.png")
+stress = mbd.recovery.skin_values(envelope.value)
+title = "greatest von Mises stress, averaged over cells"
+tutorials.show(mbd.plotting.plot_skin, rod, stress, results / "stress.png", title=title)
 rod.replace(stress=mbd.recovery.skin_stress(reduction)).save(results / "rod.npz", comm=comm)
 reduction.write(results / "rod_1.bp", motion, stride=40, scale=50.0)  # enlarged 50 times
 report(f"{results}: rod.npz, stress.png, stress.bp and rod_1.bp for ParaView")
