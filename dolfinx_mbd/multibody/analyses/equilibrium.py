@@ -155,6 +155,7 @@ def quasi_static_motion(
     omega = np.zeros(3) if spin is None else vector("spin", spin, unit="rad/s")
     at = Assembler(system)
     at.q[:] = coordinates(system)
+    at.v[system.states] = system.initial_states
     states: list[State] = []
     for t in increasing("times", times, unit="s").tolist():
         states.append(_search(at, t, omega))
