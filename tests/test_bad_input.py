@@ -637,9 +637,9 @@ ALL = [
 
 @pytest.mark.parametrize(("call", "kind", "text"), ALL)
 def test_refused(bench: Bench, call: Call, kind: type[Exception], text: str) -> None:
-    with pytest.raises(kind, match=text) as caught:
+    with pytest.raises(kind, match=text) as error:
         call(bench)
-    assert len(set(bench.comm.allgather(str(caught.value)))) == 1
+    assert len(set(bench.comm.allgather(str(error.value)))) == 1
 
 
 def test_mesh_in_millimetres(bench: Bench) -> None:
@@ -685,9 +685,9 @@ def test_interrupted_run(bench: Bench, stride: int) -> None:
             raise KeyboardInterrupt
         return 0.0, 1.0, 0.0
 
-    with pytest.warns(errors.MbdWarning, match="interrupted at t = 0.05 s") as caught:
+    with pytest.warns(errors.MbdWarning, match="interrupted at t = 0.05 s") as records:
         solution = run(loads=[force("push", BOB.frame("tip"), press)], stride=stride)(bench)
-    assert [w.message.value for w in caught] == [pytest.approx(0.05)]  # type: ignore[union-attr]
+    assert [w.message.value for w in records] == [pytest.approx(0.05)]  # type: ignore[union-attr]
     assert isinstance(solution, Solution)
     assert not solution.complete
     assert solution.time[-1] == pytest.approx(0.05)
@@ -700,9 +700,9 @@ def test_step_that_fails_keeps_what_was_before(bench: Bench) -> None:
     def late(t: float, motion: Any) -> tuple[float, float, float]:
         return wild(t, motion) if t > 0.055 else (0.0, 1.0, 0.0)
 
-    with pytest.raises(StepError, match=r"from t = 0.05 s to 0.06 s") as caught:
+    with pytest.raises(StepError, match=r"from t = 0.05 s to 0.06 s") as error:
         run(loads=[force("push", BOB.frame("tip"), late)], stride=4)(bench)
-    solution = caught.value.solution
+    solution = error.value.solution
     assert solution is not None and not solution.complete
     assert solution.time[-1] == pytest.approx(0.05)
 

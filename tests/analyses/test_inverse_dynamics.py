@@ -163,11 +163,11 @@ def test_a_driven_four_bar_closes() -> None:
 
 def test_singular_positions_are_reported() -> None:
     """A rocker cannot be driven past its limits, where crank and coupler are in line."""
-    with pytest.raises(KinematicError, match="singular") as caught:
+    with pytest.raises(KinematicError, match="singular") as error:
         kinematic_analysis(four_bar("hinge"), np.linspace(0, 3, 301))
-    run = caught.value.solution
+    run = error.value.solution
     assert run is not None
-    assert 0 < run.time[-1] < caught.value.time < 3
+    assert 0 < run.time[-1] < error.value.time < 3
     crank = run.body("coupler").position[-1]
     coupler = run.sensor("coupler", (0.9, 0, 0))[-1] - crank
     sine = np.cross(crank, coupler)[2] / (0.5 * 0.9)

@@ -138,12 +138,12 @@ def test_stress_modes_are_kept_in_the_file(tmp_path: Path) -> None:
     assert shorter is not None
     assert np.array_equal(shorter.stress, stress.stress[:, :, :1])
     assert body.rigid().stress is None
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         one_mode_body(3).replace(stress=stress)
-    assert (caught.value.argument, caught.value.expected) == ("stress", "3 modes")
-    with pytest.raises(InputError) as caught:
+    assert (error.value.argument, error.value.expected) == ("stress", "3 modes")
+    with pytest.raises(InputError) as error:
         StressModes(np.zeros((3, 3)), np.zeros((6, 4, 2)))
-    assert caught.value.argument == "stress modes: stress"
+    assert error.value.argument == "stress modes: stress"
 
 
 def test_bad_input(modes: StressModes, history: SimpleNamespace) -> None:
@@ -153,10 +153,10 @@ def test_bad_input(modes: StressModes, history: SimpleNamespace) -> None:
     infinite = SimpleNamespace(time=time, eta=np.where(eta == eta[3, 2], np.inf, eta))
 
     def refused(argument: str, call: Callable[[], object], expected: str = "") -> None:
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             call()
-        assert caught.value.argument == argument
-        assert expected in str(caught.value.expected)
+        assert error.value.argument == argument
+        assert expected in str(error.value.expected)
 
     most: Any = "most"
     refused("quantity", lambda: modes.envelope("vonMises", history), "'von Mises'")

@@ -23,9 +23,9 @@ from tests.models.bodies import box
 
 def refused(comm: MPI.Intracomm, kind: type[Exception], text: str, call: Callable[[], Any]) -> None:
     """The call raises the same error on every rank."""
-    with pytest.raises(kind, match=text) as caught:
+    with pytest.raises(kind, match=text) as error:
         call()
-    assert len(set(comm.allgather(str(caught.value)))) == 1
+    assert len(set(comm.allgather(str(error.value)))) == 1
 
 
 def test_spaces_that_do_not_fit(comm: MPI.Intracomm) -> None:
@@ -104,9 +104,9 @@ def test_errors_name_the_rank(comm: MPI.Intracomm) -> None:
     """In the text, or as a note of an error of unknown type; not if all ranks have the error."""
     last = comm.size - 1
     expected = f"(on rank {last} of {comm.size} ranks)" if last else ""
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         raise_together(comm, "told" if comm.rank == last else None)
-    assert str(caught.value) == f"told {expected}".strip()
+    assert str(error.value) == f"told {expected}".strip()
     with pytest.raises(InputError, match=r"^told$"):
         raise_together(comm, "told")
     with pytest.raises(KeyError) as other, shared_errors(comm):

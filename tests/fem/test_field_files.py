@@ -201,9 +201,9 @@ def test_a_large_file_is_announced(
 ) -> None:
     path = folder / f"run{suffix}"
     monkeypatch.setattr(field_files, "LARGE", 1e5)
-    with pytest.warns(FileWarning) as caught:
+    with pytest.warns(FileWarning) as records:
         bar.write(path, motion(bar, 300), motion="body")
-    (warning,) = [entry.message for entry in caught if isinstance(entry.message, FileWarning)]
+    (warning,) = [entry.message for entry in records if isinstance(entry.message, FileWarning)]
     assert (warning.quantity, warning.limit) == ("size on disk", 1e5)
     assert warning.value is not None and warning.value > 1e5
 

@@ -24,12 +24,12 @@ RUBBER = mbd.Material(2e9, 0.495, 1200.0)
 
 def reported(call: Callable[[], Any]) -> list[tuple[str | None, float | None]]:
     """Quantities and values of the warnings of meshes that a call gives."""
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         call()
     return [
         (w.message.quantity, w.message.value and round(w.message.value, 3))
-        for w in caught
+        for w in records
         if isinstance(w.message, MeshWarning)
     ]
 
@@ -163,8 +163,8 @@ def test_plane_stress_does_not_lock_in_volume(comm: MPI.Comm) -> None:
 
 def test_the_warning_has_numbers(comm: MPI.Comm) -> None:
     """Value and limit."""
-    with pytest.warns(MeshWarning) as caught:
+    with pytest.warns(MeshWarning) as records:
         modes(comm, CellType.hexahedron, RUBBER)
-    found = [w.message for w in caught if isinstance(w.message, MeshWarning)]
+    found = [w.message for w in records if isinstance(w.message, MeshWarning)]
     assert [m.limit for m in found] == [1.05, 0.49]
     assert np.isclose(found[1].value or 0.0, 0.495)

@@ -409,9 +409,9 @@ BAD: list[tuple[str, Callable[[TaggedMesh], Any], str]] = [
 @pytest.mark.parametrize(("made_of", "text"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
 def test_refused(comm: MPI.Intracomm, made_of: Any, text: str) -> None:
     mesh = halves(comm, cells=(12, 2, 2))
-    with pytest.raises(ValueError, match=text) as caught:
+    with pytest.raises(ValueError, match=text) as error:
         elastic_problem(ElasticModel(mesh, made_of(mesh), degree=1))
-    assert len(set(comm.allgather(str(caught.value)))) == 1
+    assert len(set(comm.allgather(str(error.value)))) == 1
 
 
 def test_cells_without_tag(comm: MPI.Intracomm) -> None:

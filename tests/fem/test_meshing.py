@@ -83,11 +83,11 @@ def _write_raw(comm: MPI.Intracomm, builder: Callable[[Any], None], path: Path) 
 
 def _raised(comm: MPI.Intracomm, kind: type[Exception], call: Callable[[], object]) -> str:
     """The message of the error that `call` raises, which must be the same on every rank."""
-    with pytest.raises(kind) as caught:
+    with pytest.raises(kind) as error:
         call()
-    messages = comm.allgather((type(caught.value), str(caught.value)))
+    messages = comm.allgather((type(error.value), str(error.value)))
     assert len(set(messages)) == 1
-    return str(caught.value)
+    return str(error.value)
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -312,9 +312,9 @@ def test_missing_file_and_directory(comm: MPI.Intracomm, folder: Path) -> None:
     assert "no mesh file" in _raised(comm, FileNotFoundError, lambda: read_mesh(folder, comm))
     with pytest.raises(NotADirectoryError):
         write_mesh(box(), Path(__file__) / "box.msh")
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         write_mesh(box(), "box.vtk")
-    assert (caught.value.argument, caught.value.value) == ("path", "box.vtk")
+    assert (error.value.argument, error.value.value) == ("path", "box.vtk")
 
 
 class _Odd(Exception):

@@ -190,9 +190,9 @@ def test_wrong_shapes_are_named(comm: MPI.Intracomm) -> None:
         inertia_matrix(flat, coriolis([0.0, 0.0, 1.0]))
     with pytest.raises(ValueError, match=r"angular velocities of shape \(3,\)"):
         apply_inertia(solid, spin_matrix(1.0), np.zeros(solid.num_owned))
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         coriolis([1.0, 2.0])
-    assert caught.value.argument == "omega"
-    with pytest.raises(InputError) as caught:
+    assert error.value.argument == "omega"
+    with pytest.raises(InputError) as error:
         frame_load(solid, gravity=[0.0, -9.81])
-    assert caught.value.argument == "gravity"
+    assert error.value.argument == "gravity"

@@ -415,9 +415,9 @@ def test_plane_and_solid_bar_deflect_alike(comm: MPI.Intracomm) -> None:
 def test_refused(comm: MPI.Intracomm, text: str, given: dict[str, Any]) -> None:
     """The same error on every rank."""
     arguments: dict[str, Any] = {"interfaces": ["left"], "num_modes": 1, **PLATE} | given
-    with pytest.raises(ValueError, match=text) as caught:
+    with pytest.raises(ValueError, match=text) as error:
         flat(reduce, plate(comm, cells=(2, 1)), STEEL, **arguments)
-    assert len(set(comm.allgather(str(caught.value)))) == 1
+    assert len(set(comm.allgather(str(error.value)))) == 1
 
 
 def test_plane_options_in_space(comm: MPI.Intracomm) -> None:

@@ -521,6 +521,6 @@ def _along(s: Setting, x: Array) -> Array:
     ],
 )
 def test_refuses(make: Callable[[], Any], argument: str) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         make()
-    assert caught.value.argument == argument
+    assert error.value.argument == argument

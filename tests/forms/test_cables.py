@@ -410,14 +410,14 @@ def test_data_is_checked() -> None:
     assert rod.axial_stiffness == pytest.approx(STEEL.young * np.pi * 0.015**2)
     assert rod.bending_stiffness == pytest.approx(STEEL.young * np.pi / 4 * 0.015**4)
     assert rod.linear_density == pytest.approx(STEEL.density * np.pi * 0.015**2)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         Cable.from_section(Section.rectangle(0.01, 0.02), STEEL)
-    assert caught.value.argument == "section"
+    assert error.value.argument == "section"
     for bad, argument in (
         ((0.0, 1.0, 1.0, 0.0), "axial_stiffness"),
         ((1.0, -1.0, 1.0, 0.0), "bending_stiffness"),
         ((1.0, 1.0, 1.0, -1.0), "damping"),
     ):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             Cable(*bad)
-        assert caught.value.argument == argument
+        assert error.value.argument == argument

@@ -138,10 +138,10 @@ def test_thickness_is_a_factor() -> None:
 
 def test_unknown_plane() -> None:
     V = _space(2, 1)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         stress(fem.Function(V), STEEL, plane="stres")  # type: ignore[arg-type]
-    assert caught.value.argument == "plane"
-    assert caught.value.value == "stres"
+    assert error.value.argument == "plane"
+    assert error.value.value == "stres"
 
 
 def test_strain_is_symmetric_gradient() -> None:

@@ -440,13 +440,13 @@ def test_refuses_what_does_not_fit() -> None:
         ("u", fem.Function(s.V.sub(0).collapse()[0]), "of shape (2,) or of shape (3,)"),
         ("plane", "both", "one of"),
     ):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             MovingBody(**arguments | {argument: value})
-        assert caught.value.argument == argument
-        assert expected in (caught.value.expected or "")
-    with pytest.raises(InputError) as caught:
+        assert error.value.argument == argument
+        assert expected in (error.value.expected or "")
+    with pytest.raises(InputError) as error:
         formalisms.maggi(s.body, VirtualVelocities())
-    assert caught.value.argument == "column"
-    with pytest.raises(InputError) as caught:
+    assert error.value.argument == "column"
+    with pytest.raises(InputError) as error:
         formalisms.constrained_rate(s.body, lambda v, w, u: v, VirtualVelocities())
-    assert caught.value.argument == "column"
+    assert error.value.argument == "column"

@@ -177,9 +177,9 @@ def test_variations(changes: dict[str, float]) -> None:
     ],
 )
 def test_impossible_values_are_refused(argument: str, value: Any) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         ConnectingRod(**{argument: value})
-    assert caught.value.argument == argument
+    assert error.value.argument == argument
 
 
 @pytest.mark.parametrize(
@@ -200,10 +200,10 @@ def test_impossible_values_are_refused(argument: str, value: Any) -> None:
     ],
 )
 def test_impossible_parameters_are_refused(argument: str, value: float, expected: str) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         ConnectingRod(**{argument: value})  # type: ignore[arg-type]
-    assert (caught.value.argument, caught.value.value) == (argument, value)
-    assert re.search(expected, caught.value.expected or "")
+    assert (error.value.argument, error.value.value) == (argument, value)
+    assert re.search(expected, error.value.expected or "")
 
 
 SPLIT = ConnectingRod(split_big_end=True)
@@ -345,8 +345,8 @@ def test_script_writes_a_split_rod(tmp_path: Path) -> None:
 def test_a_mesh_of_too_many_cells_causes_a_warning_before_gmsh_meshes() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", MeshWarning)
-        with gmsh_session() as gmsh, pytest.raises(MeshWarning) as caught:
+        with gmsh_session() as gmsh, pytest.raises(MeshWarning) as error:
             ConnectingRod(small_width=10.0)(gmsh.model)
-    assert caught.value.quantity == "number of cells"
-    assert caught.value.limit is not None and caught.value.value is not None
-    assert caught.value.limit < 3e5 < caught.value.value < 5e5
+    assert error.value.quantity == "number of cells"
+    assert error.value.limit is not None and error.value.value is not None
+    assert error.value.limit < 3e5 < error.value.value < 5e5

@@ -183,9 +183,9 @@ def test_bad_drivers(make, message: str) -> None:  # type: ignore[no-untyped-def
     ],
 )
 def test_bad_motions(make, argument: str) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         make()
-    assert caught.value.argument == argument
+    assert error.value.argument == argument
 
 
 def test_a_driver_against_a_lock_is_named() -> None:

@@ -244,13 +244,13 @@ def test_bad_input(comm: MPI.Comm) -> None:
         with_damping(reduction, "much")
     vector = ufl.SpatialCoordinate(reduction.space.mesh)
     for mu, kind in ((-1.0, InputError), ("oil", InputTypeError), (vector, InputError)):
-        with pytest.raises(kind) as caught:
+        with pytest.raises(kind) as error:
             Viscous(mu)
-        assert caught.value.argument == "viscosity"
+        assert error.value.argument == "viscosity"
     for value in (math.nan, -1.0, object()):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             with_damping(reduction, np.eye(8), thickness=value)
-        assert caught.value.argument == "thickness"
+        assert error.value.argument == "thickness"
     x = ufl.SpatialCoordinate(reduction.space.mesh)
     with pytest.raises(ValueError, match="μ is negative or not finite somewhere"):
         with_damping(reduction, Viscous(0.01 - x[0]))

@@ -134,14 +134,14 @@ def test_floating_body_on_a_foundation(comm: MPI.Intracomm, square: float) -> No
     """The body frame would not feel it: the error names the form, however soft the support."""
     mesh, V, form = forms(comm, square)
     for interfaces in ([], ["left"]):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             reduce(ElasticModel(mesh, STEEL, stiffness=form, space=V), interfaces=interfaces)
-        assert caught.value.argument == "stiffness"
-    with pytest.raises(InputError) as caught:
+        assert error.value.argument == "stiffness"
+    with pytest.raises(InputError) as error:
         reduce(
             ElasticModel(mesh, STEEL, stiffness=form, space=V),
             interfaces=["left"],
             attached_to="left",
             options=ReductionOptions(effective_mass=0.9),
         )
-    assert caught.value.argument == "effective_mass"
+    assert error.value.argument == "effective_mass"

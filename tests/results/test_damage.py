@@ -193,11 +193,11 @@ def test_damaged_cases_of_a_study_are_done_again(tmp_path: Path) -> None:
             else:
                 changed[bit // 8] ^= 1 << bit % 8
             case.write_bytes(changed)
-            with warnings.catch_warnings(record=True) as caught:
+            with warnings.catch_warnings(record=True) as records:
                 warnings.simplefilter("always")
                 again = sweep(law, values, workers=1, path=folder).drop_vars("case_seconds")
             assert again.identical(first)
-            texts = [str(w.message) for w in caught if isinstance(w.message, FileWarning)]
+            texts = [str(w.message) for w in records if isinstance(w.message, FileWarning)]
             assert all(case.name in text for text in texts)
             left_out += len(texts)
         assert left_out > 20

@@ -192,7 +192,7 @@ def test_a_failed_step_names_a_frame_far_from_its_body(distance: float, named: b
     noise = force("noise", bar.frame("o"), lambda t, motion: 1e6 * rng.normal(size=3))
     spin = torque("torque", bar.frame("o"), lambda t, motion: 1e6 * rng.normal(size=3))
     system = System([ground, bar], [pin], loads=[noise, spin])
-    with pytest.raises(StepError) as caught, warnings.catch_warnings():
+    with pytest.raises(StepError) as error, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         simulate(system, t_end=0.1, dt=1e-3)
-    assert ("m from its centre of mass" in str(caught.value)) == named
+    assert ("m from its centre of mass" in str(error.value)) == named

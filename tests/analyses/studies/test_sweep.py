@@ -88,10 +88,10 @@ def test_numbers_are_the_same_bits_on_any_number_of_ranks(comm: MPI.Intracomm) -
 
 def test_a_case_that_fails_on_a_rank(comm: MPI.Intracomm) -> None:
     """Nothing hangs, whether the error is kept or raised."""
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         study = sweep_on_ranks(comm, law, GRID)
-    values = [w.message.value for w in caught if isinstance(w.message, errors.MbdWarning)]
+    values = [w.message.value for w in records if isinstance(w.message, errors.MbdWarning)]
     assert values == ([3] if comm.rank == 0 else [])
     assert np.flatnonzero(study["case_status"] == "failed").tolist() == [1, 3, 5]
     with pytest.raises(RuntimeError) as error:
@@ -107,10 +107,10 @@ def test_a_case_that_fails_on_a_rank(comm: MPI.Intracomm) -> None:
 
 def test_ctrl_c_on_a_rank(comm: MPI.Intracomm, ctrl_c: None) -> None:
     """It ends the study on rank 0, and the cases that were done are returned."""
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         study = sweep_on_ranks(comm, interrupted, {"x": list(range(6))}, fixed={"at": 1})
-    kinds = [w.message.quantity for w in caught if isinstance(w.message, errors.MbdWarning)]
+    kinds = [w.message.quantity for w in records if isinstance(w.message, errors.MbdWarning)]
     assert kinds == (["cases done"] if comm.rank == 0 else [])
     status = study["case_status"].values
     assert status[1] == "missing" and set(status) <= {"done", "missing"}
@@ -169,10 +169,10 @@ def test_what_is_done_is_not_done_again(comm: MPI.Intracomm, shared: Path) -> No
         data = (path / "case-000000.npz").read_bytes()
         (path / "case-000000.npz").write_bytes(data[:100])
     comm.Barrier()
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         again = sweep_on_ranks(comm, noted, {"x": numbers}, **settings)
-    left_out = [w for w in caught if isinstance(w.message, errors.FileWarning)]
+    left_out = [w for w in records if isinstance(w.message, errors.FileWarning)]
     assert len(left_out) == (comm.rank == 0)
     assert calls(folder) == {1: 1, 3: 2, 4: 2, 5: 1}
     assert again["result"].values.tolist() == first["result"].values.tolist() == [9, 1, 16, 25]
@@ -189,9 +189,9 @@ def test_failures_are_kept_and_tried_again_if_asked(own: Path) -> None:
     settings: dict[str, Any] = {"workers": 1, "path": own / "study"}
     studies = []
     for retry in (False, False, True):
-        with pytest.warns(errors.MbdWarning) as caught:
+        with pytest.warns(errors.MbdWarning) as records:
             studies.append(sweep(law, GRID, retry_failed=retry, **settings))
-        assert [getattr(w.message, "value", None) for w in caught] == [3]
+        assert [getattr(w.message, "value", None) for w in records] == [3]
     first, kept, tried = studies
     assert kept.identical(first)
     with pytest.raises(StudyError) as error:
@@ -249,9 +249,9 @@ def test_the_identity_of_a_study(own: Path) -> None:
 def test_a_study_that_has_no_case_yet_may_change(own: Path, ctrl_c: None) -> None:
     """A folder without a case holds nothing that could be mistaken."""
     settings: dict[str, Any] = {"workers": 1, "path": own / "study"}
-    with pytest.warns(errors.MbdWarning) as caught:
+    with pytest.warns(errors.MbdWarning) as records:
         sweep(interrupted, {"x": [7]}, fixed={"at": 7}, **settings)
-    assert [getattr(w.message, "value", None) for w in caught] == [0]
+    assert [getattr(w.message, "value", None) for w in records] == [0]
     study = sweep(law, {"x": [7.0], "y": [2.0]}, **settings)
     assert study["ratio"].values.tolist() == [[3.5]]
 
@@ -269,18 +269,18 @@ def test_a_full_disk_does_not_end_the_study(own: Path, monkeypatch: pytest.Monke
         raise OSError(28, "cannot write case of a study (No space left on device)")
 
     monkeypatch.setattr(case_files, "write_run", full)
-    with pytest.warns(errors.FileWarning) as caught:
+    with pytest.warns(errors.FileWarning) as records:
         study = sweep(law, {"x": [1, 2, 3], "y": [1]}, workers=1, path=own / "study")
-    assert (study["case_status"] == "done").all() and len(caught) == 3
+    assert (study["case_status"] == "done").all() and len(records) == 3
 
 
 def test_ctrl_c_keeps_what_is_done(own: Path, ctrl_c: None) -> None:
     """A run that returns in spite of it, as one with `simulate` does, is not taken for done."""
     numbers, path = [10, 20, 30, 40], own / "study"
     settings: dict[str, Any] = {"fixed": {"at": 30}, "path": path}
-    with pytest.warns(errors.MbdWarning) as caught:
+    with pytest.warns(errors.MbdWarning) as records:
         study = sweep(interrupted, {"x": numbers}, workers=1, **settings)
-    (warning,) = (w.message for w in caught if isinstance(w.message, errors.MbdWarning))
+    (warning,) = (w.message for w in records if isinstance(w.message, errors.MbdWarning))
     assert (warning.quantity, warning.value, warning.limit) == ("cases done", 2, 4)
     assert study["case_status"].values.tolist() == ["done", "done", "missing", "missing"]
     assert np.isnan(study["result"].values[2:]).all()

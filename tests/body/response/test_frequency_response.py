@@ -176,15 +176,15 @@ def test_half_power_of_one_mode_in_closed_form() -> None:
     assert found.height == pytest.approx(1 / (100.0**2 * eta), rel=1e-6)
     for band in ((99.9, 110.0), (90.0, 100.1), (99.5, 100.5)):
         g = np.linspace(*band, 101)
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             half_power(g, 1 / (100.0**2 * (1 + 1j * eta) - g**2))
-        assert caught.value.argument == "frequencies"
-        assert str(caught.value.expected).startswith("a wider range")
+        assert error.value.argument == "frequencies"
+        assert str(error.value.expected).startswith("a wider range")
     g = np.linspace(90.0, 110.0, 21)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         half_power(g, 1 / (100.0**2 * (1 + 1j * eta) - g**2))
-    assert caught.value.argument == "frequencies"
-    assert str(caught.value.expected).startswith("at least three numbers")
+    assert error.value.argument == "frequencies"
+    assert str(error.value.expected).startswith("at least three numbers")
 
 
 # ---- in rotation --------------------------------------------------------------------------------

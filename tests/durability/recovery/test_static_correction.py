@@ -226,9 +226,9 @@ def test_bad_input(comm: MPI.Intracomm) -> None:
     motion = SimpleNamespace(time=np.zeros(2), eta=np.zeros((2, n)), omega=np.zeros((2, 3)))
     assert recovery.motion(motion)[1].shape == (2, n + 18)
     motion.wrenches = {"left": zero[:1], "right": zero}
-    with pytest.raises(mbd.errors.InputError, match=r"shape \(2, 6\)") as caught:
+    with pytest.raises(mbd.errors.InputError, match=r"shape \(2, 6\)") as error:
         recovery.motion(motion)
-    assert caught.value.argument == "wrenches['left']"
+    assert error.value.argument == "wrenches['left']"
     motion.wrenches = {"right": zero + 1, "left": zero}
     assert recovery.motion(motion)[1][0, -12:].tolist() == [0] * 6 + [1] * 6
     for wrong in ({"right": zero, "up": zero}, zero):
@@ -245,9 +245,9 @@ def test_bad_input(comm: MPI.Intracomm) -> None:
     with pytest.raises(mbd.errors.InputError, match="finite"):
         recovery.motion(motion)
     motion.omega = np.zeros((1, 3))
-    with pytest.raises(mbd.errors.InputError) as caught:
+    with pytest.raises(mbd.errors.InputError) as error:
         recovery.motion(motion)
-    assert caught.value.argument == "omega"
+    assert error.value.argument == "omega"
     with pytest.raises(mbd.errors.InputError, match="elastic coordinates of shape"):
         recovery.motion(np.zeros((2, n + 1)))
     fewer = UnitCases(cases.displacements[:, :12], cases.virials[:12], cases.work[:12])

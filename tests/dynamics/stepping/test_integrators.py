@@ -150,9 +150,9 @@ def test_methods_are_data() -> None:
         (lambda: GeneralizedAlpha(1.0, 0.0, 0.25, 0.5), "alpha_m"),
         (lambda: GeneralizedAlpha(0.0, np.nan, 0.25, 0.5), "alpha_f"),
     ):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             refused()
-        assert caught.value.argument == argument
+        assert error.value.argument == argument
 
 
 def test_stiff_rod_tends_to_the_rigid_mechanism() -> None:

@@ -137,9 +137,9 @@ def test_what_cannot_be_followed_is_said() -> None:
         )
     assert caught.value.solution is not None
     for field, value in (("tolerance", 2.0), ("largest", -1.0), ("first", "soon")):
-        with pytest.raises(errors.InputError) as refused:
+        with pytest.raises(errors.InputError) as error:
             Adaptive(**{field: value})
-        assert (refused.value.argument, refused.value.value) == (field, value)
-    with pytest.raises(errors.InputTypeError) as refused:
+        assert (error.value.argument, error.value.value) == (field, value)
+    with pytest.raises(errors.InputTypeError) as error:
         simulate(pendulum(), t_end=1.0, dt="fast")  # type: ignore[arg-type]
-    assert refused.value.argument == "dt"
+    assert error.value.argument == "dt"

@@ -251,11 +251,11 @@ def test_thin_plate(comm: MPI.Intracomm) -> None:
         bodies.append(flat(reduce, mesh, STEEL, solver=solver, stiffening=False, **options).body)
     assert np.abs(bodies[1].frequencies / bodies[0].frequencies - 1).max() < 1e-7
     mesh = box(comm, (0.3, 0.3, 0.001), (12, 12, 1), CellType.tetrahedron)
-    with pytest.raises(IterationError) as caught:
+    with pytest.raises(IterationError) as error:
         reduce(mesh, STEEL, interfaces=["left", "right"], num_modes=1, solver="iterative")
-    assert caught.value.iterations == 500
-    assert caught.value.error > caught.value.tolerance == 1e-10
-    assert isinstance(pickle.loads(pickle.dumps(caught.value)), IterationError)
+    assert error.value.iterations == 500
+    assert error.value.error > error.value.tolerance == 1e-10
+    assert isinstance(pickle.loads(pickle.dumps(error.value)), IterationError)
 
 
 @pytest.mark.parametrize("solver", ["direct", "iterative"])
@@ -276,12 +276,12 @@ def test_negative_stiffness_is_refused_by_both_iterations(comm: MPI.Intracomm) -
     problem, _, dofs = held(comm)
     solver = IterativeSolver(problem.stiffness, problem.space, dofs, prefix="test_")
     solver.matrix.scale(-1.0)
-    with pytest.raises(FactorizationError, match=r"not positive definite.*not held") as caught:
+    with pytest.raises(FactorizationError, match=r"not positive definite.*not held") as error:
         solver.solve(random(solver, 2))
-    assert isinstance(caught.value, IterationError)
-    with pytest.raises(EigenError, match="not positive definite") as caught:
+    assert isinstance(error.value, IterationError)
+    with pytest.raises(EigenError, match="not positive definite") as error:
         lowest_modes_iteratively(solver, problem, 2)
-    assert isinstance(caught.value, IterationError)
+    assert isinstance(error.value, IterationError)
     solver.destroy()
 
 
@@ -318,9 +318,9 @@ def test_bad_settings_are_refused(comm: MPI.Intracomm) -> None:
         reduce(mesh, STEEL, num_modes=18, **both)
     with pytest.raises(ValueError, match="degree 2 or more; take degree=2"):
         flat(reduce, mesh, STEEL, degree=1, num_modes=1, kind="averaged", **both)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         reduce(mesh, STEEL, interfaces=["left"], solver="cg")  # type: ignore[arg-type]
-    assert (caught.value.argument, caught.value.value) == ("solver", "cg")
+    assert (error.value.argument, error.value.value) == ("solver", "cg")
 
 
 def test_choice_by_memory(comm: MPI.Intracomm, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,9 +47,9 @@ def test_round_off(sphere: mbd.Reduction, monkeypatch: pytest.MonkeyPatch) -> No
 def test_warning(sphere: mbd.Reduction, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tolerance below round-off is not reached: the estimated error is reported."""
     monkeypatch.setattr(shifted_systems, "TOLERANCE", 1e-20)
-    with pytest.warns(AccuracyWarning, match="round-off limits the accuracy") as record:
+    with pytest.warns(AccuracyWarning, match="round-off limits the accuracy") as records:
         stretched(sphere)
-    values = [w.message.value for w in record if isinstance(w.message, AccuracyWarning)]
+    values = [w.message.value for w in records if isinstance(w.message, AccuracyWarning)]
     assert all(1e-20 < v < 1e-8 for v in values), values
 
 

@@ -143,9 +143,9 @@ def test_elastic_foundation(comm: MPI.Intracomm) -> None:
 def test_round_off_of_a_thin_strip_is_told(comm: MPI.Intracomm) -> None:
     """The stiffness of a cantilever 3300 times as long as thick is lost in that of its cells."""
     mesh = box(comm, (10.0, 0.077, 0.003), (60, 2, 1))
-    with pytest.warns(AccuracyWarning) as caught:
+    with pytest.warns(AccuracyWarning) as records:
         found = modal_analysis(mesh, STEEL, num_modes=1, held=["left"])
-    (warning,) = [w.message for w in caught if isinstance(w.message, AccuracyWarning)]
+    (warning,) = [w.message for w in records if isinstance(w.message, AccuracyWarning)]
     exact = 0.559594 / 100 * np.sqrt(2.1e11 / 7850 / 12) * 0.003
     assert warning.quantity == "round-off of the first frequency"
     assert warning.limit is not None

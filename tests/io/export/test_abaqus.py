@@ -42,7 +42,7 @@ def test_many_nodes_and_one_without_modes(tmp_path: Path) -> None:
 
 def test_bad_numbers_of_nodes(tmp_path: Path) -> None:
     for first in (0, -3, 1.5):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             export(rod(), tmp_path / "rod", "abaqus", first_node=first)
-        assert (caught.value.argument, caught.value.value) == ("first_node", first)
+        assert (error.value.argument, error.value.value) == ("first_node", first)
     assert list(tmp_path.iterdir()) == []

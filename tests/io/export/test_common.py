@@ -29,9 +29,9 @@ def test_units() -> None:
     assert (ms.force, ms.moment) == pytest.approx((1e-3, 1.0))  # kN, kN mm
     assert (SI.force, SI.moment, SI.inertia) == (1.0, 1.0, 1.0)
     assert t.statement == "mm-t-s: length mm, mass t, time s, force N, rad"
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         Units("none", length=0.0)
-    assert caught.value.argument == "length"
+    assert error.value.argument == "length"
 
 
 def test_scaled_quantities() -> None:
@@ -172,14 +172,14 @@ def test_numbers_are_read_back_to_the_bit() -> None:
 class TestBadInput:
     def test_body_without_interfaces(self, tmp_path: Path, name: str) -> None:
         body = reduced("unstiffened").replace(interfaces=())
-        with pytest.raises(InputError, match="interfaces=") as caught:
+        with pytest.raises(InputError, match="interfaces=") as error:
             export(body, tmp_path / "body", name)
-        assert caught.value.argument == "body"
+        assert error.value.argument == "body"
 
     def test_rigid_body(self, tmp_path: Path, name: str) -> None:
-        with pytest.raises(InputError, match="num_modes > 0") as caught:
+        with pytest.raises(InputError, match="num_modes > 0") as error:
             export(reduced("rigid").rigid(), tmp_path / "body", name)
-        assert caught.value.argument == "body"
+        assert error.value.argument == "body"
 
     def test_body_without_skin(self, tmp_path: Path, name: str) -> None:
         report = export(reduced("rigid").replace(skin=None), tmp_path / "body", name)
@@ -190,10 +190,10 @@ class TestBadInput:
             export(reduced("rigid"), tmp_path / "body", name, digits=5)
 
     def test_unknown_units(self, tmp_path: Path, name: str) -> None:
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             export(reduced("rigid"), tmp_path / "body", name, units="mm-kg-s")
-        assert caught.value.argument == "units"
-        assert all(units in (caught.value.expected or "") for units in UNITS)
+        assert error.value.argument == "units"
+        assert all(units in (error.value.expected or "") for units in UNITS)
 
     def test_numbers_beyond_all_measure(self, tmp_path: Path, name: str) -> None:
         body = reduced("rigid")
@@ -222,10 +222,10 @@ class TestBadInput:
 
 
 def test_unknown_format(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         export(reduced("rigid"), tmp_path / "body", "mnf")
-    assert caught.value.argument == "format"
-    assert all(name in (caught.value.expected or "") for name in FORMATS)
+    assert error.value.argument == "format"
+    assert all(name in (error.value.expected or "") for name in FORMATS)
 
 
 def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:

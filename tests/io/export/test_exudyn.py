@@ -224,8 +224,8 @@ def test_a_rigid_body_and_doubled_names_are_refused(tmp_path: Path) -> None:
         ("modes", lambda: export(body.rigid(), tmp_path / "rigid", "exudyn")),
         ("names", lambda: export(body.replace(points=(station,)), tmp_path / "twice", "exudyn")),
     ):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             call()
-        assert caught.value.argument == "body"
-        assert expected in (caught.value.expected or "")
+        assert error.value.argument == "body"
+        assert expected in (error.value.expected or "")
     assert list(tmp_path.iterdir()) == []

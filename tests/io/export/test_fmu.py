@@ -300,11 +300,11 @@ def test_files_of_a_unit_have_different_names(script: Path) -> None:
     for name in (script.name, "rod.npz", "arm_arm_model_fmi2.py", "slavemodule.txt"):
         (folder / "more").mkdir(exist_ok=True)
         (folder / "more" / name).write_text("other")
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             export_fmu(
                 script, folder / "arm.fmu", files=[folder / "rod.npz", folder / "more" / name]
             )
-        assert caught.value.argument == "files"
+        assert error.value.argument == "files"
     with pytest.raises(MissingFileError):
         export_fmu(script, folder / "arm.fmu", files=[folder / "none.npz"])
     export_fmu(script, folder / "arm.fmu", files=[folder / "rod.npz", script, folder / "rod.npz"])

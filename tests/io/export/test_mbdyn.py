@@ -148,9 +148,9 @@ def test_surface_on_request(tmp_path: Path) -> None:
     assert file.num_nodes == count + len(body.skin.points) == len(set(file.labels))
     assert np.array_equal(file.positions[count:], body.skin.points)
     assert np.array_equal(file.groups[8][:, count:, :3], body.skin.modes)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         export(body.replace(skin=None), tmp_path / "no_skin", "mbdyn", skin=True)
-    assert caught.value.argument == "skin"
+    assert error.value.argument == "skin"
 
 
 @pytest.mark.parametrize("kind", KINDS)

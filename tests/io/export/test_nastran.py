@@ -76,12 +76,12 @@ def test_a_field_has_16_characters(value: float) -> None:
 
 def test_bad_numbers_of_points(tmp_path: Path) -> None:
     for first in (0, -1, 99_999_999, 1.5):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             export(rod(), tmp_path / "rod", "dmig", first_point=first)
-        assert (caught.value.argument, caught.value.value) == ("first_point", first)
+        assert (error.value.argument, error.value.value) == ("first_point", first)
     with pytest.raises(TypeError, match="first_node"):
         export(rod(), tmp_path / "rod", "dmig", first_node=1)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         export(rod().truncated(3), tmp_path / "rod", "op4")
-    assert caught.value.expected == "interfaces with independent motions"
+    assert error.value.expected == "interfaces with independent motions"
     assert list(tmp_path.iterdir()) == []

@@ -345,9 +345,9 @@ def test_surface_on_request(tmp_path: Path) -> None:
     for k, node in enumerate(list(file.nodes.values())[count:]):
         assert np.array_equal(node["origin"].m0[:, 0], body.skin.points[k])
         assert np.array_equal(node["phi"].m0.T, body.skin.modes[:, k])
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         export(body.replace(skin=None), tmp_path / "no_skin", "sid", skin=True)
-    assert caught.value.argument == "skin"
+    assert error.value.argument == "skin"
 
 
 def test_report(tmp_path: Path) -> None:
@@ -356,7 +356,7 @@ def test_report(tmp_path: Path) -> None:
     text = str(report)
     for words in ("first order", "without the axes", "effect of geometric stiffness", "1 'left'"):
         assert words in text
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as error:
         export(reduced("rigid"), tmp_path / "other", "sid", dialect="simpak")
-    assert (refused.value.argument, refused.value.value) == ("dialect", "simpak")
+    assert (error.value.argument, error.value.value) == ("dialect", "simpak")
     assert not (tmp_path / "other.SID_FEM").exists()

@@ -51,12 +51,12 @@ def test_chosen_interfaces_and_what_is_refused(tmp_path: Path) -> None:
         export(body, tmp_path / "one.mat", "simscape", interfaces=["left"]).paths[0]
     )
     assert data["origins"].shape == (1, 3) and len(data["K"]) == 6 + body.num_modes
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         export(body.replace(interfaces=(), stiffening=None), tmp_path / "none", "simscape")
-    assert caught.value.expected == "a body with interfaces for Simscape"
-    with pytest.raises(InputError) as caught:
+    assert error.value.expected == "a body with interfaces for Simscape"
+    with pytest.raises(InputError) as error:
         export(body.truncated(4), tmp_path / "few", "simscape")
-    assert caught.value.argument == "interfaces"
+    assert error.value.argument == "interfaces"
     with pytest.raises(OSError, match="nothing was written"):
         export(body, tmp_path / "one.mat" / "rod", "simscape")
     assert [path.name for path in tmp_path.iterdir()] == ["one.mat"]

@@ -75,9 +75,9 @@ def test_modes_left_out_leave_fewer_coordinates_and_a_stiffer_body() -> None:
     check_superelement(part, element.stiffness, element.mass, 1e-11)
     more = (element.stiffness[:12, :12] - whole.stiffness[:12, :12]) / np.abs(whole.stiffness).max()
     assert np.linalg.eigvalsh(more).min() > -1e-12 and np.abs(more).max() > 1e-3
-    with pytest.raises(InputError, match=r"of '.*' depend on.*interfaces=\['left'\]") as caught:
+    with pytest.raises(InputError, match=r"of '.*' depend on.*interfaces=\['left'\]") as error:
         superelement(body.truncated(5))
-    assert caught.value.argument == "interfaces"
+    assert error.value.argument == "interfaces"
     assert superelement(body.truncated(5), "left").num_modes == 5
 
 
@@ -114,18 +114,18 @@ def _vertices(mesh: Any, facets: np.ndarray) -> np.ndarray:
 
 def test_bad_input() -> None:
     body = rod()
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         superelement(body.replace(interfaces=(), stiffening=None))
-    assert caught.value.expected == "at least one interface"
+    assert error.value.expected == "at least one interface"
     with pytest.raises(InputError, match="middle"):
         superelement(body, ["middle"])
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         superelement(body, ["left", "left"])
-    assert caught.value.argument == "interfaces"
+    assert error.value.argument == "interfaces"
     loose = np.diag([0.0, *np.diag(body.stiffness)[1:]])
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         superelement(body.replace(stiffness=loose))
-    assert caught.value.argument == "body"
+    assert error.value.argument == "body"
 
 
 def test_a_rigid_body() -> None:
@@ -137,6 +137,6 @@ def test_a_rigid_body() -> None:
     about = body.central_inertia + body.total_mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
     assert relative(element.mass[:3, :3], body.total_mass * np.eye(3)) < 1e-12
     assert relative(element.mass[3:, 3:], about) < 1e-12
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         superelement(body)
-    assert caught.value.argument == "interfaces"
+    assert error.value.argument == "interfaces"

@@ -210,13 +210,13 @@ def test_loose_parts_are_refused() -> None:
         scipy.sparse.block_diag([K, K]), scipy.sparse.block_diag([M, M]),
         np.vstack([nodes, nodes + np.array([0.0, 0.1, 0.0])]),
     )  # fmt: skip
-    with pytest.raises(MatrixError) as caught:
+    with pytest.raises(MatrixError) as error:
         reduce_matrices(twice, ends(), num_modes=2)
-    assert caught.value.argument == "stiffness"
+    assert error.value.argument == "stiffness"
     both = {"one": ends()["left"], "two": NodeInterface(bar().nodes[0] + len(nodes))}
-    with pytest.raises(MatrixError) as caught:
+    with pytest.raises(MatrixError) as error:
         reduce_matrices(twice, both, num_modes=2)
-    assert caught.value.argument == "stiffness"
+    assert error.value.argument == "stiffness"
 
 
 @pytest.mark.parametrize(
@@ -255,9 +255,9 @@ def test_matrices_that_are_refused(
 ) -> None:
     K, M, nodes = bar().matrices
     values: dict[str, Any] = {"stiffness": K, "mass": M, "nodes": nodes}
-    with pytest.raises(InputError, match=reason) as caught:
+    with pytest.raises(InputError, match=reason) as error:
         FullMatrices(**values | {name: change(values.get(name))})
-    assert caught.value.argument == argument
+    assert error.value.argument == argument
 
 
 @pytest.mark.parametrize(
@@ -277,10 +277,10 @@ def test_matrices_that_are_refused(
     ],
 )
 def test_interfaces_that_are_refused(interfaces: Any, argument: str, expected: str) -> None:
-    with pytest.raises(MatrixError) as caught:
+    with pytest.raises(MatrixError) as error:
         reduce_matrices(matrices(), interfaces)
-    assert caught.value.argument == argument
-    assert expected in (caught.value.expected or "")
+    assert error.value.argument == argument
+    assert expected in (error.value.expected or "")
 
 
 @pytest.mark.parametrize(
@@ -313,19 +313,19 @@ def test_weights_of_too_few_nodes_are_refused() -> None:
     nodes = np.asarray(ends()["left"].nodes)
     weights = np.zeros(len(nodes))
     weights[:2] = 1.0
-    with pytest.raises(MatrixError) as caught:
+    with pytest.raises(MatrixError) as error:
         reduce_matrices(matrices(), {"left": NodeInterface(nodes, "averaged", weights=weights)})
-    assert caught.value.argument == "interface 'left': nodes"
+    assert error.value.argument == "interface 'left': nodes"
 
 
 def test_numbers_of_modes_that_are_refused() -> None:
     for count in (-1, 2.5, 10**6):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             reduce_matrices(matrices(), ends(), num_modes=count)  # type: ignore[arg-type]
-        assert caught.value.argument == "num_modes"
-    with pytest.raises(InputError) as caught:
+        assert error.value.argument == "num_modes"
+    with pytest.raises(InputError) as error:
         FullMatrices.in_order(*bar().matrices, dofs=np.zeros((2, 3)))
-    assert caught.value.argument == "dofs"
+    assert error.value.argument == "dofs"
 
 
 def test_files_that_are_refused(tmp_path: Path) -> None:
@@ -335,19 +335,19 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
     data = K.read_bytes()
     for size in (0, 10, 100, len(data) // 2):
         (tmp_path / "part.mtx").write_bytes(data[:size])
-        with pytest.raises(MatrixFileError) as caught:
+        with pytest.raises(MatrixFileError) as error:
             read_matrices(tmp_path / "part.mtx", M, nodes)
-        assert caught.value.path == str(tmp_path / "part.mtx")
+        assert error.value.path == str(tmp_path / "part.mtx")
     for name, content in (("K.bin", data), ("K.npz", b"PK" + data[:100])):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(MatrixFileError) as caught:
+        with pytest.raises(MatrixFileError) as error:
             read_matrices(tmp_path / name, M, nodes)
-        assert caught.value.path == str(tmp_path / name)
+        assert error.value.path == str(tmp_path / name)
     for text in ("", "1 2\n3 4\n", "1 x 2 3\n", "0.5 1 2 3\n"):
         (tmp_path / "nodes.txt").write_text(text)
-        with pytest.raises(MatrixFileError) as caught:
+        with pytest.raises(MatrixFileError) as error:
             read_matrices(K, M, tmp_path / "nodes.txt")
-        assert caught.value.path == str(tmp_path / "nodes.txt")
+        assert error.value.path == str(tmp_path / "nodes.txt")
 
 
 def test_compressed_files_that_expand_without_measure(
@@ -369,9 +369,9 @@ def test_compressed_files_that_expand_without_measure(
     (tmp_path / "zeros.mtx.gz").write_bytes(gzip.compress(head + b"0\n" * 10**6))
     (tmp_path / "zeros.mtx.bz2").write_bytes(bz2.compress(b"%" * 10**7))  # one line
     for name in ("zeros.npz", "zeros.mtx.gz", "zeros.mtx.bz2"):
-        with pytest.raises(MatrixFileError, match="decompress it first") as caught:
+        with pytest.raises(MatrixFileError, match="decompress it first") as error:
             read_matrices(tmp_path / name, M, nodes)
-        assert caught.value.path == str(tmp_path / name)
+        assert error.value.path == str(tmp_path / name)
 
 
 def test_nastran_full_model(tmp_path: Path) -> None:

@@ -114,9 +114,9 @@ def good() -> dict[str, Any]:
 )
 def test_bad_matrices(name: str, change: Callable[[Any], Any], argument: str, reason: str) -> None:
     values = good()
-    with pytest.raises(InputError, match=reason) as caught:
+    with pytest.raises(InputError, match=reason) as error:
         body_from_reduced(ReducedMatrices(**values | {name: change(values.get(name))}))
-    assert caught.value.argument == argument
+    assert error.value.argument == argument
 
 
 def test_hinged_parts_are_refused() -> None:
@@ -124,9 +124,9 @@ def test_hinged_parts_are_refused() -> None:
     values = good()
     K = np.zeros_like(values["stiffness"])
     K[12:, 12:] = values["stiffness"][12:, 12:]
-    with pytest.raises(MatrixError, match="without stiffness") as caught:
+    with pytest.raises(MatrixError, match="without stiffness") as error:
         body_from_reduced(ReducedMatrices(K, values["mass"], values["points"]))
-    assert caught.value.argument == "stiffness"
+    assert error.value.argument == "stiffness"
 
 
 def test_op4_without_a_line(tmp_path: Path) -> None:
@@ -156,9 +156,9 @@ def test_bad_files(tmp_path: Path) -> None:
     text = op4.read_text().split("\n")
     xyz = next(k for k, line in enumerate(text) if "XYZ" in line)
     (tmp_path / "matrices.op4").write_text("\n".join(text[:xyz]) + "\n")
-    with pytest.raises(MatrixFileError) as damaged:
+    with pytest.raises(MatrixFileError) as error:
         read_op4(tmp_path / "matrices.op4")
-    assert damaged.value.path == str(tmp_path / "matrices.op4")
+    assert error.value.path == str(tmp_path / "matrices.op4")
     for size in (30, 1000, 5000):
         (tmp_path / "part.op4").write_text(op4.read_text()[:size])
         with pytest.raises(MatrixError):

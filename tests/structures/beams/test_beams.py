@@ -493,9 +493,9 @@ def test_written_motion_and_displacement(tmp_path_factory: pytest.TempPathFactor
     end = at_end(reduction.model, q)
     assert end == pytest.approx(reduction.body.interface("b").motion @ eta, abs=1e-9)
     assert reduction.space is q.function_space
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         reduction.displacement(np.zeros(n + 1))
-    assert caught.value.argument == "eta"
+    assert error.value.argument == "eta"
 
     class Motion:
         time = np.array([0.0, 1.0])

@@ -531,6 +531,6 @@ def test_what_the_modal_one_refuses(comm: MPI.Intracomm) -> None:
 
 
 def test_a_start_needs_two_vectors_of_one_size() -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         TransientOptions(elastic_start=(np.zeros(2), np.zeros(3)))
-    assert caught.value.argument == "elastic_start"
+    assert error.value.argument == "elastic_start"

@@ -524,9 +524,9 @@ def test_bad_speeds(comm: MPI.Comm) -> None:
     )
     with pytest.raises(ValueError, match="finite number"):
         rotating_modes(s, np.nan)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         rotating_modes(s, 1.0, num_modes=10_000)
-    assert (caught.value.argument, caught.value.value) == ("num_modes", 10_000)
+    assert (error.value.argument, error.value.value) == ("num_modes", 10_000)
     assert rotating_modes(s, 1.0, num_modes=0).eigenvalues.shape == (0,)
     with pytest.raises(ValueError, match="speeds must be"):
         campbell(s, [])
