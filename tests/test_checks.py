@@ -88,8 +88,8 @@ def test_arrays() -> None:
     array = checks.array("eta", source, (None, 2))
     assert array.dtype == float and not array.flags.writeable
     assert np.array_equal(array, source)
-    given = np.ones(3)
-    assert checks.vector("point", given) is not given and given.flags.writeable
+    point = np.ones(3)
+    assert checks.vector("point", point) is not point and point.flags.writeable
     assert np.isnan(checks.array("eta", [math.nan], finite=False)).all()
 
 

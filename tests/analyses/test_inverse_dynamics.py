@@ -100,12 +100,12 @@ def test_torque_of_a_known_motion() -> None:
     motion = simulate(driven, t_end=0.03, dt=2e-4)
     passive = System(driven.bodies, driven.joints, gravity=driven.gravity)
     for actuator in ("main", JointCoordinate("main", "rotation")):
-        found = inverse_dynamics(passive, motion, actuators=[actuator])
+        result = inverse_dynamics(passive, motion, actuators=[actuator])
         exact = [torque(t, 0.0, 0.0) for t in motion.time]
-        assert np.allclose(found.efforts[actuator], exact, rtol=1e-6)
+        assert np.allclose(result.efforts[actuator], exact, rtol=1e-6)
         size = np.abs(motion.lam).max()
-        assert np.allclose(found.solution.lam, motion.lam, atol=1e-6 * size)
-        assert np.array_equal(found.solution.angles[-1], motion.angles[-1])
+        assert np.allclose(result.solution.lam, motion.lam, atol=1e-6 * size)
+        assert np.array_equal(result.solution.angles[-1], motion.angles[-1])
     with pytest.raises(ValueError, match="the axis of each joint once"):
         inverse_dynamics(passive, motion, actuators=["main", "main"])
     with pytest.raises(ValueError, match=r"no joint, driver or actuator carries .*'crank', moment"):

@@ -102,7 +102,7 @@ def same(one: ReducedBody, two: ReducedBody) -> None:
 
 
 @pytest.mark.parametrize("num_modes", [0, 3])
-def test_a_file_comes_back_to_the_bit(tmp_path: Path, num_modes: int) -> None:
+def test_a_body_is_saved_and_loaded_exactly(tmp_path: Path, num_modes: int) -> None:
     first = body(num_modes)
     path = first.save(tmp_path / "rod")
     assert path.name == "rod.npz"

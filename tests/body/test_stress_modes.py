@@ -152,25 +152,27 @@ def test_bad_input(modes: StressModes, history: SimpleNamespace) -> None:
     nothing = SimpleNamespace(time=time[:0], eta=eta[:0])
     infinite = SimpleNamespace(time=time, eta=np.where(eta == eta[3, 2], np.inf, eta))
 
-    def refused(argument: str, call: Callable[[], object], expected: str = "") -> None:
+    def assert_input_error(argument: str, call: Callable[[], object], expected: str = "") -> None:
         with pytest.raises(InputError) as error:
             call()
         assert error.value.argument == argument
         assert expected in str(error.value.expected)
 
     most: Any = "most"
-    refused("quantity", lambda: modes.envelope("vonMises", history), "'von Mises'")
-    refused("quantity", lambda: modes.envelope("stress", history), "'von Mises'")
-    refused("name", lambda: modes.values("strain xx", history), "stress alone")
-    refused("extreme", lambda: modes.envelope("von Mises", history, extreme=most))
-    refused("history", lambda: modes.envelope("von Mises", short), f"({TIMES}, {MODES})")
-    refused("history", lambda: modes.envelope("von Mises", nothing), "instants")
-    refused("history", lambda: modes.envelope("von Mises", infinite), "finite")
+    assert_input_error("quantity", lambda: modes.envelope("vonMises", history), "'von Mises'")
+    assert_input_error("quantity", lambda: modes.envelope("stress", history), "'von Mises'")
+    assert_input_error("name", lambda: modes.values("strain xx", history), "stress alone")
+    assert_input_error("extreme", lambda: modes.envelope("von Mises", history, extreme=most))
+    assert_input_error("history", lambda: modes.envelope("von Mises", short), f"({TIMES}, {MODES})")
+    assert_input_error("history", lambda: modes.envelope("von Mises", nothing), "instants")
+    assert_input_error("history", lambda: modes.envelope("von Mises", infinite), "finite")
     with pytest.raises(InputTypeError):
         modes.envelope("von Mises", "run")
-    refused("times", lambda: modes.values("von Mises", history, times=[0.2, 2.0]), "0.1 to 0.9 s")
-    refused("times", lambda: modes.values("von Mises", history, times=[]))
-    refused("stride", lambda: modes.values("von Mises", history, stride=0))
+    assert_input_error(
+        "times", lambda: modes.values("von Mises", history, times=[0.2, 2.0]), "0.1 to 0.9 s"
+    )
+    assert_input_error("times", lambda: modes.values("von Mises", history, times=[]))
+    assert_input_error("stride", lambda: modes.values("von Mises", history, stride=0))
     assert np.array_equal(rows_at(np.array([0.0, 1.0, 2.0]), [2.1, 0.4, 0.1]), [0, 2])
 
 

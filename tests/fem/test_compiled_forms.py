@@ -38,16 +38,16 @@ ENDS = ("left", "right")
 @contextmanager
 def compilations() -> Iterator[list[str]]:
     """The modules that FFCx generates and compiles in a with block, on this rank."""
-    found: list[str] = []
+    commands: list[str] = []
     compile_objects = ffcx_jit._compile_objects
 
     def counted(*arguments: object, **settings: object) -> object:
-        found.append(str(arguments[3]))
+        commands.append(str(arguments[3]))
         return compile_objects(*arguments, **settings)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ffcx_jit, "_compile_objects", counted)
-        yield found
+        yield commands
 
 
 def material(k: int) -> Material:
@@ -116,19 +116,19 @@ CASES: dict[str, Callable[[MPI.Intracomm, int], object]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_other_numbers_need_no_new_code(comm: MPI.Intracomm, case: str) -> None:
     CASES[case](comm, 0)
-    with compilations() as found:
+    with compilations() as commands:
         CASES[case](comm, 1)
-    assert comm.allgather(found) == [[]] * comm.size
+    assert comm.allgather(commands) == [[]] * comm.size
 
 
 def test_a_number_in_a_form_is_new_code(comm: MPI.Intracomm) -> None:
     """The counter of the other tests finds new forms."""
     mesh = bar(comm, 0).mesh
     number = comm.bcast(float(np.random.default_rng().random()), root=0)
-    with compilations() as found:
+    with compilations() as commands:
         for _ in range(3):
             fem.form(number * ufl.dx(domain=mesh))
-    assert sum(map(len, comm.allgather(found))) == 1
+    assert sum(map(len, comm.allgather(commands))) == 1
 
 
 one_rank = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="compiles on one rank")
@@ -166,8 +166,8 @@ def test_other_files_of_compiled_forms_are_kept(tmp_path: Path) -> None:
     """Those of a compiler at work, those that are complete, and those of other programs."""
     files = {"libffcx_forms_young.c": 10.0}
     files |= dict.fromkeys(("libffcx_forms_old.c", "libffcx_elements_old.c"), 1e3)
-    kept = ("libffcx_forms_ready.c", "libffcx_forms_ready.c.cached", "libffcx_forms_ready.so")
-    files |= dict.fromkeys((*kept, "other.c", "libffcx_forms_old.o"), 1e3)
+    current = ("libffcx_forms_ready.c", "libffcx_forms_ready.c.cached", "libffcx_forms_ready.so")
+    files |= dict.fromkeys((*current, "other.c", "libffcx_forms_old.o"), 1e3)
     for name, age in files.items():
         Path(tmp_path, name).touch()
         os.utime(Path(tmp_path, name), (time.time() - age,) * 2)

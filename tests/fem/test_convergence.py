@@ -116,10 +116,10 @@ def test_bar_under_angular_acceleration(comm: MPI.Intracomm) -> None:
     tip = u.x.array[dofs_at(problem, 0, length, 1)]
     bending = 11 * CORK.density * alpha * length**5 / (120 * CORK.young * side**2 / 12)
     shear = CORK.density * alpha * length**3 / (3 * 5 / 6 * CORK.shear)
-    found = comm.allreduce(tip.sum()) / comm.allreduce(len(tip))
+    deflection = comm.allreduce(tip.sum()) / comm.allreduce(len(tip))
     turning = CORK.density * alpha * length**3 / (3 * CORK.young)
     assert min(shear, turning) > 5e-4 * bending
-    assert found == pytest.approx(-bending - shear - turning, rel=2e-5)
+    assert deflection == pytest.approx(-bending - shear - turning, rel=2e-5)
 
 
 MESHES: dict[str, Any] = {
@@ -167,7 +167,7 @@ def test_order_of_the_frequencies(comm: MPI.Intracomm, degree: int) -> None:
     material = Material(1.0, 0.3, 1.0)
     for n in {1: (8, 16), 2: (4, 8), 3: (2, 4)}[degree]:
         mesh = plate(comm, (1.0, 1.0), (n, n))
-        found = modal_analysis(
+        modes = modal_analysis(
             ElasticModel(mesh, material, degree=degree, plane="strain", thickness=1.0), num_modes=8
         )
         x, y = np.pi * ufl.SpatialCoordinate(mesh.mesh)
@@ -176,11 +176,11 @@ def test_order_of_the_frequencies(comm: MPI.Intracomm, degree: int) -> None:
         )  # ∫ψ·ψ = 1
         shares = [
             abs(comm.allreduce(fem.assemble_scalar(fem.form(ufl.inner(m, lame) * ufl.dx))))
-            for m in found.modes
+            for m in modes.modes
         ]
         k = int(np.argmax(shares))
         assert shares[k] > 0.95
-        square = (2 * np.pi * found.frequencies[k]) ** 2
+        square = (2 * np.pi * modes.frequencies[k]) ** 2
         errors.append(square / (2 * np.pi**2 * material.shear) - 1)
     assert min(errors) > 0
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2 * degree, abs=0.35)
@@ -243,8 +243,8 @@ def test_relief_however_the_body_is_held(comm: MPI.Intracomm) -> None:
         ways.append(solve(ksp, rhs))
         ksp.destroy()
         K.destroy()
-    found = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(["right"], "averaged"))
-    basis = craig_bampton_basis(problem, found, 1, prefix="test_relief_", stiffening=True)
+    interfaces = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(["right"], "averaged"))
+    basis = craig_bampton_basis(problem, interfaces, 1, prefix="test_relief_", stiffening=True)
     assert basis.cases is not None
     ways.append(basis.cases.displacements[:, :6])
     assert np.allclose(gram(comm, R, multiply(problem.stiffness, ways[0])), 0, atol=1e-6)

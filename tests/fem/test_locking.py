@@ -85,7 +85,7 @@ def test_elements_that_lock(
 def test_long_hexahedra(comm: MPI.Comm, size: Any, cells: Any) -> None:
     """The factor of the warning is the measured one; the number of layers has little influence."""
     mesh = box(comm, size, cells, CellType.hexahedron)
-    found = []
+    reports = []
     frequencies = []
     for degree in (1, 2):
 
@@ -93,12 +93,12 @@ def test_long_hexahedra(comm: MPI.Comm, size: Any, cells: Any) -> None:
             model = mbd.ElasticModel(mesh, mbd.STEEL, degree=degree)
             frequencies.append(mbd.modal_analysis(model, num_modes=1).frequencies[0])
 
-        found.append(reported(call))
+        reports.append(reported(call))
     factor = frequencies[0] / frequencies[1]
     expected = np.sqrt(1 + (size[0] / cells[0] / size[2]) ** 2 / 2.6)
     assert factor == pytest.approx(expected, rel=0.08)
     warned = [] if expected < 1.05 else [(BENDING, round(float(expected), 3))]
-    assert found == [warned, []]
+    assert reports == [warned, []]
     assert bool(warned) == (factor > 1.1)
 
 
@@ -165,6 +165,6 @@ def test_the_warning_has_numbers(comm: MPI.Comm) -> None:
     """Value and limit."""
     with pytest.warns(MeshWarning) as records:
         modes(comm, CellType.hexahedron, RUBBER)
-    found = [w.message for w in records if isinstance(w.message, MeshWarning)]
-    assert [m.limit for m in found] == [1.05, 0.49]
-    assert np.isclose(found[1].value or 0.0, 0.495)
+    warned = [w.message for w in records if isinstance(w.message, MeshWarning)]
+    assert [m.limit for m in warned] == [1.05, 0.49]
+    assert np.isclose(warned[1].value or 0.0, 0.495)

@@ -40,12 +40,12 @@ def grouped(mesh: TaggedMesh, inside: Callable[[np.ndarray], np.ndarray]) -> Tag
     """The mesh with the groups of cells "a", whose centres are `inside`, and "b"; owned cells."""
     plain = mesh.mesh
     dim = plain.topology.dim
-    own = np.arange(plain.topology.index_map(dim).size_local, dtype=np.int32)
-    centres = plain.geometry.x[compat.geometry_dofmap(plain)[own]].mean(axis=1).T
+    cells = np.arange(plain.topology.index_map(dim).size_local, dtype=np.int32)
+    centres = plain.geometry.x[compat.geometry_dofmap(plain)[cells]].mean(axis=1).T
     values = np.where(inside(centres), 11, 12).astype(np.int32)
     groups = {name: pair for name, pair in mesh.groups.items() if pair[0] < dim}
     groups |= {"a": (dim, 11), "b": (dim, 12)}
-    return TaggedMesh(plain, meshtags(plain, dim, own, values), mesh.facet_tags, groups)
+    return TaggedMesh(plain, meshtags(plain, dim, cells, values), mesh.facet_tags, groups)
 
 
 def halves(comm: MPI.Intracomm, **options: Any) -> TaggedMesh:
@@ -110,8 +110,8 @@ def test_fibres_that_turn(comm: MPI.Intracomm) -> None:
     C = CARBON.matrix(2, "stress")
     for k, e in enumerate((along, across)):
         form = fem.form(ufl.inner(law(ufl.outer(e, e)), ufl.outer(e, e)) * ufl.dx(degree=6))
-        found = comm.allreduce(fem.assemble_scalar(form))
-        assert found == pytest.approx(0.5 * C[k, k], rel=1e-12)
+        energy = comm.allreduce(fem.assemble_scalar(form))
+        assert energy == pytest.approx(0.5 * C[k, k], rel=1e-12)
 
 
 @pytest.mark.parametrize("angle", [0.0, 0.5])
@@ -179,8 +179,10 @@ def test_modulus_as_a_function_on_the_mesh(comm: MPI.Intracomm) -> None:
     twice = fem.Function(fem.functionspace(mesh.mesh, ("DG", 0)))
     twice.x.array[:] = 2.0
     graded = GradedMaterial(twice * STEEL.young, STEEL.poisson, twice * STEEL.density)
-    found = modal_analysis(mesh, graded, num_modes=3).frequencies
-    assert found == pytest.approx(modal_analysis(mesh, STEEL, num_modes=3).frequencies, rel=1e-9)
+    frequencies = modal_analysis(mesh, graded, num_modes=3).frequencies
+    assert frequencies == pytest.approx(
+        modal_analysis(mesh, STEEL, num_modes=3).frequencies, rel=1e-9
+    )
 
 
 def test_one_material_in_two_groups(comm: MPI.Intracomm) -> None:
@@ -234,14 +236,14 @@ def test_orthotropic_cantilever(comm: MPI.Intracomm) -> None:
     length, h = 0.6, 0.01
     fibres = dataclasses.replace(CARBON, poisson=(0.0, 0.0, 0.0))
     mesh = box(comm, (length, h, h), (12, 1, 1))
-    found = modal_analysis(mesh, fibres, num_modes=1, held=["left"]).frequencies[0]
+    frequency = modal_analysis(mesh, fibres, num_modes=1, held=["left"]).frequencies[0]
     rho, e = CARBON.density, CARBON.young[0]
     euler = 1.8751040687**2 / (2 * np.pi) * np.sqrt(e * h**2 / 12 / rho) / length**2
     # Dunkerley: 1/f² = 1/f_bending² + 1/f_shear², a shear cantilever of stiffness 5/6 GA
     shear = np.sqrt(5 / 6 * CARBON.shear[1] / rho) / (4 * length)
     lowest = 1 / np.sqrt(1 / euler**2 + 1 / shear**2)
-    assert lowest < found < euler
-    assert found == pytest.approx(lowest, rel=0.005)
+    assert lowest < frequency < euler
+    assert frequency == pytest.approx(lowest, rel=0.005)
 
 
 @pytest.mark.parametrize("plane", ["strain", "stress"])
@@ -268,8 +270,8 @@ def test_stress_across_a_plane_body(comm: MPI.Intracomm, plane: Any) -> None:
         assert sigma.ufl_shape == (3, 3)
         dx = ufl.dx(domain=mesh.mesh, subdomain_data=mesh.cell_tags)
         for tag, value in zip((11, 12), expected, strict=True):
-            found = comm.allreduce(fem.assemble_scalar(fem.form(sigma[2, 2] * dx(tag))))
-            assert found == pytest.approx(value * LENGTH * HEIGHT / 2, rel=1e-9, abs=1e-9)
+            force = comm.allreduce(fem.assemble_scalar(fem.form(sigma[2, 2] * dx(tag))))
+            assert force == pytest.approx(value * LENGTH * HEIGHT / 2, rel=1e-9, abs=1e-9)
 
 
 def _mixed(comm: MPI.Intracomm) -> ReducedBody:
@@ -348,11 +350,11 @@ def test_units_of_every_material(comm: MPI.Intracomm) -> None:
     """Each of those in GPa is named; functions of space are not judged."""
     wrong = dataclasses.replace(CARBON, young=(135.0, 10.0, 8.0), shear=(5.0, 4.5, 3.5))
     groups = {"a": Material(100.0, 0.3, 8000.0), "b": wrong}
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         reduce(ElasticModel(halves(comm), groups, degree=2), interfaces=(), num_modes=1)
-    said = [str(w.message) for w in found if w.filename == __file__]
-    assert [text.split(" Pa")[0] for text in said] == [
+    messages = [str(w.message) for w in records if w.filename == __file__]
+    assert [text.split(" Pa")[0] for text in messages] == [
         "implausible: E = 100", "implausible: E = 135"
     ]  # fmt: skip
     x = ufl.SpatialCoordinate((mesh := box(comm)).mesh)
@@ -416,9 +418,9 @@ def test_refused(comm: MPI.Intracomm, made_of: Any, text: str) -> None:
 
 def test_cells_without_tag(comm: MPI.Intracomm) -> None:
     mesh = box(comm, cells=(12, 1, 1))
-    own = np.arange(mesh.mesh.topology.index_map(3).size_local, dtype=np.int32)
-    x = mesh.mesh.geometry.x[compat.geometry_dofmap(mesh.mesh)[own]].mean(axis=1)[:, 0]
-    some = own[x < LENGTH / 2]
+    owned = np.arange(mesh.mesh.topology.index_map(3).size_local, dtype=np.int32)
+    x = mesh.mesh.geometry.x[compat.geometry_dofmap(mesh.mesh)[owned]].mean(axis=1)[:, 0]
+    some = owned[x < LENGTH / 2]
     tags = meshtags(mesh.mesh, 3, some, np.full(len(some), 1, dtype=np.int32))
     with pytest.raises(ValueError, match="6 of the 12 cells have no material: 6 without a tag"):
         elastic_problem(ElasticModel(mesh.mesh, {1: STEEL}, cell_tags=tags))

@@ -151,19 +151,19 @@ def test_unknown_names(comm: MPI.Intracomm) -> None:
 
 def test_own_mesh_and_tags(comm: MPI.Intracomm) -> None:
     """A mesh from elsewhere, with tags or without."""
-    own = mesh.create_unit_cube(comm, 2, 2, 2)
-    facets = mesh.locate_entities_boundary(own, 2, lambda x: np.isclose(x[0], 1.0))
-    tags = mesh.meshtags(own, 2, np.sort(facets), np.full(len(facets), 5, dtype=np.int32))
-    msh = TaggedMesh(own, facet_tags=tags, groups={"end": (2, 5), "start": (2, 6)})
+    cube = mesh.create_unit_cube(comm, 2, 2, 2)
+    facets = mesh.locate_entities_boundary(cube, 2, lambda x: np.isclose(x[0], 1.0))
+    tags = mesh.meshtags(cube, 2, np.sort(facets), np.full(len(facets), 5, dtype=np.int32))
+    msh = TaggedMesh(cube, facet_tags=tags, groups={"end": (2, 5), "start": (2, 6)})
     assert np.array_equal(msh.facets("end"), np.sort(facets))
     assert len(msh.facets("start")) == 0
     with pytest.raises(TypeError):
         msh.groups["other"] = (2, 1)  # type: ignore[index]
     with pytest.raises(dataclasses.FrozenInstanceError):
-        msh.mesh = own  # type: ignore[misc]
+        msh.mesh = cube  # type: ignore[misc]
     with pytest.raises(ValueError, match="cell_tags must tag dimension 3; it tags 2"):
-        TaggedMesh(own, cell_tags=tags)
-    assert dict(TaggedMesh(own).groups) == {}
+        TaggedMesh(cube, cell_tags=tags)
+    assert dict(TaggedMesh(cube).groups) == {}
 
 
 def test_named_points_and_curves_do_no_harm(comm: MPI.Intracomm) -> None:

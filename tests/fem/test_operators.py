@@ -136,9 +136,9 @@ def test_product_is_that_of_the_assembled_form(problem: ElasticProblem, name: st
     expected = multiply(A, X)
     A.destroy()
     size = comm.allreduce(np.abs(expected).max(initial=0), op=MPI.MAX)
-    found = apply_inertia(problem, W, X)
-    assert found.shape == X.shape
-    assert np.abs(found - expected).max(initial=0) < 1e-13 * size
+    product = apply_inertia(problem, W, X)
+    assert product.shape == X.shape
+    assert np.abs(product - expected).max(initial=0) < 1e-13 * size
     single = apply_inertia(problem, W, X[:, 1])
     assert single.shape == X[:, 1].shape
     assert np.abs(single - expected[:, 1]).max(initial=0) < 1e-13 * size
@@ -161,10 +161,10 @@ def test_load_is_the_assembled_one(problem: ElasticProblem, only: str | None) ->
     b.scatter_reverse(InsertMode.add)
     expected = b.array[: problem.num_owned]
     fields = load_fields(problem) if only is None else None
-    found = frame_load(problem, **{key: motion[key] for key in names}, fields=fields)
+    load = frame_load(problem, **{key: motion[key] for key in names}, fields=fields)
     size = problem.comm.allreduce(np.abs(expected).max(initial=0), op=MPI.MAX)
-    assert found.shape == expected.shape
-    assert np.abs(found - expected).max(initial=0) < 1e-13 * size
+    assert load.shape == expected.shape
+    assert np.abs(load - expected).max(initial=0) < 1e-13 * size
 
 
 def test_coriolis_does_no_work(problem: ElasticProblem) -> None:

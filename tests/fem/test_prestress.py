@@ -129,8 +129,10 @@ def test_prestress_does_not_resist_rotation(comm: MPI.Intracomm, case: str) -> N
     mesh = make(comm)
     problem, K_sigma = under(mesh, made_of, prestress(mesh), **options)
     u, v = ufl.TrialFunction(problem.space), ufl.TestFunction(problem.space)
-    state, given = problem.prestress, prestress(mesh)
-    raw = problem.materials.thermal_stress(given.rise) if isinstance(given, Temperature) else given  # type: ignore[union-attr]
+    state, stress = problem.prestress, prestress(mesh)
+    raw = (
+        problem.materials.thermal_stress(stress.rise) if isinstance(stress, Temperature) else stress
+    )  # type: ignore[union-attr]
     form = fem.form(geometric_stiffness(u, v, raw, state.measure))
     G = assemble_matrix(form)
     G.assemble()
@@ -188,8 +190,8 @@ def first_square(comm: MPI.Intracomm, prestress: Any) -> float:
     model = ElasticModel(
         strip(comm), PLAIN, degree=3, plane="stress", thickness=0.01, prestress=prestress
     )
-    found = modal_analysis(model, num_modes=1, held=ENDS)
-    return float((2 * np.pi * found.frequencies[0]) ** 2)
+    modes = modal_analysis(model, num_modes=1, held=ENDS)
+    return float((2 * np.pi * modes.frequencies[0]) ** 2)
 
 
 @pytest.mark.parametrize("share", [0.7, -1.5])
@@ -230,11 +232,11 @@ def test_heat_across_a_strip_softens_its_torsion(comm: MPI.Intracomm) -> None:
     twist = ufl.as_vector([0.0, -(x[0] - length / 2) * z, (x[0] - length / 2) * y])
     form = geometric_stiffness(twist, twist, problem.prestress.stress, problem.prestress.measure)
     (integral,) = form.integrals()
-    found = comm.allreduce(
+    moment = comm.allreduce(
         fem.assemble_scalar(fem.form(middle * integral.integrand() * problem.prestress.measure))
     )
     exact = -PLAIN.young * PLAIN.thermal_expansion * rise * t * b**3 / 45  # type: ignore[operator]
-    assert found / (length / 4) == pytest.approx(exact, rel=1e-3)
+    assert moment / (length / 4) == pytest.approx(exact, rel=1e-3)
 
 
 def heated(comm: MPI.Intracomm) -> tuple[TaggedMesh, Temperature]:
@@ -265,13 +267,13 @@ def test_reduced_body_has_the_prestressed_frequencies(comm: MPI.Intracomm) -> No
 
 
 def test_same_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
-    found = []
+    results = []
     for c in (MPI.COMM_SELF, comm):
         mesh, hot = heated(c)
-        found.append(
+        results.append(
             reduce(ElasticModel(mesh, PLAIN, prestress=hot), interfaces=ENDS, num_modes=4).body
         )
-    assert found[0].frequencies == pytest.approx(found[1].frequencies, rel=1e-9)
+    assert results[0].frequencies == pytest.approx(results[1].frequencies, rel=1e-9)
 
 
 def test_a_free_body_may_buckle_too(comm: MPI.Intracomm) -> None:
@@ -308,9 +310,9 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("changes", "text"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
 def test_refused(comm: MPI.Intracomm, changes: dict[str, Any], text: str) -> None:
-    given = {"material": PLAIN, "prestress": Temperature(1.0)} | changes
+    options = {"material": PLAIN, "prestress": Temperature(1.0)} | changes
     with pytest.raises(ValueError, match=text):
-        modal_analysis(ElasticModel(box(comm), degree=1, **given), num_modes=1)
+        modal_analysis(ElasticModel(box(comm), degree=1, **options), num_modes=1)
 
 
 def test_own_stiffness_has_no_known_stress(comm: MPI.Intracomm) -> None:

@@ -129,9 +129,9 @@ def test_constraint_modes_reproduce_rigid_motions(comm: MPI.Intracomm, kind: str
 
 def test_plate_has_the_frequencies_of_a_bar(comm: MPI.Intracomm) -> None:
     """V8: in-plane bending of the bar 137×20×12 mm, within 1 % (own Ritz values in space)."""
-    found = modal_analysis(ElasticModel(plate(comm), STEEL, **PLATE), num_modes=3)
-    assert found.num_rigid == 3
-    assert found.frequencies[:2] == pytest.approx([5286.47, 13132.0], rel=0.01)
+    modes = modal_analysis(ElasticModel(plate(comm), STEEL, **PLATE), num_modes=3)
+    assert modes.num_rigid == 3
+    assert modes.frequencies[:2] == pytest.approx([5286.47, 13132.0], rel=0.01)
 
 
 @pytest.mark.parametrize("cell", [CellType.triangle, CellType.quadrilateral])
@@ -184,15 +184,15 @@ def test_own_stiffness_and_density(comm: MPI.Intracomm) -> None:
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
     form = elastic_stiffness(u, v, STEEL, plane="stress", thickness=t)
     rho = fem.Constant(mesh.mesh, STEEL.density) * (1 + 0 * ufl.SpatialCoordinate(mesh.mesh)[0])
-    own = reduce(
+    custom = reduce(
         ElasticModel(mesh, stiffness=form, space=V, density=rho, thickness=t),
         interfaces=ENDS,
         num_modes=4,
     ).body
     usual = reduce(ElasticModel(mesh, STEEL, **PLATE), interfaces=ENDS, num_modes=4).body
-    assert own.frequencies == pytest.approx(usual.frequencies, rel=1e-8)
-    assert own.total_mass == pytest.approx(usual.total_mass, rel=1e-12)
-    assert own.provenance["plane"] == "own stiffness"
+    assert custom.frequencies == pytest.approx(usual.frequencies, rel=1e-8)
+    assert custom.total_mass == pytest.approx(usual.total_mass, rel=1e-12)
+    assert custom.provenance["plane"] == "own stiffness"
 
 
 def _clamped(load: str, young: float, slender: float) -> tuple[np.ndarray, float]:
@@ -306,8 +306,8 @@ def test_written_motion_may_leave_the_plane(
 
 def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm, bar: Reduction) -> None:
     points = {"middle": (LENGTH / 2, HEIGHT / 2), "end": (LENGTH, HEIGHT / 2)}
-    own = ElasticModel(plate(MPI.COMM_SELF), STEEL, **PLATE)
-    alone = reduce(own, interfaces=ENDS, num_modes=8, points=points).body
+    model = ElasticModel(plate(MPI.COMM_SELF), STEEL, **PLATE)
+    alone = reduce(model, interfaces=ENDS, num_modes=8, points=points).body
     body = bar.body
     assert body.frequencies == pytest.approx(alone.frequencies, rel=1e-9)
     for one, two in zip(alone.interfaces, body.interfaces, strict=True):
@@ -397,7 +397,7 @@ def test_plane_and_solid_bar_deflect_alike(comm: MPI.Intracomm) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "given"),
+    ("text", "changes"),
     [
         ("needs its thickness", {"thickness": None}),
         ("thickness must be", {"thickness": -1.0}),
@@ -412,9 +412,9 @@ def test_plane_and_solid_bar_deflect_alike(comm: MPI.Intracomm) -> None:
         ("num_modes=5000, but the mesh has", {"num_modes": 5000}),
     ],
 )
-def test_refused(comm: MPI.Intracomm, text: str, given: dict[str, Any]) -> None:
+def test_refused(comm: MPI.Intracomm, text: str, changes: dict[str, Any]) -> None:
     """The same error on every rank."""
-    arguments: dict[str, Any] = {"interfaces": ["left"], "num_modes": 1, **PLATE} | given
+    arguments: dict[str, Any] = {"interfaces": ["left"], "num_modes": 1, **PLATE} | changes
     with pytest.raises(ValueError, match=text) as error:
         flat(reduce, plate(comm, cells=(2, 1)), STEEL, **arguments)
     assert len(set(comm.allgather(str(error.value)))) == 1

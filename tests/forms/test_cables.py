@@ -149,13 +149,13 @@ def test_strain_and_curvature_are_those_of_the_curve() -> None:
         ),
         (ufl.dot(field.curvature, field.curvature) - field.square_of_curvature, lambda p, c: 0.0),
     ):
-        got = fem.assemble_scalar(fem.form(expression * ufl.dx(degree=31)))
+        integral = fem.assemble_scalar(fem.form(expression * ufl.dx(degree=31)))
         total = 0.0
         for a, b in pairwise(UNEVEN):
             x = (a + b) / 2 + (b - a) / 2 * s
             second = (slope(x + 1e-6) - slope(x - 1e-6)) / 2e-6
             total += (b - a) / 2 * np.sum(w * exact(slope(x), second))
-        assert got == pytest.approx(total, rel=1e-7, abs=1e-12)
+        assert integral == pytest.approx(total, rel=1e-7, abs=1e-12)
 
 
 def test_mass_is_that_of_the_curve() -> None:

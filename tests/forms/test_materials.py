@@ -148,12 +148,12 @@ def _values(tensor: Any, domain: mesh.Mesh) -> np.ndarray:
     n = tensor.ufl_shape[0]
     unit = fem.Constant(domain, np.zeros((n, n)))
     form = fem.form(ufl.inner(tensor, unit) * ufl.dx(domain=domain))
-    found = np.zeros((n, n))
+    values = np.zeros((n, n))
     for i, j in np.ndindex(n, n):
         unit.value[:] = 0.0
         unit.value[i, j] = 1.0
-        found[i, j] = fem.assemble_scalar(form)
-    return found
+        values[i, j] = fem.assemble_scalar(form)
+    return values
 
 
 @pytest.mark.parametrize(("dim", "plane"), [(3, "strain"), (2, "strain"), (2, "stress")])
@@ -168,14 +168,14 @@ def test_stress_of_a_turned_material(dim: int, plane: Plane) -> None:
     rise, small = 40.0, Q[:dim, :dim]
     as_numbers = dataclasses.replace(CARBON, axes=Q)
     as_ufl = dataclasses.replace(CARBON, axes=ufl.as_matrix(small.tolist()))
-    own = CARBON.matrix(dim, plane)
+    C = CARBON.matrix(dim, plane)
     eps = small.T @ (G + G.T) / 2 @ small
     pairs = (
         [(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)] if dim == 3 else [(0, 0), (1, 1), (0, 1)]
     )
-    found = own @ [eps[i, j] * (1 if i == j else 2) for i, j in pairs]
+    stresses = C @ [eps[i, j] * (1 if i == j else 2) for i, j in pairs]
     by_hand = np.zeros((dim, dim))
-    for (i, j), value in zip(pairs, found, strict=True):
+    for (i, j), value in zip(pairs, stresses, strict=True):
         by_hand[i, j] = by_hand[j, i] = value
     by_hand = small @ by_hand @ small.T
     for turned in (as_numbers, as_ufl):

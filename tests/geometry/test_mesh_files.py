@@ -55,7 +55,7 @@ def _file(
     binary: int = 0,
     change: Callable[[Lines, Lines], None] | None = None,
 ) -> Path:
-    """Write the bar; `change` may edit the lines (in words) of nodes and elements of format 2.2."""
+    """Write the bar; `change` may edit the lists of words of nodes and elements in format 2.2."""
     if comm.rank == 0:
         gmsh.initialize(readConfigFiles=False, interruptible=False)
         gmsh.option.setNumber("General.Terminal", 0)

@@ -98,8 +98,8 @@ def test_solids_that_touch_are_one_body(parts: Path, comm: MPI.Intracomm) -> Non
     part = StepPart(path=parts / "two.stp", size=0.02, order=1, volumes={"plate": [1], "end": [2]})
     mesh = mbd.build_mesh(part, comm)
     assert set(mesh.groups) == {"plate", "end"}
-    found = mbd.modal_analysis(mbd.ElasticModel(mesh, mbd.STEEL, degree=1), num_modes=1)
-    assert found.num_rigid == 6
+    modes = mbd.modal_analysis(mbd.ElasticModel(mesh, mbd.STEEL, degree=1), num_modes=1)
+    assert modes.num_rigid == 6
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ def test_bad_arguments(plate: Path, argument: str, value: Any) -> None:
 def test_bad_files(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError):
         StepPart(path=tmp_path / "none.step")
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as exc_info:
         StepPart(path=tmp_path / "part.igs")
-    assert caught.value.argument == "path"
+    assert exc_info.value.argument == "path"
     for content in ("not a STEP file", "ISO-10303-21; damaged"):
         (tmp_path / "broken.step").write_text(content)
         with pytest.raises(FileError) as error:

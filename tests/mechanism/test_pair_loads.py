@@ -268,9 +268,9 @@ def test_states_are_saved_and_a_run_continues_equally(tmp_path: object) -> None:
 )
 def test_wrong_results_of_a_law(law: object, states: object, error: type[InputError]) -> None:
     load = mbd.PairLoad("load", A, B, law, states=states)  # type: ignore[arg-type]
-    with pytest.raises(error) as caught:
+    with pytest.raises(error) as exc_info:
         load.wrenches(random_pair(np.random.default_rng(0)))
-    assert "load 'load'" in str(caught.value)
+    assert "load 'load'" in str(exc_info.value)
 
 
 def test_wrong_arguments() -> None:

@@ -111,7 +111,7 @@ def test_compliance_on_a_foundation() -> None:
         **request,
     ).body
     motion = body.interfaces[1].motion
-    found = motion @ np.linalg.solve(body.stiffness, motion.T)
+    compliance = motion @ np.linalg.solve(body.stiffness, motion.T)
     K = fem.assemble_matrix(fem.form(form)).to_dense()
     x = V.tabulate_dof_coordinates()
     T = np.zeros((len(K), 6))
@@ -124,8 +124,8 @@ def test_compliance_on_a_foundation() -> None:
     inner = ~right & np.repeat(~np.isclose(x[:, 0], 0.0), 3)
     edge = K[inner] @ T
     condensed = T.T @ K @ T - edge.T @ np.linalg.solve(K[np.ix_(inner, inner)], edge)
-    assert found == pytest.approx(
-        np.linalg.inv(condensed), rel=1e-6, abs=1e-9 * np.abs(found).max()
+    assert compliance == pytest.approx(
+        np.linalg.inv(condensed), rel=1e-6, abs=1e-9 * np.abs(compliance).max()
     )
 
 

@@ -198,9 +198,9 @@ def test_envelope_is_brute_force(
 
 def test_the_law_of_the_reduction(recovery: Recovery, history: SimpleNamespace) -> None:
     """It is known without being given."""
-    own = Recovery(recovery.reduction).at("stress", history, PROBES, stride=30)
-    given = recovery.at("stress", history, PROBES, stride=30)
-    assert np.allclose(own, given, rtol=0, atol=1e-12 * np.abs(given).max())
+    values = Recovery(recovery.reduction).at("stress", history, PROBES, stride=30)
+    expected = recovery.at("stress", history, PROBES, stride=30)
+    assert np.allclose(values, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
 
 def test_ranks_without_cells(comm: MPI.Intracomm, tmp_path: Path) -> None:
@@ -243,17 +243,17 @@ def test_the_same_on_any_number_of_ranks(
     """Probes, the most stressed places and the skin against the whole body on each rank."""
     alone = reduced(MPI.COMM_SELF)
     serial = Recovery(alone, stress=STEEL)
-    own = SimpleNamespace(time=history.time, eta=static_eta(alone.body, loads(150)))
-    values = [r.at("stress", h, PROBES) for r, h in ((recovery, history), (serial, own))]
+    motion = SimpleNamespace(time=history.time, eta=static_eta(alone.body, loads(150)))
+    values = [r.at("stress", h, PROBES) for r, h in ((recovery, history), (serial, motion))]
     assert np.allclose(values[0], values[1], rtol=0, atol=1e-9 * np.abs(values[1]).max())
-    tables = [most_stressed(r, h, 5) for r, h in ((recovery, history), (serial, own))]
+    tables = [most_stressed(r, h, 5) for r, h in ((recovery, history), (serial, motion))]
     assert len(tables[0]) == 5
     for one, other in zip(*tables, strict=True):
         assert one.value == pytest.approx(other.value, rel=1e-9)
         assert np.allclose(one.position, other.position, atol=1e-12)
         assert (one.time, one.interface) == (other.time, other.interface)
     ends = [
-        skin_stress(r).envelope("von Mises", h) for r, h in ((recovery, history), (serial, own))
+        skin_stress(r).envelope("von Mises", h) for r, h in ((recovery, history), (serial, motion))
     ]
     assert np.allclose(ends[0].value, ends[1].value, rtol=1e-9)
     assert comm.bcast(ends[0].value.tobytes(), root=0) == ends[0].value.tobytes()
@@ -268,11 +268,11 @@ def test_skin_stress_is_the_mean_of_the_cells(
     x, values = recovery.positions(), mbd.recover(recovery, history, "stress").values(9)
     comm = bar.space.mesh.comm
     everywhere = np.concatenate(comm.allgather(x)), np.concatenate(comm.allgather(values))
-    found = modes.values("stress", history)[9]
+    stress = modes.values("stress", history)[9]
     for k in (0, 17, 40):
         here = np.linalg.norm(everywhere[0] - modes.points[k], axis=1) < 1e-9
         expected = everywhere[1][here].mean(axis=0)
-        assert np.allclose(found[k], expected, rtol=0, atol=1e-10 * np.abs(found).max())
+        assert np.allclose(stress[k], expected, rtol=0, atol=1e-10 * np.abs(stress).max())
 
 
 def test_most_stressed_places_are_apart(recovery: Recovery, history: SimpleNamespace) -> None:
@@ -290,8 +290,8 @@ def test_most_stressed_places_are_apart(recovery: Recovery, history: SimpleNames
     )
     assert all(a.value >= b.value for a, b in zip(table, list(table)[1:], strict=False))
     # nothing greater lies farther from all of them
-    own = recovery.positions()
-    far = np.linalg.norm(own[:, None] - x, axis=2).min(axis=1, initial=np.inf) >= table.apart
+    positions = recovery.positions()
+    far = np.linalg.norm(positions[:, None] - x, axis=2).min(axis=1, initial=np.inf) >= table.apart
     assert value[far].max(initial=0) <= table[9].value
     for place in table:
         assert place.interface == ("left" if place.position[0] < LENGTH / 2 else "right")

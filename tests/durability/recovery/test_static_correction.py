@@ -90,8 +90,8 @@ def test_work_of_the_unit_loads_on_a_plate(comm: MPI.Intracomm) -> None:
         mbd.ElasticModel(mesh, STEEL, **options, **plane), interfaces={"end": 1}, num_modes=4
     )
     problem = elastic_problem(mbd.ElasticModel(mesh, STEEL, space=plate.space, **plane))
-    found = mesh_interfaces(mesh, plate.space, {"end": 1}, options["facet_tags"])
-    cases = static_cases(problem, found)
+    interfaces = mesh_interfaces(mesh, plate.space, {"end": 1}, options["facet_tags"])
+    cases = static_cases(problem, interfaces)
     work = gram(comm, plate.modes, multiply(problem.stiffness, cases.displacements))
     assert work.shape == (4, 9)
     assert (np.abs(plane_unit_work(plate.body, 2) - work) <= 1e-9 * np.abs(work).max(axis=0)).all()
@@ -169,11 +169,11 @@ def rod() -> tuple[mbd.TaggedMesh, mbd.Reduction]:
 
 
 def test_few_modes_in_a_mechanism(rod: tuple[mbd.TaggedMesh, mbd.Reduction]) -> None:
-    """Stress near the joints with three of eleven modes, against all of them, all corrected.
+    """With the correction, three of the eleven modes give the stress near the joints.
 
-    Those eleven alone are a third off there: under the inertia of the rod the stress at a joint
-    takes many fixed-interface modes. And the section force is the joint's, less the inertia of what
-    is between.
+    Without it even all eleven modes have an error of a third there, because the inertia load of the
+    rod needs many fixed-interface modes. The section force is the force of the joint minus the
+    inertia force of the part between the joint and the section.
     """
     mesh, bar = rod
     few = truncated(bar, FEW)
@@ -204,7 +204,7 @@ def test_few_modes_in_a_mechanism(rod: tuple[mbd.TaggedMesh, mbd.Reduction]) -> 
     assert mbd.recovery.skin_stress(correction).stress.shape[-1] == FEW
 
     x = 0.62 * LENGTH
-    found = mbd.section_forces(correction, motion, (x, HEIGHT / 2, WIDTH / 2), (1, 0, 0))
+    section = mbd.section_forces(correction, motion, (x, HEIGHT / 2, WIDTH / 2), (1, 0, 0))
     A = rotation_matrices(motion.rotation)
     a0 = np.einsum("tji,tj->ti", A, motion.acceleration)
     w, alpha = motion.omega, motion.alpha
@@ -213,7 +213,7 @@ def test_few_modes_in_a_mechanism(rod: tuple[mbd.TaggedMesh, mbd.Reduction]) -> 
     inertia = mass * (a0 + np.cross(alpha, centre) + np.cross(w, np.cross(w, centre)))
     balance = motion.wrenches["small_end"][:, :3] - inertia
     assert np.abs(balance).max() > 300
-    assert np.abs(found.force - balance).max() < 0.02 * np.abs(balance).max()
+    assert np.abs(section.force - balance).max() < 0.02 * np.abs(balance).max()
 
 
 def test_bad_input(comm: MPI.Intracomm) -> None:

@@ -169,9 +169,9 @@ def test_redundant_constraints_are_named() -> None:
     with pytest.raises(AssemblyError, match=message):
         consistent_state(planar_crank(pins=True))
     assert redundancies(planar_crank(pins=False)) == []
-    found = redundancies(planar_crank(pins=True))
-    assert len(found) == 3
-    assert all(r.held_by for r in found)
+    redundant = redundancies(planar_crank(pins=True))
+    assert len(redundant) == 3
+    assert all(r.held_by for r in redundant)
 
 
 @pytest.mark.parametrize("redundant", ["drop", "keep"])

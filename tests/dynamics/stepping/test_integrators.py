@@ -143,7 +143,7 @@ def test_methods_are_data() -> None:
     assert np.allclose([trapezoidal.beta, trapezoidal.gamma], [0.25, 0.5])
     assert np.isclose(trapezoidal.alpha_m, trapezoidal.alpha_f)
     assert GeneralizedAlpha.newmark().beta == 0.25
-    for refused, argument in (
+    for make, argument in (
         (lambda: GeneralizedAlpha.from_spectral_radius(1.5), "rho"),
         (lambda: GeneralizedAlpha.hht(0.5), "alpha"),
         (lambda: GeneralizedAlpha.newmark(beta=0.0), "beta"),
@@ -151,7 +151,7 @@ def test_methods_are_data() -> None:
         (lambda: GeneralizedAlpha(0.0, np.nan, 0.25, 0.5), "alpha_f"),
     ):
         with pytest.raises(InputError) as error:
-            refused()
+            make()
         assert error.value.argument == argument
 
 

@@ -69,9 +69,9 @@ def test_solution_is_the_factors(comm: MPI.Intracomm, kind: str) -> None:
     last = comm.rank == comm.size - 1  # which has the constraints
     whole = solve(ksp, np.asfortranarray(np.vstack([B, values]) if last else B))
     expected = whole[: problem.num_owned], comm.bcast(whole[problem.num_owned :], comm.size - 1)
-    for own, exact in zip(solver.solve(B, values), expected, strict=True):
+    for solution, exact in zip(solver.solve(B, values), expected, strict=True):
         size = np.max(comm.allgather(np.abs(exact).max(axis=0, initial=0.0)), axis=0)
-        assert np.abs((own - exact) / size).max(initial=0.0) < 1e-7
+        assert np.abs((solution - exact) / size).max(initial=0.0) < 1e-7
     assert solver.iterations[1] == 11
     assert solver.iterations[0] / 11 < 60
     assert not solver.solve(0 * B[:, :1])[0].any()

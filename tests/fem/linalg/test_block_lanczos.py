@@ -40,8 +40,8 @@ def held_bar(comm: MPI.Intracomm) -> tuple[PETSc.Mat, PETSc.Mat, Array]:
     """K and M of a bar of square section held at its ends, whose bending modes are double."""
     mesh = box(comm, (0.2, 0.02, 0.02), (12, 2, 2))
     problem = elastic_problem(ElasticModel(mesh, STEEL))
-    found = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(("left", "right"), "rigid"))
-    held = np.concatenate([i.dofs for i in found])
+    ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(("left", "right"), "rigid"))
+    held = np.concatenate([i.dofs for i in ends])
     K, M = problem.stiffness, problem.mass()
     constrain(K, held, 1.0)
     constrain(M, held, 0.0)
@@ -85,10 +85,10 @@ def test_multiple_eigenvalues_are_found(comm: MPI.Intracomm, copies: int) -> Non
     exact = np.repeat((1 + np.arange(600 // copies)) ** 1.2, copies)
     K, M = diagonal(comm, exact), diagonal(comm, np.ones(len(exact)))
     ksp = cholesky(K, prefix="lanczos_")
-    wanted = 3 * copies + 1
-    values, vectors = lowest_modes(K, M, ksp, wanted, NONE, prefix="lanczos_")
-    assert np.allclose(values, exact[:wanted], rtol=1e-12)
-    assert np.allclose(gram(comm, vectors, vectors), np.eye(wanted), atol=1e-12)
+    num_values = 3 * copies + 1
+    values, vectors = lowest_modes(K, M, ksp, num_values, NONE, prefix="lanczos_")
+    assert np.allclose(values, exact[:num_values], rtol=1e-12)
+    assert np.allclose(gram(comm, vectors, vectors), np.eye(num_values), atol=1e-12)
 
 
 def test_space_is_restarted(comm: MPI.Intracomm, caplog: pytest.LogCaptureFixture) -> None:

@@ -80,11 +80,14 @@ def test_package_is_told_and_may_be_chosen(
         ]
     serial = comm.size == 1 and PETSc.Sys.hasExternalPackage("cholmod")
     assert used == ["cholmod" if serial else "mumps", "mumps", "mumps"]
-    said = [r.getMessage() for r in caplog.records]
+    messages = [r.getMessage() for r in caplog.records]
     assert all(
-        f"{SIZE} rows: cholesky by {name}" in text for name, text in zip(used, said, strict=True)
+        f"{SIZE} rows: cholesky by {name}" in text
+        for name, text in zip(used, messages, strict=True)
     )
-    assert all("ordering" in text for name, text in zip(used, said, strict=True) if name == "mumps")
+    assert all(
+        "ordering" in text for name, text in zip(used, messages, strict=True) if name == "mumps"
+    )
 
 
 def test_count_is_sturms(comm: MPI.Intracomm) -> None:
@@ -101,9 +104,9 @@ def test_dependent_columns_are_found() -> None:
     X[:, 3] = X[:, 0]
     X[:, 5] = X[:, 1] - X[:, 2]
     X /= np.linalg.norm(X, axis=0)
-    kept = independent_columns(X.T @ X, 1e-10)
-    assert len(kept) == 4
-    assert np.linalg.matrix_rank(X[:, kept]) == 4
+    independent = independent_columns(X.T @ X, 1e-10)
+    assert len(independent) == 4
+    assert np.linalg.matrix_rank(X[:, independent]) == 4
 
 
 def test_dependent_columns_do_not_change_the_modes() -> None:
@@ -158,8 +161,8 @@ def test_options_of_the_whole_program(comm: MPI.Intracomm) -> None:
         database[key] = value
         try:
             if message is None:
-                found = modal_analysis(mesh, STEEL, num_modes=1).frequencies
-                np.testing.assert_allclose(found, expected, rtol=1e-9)
+                frequencies = modal_analysis(mesh, STEEL, num_modes=1).frequencies
+                np.testing.assert_allclose(frequencies, expected, rtol=1e-9)
             else:
                 with pytest.raises((ValueError, FactorizationError), match=message):
                     modal_analysis(mesh, STEEL, num_modes=1)

@@ -28,10 +28,10 @@ def rod() -> ReducedBody:
     return body.replace(damping=1e-6 * body.stiffness + np.diag(np.arange(1.0, n + 1)))
 
 
-def relative(given: np.ndarray, expected: np.ndarray) -> float:
+def relative(values: np.ndarray, expected: np.ndarray) -> float:
     """Greatest difference over the greatest value."""
-    assert np.shape(given) == np.shape(expected)
-    return float(np.abs(np.subtract(given, expected)).max() / np.abs(expected).max())
+    assert np.shape(values) == np.shape(expected)
+    return float(np.abs(np.subtract(values, expected)).max() / np.abs(expected).max())
 
 
 def check_superelement(body: ReducedBody, K: np.ndarray, M: np.ndarray, digits: float) -> None:

@@ -93,8 +93,8 @@ def moment_rows_linear(body: ReducedBody, state: State) -> np.ndarray:
     return rows
 
 
-def assert_same_rows(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-12) -> None:
+def assert_same_rows(values: np.ndarray, expected: np.ndarray, tolerance: float = 1e-12) -> None:
     """Force, moment and elastic rows agree, each relative to its own size."""
     for rows in (slice(0, 3), slice(3, 6), slice(6, None)):
         size = np.abs(expected[rows]).max()
-        assert np.abs(found[rows] - expected[rows]).max() <= tolerance * size
+        assert np.abs(values[rows] - expected[rows]).max() <= tolerance * size

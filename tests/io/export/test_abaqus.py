@@ -26,8 +26,8 @@ def test_stiffness_mass_nodes_and_degrees_of_freedom(tmp_path: Path) -> None:
         [1]
     ] * NUM_MODES
     element = superelement(body)
-    for given, expected in ((result.stiffness, element.stiffness), (result.mass, element.mass)):
-        assert relative(given, expected) < 1e-13
+    for matrix, expected in ((result.stiffness, element.stiffness), (result.mass, element.mass)):
+        assert relative(matrix, expected) < 1e-13
     check_superelement(body, result.stiffness, result.mass, 1e-11)
 
 

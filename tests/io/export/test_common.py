@@ -161,7 +161,7 @@ def test_names_that_are_not_ascii(tmp_path: Path) -> None:
     assert ascii_text("Größe\n2") == "Gr??e 2"
 
 
-def test_numbers_are_read_back_to_the_bit() -> None:
+def test_numbers_are_read_back_exactly() -> None:
     values = np.random.default_rng(0).normal(size=(3, 7)) * 10.0 ** np.arange(-150, 200, 50)
     lines = number_lines(values)
     assert len(lines) == 6  # two lines a row

@@ -99,7 +99,7 @@ result = [rows[name].tolist() for name in ("angle", "tip.y", "force")]
     assert (np.abs(values - expected) <= 1e-9 * np.abs(expected).max(axis=0)).all()
 
 
-def test_the_state_is_restored_to_the_bit(unit: Path, script: Path) -> None:
+def test_the_state_is_restored_exactly(unit: Path, script: Path) -> None:
     """By a state in memory, and by one that was serialized; two steps of ours in one of FMI."""
     code = f"""
 import fmpy

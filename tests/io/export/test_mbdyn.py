@@ -172,12 +172,12 @@ def test_equations_of_motion(tmp_path: Path, kind: str, seed: int) -> None:
     """MBDyn's equations with the file's numbers are ours, geometric stiffness included."""
     body, file = reduced(kind), written(tmp_path, kind)
     state = random_state(body, seed)
-    found = fem_rows(file, *state.arguments)
-    assert_same_rows(found, moment_rows_linear(body, state))
+    values = fem_rows(file, *state.arguments)
+    assert_same_rows(values, moment_rows_linear(body, state))
     if body.stiffening is not None:  # and it would be seen if that were missing
         file.stress_stiffening = {k: 0 * K for k, K in file.stress_stiffening.items()}
-        change = np.abs(fem_rows(file, *state.arguments) - found)[6:].max()
-        assert change > 1e-6 * np.abs(found[6:]).max()
+        change = np.abs(fem_rows(file, *state.arguments) - values)[6:].max()
+        assert change > 1e-6 * np.abs(values[6:]).max()
     else:
         assert not file.stress_stiffening
 
@@ -191,9 +191,9 @@ def test_geometric_stiffness_of_forces_and_moments(tmp_path: Path, kind: str) ->
     assert not any(file.stress_stiffening[k].any() for k in range(7, 13))
     for k in range(count):
         for i in range(6):
-            found = load_stiffness(body, k, i)
+            stiffness = load_stiffness(body, k, i)
             expected = file.stress_stiffening[13 + 6 * k + i]
-            assert np.allclose(found, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
+            assert np.allclose(stiffness, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("kind", ["rigid", "attached"])

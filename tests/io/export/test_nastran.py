@@ -16,7 +16,7 @@ from tests.io.export.rods import NUM_MODES, check_superelement, relative, rod
 pytest.importorskip("pyNastran")
 
 
-def test_op4_to_the_bit(tmp_path: Path) -> None:
+def test_op4_stores_numbers_exactly(tmp_path: Path) -> None:
     from pyNastran.op4.op4 import read_op4
 
     body, element = rod(), superelement(rod())
@@ -27,8 +27,8 @@ def test_op4_to_the_bit(tmp_path: Path) -> None:
     expected |= {"BAAX": (6, element.damping), "XYZ": (2, element.points.T)}
     assert set(read) == set(expected)
     for name, (form, matrix) in expected.items():
-        given = read[name].data if hasattr(read[name], "data") else read[name][1]
-        assert np.array_equal(given, matrix)
+        values = read[name].data if hasattr(read[name], "data") else read[name][1]
+        assert np.array_equal(values, matrix)
         assert form == (read[name].form if hasattr(read[name], "form") else read[name][0])
     check_superelement(body, element.stiffness, element.mass, 1e-11)
 

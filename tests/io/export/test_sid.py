@@ -219,12 +219,12 @@ def test_equations_of_motion(tmp_path: Path, kind: str, dialect: str, seed: int)
     """Ours, geometric stiffness included, but for the moment of second order."""
     body, file = reduced(kind), written(tmp_path, kind, dialect)
     state = random_state(body, seed)
-    found = sid_rows(file, *state.arguments, columns=COLUMNS[dialect])
+    values = sid_rows(file, *state.arguments, columns=COLUMNS[dialect])
     expected = moment_rows_linear(body, state)
     left_out = second_order_moment(body, state)
     assert np.abs(left_out).max() > 1e-9 * np.abs(expected[3:6]).max()
     expected[3:6] -= left_out
-    assert_same_rows(found, expected)
+    assert_same_rows(values, expected)
 
 
 ENTRY = re.compile(r"(m[01])\(([\d ,]+)\)\s*=\s*(\S+)")
@@ -298,8 +298,8 @@ def test_geometric_stiffness_of_forces_and_moments(tmp_path: Path, kind: str) ->
         node = file.nodes[str(k + 1)]
         m1 = np.concatenate([node["phi"].m1, node["psi"].m1])
         for i in range(6):
-            found = load_stiffness(body, k, i)
-            assert np.allclose(found, -m1[i], rtol=0, atol=1e-10 * np.abs(m1[i]).max())
+            stiffness = load_stiffness(body, k, i)
+            assert np.allclose(stiffness, -m1[i], rtol=0, atol=1e-10 * np.abs(m1[i]).max())
 
 
 def test_units(tmp_path: Path) -> None:

@@ -116,6 +116,6 @@ def frequencies(file: SidFile, spin: float) -> tuple[float, float]:
 def test_spin_raises_the_flap_frequency(tmp_path: Path, gamma: float) -> None:
     assert flap(0.0) == pytest.approx(3.5160, abs=1e-4)
     path = export(blade(), tmp_path / "blade", "sid").paths[0]
-    lag, found = frequencies(read_sid(path, q_second=True), gamma * SCALE)
-    assert found / SCALE == pytest.approx(flap(gamma), rel=1e-3)
-    assert lag**2 == pytest.approx(found**2 - (gamma * SCALE) ** 2, rel=2e-3)
+    lag, flapping = frequencies(read_sid(path, q_second=True), gamma * SCALE)
+    assert flapping / SCALE == pytest.approx(flap(gamma), rel=1e-3)
+    assert lag**2 == pytest.approx(flapping**2 - (gamma * SCALE) ** 2, rel=2e-3)

@@ -23,10 +23,10 @@ def test_the_body_in_other_coordinates() -> None:
     assert element.names == ("left", "right é") and element.num_modes == NUM_MODES
     check_superelement(body, element.stiffness, element.mass, 1e-11)
     T, n = element.transform, body.num_modes
-    for given, own in ((element.stiffness, body.stiffness), (element.damping, body.damping)):
+    for matrix, modal in ((element.stiffness, body.stiffness), (element.damping, body.damping)):
         whole = np.zeros((6 + n, 6 + n))
-        whole[6:, 6:] = own
-        assert relative(given, T.T @ whole @ T) < 1e-12
+        whole[6:, 6:] = modal
+        assert relative(matrix, T.T @ whole @ T) < 1e-12
     motion = np.vstack([i.motion for i in body.interfaces]) @ T[6:]
     for k, i in enumerate(body.interfaces):
         d, theta = T[:3], T[3:6]
@@ -52,11 +52,11 @@ def test_they_are_those_of_the_constraint_and_fixed_modes(kinds: tuple[Any, Any]
     fixed = np.diag(raw.stiffness)[6:] / np.diag(raw.mass)[6:]
     assert relative(np.diag(expected.stiffness)[12:], fixed) < 1e-9
     for end in ("left", "right"):
-        given = superelement(flat(reduce, mesh, STEEL, attached_to=end, **settings).body)
-        assert relative(given.stiffness, expected.stiffness) < 1e-10
-        sign = np.sign(np.diag(given.mass[12:, :12] @ expected.mass[:12, 12:]))
+        element = superelement(flat(reduce, mesh, STEEL, attached_to=end, **settings).body)
+        assert relative(element.stiffness, expected.stiffness) < 1e-10
+        sign = np.sign(np.diag(element.mass[12:, :12] @ expected.mass[:12, 12:]))
         signs = np.concatenate([np.ones(12), sign])
-        assert relative(given.mass * np.outer(signs, signs), expected.mass) < 1e-9
+        assert relative(element.mass * np.outer(signs, signs), expected.mass) < 1e-9
 
 
 def test_one_interface_of_several() -> None:

@@ -51,10 +51,10 @@ def ends(first: int = 0) -> dict[str, NodeInterface]:
     }
 
 
-def relative(given: np.ndarray, expected: np.ndarray) -> float:
+def relative(values: np.ndarray, expected: np.ndarray) -> float:
     """Greatest difference over the greatest value."""
-    assert np.shape(given) == np.shape(expected)
-    return float(np.abs(np.subtract(given, expected)).max() / np.abs(expected).max())
+    assert np.shape(values) == np.shape(expected)
+    return float(np.abs(np.subtract(values, expected)).max() / np.abs(expected).max())
 
 
 def inertia_at_interfaces(body: ReducedBody) -> tuple[np.ndarray, ...]:

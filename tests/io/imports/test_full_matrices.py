@@ -62,17 +62,17 @@ def test_the_body_of_the_mesh(tmp_path: Path) -> None:
     assert body.total_mass == pytest.approx(expected.total_mass, rel=1e-12)
     assert relative(body.centre, expected.centre) < 1e-12
     assert relative(body.inertia, expected.inertia) < 1e-12
-    for given, own in zip(
+    for imported, reduced in zip(
         inertia_at_interfaces(body), inertia_at_interfaces(expected), strict=True
     ):
-        assert relative(given, own) < 1e-9
+        assert relative(imported, reduced) < 1e-9
     for frequency in (0.0, 50.0, 700.0):
         omega = 2 * np.pi * max(frequency, 1.0)
         assert relative(dynamic_stiffness(body, omega), dynamic_stiffness(expected, omega)) < 1e-9
 
-    rigid, own = piston(expected.rigid()), piston(expected)
-    assert np.abs(own - rigid).max() > 1e-6
-    assert relative(piston(body) - rigid, own - rigid) < 1e-7
+    rigid, reduced = piston(expected.rigid()), piston(expected)
+    assert np.abs(reduced - rigid).max() > 1e-6
+    assert relative(piston(body) - rigid, reduced - rigid) < 1e-7
 
 
 def test_other_files_and_orders(tmp_path: Path) -> None:
@@ -88,10 +88,10 @@ def test_other_files_and_orders(tmp_path: Path) -> None:
     full = read_matrices(
         tmp_path / "K.npz", tmp_path / "M.npy", tmp_path / "nodes.npy", dofs=dofs
     ).in_si(length=1e-3, mass=1e3)
-    own = matrices()
-    assert relative(full.stiffness.toarray(), own.stiffness.toarray()) < 1e-12
-    assert relative(full.mass.toarray(), own.mass.toarray()) < 1e-12
-    assert relative(full.nodes, own.nodes) < 1e-12
+    original = matrices()
+    assert relative(full.stiffness.toarray(), original.stiffness.toarray()) < 1e-12
+    assert relative(full.mass.toarray(), original.mass.toarray()) < 1e-12
+    assert relative(full.nodes, original.nodes) < 1e-12
 
 
 def test_damping_and_skin() -> None:
@@ -131,9 +131,9 @@ def test_interfaces_move_as_their_nodes_do(kind: Any) -> None:
     )
     assert shown.skin is not None
     for i in shown.interfaces:
-        own = np.abs(shown.skin.points[:, 0] - i.point[0]) < 1e-9
-        u = shown.skin.modes[:, own]
-        xi = shown.skin.points[own] - i.point
+        rows = np.abs(shown.skin.points[:, 0] - i.point[0]) < 1e-9
+        u = shown.skin.modes[:, rows]
+        xi = shown.skin.points[rows] - i.point
         assert np.abs(u.mean(axis=1) - i.motion[:3].T).max() < 1e-9 * np.abs(u).max()
         J = np.einsum("ia,ia->", xi, xi) * np.eye(3) - xi.T @ xi
         theta = np.linalg.solve(J, np.cross(xi, u).sum(axis=1).T)
@@ -155,9 +155,9 @@ def areas(name: str) -> tuple[np.ndarray, np.ndarray]:
     u, v = ufl.TrialFunction(scalar), ufl.TestFunction(scalar)
     matrix = fem.assemble_matrix(fem.form(u * v * ds)).to_dense()
     there = scalar.tabulate_dof_coordinates()
-    wanted = matrices().nodes[np.asarray(ends()[name].nodes)]
-    order = [int(np.abs(there - x).sum(axis=1).argmin()) for x in wanted]
-    assert relative(there[order], wanted) < 1e-12
+    points = matrices().nodes[np.asarray(ends()[name].nodes)]
+    order = [int(np.abs(there - x).sum(axis=1).argmin()) for x in points]
+    assert relative(there[order], points) < 1e-12
     one = fem.assemble_vector(fem.form(v * ds)).array
     return one[order], matrix[np.ix_(order, order)]
 
@@ -197,10 +197,10 @@ def test_averaged_interfaces_with_areas_are_those_of_reduce() -> None:
     )
     assert exact < 1e-12 and lumped < 1e-5 and equal > 1e-3
     assert relative(bodies[2].frequencies, expected.frequencies) < 1e-9
-    for given, own in zip(
+    for imported, reduced in zip(
         inertia_at_interfaces(bodies[2]), inertia_at_interfaces(expected), strict=True
     ):
-        assert relative(given, own) < 1e-8
+        assert relative(imported, reduced) < 1e-8
 
 
 def test_loose_parts_are_refused() -> None:

@@ -34,8 +34,8 @@ def two_balls(
     return mbd.System([ground, ball], loads=[mbd.sphere_contact("balls", *ends, radii, law)])
 
 
-def quantities(caught: list[warnings.WarningMessage]) -> list[str | None]:
-    return [w.message.quantity for w in caught if isinstance(w.message, MbdWarning)]
+def quantities(records: list[warnings.WarningMessage]) -> list[str | None]:
+    return [w.message.quantity for w in records if isinstance(w.message, MbdWarning)]
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,9 @@ def beam(elements: int) -> tuple[Array, Array, Array]:
     n = 2 * elements + 2
     K, M = np.zeros((n, n)), np.zeros((n, n))
     for e in range(elements):
-        own = slice(2 * e, 2 * e + 4)
-        K[own, own] += scale @ k @ scale
-        M[own, own] += scale @ m @ scale * h / 420
+        dofs = slice(2 * e, 2 * e + 4)
+        K[dofs, dofs] += scale @ k @ scale
+        M[dofs, dofs] += scale @ m @ scale * h / 420
     x = np.linspace(0, 1, elements + 1)
     R = np.zeros((n, 2))
     R[0::2, 0] = 1

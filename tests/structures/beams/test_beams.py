@@ -255,10 +255,10 @@ def test_a_stubby_solid_has_the_rotary_inertia_and_shears() -> None:
     r = np.sqrt(section.Izz / section.area) / L
     scale = np.sqrt(STEEL.young * section.Izz / STEEL.density / section.area) / (2 * np.pi * L**2)
     model = BeamModel(line(24, L, SELF), section, STEEL)
-    found = beam_modes(model, 10)
+    modes = beam_modes(model, 10)
     in_plane = [
         f
-        for f, mode in zip(found.frequencies, found.modes, strict=True)
+        for f, mode in zip(modes.frequencies, modes.modes, strict=True)
         if np.abs(mode.x.array.reshape(-1, 6)[:, 1]).max() > 0.1
     ]
     rayleigh = scale * timoshenko(r, 0.0)[:2]
@@ -536,8 +536,8 @@ def test_rod_of_a_slider_crank() -> None:
 def test_spin_up() -> None:
     """V5: Kane's cantilever, 1 % of the geometrically exact deflection."""
     time, across = spin_up.tip_deflection(14.0, 2e-2)
-    found = np.interp(list(spin_up.EXACT), time, across)
-    assert found == pytest.approx(list(spin_up.EXACT.values()), abs=0.01 * 0.5738)
+    deflections = np.interp(list(spin_up.EXACT), time, across)
+    assert deflections == pytest.approx(list(spin_up.EXACT.values()), abs=0.01 * 0.5738)
     assert across.min() == pytest.approx(-0.5738, rel=0.01)
 
 

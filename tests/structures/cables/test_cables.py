@@ -284,9 +284,9 @@ def test_its_modes_and_their_damping() -> None:
     system = cantilever(damping=tau)
     modes = linearize(system, consistent_state(system))
     omega = np.array([3.516015, 22.034492, 61.697214]) / 4.0 * np.sqrt(50.0 / 0.5)
-    got = 2 * np.pi * np.asarray(modes.frequencies[:6])
-    assert np.allclose(got, np.repeat(omega, 2), rtol=1e-3)
-    assert np.allclose(modes.damping_ratios[:6], tau * got / 2, rtol=1e-6)
+    frequencies = 2 * np.pi * np.asarray(modes.frequencies[:6])
+    assert np.allclose(frequencies, np.repeat(omega, 2), rtol=1e-3)
+    assert np.allclose(modes.damping_ratios[:6], tau * frequencies / 2, rtol=1e-6)
 
 
 def test_its_run_is_saved_and_read(tmp_path: Path) -> None:
@@ -334,8 +334,8 @@ def test_spin_up() -> None:
     exact = [
         -0.10237, -0.34225, -0.46844, -0.54356, -0.57125, -0.54276, -0.36269, -0.15088, -0.02028
     ]  # fmt: skip
-    got = [np.interp(t, run.time, across) for t in times]
-    assert np.allclose(got, exact, rtol=0.01)
+    deflections = [np.interp(t, run.time, across) for t in times]
+    assert np.allclose(deflections, exact, rtol=0.01)
     assert along[-1] - 10.0 == pytest.approx(5.14e-4, rel=0.01)
 
 
@@ -500,7 +500,7 @@ def test_a_cable_cannot_be_twisted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("changes", "words"),
     [
         ({"end": (0.0, 0.0, 0.0)}, "from start to end is 0 m"),
         ({"start": (0.0, np.nan, 0.0)}, "body 'rod': start must be"),
@@ -511,8 +511,8 @@ def test_a_cable_cannot_be_twisted() -> None:
         ({"frames": {"far": 3.0}}, "the place of frame 'far' must be"),
     ],
 )
-def test_bad_input_is_named(given: dict[str, Any], words: str) -> None:
-    arguments = {"start": (0.0, 0.0, 0.0), "end": (1.0, 0.0, 0.0), **given}
+def test_bad_input_is_named(changes: dict[str, Any], words: str) -> None:
+    arguments = {"start": (0.0, 0.0, 0.0), "end": (1.0, 0.0, 0.0), **changes}
     with pytest.raises(ValueError, match=words):
         CableBody("rod", Cable(1.0, 1.0, 1.0), **arguments)
 

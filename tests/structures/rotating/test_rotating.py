@@ -122,11 +122,13 @@ V6 = {
 """ω√(ρAL⁴/EI) of the first two modes over γ."""
 
 
-def assert_like_v6(kind: str, found: dict[int, np.ndarray]) -> None:
+def assert_like_v6(kind: str, frequencies: dict[int, np.ndarray]) -> None:
     """ω²(Ω) - ω²(0) within 0.5 %."""
     for gamma in (1, 3, 5):
         expected = np.square(V6[kind][gamma]) - np.square(V6[kind][0])
-        assert np.allclose(found[gamma] ** 2 - found[0] ** 2, expected, rtol=0.005), gamma
+        assert np.allclose(frequencies[gamma] ** 2 - frequencies[0] ** 2, expected, rtol=0.005), (
+            gamma
+        )
 
 
 def test_cantilever_of_the_literature_in_the_plane(comm: MPI.Comm) -> None:
@@ -140,13 +142,13 @@ def test_cantilever_of_the_literature_in_the_plane(comm: MPI.Comm) -> None:
     )
     time = np.sqrt(STEEL.density * 12 / STEEL.young) * length**2 / height
     for with_coriolis in (False, True):
-        found = {
+        modes = {
             g: rotating_modes(s, g / time, num_modes=2, coriolis=with_coriolis)
             for g in (0, 1, 3, 5)
         }
-        for m in found.values():
+        for m in modes.values():
             assert m.negative == 0 and np.abs(m.damping_ratios).max() < 1e-13
-        assert_like_v6("lag", {g: 2 * np.pi * m.frequencies * time for g, m in found.items()})
+        assert_like_v6("lag", {g: 2 * np.pi * m.frequencies * time for g, m in modes.items()})
     without = rotating_modes(s, 3 / time, num_modes=1, coriolis=False, stiffening=False)
     square = (2 * np.pi * without.frequencies[0] * time) ** 2
     assert square == pytest.approx(3.51602**2 - 3**2, rel=0.005)
@@ -165,15 +167,15 @@ def test_cantilever_of_the_literature_in_space(comm: MPI.Comm) -> None:
     s = rotating_structure(mesh, STEEL, held=["root"])
     for kind, depth in (("flap", height), ("lag", width)):
         time = np.sqrt(STEEL.density * 12 / STEEL.young) * length**2 / depth
-        found = {}
+        frequencies = {}
         for gamma in (0, 1, 3, 5):
             modes = rotating_modes(s, gamma / time, num_modes=6, coriolis=False)
             across = 2 if kind == "flap" else 1
             z = modes.vectors.real.reshape(-1, 3, modes.vectors.shape[1])
             parts = comm.allreduce(np.sum(z**2, axis=0))
             bending = parts[across] > 0.9 * parts.sum(axis=0)
-            found[gamma] = 2 * np.pi * modes.frequencies[bending][:2] * time
-        assert_like_v6(kind, found)
+            frequencies[gamma] = 2 * np.pi * modes.frequencies[bending][:2] * time
+        assert_like_v6(kind, frequencies)
     s.destroy()
 
 
@@ -271,9 +273,9 @@ def test_anisotropic_springs(comm: MPI.Comm) -> None:
         b, c = low**2 + high**2 + 2 * speed**2, (low**2 - speed**2) * (high**2 - speed**2)
         squares = (-b + np.array([1, -1]) * np.sqrt(b * b - 4 * c)) / 2
         expected = np.sqrt(squares + 0j)
-        found = rotating_modes(s, speed, num_modes=4).eigenvalues
+        eigenvalues = rotating_modes(s, speed, num_modes=4).eigenvalues
         for value in expected:
-            assert np.abs(found - value).min() < 1e-10 * abs(value), speed
+            assert np.abs(eigenvalues - value).min() < 1e-10 * abs(value), speed
     lost = critical_speed(s, 3 * low)
     assert lost is not None and lost.speed == pytest.approx(low, rel=2e-6)
     assert critical_speed(s, 3 * low, lower=1.01 * high) is None
@@ -335,9 +337,9 @@ def test_rayleigh_damping_at_rest(comm: MPI.Comm) -> None:
         held=["root"],
         damping=damping,
     )
-    found = rotating_modes(s, 0.0, num_modes=4)
-    omega = np.abs(found.eigenvalues)
-    assert np.allclose(found.damping_ratios, damping.ratio(omega / (2 * np.pi)), rtol=1e-8)
+    modes = rotating_modes(s, 0.0, num_modes=4)
+    omega = np.abs(modes.eigenvalues)
+    assert np.allclose(modes.damping_ratios, damping.ratio(omega / (2 * np.pi)), rtol=1e-8)
     s.destroy()
 
 
@@ -386,8 +388,8 @@ def test_a_mode_is_followed_through_zero() -> None:
         return Modes(np.array(rates), np.zeros(len(rates)), z, z)  # M = I
 
     last = modes([0.5j, 3j], [circle, circle.conj()])
-    found = modes([0.5j, 1j, 4.5j], [other, circle.conj(), circle.conj()])
-    assert list(_match(None, last, found, 1.5)) == [1, 2]
+    current = modes([0.5j, 1j, 4.5j], [other, circle.conj(), circle.conj()])
+    assert list(_match(None, last, current, 1.5)) == [1, 2]
 
 
 def test_projection_converges(comm: MPI.Comm) -> None:
@@ -408,17 +410,19 @@ def test_projection_converges(comm: MPI.Comm) -> None:
 
 def test_any_number_of_ranks(comm: MPI.Comm) -> None:
     """The same frequencies as on one rank, with damping and Coriolis, stable and unstable."""
-    found = []
+    eigenvalues = []
     for c in (comm, MPI.COMM_SELF):
         mesh = bar(c, (0.3, 0.05, 0.02), (6, 1, 1))
         s = rotating_structure(mesh, STEEL, held=["root"], damping=Rayleigh(stiffness=1e-6))
         parts = [rotating_modes(s, 900.0, num_modes=4)]
         parts.append(rotating_modes(s, 3000.0, num_modes=4, stiffening=False))
         assert parts[1].negative is not None and parts[1].negative > 0
-        found.append(np.concatenate([m.eigenvalues for m in parts]))
+        eigenvalues.append(np.concatenate([m.eigenvalues for m in parts]))
         s.destroy()
-    assert np.allclose(found[0], found[1], rtol=1e-9, atol=1e-9 * np.abs(found[1]).max())
-    assert np.array_equal(found[0], comm.bcast(found[0], root=0))
+    assert np.allclose(
+        eigenvalues[0], eigenvalues[1], rtol=1e-9, atol=1e-9 * np.abs(eigenvalues[1]).max()
+    )
+    assert np.array_equal(eigenvalues[0], comm.bcast(eigenvalues[0], root=0))
 
 
 def test_own_stiffness_with_its_stress(comm: MPI.Comm) -> None:
@@ -428,13 +432,13 @@ def test_own_stiffness_with_its_stress(comm: MPI.Comm) -> None:
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
     form = forms.elastic_stiffness(u, v, STEEL, plane="stress", thickness=0.01)
     options: dict[str, Any] = {"space": V, "plane": "stress", "thickness": 0.01}
-    own = rotating_structure(
+    custom = rotating_structure(
         mbd.ElasticModel(mesh, stiffness=form, density=STEEL.density, **options),
         held=["root"],
         stress=lambda w: forms.stress(w, STEEL, plane="stress"),
     )
     usual = rotating_structure(mbd.ElasticModel(mesh, STEEL, **options), held=["root"])
-    f = [rotating_modes(s, 500.0, num_modes=3).frequencies for s in (own, usual)]
+    f = [rotating_modes(s, 500.0, num_modes=3).frequencies for s in (custom, usual)]
     assert np.allclose(f[0], f[1], rtol=1e-10)
     unknown = rotating_structure(
         mbd.ElasticModel(mesh, STEEL, stiffness=form, **options), held=["root"]
@@ -442,7 +446,7 @@ def test_own_stiffness_with_its_stress(comm: MPI.Comm) -> None:
     with pytest.raises(ValueError, match="needs the stress"):
         rotating_modes(unknown, 500.0)
     assert rotating_modes(unknown, 500.0, num_modes=1, stiffening=False).negative == 0
-    for s in (own, usual, unknown):
+    for s in (custom, usual, unknown):
         s.destroy()
 
 
@@ -487,20 +491,20 @@ def test_bad_input(comm: MPI.Comm, options: dict[str, Any], message: str) -> Non
 def test_other_linear_solvers(comm: MPI.Comm) -> None:
     """Any direct solver gives the modes; only the search for lost stability needs the inertia."""
     mesh = strip(comm, 0.5, 0.05, (24, 2))
-    found = []
+    results = []
     for petsc_options in ({}, {"pc_type": "lu"}):
         s = rotating_structure(
             mbd.ElasticModel(mesh, STEEL, plane="stress", thickness=0.01),
             held=["root"],
             petsc_options=petsc_options,
         )
-        found.append(rotating_modes(s, 500.0, num_modes=3))
+        results.append(rotating_modes(s, 500.0, num_modes=3))
         if petsc_options:
             with pytest.raises(ValueError, match="leave pc_type"):
                 critical_speed(s, 1.0)
         s.destroy()
-    assert found[0].negative == 0 and found[1].negative is None
-    assert np.allclose(found[0].frequencies, found[1].frequencies, rtol=1e-9)
+    assert results[0].negative == 0 and results[1].negative is None
+    assert np.allclose(results[0].frequencies, results[1].frequencies, rtol=1e-9)
 
 
 def test_forms_must_be_symmetric(comm: MPI.Comm) -> None:

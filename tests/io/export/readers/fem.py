@@ -47,14 +47,14 @@ class _Values:
         return self.lines.pop(0)
 
     def words(self, count: int) -> list[str]:
-        found: list[str] = []
-        while len(found) < count:
+        items: list[str] = []
+        while len(items) < count:
             if not self.lines or self.lines[0].startswith("**"):
-                raise ValueError(f"expected {count} values, found {len(found)}")
-            found += self.lines.pop(0).split()
-        if len(found) > count:  # the rest of the line stays
-            self.lines.insert(0, " ".join(found[count:]))
-        return found[:count]
+                raise ValueError(f"expected {count} values, found {len(items)}")
+            items += self.lines.pop(0).split()
+        if len(items) > count:  # the rest of the line stays
+            self.lines.insert(0, " ".join(items[count:]))
+        return items[:count]
 
     def array(self, *shape: int) -> np.ndarray:
         return np.array([float(w) for w in self.words(int(np.prod(shape)))]).reshape(shape)
