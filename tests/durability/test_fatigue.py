@@ -58,7 +58,7 @@ def test_constant_amplitude_has_the_life_of_the_line(criterion: Any, amplitude: 
         result = fatigue(body, WAVE, criterion=criterion, rule=rule)
         exact = criterion in ("von Mises", "principal")
         if rule == "original" and amplitude <= 200e6 and not exact:
-            continue  # planes half a degree off are below the endurance limit
+            continue  # stresses on planes at half a degree from it are below the endurance limit
         if line.life(amplitude) == np.inf:
             assert result.life_cycles[0] == np.inf
             continue

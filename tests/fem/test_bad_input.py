@@ -31,7 +31,7 @@ def assert_raises(
 
 
 def test_spaces_that_do_not_fit(comm: MPI.Intracomm) -> None:
-    """Discontinuous, scalar, or of another mesh."""
+    """Spaces may not be discontinuous, scalar or on another mesh."""
     mesh = box(comm).mesh
     other = create_box(comm, [np.zeros(3), np.ones(3)], [2, 2, 2], CellType.hexahedron)
     for space in (
@@ -68,7 +68,7 @@ def test_stiffness_forms_that_do_not_fit(comm: MPI.Intracomm) -> None:
 
 
 def test_facets_inside_the_body(comm: MPI.Intracomm) -> None:
-    """They have no surface to find an axis on."""
+    """Interior facets have no outer surface that determines an axis."""
     mesh = create_box(comm, [np.zeros(3), np.ones(3)], [2, 1, 1], CellType.hexahedron)
     facets = locate_entities(mesh, 2, lambda x: np.isclose(x[0], 0.5))
     tags = meshtags(mesh, 2, facets, np.ones(len(facets), dtype=np.int32))
@@ -81,7 +81,7 @@ def test_facets_inside_the_body(comm: MPI.Intracomm) -> None:
 
 
 def test_errors_of_one_rank_are_errors_of_all(comm: MPI.Intracomm) -> None:
-    """Whichever rank sees them."""
+    """An error on any one rank is raised on all ranks."""
     last = comm.size - 1
 
     def one_sided() -> None:

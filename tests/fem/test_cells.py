@@ -83,7 +83,7 @@ def test_frequencies_fall_with_the_degree_to_the_same_limit(comm: MPI.Intracomm,
 
 
 def _ring(recombine: bool, solid: bool, size: float = 0.012) -> Callable[[Any], None]:
-    """A ring of second-order cells with the bore as "bore" and the outer surface as "rim"."""
+    """Return a ring of second-order cells with the groups "bore" and "rim" (outer surface)."""
 
     def build(model: Any) -> None:
         occ = model.occ
@@ -116,7 +116,7 @@ def _ring(recombine: bool, solid: bool, size: float = 0.012) -> Callable[[Any], 
 
 
 def _round(model: Any, dim: int, radius: float) -> list[int]:
-    """Entities all of whose points are at a radius from the z axis."""
+    """Return the entities whose points are all at a given radius from the z axis."""
     tags = []
     for _, tag in model.getEntities(dim):
         low, high = (np.array(b) for b in model.getParametrizationBounds(dim, tag))
@@ -138,7 +138,7 @@ CURVED = {
 @pytest.mark.parametrize("cell", CURVED)
 @pytest.mark.parametrize("degree", [2, 3])
 def test_curved_ring(comm: MPI.Intracomm, cell: str, degree: int) -> None:
-    """Mass and inertia of a ring, to the fourth-order error of its boundary."""
+    """Mass and inertia of a ring have the fourth-order error of its boundary."""
     mesh = build_mesh(CURVED[cell], comm)
     assert mesh.mesh.topology.cell_name() == cell
     assert compat.geometry_degree(mesh.mesh) == 2
@@ -176,7 +176,7 @@ def test_frequencies_of_plane_rings_agree(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("cell", CURVED)
 def test_degree_below_the_geometry_is_refused(comm: MPI.Intracomm, cell: str) -> None:
-    """Rotations would not lie in the space."""
+    """The space would not contain rigid rotations."""
     mesh = build_mesh(CURVED[cell], comm)
     with pytest.raises(ValueError, match=r"degree 1 and the mesh geometric order 2.*degree=2"):
         reduce(ElasticModel(mesh, STEEL, degree=1, **_options(mesh)), interfaces=["bore"])

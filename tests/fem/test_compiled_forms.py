@@ -142,14 +142,14 @@ def compiled(folder: Path) -> float:
 
 
 def interrupt(source: Path, age: float) -> None:
-    """Leave what an interruption of the compiler leaves, some seconds ago."""
+    """Write the files that an interrupted compiler leaves, with an age in seconds."""
     source.with_name(f"{source.name}.cached").unlink()
     os.utime(source, (time.time() - age,) * 2)
 
 
 @one_rank
 def test_an_interrupted_compilation_is_removed_before_tests(tmp_path: Path) -> None:
-    """DOLFINx waits for it in vain, and compiles the form again without it."""
+    """DOLFINx would wait for the missing library; without these files it compiles the form."""
     assert compiled(tmp_path) == pytest.approx(1.0)
     (source,) = tmp_path.glob("libffcx_*.c")
     interrupt(source, LONGEST_COMPILATION + 10)
@@ -163,7 +163,7 @@ def test_an_interrupted_compilation_is_removed_before_tests(tmp_path: Path) -> N
 
 @one_rank
 def test_other_files_of_compiled_forms_are_kept(tmp_path: Path) -> None:
-    """Those of a compiler at work, those that are complete, and those of other programs."""
+    """Files of a running compiler, complete files, and files of other programs stay."""
     files = {"libffcx_forms_young.c": 10.0}
     files |= dict.fromkeys(("libffcx_forms_old.c", "libffcx_elements_old.c"), 1e3)
     current = ("libffcx_forms_ready.c", "libffcx_forms_ready.c.cached", "libffcx_forms_ready.so")
@@ -178,7 +178,7 @@ def test_other_files_of_compiled_forms_are_kept(tmp_path: Path) -> None:
 
 
 @one_rank
-def test_forms_are_where_they_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_folder_is_that_of_dolfinx(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
     assert cache_of_forms() == Path("/elsewhere/fenics")
     monkeypatch.undo()

@@ -40,7 +40,7 @@ CORK = Material(1e9, 0.0, 1000.0)
 
 
 def solved(problem: ElasticProblem, load: ufl.Form, held: np.ndarray) -> fem.Function:
-    """Static displacement with some owned degrees of freedom held."""
+    """Return the static displacement with some owned degrees of freedom held."""
     b = fem.assemble_vector(fem.form(load))
     b.scatter_reverse(InsertMode.add)
     forces = b.array[: problem.num_owned].copy()
@@ -57,13 +57,13 @@ def solved(problem: ElasticProblem, load: ufl.Form, held: np.ndarray) -> fem.Fun
 
 
 def dofs_at(problem: ElasticProblem, axis: int, value: float, components: Any) -> np.ndarray:
-    """Owned degrees of freedom of some components in a plane of the coordinates."""
+    """Return the owned degrees of freedom of some components in a coordinate plane."""
     at = np.flatnonzero(np.isclose(problem.positions[:, axis], value, atol=1e-9))
     return (problem.dim * at[:, None] + np.atleast_1d(components)).ravel()
 
 
 def norm(comm: MPI.Intracomm, expression: Any, mesh: Any, degree: int = 8) -> float:
-    """L2 norm."""
+    """Return the L2 norm."""
     form = fem.form(ufl.inner(expression, expression) * ufl.dx(domain=mesh, degree=degree))
     return float(np.sqrt(comm.allreduce(fem.assemble_scalar(form))))
 
@@ -100,7 +100,7 @@ def test_spinning_bar(comm: MPI.Intracomm, degree: int) -> None:
 
 
 def test_bar_under_angular_acceleration(comm: MPI.Intracomm) -> None:
-    """V7: w(L) = −11ρAαL⁵/120EI, and what a solid adds to it.
+    """V7: w(L) = −11ρAαL⁵/120EI plus two contributions of a solid.
 
     That is the shear of the transverse load, −ραL³/(3·5/6·G), and the bending by the moment ραI a
     length that the load along the bar, ραy, has: −ραL³/3E.
@@ -162,7 +162,7 @@ def test_order_of_the_statics(comm: MPI.Intracomm, cell: str, degree: int) -> No
 
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_order_of_the_frequencies(comm: MPI.Intracomm, degree: int) -> None:
-    """λ of Lamé's mode of a square, ω² = 2π²G/ρL² whatever ν: order 2p, from above."""
+    """Lamé's mode of a square, ω² = 2π²G/ρL² for any ν, converges with order 2p from above."""
     errors = []
     material = Material(1.0, 0.3, 1.0)
     for n in {1: (8, 16), 2: (4, 8), 3: (2, 4)}[degree]:
@@ -213,9 +213,10 @@ def test_solid_ellipsoid(comm: MPI.Intracomm, order: int) -> None:
 
 
 def test_relief_however_the_body_is_held(comm: MPI.Intracomm) -> None:
-    """A spin with inertia relief: six supports of single nodes, or an averaged end, one stress.
+    """With inertia relief, supports at single nodes and an averaged end give the same stress.
 
-    The supports take no force, as the load is in equilibrium; the displacements differ by a rigid
+    The supports carry no force because the load of the spin is in equilibrium with the inertia
+    forces; the displacements differ by a rigid
     motion, which has no stress.
     """
     mesh = box(comm, (0.2, 0.02, 0.03), (6, 2, 2))

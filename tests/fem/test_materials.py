@@ -1,4 +1,4 @@
-"""Bodies of other than one isotropic material, against closed forms and against one."""
+"""Bodies of several, orthotropic and graded materials, against closed forms."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STIFF, SOFT = Material(2e11, 0.0, 8000.0, "stiff"), Material(5e10, 0.0, 2000.0, 
 
 
 def grouped(mesh: TaggedMesh, inside: Callable[[np.ndarray], np.ndarray]) -> TaggedMesh:
-    """The mesh with the groups of cells "a", whose centres are `inside`, and "b"; owned cells."""
+    """Return the mesh with two groups of cells: "a" with centres `inside`, and "b"."""
     plain = mesh.mesh
     dim = plain.topology.dim
     cells = np.arange(plain.topology.index_map(dim).size_local, dtype=np.int32)
@@ -49,12 +49,12 @@ def grouped(mesh: TaggedMesh, inside: Callable[[np.ndarray], np.ndarray]) -> Tag
 
 
 def halves(comm: MPI.Intracomm, **options: Any) -> TaggedMesh:
-    """The bar in two halves along x."""
+    """Return the bar with two groups of cells along x."""
     return grouped(box(comm, **options), lambda x: x[0] < LENGTH / 2)
 
 
 def flexibility(body: ReducedBody, row: int = 0) -> float:
-    """How far a pair of unit forces (row < 3) or moments at the ends of a bar moves them apart."""
+    """Return the relative motion of the ends of a bar under opposite unit forces or moments."""
     pull = body.interface("right").motion[row] - body.interface("left").motion[row]
     return float(pull @ np.linalg.solve(body.stiffness, pull))
 
@@ -96,7 +96,7 @@ def test_the_same_isotropic_matrices(comm: MPI.Intracomm, options: dict[str, Any
 
 
 def test_fibres_that_turn(comm: MPI.Intracomm) -> None:
-    """Fibres along circles: a ring sector stretched along them feels E₁, across them E₂.
+    """Fibres along circles: the stiffness along them is that of E₁, across them that of E₂.
 
     The energy of a strain field of unit stretch along the fibres is ½ ∫C₁₁, with axes by UFL.
     """
@@ -116,7 +116,7 @@ def test_fibres_that_turn(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("angle", [0.0, 0.5])
 def test_tension_along_and_across_the_fibres(comm: MPI.Intracomm, angle: float) -> None:
-    """Pulled by averaged ends, a bar stretches by F L/(E_x A), shear and contraction being free.
+    """A bar pulled at averaged ends stretches by F L/(E_x A) with free shear and contraction.
 
     1/E_x = c⁴/E₁ + s⁴/E₂ + (1/G₁₂ − 2ν₁₂/E₁) s²c².
     """
@@ -131,7 +131,7 @@ def test_tension_along_and_across_the_fibres(comm: MPI.Intracomm, angle: float) 
 
 
 def test_two_bars_in_series(comm: MPI.Intracomm) -> None:
-    """Without Poisson's ratio a stretch is ΣL/(E A), to round-off; so are mass and centre."""
+    """Without Poisson's ratio, compliance is ΣL/(E A); mass and centre are exact, too."""
     body = reduce(
         halves(comm),
         {"a": STIFF, "b": SOFT},
@@ -146,7 +146,7 @@ def test_two_bars_in_series(comm: MPI.Intracomm) -> None:
 
 
 def test_composite_beam_in_bending(comm: MPI.Intracomm) -> None:
-    """Two layers, rigid ends: a pair of moments turns them by M L/EI, ends to the neutral axis.
+    """Opposite moments M at rigid ends of two layers rotate the ends by M L/EI.
 
     Plane sections stay plane, exactly; EI is about the axis without stretch,
     y₀ = ΣE A y/ΣE A, as no force acts.
@@ -174,7 +174,7 @@ def test_graded_bar(comm: MPI.Intracomm) -> None:
 
 
 def test_modulus_as_a_function_on_the_mesh(comm: MPI.Intracomm) -> None:
-    """A `Function` of the user: E and ρ scaled alike leave the frequencies."""
+    """E and ρ scaled by the same user-defined `Function` do not change the frequencies."""
     mesh = box(comm)
     twice = fem.Function(fem.functionspace(mesh.mesh, ("DG", 0)))
     twice.x.array[:] = 2.0
@@ -232,7 +232,7 @@ def test_a_sandwich_buckles_at_eulers_load(comm: MPI.Intracomm) -> None:
 
 
 def test_orthotropic_cantilever(comm: MPI.Intracomm) -> None:
-    """A slender bar with fibres along it vibrates like a beam of E₁, shear by G₁₂ (Timoshenko)."""
+    """A slender bar with axial fibres vibrates like a Timoshenko beam of E₁ and G₁₂."""
     length, h = 0.6, 0.01
     fibres = dataclasses.replace(CARBON, poisson=(0.0, 0.0, 0.0))
     mesh = box(comm, (length, h, h), (12, 1, 1))
@@ -280,7 +280,7 @@ def _mixed(comm: MPI.Intracomm) -> ReducedBody:
 
 
 def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
-    """Two materials, one of them orthotropic: eigenvalues 1e-9, dynamic stiffness 1e-8."""
+    """Two materials, one orthotropic: eigenvalues agree to 1e-9, dynamic stiffness to 1e-8."""
     alone, shared = _mixed(MPI.COMM_SELF), _mixed(comm)
     assert np.diag(shared.stiffness) == pytest.approx(np.diag(alone.stiffness), rel=1e-9)
     assert shared.total_mass == pytest.approx(alone.total_mass, rel=1e-12)
@@ -291,7 +291,7 @@ def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
 
 
 def _eye(model: Any) -> None:
-    """An eye with a bush: volumes "shank" and "bush" that share a surface, the bore as "bore"."""
+    """Return an eye with a bush: volumes "shank" and "bush" with a common surface, and "bore"."""
     occ = model.occ
     flat = (3, occ.addBox(-0.02, -0.02, 0, 0.08, 0.04, 0.01))
     round_ = [(3, occ.addCylinder(0, 0, 0, 0, 0, 0.01, radius)) for radius in (0.012, 0.009)]
@@ -316,7 +316,7 @@ def _eye(model: Any) -> None:
 
 
 def test_named_volumes_from_gmsh(comm: MPI.Intracomm) -> None:
-    """An eye with a bronze bush: mass of both, and the summary names them."""
+    """The mass is that of an eye and its bronze bush, and the summary names both."""
     pytest.importorskip("gmsh")
     made_of = {"shank": STEEL, "bush": BRONZE}
     body = reduce(build_mesh(_eye, comm), made_of, interfaces=["bore"], num_modes=1).body
@@ -327,7 +327,7 @@ def test_named_volumes_from_gmsh(comm: MPI.Intracomm) -> None:
 
 
 def test_plain_mesh_with_cell_tags(comm: MPI.Intracomm) -> None:
-    """By tag as by name."""
+    """Groups of cells may be selected by tag or by name."""
     mesh = halves(comm)
     named = modal_analysis(mesh, {"a": STEEL, "b": BRONZE}, num_modes=2).frequencies
     tags: Any = mesh.cell_tags
@@ -347,7 +347,7 @@ def test_summary_names_all_materials(comm: MPI.Intracomm) -> None:
 
 
 def test_units_of_every_material(comm: MPI.Intracomm) -> None:
-    """Each of those in GPa is named; functions of space are not judged."""
+    """The warning names every value that seems to be in GPa; functions of space are not checked."""
     wrong = dataclasses.replace(CARBON, young=(135.0, 10.0, 8.0), shear=(5.0, 4.5, 3.5))
     groups = {"a": Material(100.0, 0.3, 8000.0), "b": wrong}
     with warnings.catch_warnings(record=True) as records:
@@ -432,7 +432,7 @@ def test_cells_without_tag(comm: MPI.Intracomm) -> None:
         elastic_problem(ElasticModel(mesh.mesh, {1: STEEL}, cell_tags=mesh.facet_tags))
 
 
-def test_values_that_are_no_materials(comm: MPI.Intracomm) -> None:
+def test_arguments_that_are_not_materials(comm: MPI.Intracomm) -> None:
     with pytest.raises(TypeError, match=r"expected a material, got 'steel'; .*material\('steel'\)"):
         elastic_problem(ElasticModel(halves(comm), {"a": STEEL, "b": "steel"}))  # type: ignore[dict-item]
     with pytest.raises(TypeError, match="expected a material, got None"):

@@ -50,7 +50,7 @@ def corrected(mesh: mbd.TaggedMesh, bar: mbd.Reduction) -> mbd.Reduction:
 def test_loads_at_the_ends_are_found_in_every_section(
     bar: mbd.Reduction, recovery: Recovery, normal: tuple[float, float, float]
 ) -> None:
-    """Statics to round-off, however coarse the mesh: forces, and moments about the point."""
+    """Forces and moments about the point satisfy statics to round-off on any mesh."""
     force, moment = np.array([1000.0, -200.0, 300.0]), np.array([5.0, -7.0, 11.0])
     other = -(moment + np.cross([LENGTH, 0, 0], force))
     wrenches = np.array([[[*-force, *other], [*force, *moment]]])
@@ -71,7 +71,7 @@ def test_loads_at_the_ends_are_found_in_every_section(
 
 
 def test_axes_of_the_section(recovery: Recovery) -> None:
-    """The first axis is the one that was asked for, in the plane."""
+    """The first axis is the projection of the requested one into the section."""
     eta = np.zeros(recovery.displacements.shape[1])
     forces = section_forces(recovery, eta, MIDDLE, (2, 0, 0), axis=(5, 0, 1))
     assert np.allclose(forces.axes, [[1, 0, 0], [0, 0, -1], [0, 1, 0]])
@@ -99,8 +99,8 @@ def test_spinning_bar(corrected: mbd.Reduction, x: float) -> None:
     assert np.abs(forces.moment).max() < 1e-3 * expected * HEIGHT
 
 
-def test_the_band_matters_little(bar: mbd.Reduction, recovery: Recovery) -> None:
-    """Loads at the ends: any width gives the same."""
+def test_the_width_of_the_band_has_little_effect(bar: mbd.Reduction, recovery: Recovery) -> None:
+    """With loads at the ends only, every width gives the same result."""
     modes = [section_modes(recovery, MIDDLE, (1, 0, 0), width=w) for w in (None, 0.01, 0.05)]
     end = np.array([100.0, 0, 0, 1, 2, 3])
     eta = static_eta(bar.body, np.stack([-end, end])[None])[0]
@@ -108,7 +108,7 @@ def test_the_band_matters_little(bar: mbd.Reduction, recovery: Recovery) -> None
 
 
 def test_plane_body(comm: MPI.Intracomm) -> None:
-    """A plate with a thickness, pulled and bent in its plane."""
+    """A plate of some thickness is pulled and bent in its plane."""
     length, height, thickness = 0.2, 0.03, 0.004
     mesh = create_rectangle(comm, [[0, 0], [length, height]], [10, 3])
     ends = [

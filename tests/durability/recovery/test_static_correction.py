@@ -53,7 +53,7 @@ def truncated(bar: mbd.Reduction, count: int) -> mbd.Reduction:
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 def test_work_of_the_unit_loads(comm: MPI.Intracomm, kind: Any) -> None:
-    """Ψᵀf from the body's data is ΨᵀK u_f from the mesh; u_f has no rigid motion in it."""
+    """Ψᵀf from the body's data equals ΨᵀK u_f from the mesh; u_f contains no rigid motion."""
     mesh = box(comm, cells=(6, 2, 2), cell=CellType.tetrahedron)
     names = ["left", "right"]
     bar = mbd.reduce(
@@ -79,7 +79,7 @@ def test_work_of_the_unit_loads(comm: MPI.Intracomm, kind: Any) -> None:
 
 
 def test_work_of_the_unit_loads_on_a_plate(comm: MPI.Intracomm) -> None:
-    """In the plane a wrench has three components; spins about x and y are loads as well."""
+    """A plane wrench has three components; spins about x and y are loads, too."""
     mesh = create_rectangle(comm, [[0, 0], [0.2, 0.03]], [8, 2])
     end = locate_entities_boundary(mesh, 1, lambda x: np.isclose(x[0], 0))
     options: dict[str, Any] = {
@@ -104,9 +104,9 @@ def test_work_of_the_unit_loads_on_a_plate(comm: MPI.Intracomm) -> None:
 
 
 def test_statics_are_exact(comm: MPI.Intracomm) -> None:
-    """A bar that spins and is pushed at its joint, against a direct solution with the joint held.
+    """A spinning bar with a force at its joint, against a direct solution with the joint held.
 
-    Three modes alone are far off near the joint.
+    Three modes without the correction have a large error near the joint.
     """
     mesh = box(comm, cells=(9, 3, 2), cell=CellType.tetrahedron)
     bar = mbd.reduce(mesh, STEEL, interfaces=["left"], num_modes=8, stiffening=False)
@@ -146,7 +146,7 @@ def test_statics_are_exact(comm: MPI.Intracomm) -> None:
 
 
 def run_of(bar: mbd.Reduction) -> Solution:
-    """A slider-crank with the bar as its rod at 200 rad/s, through a twentieth of a turn."""
+    """Simulate a slider-crank with the bar as its rod at 200 rad/s for 1/20 of a turn."""
     system = slider_crank(
         bar.body,
         crank_radius=0.03,
@@ -262,8 +262,8 @@ def test_bad_input(comm: MPI.Intracomm) -> None:
 
 
 @pytest.mark.parametrize("stiffening", [None, False])
-def test_a_reduction_keeps_what_it_needs(comm: MPI.Intracomm, stiffening: bool | None) -> None:
-    """The unit cases of its own factorization, with the rigid motions taken out, are those."""
+def test_a_reduction_keeps_the_unit_cases(comm: MPI.Intracomm, stiffening: bool | None) -> None:
+    """Without their rigid motions, they are those of a new factorization."""
     mesh = box(comm, cells=(5, 2, 1))
     names = ["left", "right"]
     options: dict[str, Any] = {"stiffening": stiffening, "static_correction": True}
@@ -277,7 +277,7 @@ def test_a_reduction_keeps_what_it_needs(comm: MPI.Intracomm, stiffening: bool |
     assert len(mbd.recover(bar, np.ones(bar.body.num_modes))) == 1
 
 
-def test_without_being_asked_there_is_none(comm: MPI.Intracomm) -> None:
+def test_no_correction_without_a_request(comm: MPI.Intracomm) -> None:
     bar = mbd.reduce(box(comm), STEEL, interfaces=["left"], num_modes=1)
     assert bar.residuals is None
     assert Recovery(bar).displacements.shape[1] == bar.body.num_modes

@@ -1,4 +1,4 @@
-"""Averaged interfaces (RBE3): exact integrals, the bordered system, and what is refused."""
+"""Averaged interfaces (RBE3): exact integrals, the bordered system, bad input."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MIXED = {"left": InterfaceSpec(), "right": InterfaceSpec(kind="averaged")}
 
 
 def bordered(comm: MPI.Intracomm, interfaces: Any, num_modes: int, degree: int) -> tuple[Any, ...]:
-    """Problem, interfaces and basis of a small box with averaged interfaces."""
+    """Return problem, interfaces and basis of a small box with averaged interfaces."""
     mesh = box(comm, cells=(4, 2, 1))
     problem = elastic_problem(ElasticModel(mesh, STEEL, degree=degree))
     ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(interfaces, "averaged"))
@@ -46,7 +46,7 @@ def bordered(comm: MPI.Intracomm, interfaces: Any, num_modes: int, degree: int) 
 
 
 def rows(problem: ElasticProblem, interface: MeshInterface) -> np.ndarray:
-    """Cᵀ of an averaged interface on this rank, shape (owned dofs, 6)."""
+    """Return Cᵀ of an averaged interface on this rank, shape (owned dofs, 6)."""
     assert interface.rows is not None
     C = np.zeros((problem.num_owned, interface.rows.shape[1]), order="F")
     C[interface.dofs] = interface.rows
@@ -92,7 +92,7 @@ def test_rows_are_the_integrals(comm: MPI.Intracomm) -> None:
     d = mean + np.cross(theta, at - centroid)
     displacements = u.x.array[: problem.num_owned, None]
     motion = gram(comm, rows(problem, small), displacements)[:, 0]
-    # The area element of a curved facet is no polynomial, and quadratures of two degrees differ.
+    # The area element of a curved facet is not polynomial: quadratures of two degrees differ.
     assert motion == pytest.approx([*d, *theta], rel=1e-5)
 
 
@@ -120,7 +120,7 @@ def test_uniform_traction_is_a_force(comm: MPI.Intracomm, end: str) -> None:
 
 
 def dense(interfaces: Any, degree: int) -> tuple[np.ndarray, ...]:
-    """K, M and C of the same box on one rank."""
+    """Return K, M and C of the same box on one rank."""
     mesh = box(MPI.COMM_SELF, cells=(4, 2, 1))
     problem = elastic_problem(ElasticModel(mesh, STEEL, degree=degree))
     ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(interfaces, "averaged"))
@@ -174,7 +174,7 @@ def test_rows_times_modes(comm: MPI.Intracomm, interfaces: Any) -> None:
 
 
 def test_all_modes_kept_is_the_free_body(comm: MPI.Intracomm) -> None:
-    """Averaged interfaces hold nothing: with a complete basis the body is the mesh, to 1e-9."""
+    """With all modes, eigenvalues are those of the free mesh: averaged interfaces hold nothing."""
     K, M, _ = dense(ENDS, 1)
     exact = np.sqrt(scipy.linalg.eigh(K, M)[0][6:]) / (2 * np.pi)
     mesh, count = box(comm, cells=(4, 2, 1)), len(K) - 12
@@ -208,7 +208,7 @@ def test_softer_than_rigid(comm: MPI.Intracomm) -> None:
 
 
 def test_bar_in_tension(comm: MPI.Intracomm) -> None:
-    """Pulled by averaged ends, a bar contracts freely: its stretch is F L/(E A), to round-off."""
+    """A bar pulled at averaged ends contracts freely across: its elongation is F L/(E A)."""
 
     def stretch(kind: Any) -> float:
         body = reduce(box(comm), STEEL, interfaces=InterfaceSpec.each(ENDS, kind), num_modes=0).body
@@ -227,7 +227,7 @@ def _rod(comm: MPI.Intracomm) -> ReducedBody:
 
 
 def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
-    """One end averaged, one rigid: eigenvalues 1e-9, dynamic stiffness 1e-8."""
+    """One end is averaged and one rigid: eigenvalues agree to 1e-9, dynamic stiffness to 1e-8."""
     alone, shared = _rod(MPI.COMM_SELF), _rod(comm)
     assert [i.kind for i in shared.interfaces] == ["averaged", "rigid"]
     assert np.diag(shared.stiffness) == pytest.approx(np.diag(alone.stiffness), rel=1e-9)
@@ -239,7 +239,7 @@ def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
 
 
 def test_in_the_plane(comm: MPI.Intracomm) -> None:
-    """Three rows an edge; (ux, uy, θz) of a rigid motion are exact."""
+    """An edge has three rows; they give (ux, uy, θz) of a rigid motion exactly."""
     mesh = create_rectangle(comm, [np.zeros(2), np.array([2.0, 1.0])], [4, 2])
     space = fem.functionspace(mesh, ("Lagrange", 2, (2,)))
     facets = locate_entities_boundary(mesh, 1, lambda x: np.isclose(x[0], 2.0))
@@ -253,7 +253,7 @@ def test_in_the_plane(comm: MPI.Intracomm) -> None:
 
 
 def test_neighbours(comm: MPI.Intracomm) -> None:
-    """Two averaged halves of a face share nodes and are told apart."""
+    """Two averaged halves of a face share nodes but have different rows."""
     mesh, specs = _parts(comm, low=(0.0, 0.5), high=(0.5, 1.0))
     body = reduce(mesh, STEEL, interfaces=InterfaceSpec.each(specs, "averaged"), num_modes=2).body
     assert body.num_modes == 8
@@ -261,7 +261,7 @@ def test_neighbours(comm: MPI.Intracomm) -> None:
 
 
 def _parts(comm: MPI.Intracomm, **ranges: tuple[float, float]) -> tuple[TaggedMesh, dict[str, Any]]:
-    """A box, and facets of its right end by range of y over the height."""
+    """Return a box with groups of facets at its right end, by ranges of y over the height."""
     mesh = box(comm, cells=(2, 4, 1))
 
     def facets(low: float, high: float) -> np.ndarray:
@@ -294,7 +294,7 @@ def test_interfaces_that_overlap(comm: MPI.Intracomm, kinds: tuple[Any, Any]) ->
     ],
 )
 def test_degenerate_interfaces(comm: MPI.Intracomm, kind: Any, size: Any, text: str) -> None:
-    """A face that is a line or a point."""
+    """Facets in one line or at one point do not determine a rotation."""
     mesh = box(comm, size, cells=(2, 2, 1))
     assert_raises(
         comm,
@@ -313,8 +313,8 @@ def test_facets_inside_the_body(comm: MPI.Intracomm) -> None:
     assert_raises(comm, ValueError, text, lambda: reduce(mesh, STEEL, interfaces={"in": spec}))
 
 
-def test_kinds_that_are_none(comm: MPI.Intracomm) -> None:
-    """With the two that there are."""
+def test_unknown_kinds(comm: MPI.Intracomm) -> None:
+    """The error lists the two kinds."""
     text = "^kind must be .* got 'soft'"
     kind: Any = "soft"
     assert_raises(comm, ValueError, text, lambda: InterfaceSpec(kind=kind))
@@ -328,7 +328,7 @@ def test_kinds_that_are_none(comm: MPI.Intracomm) -> None:
 
 
 def test_part_without_interface(comm: MPI.Intracomm) -> None:
-    """A loose part is found by the inertia of the bordered matrix."""
+    """The inertia of the bordered matrix reveals a part without an interface."""
     mesh = box(comm, gap=True)
     space = fem.functionspace(mesh.mesh, ("Lagrange", 1, (3,)))
     ends = mesh_interfaces(mesh, space, InterfaceSpec.each(["left"], "averaged"))
@@ -342,7 +342,7 @@ def test_part_without_interface(comm: MPI.Intracomm) -> None:
     assert_raises(comm, FactorizationError, text, lambda: cholesky(A, prefix="test_", negative=6))
 
 
-def test_more_modes_than_there_are(comm: MPI.Intracomm) -> None:
+def test_too_many_modes(comm: MPI.Intracomm) -> None:
     """Each averaged interface removes six degrees of freedom."""
     mesh = box(comm, cells=(1, 1, 1))
     text = "num_modes=13, but the mesh has only 12 dofs that no interface holds"

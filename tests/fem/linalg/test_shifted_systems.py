@@ -71,7 +71,7 @@ def test_systems_solved_together(sphere: mbd.Reduction, monkeypatch: pytest.Monk
 
 
 def test_few_combinations() -> None:
-    """What remains of each residual is below the limit, and accurate solutions have no part."""
+    """Residuals outside the combinations are below the limit; accurate solutions are left out."""
     rng = np.random.default_rng(1)
     R = rng.standard_normal((50, 8)) @ np.diag(10.0 ** -np.arange(8)) @ rng.standard_normal((8, 20))
     errors = np.full(20, 1e-5)

@@ -28,7 +28,7 @@ V8 = 3e-3  # validation.md: 0.3 % with P2
 def test_free_cube_of_any_size_and_units(
     comm: MPI.Intracomm, side: float, material: Material
 ) -> None:
-    """V8, with its triple modes, which a Krylov method finds only if it is asked to count."""
+    """V8 has triple modes; a Krylov method finds all of them only if it counts eigenvalues."""
     modes = modal_analysis(box(comm, [side] * 3, (4, 4, 4)), material, num_modes=11)
     omega = 2 * np.pi * modes.frequencies * side * np.sqrt(material.density / material.shear)
     assert omega == pytest.approx(CUBE, rel=V8)
@@ -46,7 +46,7 @@ def test_free_bar(comm: MPI.Intracomm) -> None:
 
 
 def test_slender_bar_has_six_rigid_modes(comm: MPI.Intracomm) -> None:
-    """Its first elastic ω² is 1e-8 of that of a cube of its length."""
+    """Its first elastic ω² is 1e-8 of that of a cube with the same length."""
     modes = modal_analysis(box(comm, (1.0, 0.004, 0.004), (40, 1, 1)), STEEL, num_modes=2)
     omega = 4.730041**2 * np.sqrt(210e9 / 7850 / 12) * 0.004  # Euler-Bernoulli
     assert 2 * np.pi * modes.frequencies == pytest.approx(omega, rel=V8)
@@ -76,7 +76,7 @@ def test_two_parts_have_twelve_rigid_modes(comm: MPI.Intracomm) -> None:
 
 
 def test_hinged_halves(comm: MPI.Intracomm) -> None:
-    """Halves that share an edge turn about it: a seventh motion; one half held, the only one."""
+    """Two halves that share an edge have a seventh rigid motion; with one half held, only this."""
     hinged = box(comm, hinge=True)
     free = modal_analysis(hinged, STEEL, num_modes=2)
     assert free.num_rigid == 7
@@ -110,7 +110,7 @@ def test_heavy_end_on_a_thin_leaf(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("thickness", [0.01, 0.00516])
 def test_held_strip(comm: MPI.Intracomm, thickness: float) -> None:
-    """10 m long: its first frequency is 1/2000 of what quadratic fields make of it."""
+    """A strip of 10 m: its first frequency is 1/2000 of the estimate from quadratic fields."""
     mesh = box(comm, (10.0, 0.0775, thickness), (60, 2, 1))
     modes = modal_analysis(mesh, Material(7e10, 0.3, 3000), num_modes=3, held=["left"])
     first = 0.559594 / 100 * np.sqrt(7e10 / 3000 / 12) * thickness
@@ -119,7 +119,7 @@ def test_held_strip(comm: MPI.Intracomm, thickness: float) -> None:
 
 
 def test_elastic_foundation(comm: MPI.Intracomm) -> None:
-    """With c u per volume all ω² of a free body grow by c/ρ, those of its rigid motions from 0."""
+    """A foundation c u per volume increases every ω² by c/ρ, also the zeros of rigid motions."""
     mesh = box(comm)
     V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (3,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
@@ -140,8 +140,8 @@ def test_elastic_foundation(comm: MPI.Intracomm) -> None:
     )
 
 
-def test_round_off_of_a_thin_strip_is_told(comm: MPI.Intracomm) -> None:
-    """The stiffness of a cantilever 3300 times as long as thick is lost in that of its cells."""
+def test_round_off_of_a_thin_strip_is_reported(comm: MPI.Intracomm) -> None:
+    """The stiffness of a cantilever of slenderness 3300 is below the round-off of its cells'."""
     mesh = box(comm, (10.0, 0.077, 0.003), (60, 2, 1))
     with pytest.warns(AccuracyWarning) as records:
         modes = modal_analysis(mesh, STEEL, num_modes=1, held=["left"])
@@ -157,7 +157,7 @@ def test_round_off_of_a_thin_strip_is_told(comm: MPI.Intracomm) -> None:
 
 
 def test_dense_and_krylov_agree(comm: MPI.Intracomm) -> None:
-    """More than half of all modes come from LAPACK, few from SLEPc."""
+    """LAPACK computes more than half of all modes, SLEPc a few; the frequencies agree."""
     mesh = box(comm, cells=(4, 2, 1), cell=CellType.tetrahedron)
     few = modal_analysis(ElasticModel(mesh, STEEL, degree=1), num_modes=8)
     many = modal_analysis(ElasticModel(mesh, STEEL, degree=1), num_modes=3 * 30 - 6)
@@ -169,7 +169,7 @@ def test_dense_and_krylov_agree(comm: MPI.Intracomm) -> None:
 
 
 def test_options_reach_the_solvers(comm: MPI.Intracomm) -> None:
-    """An impossible solver is refused: the option was read; and it is forgotten afterwards."""
+    """An invalid solver raises an error, so options are read; later calls do not use them."""
     mesh = box(comm)
     with pytest.raises(RuntimeError, match=r"eps_max_it|converged"):
         modal_analysis(

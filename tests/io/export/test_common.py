@@ -1,4 +1,4 @@
-"""What all exports share: formats, units, what is lost, names, and files written as a whole."""
+"""All exports: formats, units, reported losses, names, and files that are written completely."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_scaled_quantities() -> None:
 @pytest.mark.parametrize("kind", ["rigid", "averaged", "attached"])
 @pytest.mark.parametrize("units", [UNITS["mm-t-s"], Units("in-lb-h", 39.37, 2.2, 1 / 3600.0)])
 def test_a_scaled_body_moves_alike(kind: str, units: Units) -> None:
-    """Our own equations, with geometric stiffness and forces and moments, in both units."""
+    """Equations with geometric stiffness, forces and moments agree in both systems of units."""
     body = reduced(kind)
     state = random_state(body, 7)
     state.wrenches[:, 3:] = 1e-2 * state.wrenches[:, 2::-1]
@@ -66,7 +66,7 @@ def test_a_scaled_body_moves_alike(kind: str, units: Units) -> None:
 
 
 def test_scaling_knows_every_field() -> None:
-    """A field that is new in a body must be thought of in ``scaled``, and then added here."""
+    """If a body has a new field, ``scaled`` must handle it, and this list must name it."""
     without_units = {"name", "reference", "provenance"}
     with_units = {
         "total_mass",
@@ -92,7 +92,7 @@ def test_scaling_knows_every_field() -> None:
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_formats(name: str) -> None:
-    """Each has a writer, and says in sentences what it loses; of a rigid body less."""
+    """Each format has a writer and lists its losses; there are fewer for a rigid body."""
     target = FORMATS[name]
     assert callable(target.writer) and target.extension.startswith(".")
     body = reduced("rigid")
@@ -119,7 +119,7 @@ def test_a_format_for_pictures(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted({*FORMATS} - {"gltf"}))
 def test_no_format_holds_distributed_loads(name: str) -> None:
-    """`scaled` leaves them out, so that each format has to say so."""
+    """`scaled` omits them, so each format must report this loss."""
     body = reduced("rigid")
     n = body.num_modes
     load = LoadPattern("film", np.zeros(3), np.zeros(3), np.ones(n), np.zeros((n, 3)))
@@ -195,7 +195,7 @@ class TestBadInput:
         assert error.value.argument == "units"
         assert all(units in (error.value.expected or "") for units in UNITS)
 
-    def test_numbers_beyond_all_measure(self, tmp_path: Path, name: str) -> None:
+    def test_numbers_that_are_too_large(self, tmp_path: Path, name: str) -> None:
         body = reduced("rigid")
         stiff = body.replace(stiffness=body.stiffness * (1e307 / np.abs(body.stiffness).max()))
         with pytest.raises(ValueError, match="finite numbers"), np.errstate(over="ignore"):
@@ -210,7 +210,7 @@ class TestBadInput:
             export(reduced("rigid"), tmp_path, name)
 
     def test_full_disk(self, tmp_path: Path, name: str) -> None:
-        """Nothing is half-written, and a file that was there stays. (Each rank has its folder.)"""
+        """No incomplete file remains, and an existing file stays. (Each rank has its folder.)"""
         if not os.access("/dev/full", os.W_OK):
             pytest.skip("no /dev/full here")
         path = export(reduced("rigid"), tmp_path / "body", name).paths[0]

@@ -94,7 +94,7 @@ def written(body: ReducedBody, folder: Path, **options: object) -> Superelement:
 
 
 def both(path: Path) -> Superelement:
-    """Return what both readers read."""
+    """Return the data of both readers."""
     one, other = read(path), read_strictly(path)
     assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
     return one

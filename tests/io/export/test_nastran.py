@@ -34,7 +34,7 @@ def test_op4_stores_numbers_exactly(tmp_path: Path) -> None:
 
 
 def test_dmig(tmp_path: Path) -> None:
-    """To the 10 digits of a field; points, modes and their coordinates are all in the file."""
+    """Numbers agree to the 10 digits of a field; the file contains all points and modes."""
     from pyNastran.bdf.bdf import read_bdf
 
     body, element = rod(), superelement(rod())

@@ -1,4 +1,4 @@
-"""Interface and modal coordinates: the matrices of Craig and Bampton, whatever the body's own."""
+"""Superelements have Craig-Bampton coordinates, whatever the coordinates of the body."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def test_the_body_in_other_coordinates() -> None:
 
 @pytest.mark.parametrize("kinds", [("rigid", "rigid"), ("rigid", "averaged")], ids="-".join)
 def test_they_are_those_of_the_constraint_and_fixed_modes(kinds: tuple[Any, Any]) -> None:
-    """Against the columns of the reduction as they are, less those of the attached interface.
+    """They equal the columns of the reduction without those of the attached interface.
 
-    And from a body attached to its other end.
+    The same superelement follows from a body attached to its other end.
     """
     mesh = box(MPI.COMM_SELF, cells=(4, 1, 1))
     ends = dict(zip(("left", "right"), (InterfaceSpec(kind=kind) for kind in kinds), strict=True))
@@ -82,7 +82,7 @@ def test_modes_left_out_leave_fewer_coordinates_and_a_stiffer_body() -> None:
 
 
 def test_a_plane_body_keeps_one_interface() -> None:
-    """It has no elastic motion out of its plane, so that two interfaces are dependent there."""
+    """Without elastic motion out of its plane, two interfaces have dependent motions there."""
     from dolfinx.mesh import create_rectangle, locate_entities_boundary, meshtags
 
     plain = create_rectangle(MPI.COMM_SELF, [[0.0, 0.0], [0.1, 0.02]], [6, 2])
@@ -129,7 +129,7 @@ def test_bad_input() -> None:
 
 
 def test_a_rigid_body() -> None:
-    """One interface: the rigid mass matrix about its point; two move together."""
+    """With one interface, M is the rigid mass matrix about its point; two are dependent."""
     body = rod().rigid()
     element = superelement(body, ["left"])
     assert element.stiffness.shape == (6, 6) and not element.stiffness.any()

@@ -1,4 +1,4 @@
-"""K and M of our own assembly, taken for another program's: the body that `reduce` makes."""
+"""Import of K and M from our assembly gives the same body as `reduce`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def write_matrix_market(folder: Path, first: int) -> tuple[Path, Path, Path]:
 
 
 def test_the_body_of_the_mesh(tmp_path: Path) -> None:
-    """By Matrix Market files: frequencies, inertia, dynamic stiffness; and a slider-crank."""
+    """Frequencies, inertia, dynamic stiffness and a slider-crank agree (Matrix Market files)."""
     first = 100
     body = reduce_matrices(
         read_matrices(*write_matrix_market(tmp_path, first)), ends(first), num_modes=NUM_MODES
@@ -115,7 +115,7 @@ def test_damping_and_skin() -> None:
 def test_interfaces_move_as_their_nodes_do(kind: Any) -> None:
     """The motion map of an interface is that of its nodes, in the mean if it is averaged.
 
-    An averaged one is more compliant.
+    An averaged interface is more compliant.
     """
     body = reduce_matrices(
         matrices(), {k: NodeInterface(v.nodes, kind) for k, v in ends().items()}, num_modes=4
@@ -144,7 +144,7 @@ def test_interfaces_move_as_their_nodes_do(kind: Any) -> None:
 
 
 def areas(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """∫N_i dA and ∫N_i N_j dA over an end of the bar, for the nodes of `ends`."""
+    """Return ∫N_i dA and ∫N_i N_j dA over an end of the bar, for the nodes of `ends`."""
     import ufl
     from dolfinx import fem
 
@@ -203,8 +203,8 @@ def test_averaged_interfaces_with_areas_are_those_of_reduce() -> None:
         assert relative(imported, reduced) < 1e-8
 
 
-def test_loose_parts_are_refused() -> None:
-    """Two bars in one set of matrices, interfaces on one of them only; or on both."""
+def test_loose_parts_are_errors() -> None:
+    """The matrices contain two bars, with interfaces on one or on both of them."""
     K, M, nodes = bar().matrices
     twice = FullMatrices(
         scipy.sparse.block_diag([K, K]), scipy.sparse.block_diag([M, M]),
@@ -250,9 +250,7 @@ def test_loose_parts_are_refused() -> None:
         ("triangles", lambda _: [[0, 1, 10**6]], "triangles", "rows of three numbers"),
     ],
 )
-def test_matrices_that_are_refused(
-    name: str, change: Callable[[Any], Any], argument: str, reason: str
-) -> None:
+def test_bad_matrices(name: str, change: Callable[[Any], Any], argument: str, reason: str) -> None:
     K, M, nodes = bar().matrices
     values: dict[str, Any] = {"stiffness": K, "mass": M, "nodes": nodes}
     with pytest.raises(InputError, match=reason) as error:
@@ -276,7 +274,7 @@ def test_matrices_that_are_refused(
         ),
     ],
 )
-def test_interfaces_that_are_refused(interfaces: Any, argument: str, expected: str) -> None:
+def test_bad_interfaces(interfaces: Any, argument: str, expected: str) -> None:
     with pytest.raises(MatrixError) as error:
         reduce_matrices(matrices(), interfaces)
     assert error.value.argument == argument
@@ -302,13 +300,13 @@ def test_interfaces_that_are_refused(interfaces: Any, argument: str, expected: s
         ("axes", np.full((3, 3), np.nan)),
     ],
 )
-def test_parts_of_interfaces_that_are_refused(argument: str, value: Any) -> None:
+def test_bad_parts_of_interfaces(argument: str, value: Any) -> None:
     with pytest.raises(InputError) as error:
         reduce_matrices(matrices(), {"left": NodeInterface([0, 1, 2, 3], **{argument: value})})
     assert error.value.argument in (argument, f"interface 'left': {argument}")
 
 
-def test_weights_of_too_few_nodes_are_refused() -> None:
+def test_weights_of_too_few_nodes_are_errors() -> None:
     """Nodes without a weight do not determine the rotation."""
     nodes = np.asarray(ends()["left"].nodes)
     weights = np.zeros(len(nodes))
@@ -318,7 +316,7 @@ def test_weights_of_too_few_nodes_are_refused() -> None:
     assert error.value.argument == "interface 'left': nodes"
 
 
-def test_numbers_of_modes_that_are_refused() -> None:
+def test_bad_numbers_of_modes() -> None:
     for count in (-1, 2.5, 10**6):
         with pytest.raises(InputError) as error:
             reduce_matrices(matrices(), ends(), num_modes=count)  # type: ignore[arg-type]
@@ -328,7 +326,7 @@ def test_numbers_of_modes_that_are_refused() -> None:
     assert error.value.argument == "dofs"
 
 
-def test_files_that_are_refused(tmp_path: Path) -> None:
+def test_bad_files(tmp_path: Path) -> None:
     K, M, nodes = write_matrix_market(tmp_path, 0)
     with pytest.raises(MissingFileError, match=r"other\.mtx"):
         read_matrices(tmp_path / "other.mtx", M, nodes)
@@ -350,10 +348,10 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
         assert error.value.path == str(tmp_path / "nodes.txt")
 
 
-def test_compressed_files_that_expand_without_measure(
+def test_compressed_files_that_expand_too_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Usual matrices are read whatever the limit; zeros that deflate a thousandfold are not."""
+    """Ordinary matrices are read with any limit; zeros compressed a thousandfold are not."""
     K, M, nodes = write_matrix_market(tmp_path, 0)
     scipy.sparse.save_npz(tmp_path / "K.npz", bar().matrices[0])
     (tmp_path / "K.mtx.gz").write_bytes(gzip.compress(K.read_bytes()))
@@ -375,7 +373,7 @@ def test_compressed_files_that_expand_without_measure(
 
 
 def test_nastran_full_model(tmp_path: Path) -> None:
-    """OP4 with positions beside it, and DMIG with grids in a file of their own making."""
+    """OP4 with positions in a second file, and DMIG with grids in a file of pyNastran."""
     pytest.importorskip("pyNastran")
     from dolfinx_mbd.io.export.matrix_formats import field, matrix_lines
     from dolfinx_mbd.io.export.text import write_text

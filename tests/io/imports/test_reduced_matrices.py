@@ -119,8 +119,8 @@ def test_bad_matrices(name: str, change: Callable[[Any], Any], argument: str, re
     assert error.value.argument == argument
 
 
-def test_hinged_parts_are_refused() -> None:
-    """A stiffness of nothing between the interfaces leaves them free."""
+def test_hinged_parts_are_errors() -> None:
+    """Without stiffness between them, the interfaces can move freely."""
     values = good()
     K = np.zeros_like(values["stiffness"])
     K[12:, 12:] = values["stiffness"][12:, 12:]
@@ -169,7 +169,7 @@ def test_bad_files(tmp_path: Path) -> None:
 
 
 def test_coordinate_systems_of_grids(tmp_path: Path) -> None:
-    """Positions in a system of their own are understood, displacements in one are refused."""
+    """Local coordinate systems are read for positions; for displacements they are an error."""
     path = export(reference(), tmp_path / "bar", "dmig").paths[0]
     lines = path.read_text().split("\n")
     system = ["CORD2R  5               0.0     0.0     0.0     1.0     0.0     0.0",

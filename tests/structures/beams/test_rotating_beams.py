@@ -21,7 +21,7 @@ WORLD = MPI.COMM_WORLD
 
 @pytest.mark.parametrize("skew", [False, True])
 def test_rotating_cantilever(skew: bool) -> None:
-    """V6: flap and lag; also along a skew line and about a skew axis."""
+    """V6: flap and lag of a cantilever, also in a skew direction and about a skew axis."""
     thin = Section.rectangle(2e-3, 2e-3)
     material = mbd.Material(1.0 / thin.Iyy, 0.3, 1.0 / thin.area)
     places = np.cumsum([0.0, *np.tile([0.015, 0.025, 0.03, 0.03], 10)])
@@ -66,7 +66,7 @@ def test_whirling_shaft(spin: float) -> None:
 
 
 def test_twisting_blade() -> None:
-    """A flat blade that turns about z: N Ip/A φ′² and Ω²ρ(Izz − Iyy) φ², by Ritz."""
+    """A flat blade rotates about z: N Ip/A φ′² and Ω²ρ(Izz − Iyy) φ², by Ritz."""
     blade, spin = Section(0.1, 1e-5, 4e-4, 4e-5), 30.0
     material = mbd.Material(2.6e5, 0.3, 1.0)
     model = BeamModel(dmesh.create_interval(WORLD, 40, [0.0, 1.0]), blade, material)

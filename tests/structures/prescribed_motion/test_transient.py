@@ -79,7 +79,7 @@ DAMPING = Rayleigh(mass=40.0, stiffness=3e-7)
 
 
 class Case(NamedTuple):
-    """A body on its mesh, and all of its modes."""
+    """Body on its mesh, and the reduced body with all of its modes."""
 
     mesh: Any
     kind: str
@@ -106,7 +106,7 @@ def case(name: str, comm: MPI.Comm) -> Case:
     "name", ["rigid", "averaged", "attached", "attached averaged", "plane"], ids=str
 )
 def test_all_modes_are_the_full_model(comm: MPI.Intracomm, name: str) -> None:
-    """Every term, from the mesh and contracted from a reduced body's moments, over 40 steps.
+    """All inertia terms from the mesh and from a reduced body's moments agree over 40 steps.
 
     The body keeps all modes of a small mesh, so nothing is truncated: 1e-6 is round-off of its
     highest modes.
@@ -195,7 +195,7 @@ def test_reproduces_a_body_in_a_mechanism(comm: MPI.Intracomm) -> None:
 @pytest.mark.parametrize("held", [None, "left"])
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 def test_static_forces_at_interfaces(comm: MPI.Intracomm, kind: Any, held: str | None) -> None:
-    """Craig-Bampton is exact for them with any number of modes: both ends as the reduced body's."""
+    """Craig-Bampton is exact for static forces at interfaces, with any number of modes."""
     mesh = box(comm, cells=(6, 2, 1))
     load = np.array([1e3, 40.0, -30.0, 2.0, 3.0, -4.0])
     wrenches = {"right": load}
@@ -235,7 +235,7 @@ SLENDER = Material(STEEL.young, 0.0, STEEL.density)
 
 
 def bar(comm: MPI.Intracomm, **settings: Any) -> Transient:
-    """A slender bar along x, its axis at y = z = 0."""
+    """Simulate a slender bar along x with its axis at y = z = 0."""
     size = 0.3, 0.01, 0.01
     mesh = box(comm, size, (12, 2, 2))
     mesh.mesh.geometry.x[:, 1:] -= 0.005
@@ -275,7 +275,7 @@ def test_clamped_bar_under_angular_acceleration(comm: MPI.Intracomm) -> None:
 def test_spin_up() -> None:
     """V5 as a 2D strip of equal EA, EI and ρA at full order: every value within 1 %.
 
-    Without geometric stiffening the same strip has left all bounds at 10 s.
+    Without geometric stiffening the deflection of the same strip is unbounded at 10 s.
     """
     length, axial, bending, line = 10.0, 2.8e7, 1.4e4, 1.2
     height = np.sqrt(12 * bending / axial)
@@ -319,7 +319,7 @@ def test_spin_up() -> None:
 
 
 def strip(comm: MPI.Intracomm, **settings: Any) -> Transient:
-    """A small plane bar that is held at its left end, and pulled and turned."""
+    """Simulate a small plane bar that is held at its left end, pulled and rotated."""
     motion = PrescribedMotion(
         omega=lambda t: 2000 * np.sin(6000 * t) ** 4,
         alpha=lambda t: 4 * 2000 * 6000 * np.sin(6000 * t) ** 3 * np.cos(6000 * t),
@@ -361,7 +361,7 @@ def test_second_order_in_time(method: Any) -> None:
 def test_energy_is_kept() -> None:
     """Constant spin, trapezoidal rule: ½vᵀMv + ½uᵀ(K + K_σ + K_ω)u - fᵀu, for G does no work.
 
-    Of a bar that is let go far from its balance, so that the Coriolis force is large.
+    The bar starts far from its equilibrium, so that the Coriolis force is large.
     """
     mesh = box(ALONE, cells=(4, 1, 1))
     problem = elastic_problem(ElasticModel(mesh, STEEL))
@@ -446,7 +446,7 @@ def test_fields_are_those_of_the_points(comm: MPI.Intracomm, tmp_path: Path) -> 
 
 
 def test_uniform_acceleration_deforms_nothing(comm: MPI.Intracomm) -> None:
-    """In the mean axes its load is balanced by the inertia of the body."""
+    """In mean axes the load is in equilibrium with the inertia of the body."""
     free = PrescribedMotion(acceleration=(30.0, -20.0, 10.0))
     run = transient(
         box(comm, cells=(2, 1, 1)), STEEL, motion=free, interfaces=ENDS, t_end=1e-4, dt=1e-5
@@ -478,7 +478,7 @@ def test_uniform_acceleration_deforms_nothing(comm: MPI.Intracomm) -> None:
         ({"held": ENDS, "stiffening": True, "motion": PrescribedMotion()}, "at most one held"),
     ],
 )
-def test_what_is_refused(comm: MPI.Intracomm, change: dict[str, Any], message: str) -> None:
+def test_bad_input(comm: MPI.Intracomm, change: dict[str, Any], message: str) -> None:
     motion = PrescribedMotion(wrenches={"right": pulled})
     settings: dict[str, Any] = {"motion": motion, "interfaces": ENDS, "t_end": 1e-5, "dt": 1e-5}
     with pytest.raises(ValueError, match=message):
@@ -504,8 +504,8 @@ def test_a_force_at_a_named_point_is_that_at_an_interface(comm: MPI.Intracomm) -
         modal_transient(body, turning, t_end=1e-3, dt=1e-5)
 
 
-def test_what_the_modal_one_refuses(comm: MPI.Intracomm) -> None:
-    """Unknown interfaces, stiffening that is not there, a start of another size."""
+def test_bad_input_of_modal_transient(comm: MPI.Intracomm) -> None:
+    """Errors name unknown interfaces, missing stiffening and a start of another size."""
     settings: dict[str, Any] = {"interfaces": ["left"], "num_modes": 2, "stiffening": False}
     body = reduce(
         ElasticModel(box(comm, cells=(2, 1, 1)), STEEL, degree=1),

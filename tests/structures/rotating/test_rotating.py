@@ -35,7 +35,7 @@ QUADRILATERAL, HEXAHEDRON = dmesh.CellType.quadrilateral, dmesh.CellType.hexahed
 
 
 def strip(comm: MPI.Comm, length: float, height: float, cells: tuple[int, int]) -> mbd.TaggedMesh:
-    """A plane cantilever along x whose end at the origin is named root."""
+    """Return a plane cantilever along x; its end at the origin is the group "root"."""
     low, high = [0.0, -height / 2], [length, height / 2]
     return rooted(dmesh.create_rectangle(comm, [low, high], cells, QUADRILATERAL))
 
@@ -43,7 +43,7 @@ def strip(comm: MPI.Comm, length: float, height: float, cells: tuple[int, int]) 
 def bar(
     comm: MPI.Comm, size: tuple[float, float, float], cells: tuple[int, int, int]
 ) -> mbd.TaggedMesh:
-    """One in space, of size (length, width along y, height along z)."""
+    """Return a solid cantilever of size (length, width along y, height along z)."""
     length, width, height = size
     low, high = [0.0, -width / 2, -height / 2], [length, width / 2, height / 2]
     return rooted(dmesh.create_box(comm, [low, high], cells, HEXAHEDRON))
@@ -57,7 +57,7 @@ def rooted(mesh: dmesh.Mesh) -> mbd.TaggedMesh:
 
 
 def difference(A: PETSc.Mat, form: ufl.Form) -> float:
-    """‖A - B‖/‖B‖ of a matrix and an assembled form."""
+    """Return ‖A - B‖/‖B‖ of a matrix and an assembled form."""
     B = fem_petsc.assemble_matrix(fem.form(form))
     B.assemble()
     size = B.norm()
@@ -69,7 +69,7 @@ def difference(A: PETSc.Mat, form: ufl.Form) -> float:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_matrices_are_the_forms(comm: MPI.Comm, dim: int) -> None:
-    """G, K_ω and K_σ of the forms, and the prestress that of the centrifugal load."""
+    """G, K_ω and K_σ are those of the forms; the prestress is that of the centrifugal load."""
     axis, point = (0.0, 0.0, 1.0), (0.3, -0.2, 0.1)[:dim]
     if dim == 2:
         mesh = dmesh.create_rectangle(comm, [[0.0, 0.0], [1.0, 0.3]], [4, 2], QUADRILATERAL)
@@ -123,7 +123,7 @@ V6 = {
 
 
 def assert_like_v6(kind: str, frequencies: dict[int, np.ndarray]) -> None:
-    """ω²(Ω) - ω²(0) within 0.5 %."""
+    """Assert that ω²(Ω) - ω²(0) is that of case V6 within 0.5 %."""
     for gamma in (1, 3, 5):
         expected = np.square(V6[kind][gamma]) - np.square(V6[kind][0])
         assert np.allclose(frequencies[gamma] ** 2 - frequencies[0] ** 2, expected, rtol=0.005), (
@@ -132,7 +132,7 @@ def assert_like_v6(kind: str, frequencies: dict[int, np.ndarray]) -> None:
 
 
 def test_cantilever_of_the_literature_in_the_plane(comm: MPI.Comm) -> None:
-    """V6, lag, of a slender strip. Coriolis forces, which V6 leaves out, take 0.3 % at γ = 5."""
+    """V6, lag of a slender strip. Coriolis forces, neglected by V6, reduce it by 0.3 % at γ = 5."""
     length, height = 1.0, 0.02
     s = rotating_structure(
         mbd.ElasticModel(
@@ -158,7 +158,7 @@ def test_cantilever_of_the_literature_in_the_plane(comm: MPI.Comm) -> None:
 def test_cantilever_of_the_literature_in_space(comm: MPI.Comm) -> None:
     """V6, flap along the axis and lag across it, of a bar twice as wide as high.
 
-    The clamp hinders the section's contraction within a width of it, so that the mesh is finer
+    The clamp prevents contraction of the sections near it, so that the mesh is finer
     there: with equal elements, longer than that, lag is 1.2 % off.
     """
     length, width, height = 1.0, 0.02, 0.01
@@ -182,7 +182,7 @@ def test_cantilever_of_the_literature_in_space(comm: MPI.Comm) -> None:
 @pytest.mark.parametrize("first", [100.0, 64.0, 87.3])
 @pytest.mark.parametrize("rtol", [1e-6, 1e-9, 1e-15])
 def test_divergence_at_a_speed_of_the_search(comm: MPI.Comm, first: float, rtol: float) -> None:
-    """The stiffness is singular at that speed, or just not so by round-off on another mesh.
+    """The stiffness is singular at that speed, or almost singular on another mesh (round-off).
 
     Just above it, vibrations grow more slowly than any limit, but one eigenvalue of K is negative.
     """
@@ -239,7 +239,7 @@ def test_point_oscillator(comm: MPI.Comm, n: int) -> None:
     other = rotating_modes(s, -8 * np.pi, num_modes=3)
     assert np.allclose(other.eigenvalues, modes.eigenvalues, rtol=1e-10)
     assert np.allclose(other.whirl[circles], [1, -1], atol=1e-9)  # forward is the sense of Ω
-    speeds = 2 * np.pi * np.array([0, 2, 4, 8, 9.5, 10, 11, 14])  # 10 Hz: no stiffness is left
+    speeds = 2 * np.pi * np.array([0, 2, 4, 8, 9.5, 10, 11, 14])  # 10 Hz: the stiffness is zero
     diagram = campbell(s, speeds, num_modes=3)
     circles = np.abs(diagram.whirl[-1]) > 0.5
     f = diagram.frequencies[:, circles]
@@ -263,7 +263,7 @@ def test_modes_beside_a_critical_speed(comm: MPI.Comm) -> None:
 
 
 def test_anisotropic_springs(comm: MPI.Comm) -> None:
-    """Between its frequencies a point diverges; above both Coriolis forces hold it, until damped.
+    """Between its frequencies a point diverges; above both, Coriolis forces stabilize it.
 
     λ⁴ + (ω₁² + ω₂² + 2Ω²) λ² + (ω₁² - Ω²)(ω₂² - Ω²) = 0.
     """
@@ -290,7 +290,7 @@ def test_anisotropic_springs(comm: MPI.Comm) -> None:
 
 @pytest.mark.parametrize("kind", ["rayleigh", "viscous", "form", "several"])
 def test_damped_point_oscillator(comm: MPI.Comm, kind: str) -> None:
-    """z̈ + (2iΩ + a) ż + (ω₀² - Ω²) z = 0 for z = x + iy; unstable above ω₀, undamped never."""
+    """z̈ + (2iΩ + a) ż + (ω₀² - Ω²) z = 0 for z = x + iy is unstable above ω₀ only if damped."""
     a = 3.0
     options: dict[str, Any] = {}
     if kind == "form":
@@ -315,7 +315,9 @@ def test_damped_point_oscillator(comm: MPI.Comm, kind: str) -> None:
     root = np.sqrt((a / 2 + 1j * speed) ** 2 - (TEN_HERTZ**2 - speed**2) + 0j)
     expected = np.array([-a / 2 - 1j * speed + root, -a / 2 - 1j * speed - root])
     modes = rotating_modes(s, speed, num_modes=3)
-    for value in expected:  # Im > 0: forward; Im < 0: the conjugate is there, a backward mode
+    for (
+        value
+    ) in expected:  # Im > 0: forward; Im < 0: the result contains the conjugate, a backward mode
         k = np.argmin(np.abs(modes.eigenvalues - (value.real + 1j * abs(value.imag))))
         assert abs(modes.eigenvalues[k].real - value.real) < 1e-9 * abs(value)
         assert abs(modes.eigenvalues[k].imag - abs(value.imag)) < 1e-9 * abs(value)
@@ -344,7 +346,7 @@ def test_rayleigh_damping_at_rest(comm: MPI.Comm) -> None:
 
 
 def test_coriolis_does_no_work(comm: MPI.Comm) -> None:
-    """vᵀGv = 0, and with it nothing grows or decays while the stiffness is positive."""
+    """vᵀGv = 0, so that with positive stiffness no motion grows or decays."""
     mesh = bar(comm, (0.3, 0.05, 0.02), (6, 1, 1))
     s = rotating_structure(mesh, STEEL, held=["root"], axis=(1.0, 2.0, 2.0), point=(0, 0.1, 0))
     rng = np.random.default_rng(comm.rank)
@@ -376,9 +378,9 @@ def test_modes_are_followed_through_a_crossing(comm: MPI.Comm) -> None:
 
 
 def test_a_mode_is_followed_through_zero() -> None:
-    """A forward whirl beyond the speed of zero frequency is a backward one here, its conjugate.
+    """Above the speed of zero frequency, a forward whirl appears as its conjugate, backward.
 
-    Another motion with a frequency just like the last one does not take its place.
+    Another motion with almost the same frequency is not mistaken for it.
     """
     circle = np.array([1.0, -1.0j, 0.0]) / np.sqrt(2)
     other = np.array([0.0, 0.0, 1.0 + 0j])
@@ -393,7 +395,7 @@ def test_a_mode_is_followed_through_zero() -> None:
 
 
 def test_projection_converges(comm: MPI.Comm) -> None:
-    """On n modes at rest: frequencies of the fast strip converge to those of full order."""
+    """With more modes at rest, frequencies of a fast strip converge to those of full order."""
     mesh = strip(comm, 1.0, 0.1, (20, 2))
     s = rotating_structure(
         mbd.ElasticModel(mesh, STEEL, plane="stress", thickness=0.01), held=["root"]
@@ -425,8 +427,8 @@ def test_any_number_of_ranks(comm: MPI.Comm) -> None:
     assert np.array_equal(eigenvalues[0], comm.bcast(eigenvalues[0], root=0))
 
 
-def test_own_stiffness_with_its_stress(comm: MPI.Comm) -> None:
-    """A form of the user's own is prestressed if its stress is given, and refused if not."""
+def test_user_defined_stiffness_and_stress(comm: MPI.Comm) -> None:
+    """A user-defined form with its stress is prestressed; without a stress it is an error."""
     mesh = strip(comm, 0.5, 0.05, (6, 1))
     V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (2,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
@@ -451,7 +453,7 @@ def test_own_stiffness_with_its_stress(comm: MPI.Comm) -> None:
 
 
 def test_several_materials(comm: MPI.Comm) -> None:
-    """A heavy outer half pulls more; with two equal ones all is as with one."""
+    """A heavy outer half increases the prestress; two equal materials are like one."""
     mesh = strip(comm, 0.5, 0.05, (8, 1))
     cells = np.arange(mesh.mesh.topology.index_map(2).size_local, dtype=np.int32)
     outer = dmesh.compute_midpoints(mesh.mesh, 2, cells)[:, 0] > 0.25
@@ -489,7 +491,7 @@ def test_bad_input(comm: MPI.Comm, options: dict[str, Any], message: str) -> Non
 
 
 def test_other_linear_solvers(comm: MPI.Comm) -> None:
-    """Any direct solver gives the modes; only the search for lost stability needs the inertia."""
+    """Any direct solver gives the modes; only the check of stability needs the inertia."""
     mesh = strip(comm, 0.5, 0.05, (24, 2))
     results = []
     for petsc_options in ({}, {"pc_type": "lu"}):

@@ -1,4 +1,4 @@
-"""A reader of MBDyn's ``.fem`` files, from the grammar in its manual and nothing else.
+"""Reader of MBDyn's ``.fem`` files, written only from the grammar in the manual.
 
 MBDyn input manual, appendix "Modal Element Data": records begin with ``** RECORD GROUP <n>``; one
 comment line follows the header of group 1 and precedes each mode shape; values are separated by
@@ -20,7 +20,7 @@ LINE_LIMIT = 1024
 
 @dataclass
 class FemFile:
-    """What a file holds; arrays by the number of their record group."""
+    """Contents of a file; arrays by the number of their record group."""
 
     labels: list[str] = field(default_factory=list)
     num_nodes: int = 0
@@ -38,7 +38,7 @@ class FemFile:
 
 
 class _Values:
-    """The numbers of one group, taken from the front."""
+    """Numbers of one group, which are read from the first to the last."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
@@ -61,7 +61,7 @@ class _Values:
 
 
 def read_fem(path: Path) -> FemFile:
-    """Read a file; ``ValueError`` where it breaks the grammar."""
+    """Read a file; raise ``ValueError`` if it violates the grammar."""
     text = path.read_text(encoding="ascii")
     lines = text.splitlines()
     if any(len(line) > LINE_LIMIT for line in lines):
