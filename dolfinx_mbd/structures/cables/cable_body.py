@@ -17,9 +17,11 @@ from dolfinx_mbd.forms.cables import Cable
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.structures.cables.line_body import AbsoluteBody, LineForms, hermite
 
-#: Joints that constrain only the point of a frame, then joints that also constrain its z axis.
-_BY_POINT = ("spherical", "distance")
-_BY_TANGENT = ("revolute", "cylindrical", "planar", "point_on_line", "point_on_plane")
+_POINT_JOINTS = ("spherical", "distance")
+"""Kinds of joints that constrain only the point of a frame."""
+
+_TANGENT_JOINTS = ("revolute", "cylindrical", "planar", "point_on_line", "point_on_plane")
+"""Kinds of joints that may also constrain the z axis of a frame, the tangent of the cable."""
 
 
 class CableFrame(NamedTuple):
@@ -195,7 +197,7 @@ class CableBody(AbsoluteBody):
         for joint in system.joints:
             if self.name not in (joint.first.body, joint.second.body):
                 continue
-            if joint.kind not in _BY_POINT + _BY_TANGENT:
+            if joint.kind not in _POINT_JOINTS + _TANGENT_JOINTS:
                 raise InputError(
                     f"{joint.kind} joint {joint.name!r} holds the rotation of body {self.name!r} "
                     "about its tangent, which a cable does not have; use a spherical joint, or a "
