@@ -101,14 +101,14 @@ class ArrayDeclaration:
         Returns:
             Factors that can be multiplied with the array.
         """
-        result = np.array(np.prod(scales ** powers(self.unit)))
+        exponents = powers(self.unit)
         for k, letter in enumerate(self.axes):
             if letter in _ENTRY_UNITS:
                 first, repeated = _ENTRY_UNITS[letter]
                 units = first + repeated * ((shape[k] - len(first)) // len(repeated))
-                row = np.array([np.prod(scales ** powers(unit)) for unit in units])
-                result = result * row.reshape((-1,) + (1,) * (len(shape) - 1 - k))
-        return result
+                rows = np.array([powers(unit) for unit in units])
+                exponents = exponents + rows.reshape(-1, *(1,) * (len(shape) - 1 - k), 3)
+        return np.asarray(np.prod(scales**exponents, axis=-1))
 
     def selected(self, values: Any, rows: NDArray[np.int64]) -> Any:
         """Return the entries for some elastic coordinates, with indices from 0."""
