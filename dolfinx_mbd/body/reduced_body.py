@@ -323,7 +323,7 @@ class ReducedBody(HtmlView):
         if body.num_modes < self.num_modes:
             parts = part_fields(self).items()
             values |= {name: () if p.is_list else None for name, p in parts if p.all_modes}
-        return checked(with_values(body, **values))
+        return checked(with_values(body, **values), self)
 
     def with_damping(self, *dampings: Damping | ArrayLike) -> ReducedBody:
         """Return a copy of the body whose damping is the sum of the arguments.

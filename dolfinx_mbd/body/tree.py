@@ -201,7 +201,7 @@ def map_arrays(function: Callable[..., Any], first: T, *others: T) -> T:
     """
     trees = (first, *others)
     arrays, parts = array_fields(first), part_fields(first)
-    result: T = object.__new__(type(first))
+    result: dict[str, Any] = {}
     for entry in fields(first):  # type: ignore[arg-type]
         name, values = entry.name, [getattr(tree, entry.name) for tree in trees]
         value = values[0]
@@ -210,11 +210,13 @@ def map_arrays(function: Callable[..., Any], first: T, *others: T) -> T:
         elif name in arrays or (name in parts and any(v is None for v in values)):
             value = None
         elif name in parts and parts[name].is_list:
-            value = tuple(map_arrays(function, *entries) for entries in _same_entries(name, values))
+            parts_at = _same_entries(name, values)
+            value = tuple(map_arrays(function, *entries) for entries in parts_at)
         elif name in parts:
             value = map_arrays(function, *values)
-        assign(result, **{name: value})
-    return result
+        result[name] = value
+    same = all(value is getattr(first, name) for name, value in result.items())
+    return first if same else with_values(first, **result)
 
 
 def _mapped(
@@ -249,14 +251,19 @@ def with_values(tree: T, **values: Any) -> T:
     return result
 
 
-def checked(tree: T) -> T:
-    """Return a tree after the checks of its class and of all its parts."""
+def checked(tree: T, former: T | None = None) -> T:
+    """Return a tree after the checks of its class and of all its parts.
+
+    Parts that also belong to `former`, a tree that has been checked, are not checked again.
+    """
     values = {f.name: getattr(tree, f.name) for f in fields(tree)}  # type: ignore[arg-type]
-    for name, part in part_fields(tree).items():
-        if part.is_list:
-            values[name] = tuple(checked(entry) for entry in values[name])
-        elif values[name] is not None:
-            values[name] = checked(values[name])
+    for name, declaration in part_fields(tree).items():
+        value, known = values[name], getattr(former, name, None)
+        if declaration.is_list:
+            ids = {id(part) for part in known or ()}
+            values[name] = tuple(p if id(p) in ids else checked(p) for p in value)
+        elif value is not known and value is not None:
+            values[name] = checked(value)
     return type(tree)(**values)
 
 
