@@ -225,7 +225,10 @@ def _mapped(
     """Return the value of a function of arrays at one place of all trees."""
     if not np.issubdtype(declaration.dtype, np.integer):
         value = function(declaration, *values)
-        return np.asarray(value, declaration.dtype) if declaration.axes else float(value)
+        if not declaration.axes:
+            return float(value)
+        same = isinstance(value, np.ndarray) and value.dtype == declaration.dtype
+        return value if same else np.asarray(value, declaration.dtype)
     if any(not np.array_equal(value, values[0]) for value in values):
         _differ(name, [np.shape(value) for value in values])
     return values[0]
