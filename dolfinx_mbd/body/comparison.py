@@ -141,7 +141,8 @@ def _sizes(body: ReducedBody, part: Any, units: NDArray) -> list[NDArray]:
     squares, vectors = np.linalg.eigh(body.stiffness)
     positive = squares > 1e-12 * squares.max(initial=0.0)
     basis = vectors[:, positive] / np.sqrt(squares[positive] / 2)
-    basis *= np.sqrt(units[1]) * units[0] / units[2]  # the unit of the strain energy
+    length, mass, time = units
+    basis *= np.sqrt(mass) * length / time  # the unit of the strain energy
     sizes = []
     for name, array in array_fields(part).items():
         values = getattr(part, name)

@@ -102,7 +102,13 @@ def quantities(body: mbd.ReducedBody, motion: Motion) -> dict[str, tuple[np.ndar
         "moment of a load": (load.moment + eta @ load.moments, "N m"),
         "strain of a gauge": (body.gauges[1].modes @ eta, "1"),
         "length of a gauge": (np.array(body.gauges[1].length), "m"),
+        "place of a gauge": (body.gauges[0].position, "m"),
+        "axes of a gauge": (np.vstack([body.gauges[1].normal, body.gauges[1].directions]), "1"),
+        "error of a bore": (np.array(bore.error), "1"),
         "bulge of a bore": (place[0] @ (bore.displacement @ eta) @ place[1].T, "m"),
+        "size of a bore": (np.array([bore.radius, bore.length]), "m"),
+        "places of stress": (body.stress.points, "m"),
+        "held frequencies": (body.effective_masses.frequencies, "Hz"),
         "effective masses": (np.asarray(body.effective_masses.shares), "1"),
         "static errors": (np.array(list(static_errors(body).values())), "1"),
     }
