@@ -58,8 +58,11 @@ def powers(unit: str) -> Array:
     array([0., 1., 0.])
     """
     total = np.zeros(3)
-    for name, power in re.findall(r"([A-Za-z]+|1)(-?\d*)", unit):
-        total += np.array(_UNITS[name]) * int(power or 1)
+    for factor in unit.split():
+        match = re.fullmatch(r"(?P<name>[A-Za-z]+|1)(?P<power>-?\d*)", factor)
+        if match is None or match["name"] not in _UNITS:
+            reject("unit", unit, f"powers of {', '.join(_UNITS)}, such as 'N m-1'")
+        total += np.array(_UNITS[match["name"]]) * int(match["power"] or 1)
     return total
 
 
@@ -90,6 +93,9 @@ class ArrayDeclaration:
     symmetric: bool = False
     directions: bool = False
     file_name: str = ""
+
+    def __post_init__(self) -> None:
+        powers(self.unit)  # raises an error if the unit is unknown
 
     def factor(self, scales: Array, shape: tuple[int, ...]) -> Array:
         """Return the factors of a conversion to units of length, mass and time.
@@ -223,6 +229,9 @@ def _mapped(
     function: Callable[..., Any], name: str, declaration: ArrayDeclaration, values: list[Any]
 ) -> Any:
     """Return the value of a function of arrays at one place of all trees."""
+    shapes = [np.shape(value) for value in values]
+    if any(shape != shapes[0] for shape in shapes):
+        _differ(name, shapes)
     if not np.issubdtype(declaration.dtype, np.integer):
         value = function(declaration, *values)
         if not declaration.axes:
@@ -230,7 +239,7 @@ def _mapped(
         same = isinstance(value, np.ndarray) and value.dtype == declaration.dtype
         return value if same else np.asarray(value, declaration.dtype)
     if any(not np.array_equal(value, values[0]) for value in values):
-        _differ(name, [np.shape(value) for value in values])
+        _differ(name, values)
     return values[0]
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import dolfinx_mbd as mbd
 from dolfinx_mbd.body import static_errors
 from dolfinx_mbd.body.parts import SPINS
-from dolfinx_mbd.body.tree import checked, leaves, map_arrays, part_fields, powers
+from dolfinx_mbd.body.tree import array_of, checked, leaves, map_arrays, part_fields, powers
 from dolfinx_mbd.io.export.units import UNITS, Units, scaled
 from tests.body.complete import complete_body, exact_numbers, random_numbers
 
@@ -218,16 +218,27 @@ def test_sum_of_a_body_and_a_difference(body: mbd.ReducedBody) -> None:
 
 def test_bodies_of_different_structure() -> None:
     body = complete_body(2, exact_numbers())
-    for other in (
-        body.replace(gauges=body.gauges[:1]),
-        body.replace(points=body.points[::-1]),
-        body.replace(skin=mbd.body.Skin(body.skin.points, [[0, 1, 2]], body.skin.modes)),
+    triangle = mbd.body.Skin(body.skin.points, [[0, 1, 2]], body.skin.modes)
+    for argument, other in (
+        ("gauges", body.replace(gauges=body.gauges[:1])),
+        ("points", body.replace(points=body.points[::-1])),
+        ("first_moments", body.selected([1])),
+        ("triangles", body.replace(skin=triangle)),
     ):
         with pytest.raises(mbd.errors.InputError) as caught:
             map_arrays(lambda _, a, b: a - b, body, other)
-        assert caught.value.argument in ("gauges", "points", "triangles")
+        assert caught.value.argument == argument
     without = map_arrays(lambda _, a, b: a - b, body, body.replace(skin=None))
     assert without.skin is None
     with pytest.raises(mbd.errors.InputError) as caught:
         body.transformed(np.ones((2, 2)))
     assert caught.value.argument == "matrix"
+
+
+def test_units_of_declarations() -> None:
+    assert powers("N m-1 s2").tolist() == [0.0, 1.0, 0.0]
+    assert powers("1").tolist() == powers("Pa m2 N-1").tolist() == [0.0, 0.0, 0.0]
+    for wrong in ("Nm", "kg*m", "m^2", "furlong"):
+        with pytest.raises(mbd.errors.InputError) as caught:
+            array_of("n3", wrong)
+        assert caught.value.argument == "unit"
