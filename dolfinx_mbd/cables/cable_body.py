@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from dolfinx_mbd.cables.line_body import AbsoluteBody, LineForms, hermite
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.cables import Cable
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.multibody.model.run_quantities import Quantities, RunQuantity
 
 #: Joints that constrain only the point of a frame, then joints that also constrain its z axis.
 _BY_POINT = ("spherical", "distance")
@@ -103,6 +104,14 @@ class CableBody(AbsoluteBody):
         ('start', 'end', 'middle')
     """
 
+    run_quantities: ClassVar[Quantities] = {
+        "position": RunQuantity("m", "xyz"),
+        "slope": RunQuantity("1", "xyz"),
+        "velocity": RunQuantity("m/s", "xyz"),
+        "acceleration": RunQuantity("m/s²", "xyz"),
+        "strain": RunQuantity("1", counts="place"),
+        "curvature": RunQuantity("1/m", counts="place"),
+    }
     name: str
     cable: Cable
     start: ArrayLike

@@ -336,6 +336,12 @@ class SystemData(HtmlView):
         return fitted
 
     # ---- look-up --------------------------------------------------------------------------------
+    @property
+    def parts(self) -> dict[str, Any]:
+        """Bodies that move, joints, drivers and loads by name, in the order of results."""
+        bodies = [body for body in self.mechanical_bodies if body.num_velocities]
+        return {part.name: part for part in (*bodies, *self.joints, *self.drivers, *self.loads)}
+
     def body_index(self, name: str) -> int:
         """Return the index of a body; the error for an unknown name lists the bodies."""
         names = [body.name for body in self.bodies]

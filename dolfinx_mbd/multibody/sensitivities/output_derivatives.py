@@ -17,6 +17,7 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, extent
 from dolfinx_mbd.multibody.files.run_files import HISTORY
 from dolfinx_mbd.multibody.model.joints import Driver, Joint
+from dolfinx_mbd.multibody.model.run_quantities import BODY
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.results.outputs import Output, Outputs
 from dolfinx_mbd.multibody.results.saved_states import SavedStates
@@ -31,16 +32,6 @@ from dolfinx_mbd.multibody.sensitivities.parameter_terms import ParameterTerms
 _STEP = 1e-3  # step of differences relative to the size of a part of the state; rotations: rad
 _LENGTH_STEP = 1e-4  # step of positions relative to the size of the mechanism
 _LOCAL = 1e-9  # largest relative change of an output if it is evaluated at one time alone
-_BODY_PARTS = {
-    "position": ("q", 0),
-    "velocity": ("v", 0),
-    "omega": ("v", 3),
-    "acceleration": ("a", 0),
-    "alpha": ("a", 3),
-    "eta": ("q", 6),
-    "eta_rate": ("v", 6),
-    "eta_acceleration": ("a", 6),
-}
 
 
 @dataclass(frozen=True)
@@ -199,10 +190,12 @@ def _entry(system: SystemData, output: str) -> tuple[str, int, float] | None:
     key, _, axis = quantity.rpartition(".")
     for body, part in zip(system.bodies, system.v_slices, strict=True):
         floating = body.num_coordinates > body.num_velocities and not hasattr(body, "motion")
-        if body.name == name and floating and key in _BODY_PARTS:
-            array, first = _BODY_PARTS[key]
+        place = BODY[key].place if key in BODY and key != "rotation" else None
+        if body.name == name and floating and place is not None:
             number = "xyz".index(axis) if axis in ("x", "y", "z") else int(axis) - 1
-            return array, part.start + first + number, 1.0
+            first = place.columns.start  # η follows four numbers of the rotation, but three of ω
+            first -= key == "eta"
+            return place.array, part.start + first + number, 1.0
     joints: list[Joint | Driver] = [*system.joints, *system.drivers]
     names = [joint.name for joint in joints]
     if name not in names or key not in ("force", "moment") or system.whole is not system:
