@@ -32,10 +32,7 @@ from numpy.typing import NDArray
 import dolfinx_mbd as mbd
 from dolfinx_mbd import tutorials
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.mechanisms import ALONG_X
-from dolfinx_mbd.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure
-from dolfinx_mbd.mechanisms.kinematics import SliderCrank
-from dolfinx_mbd.multibody import (
+from dolfinx_mbd.mechanism import (
     Driver,
     JointCoordinate,
     JointLoad,
@@ -45,6 +42,9 @@ from dolfinx_mbd.multibody import (
     revolute,
     spherical,
 )
+from dolfinx_mbd.mechanism.mechanisms import ALONG_X
+from dolfinx_mbd.mechanism.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure
+from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.papers.two_beam_engine import PlanarBeam, TwoBeamEngine
 from dolfinx_mbd.tutorials import check, report
 

@@ -1,0 +1,93 @@
+"""Differences between the histories of two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.results.series import Series
+
+Array = NDArray[np.float64]
+
+_SAME_TIME = 1e-9  # largest difference of equal times, relative to the duration of the run
+
+
+class Difference(NamedTuple):
+    """Difference of a quantity in two runs; for vectors, the norm of their difference.
+
+    Attributes:
+        largest: Largest difference.
+        rms: Root mean square of the difference over the times that both runs saved.
+        time: Time of the largest difference, s.
+        scale: Largest value of the quantity in the first run.
+        unit: Unit of these values, except for the time.
+
+    Example:
+        >>> other = mbd.simulate(pendulum, t_end=0.5, dt=2e-3)
+        >>> force = run.compare(other, ["pin.force"])["pin.force"]
+        >>> bool(force.largest < 1e-3 * force.scale), force.unit
+        (True, 'N')
+    """
+
+    largest: float
+    rms: float
+    time: float
+    scale: float
+    unit: str
+
+
+def compare(
+    times: tuple[Array, Array], data: tuple[Iterable[Series], Iterable[Series]]
+) -> dict[str, Difference]:
+    """Return the differences of two runs by name; see `Solution.compare`."""
+    first, second = times
+    tolerance = _SAME_TIME * float(np.ptp(first))
+    near = np.minimum(np.searchsorted(second, first - tolerance), len(second) - 1)
+    same = np.abs(first - second[near]) <= tolerance
+    if same.sum() < min(2, len(first), len(second)):  # the start alone says nothing about the rest
+        count = "only one saved time" if same.any() else "no saved times"
+        raise InputError(
+            f"the runs have {count} in common; simulate both with steps of equal length, or "
+            "interpolate: run.to_xarray().interp(time=other.time)",
+            argument="other",
+        )
+    rows, others = np.flatnonzero(same), near[same]
+    one, two = ({series.name: series for series in part} for part in data)
+    table = {}
+    for name in dict.fromkeys([*one, *two]):
+        mine, other = _series(one, name), _series(two, name)
+        if mine is None or other is None or other.values.shape[1:] != mine.values.shape[1:]:
+            continue
+        first_values, second_values = mine.values[rows], other.values[others]
+        change = _norm(first_values - second_values)
+        if mine.quantity.components == "wxyz":  # ±p are the same rotation
+            change = np.minimum(change, _norm(first_values + second_values))
+        n = int(np.argmax(change))
+        table[name] = Difference(
+            largest=float(change[n]),
+            rms=float(np.sqrt(np.mean(change**2))),
+            time=float(first[rows[n]]),
+            scale=float(_norm(first_values).max()),
+            unit=mine.unit,
+        )
+    if not table:
+        text = "the runs have no quantity in common"
+        raise InputError(text, argument="other", value=sorted(two))
+    return table
+
+
+def _series(data: dict[str, Series], name: str) -> Series | None:
+    """Return a quantity, or a component of a quantity that a run has, or None."""
+    base = data.get(name.rpartition(".")[0])
+    if name in data or base is None:
+        return data.get(name)
+    return next((part for part in base.components() if part.name == name), None)
+
+
+def _norm(values: Array) -> Array:
+    """Return the norm over all components at each time, (nt,)."""
+    return np.linalg.norm(values.reshape(len(values), -1), axis=1)

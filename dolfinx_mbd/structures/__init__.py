@@ -1,0 +1,1 @@
+"""Rotating structures, prescribed motions, beams, cables and other models of one body."""
