@@ -14,6 +14,8 @@ horizontally, the same pendulum with a driver, and a simulation:
     >>> run = mbd.simulate(pendulum, t_end=0.5, dt=1e-3)
 """
 
+import lazy_loader
+
 from dolfinx_mbd.analyses.equilibrium import (
     equilibrium,
     quasi_static_motion,
@@ -75,3 +77,5 @@ __all__ = [
     "sweep",
     "waterfall",
 ]
+
+__getattr__, _, _ = lazy_loader.attach(__name__, ["studies"])

@@ -1,5 +1,7 @@
 """Derivatives of bodies and runs, optimization, and identification from measurements."""
 
+import lazy_loader
+
 from dolfinx_mbd.design.runs.functionals import (
     Functional,
 )
@@ -25,3 +27,7 @@ __all__ = [
     "run_gradient",
     "run_sensitivities",
 ]
+
+__getattr__, _, _ = lazy_loader.attach(
+    __name__, ["identification", "optimization", "runs", "sensitivity"]
+)

@@ -1,5 +1,7 @@
 """Assembly of the equations of motion, consistent initial states, and time steps."""
 
+import lazy_loader
+
 from dolfinx_mbd.dynamics.assembly.assembler import (
     AssemblyError,
 )
@@ -45,3 +47,5 @@ __all__ = [
     "consistent_state",
     "redundancies",
 ]
+
+__getattr__, _, _ = lazy_loader.attach(__name__, ["assembly", "start", "stepping"])

@@ -13,6 +13,8 @@ The examples of this folder assume the following lines, and a reduced `body` wit
     >>> hinge = mbd.revolute("hinge", ground.frame("bearing"), rod.frame("left"))
 """
 
+import lazy_loader
+
 from dolfinx_mbd.mechanism.bearing_tables import (
     BearingTable,
 )
@@ -172,3 +174,5 @@ __all__ = [
     "torque",
     "universal",
 ]
+
+__getattr__, _, _ = lazy_loader.attach(__name__, ["bearings", "contact", "mechanisms"])

@@ -1,7 +1,7 @@
 """Derivatives of the modes and of the geometric stiffening of a reduced beam.
 
-The formulas are those of solids, see `dolfinx_mbd.design.sensitivity.basis`. Beams have few degrees of
-freedom, so that the bordered system of each fixed-interface mode is factorized:
+The formulas are those of solids, see `dolfinx_mbd.design.sensitivity.basis`. Beams have few degrees
+of freedom, so that the bordered system of each fixed-interface mode is factorized:
 
     (K − λM) Φ′ + MΦ μ = −(K′ − λM′) Φ,    ΦᵀM Φ′ = 0.
 

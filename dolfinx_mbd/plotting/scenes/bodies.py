@@ -372,7 +372,7 @@ def _skin_values(function: Any) -> Array:
     from dolfinx_mbd.durability.recovery import skin_values
 
     if function.function_space.mesh.comm.size > 1:
-        how = "call dolfinx_mbd.durability.recovery.skin_values(function) on all ranks, and draw its result"
+        how = "call mbd.recovery.skin_values(function) on all ranks, and draw its result"
         expected = "numbers at the nodes of the skin, or a function on one rank"
         reject("values", function, expected, hint=f"{how} on one")
     return skin_values(function)
