@@ -41,9 +41,9 @@ class History(HtmlView):
         self.name, self.time, self._data = data.name, data.time, data
 
     def __getattr__(self, key: str) -> Array:
-        if not key.startswith("_"):
-            if key in self._data or key in type(self).__annotations__:
-                return self._data.attribute(key)
+        known = () if key.startswith("_") else (self._data.quantities, type(self).__annotations__)
+        if any(key in names for names in known):
+            return self._data.attribute(key)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {key!r}")
 
     def __repr__(self) -> str:

@@ -292,7 +292,7 @@ def _together(keys: Iterable[str], arrays: Callable[[], Iterable[Array]]) -> dic
 
 def _strains(gauge: StrainGauge, eta: Values) -> Array:
     """Return the strain of each grid of a gauge over time, (grids, nt)."""
-    return gauge.modes @ eta().T
+    return (eta() @ gauge.modes.T).T
 
 
 def _vectors(rows: Array) -> Array:

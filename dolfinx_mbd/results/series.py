@@ -104,14 +104,14 @@ class PartData:
         values: Mapping[str, Values],
         absent: Callable[[str], Array] | None = None,
     ) -> None:
-        self.name, self.time, self._absent = name, time, absent
-        self._declared, self._values = quantities, dict(values)
+        self.name, self.time, self.quantities = name, time, quantities
+        self._absent, self._values = absent, dict(values)
         for key in INTEGRALS:
             if self._has_sources(key) and key not in values:
                 self._values[key] = lambda key=key: self._integrated(key)  # type: ignore[misc]
 
     def _has_sources(self, key: str) -> bool:
-        return key in self._declared and all(k in self._values for k in INTEGRALS[key].sources)
+        return key in self.quantities and all(k in self._values for k in INTEGRALS[key].sources)
 
     def _integrated(self, key: str) -> Array:
         integral = INTEGRALS[key]
@@ -120,7 +120,7 @@ class PartData:
     def only(self, keys: Callable[[str], bool], absent: Callable[[str], Array]) -> PartData:
         """Return the quantities whose names satisfy a condition; the others are `absent`."""
         values = {key: value for key, value in self._values.items() if keys(key)}
-        data = PartData(self.name, self.time, self._declared, {}, absent)
+        data = PartData(self.name, self.time, self.quantities, {}, absent)
         data._values = values
         return data
 
@@ -135,11 +135,11 @@ class PartData:
 
     def declaration(self, key: str) -> RunQuantity:
         """Return the declaration of a quantity or of a component, such as ``force.x``."""
-        if key in self._declared:
-            return self._declared[key]
+        if key in self.quantities:
+            return self.quantities[key]
         base = key.rpartition(".")[0]
-        if base in self._declared:
-            return self._declared[base].component()
+        if base in self.quantities:
+            return self.quantities[base].component()
         raise InputError(
             f"{self.name!r} reports the quantity {key!r}, which its class does not declare: add "
             f"{key!r} with its unit to the attribute run_quantities of the class",
