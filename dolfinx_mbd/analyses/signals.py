@@ -175,7 +175,6 @@ def _with_parts(system: SystemData, parts: Mapping[int, Any]) -> SystemData:
     part = copy.copy(system)
     part.loads = tuple(parts[id(load)] for load in system.loads)
     part.drivers = tuple(parts[id(driver)] for driver in system.drivers)
-    part.whole = part if system.whole is system else _with_parts(system.whole, parts)
     return part
 
 

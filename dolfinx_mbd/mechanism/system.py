@@ -34,6 +34,8 @@ from dolfinx_mbd.mechanism.protocol import Body
 __all__ = ["STANDARD_GRAVITY", "Load", "State", "SystemData"]
 
 Array = NDArray[np.float64]
+Table = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 _REST = np.zeros(6)
 
@@ -286,54 +288,67 @@ class SystemData(HtmlView):
             for driver in self.drivers
         ]
         rows = [(k, motion) for k, (_, motions) in enumerate(entries) for motion in motions]
-        self.row_entry, self.row_motion = np.array(rows, dtype=np.int64).reshape(-1, 2).T.copy()
-        self.num_constraints = len(rows)
+        self._all_rows: Table = np.array(rows, dtype=np.int64).reshape(-1, 2).T
         self.first = np.array([self.frame_index(j.first) for j, _ in entries], dtype=np.int64)
         self.second = np.array([self.frame_index(j.second) for j, _ in entries], dtype=np.int64)
-        self.entry_slices = self._entry_slices()
         self.lengths = np.array([joint.length or 0.0 for joint, _ in entries])
         driven = [self.joint_index(driver.joint) for driver in self.drivers]
         self.driven_joints = np.array(driven, dtype=np.int64)
-        self.misfit: Array = np.zeros(self.num_constraints)
-        self.whole: SystemData = self
-        self.least_norm = False
+        self._hold(np.ones(len(rows), dtype=bool), np.zeros(len(rows)))
 
-    def _entry_slices(self) -> list[slice]:
-        """Return the slices of the constraints of each joint, then of each driver."""
-        return _slices(np.bincount(self.row_entry, minlength=len(self.first)))
+    def _hold(self, held: Mask, misfits: Array, least_norm: bool = False) -> None:
+        """Select constraints by a mask, with the offsets of all constraints, m or rad."""
+        self.held, self._misfits, self.least_norm = held, misfits, least_norm
+        self.row_entry, self.row_motion = self._all_rows[:, held].copy()
+        self.misfit = misfits[held]
+        self.num_constraints = len(self.misfit)
+        self.entry_slices = _slices(np.bincount(self.row_entry, minlength=len(self.first)))
 
-    def without_rows(self, rows: Sequence[int], *, least_norm: bool = False) -> SystemData:
+    def _with_constraints(self, *selection: Any) -> Self:
+        """Return a copy with other constraints; see `_hold`."""
+        part = copy.copy(self)
+        part._hold(*selection)
+        return part
+
+    def without_rows(self, rows: Sequence[int], *, least_norm: bool = False) -> Self:
         """Return the system without some constraints; its `whole` is the complete system.
 
         With `least_norm`, the joint forces in solutions have minimum norm over all constraints.
         """
         rows = [self._row(row) for row in items("rows", rows, (int, np.integer))]
-        remaining = np.setdiff1d(np.arange(self.num_constraints), np.array(rows, dtype=np.int64))
-        part = copy.copy(self)
-        part.row_entry, part.row_motion = self.row_entry[remaining], self.row_motion[remaining]
-        part.misfit = self.misfit[remaining]
-        part.num_constraints = len(remaining)
-        part.entry_slices = part._entry_slices()
-        part.whole, part.least_norm = self.whole, flag("least_norm", least_norm)
-        return part
+        held = self.held.copy()
+        held[np.flatnonzero(held)[rows]] = False
+        return self._with_constraints(held, self._misfits, flag("least_norm", least_norm))
+
+    def with_misfit(self, misfit: Array) -> Self:
+        """Return the system with small offsets (nc,) of its constraints, m or rad."""
+        misfits = self._misfits.copy()
+        misfits[self.held] = misfit
+        return self._with_constraints(self.held, misfits, self.least_norm)
+
+    @property
+    def whole(self) -> Self:
+        """The system with all constraints; the system itself if none was dropped."""
+        if self.held.all():
+            return self
+        return self._with_constraints(np.ones_like(self.held), self._misfits)
+
+    @property
+    def has_clearance(self) -> bool:
+        """Whether a joint has a clearance."""
+        return any(joint.clearance is not None for joint in self.joints)
 
     @property
     def ideal(self) -> Self:
         """The system without clearances; the system itself if it has none."""
-        elements = {joint.contact_name for joint in self.joints if joint.clearance is not None}
-        if not elements:
+        if not self.has_clearance:
             return self
+        elements = {joint.contact_name for joint in self.joints if joint.clearance is not None}
         joints = [replace(joint, clearance=None) for joint in self.joints]
         loads = [load for load in self.loads if load.name not in elements]
         return type(self)(
             self.bodies, joints, drivers=self.drivers, loads=loads, gravity=self.gravity
         )
-
-    def with_misfit(self, misfit: Array) -> SystemData:
-        """Return the system with small offsets (nc,) of its constraints, m or rad."""
-        fitted = copy.copy(self)
-        fitted.misfit, fitted.whole = misfit, fitted
-        return fitted
 
     # ---- look-up --------------------------------------------------------------------------------
     @property

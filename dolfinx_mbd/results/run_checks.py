@@ -24,7 +24,6 @@ from dolfinx_mbd.results.deformation_checks import (
     largest_deformations,
     warn_of_deformation,
 )
-from dolfinx_mbd.results.files.run_files import held_rows
 from dolfinx_mbd.results.film_checks import FilmChecks
 from dolfinx_mbd.results.solution import Solution
 
@@ -229,7 +228,7 @@ class RunChecks:
             return
         at = Assembler(whole)
         size = np.where(whole.row_motion < 3, whole.size, 1.0)
-        held = held_rows(block.system)
+        held = block.system.held
         for n in range(0, len(block), max(1, len(block) // 50)):
             at.q[:], at.angles[:] = block.q[n], block.angles[n]
             share = np.abs(at.constraints(float(block.time[n]))) / size

@@ -21,7 +21,7 @@ from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
 from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
 from dolfinx_mbd.mechanism.run_quantities import ENERGIES, FORCES, LOAD, MOMENTA, Quantities
 from dolfinx_mbd.mechanism.system import Load, State, SystemData
-from dolfinx_mbd.results.files.run_files import HISTORY, held_rows
+from dolfinx_mbd.results.files.run_files import HISTORY
 from dolfinx_mbd.results.histories import rotation_matrices
 from dolfinx_mbd.results.series import INTEGRALS, PartData, Values
 
@@ -83,7 +83,7 @@ class SavedStates:
         The multipliers of dropped constraints are zero. With ``redundant="keep"`` the multipliers
         have minimum norm.
         """
-        whole, held = self.system.whole, held_rows(self.system)
+        whole, held = self.system.whole, self.system.held
         multipliers = np.zeros((len(self.time), len(held)))
         multipliers[:, held] = self.lam
         if self.system.least_norm:

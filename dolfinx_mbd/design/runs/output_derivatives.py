@@ -198,7 +198,7 @@ def _entry(system: SystemData, output: str) -> tuple[str, int, float] | None:
             return place.array, part.start + first + number, 1.0
     joints: list[Joint | Driver] = [*system.joints, *system.drivers]
     names = [joint.name for joint in joints]
-    if name not in names or key not in ("force", "moment") or system.whole is not system:
+    if name not in names or key not in ("force", "moment") or not system.held.all():
         return None
     entry = names.index(name)
     if getattr(joints[entry], "clearance", None) is not None:

@@ -108,7 +108,7 @@ def consistent_state(
     speeds = named_vector(system, "v", v) if isinstance(v, Mapping) else None
     by_default = q is None and v is None and (t == 0.0 or not system.drivers)
     rates = _joint_rates(system, rates, by_default)
-    if q is None and v is None and system.whole.ideal is not system.whole:
+    if q is None and v is None and system.has_clearance:
         state = _ideal_state(system, t, elastic_start, rates)
         if state is not None:
             return state

@@ -73,17 +73,10 @@ def system_rows(system: SystemData) -> dict[str, Any]:
     """Return the header entries that identify a system and its dropped constraints."""
     return {
         "system": fingerprint(system),
-        "dropped": np.flatnonzero(~held_rows(system)).tolist(),
+        "dropped": np.flatnonzero(~system.held).tolist(),
         "least_norm": bool(system.least_norm),
         "misfit": system.whole.misfit.tolist(),
     }
-
-
-def held_rows(system: SystemData) -> NDArray[np.bool_]:
-    """Return a mask of the constraints of `system.whole` that the system has not dropped."""
-    rows = set(zip(system.row_entry, system.row_motion, strict=True))
-    pairs = zip(system.whole.row_entry, system.whole.row_motion, strict=True)
-    return np.array([pair in rows for pair in pairs], dtype=bool)
 
 
 def check_system(
