@@ -166,27 +166,27 @@ def resume(
     return _run_to_end(read_run(path, system, Outputs(outputs)), progress)
 
 
-def _run_to_end(run: RecordedRun, progress: Progress) -> Solution:
+def _run_to_end(record: RecordedRun, progress: Progress) -> Solution:
     """Take the remaining steps and return the solution."""
-    with closing(run):
+    with closing(record):
         try:
-            with progress_bar(run.steps.total, progress, "simulate", "step") as bar:
-                while not run.steps.done:
-                    run.advance()
+            with progress_bar(record.run.steps.total, progress, "simulate", "step") as bar:
+                while not record.run.steps.done:
+                    record.advance()
                     if bar is not None:
-                        bar.update(run.steps.progress - bar.n)
-            run.write()
+                        bar.update(record.run.steps.progress - bar.n)
+            record.write()
         except StepError as error:
-            run.write()
-            error.solution = run.solution()
-            run.checks.warn()
+            record.write()
+            error.solution = record.solution()
+            record.checks.warn()
             raise
         except KeyboardInterrupt:
-            run.record()
-            run.write()
-            time = run.state.time
+            record.record()
+            record.write()
+            time = record.run.state.time
             text = f"interrupted at t = {time:g} s; the results so far are returned"
             warn(MbdWarning(text, quantity="time", value=time))
-        solution = run.solution()
-        run.checks.warn()
+        solution = record.solution()
+        record.checks.warn()
         return solution

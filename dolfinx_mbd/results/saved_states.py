@@ -49,17 +49,18 @@ class SavedStates:
     @classmethod
     def of_rows(cls, system: SystemData, rows: NDArray[np.void]) -> SavedStates:
         """Return the saved states in an array with a field for each attribute of a state."""
-        return cls._of(system, {key: rows[key] for key in HISTORY})
+        return cls.of_arrays(system, {key: rows[key] for key in HISTORY})
 
     @classmethod
-    def _of(cls, system: SystemData, arrays: dict[str, Array]) -> SavedStates:
+    def of_arrays(cls, system: SystemData, arrays: dict[str, Array]) -> SavedStates:
+        """Return the saved states in arrays by the names of the attributes of a state."""
         saved = cls(system, ())
         vars(saved).update(arrays)
         return saved
 
     def part(self, times: slice) -> SavedStates:
         """Return the states at some of the times."""
-        return self._of(self.system, {key: getattr(self, key)[times] for key in HISTORY})
+        return self.of_arrays(self.system, {key: getattr(self, key)[times] for key in HISTORY})
 
     def states(self) -> Iterator[State]:
         """Yield the states without the memory of the integrator."""

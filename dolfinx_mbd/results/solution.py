@@ -74,15 +74,6 @@ class Solution(Sensors, HtmlView):
         self.factorizations = factorizations
         self._set_saved(SavedStates(system, states))
 
-    @classmethod
-    def _of(
-        cls, system: SystemData, saved: SavedStates | SavedOutputs, final: State, **facts: Any
-    ) -> Solution:
-        """Return a solution of saved values and its last state."""
-        run = cls(system, [final], **facts)
-        run._set_saved(saved)
-        return run
-
     def _set_saved(self, saved: SavedStates | SavedOutputs) -> None:
         self._saved, self.time = saved, saved.time
         if isinstance(saved, SavedStates):
@@ -113,7 +104,7 @@ class Solution(Sensors, HtmlView):
         saved = self._saved.part(instance("times", times, slice, hint))
         if not len(saved.time):
             reject("times", times, f"a slice that contains some of the {len(self)} saved times")
-        return Solution._of(self.system, saved, self.final_state, **self._facts())
+        return solution_of(self.system, saved, self.final_state, **self._facts())
 
     def _html_rows(self) -> list[tuple[str, str]]:
         times = f"{self.time[0]:g} to {self.time[-1]:g} s, {len(self)} saved"
@@ -307,7 +298,7 @@ class Solution(Sensors, HtmlView):
             FileWarning: The run in a folder did not reach its end.
         """
         system, saved, final, facts = read_solution(path, system)
-        return cls._of(system, saved, final, **facts)
+        return solution_of(system, saved, final, **facts)
 
     def to_csv(self, path: str | Path, names: Sequence[str] | None = None) -> Path:
         """Write histories as comma-separated values and return the path of the file.
@@ -416,3 +407,12 @@ class Solution(Sensors, HtmlView):
         Dropped redundant constraints are included.
         """
         return self._saved.entries["violation"].max(axis=1, initial=0.0)
+
+
+def solution_of(
+    system: SystemData, saved: SavedStates | SavedOutputs, final: State, **facts: Any
+) -> Solution:
+    """Return a solution of saved values and its last state."""
+    run = Solution(system, [final], **facts)
+    run._set_saved(saved)
+    return run

@@ -27,7 +27,7 @@ from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.results.files.run_files import HISTORY
 from dolfinx_mbd.results.outputs import Output, Outputs
 from dolfinx_mbd.results.saved_states import SavedStates
-from dolfinx_mbd.results.solution import Solution
+from dolfinx_mbd.results.solution import solution_of
 
 _STEP = 1e-3  # step of differences relative to the size of a part of the state; rotations: rad
 _LENGTH_STEP = 1e-4  # step of positions relative to the size of the mechanism
@@ -113,7 +113,7 @@ class OutputDerivatives:
 
     def _evaluate(self, system: SystemData, arrays: dict[str, Array]) -> Array:
         last = State(*(arrays[key][-1] for key in HISTORY))
-        run = Solution._of(system, SavedStates._of(system, arrays), last)
+        run = solution_of(system, SavedStates.of_arrays(system, arrays), last)
         return self._outputs.of(run)[:, 0]
 
     def _slopes(self, arrays: dict[str, Array], key: str, column: int, size: float) -> Array:

@@ -61,7 +61,7 @@ class QuasiStaticSlopes:
     @staticmethod
     def applies(system: SystemData) -> bool:
         """Return whether the constraints determine all rigid motions of an elastic mechanism."""
-        complete = system.held.all() and not system.has_clearance
+        complete = bool(system.held.all()) and not system.has_clearance
         specified = any(joint.rate is not None for joint in system.joints)
         determined = len(system.rigid) == system.num_constraints
         return complete and determined and len(system.elastic) > 0 and not specified
