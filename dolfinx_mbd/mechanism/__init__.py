@@ -111,6 +111,7 @@ from dolfinx_mbd.mechanism.shapes import (
 from dolfinx_mbd.mechanism.system import (
     STANDARD_GRAVITY,
     State,
+    System,
 )
 
 __all__ = [
@@ -147,6 +148,7 @@ __all__ = [
     "Shape",
     "SpringDamper",
     "State",
+    "System",
     "TabulatedBearing",
     "bore_contact",
     "box_shape",
