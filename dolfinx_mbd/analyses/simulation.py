@@ -15,7 +15,7 @@ from dolfinx_mbd.checks import file_path, instance, integer, memory, number
 from dolfinx_mbd.dynamics.stepping.integrators import StepError
 from dolfinx_mbd.dynamics.stepping.step_control import Adaptive
 from dolfinx_mbd.errors import MbdWarning, warn
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.progress import Progress, is_shown, progress_bar
 from dolfinx_mbd.results.files.run_files import HISTORY
 from dolfinx_mbd.results.files.run_folder import check_disk
@@ -27,7 +27,7 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 @one_blas_thread()
 def simulate(
-    system: SystemData,
+    system: System,
     *,
     t_end: float,
     dt: float | Adaptive | Literal["adaptive"],
@@ -130,7 +130,7 @@ def simulate(
 @one_blas_thread()
 def resume(
     path: str | Path,
-    system: SystemData,
+    system: System,
     *,
     outputs: Mapping[str, Output] | None = None,
     progress: Progress = False,

@@ -21,7 +21,7 @@ from dolfinx_mbd.dynamics.stepping.run import Run, Snapshot
 from dolfinx_mbd.dynamics.stepping.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.motions import check_drivers
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.files.fingerprint import differences, digest, fingerprint
 from dolfinx_mbd.results.outputs import Outputs, Requests
 from dolfinx_mbd.results.solution import Solution
@@ -94,7 +94,7 @@ class Simulator(Run):
     @one_blas_thread()
     def __init__(
         self,
-        system: SystemData,
+        system: System,
         *,
         dt: float | Adaptive,
         t_end: float | None = None,
@@ -106,7 +106,7 @@ class Simulator(Run):
         inputs: Sequence[str] = (),
         outputs: Requests | None = None,
     ) -> None:
-        instance("system", system, SystemData)
+        instance("system", system, System)
         _check_start(start, system)
         first = start.time if isinstance(start, State) else 0.0
         if t_end is not None and not number("t_end", t_end, unit="s") > first:
@@ -308,21 +308,19 @@ class Simulator(Run):
         self._inputs.put(values)
         self.stepper.assembler.put(self.state)
 
-    def _first_state(self, system: SystemData, start: State | Mapping[str, float] | None) -> State:
+    def _first_state(self, system: System, start: State | Mapping[str, float] | None) -> State:
         if isinstance(start, State):
             return start
         return consistent_state(system, 0.0, elastic_start=self._elastic_start, rates=start)
 
 
-def _check_start(start: State | Mapping[str, float] | None, system: SystemData) -> None:
+def _check_start(start: State | Mapping[str, float] | None, system: System) -> None:
     instance("start", start, (State, Mapping, type(None)), "a state or rates of joints by name")
     if isinstance(start, State):
         check_state("start", start, system)
 
 
-def _steps(
-    control: float | Adaptive, system: SystemData, start: float, t_end: float | None
-) -> Steps:
+def _steps(control: float | Adaptive, system: System, start: float, t_end: float | None) -> Steps:
     """Return the steps from a time to the end, or without an end."""
     if isinstance(control, Adaptive):
         assert t_end is not None

@@ -20,7 +20,7 @@ from dolfinx_mbd.checks import file_path, instance, reject
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.dynamics.stepping.run import Run
 from dolfinx_mbd.dynamics.stepping.step_control import steps_from
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.files.run_files import (
     HISTORY,
     check_system,
@@ -162,12 +162,12 @@ class RecordedRun:
         return header, state_arrays("now", self.run.state) | memory
 
 
-def read_run(path: str | Path, system: SystemData, outputs: Outputs | None = None) -> RecordedRun:
+def read_run(path: str | Path, system: System, outputs: Outputs | None = None) -> RecordedRun:
     """Return the run that a folder contains; it continues in the same folder.
 
     `outputs` contains the functions among the outputs of the run.
     """
-    instance("system", system, SystemData)
+    instance("system", system, System)
     path = file_path("path", path)
     header, arrays, rows = read_folder(path)
     with errors_as(KIND, path / CHECKPOINT):

@@ -18,7 +18,7 @@ from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning, warn
 from dolfinx_mbd.mechanism.bodies import FlexibleBody
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.contact_steps import ContactSteps
 from dolfinx_mbd.results.deformation_checks import (
     largest_deformations,
@@ -55,7 +55,7 @@ class RunChecks:
     `inspect` with all saved states, which may come in several blocks.
     """
 
-    def __init__(self, system: SystemData, stepper: Stepper, state: State) -> None:
+    def __init__(self, system: System, stepper: Stepper, state: State) -> None:
         self._system, self._at = system, stepper.assembler
         self._at.put(state)
         self._at.residual(state.time)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.joints import Driver, Joint
 from dolfinx_mbd.mechanism.run_quantities import ELASTIC
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.results.series import PartData, Values
 
 Array = NDArray[np.float64]
@@ -25,7 +25,7 @@ class SavedOutputs:
         requested: Names of the outputs, as the user wrote them.
     """
 
-    def __init__(self, system: SystemData, rows: NDArray[np.void], requested: list[str]) -> None:
+    def __init__(self, system: System, rows: NDArray[np.void], requested: list[str]) -> None:
         self.system, self.rows, self.requested = system, rows, requested
         self.time: Array = rows["time"]
         self.values: dict[str, Array] = {

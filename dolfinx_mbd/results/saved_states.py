@@ -20,7 +20,7 @@ from dolfinx_mbd.mechanism.joints import Driver, FrameRef, Joint
 from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
 from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
 from dolfinx_mbd.mechanism.run_quantities import ENERGIES, FORCES, LOAD, MOMENTA, Quantities
-from dolfinx_mbd.mechanism.system import Load, State, SystemData
+from dolfinx_mbd.mechanism.system import Load, State, System
 from dolfinx_mbd.results.files.run_files import HISTORY
 from dolfinx_mbd.results.histories import rotation_matrices
 from dolfinx_mbd.results.series import INTEGRALS, PartData, Values
@@ -41,18 +41,18 @@ class SavedStates:
     lam: Array
     angles: Array
 
-    def __init__(self, system: SystemData, states: Sequence[State]) -> None:
+    def __init__(self, system: System, states: Sequence[State]) -> None:
         self.system = system
         for key in HISTORY:
             setattr(self, key, np.array([getattr(state, key) for state in states]))
 
     @classmethod
-    def of_rows(cls, system: SystemData, rows: NDArray[np.void]) -> SavedStates:
+    def of_rows(cls, system: System, rows: NDArray[np.void]) -> SavedStates:
         """Return the saved states in an array with a field for each attribute of a state."""
         return cls.of_arrays(system, {key: rows[key] for key in HISTORY})
 
     @classmethod
-    def of_arrays(cls, system: SystemData, arrays: dict[str, Array]) -> SavedStates:
+    def of_arrays(cls, system: System, arrays: dict[str, Array]) -> SavedStates:
         """Return the saved states in arrays by the names of the attributes of a state."""
         saved = cls(system, ())
         vars(saved).update(arrays)
@@ -301,7 +301,7 @@ def _vectors(rows: Array) -> Array:
     return np.moveaxis(rows.reshape(len(rows), -1, 3), 1, 0)
 
 
-def _frames(part: Joint | Driver | Load, system: SystemData) -> tuple[FrameRef, ...]:
+def _frames(part: Joint | Driver | Load, system: System) -> tuple[FrameRef, ...]:
     """Return the frames on which a part acts; a distributed load has none."""
     if isinstance(part, PatternLoad):
         return ()

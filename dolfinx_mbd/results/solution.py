@@ -15,7 +15,7 @@ from dolfinx_mbd.dynamics.assembly.rates import consistent_rates
 from dolfinx_mbd.dynamics.start.consistent_state import transferred_state
 from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.mechanism.run_quantities import RunQuantity
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.comparison import Difference, compare
 from dolfinx_mbd.results.files.run_files import HISTORY, write_table
 from dolfinx_mbd.results.histories import (
@@ -61,7 +61,7 @@ class Solution(Sensors, HtmlView):
 
     def __init__(
         self,
-        system: SystemData,
+        system: System,
         states: Sequence[State],
         *,
         complete: bool = True,
@@ -231,7 +231,7 @@ class Solution(Sensors, HtmlView):
         states = [consistent_rates(self.system, state) for state in self._saved.states()]
         return Solution(self.system, states, **self._facts())
 
-    def state_for(self, system: SystemData) -> State:
+    def state_for(self, system: System) -> State:
         """Return the end of this run as a state of another mechanism, for `simulate(start=...)`.
 
         Bodies are matched by their names. Bodies without a match start from their initial
@@ -278,7 +278,7 @@ class Solution(Sensors, HtmlView):
         return write_solution(path, self.system, self._saved, self.final_state, self._facts())
 
     @classmethod
-    def load(cls, path: str | Path, system: SystemData) -> Solution:
+    def load(cls, path: str | Path, system: System) -> Solution:
         """Read a solution that `save` wrote, or a folder that `simulate(path=...)` wrote.
 
         `system` is compared with the description in the file. The code of functions is not
@@ -410,7 +410,7 @@ class Solution(Sensors, HtmlView):
 
 
 def solution_of(
-    system: SystemData, saved: SavedStates | SavedOutputs, final: State, **facts: Any
+    system: System, saved: SavedStates | SavedOutputs, final: State, **facts: Any
 ) -> Solution:
     """Return a solution of saved values and its last state."""
     run = Solution(system, [final], **facts)

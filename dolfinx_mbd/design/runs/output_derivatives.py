@@ -23,7 +23,7 @@ from dolfinx_mbd.dynamics.assembly.assembler import Assembler, extent
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.joints import Driver, Joint
 from dolfinx_mbd.mechanism.run_quantities import BODY
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.files.run_files import HISTORY
 from dolfinx_mbd.results.outputs import Output, Outputs
 from dolfinx_mbd.results.saved_states import SavedStates
@@ -111,7 +111,7 @@ class OutputDerivatives:
                 out[:, k] = central_difference(values, terms.steps[name])
         return out
 
-    def _evaluate(self, system: SystemData, arrays: dict[str, Array]) -> Array:
+    def _evaluate(self, system: System, arrays: dict[str, Array]) -> Array:
         last = State(*(arrays[key][-1] for key in HISTORY))
         run = solution_of(system, SavedStates.of_arrays(system, arrays), last)
         return self._outputs.of(run)[:, 0]
@@ -181,7 +181,7 @@ def _stacked(states: Sequence[State]) -> dict[str, Array]:
     return {key: np.array([getattr(state, key) for state in states]) for key in HISTORY}
 
 
-def _entry(system: SystemData, output: str) -> tuple[str, int, float] | None:
+def _entry(system: System, output: str) -> tuple[str, int, float] | None:
     """Return array, column and sign of an output that is an entry of the state, otherwise None.
 
     The column is -1 for an output that is always zero, such as a force along a free axis.

@@ -34,7 +34,7 @@ from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.motions import check_drivers
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.saved_states import SavedStates
 from dolfinx_mbd.results.solution import Solution, solution_of
 from dolfinx_mbd.time_integration import GeneralizedAlpha
@@ -233,7 +233,7 @@ class _Neighbours:
         return self._runs[name, share]
 
 
-def _moved(system: SystemData, run: Solution, derivatives: list[Array], step: float) -> Solution:
+def _moved(system: System, run: Solution, derivatives: list[Array], step: float) -> Solution:
     """Return the simulation to first order for a change of one parameter.
 
     `derivatives` contains those of q, v, a and λ, (nt, ·) each.

@@ -13,10 +13,10 @@ from dolfinx_mbd.checks import array, choice, reject
 from dolfinx_mbd.dynamics.start.position_assembly import coordinates
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.run_quantities import BODY
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 
 
-def named_vector(system: SystemData, argument: str, values: Mapping[str, ArrayLike]) -> Array:
+def named_vector(system: System, argument: str, values: Mapping[str, ArrayLike]) -> Array:
     """Return coordinates (`argument` is ``q``) or velocities (``v``) from values by name.
 
     A name denotes a body, or a quantity such as ``rod.position``. Other coordinates have their
@@ -31,7 +31,7 @@ def named_vector(system: SystemData, argument: str, values: Mapping[str, ArrayLi
     return vector
 
 
-def _slices(system: SystemData, argument: str) -> dict[str, slice]:
+def _slices(system: System, argument: str) -> dict[str, slice]:
     """Return the index ranges of all named quantities."""
     slices = {}
     parts = system.q_slices if argument == "q" else system.v_slices

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.dynamics.stepping.step_control import Steps
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["Run", "Snapshot"]
 
@@ -42,7 +42,7 @@ class Run:
         state: State after the last step.
     """
 
-    def __init__(self, system: SystemData, stepper: Stepper, steps: Steps, state: State) -> None:
+    def __init__(self, system: System, stepper: Stepper, steps: Steps, state: State) -> None:
         self.system, self.stepper, self.steps, self.state = system, stepper, steps, state
 
     def _snapshot(self) -> Snapshot:

@@ -14,7 +14,7 @@ from dolfinx_mbd.checks import number
 from dolfinx_mbd.dynamics.stepping.contact_events import ContactEvents
 from dolfinx_mbd.dynamics.stepping.integrators import StepError, Stepper
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 
 _SAFETY = 0.9  # safety factor of a predicted step
 # Limits of the growth factor of a step; smaller growth is not worth a new factorization
@@ -115,7 +115,7 @@ class AdaptiveSteps:
     total: ClassVar[int] = 1000  # number of units of a progress bar
 
     @classmethod
-    def of(cls, control: Adaptive, system: SystemData, start: float, end: float) -> AdaptiveSteps:
+    def of(cls, control: Adaptive, system: System, start: float, end: float) -> AdaptiveSteps:
         """Return the steps from the time `start` to the time `end`."""
         span = end - start
         largest = control.largest or 0.1 * span

@@ -20,7 +20,7 @@ from dolfinx_mbd.archive import Kind, archive_writer, is_archive
 from dolfinx_mbd.checks import file_path
 from dolfinx_mbd.errors import FileError, FileWarning, warn
 from dolfinx_mbd.files import write_atomically
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.files.fingerprint import differences, fingerprint
 
 Array = NDArray[np.float64]
@@ -69,7 +69,7 @@ def write_run(
 
 
 # ---- systems ------------------------------------------------------------------------------------
-def system_rows(system: SystemData) -> dict[str, Any]:
+def system_rows(system: System) -> dict[str, Any]:
     """Return the header entries that identify a system and its dropped constraints."""
     return {
         "system": fingerprint(system),
@@ -80,8 +80,8 @@ def system_rows(system: SystemData) -> dict[str, Any]:
 
 
 def check_system(
-    path: str | Path, header: Mapping[str, Any], arrays: Mapping[str, Any], system: SystemData
-) -> SystemData:
+    path: str | Path, header: Mapping[str, Any], arrays: Mapping[str, Any], system: System
+) -> System:
     """Return the system without the constraints that were dropped in the run of a file.
 
     The entries of `system_rows` are compared; a difference raises a `RunFileError`.
