@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
@@ -18,7 +17,7 @@ from dolfinx_mbd.dynamics.start.consistent_state import check_state, consistent_
 from dolfinx_mbd.dynamics.start.position_assembly import fit_misfits
 from dolfinx_mbd.dynamics.stepping.integrators import StepError, Stepper
 from dolfinx_mbd.dynamics.stepping.run import Run, Snapshot
-from dolfinx_mbd.dynamics.stepping.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
+from dolfinx_mbd.dynamics.stepping.step_control import Adaptive, steps_until
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.motions import check_drivers
 from dolfinx_mbd.mechanism.system import State, System
@@ -133,7 +132,7 @@ class Simulator(Run):
         stepper = Stepper(system, method, tolerance=tolerance)
         self._dt, self._t_end, self._start = dt, t_end, start
         state = self._first_state(system, start)
-        super().__init__(system, stepper, _steps(dt, system, state.time, t_end), state)
+        super().__init__(system, stepper, steps_until(t_end, dt, state.time, system), state)
         self._first = self._snapshot()
         if not self._outputs.functions:
             self._outputs.of(Solution(system, [state]))  # checks the names
@@ -239,7 +238,7 @@ class Simulator(Run):
                 self._set_inputs(self._inputs.merged(inputs))
             if start is not None or inputs is not None:
                 self.state = self._first_state(self.system, self._start if start is None else start)
-                self.steps = _steps(self._dt, self.system, self.state.time, self._t_end)
+                self.steps = steps_until(self._t_end, self._dt, self.state.time, self.system)
         return self.state
 
     def save(self) -> Snapshot:
@@ -318,14 +317,3 @@ def _check_start(start: State | Mapping[str, float] | None, system: System) -> N
     instance("start", start, (State, Mapping, type(None)), "a state or rates of joints by name")
     if isinstance(start, State):
         check_state("start", start, system)
-
-
-def _steps(control: float | Adaptive, system: System, start: float, t_end: float | None) -> Steps:
-    """Return the steps from a time to the end, or without an end."""
-    if isinstance(control, Adaptive):
-        assert t_end is not None
-        return AdaptiveSteps.of(control, system, start, t_end)
-    if t_end is None:
-        return FixedSteps(control, sys.maxsize)
-    count = max(1, round(min((t_end - start) / control, sys.maxsize)))
-    return FixedSteps((t_end - start) / count, count)

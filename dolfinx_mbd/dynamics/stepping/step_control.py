@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
@@ -231,6 +232,19 @@ class AdaptiveSteps:
 
 
 Steps = FixedSteps | AdaptiveSteps
+
+
+def steps_until(
+    t_end: float | None, control: float | Adaptive, start: float, system: System
+) -> Steps:
+    """Return the steps from a time to the end, or without an end if `t_end` is None."""
+    if isinstance(control, Adaptive):
+        assert t_end is not None
+        return AdaptiveSteps.of(control, system, start, t_end)
+    if t_end is None:
+        return FixedSteps(control, sys.maxsize)
+    count = max(1, round(min((t_end - start) / control, sys.maxsize)))
+    return FixedSteps((t_end - start) / count, count)
 
 
 def steps_from(record: Mapping[str, Any]) -> Steps:
