@@ -295,8 +295,8 @@ class Simulator(Run):
         }
         return fingerprint(self._original) | {k: digest(value) for k, value in settings.items()}
 
-    def _snapshot(self) -> Snapshot:
-        return super()._snapshot()._replace(inputs=self._inputs.values)
+    def _input_values(self) -> tuple[float, ...]:
+        return self._inputs.values
 
     def _return_to(self, snapshot: Snapshot) -> None:
         super()._return_to(snapshot)

@@ -82,10 +82,10 @@ def compare(
 
 def _series(data: dict[str, Series], name: str) -> Series | None:
     """Return a quantity, or a component of a quantity that a run has, or None."""
-    base = data.get(name.rpartition(".")[0])
-    if name in data or base is None:
+    whole, _, component = name.rpartition(".")
+    if name in data or whole not in data:
         return data.get(name)
-    return next((part for part in base.components() if part.name == name), None)
+    return data[whole].component(component)
 
 
 def _norm(values: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -48,18 +49,27 @@ class Series:
 
     def component_names(self) -> list[str]:
         """Return the names of the components; a quantity of several dimensions is flattened."""
-        count = int(np.prod(self.values.shape[1:]))
+        count = math.prod(self.values.shape[1:])
         names = list(self.quantity.components)
         return names if len(names) == count else [str(k) for k in range(1, count + 1)]
+
+    def component(self, name: str) -> Series | None:
+        """Return a component of a vector by its name, or None if it does not exist."""
+        names = self.component_names() if self.values.ndim > 1 else []
+        if name not in names:
+            return None
+        column = self.values.reshape(len(self.values), -1)[:, names.index(name)]
+        return Series(self.part, f"{self.key}.{name}", self.quantity.component(), column)
 
     def components(self) -> Iterator[Series]:
         """Yield each component as a series of numbers; a number yields itself."""
         if self.values.ndim == 1:
             yield self
             return
-        columns = self.values.reshape(len(self.values), -1).T
-        for name, column in zip(self.component_names(), columns, strict=True):
-            yield Series(self.part, f"{self.key}.{name}", self.quantity.component(), column)
+        for name in self.component_names():
+            component = self.component(name)
+            assert component is not None
+            yield component
 
 
 class Integral(NamedTuple):
@@ -177,15 +187,15 @@ class PartData:
         Raises:
             InputError: The quantity is unknown or empty; the message lists the quantities.
         """
-        base = key.rpartition(".")[0]
-        for name in (key, base):
-            if name not in self._values:
-                continue
-            whole = Series(self.name, name, self.declaration(name), self._values[name]())
-            candidates = [whole] if name == key else whole.components()
-            for series in candidates:
-                if series.key == key and series.values.size:
-                    return series
+        base, _, component = key.rpartition(".")
+        name = key if key in self._values else base
+        series: Series | None = None
+        if name in self._values:
+            series = Series(self.name, name, self.declaration(name), self._values[name]())
+            if name != key:
+                series = series.component(component)
+        if series is not None and series.values.size:
+            return series
         every = [*self]
         names = ", ".join(repr(series.key) for series in every)
         text = f"{self.name!r} has no quantity {key!r}; it has {names}"

@@ -47,7 +47,12 @@ class Run:
 
     def _snapshot(self) -> Snapshot:
         """Return a snapshot; after `_return_to`, the run continues bitwise equally."""
-        return Snapshot(self.state, copy.copy(self.steps), self.stepper.memory())
+        steps, memory = copy.copy(self.steps), self.stepper.memory()
+        return Snapshot(self.state, steps, memory, self._input_values())
+
+    def _input_values(self) -> tuple[float, ...]:
+        """Return the values of the inputs; a `Simulator` has inputs."""
+        return ()
 
     def _return_to(self, snapshot: Snapshot) -> None:
         """Return to a snapshot of this run, or of an equal run."""
