@@ -13,12 +13,17 @@ LONGEST = 60
 """Largest number of characters of a field in the text of an object."""
 
 _SCENES: dict[type, Callable[[Any], str]] = {}
-_LOADERS: list[Callable[[], Any]] = []
+_SOURCES: dict[str, Callable[[], Any]] = {}
 
 
-def before_first_view(load: Callable[[], Any]) -> None:
-    """Call a function before the first object is shown, which registers scenes."""
-    _LOADERS.append(load)
+def supply(name: str, load: Callable[[], Any]) -> None:
+    """Register a function that imports what views need from higher layers; see `supplied`."""
+    _SOURCES[name] = load
+
+
+def supplied(name: str) -> Any:
+    """Return what the function that `supply` registered imports."""
+    return _SOURCES[name]()
 
 
 def register_scene(kind: type, scene: Callable[[Any], str]) -> None:
@@ -52,8 +57,7 @@ class HtmlView(ABC):
         """Return the rows of the table."""
 
     def _repr_html_(self) -> str:
-        while _LOADERS:
-            _LOADERS.pop()()
+        supplied("scenes")
         scenes = (scene(self) for kind, scene in _SCENES.items() if isinstance(self, kind))
         return f"{html_table(self._html_rows())}{next(scenes, '')}"
 
