@@ -53,14 +53,15 @@ def checkpoint(path: Path) -> Load:
     def load() -> tuple[Any, ...]:
         shutil.copy(path, folder / "checkpoint.npz")
         try:
-            with closing(read_run(folder, SYSTEM)) as run:
-                stepper = run.stepper.memory()
-                solution = run.solution()
+            with closing(read_run(folder, SYSTEM)) as record:
+                stepper = record.run.stepper.memory()
+                solution = record.solution()
         except RunFileError as error:
             assert error.path == str(folder / "checkpoint.npz")
             raise RunFileError(f"{path}: {error}", path=path) from error
         memory = {key: np.asarray(value).tobytes() for key, value in stepper.items()}
-        return run.steps.record(), run.state.q.tobytes(), memory, len(solution), run.stride
+        run = record.run
+        return run.steps.record(), run.state.q.tobytes(), memory, len(solution), record.stride
 
     return load
 
