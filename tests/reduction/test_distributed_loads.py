@@ -35,16 +35,18 @@ def test_resultants(comm: MPI.Intracomm) -> None:
         mesh, STEEL, interfaces=["left"], num_modes=3, options=ReductionOptions(loads=loads)
     ).body
     area = LENGTH * HEIGHT
-    press, pull, fall = body.loads
-    np.testing.assert_allclose(press.force, [0, 0, -area], atol=1e-12 * area)
+    pressed, tension, weight = body.loads
+    np.testing.assert_allclose(pressed.force, [0, 0, -area], atol=1e-12 * area)
     middle = np.array([LENGTH / 2, HEIGHT / 2, WIDTH])
-    np.testing.assert_allclose(press.moment, np.cross(middle, press.force), atol=1e-12 * area)
+    np.testing.assert_allclose(pressed.moment, np.cross(middle, pressed.force), atol=1e-12 * area)
     end = np.array([LENGTH, HEIGHT / 2, WIDTH / 2])
-    np.testing.assert_allclose(pull.force, np.array([2, 0, 3]) * HEIGHT * WIDTH, rtol=1e-12)
-    np.testing.assert_allclose(pull.moment, np.cross(end, pull.force), atol=1e-15)
+    np.testing.assert_allclose(tension.force, np.array([2, 0, 3]) * HEIGHT * WIDTH, rtol=1e-12)
+    np.testing.assert_allclose(tension.moment, np.cross(end, tension.force), atol=1e-15)
     volume = LENGTH * HEIGHT * WIDTH
-    np.testing.assert_allclose(fall.force, [0, -5 * volume, 0], atol=1e-12 * volume)
-    np.testing.assert_allclose(fall.moment, np.cross(body.centre, fall.force), atol=1e-12 * volume)
+    np.testing.assert_allclose(weight.force, [0, -5 * volume, 0], atol=1e-12 * volume)
+    np.testing.assert_allclose(
+        weight.moment, np.cross(body.centre, weight.force), atol=1e-12 * volume
+    )
 
 
 def test_what_deformation_adds_to_the_moment(comm: MPI.Intracomm) -> None:
@@ -128,10 +130,10 @@ def _rigid(point: np.ndarray) -> np.ndarray:
 def test_a_load_on_a_rigid_interface_has_no_mode(comm: MPI.Intracomm) -> None:
     """The load does not deform the body, but it has a resultant at the interface."""
     mesh = box(comm)
-    push = {"push": pressure(mesh, "right"), "press": pressure(mesh, "top")}
+    loads = {"push": pressure(mesh, "right"), "press": pressure(mesh, "top")}
     options: dict[str, Any] = {"interfaces": ["left", "right"], "num_modes": 2}
     body = reduce(
-        mesh, STEEL, options=ReductionOptions(loads=push, load_modes=True), **options
+        mesh, STEEL, options=ReductionOptions(loads=loads, load_modes=True), **options
     ).body
     assert body.num_modes == 6 + 2 + 1
     load, motion = body.load_pattern("push"), body.interface("right").motion
