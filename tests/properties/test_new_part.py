@@ -152,6 +152,6 @@ def test_derivative(body: MagneticBody) -> None:
     assert isinstance(middle, MagneticBody) and middle.magnets[1].strength == 6.0
     assert np.allclose(middle.magnets[1].motion, body.magnets[1].motion + 0.5)
     assert np.allclose(middle.magnets[1].axis, np.array([1, 1, 0]) / np.sqrt(2))
-    fitted = table.at({"p": 2.25})
-    W = np.linalg.lstsq(turned.motion, fitted.magnets[1].motion, rcond=None)[0]
-    assert np.allclose(W.T @ body.stiffness @ W, fitted.stiffness)
+    nearby = table.at({"p": 2.25})
+    W = np.linalg.lstsq(turned.motion, nearby.magnets[1].motion, rcond=None)[0]
+    assert np.allclose(W.T @ body.stiffness @ W, nearby.stiffness)
