@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -129,6 +129,8 @@ class FrameLoad:
             function(f"{label}: value", self.value, "value(t, motion)")
         else:
             vector(f"{label}: value", self.value)
+
+    mark: ClassVar[str] = "arrow"  # shape in pictures
 
     @property
     def location(self) -> str:
@@ -273,6 +275,8 @@ class JointLoad:
     def kind(self) -> str:
         """``torque`` or ``force``."""
         return "torque" if self.motion == "rotation" else "force"
+
+    mark: ClassVar[str] = "arrow"  # shape in pictures
 
     @property
     def location(self) -> str:

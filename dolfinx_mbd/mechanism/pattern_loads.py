@@ -75,6 +75,7 @@ class PatternLoad:
     """
 
     kind: ClassVar[str] = "distributed load"
+    mark: ClassVar[str] = "arrow"  # shape in pictures
     name: str
     pattern: PatternRef
     value: float | Callable[..., float]

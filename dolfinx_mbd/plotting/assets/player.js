@@ -200,102 +200,140 @@ window.player = (() => {
     }
   }
 
-  // ---- Marks: joints, springs, the ground, forces, cables -------------------------------------
-  const Y = new THREE.Vector3(0, 1, 0), Z = new THREE.Vector3(0, 0, 1), size = data.length;
-  const JOINT = new THREE.MeshStandardMaterial({ color: 0xc8551b, roughness: 0.5 });
-  const SPRING = new THREE.LineBasicMaterial({ color: 0x2f9e63 });
-  const GROUND = new THREE.MeshStandardMaterial({ color: 0x777777, roughness: 0.9 });
-  const CABLE = new THREE.MeshStandardMaterial({ color: 0x3b62c2, roughness: 0.6 });
-  const ROD = new THREE.CylinderGeometry(1, 1, 1, 10, 1).translate(0, 0.5, 0); // from 0 to 1 along y
-  const FORCE = {
-    "joint forces": new THREE.MeshStandardMaterial({ color: 0xd63a6a, roughness: 0.6, depthTest: false, transparent: true }),
-    loads: new THREE.MeshStandardMaterial({ color: 0x8f47c2, roughness: 0.6, depthTest: false, transparent: true }),
-  };
+  // ---- Marks, lines and arrows: all of them are tubes -----------------------------------------
+  const Z = new THREE.Vector3(0, 0, 1), size = data.length;
+  const IN_FRONT = ["joint forces", "loads"];
   const frames = new Map((data.frames ?? []).map((frame) => [frame.index, {
-    ...frame, position: numbers(frame.position), axis: numbers(frame.axis),
+    position: numbers(frame.position), axis: numbers(frame.axis),
   }]));
-  const arrows = (data.arrows ?? []).map((arrow) => ({ ...arrow, vector: numbers(arrow.vector) }));
-  const longest = greatest(arrows.map((arrow) => arrow.greatest)) || 1;
-  const cables = (data.cables ?? []).map((cable) => ({ ...cable, points: numbers(cable.points) }));
+  const tubes = (data.tubes ?? []).map(({ points, radii, sides }) =>
+    ({ points, sides, radii: radii.length > 1 ? radii : new Array(points.length / 3).fill(radii[0]) }));
+  const lines = (data.lines ?? []).map((line) => ({ ...line, points: numbers(line.points) }));
+  const arrows = (data.arrows ?? []).map((arrow) => ({
+    ...arrow, vectors: scaled(arrow.vectors)[0], points: arrow.points && numbers(arrow.points),
+  }));
+  const materials = new Map(Object.entries(data.colours ?? {}).map(([group, color]) => {
+    const over = IN_FRONT.includes(group);
+    return [group, new THREE.MeshStandardMaterial({ color, roughness: 0.6, depthTest: !over, transparent: over })];
+  }));
 
-  function jointShape(kind) {
-    const r = 0.011 * size;
-    if (kind === "spherical") return new THREE.SphereGeometry(1.2 * r, 20, 14);
-    if (kind === "revolute" || kind === "cylindrical") {
-      return new THREE.CylinderGeometry(0.6 * r, 0.6 * r, 5 * r, 20).rotateX(Math.PI / 2);
+  /** Add the points and the triangles of a closed surface around a line to two lists. */
+  function addTube({ points, radii, sides }, out, triangles) {
+    const n = points.length / 3, first = out.length / 3;
+    const at = (k) => new THREE.Vector3().fromArray(points, 3 * Math.min(n - 1, Math.max(0, k)));
+    const x = new THREE.Vector3(), y = new THREE.Vector3(), t = new THREE.Vector3();
+    for (let k = 0; k < n; k++) {
+      const before = at(k).sub(at(k - 1)).normalize(), after = at(k + 1).sub(at(k)).normalize();
+      t.copy(before).add(after).normalize();
+      if (k === 0) x.set(...(Math.abs(t.x) < 0.6 ? [1, 0, 0] : [0, 1, 0]));
+      x.addScaledVector(t, -x.dot(t)).normalize();
+      y.crossVectors(t, x);
+      for (const r of k === 0 ? [0, radii[0]] : k === n - 1 ? [radii[k], 0] : [radii[k]]) {
+        for (let i = 0; i < sides; i++) {
+          const angle = (Math.PI * (2 * i + 1)) / sides;
+          const p = at(k).addScaledVector(x, r * Math.cos(angle)).addScaledVector(y, r * Math.sin(angle));
+          out.push(p.x, p.y, p.z);
+        }
+      }
     }
-    if (kind === "prismatic" || kind === "point_on_line") {
-      return new THREE.CylinderGeometry(0.25 * r, 0.25 * r, 18 * r, 12).rotateX(Math.PI / 2);
+    for (let k = 0; k < n + 1; k++) {
+      for (let i = 0; i < sides; i++) {
+        const a = first + k * sides + i, d = first + k * sides + ((i + 1) % sides);
+        triangles.push(a, d, d + sides, a, d + sides, a + sides);
+      }
     }
-    return new THREE.BoxGeometry(1.6 * r, 1.6 * r, 1.6 * r);
   }
 
-  function coil() { // from 0 to 1 along y, with radius 1
-    const points = [];
-    for (let i = 0; i <= 160; i++) {
-      const y = i / 160, turn = 16 * Math.PI * Math.min(1, Math.max(0, (y - 0.1) / 0.8));
-      const r = y > 0.1 && y < 0.9 ? 1 : 0;
-      points.push(r * Math.cos(turn), y, r * Math.sin(turn));
+  function geometryOf(list) {
+    const points = [], triangles = [], geometry = new THREE.BufferGeometry();
+    for (const tube of list) addTube(tube, points, triangles);
+    const { source, corners } = split(points, triangles), out = new Float32Array(3 * source.length);
+    source.forEach((k, i) => { for (let j = 0; j < 3; j++) out[3 * i + j] = points[3 * k + j]; });
+    geometry.setAttribute("position", new THREE.BufferAttribute(out, 3));
+    geometry.setIndex(new THREE.BufferAttribute(corners, 1));
+    geometry.computeVertexNormals();
+    return geometry;
+  }
+
+  const straight = (from, to, radii, sides) => ({ points: [...from, ...to], radii, sides });
+
+  /** An arrow along z from 0 to its length, or on a circle about z with this radius. */
+  function arrowTubes(length, moment) {
+    const r = 0.014 * size, head = Math.min(2.8 * r, (moment ? 1 : 0.6) * length), thin = 0.13 * head, wide = 0.38 * head;
+    if (!moment) {
+      return [straight([0, 0, 0], [0, 0, length - head], [thin, thin], 12),
+        straight([0, 0, length - head], [0, 0, length], [wide, 0], 24)];
     }
-    return new THREE.BufferGeometry().setAttribute("position", new THREE.BufferAttribute(new Float32Array(points), 3));
+    const arc = Array.from({ length: 40 }, (_, i) => (1.5 * Math.PI * i) / 39);
+    return [{ points: arc.flatMap((a) => [length * Math.cos(a), length * Math.sin(a), 0]), radii: arc.map(() => thin), sides: 12 },
+      straight([0, -length, 0], [head, -length, 0], [wide, 0], 24)];
   }
 
   class Marks {
     constructor(scene) {
       this.groups = {};
-      for (const name of ["joints", "springs", "ground", "joint forces", "loads", "cables"]) {
-        this.groups[name] = new THREE.Group();
-        scene.add(this.groups[name]);
-      }
-      const add = (name, object) => { this.groups[name].add(object); return object; };
-      this.joints = (data.joints ?? []).map((joint) =>
-        [joint, add("joints", joint.kind === "distance"
-          ? new THREE.Mesh(ROD, CABLE) : new THREE.Mesh(jointShape(joint.kind), JOINT))]);
-      this.springs = (data.springs ?? []).map((spring) => [spring, add("springs", new THREE.Line(coil(), SPRING))]);
-      this.ground = [...frames.values()].filter((frame) => frame.ground).map((frame) =>
-        [frame, add("ground", new THREE.Mesh(new THREE.BoxGeometry(0.05 * size, 0.012 * size, 0.05 * size), GROUND))]);
-      this.arrows = arrows.map((arrow) => {
-        const group = add(arrow.group, new THREE.Group()), r = 0.006 * size;
-        group.add(new THREE.Mesh(new THREE.CylinderGeometry(r, r, 1, 12).translate(0, 0.5, 0), FORCE[arrow.group]),
-          new THREE.Mesh(new THREE.ConeGeometry(2.6 * r, 7 * r, 16).translate(0, 3.5 * r, 0), FORCE[arrow.group]));
-        return [arrow, group];
-      });
-      this.cables = cables.map((cable) =>
-        Array.from({ length: cable.count - 1 }, () => add("cables", new THREE.Mesh(ROD, CABLE))));
+      for (const name of materials.keys()) scene.add(this.groups[name] = new THREE.Group());
+      const add = (group) => {
+        const mesh = new THREE.Mesh(new THREE.BufferGeometry(), materials.get(group));
+        mesh.frustumCulled = false;
+        this.groups[group].add(mesh);
+        return mesh;
+      };
+      this.marks = (data.marks ?? []).map((mark) => [mark, add(mark.group)]);
+      this.lines = lines.map((line) => [line, add(line.group)]);
+      this.arrows = arrows.map((arrow) => [arrow, add(arrow.group)]);
     }
 
-    move(where, poses, lines) {
+    /** Replace the shape of a mesh if its key has changed. */
+    shape(mesh, key, create) {
+      if (mesh.userData.key === key) return;
+      mesh.userData.key = key;
+      mesh.geometry.dispose();
+      mesh.geometry = geometryOf(create());
+    }
+
+    move(where, poses, linePoints) {
+      for (const [mark, mesh] of this.marks) {
+        if (mark.first === undefined) this.shape(mesh, "fixed", () => mark.shape.map((k) => tubes[k]));
+        else this.place(mark, mesh, poses);
+      }
+      this.lines.forEach(([line, mesh], k) => {
+        mesh.userData.key = null;
+        this.shape(mesh, "line", () => [{ points: linePoints(k), radii: new Array(line.count).fill(line.radius), sides: 8 }]);
+      });
       const vector = new THREE.Vector3();
-      for (const [joint, mark] of this.joints) {
-        if (joint.kind === "distance") { stretch(mark, poses(joint.first).position, poses(joint.second).position, 0.004 * size); continue; }
-        mark.position.copy(poses(joint.second).position);
-        mark.quaternion.setFromUnitVectors(Z, poses(joint.first).axis);
+      for (const [arrow, mesh] of this.arrows) {
+        if (!settings.shown.has(arrow.group)) continue;
+        vector.fromArray(between(arrow.vectors, 3, where)).multiplyScalar(arrow.scale);
+        const length = vector.length(), longest = arrow.unit === "N" ? 0.2 : 0.07;
+        mesh.visible = length > 0.01 * longest * size;
+        if (!mesh.visible) continue;
+        if (arrow.frame < 0) mesh.position.fromArray(between(arrow.points, 3, where));
+        else mesh.position.copy(poses(arrow.frame).position);
+        if (arrow.inward) mesh.position.sub(vector);
+        this.shape(mesh, length, () => arrowTubes(length, arrow.unit !== "N"));
+        mesh.quaternion.setFromUnitVectors(Z, vector.normalize());
       }
-      for (const [spring, mark] of this.springs) {
-        stretch(mark, poses(spring.first).position, poses(spring.second).position, 0.014 * size);
-      }
-      for (const [frame, mark] of this.ground) mark.position.copy(poses(frame.index).position);
-      for (const [arrow, group] of this.arrows) {
-        vector.fromArray(between(arrow.vector, 3, where));
-        const length = (0.22 * size * vector.length()) / longest;
-        group.visible = length > 0.004 * size;
-        group.position.copy(poses(arrow.frame).position);
-        group.quaternion.setFromUnitVectors(Y, vector.normalize());
-        group.children[0].scale.y = Math.max(length, 1e-9);
-        group.children[1].position.y = length;
-      }
-      this.cables.forEach((pieces, k) => {
-        const points = lines(k), at = (i) => new THREE.Vector3().fromArray(points, 3 * i);
-        pieces.forEach((piece, i) => stretch(piece, at(i), at(i + 1), 0.004 * size));
-      });
     }
-  }
 
-  function stretch(object, from, to, width) {
-    const along = new THREE.Vector3().subVectors(to, from), length = along.length() || 1e-12;
-    object.position.copy(from);
-    object.scale.set(width, length, width);
-    object.quaternion.setFromUnitVectors(Y, along.divideScalar(length));
+    place(mark, mesh, poses) {
+      const start = poses(mark.first), end = poses(mark.second).position;
+      const along = new THREE.Vector3().subVectors(end, start.position), length = along.length();
+      const sleeve = mark.connects && mark.size && length < 2 * mark.size;
+      if (!mark.connects || sleeve) {
+        this.shape(mesh, sleeve ? "sleeve" : "shape", () => (sleeve ? mark.sleeve : mark.shape).map((k) => tubes[k]));
+        mesh.position.copy(end);
+        mesh.quaternion.setFromUnitVectors(Z, start.axis);
+        mesh.scale.z = 1;
+        return;
+      }
+      const first = mesh.userData.length ??= length || 1; // later lengths stretch this shape
+      this.shape(mesh, "stretched", () => mark.shape.map((k) =>
+        ({ ...tubes[k], points: tubes[k].points.map((value, i) => (i % 3 === 2 ? first * value : value)) })));
+      mesh.position.copy(start.position);
+      mesh.quaternion.setFromUnitVectors(Z, along.divideScalar(length || 1));
+      mesh.scale.z = Math.max(length / first, 1e-9);
+    }
   }
 
   // ---- Views: one for a motion, one for each mode ---------------------------------------------
@@ -322,7 +360,7 @@ window.player = (() => {
 
   const settings = {
     colour: "displacement", range: "fixed", scale: data.scale ?? 1, playing: false,
-    seconds: 8, hidden: new Set(), shown: new Set(["joints", "springs", "ground", "loads", "cables"]),
+    seconds: 8, hidden: new Set(), shown: new Set(Object.keys(data.colours ?? {}).filter((group) => group !== "joint forces")),
   };
   let t = start, dirty = true;
 
@@ -353,10 +391,11 @@ window.player = (() => {
   }
 
   function framePose(index, view, where) {
-    const frame = frames.get(index);
+    const frame = frames.get(index), fixed = { row: 0, weight: 0 };
+    if (frame.position.length === 3) where = fixed;
     const position = new THREE.Vector3().fromArray(between(frame.position, 3, where));
     const axis = new THREE.Vector3().fromArray(between(frame.axis, 3, where)).normalize();
-    if (view.mode?.frames) {
+    if (view.mode?.frames?.length) {
       const move = real(view.mode.frames[index], 2 * Math.PI * t).map((value) => value * settings.scale);
       position.add(new THREE.Vector3(...move.slice(0, 3)));
       axis.add(new THREE.Vector3(...move.slice(3)).cross(axis)).normalize();
@@ -364,10 +403,10 @@ window.player = (() => {
     return { position, axis };
   }
 
-  function cablePoints(k, view, where) {
-    const { points, count } = cables[k], out = between(points, 3 * count, where);
-    if (!view.mode?.cables) return out;
-    const move = real(view.mode.cables[k], 2 * Math.PI * t);
+  function linePoints(k, view, where) {
+    const { points, count } = lines[k], out = between(points, 3 * count, where);
+    if (!view.mode?.lines?.length) return out;
+    const move = real(view.mode.lines[k], 2 * Math.PI * t);
     return out.map((value, i) => value + settings.scale * move[i]);
   }
 
@@ -375,7 +414,7 @@ window.player = (() => {
     const where = place(modal ? start : t);
     for (const view of views) {
       view.surfaces.forEach((surface, k) => surface.move(bodyState(k, view, where), settings.scale));
-      view.marks.move(where, (index) => framePose(index, view, where), (k) => cablePoints(k, view, where));
+      view.marks.move(where, (index) => framePose(index, view, where), (k) => linePoints(k, view, where));
       const running = greatest(view.surfaces.map((surface) =>
         settings.hidden.has(surface.name) ? 0 : surface.evaluate(settings.colour)));
       view.limit = settings.range === "running" ? running : fixedLimit(view, running);
@@ -534,8 +573,7 @@ window.player = (() => {
     return most < 2 ? [1e3, "mm"] : [1, "m"];
   }
 
-  const NAMES = { displacement: "elastic displacement", stress: "von Mises stress, averaged over cells",
-    field: data.field?.[0] };
+  const NAMES = { ...data.quantities, field: data.field?.[0] };
 
   /** The greatest stress in single cells, in MPa, if the page contains it. */
   function peakText() {
@@ -661,7 +699,7 @@ window.player = (() => {
           (value) => { settings.range = value; })]),
         element("h2", { textContent: modal ? "Amplitude" : "Elastic displacement" }),
         element("label", {}, magnify, shown));
-      if (!modal && data.joints?.length) {
+      if (!modal && materials.has("joints")) {
         panel.append(element("small", { textContent: "Joints are not magnified; gaps come from the magnification." }));
       }
     }
@@ -672,8 +710,7 @@ window.player = (() => {
       panel.append(element("h2", { textContent: "Bodies" }), ...data.bodies.map((body) =>
         tick(body.name, true, (on) => toggle(settings.hidden, body.name)(!on))));
     }
-    const groups = ["joints", "springs", "ground", "cables", "joint forces", "loads"]
-      .filter((name) => views[0].marks.groups[name].children.length);
+    const groups = [...materials.keys()];
     if (groups.length) {
       panel.append(element("h2", { textContent: "Marks" }),
         ...groups.map((name) => tick(name, settings.shown.has(name), toggle(settings.shown, name))));

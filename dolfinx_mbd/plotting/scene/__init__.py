@@ -1,0 +1,1 @@
+"""The scene: a description of what is seen, which all renderers draw."""
