@@ -30,7 +30,7 @@ from dolfinx_mbd.plotting.result_charts import (
     plot_polar_force,
     plot_work,
 )
-from dolfinx_mbd.plotting.scene.description import skin_displacement, skin_points
+from dolfinx_mbd.plotting.scene.moving_surface import skin_displacement, skin_points
 from dolfinx_mbd.plotting.viewer import notebook as notebook
 from dolfinx_mbd.plotting.viewer.page import Player, player
 

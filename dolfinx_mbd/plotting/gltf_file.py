@@ -122,9 +122,9 @@ class GltfFile:
     def _material(self, colour: str) -> int:
         """Return the index of the material with a colour."""
         if colour and colour not in self._materials:
-            sides = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+            sides = [(int(colour[k : k + 2], 16) / 255) ** 2.2 for k in (1, 3, 5)]
             surface = self.gltf.PbrMetallicRoughness(
-                baseColorFactor=[*(sides**2.2).tolist(), 1.0], metallicFactor=0.1
+                baseColorFactor=[*sides, 1.0], metallicFactor=0.1
             )
             material = self.gltf.Material(doubleSided=True, pbrMetallicRoughness=surface)
             self._materials[colour] = len(self.scene.materials)

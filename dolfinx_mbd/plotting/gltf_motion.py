@@ -20,8 +20,9 @@ from dolfinx_mbd.checks import file_path, instance, number
 from dolfinx_mbd.files import contains, write_atomically
 from dolfinx_mbd.plotting.gltf_file import GENERATOR, GltfFile
 from dolfinx_mbd.plotting.pictures.mechanism_pictures import check_marks
-from dolfinx_mbd.plotting.scene.description import COLOURS, Arrow, Lines, Mark, Scene, Surface
+from dolfinx_mbd.plotting.scene.description import COLOURS, Arrow, Lines, Mark, Scene
 from dolfinx_mbd.plotting.scene.mechanism_scene import DRAWN, mechanism_scene
+from dolfinx_mbd.plotting.scene.moving_surface import Surface
 from dolfinx_mbd.plotting.scene.tubes import (
     ORIGIN,
     SHAPES,
@@ -173,8 +174,8 @@ class _Writer:
             node = self._add_tubes(mark.name, mark.group, tubes)
             self._move(node, end, np.array([_quaternion(axis) for axis in z]))
             return
-        tubes = [Tube(t.points * [1, 1, lengths[0]], t.radii, t.sides) for t in mark.tubes]
-        node = self._add_tubes(mark.name, mark.group, tubes)
+        whole = [Tube(t.points * [1, 1, lengths[0]], t.radii, t.sides) for t in mark.tubes]
+        node = self._add_tubes(mark.name, mark.group, whole)
         along = (end - start) / np.maximum(lengths, 1e-300)[:, None]
         ratio = lengths / (lengths[0] or 1.0)
         scale = np.column_stack([np.ones((len(ratio), 2)), ratio])

@@ -127,7 +127,7 @@ window.player = (() => {
       this.geometry.setAttribute("position", this.positions);
       this.geometry.setAttribute("color", this.colours);
       this.plain = new THREE.Color(PALETTE[k % PALETTE.length]);
-      const glass = !this.flexible && !data.bodies[k].bars;
+      const glass = this.glass = !this.flexible && !data.bodies[k].bars;
       this.material = new THREE.MeshStandardMaterial({
         color: this.plain, metalness: 0.15, roughness: 0.55, side: THREE.DoubleSide,
         transparent: glass, opacity: glass ? 0.5 : 1, depthWrite: !glass,
@@ -183,7 +183,15 @@ window.player = (() => {
       return greatest(v);
     }
 
-    paint(quantity, limit) {
+    /** Make the surface nearly transparent, or restore it. */
+    fade(on) {
+      if (this.faded === on) return;
+      this.faded = on;
+      Object.assign(this.material, { transparent: on || this.glass, depthWrite: !(on || this.glass),
+        opacity: on ? 0.12 : this.glass ? 0.5 : 1, needsUpdate: true });
+    }
+
+    paint(quantity, limit, least = 0) {
       const coloured = this.has(quantity);
       if (this.material.vertexColors !== coloured) {
         this.material.vertexColors = coloured;
@@ -193,7 +201,8 @@ window.player = (() => {
       if (!coloured) return;
       const out = this.colours.array, { source } = this.part;
       for (let i = 0; i < source.length; i++) {
-        const level = limit > 0 ? Math.min(255, Math.round((255 * this.values[source[i]]) / limit)) : 0;
+        const part = limit > least ? (this.values[source[i]] - least) / (limit - least) : 0;
+        const level = Math.min(255, Math.max(0, Math.round(255 * part)));
         for (let j = 0; j < 3; j++) out[3 * i + j] = TABLE[3 * level + j];
       }
       this.colours.needsUpdate = true;
@@ -359,7 +368,7 @@ window.player = (() => {
   });
 
   const settings = {
-    colour: "displacement", range: "fixed", scale: data.scale ?? 1, playing: false,
+    colour: "displacement", range: "fixed", low: 0, high: 1, isolated: null, cut: "none", place: 0.5, scale: data.scale ?? 1, playing: false,
     seconds: 8, hidden: new Set(), shown: new Set(Object.keys(data.colours ?? {}).filter((group) => group !== "joint forces")),
   };
   let t = start, dirty = true;
@@ -417,11 +426,17 @@ window.player = (() => {
       view.marks.move(where, (index) => framePose(index, view, where), (k) => linePoints(k, view, where));
       const running = greatest(view.surfaces.map((surface) =>
         settings.hidden.has(surface.name) ? 0 : surface.evaluate(settings.colour)));
-      view.limit = settings.range === "running" ? running : fixedLimit(view, running);
+      const whole = settings.range === "running" ? running : fixedLimit(view, running);
+      const [factor] = unit(settings.colour, whole), byHand = settings.range === "by hand";
+      view.whole = whole;
+      view.least = byHand ? settings.low / factor : 0;
+      view.limit = byHand ? settings.high / factor : whole;
       for (const surface of view.surfaces) {
-        surface.paint(settings.colour, view.limit);
+        surface.paint(settings.colour, view.limit, view.least);
         surface.mesh.visible = !settings.hidden.has(surface.name);
+        surface.fade(settings.isolated !== null && settings.isolated !== surface.name);
       }
+      drawTraces(view);
       for (const [name, group] of Object.entries(view.marks.groups)) group.visible = settings.shown.has(name);
     }
     legend();
@@ -519,6 +534,8 @@ window.player = (() => {
   function draw() {
     const { clientWidth: width, clientHeight: height } = stage;
     renderer?.setSize(width, height, false);
+    cutting = planes();
+    if (renderer) renderer.clippingPlanes = cutting;
     views.forEach((view, k) => {
       const { x, y, width: w, height: h } = tile(k);
       view.label.style.left = `${x}px`;
@@ -532,6 +549,86 @@ window.player = (() => {
       view.lamp.target.position.copy(controls.target);
       renderer.render(view.scene, camera);
     });
+  }
+
+  // ---- Cutting plane, triad and scale bar -----------------------------------------------------
+  let cutting = [];
+
+  /** The plane that hides one side of the scene, in the form of a plane of three.js. */
+  function planes() {
+    const axis = ["x", "y", "z"].indexOf(settings.cut);
+    if (axis < 0) return [];
+    const values = data.hull.map((point) => point[axis]), low = Math.min(...values), high = Math.max(...values);
+    const normal = new THREE.Vector3().setComponent(axis, -1);
+    return [{ normal, constant: low + settings.place * (high - low) }];
+  }
+
+  const triad = element("canvas", { id: "triad" });
+  stage.append(element("span", { className: "scene-only" }, triad));
+
+  /** Draw the directions of x, y, z, and a bar of a round length at the centre of the scene. */
+  function drawTriad() {
+    const style = getComputedStyle(document.documentElement), ratio = Math.min(window.devicePixelRatio, 2);
+    const pen = triad.getContext("2d"), view = camera.matrixWorldInverse.elements;
+    triad.width = 230 * ratio;
+    triad.height = 70 * ratio;
+    pen.scale(ratio, ratio);
+    pen.font = "12px system-ui, sans-serif";
+    pen.lineWidth = 2;
+    ["x", "y", "z"].forEach((name, i) => {
+      const across = 24 * view[4 * i], up = 24 * view[4 * i + 1];
+      pen.strokeStyle = pen.fillStyle = ["#c23b3b", "#3a8f4d", "#3b62c2"][i];
+      pen.beginPath(); pen.moveTo(195, 38); pen.lineTo(195 + across, 38 - up); pen.stroke();
+      pen.fillText(name, 192 + 1.3 * across, 42 - 1.3 * up);
+    });
+    const depth = camera.position.distanceTo(controls.target);
+    const perPixel = (2 * depth * Math.tan((camera.fov * Math.PI) / 360)) / tile(0).height;
+    const most = 130 * perPixel, power = 10 ** Math.floor(Math.log10(most));
+    const length = [5, 2, 1].map((n) => n * power).find((value) => value <= most), width = length / perPixel;
+    const [factor, symbol] = unit("length", length);
+    pen.strokeStyle = pen.fillStyle = style.getPropertyValue("--ink");
+    pen.beginPath(); pen.moveTo(8, 50); pen.lineTo(8, 56); pen.lineTo(8 + width, 56); pen.lineTo(8 + width, 50); pen.stroke();
+    pen.fillText(`${Number((factor * length).toPrecision(3))} ${symbol}`, 8, 44);
+    Object.assign(triad.dataset, { length, width });
+  }
+
+  // ---- Traces of points -----------------------------------------------------------------------
+  const traces = [];
+
+  /** Add the path of a node of a body, or remove it. */
+  function trace(body, node) {
+    const k = data.bodies.findIndex(({ name }) => name === body), same = (item) => item.k === k && item.node === node;
+    const index = traces.findIndex(same);
+    if (index >= 0) traces.splice(index, 1)[0].line.removeFromParent();
+    else if (!modal) traces.push({ k, node, line: null });
+    dirty = true;
+  }
+
+  /** Positions of a node at all instants. */
+  function pathOf({ k, node }) {
+    const { points, modes } = parts[data.bodies[k].part], path = [];
+    for (let row = 0; row < time.length; row++) {
+      const { position, rotation, eta } = bodyState(k, views[0], { row, weight: 0 });
+      const local = [0, 1, 2].map((j) => points[3 * node + j] +
+        settings.scale * modes.reduce((sum, mode, m) => sum + eta[m] * mode[3 * node + j], 0));
+      const turn = new THREE.Quaternion(rotation[1], rotation[2], rotation[3], rotation[0]).normalize();
+      path.push(...new THREE.Vector3(...local).applyQuaternion(turn).toArray().map((x, j) => x + position[j]));
+    }
+    return path;
+  }
+
+  function drawTraces(view) {
+    for (const item of traces) {
+      if (item.line && item.scale === settings.scale) continue;
+      item.line?.removeFromParent();
+      item.scale = settings.scale;
+      item.path = pathOf(item);
+      const geometry = new THREE.BufferGeometry();
+      geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(item.path), 3));
+      item.line = new THREE.Line(geometry, new THREE.LineBasicMaterial({ color: 0xd1242f }));
+      item.line.frustumCulled = false;
+      view.scene.add(item.line);
+    }
   }
 
   const DIRECTIONS = { x: [1, 0, 0], y: [0, -1, 0], z: [0, 0, 1], oblique: data.towards };
@@ -567,7 +664,7 @@ window.player = (() => {
   }
 
   function unit(quantity, most) {
-    if (quantity === "field") return [1, data.field[1]];
+    if (quantity === "field") return [1, data.field?.[1] ?? ""];
     if (quantity === "stress") return [1e-6, "MPa"];
     if (most < 1e-4) return [1e6, "µm"];
     return most < 2 ? [1e3, "mm"] : [1, "m"];
@@ -585,9 +682,9 @@ window.player = (() => {
     const box = document.getElementById("legend"), name = NAMES[settings.colour];
     box.hidden = !views.some((view) => view.surfaces.some((surface) => surface.has(settings.colour)));
     if (box.hidden) return;
-    const limit = views[0].limit, [factor, symbol] = unit(settings.colour, limit);
+    const { limit, least, whole } = views[0], [factor, symbol] = unit(settings.colour, whole);
     const colours = MAP.map((c) => `rgb(${c})`).join(",");
-    const scale = element("i"), ends = modal ? ["0", "largest"] : [0, 0.5, 1].map((part) => format(part * factor * limit));
+    const scale = element("i"), ends = modal ? ["0", "largest"] : [0, 0.5, 1].map((part) => format(factor * (least + part * (limit - least))));
     scale.style.background = `linear-gradient(90deg,${colours})`;
     box.replaceChildren(symbol && !modal ? `${name} (${symbol})` : name, scale,
       element("span", {}, ...ends.map((text) => element("b", { textContent: text }))),
@@ -608,8 +705,10 @@ window.player = (() => {
     camera.updateProjectionMatrix();
     ray.setFromCamera(new THREE.Vector2((2 * (x - r.x)) / r.width - 1, 1 - (2 * (y - r.y)) / r.height), camera);
     const meshes = views[k].surfaces.filter((s) => s.mesh.visible).map((s) => s.mesh);
-    const hits = ray.intersectObjects(meshes, false);
-    const hit = hits.find((entry) => !entry.object.material.transparent) ?? hits[0];
+    const hits = ray.intersectObjects(meshes, false).filter(({ point }) =>
+      cutting.every(({ normal, constant }) => normal.dot(point) + constant >= 0));
+    const front = hits.filter(({ object }) => !object.userData.surface.faded);
+    const hit = front.find((entry) => !entry.object.material.transparent) ?? front[0] ?? hits[0];
     if (!hit) return null;
     const surface = hit.object.userData.surface, { source, points } = surface.part;
     const [i] = [hit.face.a, hit.face.b, hit.face.c].sort((a, b) => near(a) - near(b));
@@ -635,7 +734,7 @@ window.player = (() => {
       if (modal) {
         lines.push(`${NAMES[found.quantity]} ${format((100 * found.value) / views[found.view].limit)} % of the greatest`);
       } else {
-        const [f, s] = unit(found.quantity, views[0].limit);
+        const [f, s] = unit(found.quantity, views[0].whole);
         lines.push(`${NAMES[found.quantity]} ${format(f * found.value)} ${s}`);
       }
     }
@@ -674,7 +773,8 @@ window.player = (() => {
   const button = (text, title, action) => element("button", { textContent: text, title, onclick: change(action) });
 
   const KEY_TEXTS = [[["space"], "play, pause"], [["←", "→"], "step"], [["X", "Y", "Z", "O"], "views"], [["C"], "colour"],
-    [["+", "-"], "magnification"], [["D"], "light, dark"], [["P"], "save a picture"]];
+    [["+", "-"], "magnification"], [["D"], "light, dark"], [["P"], "save a picture"], [["V"], "save curves"],
+    [["click"], "isolate a body"], [["Esc"], "show all bodies"], [["shift", "click"], "trace of a point"]];
 
   function buildPanel() {
     const all = document.getElementById("panel"), panel = element("div", { className: "scene-only" });
@@ -695,8 +795,8 @@ window.player = (() => {
         select("colour", [...(data.field ? [["field", NAMES.field]] : []), ["displacement", "displacement"],
           ...(stress ? [["stress", "von Mises stress"]] : []), ["none", "none"]],
           (value) => { settings.colour = value; }),
-        ...(modal ? [] : [select("range", [["fixed", "whole motion"], ["running", "this instant"]],
-          (value) => { settings.range = value; })]),
+        ...(modal ? [] : [select("range", [["fixed", "whole motion"], ["running", "this instant"], ["by hand", "by hand"]],
+          (value) => setRange(value)), element("div", { className: "row", id: "ends" }, limitInput("low"), limitInput("high"))]),
         element("h2", { textContent: modal ? "Amplitude" : "Elastic displacement" }),
         element("label", {}, magnify, shown));
       if (!modal && materials.has("joints")) {
@@ -706,6 +806,11 @@ window.player = (() => {
     panel.append(element("h2", { textContent: "View" }), element("div", { className: "row" },
       ...["x", "y", "z", "oblique"].map((name) => button(name, `Look along ${name}`, () => look(name))),
       button("◐", "Light or dark (D)", theme), button("⤓ picture", "Save a picture (P)", () => picture())));
+    const cutAt = element("input", { type: "range", min: 0, max: 1, step: 0.01, value: settings.place, ariaLabel: "place of the cut",
+      oninput: change(() => { settings.place = Number(cutAt.value); }) });
+    controlsOf.place = cutAt;
+    panel.append(select("cut", [["none", "no"], ["x", "along x"], ["y", "along y"], ["z", "along z"]],
+      (value) => { settings.cut = value; }), element("label", {}, cutAt));
     if (data.bodies.length > 1) {
       panel.append(element("h2", { textContent: "Bodies" }), ...data.bodies.map((body) =>
         tick(body.name, true, (on) => toggle(settings.hidden, body.name)(!on))));
@@ -717,7 +822,8 @@ window.player = (() => {
     }
     if (data.signals?.length) {
       all.append(element("h2", { textContent: "Curves" }),
-        ...curves.map((curve, k) => tick(curve.label, k === 0, (on) => { curve.shown = on; layoutCurves(); })));
+        ...curves.map((curve, k) => tick(curve.label, k === 0, (on) => { curve.shown = on; layoutCurves(); })),
+        button("⤓ CSV", "Save the shown curves (V)", saveCurves));
     }
     all.append(element("h2", { textContent: "Keys" }), element("table", {}, ...KEY_TEXTS.map(([keys, text]) =>
       element("tr", {}, element("td", {}, ...keys.flatMap((key) => [element("kbd", { textContent: key }), " "])),
@@ -725,6 +831,22 @@ window.player = (() => {
     const menu = document.getElementById("menu");
     menu.onclick = change(() => all.classList.toggle("closed"));
     if (window.matchMedia("(max-width: 800px)").matches) all.classList.add("closed");
+  }
+
+  const limitInput = (name) => controlsOf[name] = element("input", { type: "number", step: "any", value: settings[name],
+    ariaLabel: name === "low" ? "lower limit" : "upper limit", onchange: change(() => { settings[name] = Number(controlsOf[name].value); }) });
+
+  /** Choose the range of the colours; a range by hand starts with the present one. */
+  function setRange(value) {
+    if (value === "by hand" && settings.range !== value) {
+      const { limit, least, whole } = views[0], [factor] = unit(settings.colour, whole);
+      settings.low = Number((factor * least).toPrecision(3));
+      settings.high = Number((factor * limit).toPrecision(3));
+      controlsOf.low.value = settings.low;
+      controlsOf.high.value = settings.high;
+    }
+    settings.range = value;
+    document.getElementById("ends").hidden = value !== "by hand";
   }
 
   function buildBar() {
@@ -771,6 +893,36 @@ window.player = (() => {
     });
   }
 
+  /** Save the shown curves: a row for each value, with its curve and its time. */
+  function saveCurves() {
+    const quoted = (text) => `"${text.replaceAll('"', '""')}"`, rows = ["curve,time (s),value"];
+    for (const { label, time: x, values: y, shown } of curves) {
+      if (shown) x.forEach((value, i) => rows.push(`${quoted(label)},${value},${y[i]}`));
+    }
+    const blob = new Blob([`${rows.join("\n")}\n`], { type: "text/csv" });
+    const link = element("a", { href: URL.createObjectURL(blob), download: `${data.title}.csv` });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  let span = [start, end]; // times that the curves show
+
+  /** Zoom the curves about the time at the pointer. */
+  function zoomCurves(event) {
+    event.preventDefault();
+    const box = event.currentTarget.getBoundingClientRect(), factor = event.deltaY < 0 ? 0.8 : 1.25;
+    const fixed = span[0] + ((event.clientX - box.left) / box.width) * (span[1] - span[0]);
+    span = [Math.max(start, fixed + factor * (span[0] - fixed)), Math.min(end, fixed + factor * (span[1] - fixed))];
+    dirty = true;
+  }
+
+  /** Round numbers between two numbers. */
+  function ticks(low, high, count) {
+    const step = (high - low) / count, power = 10 ** Math.floor(Math.log10(step));
+    const round = [1, 2, 5, 10].map((n) => n * power).find((value) => value >= step), first = Math.ceil(low / round);
+    return Array.from({ length: Math.max(0, Math.floor(high / round) - first + 1) }, (_, i) => round * (first + i));
+  }
+
   // ---- Curves ---------------------------------------------------------------------------------
   const curves = (data.signals ?? []).map((signal, k) => ({
     label: signal.label, time: numbers(signal.time), values: numbers(signal.values), shown: k === 0,
@@ -781,7 +933,8 @@ window.player = (() => {
     box.replaceChildren();
     box.hidden = !curves.some((curve) => curve.shown);
     for (const curve of curves) {
-      curve.canvas = curve.shown ? element("canvas", { onpointerdown: seekTo, onpointermove: seekTo }) : null;
+      curve.canvas = curve.shown ? element("canvas", { onpointerdown: seekTo, onpointermove: seekTo, onwheel: zoomCurves,
+        ondblclick: change(() => { span = [start, end]; }) }) : null;
       if (curve.canvas) box.append(curve.canvas);
     }
     dirty = true;
@@ -791,7 +944,7 @@ window.player = (() => {
     if (!event.buttons) return;
     run(false);
     const box = event.currentTarget.getBoundingClientRect();
-    t = start + Math.min(1, Math.max(0, (event.clientX - box.left) / box.width)) * (end - start);
+    t = span[0] + Math.min(1, Math.max(0, (event.clientX - box.left) / box.width)) * (span[1] - span[0]);
     dirty = true;
   }
 
@@ -807,9 +960,20 @@ window.player = (() => {
       if (low > 0 && low < high - low) low = 0; // zero belongs to a curve that comes near it
       if (high < 0 && -high < high - low) high = 0;
       if (!(high > low)) [low, high] = [low - 0.5, high + 0.5];
-      const across = (value) => (width * (value - start)) / (end - start);
-      const down = (value) => height - 6 - ((height - 26) * (value - low)) / (high - low);
+      const across = (value) => (width * (value - span[0])) / (span[1] - span[0]);
+      const down = (value) => height - 18 - ((height - 38) * (value - low)) / (high - low);
       pen.strokeStyle = style.getPropertyValue("--line");
+      pen.fillStyle = style.getPropertyValue("--weak");
+      pen.font = "10px system-ui, sans-serif";
+      for (const value of ticks(low, high, 3)) {
+        pen.beginPath(); pen.moveTo(0, down(value)); pen.lineTo(width, down(value)); pen.stroke();
+        pen.fillText(format(value), 2, down(value) - 2);
+      }
+      const [factor, symbol] = span[1] - span[0] < 1 ? [1e3, "ms"] : [1, "s"];
+      for (const value of ticks(factor * span[0], factor * span[1], 8)) {
+        pen.fillText(`${Number(value.toPrecision(6))} ${symbol}`, across(value / factor) + 2, height - 4);
+        pen.beginPath(); pen.moveTo(across(value / factor), height - 18); pen.lineTo(across(value / factor), height); pen.stroke();
+      }
       if (low <= 0 && high >= 0) { pen.beginPath(); pen.moveTo(0, down(0)); pen.lineTo(width, down(0)); pen.stroke(); }
       pen.strokeStyle = style.getPropertyValue("--mark");
       pen.beginPath();
@@ -841,7 +1005,8 @@ window.player = (() => {
       settings.colour = node.value;
     },
     "+": () => magnify(10 ** 0.25), "-": () => magnify(10 ** -0.25),
-    d: theme, p: picture,
+    d: theme, p: picture, v: saveCurves,
+    Escape: () => { settings.isolated = null; },
   };
 
   function magnify(factor) {
@@ -850,7 +1015,7 @@ window.player = (() => {
   }
 
   window.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || /SELECT/.test(event.target.tagName)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || /SELECT/.test(event.target.tagName) || event.target.type === "number") return;
     const action = KEYS[event.key] ?? KEYS[event.key.toLowerCase()];
     if (!action || (event.target.tagName === "BUTTON" && event.key === " ")) return;
     event.preventDefault();
@@ -864,7 +1029,16 @@ window.player = (() => {
   });
   stage.addEventListener("pointermove", tell);
   stage.addEventListener("pointerleave", () => { hint.hidden = true; });
-  stage.addEventListener("click", () => { if (visible) openScene(); });
+  let pressed = [0, 0];
+  stage.addEventListener("pointerdown", (event) => { pressed = [event.clientX, event.clientY]; }, true);
+  stage.addEventListener("click", (event) => {
+    if (visible) openScene();
+    if (Math.hypot(event.clientX - pressed[0], event.clientY - pressed[1]) > 4) return; // the view was turned
+    const box = stage.getBoundingClientRect(), hit = probe(event.clientX - box.left, event.clientY - box.top);
+    if (hit && event.shiftKey) trace(hit.body, hit.node);
+    else if (hit && data.bodies.length > 1) settings.isolated = settings.isolated === hit.body ? null : hit.body;
+    dirty = true;
+  });
 
   let last = 0;
 
@@ -886,12 +1060,14 @@ window.player = (() => {
     dirty = false;
     update();
     draw();
+    drawTriad();
     showTime();
     drawCurves();
   }
 
   if (window.matchMedia("(prefers-color-scheme: dark)").matches) document.documentElement.classList.add("dark");
   buildPanel();
+  if (document.getElementById("ends")) document.getElementById("ends").hidden = true;
   buildBar();
   layoutCurves();
   look("oblique");
@@ -909,6 +1085,7 @@ window.player = (() => {
     },
     seek(value) { run(false); t = value; refresh(); },
     set(name, value) {
+      if (name === "range" && document.getElementById("ends")) setRange(value);
       settings[name] = value;
       if (controlsOf[name]) controlsOf[name].value = value;
       controlsOf.showScale?.();
@@ -916,5 +1093,7 @@ window.player = (() => {
     },
     get time() { return t; },
     get limit() { return views[0].limit; },
+    get paths() { return traces.map(({ path }) => path); },
+    get span() { return span; },
   };
 })();

@@ -15,7 +15,6 @@ from dolfinx_mbd.plotting.pictures import canvas
 from dolfinx_mbd.plotting.pictures.canvas import CMAP
 from dolfinx_mbd.plotting.pictures.drawing import Drawing
 from dolfinx_mbd.plotting.pictures.output import Picture, check_drawing
-from dolfinx_mbd.plotting.scene.description import DISPLACEMENT
 from dolfinx_mbd.plotting.scene.fields import STRESSES, peak_text
 from dolfinx_mbd.plotting.scene.mechanism_scene import (
     DRAWN,
@@ -24,6 +23,7 @@ from dolfinx_mbd.plotting.scene.mechanism_scene import (
     mechanism_scene,
     system_length,
 )
+from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT
 from dolfinx_mbd.plotting.scene.surfaces import body_surfaces
 from dolfinx_mbd.results.solution import Solution
 

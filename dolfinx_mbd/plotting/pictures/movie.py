@@ -16,8 +16,8 @@ from dolfinx_mbd.plotting.pictures.canvas import CMAP, add_caption, new_plotter
 from dolfinx_mbd.plotting.pictures.drawing import Drawing
 from dolfinx_mbd.plotting.pictures.mechanism_pictures import check_marks, drawing_of, saved_rows
 from dolfinx_mbd.plotting.pictures.output import check_drawing, checked_path
-from dolfinx_mbd.plotting.scene.description import DISPLACEMENT
 from dolfinx_mbd.plotting.scene.mechanism_scene import DRAWN
+from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT
 from dolfinx_mbd.results.solution import Solution
 
 Array = NDArray[np.float64]

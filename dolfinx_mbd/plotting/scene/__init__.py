@@ -1,1 +1,1 @@
-"""The scene: a description of what is seen, which all renderers draw."""
+"""The scene: a description of surfaces, marks and arrows, which all renderers draw."""

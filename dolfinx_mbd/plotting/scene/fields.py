@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from dolfinx_mbd.body.quantities import QUANTITIES
 from dolfinx_mbd.checks import choice, reject
-from dolfinx_mbd.plotting.scene.description import DISPLACEMENT, Surface
+from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT, Surface
 
 __all__ = ["STRESSES", "Field", "field_of", "peak_text", "rounded_up", "text_of", "unit_of"]
 

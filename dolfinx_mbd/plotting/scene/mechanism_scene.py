@@ -19,13 +19,14 @@ from dolfinx_mbd.plotting.scene.arrows import (
     load_arrows,
 )
 from dolfinx_mbd.plotting.scene.camera import Camera, camera_of, length_of, outermost
-from dolfinx_mbd.plotting.scene.description import Arrow, Frames, Scene, Surface
+from dolfinx_mbd.plotting.scene.description import Arrow, Frames, Scene
 from dolfinx_mbd.plotting.scene.marks import (
     axes_of_frames,
     element_marks,
     joint_marks,
     supports,
 )
+from dolfinx_mbd.plotting.scene.moving_surface import Surface
 from dolfinx_mbd.plotting.scene.surfaces import body_lines, body_surfaces
 from dolfinx_mbd.results.solution import Solution
 

@@ -12,8 +12,9 @@ from dolfinx_mbd.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.body import ReducedBody, Skin, StressModes
 from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.plotting.scene.camera import camera_of, length_of
-from dolfinx_mbd.plotting.scene.description import Mode, Scene, Surface
+from dolfinx_mbd.plotting.scene.description import Mode, Scene
 from dolfinx_mbd.plotting.scene.mechanism_scene import mechanism_scene
+from dolfinx_mbd.plotting.scene.moving_surface import Surface
 from dolfinx_mbd.plotting.scene.surfaces import body_lines, skin_of, stress_on_skin
 from dolfinx_mbd.results.histories import rotation_matrices
 from dolfinx_mbd.results.solution import Solution

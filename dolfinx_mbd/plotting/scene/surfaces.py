@@ -19,7 +19,8 @@ from dolfinx_mbd.checks import instance, reject
 from dolfinx_mbd.mechanism.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.mechanism.system import SystemData
 from dolfinx_mbd.plotting.scene.camera import length_of
-from dolfinx_mbd.plotting.scene.description import Lines, Surface
+from dolfinx_mbd.plotting.scene.description import Lines
+from dolfinx_mbd.plotting.scene.moving_surface import Surface
 from dolfinx_mbd.plotting.scene.tubes import normal_vectors
 
 __all__ = ["body_lines", "body_surfaces", "skin_of", "skin_of_body", "stress_on_skin"]

@@ -169,7 +169,7 @@ def moment_arrow(point: Array, vector: Array, r: float) -> tuple[Tube, ...]:
     """Return an arrow on a circle about a vector (m); the radius is the length of the vector."""
     radius = float(np.linalg.norm(vector))
     head = min(2.8 * r, radius)
-    x, y = normal_vectors(vector / radius)
+    x, y = normal_vectors(np.asarray(vector / radius, dtype=float))
     angle = np.linspace(0.0, 1.5 * np.pi, 40)[:, None]
     arc = point + radius * (np.cos(angle) * x + np.sin(angle) * y)
     tip = arc[-1] + head * x  # the tangent at 3/4 of a circle

@@ -17,19 +17,11 @@ from dolfinx_mbd.checks import array, choice, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.system import SystemData
 from dolfinx_mbd.plotting.scene.camera import outermost
-from dolfinx_mbd.plotting.scene.description import (
-    COLOURS,
-    DISPLACEMENT,
-    Arrow,
-    Frames,
-    Mark,
-    Mode,
-    Scene,
-    Surface,
-)
+from dolfinx_mbd.plotting.scene.description import COLOURS, Arrow, Frames, Mark, Mode, Scene
 from dolfinx_mbd.plotting.scene.fields import text_of
 from dolfinx_mbd.plotting.scene.mechanism_scene import DRAWN, mechanism_scene, system_length
 from dolfinx_mbd.plotting.scene.modes import largest_displacements
+from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT, Surface
 from dolfinx_mbd.plotting.scene.surfaces import body_surfaces
 from dolfinx_mbd.plotting.scene.tubes import SHAPES, Tube
 from dolfinx_mbd.plotting.viewer.data import (
@@ -92,7 +84,7 @@ def page_scene(scene: Scene, modes: Sequence[Index] | None = None) -> dict[str, 
         modes = [np.arange(len(surface.skin.modes)) for surface in scene.surfaces]
     parts = _Parts()
     pairs = zip(scene.surfaces, modes, strict=True)
-    bodies = [_body(surface, kept, parts, bool(scene.modes)) for surface, kept in pairs]
+    bodies = [_body(surface, rows, parts, bool(scene.modes)) for surface, rows in pairs]
     camera, points = scene.camera, scene.points
     page = {
         "kind": "modes" if scene.modes else "motion",
@@ -177,16 +169,17 @@ def _curves(
     run: Solution, surfaces: Sequence[Surface], modes: Sequence[Index], length: float
 ) -> Array:
     """Return the motion of all bodies in units of the permitted errors, shape (nt, n)."""
-    names, curves = {surface.name for surface in surfaces}, [np.zeros((len(run), 0))]
+    names = {surface.name for surface in surfaces}
+    curves: list[Any] = [np.zeros((len(run), 0))]
     for body, s in zip(run.system.mechanical_bodies, run.system.q_slices, strict=False):
         if body.name not in names:
             curves.append(run.q[:, s] / (PIXEL * length))
-    for surface, kept in zip(surfaces, modes, strict=True):
+    for surface, numbers in zip(surfaces, modes, strict=True):
         radius = np.linalg.norm(surface.skin.points, axis=1).max(initial=0.0)
         turns = 2 * radius * continuous(surface.rotation)
         curves += [surface.position / (PIXEL * length), turns / (PIXEL * length)]
-        if len(kept):
-            eta = surface.eta[:, kept] * largest_displacements(surface.skin.modes[kept])
+        if len(numbers):
+            eta = surface.eta[:, numbers] * largest_displacements(surface.skin.modes[numbers])
             curves.append(eta / (AMPLITUDE_ERROR * np.abs(eta).max(initial=0.0) or 1.0))
     return np.hstack(curves)
 
@@ -226,7 +219,7 @@ def _marks(scene: Scene) -> dict[str, Any]:
         shape = {"name": mark.name, "group": mark.group, "shape": numbers_of(mark.tubes)}
         if mark.first < 0:
             return shape
-        ends = {"first": mark.first, "second": mark.second}
+        ends: dict[str, Any] = {"first": mark.first, "second": mark.second}
         if mark.connects and mark.shape != "rod":
             ends |= {"size": mark.size, "sleeve": numbers_of(SHAPES["sleeve"](mark.size))}
         return shape | ends | {"connects": mark.connects}
@@ -235,7 +228,8 @@ def _marks(scene: Scene) -> dict[str, Any]:
     arrows = [_arrow(scene, k, arrow) for k, arrow in enumerate(scene.arrows)]
     used = {m[end] for m in marks for end in ("first", "second") if end in m}
     used |= {arrow.frame for arrow in scene.arrows if arrow.frame >= 0}
-    groups = {x.group for x in (*scene.marks, *scene.lines, *scene.arrows)}
+    groups = {mark.group for mark in scene.marks} | {line.group for line in scene.lines}
+    groups |= {arrow.group for arrow in scene.arrows}
     return {
         "frames": [] if scene.frames is None else _frames(scene.frames, sorted(used)),
         "tubes": tables,
