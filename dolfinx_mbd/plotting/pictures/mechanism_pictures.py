@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, choice, flag, instance, names, number, reject
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.plotting.pictures import canvas
 from dolfinx_mbd.plotting.pictures.canvas import CMAP
 from dolfinx_mbd.plotting.pictures.drawing import Drawing
@@ -31,7 +31,7 @@ __all__ = ["check_marks", "drawing_of", "plot_system", "saved_rows"]
 
 
 def plot_system(
-    source: SystemData | Solution,
+    source: System | Solution,
     time: float | None = None,
     path: str | Path | None = None,
     *,
@@ -84,7 +84,7 @@ def plot_system(
         <Picture: 200 × 150 pixels>
         >>> picture = mbd.plotting.plot_system(run, time=0.005, path="engine.png")
     """
-    instance("source", source, (SystemData, Solution))
+    instance("source", source, (System, Solution))
     scale = number("scale", scale)
     flag("assembled", assembled)
     check_drawing(None, cmap, window, opacity)

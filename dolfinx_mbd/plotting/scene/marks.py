@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import choice
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.plotting.scene.description import Frames, Lines, Mark
 from dolfinx_mbd.plotting.scene.tubes import SHAPES, STRETCHED, Tube, Z, support
 
@@ -33,7 +33,7 @@ class _Item(NamedTuple):
     is_joint: bool
 
 
-def _items(system: SystemData) -> Iterator[_Item]:
+def _items(system: System) -> Iterator[_Item]:
     """Yield all joints and loads that declare a shape."""
     joints, loads = ((item, True) for item in system.joints), ((x, False) for x in system.loads)
     for item, is_joint in itertools.chain[tuple[Any, bool]](joints, loads):
@@ -60,17 +60,17 @@ def _mark(item: _Item, group: str, frames: Frames, r: float) -> Mark:
     return Mark(name, group, tubes, item.first, second, item.shape, r)
 
 
-def joint_marks(system: SystemData, frames: Frames, r: float) -> list[Mark]:
+def joint_marks(system: System, frames: Frames, r: float) -> list[Mark]:
     """Return the marks of all joints, of size r (m)."""
     return [_mark(item, "joints", frames, r) for item in _items(system) if item.is_joint]
 
 
-def element_marks(system: SystemData, frames: Frames, r: float) -> list[Mark]:
+def element_marks(system: System, frames: Frames, r: float) -> list[Mark]:
     """Return the marks of all springs, dampers and other force elements, of size r (m)."""
     return [_mark(item, "springs", frames, r) for item in _items(system) if not item.is_joint]
 
 
-def supports(system: SystemData, frames: Frames, r: float, up: Array) -> list[Mark]:
+def supports(system: System, frames: Frames, r: float, up: Array) -> list[Mark]:
     """Return a mark at all points of joints and force elements that are fixed to the ground.
 
     The support of a rail is at both ends. That of an element between two frames has the direction

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.body import Skin
 from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from dolfinx_mbd.dynamics.start.position_assembly import coordinates
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.plotting.scene.arrows import (
     frame_histories,
     frame_poses,
@@ -115,12 +115,12 @@ def _arrows(run: Solution, rows: Rows, kinds: tuple[str, ...]) -> list[Arrow]:
     return arrows
 
 
-def _fixed_frames(system: SystemData) -> NDArray[np.bool_]:
+def _fixed_frames(system: System) -> NDArray[np.bool_]:
     bodies = [not system.bodies[body].num_velocities for body in system.frame_body]
     return np.array(bodies, dtype=bool)
 
 
-def initial_state(system: SystemData, t: float = 0.0, *, assembled: bool = True) -> Solution:
+def initial_state(system: System, t: float = 0.0, *, assembled: bool = True) -> Solution:
     """Return the initial state of a mechanism, or the bodies at their given positions."""
     if assembled:
         return Solution(system, [consistent_state(system, t)])
@@ -129,7 +129,7 @@ def initial_state(system: SystemData, t: float = 0.0, *, assembled: bool = True)
     return Solution(system, [state])
 
 
-def system_length(system: SystemData, q: Array) -> float:
+def system_length(system: System, q: Array) -> float:
     """Return the size of a mechanism from its frames and the origins of its bodies, m."""
     slices = system.q_slices[: len(system.mechanical_bodies)]
     origins = [q[s][:3] for s in slices if s.stop > s.start]
@@ -137,7 +137,7 @@ def system_length(system: SystemData, q: Array) -> float:
 
 
 def mechanism_camera(
-    system: SystemData, frames: Frames, points: Array, view: str | ArrayLike | None
+    system: System, frames: Frames, points: Array, view: str | ArrayLike | None
 ) -> Camera:
     """Return a camera that shows points (np, 3), by default obliquely to the joints' plane."""
     turning = [system.frame_index(j.first) for j in system.joints if j.mark == "pin"]

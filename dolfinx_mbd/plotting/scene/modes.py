@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.body import ReducedBody, Skin, StressModes
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.plotting.scene.camera import camera_of, length_of
 from dolfinx_mbd.plotting.scene.description import Mode, Scene
 from dolfinx_mbd.plotting.scene.mechanism_scene import mechanism_scene
@@ -119,7 +119,7 @@ def linearized_modes(linearized: LinearizedSystem, numbers: list[int]) -> Scene:
     return replace(scene, modes=modes)
 
 
-def _line_increments(system: SystemData, state: State, vector: Any) -> list[Any]:
+def _line_increments(system: System, state: State, vector: Any) -> list[Any]:
     """Return the complex displacements (nl, np, 3) of all lines for an increment (nv,)."""
     states = []
     for change in (0.0 * vector.real, vector.real, vector.imag):
@@ -143,7 +143,7 @@ def _displacement(surface: Surface, vector: Any) -> Any:
     return vector[:3] + displacement @ rotation_matrices(surface.rotation[0]).T
 
 
-def _spin_axis(system: SystemData, state: State) -> Array:
+def _spin_axis(system: System, state: State) -> Array:
     """Return the unit vector of the fastest rotation of a frame, or zero if nothing rotates."""
     rates = _frame_increments(system, state.q) @ state.v
     spins = rates[:, 3:]
@@ -163,7 +163,7 @@ def _whirl(displacement: Any, axis: Array) -> float:
     return -2 * area / size if size else 0.0
 
 
-def _frame_increments(system: SystemData, q: Array) -> Array:
+def _frame_increments(system: System, q: Array) -> Array:
     """Return the motion of all frames per unit of each increment, shape (F, 6, nv)."""
     jacobians = np.zeros((system.num_frames, 6, system.num_velocities))
     for body, qs, vs, fs in zip(

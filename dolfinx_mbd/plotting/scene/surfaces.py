@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.body import ReducedBody, Skin, StressModes
 from dolfinx_mbd.checks import instance, reject
 from dolfinx_mbd.mechanism.shapes import Shape, box_shape, cylinder_shape
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.plotting.scene.camera import length_of
 from dolfinx_mbd.plotting.scene.description import Lines
 from dolfinx_mbd.plotting.scene.moving_surface import Surface
@@ -81,7 +81,7 @@ def _bars(body: Any, radius: float) -> Shape:
 
 
 def body_surfaces(
-    system: SystemData, q: Array, length: float, values: Mapping[str, Array] | None = None
+    system: System, q: Array, length: float, values: Mapping[str, Array] | None = None
 ) -> list[Surface]:
     """Return the surfaces of all bodies with a floating frame.
 
@@ -106,7 +106,7 @@ def body_surfaces(
     return surfaces
 
 
-def body_lines(system: SystemData, q: Array, radius: float) -> list[Lines]:
+def body_lines(system: System, q: Array, radius: float) -> list[Lines]:
     """Return the centre lines of all bodies that declare one, for coordinates q (nt, nq)."""
     lines = []
     for body, s in zip(system.bodies, system.q_slices, strict=True):

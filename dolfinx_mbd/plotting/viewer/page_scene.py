@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, choice, reject
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.plotting.scene.camera import outermost
 from dolfinx_mbd.plotting.scene.description import COLOURS, Arrow, Frames, Mark, Mode, Scene
 from dolfinx_mbd.plotting.scene.fields import text_of
@@ -184,7 +184,7 @@ def _curves(
     return np.hstack(curves)
 
 
-def _checked_field(system: SystemData, field: Mapping[str, ArrayLike]) -> dict[str, Array]:
+def _checked_field(system: System, field: Mapping[str, ArrayLike]) -> dict[str, Array]:
     """Return the values of a field by body; raise an error if a value does not fit."""
     values = {}
     skins = {b.name: b.reduced.skin for b in system.bodies if hasattr(b, "reduced")}
