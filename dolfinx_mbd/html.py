@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import fields
@@ -72,3 +73,17 @@ def html_table(rows: Iterable[Iterable[str]], head: Iterable[str] = ()) -> str:
     for first, *others in rows:
         lines.append(cells("th", [first]) + cells("td", others))
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+
+
+def table_head(titles: str) -> list[str]:
+    """Return a blank line, the titles of columns and a line that underlines them."""
+    return ["", titles, re.sub(r"\S+(?: \S+)*", lambda title: "-" * len(title[0]), titles)]
+
+
+def vector_text(values: Iterable[float], scale: float = 1.0) -> str:
+    """Return scaled numbers in columns; lengths in m, scaled by 1000, are rounded to 1e-8 m."""
+    texts = []
+    for value in values:
+        number = round(float(value), 8) if scale != 1.0 else float(value)
+        texts.append(f"{scale * number if abs(number) >= 1e-12 else 0.0:10.4g}")
+    return "  ".join(texts)
