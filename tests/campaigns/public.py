@@ -38,6 +38,7 @@ INTERNAL = {
     "initial_coordinates", "initial_velocities", "JointFriction.gaps", "JointSpring.gaps",
     "JointStop.gaps", "LinearizedSystem.to_control", "local_error", "magnitude", "memory",
     "momenta", "motion", "nodal", "quantities", "relative", "slopes", "stored_energy",
+    "summary_lines", "summary_row",
     "Bushing.value", "GearPair.value", "PairLoad.value", "TabulatedBearing.value",
     "JointLoad.evaluate", "origin_distance", "PatternLoad.frame_derivatives", "check_no_states",
     "OilSupply.extent", "OilSupply.nearest", "OilFilm.element", "OilFilm.rows", "OilSupply.covers",
