@@ -14,11 +14,16 @@ increments δφ of rotations about the axes of the first frame,
 
 where δu = δṗ₂ − δṗ₁ + d×δω₁. A law gives the components of a wrench w in the axes of the first
 frame. The rotation of these axes changes w by δφ₁×w in addition.
+
+A constraint g(d, R) = 0 is a law too: with δg = g_d·δd + g_θ·δθ, its multiplier λ exerts the force
+−λ g_d and the moment −λ g_θ on the second frame. The same chain rule thus gives the gradient of a
+constraint and its derivative. A constraint on velocities has the form g_d·v + g_θ·ω = 0.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
 from dolfinx_mbd.kernels.small_vectors import Array, Vector3, cross3, vector3
@@ -157,3 +162,68 @@ def pair_tangents(Q1: Array, u1: Array, motion: Motion, f: Array, G: Array) -> t
     _rotate(Q1, D)
     _rotate(Q1, E)
     return D, E
+
+
+@kernel
+def relative_poses(
+    position: Array, rotation: Array, first: NDArray[np.int64], second: NDArray[np.int64]
+) -> tuple[Array, Array]:
+    """Return d (N, 3) and R (N, 3, 3) of N pairs of frames."""
+    N, zero = first.shape[0], np.zeros(6)
+    d, R = np.zeros((N, 3)), np.zeros((N, 3, 3))
+    for n in range(N):
+        i, j = first[n], second[n]
+        d[n], R[n], _, _ = relative_motion(
+            position[i], rotation[i], zero, position[j], rotation[j], zero
+        )
+    return d, R
+
+
+@kernel
+def constraint_gradients(
+    rotation: Array, first: NDArray[np.int64], pairs: NDArray[np.int64], d: Array, slopes: Array
+) -> Array:
+    """Return the gradients (n, 12) of constraints with respect to the poses of both frames.
+
+    `pairs` (n,) are the pairs of frames of the constraints, `slopes` (n, 6) their derivatives with
+    respect to d and θ.
+    """
+    out = np.zeros((pairs.shape[0], 12))
+    for n in range(pairs.shape[0]):
+        k = pairs[n]
+        out[n] = pair_wrenches(rotation[first[k]], d[k], slopes[n])
+    return out
+
+
+@kernel
+def constraint_seconds(
+    rotation: Array,
+    first: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+    d: Array,
+    slopes: Array,
+    second: Array,
+) -> Array:
+    """Return the derivatives (n, 12, 12) of `constraint_gradients` with respect to poses.
+
+    `second` (n, 6, 6) contains the derivatives of the slopes with respect to d and θ.
+    """
+    out, zero = np.zeros((pairs.shape[0], 12, 12)), np.zeros(6)
+    law, rest, axes = np.zeros((6, 12)), np.zeros(3), np.eye(3)
+    for n in range(pairs.shape[0]):
+        k = pairs[n]
+        law[:, :6] = second[n]
+        motion = d[k], axes, rest, rest
+        out[n] = pair_tangents(rotation[first[k]], zero, motion, slopes[n], law)[0]
+    return out
+
+
+@kernel
+def subtract_constraint_forces(
+    gradients: Array, frames: NDArray[np.int64], lam: Array, wrenches: Array
+) -> None:
+    """Subtract the gradients (n, 12) times λ (n,) from the wrenches of the frames (n, 2)."""
+    for n in range(lam.shape[0]):
+        for k in range(6):
+            wrenches[frames[n, 0], k] -= lam[n] * gradients[n, k]
+            wrenches[frames[n, 1], k] -= lam[n] * gradients[n, 6 + k]

@@ -17,7 +17,6 @@ from dolfinx_mbd.checks import choice, flag, instance, integer, items, number, v
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import HtmlView, short_repr
-from dolfinx_mbd.kernels.joints import DISTANCE, OPPOSITE
 from dolfinx_mbd.multibody.model.bodies import Ground
 from dolfinx_mbd.multibody.model.force_elements import (
     FramePair,
@@ -217,9 +216,9 @@ class SystemData(HtmlView):
         """Measure unspecified lengths, offsets and angles at the initial positions."""
         placement = _Placement(self)
         self.size = placement.size
-        self.joints = tuple(placement.with_length(joint) for joint in self.joints)
-        forms = [placement.form(joint) for joint in self.joints]
-        self.form = np.array(forms + [0] * len(self.drivers), dtype=np.int64)
+        self.joints = tuple(joint.placed(placement.pair(joint)) for joint in self.joints)
+        signs = [placement.axes_sign(joint) for joint in self.joints]
+        self.axes_signs = np.array(signs + [1.0] * len(self.drivers))
         drivers: dict[tuple[str, Axis], Driver] = {}
         for driver in self.drivers:
             joint = self.joint(driver.joint)
@@ -291,7 +290,7 @@ class SystemData(HtmlView):
         self.first = np.array([self.frame_index(j.first) for j, _ in entries], dtype=np.int64)
         self.second = np.array([self.frame_index(j.second) for j, _ in entries], dtype=np.int64)
         self.entry_slices = self._entry_slices()
-        self.lengths = np.array([joint.length or 0.0 for joint, _ in entries])
+        self.velocity_rows = self._velocity_rows()
         driven = [self.joint_index(driver.joint) for driver in self.drivers]
         self.driven_joints = np.array(driven, dtype=np.int64)
         self.misfit: Array = np.zeros(self.num_constraints)
@@ -301,6 +300,13 @@ class SystemData(HtmlView):
     def _entry_slices(self) -> list[slice]:
         """Return the slices of the constraints of each joint, then of each driver."""
         return _slices(np.bincount(self.row_entry, minlength=len(self.first)))
+
+    def _velocity_rows(self) -> NDArray[np.bool_]:
+        """Return which constraints (nc,) restrict velocities, but not positions."""
+        speeds = [j.constraint.on_velocities if j.constraint else () for j in self.joints]
+        speeds += [()] * len(self.drivers)
+        rows = zip(self.row_entry, self.row_motion, strict=True)
+        return np.array([motion in speeds[entry] for entry, motion in rows], dtype=bool)
 
     def without_rows(self, rows: Sequence[int], *, least_norm: bool = False) -> SystemData:
         """Return the system without some constraints; its `whole` is the complete system.
@@ -314,6 +320,7 @@ class SystemData(HtmlView):
         part.misfit = self.misfit[remaining]
         part.num_constraints = len(remaining)
         part.entry_slices = part._entry_slices()
+        part.velocity_rows = self.velocity_rows[remaining]
         part.whole, part.least_norm = self.whole, flag("least_norm", least_norm)
         return part
 
@@ -384,6 +391,18 @@ class SystemData(HtmlView):
                 value=self,
             )
 
+    def check_holonomic(self, task: str) -> None:
+        """Raise an error if constraints restrict velocities only; `task` is the analysis."""
+        if self.velocity_rows.any():
+            entry = int(self.row_entry[np.argmax(self.velocity_rows)])
+            joint = self.joints[entry]
+            raise InputError(
+                f"{task} does not support {joint.kind.replace('_', '-')} joint {joint.name!r}, "
+                "which restricts velocities but not positions. Use simulate",
+                argument="system",
+                value=self,
+            )
+
     # ---- names and checks for messages --------------------------------------------------------
     def check_step(self, t: float, dt: float) -> None:
         """Raise an error if a driver rotates by half a turn or more in a step from t to t + dt.
@@ -445,8 +464,10 @@ def _frame_references(part: Joint | Load) -> list[tuple[str, FrameRef]]:
 def _acts_by_a_force(part: Joint | Load, end: str) -> bool:
     """Return whether a joint or load exerts a force, but no moment, on the frame at an end."""
     if isinstance(part, Joint):
+        if part.constraint is not None:
+            return end in part.constraint.point_ends
         slides = end == "second" and part.kind in ("point_on_line", "point_on_plane")
-        return slides or part.kind in ("spherical", "distance")
+        return slides or part.kind == "spherical"
     return isinstance(part, SpringDamper) or (isinstance(part, FrameLoad) and part.kind == "force")
 
 
@@ -481,22 +502,7 @@ class _Placement:
             return float(Q1[:, 2] @ (p2 - p1))
         return math.atan2(float(Q1[:, 1] @ Q2[:, 0]), float(Q1[:, 0] @ Q2[:, 0]))
 
-    def with_length(self, joint: Joint) -> Joint:
-        """Return a distance joint with its length, and other joints unchanged."""
-        if joint.kind != "distance" or joint.length is not None:
-            return joint
-        p1, _, _, p2, _, _ = self.pair(joint)
-        length = float(np.linalg.norm(p2 - p1))
-        if length == 0.0:
-            raise InputError(
-                f"distance joint {joint.name!r}: its points coincide at the initial positions of "
-                "the bodies; specify its length, or use a spherical joint"
-            )
-        return replace(joint, length=length)
-
-    def form(self, joint: Joint) -> int:
-        """Return the code of a joint for the kernels: DISTANCE, OPPOSITE (z axes) or 0."""
-        if joint.kind == "distance":
-            return DISTANCE
+    def axes_sign(self, joint: Joint) -> float:
+        """Return −1 for joints that rotate about z and have opposite z axes, otherwise 1."""
         _, Q1, _, _, Q2, _ = self.pair(joint)
-        return OPPOSITE if joint.kind in TURNING and Q1[:, 2] @ Q2[:, 2] < 0 else 0
+        return -1.0 if joint.kind in TURNING and Q1[:, 2] @ Q2[:, 2] < 0 else 1.0

@@ -16,7 +16,6 @@ from dolfinx_mbd.checks import array, choice, instance, number
 from dolfinx_mbd.errors import InputError, PlacementWarning
 from dolfinx_mbd.multibody.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.multibody.assembly.rates import accelerations, rate_rows, saddle, velocities
-from dolfinx_mbd.multibody.model.joints import SLIDING, TURNING
 from dolfinx_mbd.multibody.model.system import State, SystemData
 from dolfinx_mbd.multibody.start.named_vectors import named_vector
 from dolfinx_mbd.multibody.start.position_assembly import (
@@ -137,6 +136,8 @@ def consistent_state(
             return _with_held_rows(eqs, state, rows)
         Balance(eqs, t, rates).start(start)
     eqs.update_poses(t)
+    if problem := eqs.problem():
+        raise AssemblyError(f"at t = {t:g} s: {problem}")
     return eqs.state(t)
 
 
@@ -180,7 +181,7 @@ def _joint_rates(
     for name, rate in rates.items():
         number(f"rates[{name!r}]", rate)
         joint = system.joint(name)
-        if joint.kind not in TURNING + SLIDING:
+        if not joint.motions:
             raise InputError(f"{joint.kind} joint {name!r} has no single rate to start with")
         if by_default and joint.rate not in (None, rate):
             raise InputError(
