@@ -17,8 +17,8 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.bearings import ElasticBearing, FiniteBearing, OilFilm, ShortBearing
-from dolfinx_mbd.mechanisms import EngineDesign, inline_engine
+from dolfinx_mbd.mechanism.bearings import ElasticBearing, FiniteBearing, OilFilm, ShortBearing
+from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
 
 DT, SPEED, START = 2e-5, 628.3, np.radians(440.0)
 LIMITS = {"ideal": 1.0, "short": 2.0, "Reynolds 64×12": 6.0, "elastic bore 64×12": 15.0}

@@ -30,7 +30,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from children import child, median, report
 
 if TYPE_CHECKING:
-    from dolfinx_mbd.multibody import State, System
+    from dolfinx_mbd.dynamics import System
+    from dolfinx_mbd.mechanism import State
 
 DT, SPEED, RADIUS, SPACING, PISTON, CRANK = 1e-5, 628.318, 0.040, 0.080, 0.214, 0.952
 THROWS = (0.0, 4 * np.pi / 3, 2 * np.pi / 3)
@@ -49,7 +50,7 @@ ENDS = ("big_end", "small_end")
 def inline_three(path: Path) -> System:
     """Return the engine with the reduced rod of a file."""
     from dolfinx_mbd.body import ReducedBody
-    from dolfinx_mbd.mechanisms import EngineDesign, inline_engine
+    from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
 
     rod = ReducedBody.load(path)
     rod = rod.replace(damping=DAMPING * rod.stiffness, stiffening=None)
@@ -65,7 +66,7 @@ def inline_three(path: Path) -> System:
 
 def undeformed(engine: System) -> State:
     """Return the initial state of Exudyn: undeformed rods, and velocities of a rigid engine."""
-    from dolfinx_mbd.multibody import consistent_state
+    from dolfinx_mbd.dynamics import consistent_state
 
     v = consistent_state(engine).v
     v[engine.elastic] = 0.0
@@ -74,7 +75,10 @@ def undeformed(engine: System) -> State:
 
 def package(path: Path, steps: int, *, load: bool = False, reuse: bool = True) -> dict[str, Any]:
     """Time steps of the engine with the package; loading of compiled kernels is not timed."""
-    from dolfinx_mbd.multibody import Solution, Stepper, System, force, simulate
+    from dolfinx_mbd.analyses import simulate
+    from dolfinx_mbd.dynamics import Stepper, System
+    from dolfinx_mbd.mechanism import force
+    from dolfinx_mbd.results import Solution
 
     engine = inline_three(path)
     if load:
@@ -114,7 +118,7 @@ def exudyn(directory: Path, steps: int, *, all_nodes: bool = False, sparse: bool
     from exudyn import utilities as items
     from exudyn.FEM import FEMinterface, ObjectFFRFreducedOrderInterface
 
-    from dolfinx_mbd.mechanisms.kinematics import SliderCrank
+    from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
 
     data = np.load(directory / "finite_elements.npz")
     fem = FEMinterface()

@@ -35,7 +35,7 @@ ROWS = {
     "from dolfinx_mbd import simulate": ("from dolfinx_mbd import simulate", "import numpy"),
     "import dolfinx_mbd.body": ("import dolfinx_mbd.body", "import numpy"),
     "import dolfinx_mbd.forms": ("import dolfinx_mbd.forms", "import ufl"),
-    "dolfinx-mbd --help": (f"from dolfinx_mbd.cli import main{HELP}", "import numpy"),
+    "dolfinx-mbd --help": (f"from dolfinx_mbd.io.cli import main{HELP}", "import numpy"),
 }
 """Measured imports, each with the imports of its dependencies; the goal refers to the first."""
 HEAVY = (

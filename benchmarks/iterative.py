@@ -94,7 +94,7 @@ def held_problem(path: Path) -> tuple[Any, Any]:
     """Return the elastic problem and its held degrees of freedom."""
     from dolfinx_mbd import STEEL, ElasticModel
     from dolfinx_mbd.fem.assembly import elastic_problem
-    from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
+    from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 
     mesh = read(path)
     problem = elastic_problem(ElasticModel(mesh, STEEL))
@@ -106,9 +106,9 @@ def one_solver(name: str, path: Path) -> dict[str, Any]:
     """Solve random loads with one preconditioner to an error of 1e-10; return the times."""
     from petsc4py import PETSc
 
-    from dolfinx_mbd.iterative.preconditioner import TwoLevel
-    from dolfinx_mbd.linalg.matrices import constrain, set_near_null_space
-    from dolfinx_mbd.linalg.options import configured
+    from dolfinx_mbd.fem.iterative.preconditioner import TwoLevel
+    from dolfinx_mbd.fem.linalg.matrices import constrain, set_near_null_space
+    from dolfinx_mbd.fem.linalg.options import configured
 
     problem, held = held_problem(path)
     B = np.random.default_rng(0).standard_normal((problem.num_owned, 3))
@@ -166,8 +166,8 @@ def eigensolver(name: str, path: Path) -> dict[str, Any]:
     """Compute the lowest modes with an eigensolver; return time, values and largest residual."""
     from petsc4py import PETSc
 
-    from dolfinx_mbd.iterative.modes import lowest_modes_iteratively
-    from dolfinx_mbd.iterative.solver import IterativeSolver
+    from dolfinx_mbd.fem.iterative.modes import lowest_modes_iteratively
+    from dolfinx_mbd.fem.iterative.solver import IterativeSolver
 
     problem, held = held_problem(path)
     solver = IterativeSolver(problem.stiffness, problem.space, held, prefix="bench_")
@@ -209,9 +209,9 @@ def slepc_modes(solver: Any, problem: Any, num_modes: int) -> tuple[Any, Any]:
     from petsc4py import PETSc
     from slepc4py import SLEPc
 
-    from dolfinx_mbd.iterative.modes import start_vectors
-    from dolfinx_mbd.linalg.lobpcg import guard_vectors
-    from dolfinx_mbd.linalg.matrices import constrain
+    from dolfinx_mbd.fem.iterative.modes import start_vectors
+    from dolfinx_mbd.fem.linalg.lobpcg import guard_vectors
+    from dolfinx_mbd.fem.linalg.matrices import constrain
 
     size = num_modes + guard_vectors(num_modes)
     start = start_vectors(solver, problem, size)

@@ -32,12 +32,12 @@ def measure(path: Path, package: str, block: int) -> dict[str, Any]:
     """Return the processor times of one mesh, s."""
     from dolfinx_mbd import STEEL, ElasticModel
     from dolfinx_mbd.fem.assembly import elastic_problem
-    from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
-    from dolfinx_mbd.linalg import block_lanczos as lanczos
-    from dolfinx_mbd.linalg import eigenvalues as eigen
-    from dolfinx_mbd.linalg.blocks import solve
-    from dolfinx_mbd.linalg.factorization import cholesky, count_below
-    from dolfinx_mbd.linalg.matrices import constrain
+    from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
+    from dolfinx_mbd.fem.linalg import block_lanczos as lanczos
+    from dolfinx_mbd.fem.linalg import eigenvalues as eigen
+    from dolfinx_mbd.fem.linalg.blocks import solve
+    from dolfinx_mbd.fem.linalg.factorization import cholesky, count_below
+    from dolfinx_mbd.fem.linalg.matrices import constrain
 
     eigen.BLOCK_SIZE = lanczos.BLOCK_SIZE = block
     mesh = read(path)

@@ -49,7 +49,8 @@ def prepare(folder: Path, size: float) -> dict[str, Any]:
 
 def measure(folder: Path, what: str, steps: int) -> dict[str, Any]:
     """Simulate, open the folder again, and read a joint force."""
-    from dolfinx_mbd.multibody import Solution, simulate
+    from dolfinx_mbd.analyses import simulate
+    from dolfinx_mbd.results import Solution
 
     engine = inline_three(folder / "rod.npz")
     first = undeformed(engine)

@@ -105,7 +105,7 @@ def krylov_schur_modes(K: PETSc.Mat, M: PETSc.Mat, ksp: PETSc.KSP, num_modes: in
 
 def block_modes(K: PETSc.Mat, M: PETSc.Mat, ksp: PETSc.KSP, num_modes: int) -> Array:
     """Return the lowest modes by the block Lanczos method of the package."""
-    from dolfinx_mbd.linalg.block_lanczos import BLOCK_SIZE, block_lanczos
+    from dolfinx_mbd.fem.linalg.block_lanczos import BLOCK_SIZE, block_lanczos
 
     def solve(B: Array) -> Array:
         X = np.zeros(B.shape, order="F")

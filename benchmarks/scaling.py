@@ -91,7 +91,7 @@ def assembled(path: Path) -> tuple[Any, Any]:
 
     from dolfinx_mbd import STEEL, ElasticModel, read_mesh
     from dolfinx_mbd.fem.assembly import elastic_problem
-    from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
+    from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 
     mesh = read_mesh(path, MPI.COMM_WORLD)
     problem = elastic_problem(ElasticModel(mesh, STEEL))
@@ -101,12 +101,12 @@ def assembled(path: Path) -> tuple[Any, Any]:
 
 def measured_parts(path: Path) -> dict[str, float]:
     """Return processor times (s) of the parts of both solvers on one rank, some per column."""
-    from dolfinx_mbd.iterative.modes import lowest_modes_iteratively
-    from dolfinx_mbd.iterative.solver import IterativeSolver
-    from dolfinx_mbd.linalg import lobpcg
-    from dolfinx_mbd.linalg.blocks import solve
-    from dolfinx_mbd.linalg.factorization import cholesky
-    from dolfinx_mbd.linalg.matrices import constrain
+    from dolfinx_mbd.fem.iterative.modes import lowest_modes_iteratively
+    from dolfinx_mbd.fem.iterative.solver import IterativeSolver
+    from dolfinx_mbd.fem.linalg import lobpcg
+    from dolfinx_mbd.fem.linalg.blocks import solve
+    from dolfinx_mbd.fem.linalg.factorization import cholesky
+    from dolfinx_mbd.fem.linalg.matrices import constrain
 
     counts: list[tuple[Any, ...]] = []
 

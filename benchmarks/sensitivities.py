@@ -27,8 +27,8 @@ from mpi4py import MPI
 from threadpoolctl import threadpool_limits
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.linalg import blocks, eigenvalues
-from dolfinx_mbd.mechanisms import EngineDesign, inline_engine
+from dolfinx_mbd.fem.linalg import blocks, eigenvalues
+from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
 from dolfinx_mbd.reduction import held_stiffness
 
 ENDS = ["big_end", "small_end"]

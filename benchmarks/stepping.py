@@ -18,7 +18,7 @@ from dolfinx.mesh import create_interval
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.mechanisms import inline_engine
+from dolfinx_mbd.mechanism.mechanisms import inline_engine
 
 DT = 1e-5
 

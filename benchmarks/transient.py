@@ -30,7 +30,7 @@ CRANK, LENGTH, SPEED, DT = 0.040, 0.137, 628.318, 1e-5
 
 def engine_motion() -> Any:
     """Return a harmonic spin and harmonic pin forces with the magnitudes of the engine."""
-    from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion
+    from dolfinx_mbd.structures.prescribed_motion.motion import PrescribedMotion
 
     ratio = CRANK / LENGTH * SPEED
 
@@ -54,11 +54,11 @@ def measure(path: Path, steps: int) -> dict[str, Any]:
     from dolfinx_mbd import ALUMINIUM_7075 as material
     from dolfinx_mbd import ElasticModel
     from dolfinx_mbd.fem.assembly import elastic_problem
-    from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
-    from dolfinx_mbd.linalg.blocks import multiply
-    from dolfinx_mbd.prescribed_motion.full_order import FullOrder
-    from dolfinx_mbd.prescribed_motion.observation import Observer
-    from dolfinx_mbd.prescribed_motion.time_stepping import MotionStepper, start_state
+    from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
+    from dolfinx_mbd.fem.linalg.blocks import multiply
+    from dolfinx_mbd.structures.prescribed_motion.full_order import FullOrder
+    from dolfinx_mbd.structures.prescribed_motion.observation import Observer
+    from dolfinx_mbd.structures.prescribed_motion.time_stepping import MotionStepper, start_state
 
     mesh = read(path)
     problem = elastic_problem(ElasticModel(mesh, material))

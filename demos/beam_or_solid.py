@@ -27,7 +27,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import tutorials
-from dolfinx_mbd.beams import beam_modes
+from dolfinx_mbd.structures.beams import beam_modes
 from dolfinx_mbd.tutorials import check, check_close, report
 
 comm = MPI.COMM_WORLD

@@ -20,7 +20,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import tutorials
-from dolfinx_mbd.mechanisms import FourStrokePressure, SliderCrank
+from dolfinx_mbd.mechanism.mechanisms import FourStrokePressure, SliderCrank
 from dolfinx_mbd.tutorials import check, report
 
 comm = MPI.COMM_WORLD

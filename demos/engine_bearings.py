@@ -19,8 +19,8 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import tutorials
-from dolfinx_mbd.bearings import ElasticBearing, FiniteBearing, OilFilm, ShortBearing
-from dolfinx_mbd.mechanisms import EngineDesign, inline_engine
+from dolfinx_mbd.mechanism.bearings import ElasticBearing, FiniteBearing, OilFilm, ShortBearing
+from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
 from dolfinx_mbd.tutorials import check, report
 
 comm = MPI.COMM_WORLD

@@ -67,7 +67,7 @@ ground = mbd.Ground({"crank": mbd.Frame(), "rocker": mbd.Frame((frame, 0.0, 0.0)
 crank = link("crank", crank_length, np.zeros(2), pin)
 coupler = link("coupler", coupler_length, pin, top)
 rocker = link("rocker", rocker_length, np.array([frame, 0.0]), top)
-bodies: list[mbd.multibody.Body] = [ground, crank, coupler, rocker]
+bodies: list[mbd.mechanism.Body] = [ground, crank, coupler, rocker]
 ends = [
     ("main", ground.frame("crank"), crank.frame("start")),
     ("crank pin", crank.frame("end"), coupler.frame("start")),

@@ -27,7 +27,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import tutorials
-from dolfinx_mbd.prescribed_motion import modal_transient, quasi_static_deformation
+from dolfinx_mbd.structures.prescribed_motion import modal_transient, quasi_static_deformation
 from dolfinx_mbd.tutorials import check, report, timed
 
 results = tutorials.results_folder("prescribed_motion")

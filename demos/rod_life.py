@@ -21,7 +21,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import tutorials
-from dolfinx_mbd.mechanisms import EngineDesign, FourStrokePressure, inline_engine
+from dolfinx_mbd.mechanism.mechanisms import EngineDesign, FourStrokePressure, inline_engine
 from dolfinx_mbd.tutorials import check, check_close, report
 
 comm = MPI.COMM_WORLD

@@ -30,7 +30,7 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd import tutorials
 from dolfinx_mbd.forms import saint_venant_kirchhoff
-from dolfinx_mbd.rotating import spinning_equilibrium
+from dolfinx_mbd.structures.rotating import spinning_equilibrium
 from dolfinx_mbd.tutorials import check, report
 
 comm = MPI.COMM_WORLD

@@ -22,7 +22,7 @@ import numpy as np
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import tutorials
-from dolfinx_mbd.mechanisms.kinematics import SliderCrank
+from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.tutorials import check, check_close, report
 
 results = tutorials.results_folder("slider_crank")

@@ -2,7 +2,7 @@
 
 import sys
 
-from dolfinx_mbd.cli import main
+from dolfinx_mbd.io.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -26,7 +26,7 @@ from dolfinx_mbd.fem import TaggedMesh, write_mesh
 from dolfinx_mbd.forms import Section
 from dolfinx_mbd.geometry import ConnectingRod
 from dolfinx_mbd.geometry.gmsh_model import mesh_volumes
-from dolfinx_mbd.mechanisms.kinematics import SliderCrank
+from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
 
 __all__ = [
     "check",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from dolfinx_mbd.cli import main
+from dolfinx_mbd.io.cli import main
 
 if __name__ == "__main__":
     sys.exit(main(["mesh", "rod", *sys.argv[1:]]))

@@ -45,25 +45,13 @@ from dolfinx_mbd.body.stress_modes import motion_of
 from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.fem import TaggedMesh, build_mesh, read_mesh
 from dolfinx_mbd.files import temporary_path
-from dolfinx_mbd.linalg.factorization import FactorizationError
-from dolfinx_mbd.mechanisms.gas import FourStrokePressure
-from dolfinx_mbd.modal import modal_analysis
-from dolfinx_mbd.multibody import (
-    AssemblyError,
-    Driver,
-    FlexibleBody,
-    GeneralizedAlpha,
-    Ground,
-    Joint,
-    JointLoad,
-    Solution,
-    StepError,
-    constant_speed,
-    force,
-    revolute,
-    simulate,
-    spherical,
-)
+from dolfinx_mbd.fem.linalg.factorization import FactorizationError
+from dolfinx_mbd.mechanism.mechanisms.gas import FourStrokePressure
+from dolfinx_mbd.fem.modal import modal_analysis
+from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.dynamics import AssemblyError, GeneralizedAlpha, StepError
+from dolfinx_mbd.mechanism import Driver, FlexibleBody, Ground, Joint, JointLoad, constant_speed, force, revolute, spherical
+from dolfinx_mbd.results import Solution
 from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.requirements import check_requirements
 from tests.models.beams import slender_rod

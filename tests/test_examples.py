@@ -143,7 +143,7 @@ def shared_names(folder: str) -> dict[str, Any]:
 
 
 @one_rank
-@pytest.mark.filterwarnings("ignore::dolfinx_mbd.imports.FirstOrderInertiaWarning")
+@pytest.mark.filterwarnings("ignore::dolfinx_mbd.io.imports.FirstOrderInertiaWarning")
 @pytest.mark.parametrize(
     "folder",
     [

@@ -200,7 +200,7 @@ def test_wheel_contains_the_package(tracked: set[str], distributions: dict[str, 
         assert f"{info}/licenses/{name}" in names
     assert metadata["Version"] == dolfinx_mbd.__version__
     assert len(metadata.get_all("Project-URL")) == len(PROJECT["urls"])
-    assert commands.split() == ["[console_scripts]", "dolfinx-mbd", "=", "dolfinx_mbd.cli:main"]
+    assert commands.split() == ["[console_scripts]", "dolfinx-mbd", "=", "dolfinx_mbd.io.cli:main"]
 
 
 def environment(folder: Path) -> Path:

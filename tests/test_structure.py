@@ -292,13 +292,13 @@ sys.meta_path.insert(0, Refuse())
     [
         "import sys, dolfinx_mbd\n"
         "assert not {'numba', 'numpy', 'gmsh', 'dolfinx', 'mpi4py', 'ufl'} & sys.modules.keys()",
-        WITHOUT_MESHES + "import dolfinx_mbd.body, dolfinx_mbd.export, dolfinx_mbd.mechanisms",
+        WITHOUT_MESHES + "import dolfinx_mbd.body, dolfinx_mbd.io.export, dolfinx_mbd.mechanism.mechanisms",
         "import sys, dolfinx_mbd.forms\nassert not {'numba', 'dolfinx'} & sys.modules.keys()",
-        "import sys, dolfinx_mbd.body, dolfinx_mbd.cli\n"
+        "import sys, dolfinx_mbd.body, dolfinx_mbd.io.cli\n"
         "assert not {'numba', 'dolfinx', 'mpi4py', 'scipy.linalg'} & sys.modules.keys()",
         "import sys, dolfinx.fem.petsc, slepc4py.SLEPc\n"
         "before = set(sys.modules)\n"
-        "import dolfinx_mbd.recovery, dolfinx_mbd.reduction, dolfinx_mbd.geometry\n"
+        "import dolfinx_mbd.durability.recovery, dolfinx_mbd.reduction, dolfinx_mbd.geometry\n"
         f"assert not {HEAVY} & (sys.modules.keys() - before)",
     ],
     ids=[

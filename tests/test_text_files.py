@@ -12,7 +12,7 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd import errors
 from dolfinx_mbd.files import read_text
-from dolfinx_mbd.mechanisms import PressureTable
+from dolfinx_mbd.mechanism.mechanisms import PressureTable
 
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="reads files on one rank")
 

@@ -29,8 +29,9 @@ body = mbd.reduce(mesh, {material}, interfaces={{}}, num_modes=1).body
 """
 INTERRUPTED = """
 from dolfinx_mbd import Frame, RigidBody, System
-from dolfinx_mbd.multibody import Ground, simulate
-from dolfinx_mbd.multibody.model.loads import force
+from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.mechanism import Ground
+from dolfinx_mbd.mechanism.loads import force
 def press(t, motion):
     if t > 0.025:
         raise KeyboardInterrupt

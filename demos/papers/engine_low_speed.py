@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import tutorials
-from dolfinx_mbd.mechanisms.kinematics import SliderCrank
+from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.plotting import plot_spectrum
 from dolfinx_mbd.tutorials import check, check_close, report
 

@@ -29,8 +29,8 @@ from scipy.integrate import trapezoid
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import tutorials
-from dolfinx_mbd.mechanisms.gas import FourStrokePressure
-from dolfinx_mbd.mechanisms.kinematics import SliderCrank
+from dolfinx_mbd.mechanism.mechanisms.gas import FourStrokePressure
+from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.tutorials import check, check_close
 
 results = tutorials.results_folder("engine_torque")

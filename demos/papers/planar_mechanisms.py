@@ -25,7 +25,7 @@ from scipy.integrate import solve_ivp
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import tutorials
-from dolfinx_mbd.multibody import JointLoad, revolute
+from dolfinx_mbd.mechanism import JointLoad, revolute
 from dolfinx_mbd.papers.stick_model import Rod, StickModel, StickMotion, newmark
 from dolfinx_mbd.tutorials import check, report
 

@@ -28,7 +28,7 @@ from exudyn.utilities import (
     SphericalJoint,
 )
 
-from dolfinx_mbd.export.exudyn import marker_nodes, to_exudyn
+from dolfinx_mbd.io.export.exudyn import marker_nodes, to_exudyn
 
 nodes = marker_nodes(body)
 mbs = exu.SystemContainer().AddSystem()

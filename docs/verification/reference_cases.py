@@ -30,7 +30,7 @@ from scipy.linalg import eigh
 sys.path.insert(0, str(Path(__file__).parents[2]))  # for the models of the tests
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.mechanisms import inline_engine, rigid_rod, slider_crank
+from dolfinx_mbd.mechanism.mechanisms import inline_engine, rigid_rod, slider_crank
 from tests.models import (
     andrews,
     bodies,

@@ -25,10 +25,10 @@ from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.checks import array, instance, reject, vector
 from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.recovery import Recovery
+from dolfinx_mbd.durability.recovery import Recovery
 from dolfinx_mbd.reduction.result import Reduction
-from dolfinx_mbd.response import linearize_body
-from dolfinx_mbd.response.linearized import interface_map, spin_loads
+from dolfinx_mbd.body.response import linearize_body
+from dolfinx_mbd.body.response.linearized import interface_map, spin_loads
 
 __all__ = ["LoadCases", "inertia_relief"]
 

@@ -37,7 +37,7 @@ from dolfinx_mbd.kernels.fatigue.damage import (
     scalar_damage,
 )
 from dolfinx_mbd.parallel import raise_together, shared_errors
-from dolfinx_mbd.recovery import Recovery, skin_stress
+from dolfinx_mbd.durability.recovery import Recovery, skin_stress
 from dolfinx_mbd.reduction.result import Reduction
 
 __all__ = ["Criterion", "fatigue"]

@@ -33,10 +33,10 @@ from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.forms import AnyMaterial, Orthotropic
 from dolfinx_mbd.parallel import raise_together
-from dolfinx_mbd.recovery import Recovery
-from dolfinx_mbd.recovery.fields import Points
-from dolfinx_mbd.recovery.stress import recovery_of
-from dolfinx_mbd.recovery.stressed_places import APART, worst_places
+from dolfinx_mbd.durability.recovery import Recovery
+from dolfinx_mbd.durability.recovery.fields import Points
+from dolfinx_mbd.durability.recovery.stress import recovery_of
+from dolfinx_mbd.durability.recovery.stressed_places import APART, worst_places
 from dolfinx_mbd.reduction.result import Reduction
 
 __all__ = ["strength"]

@@ -16,7 +16,7 @@ from dolfinx_mbd.durability.surface_file import write_surface
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.field_files import field_file
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.recovery.fields import Points, check_writable
+from dolfinx_mbd.durability.recovery.fields import Points, check_writable
 
 __all__ = ["Strength", "WeakPlace"]
 

@@ -26,7 +26,7 @@ from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.operators import inertia_matrix
 from dolfinx_mbd.forms import Plane, geometric_stiffness, strain
-from dolfinx_mbd.linalg.blocks import gram, multiply
+from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.parallel import raise_together
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space
-from dolfinx_mbd.linalg.blocks import gram, multiply
+from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 
 
 @dataclass(frozen=True, eq=False)

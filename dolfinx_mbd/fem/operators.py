@@ -17,7 +17,7 @@ from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, instance, object_with, reject, vector
-from dolfinx_mbd.linalg.blocks import multiply
+from dolfinx_mbd.fem.linalg.blocks import multiply
 
 if TYPE_CHECKING:
     from dolfinx_mbd.fem.assembly import ElasticProblem

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, flag, instance, number, vector
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanisms.kinematics import SliderCrank
+from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
 
 AXIAL, BENDING = [0, 3], [1, 2, 4, 5]
 LINEAR = np.array([[1.0, 0.0], [-1.0, 1.0]])  # columns: coefficients of 1 - ξ and ξ in powers of ξ

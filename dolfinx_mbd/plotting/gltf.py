@@ -3,7 +3,7 @@
 The modes of a body are the morph targets of its surface. A weight of a target is 0 for the smallest
 value of an elastic coordinate in the run and 1 for the largest, because Blender limits the weights
 to this range. Lengths are in metres and times in seconds. The format `gltf` of
-`dolfinx_mbd.export` writes a single body with its modes.
+`dolfinx_mbd.io.export` writes a single body with its modes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.parts import Skin
 from dolfinx_mbd.checks import file_path, instance, number
-from dolfinx_mbd.export.gltf import GENERATOR, Scene
+from dolfinx_mbd.io.export.gltf import GENERATOR, Scene
 from dolfinx_mbd.files import contains, write_atomically
-from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.plotting.scenes.mechanism import drawn_part, system_length
 from dolfinx_mbd.plotting.viewer.data import continuous
 
@@ -51,7 +51,7 @@ def write_gltf(
 
     Note: Not collective; call this function on one MPI rank.
     """
-    hint = "dolfinx_mbd.export.export(body, path, 'gltf') writes a body"
+    hint = "dolfinx_mbd.io.export.export(body, path, 'gltf') writes a body"
     instance("run", run, Solution, hint)
     path = file_path("path", path, (".glb",))
     slow_motion = number("slow_motion", slow_motion, positive=True)

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dolfinx_mbd.bearings import ElasticBearing, FiniteBearing
+from dolfinx_mbd.mechanism.bearings import ElasticBearing, FiniteBearing
 from dolfinx_mbd.checks import array, choice, instance, names, reject
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.plotting.charts import new_figure, saved
 
 Axes = Literal["global", "first", "second"]

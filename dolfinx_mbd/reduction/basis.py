@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.free_motions import centred_motions
-from dolfinx_mbd.interfaces.bores import BorePatterns
-from dolfinx_mbd.modal.spectrum import elastic_modes
+from dolfinx_mbd.fem.interfaces.bores import BorePatterns
+from dolfinx_mbd.fem.modal.spectrum import elastic_modes
 from dolfinx_mbd.reduction.stiffening import UnitCases
 from dolfinx_mbd.reduction.truncation import Truncation
 

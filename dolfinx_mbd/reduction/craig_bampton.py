@@ -17,15 +17,15 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.multiple import end_of_group, groups_of
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, point_motion
-from dolfinx_mbd.interfaces.averaged import border_rows
-from dolfinx_mbd.interfaces.bores import BorePatterns, bore_patterns
-from dolfinx_mbd.interfaces.interfaces import MeshInterface
-from dolfinx_mbd.iterative.solver_choice import Solver
-from dolfinx_mbd.linalg.blocks import gram, multiply
-from dolfinx_mbd.linalg.eigenvalues import log_completed_group
-from dolfinx_mbd.linalg.factorization import FactorizationError
-from dolfinx_mbd.linalg.options import Options
-from dolfinx_mbd.linalg.round_off import round_off
+from dolfinx_mbd.fem.interfaces.averaged import border_rows
+from dolfinx_mbd.fem.interfaces.bores import BorePatterns, bore_patterns
+from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
+from dolfinx_mbd.fem.iterative.solver_choice import Solver
+from dolfinx_mbd.fem.linalg.blocks import gram, multiply
+from dolfinx_mbd.fem.linalg.eigenvalues import log_completed_group
+from dolfinx_mbd.fem.linalg.factorization import FactorizationError
+from dolfinx_mbd.fem.linalg.options import Options
+from dolfinx_mbd.fem.linalg.round_off import round_off
 from dolfinx_mbd.parallel import destroying, discard
 from dolfinx_mbd.phases import Phases
 from dolfinx_mbd.reduction.basis import Basis, Column, ColumnKind, numbered

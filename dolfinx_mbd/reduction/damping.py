@@ -21,7 +21,7 @@ from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.assembly import assembled_matrix, blocked, projected, scalar_space
 from dolfinx_mbd.forms import viscous_damping
 from dolfinx_mbd.forms.arguments import expression
-from dolfinx_mbd.linalg.blocks import gram, multiply
+from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.parallel import destroying
 
 if TYPE_CHECKING:

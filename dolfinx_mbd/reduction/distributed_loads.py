@@ -25,7 +25,7 @@ from dolfinx_mbd.fem.assembly import ElasticProblem, in_space, rigid_motions
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.forms import traction_load
 from dolfinx_mbd.forms.arguments import as_ufl_value
-from dolfinx_mbd.linalg.blocks import gram
+from dolfinx_mbd.fem.linalg.blocks import gram
 from dolfinx_mbd.parallel import shared_errors
 
 LoadForm: TypeAlias = Callable[[Expr], ufl.Form]

@@ -21,17 +21,17 @@ from petsc4py import PETSc
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.free_motions import centred_motions, determinate_dofs
-from dolfinx_mbd.interfaces.averaged import border_rows
-from dolfinx_mbd.interfaces.interfaces import MeshInterface
-from dolfinx_mbd.iterative.modes import lowest_modes_iteratively
-from dolfinx_mbd.iterative.solver import IterativeSolver
-from dolfinx_mbd.iterative.solver_choice import Solver, choose_solver
-from dolfinx_mbd.linalg.block_lanczos import Breakdown
-from dolfinx_mbd.linalg.blocks import gram, multiply, solve
-from dolfinx_mbd.linalg.eigenvalues import block_modes, lowest_modes, uses_block_lanczos
-from dolfinx_mbd.linalg.factorization import FactorizationError, cholesky
-from dolfinx_mbd.linalg.matrices import bordered_mass, bordered_stiffness, constrain
-from dolfinx_mbd.linalg.options import Options
+from dolfinx_mbd.fem.interfaces.averaged import border_rows
+from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
+from dolfinx_mbd.fem.iterative.modes import lowest_modes_iteratively
+from dolfinx_mbd.fem.iterative.solver import IterativeSolver
+from dolfinx_mbd.fem.iterative.solver_choice import Solver, choose_solver
+from dolfinx_mbd.fem.linalg.block_lanczos import Breakdown
+from dolfinx_mbd.fem.linalg.blocks import gram, multiply, solve
+from dolfinx_mbd.fem.linalg.eigenvalues import block_modes, lowest_modes, uses_block_lanczos
+from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky
+from dolfinx_mbd.fem.linalg.matrices import bordered_mass, bordered_stiffness, constrain
+from dolfinx_mbd.fem.linalg.options import Options
 from dolfinx_mbd.parallel import destroying
 from dolfinx_mbd.phases import log
 

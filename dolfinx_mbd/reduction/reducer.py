@@ -25,11 +25,11 @@ from dolfinx_mbd.fem.mesh_checks import check_in_one_part
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.fem.prestress import BUCKLED, prestressed
 from dolfinx_mbd.fem.surface_integrals import body_size
-from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
-from dolfinx_mbd.iterative.solver_choice import Solver
+from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
+from dolfinx_mbd.fem.iterative.solver_choice import Solver
 from dolfinx_mbd.kernels.precompile import start_helpers_if_new
-from dolfinx_mbd.linalg.factorization import FactorizationError
-from dolfinx_mbd.linalg.options import solver_options
+from dolfinx_mbd.fem.linalg.factorization import FactorizationError
+from dolfinx_mbd.fem.linalg.options import solver_options
 from dolfinx_mbd.phases import Phases
 from dolfinx_mbd.progress import Progress, is_shown
 from dolfinx_mbd.reduction.basis import Basis, free_basis

@@ -10,7 +10,9 @@ import pytest
 
 from dolfinx_mbd.body import ModalDamping, Rayleigh, ReducedBody
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.multibody import FlexibleBody, GeneralizedAlpha, State, System, simulate
+from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.dynamics import GeneralizedAlpha, System
+from dolfinx_mbd.mechanism import FlexibleBody, State
 from tests.body.lattice import Lattice
 
 

@@ -21,7 +21,7 @@ from dolfinx_mbd import multibody as mb
 from dolfinx_mbd.body import Skin, StrainGauge
 from tests.models.beams import slender_rod
 from tests.models.bodies import LENGTH, box
-from tests.multibody.model.test_pattern_loads import loaded_body
+from tests.mechanism.test_pattern_loads import loaded_body
 
 
 def square(x: float) -> dict[str, float]:
@@ -243,7 +243,7 @@ class Bench:
     @cached_property
     def element(self) -> Any:
         """The matrices of the reduced box in the coordinates of its interfaces."""
-        from dolfinx_mbd.export.superelement import superelement
+        from dolfinx_mbd.io.export.superelement import superelement
 
         s = superelement(self.reduction.body)
         return mbd.imports.ReducedMatrices(s.stiffness, s.mass, s.points, ("left", "right"))

@@ -705,7 +705,7 @@ def _stress(b: Bench) -> body.StressModes:
 
 
 def _format() -> export.Format:
-    from dolfinx_mbd.export import FORMATS
+    from dolfinx_mbd.io.export import FORMATS
 
     return FORMATS["op4"]
 

@@ -11,7 +11,7 @@ import numpy as np
 import dolfinx_mbd as mbd
 from dolfinx_mbd import multibody as mb
 from dolfinx_mbd.kernels.contacts import PLANE
-from dolfinx_mbd.multibody.contact.elements import Surface
+from dolfinx_mbd.mechanism.contact.elements import Surface
 from tests.campaigns.bench import Bench, square
 
 Call = Callable[[Bench], tuple[Callable[..., Any], dict[str, Any]]]

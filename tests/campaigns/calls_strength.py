@@ -17,7 +17,7 @@ TIME = np.linspace(0.0, 1.0, 401)
 ANGLE = 2 * np.pi * (10 * TIME + 5 * TIME**2)
 
 
-def _waterfall() -> mbd.multibody.Waterfall:
+def _waterfall() -> mbd.analyses.Waterfall:
     return mbd.waterfall(TIME, np.sin(2 * ANGLE), ANGLE, axis="order", length=5)
 
 

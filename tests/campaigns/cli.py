@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from dolfinx_mbd.cli.main import main, parser
+from dolfinx_mbd.io.cli.main import main, parser
 from tests.campaigns.cases import Case
 
 VALUES = (

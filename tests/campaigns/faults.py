@@ -106,7 +106,7 @@ def _job(options: dict[str, Any]) -> int:
     from mpi4py import MPI
 
     import dolfinx_mbd as mbd
-    from dolfinx_mbd.cli.main import main
+    from dolfinx_mbd.io.cli.main import main
     from tests.campaigns.bench import mesh_builder
 
     faulthandler.dump_traceback_later(TIME + 20, exit=True)  # (leaves no process behind)

@@ -12,7 +12,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.recovery import Recovery, skin_stress
+from dolfinx_mbd.durability.recovery import Recovery, skin_stress
 from tests.models.bodies import LENGTH, box
 
 COMM = MPI.COMM_WORLD

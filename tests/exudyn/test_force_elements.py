@@ -11,17 +11,11 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from dolfinx_mbd.multibody import (
-    Frame,
-    GeneralizedAlpha,
-    Ground,
-    RigidBody,
-    System,
-    consistent_state,
-    simulate,
-)
-from dolfinx_mbd.multibody.model.force_elements import SpringDamper
-from dolfinx_mbd.multibody.model.joints import distance
+from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.dynamics import GeneralizedAlpha, System, consistent_state
+from dolfinx_mbd.mechanism import Frame, Ground, RigidBody
+from dolfinx_mbd.mechanism.force_elements import SpringDamper
+from dolfinx_mbd.mechanism.joints import distance
 
 exudyn = pytest.importorskip("exudyn")
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="Exudyn runs on one rank")

@@ -16,23 +16,10 @@ from mpi4py import MPI
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.forms import Material
-from dolfinx_mbd.multibody import (
-    BodyState,
-    Driver,
-    FlexibleBody,
-    Frame,
-    GeneralizedAlpha,
-    Ground,
-    RigidBody,
-    System,
-    consistent_state,
-    force,
-    prismatic,
-    revolute,
-    simulate,
-    spherical,
-)
-from dolfinx_mbd.multibody.results.histories import rotation_matrices
+from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.dynamics import GeneralizedAlpha, System, consistent_state
+from dolfinx_mbd.mechanism import BodyState, Driver, FlexibleBody, Frame, Ground, RigidBody, force, prismatic, revolute, spherical
+from dolfinx_mbd.results.histories import rotation_matrices
 from tests.exudyn.models import REFERENCES, Array, Model, Reference, finite_elements, peer_body
 from tests.models.bodies import box
 

@@ -26,11 +26,11 @@ from dolfinx_mbd.forms import (
     traction_load,
     translational_load,
 )
-from dolfinx_mbd.interfaces.interfaces import mesh_interfaces
-from dolfinx_mbd.linalg.blocks import gram, multiply, solve
-from dolfinx_mbd.linalg.factorization import cholesky
-from dolfinx_mbd.linalg.matrices import constrain
-from dolfinx_mbd.modal.natural_modes import modal_analysis
+from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
+from dolfinx_mbd.fem.linalg.blocks import gram, multiply, solve
+from dolfinx_mbd.fem.linalg.factorization import cholesky
+from dolfinx_mbd.fem.linalg.matrices import constrain
+from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from tests.models.bodies import AXES, CENTRE, box, ellipsoid
 from tests.models.plates import plate

@@ -13,9 +13,9 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import MeshWarning
-from dolfinx_mbd.prescribed_motion.motion import PrescribedMotion
-from dolfinx_mbd.prescribed_motion.solve import transient
-from dolfinx_mbd.rotating.structure import rotating_structure
+from dolfinx_mbd.structures.prescribed_motion.motion import PrescribedMotion
+from dolfinx_mbd.structures.prescribed_motion.solve import transient
+from dolfinx_mbd.structures.rotating.structure import rotating_structure
 from tests.models.bodies import box
 from tests.models.plates import plate
 

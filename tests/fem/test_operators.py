@@ -30,7 +30,7 @@ from dolfinx_mbd.fem.operators import (
 )
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.geometry import ConnectingRod
-from dolfinx_mbd.linalg.blocks import multiply
+from dolfinx_mbd.fem.linalg.blocks import multiply
 from tests.models.bodies import box
 from tests.models.plates import plate
 

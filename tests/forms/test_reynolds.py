@@ -1,4 +1,4 @@
-"""The form of Reynolds' equation against the grid of `dolfinx_mbd.bearings`."""
+"""The form of Reynolds' equation against the grid of `dolfinx_mbd.mechanism.bearings`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dolfinx.fem import petsc
 from mpi4py import MPI
 from petsc4py import PETSc
 
-from dolfinx_mbd.bearings import FiniteBearing, OilSupply
+from dolfinx_mbd.mechanism.bearings import FiniteBearing, OilSupply
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms import reynolds
-from tests.bearings.films import CLEARANCE, ENDS, RADIUS, SPEED, VISCOSITY
+from tests.mechanism.bearings.films import CLEARANCE, ENDS, RADIUS, SPEED, VISCOSITY
 
 SHAPE, LENGTH = (96, 16), 1.2 * RADIUS
 

@@ -24,7 +24,7 @@ from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh, read_mesh
 from dolfinx_mbd.forms import ALUMINIUM_7075
 from dolfinx_mbd.geometry import ConnectingRod
 from dolfinx_mbd.geometry.gmsh_model import gmsh_session
-from dolfinx_mbd.modal.natural_modes import modal_analysis
+from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
 
 
 @pytest.fixture(scope="module")

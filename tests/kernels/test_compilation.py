@@ -92,8 +92,8 @@ def test_precompiled_kernels_have_these_arguments(line: str) -> None:
 SIMULATION = """
 from numba.core.event import Listener, register
 from dolfinx_mbd.kernels.precompile import compile_part
-from dolfinx_mbd.mechanisms import EngineDesign, inline_engine
-from dolfinx_mbd.multibody import simulate
+from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
+from dolfinx_mbd.analyses import simulate
 from tests.models.beams import slender_rod
 
 compile_part(0, 1)

@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd.kernels.rotations import rotation_matrix
-from dolfinx_mbd.multibody import (
-    BodyState,
-    FlexibleBody,
-    GeneralizedAlpha,
-    System,
-    consistent_state,
-    simulate,
-)
+from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.dynamics import GeneralizedAlpha, System, consistent_state
+from dolfinx_mbd.mechanism import BodyState, FlexibleBody
 from tests.models.particles import Particles
 
 MODES = (0, 1, 4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.mechanisms import rigid_rod, slider_crank
+from dolfinx_mbd.mechanism.mechanisms import rigid_rod, slider_crank
 from dolfinx_mbd.papers.stick_model import Rod, StickModel, newmark
 
 DENSITY, YOUNG = 7800.0, 2.1e11

@@ -13,8 +13,8 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.fem.meshing import TaggedMesh
-from dolfinx_mbd.rotating import rotating_structure
-from dolfinx_mbd.rotating.structure import RotatingStructure
+from dolfinx_mbd.structures.rotating import rotating_structure
+from dolfinx_mbd.structures.rotating.structure import RotatingStructure
 from tests.models.bodies import HEIGHT, LENGTH
 
 SOFT = mbd.Material(2e7, 0.3, 1000.0)

@@ -17,7 +17,7 @@ from dolfinx_mbd import forms
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.fields import locate
-from dolfinx_mbd.interfaces.interfaces import MeshInterface
+from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.reduction.static_correction import residual_displacements
 from dolfinx_mbd.reduction.stiffening import UnitCases, mean_axis_cases

@@ -11,11 +11,11 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd import plotting
 from dolfinx_mbd.body import LoadPattern
-from dolfinx_mbd.cables.cable_body import CableBody
+from dolfinx_mbd.structures.cables.cable_body import CableBody
 from dolfinx_mbd.forms import Cable
-from dolfinx_mbd.mechanisms import EngineDesign, inline_engine
-from dolfinx_mbd.mechanisms.gas import AMBIENT_PRESSURE
-from dolfinx_mbd.multibody import Solution
+from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
+from dolfinx_mbd.mechanism.mechanisms.gas import AMBIENT_PRESSURE
+from dolfinx_mbd.results import Solution
 from dolfinx_mbd.plotting.scenes.arrows import Arrow, joint_arrows, load_arrows
 from dolfinx_mbd.plotting.scenes.mechanism import DRAWN, Drawing
 from tests.plotting.test_plotting import bar

@@ -13,7 +13,7 @@ from PIL import Image
 import dolfinx_mbd as mbd
 from dolfinx_mbd import errors
 from dolfinx_mbd.body import ReducedBody, Skin, StressModes
-from dolfinx_mbd.mechanisms import slider_crank
+from dolfinx_mbd.mechanism.mechanisms import slider_crank
 
 pytest.importorskip("pyvista")
 
@@ -129,7 +129,7 @@ def test_a_function_of_the_mesh(comm: MPI.Intracomm, tmp_path: Path) -> None:
     from dolfinx import fem
 
     from dolfinx_mbd import STEEL, reduce
-    from dolfinx_mbd.recovery import skin_values
+    from dolfinx_mbd.durability.recovery import skin_values
 
     reduction = reduce(
         mbd.ElasticModel(box(comm), STEEL, degree=1), interfaces=["left"], num_modes=2

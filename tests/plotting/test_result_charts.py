@@ -11,8 +11,9 @@ from scipy.integrate import trapezoid
 
 from dolfinx_mbd import plotting
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanisms import EngineDesign, inline_engine, rigid_rod
-from dolfinx_mbd.multibody import Solution, simulate
+from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine, rigid_rod
+from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.results import Solution
 
 pytest.importorskip("matplotlib")
 

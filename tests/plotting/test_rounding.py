@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.multibody import box_shape, cylinder_shape
-from dolfinx_mbd.multibody.model.shapes import Shape
+from dolfinx_mbd.mechanism import box_shape, cylinder_shape
+from dolfinx_mbd.mechanism.shapes import Shape
 from dolfinx_mbd.plotting.scenes.rounding import Rounding
 
 pv = pytest.importorskip("pyvista", exc_type=ImportError)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.kernels.rotations import exp_rotation
-from dolfinx_mbd.multibody.model.force_elements import ContactElement, FramePair, PairElement
-from tests.multibody.contact.test_contacts import CONTACTS
+from dolfinx_mbd.mechanism.force_elements import ContactElement, FramePair, PairElement
+from tests.mechanism.contact.test_contacts import CONTACTS
 
 Array = np.ndarray
 A, B = ("one", "a"), ("two", "b")

@@ -20,7 +20,10 @@ from scipy.special import ellipe, ellipeinc, ellipk, ellipkinc
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.body import ReducedBody, Stiffening
-from dolfinx_mbd.multibody import Driver, FlexibleBody, GeneralizedAlpha, Solution, System, simulate
+from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.dynamics import GeneralizedAlpha, System
+from dolfinx_mbd.mechanism import Driver, FlexibleBody
+from dolfinx_mbd.results import Solution
 from tests.models.exact_beam import BeamRun, ExactBeam, dense, equilibrium, slider_crank_run
 
 STEEL = mbd.Material(2.0e11, 0.3, 7850.0)

@@ -16,7 +16,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd
 from dolfinx_mbd import STEEL, InterfaceSpec, ReductionOptions, reduce
-from dolfinx_mbd.linalg.block_lanczos import BLOCK_SIZE, largest_space
+from dolfinx_mbd.fem.linalg.block_lanczos import BLOCK_SIZE, largest_space
 from tests.models.bodies import box
 
 PACKAGE = Path(dolfinx_mbd.__file__).parent

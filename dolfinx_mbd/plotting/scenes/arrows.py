@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.multibody.assembly.assembler import Assembler
-from dolfinx_mbd.multibody.model.loads import FrameLoad, JointLoad
-from dolfinx_mbd.multibody.model.system import SystemData
-from dolfinx_mbd.multibody.results.histories import rotation_matrices
-from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
+from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.results.histories import rotation_matrices
+from dolfinx_mbd.results.solution import Solution
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]

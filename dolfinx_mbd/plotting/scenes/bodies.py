@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.body import ReducedBody, Skin, StressModes
 from dolfinx_mbd.body.parts import chosen_modes
 from dolfinx_mbd.checks import array, flag, increasing, instance, integer, number, reject, vector
-from dolfinx_mbd.multibody.results.histories import rotation_matrices
+from dolfinx_mbd.results.histories import rotation_matrices
 from dolfinx_mbd.plotting.scenes import scene
 from dolfinx_mbd.plotting.scenes.output import Picture, check_drawing, check_size, taken
 from dolfinx_mbd.plotting.scenes.scene import (
@@ -369,10 +369,10 @@ def _values_on_skin(
 
 def _skin_values(function: Any) -> Array:
     """Return the values of a function at the nodes of the skin; the mesh must be on one rank."""
-    from dolfinx_mbd.recovery import skin_values
+    from dolfinx_mbd.durability.recovery import skin_values
 
     if function.function_space.mesh.comm.size > 1:
-        how = "call dolfinx_mbd.recovery.skin_values(function) on all ranks, and draw its result"
+        how = "call dolfinx_mbd.durability.recovery.skin_values(function) on all ranks, and draw its result"
         expected = "numbers at the nodes of the skin, or a function on one rank"
         reject("values", function, expected, hint=f"{how} on one")
     return skin_values(function)

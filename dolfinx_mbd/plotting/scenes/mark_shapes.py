@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.multibody.model.force_elements import JointSpring, PairElement, SpringDamper
+from dolfinx_mbd.mechanism.force_elements import JointSpring, PairElement, SpringDamper
 from dolfinx_mbd.plotting.scenes import scene
 
 Array = NDArray[np.float64]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.multibody.model.force_elements import JointSpring, PairElement
-from dolfinx_mbd.multibody.model.joints import FrameRef, Joint
-from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.mechanism.force_elements import JointSpring, PairElement
+from dolfinx_mbd.mechanism.joints import FrameRef, Joint
+from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.plotting.scenes import scene
 from dolfinx_mbd.plotting.scenes.arrows import (
     Arrow,

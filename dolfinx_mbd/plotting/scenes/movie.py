@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import instance, integer, memory, number, reject
 from dolfinx_mbd.files import write_atomically
-from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.plotting.scenes.mechanism import (
     DISPLACEMENT,
     DRAWN,

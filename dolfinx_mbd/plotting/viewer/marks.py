@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array
-from dolfinx_mbd.multibody.model.force_elements import PairElement
-from dolfinx_mbd.multibody.model.system import State, SystemData
-from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.mechanism.force_elements import PairElement
+from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.plotting.scenes.arrows import Arrow, frame_histories, joint_arrows, load_arrows
 from dolfinx_mbd.plotting.viewer.data import block, outline
 

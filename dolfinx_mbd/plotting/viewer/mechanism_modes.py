@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.multibody.analyses.linearization import LinearizedSystem
-from dolfinx_mbd.multibody.model.protocol import Body
-from dolfinx_mbd.multibody.model.system import State, SystemData
-from dolfinx_mbd.multibody.results.histories import rotation_matrices
-from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.analyses.linearization import LinearizedSystem
+from dolfinx_mbd.mechanism.protocol import Body
+from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.results.histories import rotation_matrices
+from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.plotting.scenes.mechanism import drawn_part
 from dolfinx_mbd.plotting.viewer.marks import cable_increments
 from dolfinx_mbd.plotting.viewer.scene import (

@@ -7,8 +7,8 @@ from typing import Any
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import Error
 from dolfinx_mbd.html import register_scene
-from dolfinx_mbd.multibody.model.system import SystemData
-from dolfinx_mbd.multibody.results.solution import Solution
+from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.plotting.viewer.page import player
 
 

@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.body import ReducedBody, Skin
 from dolfinx_mbd.checks import array, choice, reject
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.multibody.model.bodies import FlexibleBody
-from dolfinx_mbd.multibody.model.protocol import Body
-from dolfinx_mbd.multibody.model.system import SystemData
-from dolfinx_mbd.multibody.results.histories import rotation_matrices
-from dolfinx_mbd.multibody.results.solution import Solution
-from dolfinx_mbd.multibody.start.consistent_state import consistent_state
+from dolfinx_mbd.mechanism.bodies import FlexibleBody
+from dolfinx_mbd.mechanism.protocol import Body
+from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.results.histories import rotation_matrices
+from dolfinx_mbd.results.solution import Solution
+from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from dolfinx_mbd.plotting.scenes.arrows import frame_histories
 from dolfinx_mbd.plotting.scenes.bodies import skin_of, stress_on_skin
 from dolfinx_mbd.plotting.scenes.mechanism import drawn_part, mechanism_camera, system_length

@@ -1,0 +1,48 @@
+"""Analyses of a mechanism: simulation, equilibrium, linearization, known motions, spectra.
+
+The examples of this folder, `stepping` and `results` use a pendulum of length 1 m that starts
+horizontally, the same pendulum with a driver, and a simulation:
+
+    >>> import numpy as np
+    >>> import dolfinx_mbd as mbd
+    >>> ground = mbd.Ground({"pin": mbd.Frame()})
+    >>> bob = mbd.RigidBody("bob", 2.0, [0.01] * 3, (1, 0, 0), frames={"pin": mbd.Frame()})
+    >>> pin = mbd.revolute("pin", ground.frame("pin"), bob.frame("pin"))
+    >>> pendulum = mbd.System([ground, bob], [pin], gravity=(0, -9.81, 0))
+    >>> drive = mbd.Driver("drive", "pin", mbd.constant_speed(2.0))
+    >>> driven = mbd.System([ground, bob], [pin], drivers=[drive], gravity=(0, -9.81, 0))
+    >>> run = mbd.simulate(pendulum, t_end=0.5, dt=1e-3)
+"""
+
+from dolfinx_mbd.analyses.equilibrium import (equilibrium, quasi_static_motion,)
+from dolfinx_mbd.analyses.kinematic_analysis import (InverseDynamics, KinematicError, inverse_dynamics, kinematic_analysis,)
+from dolfinx_mbd.analyses.linearization import (LinearizedSystem, SteadyError, linearize,)
+from dolfinx_mbd.analyses.load_identification import (IdentifiedLoads, identify_loads,)
+from dolfinx_mbd.analyses.run_up import (Waterfall, waterfall,)
+from dolfinx_mbd.analyses.simulation import (resume, simulate,)
+from dolfinx_mbd.analyses.simulator import (Simulator,)
+from dolfinx_mbd.analyses.spectra import (Spectrum, spectrum,)
+from dolfinx_mbd.analyses.studies.sweep import (StudyError, sweep,)
+
+__all__ = [
+    "IdentifiedLoads",
+    "InverseDynamics",
+    "KinematicError",
+    "LinearizedSystem",
+    "Simulator",
+    "Spectrum",
+    "SteadyError",
+    "StudyError",
+    "Waterfall",
+    "equilibrium",
+    "identify_loads",
+    "inverse_dynamics",
+    "kinematic_analysis",
+    "linearize",
+    "quasi_static_motion",
+    "resume",
+    "simulate",
+    "spectrum",
+    "sweep",
+    "waterfall",
+]

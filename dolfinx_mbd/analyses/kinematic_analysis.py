@@ -1,0 +1,324 @@
+"""Kinematic analysis of driven mechanisms, and inverse dynamics for known motions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.checks import choice, entries, increasing, instance, number, reject
+from dolfinx_mbd.errors import InputError, SolverError
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.analyses.linearization import unbalanced
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
+from dolfinx_mbd.dynamics.assembly.redundancy import find_redundant, without_units
+from dolfinx_mbd.mechanism.loads import JointCoordinate
+from dolfinx_mbd.mechanism.motions import check_drivers
+from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.results.solution import Solution
+from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
+from dolfinx_mbd.dynamics.start.position_assembly import assemble, coordinates
+
+Array = NDArray[np.float64]
+Index = NDArray[np.integer]
+
+_SINGULAR = 1e-7  # a position is singular if the ratio of extreme singular values is smaller
+_RANK = 1e-9  # singular values below this fraction of the largest one count as zero
+
+
+class KinematicError(SolverError, ValueError):
+    """Error of a motion that the drivers do not determine.
+
+    The attribute `time` is the time of the error, s; `solution` is the motion before this time, or
+    None.
+    """
+
+    def __init__(self, message: str, time: float) -> None:
+        super().__init__(message)
+        self.time = time
+        self.solution: Solution | None = None
+
+
+def kinematic_analysis(
+    system: SystemData,
+    times: Iterable[float],
+    *,
+    elastic_start: Literal["undeformed", "quasi-static"] = "undeformed",
+    q: ArrayLike | None = None,
+) -> Solution:
+    """Compute the motion of a mechanism that is fully determined by its drivers.
+
+    The constraints and their first two derivatives are solved at each time, starting from the
+    previous position, without time integration. The solution contains the reactions, so that
+    ``solution.joint("drive").moment`` is the torque of a driver.
+
+    Args:
+        system: The mechanism, with as many drivers as degrees of freedom; joints may be redundant.
+        times: Increasing times, s. Each position is the solution nearest to the previous one, so
+            that the times must be close to one another.
+        elastic_start: Deformation at each time, as at the start of `simulate`. With ``undeformed``,
+            bodies move as if they were rigid, and the forces belong to undeformed bodies. With
+            ``quasi-static``, bodies deform under the forces of the motion without vibrations.
+        q: Coordinates from which the first position is computed, shape (nq,); by default the
+            initial coordinates of the bodies.
+
+    Returns:
+        The motion at the given times.
+
+    Raises:
+        KinematicError: Bodies are free to move, or the mechanism has passed a singular position.
+            After a singular position, the drivers do not determine the motion.
+        AssemblyError: The mechanism cannot be assembled at the first time.
+        InputError: An argument is invalid, or a load has states.
+
+    Example:
+        >>> run = mbd.kinematic_analysis(driven, [0.0, 0.1, 0.2])
+        >>> print(run.joint("drive").moment[:, 2].round(3))  # N m
+        [19.62  19.229 18.071]
+    """
+    instance("system", system, SystemData).check_no_states("kinematic_analysis")
+    choice("elastic_start", elastic_start, ("undeformed", "quasi-static"))
+    instants = increasing("times", times, unit="s").tolist()
+    if len(instants) > 1:
+        check_drivers(system, instants[0], instants[-1])
+    at = Assembler(system)
+    at.q[:] = coordinates(system, q)
+    if elastic_start == "undeformed":
+        for body, part in zip(system.bodies, system.q_slices, strict=True):
+            at.q[part.stop - body.num_elastic : part.stop] = 0.0
+    states: list[State] = []
+    rows: Index | None = None
+    first_sign = 0.0
+    try:
+        for t in instants:
+            limit = _solve_position(at, t, states)
+            whole = at.constraint_matrix()
+            B = whole[:, system.rigid]
+            if rows is None:
+                redundant = [r.row for r in find_redundant(system, whole, system.rigid, limit)]
+                rows = np.setdiff1d(np.arange(len(B)), redundant)
+                _check_determined(at, B, len(rows), t)
+            sign = _orientation(without_units(system, whole)[0][rows][:, system.rigid])
+            first_sign = first_sign or sign
+            if sign != first_sign or not sign:
+                before = f" or between t = {states[-1].time:g} s and this time" if states else ""
+                raise KinematicError(
+                    f"the position at t = {t:g} s{before} is singular or belongs to another "
+                    "assembly: the drivers do not determine the motion after it. Drive another "
+                    "joint, omit this time, or use shorter steps",
+                    t,
+                )
+            moving = elastic_start == "undeformed"
+            states.append(_moving_state(at, B, t, limit) if moving else _quasi_static_state(at, t))
+    except KinematicError as error:
+        error.solution = Solution(system, states) if states else None
+        raise
+    return Solution(system, states)
+
+
+def _solve_position(at: Assembler, t: float, states: list[State]) -> float:
+    """Move to the position at t that is nearest to the extrapolated motion.
+
+    Return the limit for redundant constraints at this position, see `assemble`.
+    """
+    s = at.system
+    if states:
+        last = states[-1]
+        step = t - last.time
+        delta = step * last.v + 0.5 * step * step * last.a
+        delta[s.elastic] = 0.0
+        at.angles[:] = last.angles
+        at.move(last.q, delta)
+    try:
+        limit = assemble(at, t, s.rigid)
+    except AssemblyError as error:
+        if not states:
+            raise
+        raise KinematicError(
+            f"the mechanism cannot follow its drivers from t = {states[-1].time:g} to {t:g} s, "
+            f"past a singular position: {error}",
+            t,
+        ) from error
+    at.update_poses(t)
+    return limit
+
+
+def _check_determined(at: Assembler, B: Array, rank: int, t: float) -> None:
+    """Raise an error if the constraints do not determine all rigid motions."""
+    s = at.system
+    free = B.shape[1] - rank
+    if free == 0:
+        return
+    null = np.linalg.svd(B)[2][rank:] if len(B) else np.eye(B.shape[1])
+    size = np.zeros(s.num_velocities)
+    size[s.rigid] = np.linalg.norm(null, axis=0)
+    bodies = zip(s.bodies, s.v_slices, strict=True)
+    names = [repr(body.name) for body, part in bodies if np.any(size[part] > 1e-6)]
+    loose = [repr(joint.name) for joint in s.joints if joint.clearance is not None]
+    cure = f", or system.ideal without the clearances of {', '.join(loose)}" if loose else ""
+    drivers = "1 driver leaves" if len(s.drivers) == 1 else f"{len(s.drivers)} drivers leave"
+    raise KinematicError(
+        f"{drivers} {free} degree{'s' * (free > 1)} of freedom at t = {t:g} s "
+        f"(of {', '.join(names)}): the position is singular, or the mechanism needs more drivers. "
+        f"Use simulate if forces determine the motion{cure}",
+        t,
+    )
+
+
+def _orientation(rows: Array) -> float:
+    """Return the sign of the constraint matrix's determinant, zero in a singular position."""
+    rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    values = np.linalg.svd(rows, compute_uv=False)
+    return 0.0 if values[-1] < _SINGULAR * values[0] else float(np.linalg.slogdet(rows)[0])
+
+
+def _moving_state(at: Assembler, B: Array, t: float, limit: float) -> State:
+    """Return the state with the velocities, accelerations and reactions of the rigid motion."""
+    s = at.system
+    at.v[:], at.a[:], at.lam[:] = 0.0, 0.0, 0.0
+    rate, _ = at.constraint_rates(t)
+    at.v[s.rigid] = np.linalg.lstsq(B, -rate, rcond=limit)[0]
+    _, bias = at.constraint_rates(t)
+    at.a[s.rigid] = np.linalg.lstsq(B, -bias, rcond=limit)[0]
+    at.residual(t)
+    at.lam[:] = np.linalg.lstsq(B.T, -at.rows[s.rigid], rcond=limit)[0]
+    return at.state(t)
+
+
+def _quasi_static_state(at: Assembler, t: float) -> State:
+    """Return the quasi-static state near the assembler's position, with full turns counted."""
+    state = consistent_state(at.system, t, q=at.q)
+    at.q[:] = state.q
+    at.update_poses(t)
+    at.angles[:] = at.joint_rotations()
+    return replace(state, angles=at.angles.copy())
+
+
+# ---- inverse dynamics ---------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class InverseDynamics:
+    """Forces of a known motion.
+
+    Attributes:
+        solution: The motion, with the reactions of joints and drivers that the motion requires.
+        efforts: Torque (N m) or force (N) of each actuator over time, (nt,), by actuator.
+        unbalanced: Largest unbalanced force, relative to the largest acting force, (nt,).
+
+    Example:
+        >>> motion = mbd.kinematic_analysis(driven, [0.0, 0.1])
+        >>> result = mbd.inverse_dynamics(pendulum, motion, actuators=["pin"])
+        >>> bool(result.unbalanced.max() < 1e-9)
+        True
+    """
+
+    solution: Solution
+    efforts: Mapping[str | JointCoordinate, Array]
+    unbalanced: Array
+
+    __repr__ = short_repr
+
+
+def inverse_dynamics(
+    system: SystemData,
+    motion: Solution,
+    *,
+    actuators: Iterable[str | JointCoordinate] = (),
+    tolerance: float = 1e-5,
+) -> InverseDynamics:
+    """Compute the forces of joints, drivers and actuators that a known motion requires.
+
+    At each time the multipliers λ and efforts m are solved from r(q, v, a) + Bᵀλ = Eᵀm, where B is
+    the gradient of the constraints and the rows of E are the gradients of the actuated coordinates.
+
+    Args:
+        system: The mechanism with the known loads, and with drivers for driven joints.
+        motion: Positions, velocities and accelerations of the same bodies, from `simulate` (the
+            joints and loads may differ) or `kinematic_analysis`.
+        actuators: Joints with an unknown torque about (or force along) their axis. The torque acts
+            on the second body, and the opposite torque on the first body.
+        tolerance: Largest unbalanced force, relative to the largest acting force.
+
+    Returns:
+        The reactions and efforts.
+
+    Raises:
+        InputError: The motion belongs to other bodies, violates a constraint, or requires forces
+            that no joint, driver or actuator exerts; the message names the equation. Or a load has
+            states.
+
+    Example:
+        >>> motion = mbd.kinematic_analysis(driven, [0.0, 0.1, 0.2])
+        >>> forces = mbd.inverse_dynamics(pendulum, motion, actuators=["pin"])
+        >>> print(forces.efforts["pin"].round(3))  # N m
+        [19.62  19.229 18.071]
+    """
+    instance("system", system, SystemData).check_no_states("inverse_dynamics")
+    instance("motion", motion, Solution, "of simulate or kinematic_analysis")
+    number("tolerance", tolerance, positive=True, high=1.0)
+    if motion.q.shape[1] != system.num_coordinates or motion.v.shape[1] != system.num_velocities:
+        raise InputError(
+            f"the motion has {motion.q.shape[1]} coordinates, the system "
+            f"{system.num_coordinates}: it belongs to other bodies"
+        )
+    actuators = list(entries("actuators", actuators, "a list of joints"))
+    axes = [_coordinate(system, a) for a in actuators]
+    if len(set(axes)) < len(axes):
+        reject("actuators", actuators, "a list with the axis of each joint once")
+    same = [j.name for j in motion.system.joints] == [j.name for j in system.joints]
+    at = Assembler(system)
+    states: list[State] = []
+    efforts, left = np.zeros((len(motion), len(axes))), np.zeros(len(motion))
+    for k, t in enumerate(map(float, motion.time)):
+        at.q[:], at.v[:], at.a[:] = motion.q[k], motion.v[k], motion.a[k]
+        if same:
+            at.angles[:] = motion.angles[k]
+        efforts[k] = _balance(at, t, axes)
+        row, left[k] = unbalanced(at, t)
+        if left[k] > tolerance:
+            raise InputError(
+                "no joint, driver or actuator carries a force that the motion requires at "
+                f"t = {t:g} s: {system.row_name(row)}, {abs(at.rows[row]):.3g} (N or N m). Name "
+                "the driven joints: actuators=[...]"
+            )
+        states.append(at.state(t))
+        at.angles[:] = states[-1].angles
+    return InverseDynamics(
+        Solution(system, states, complete=motion.complete),
+        dict(zip(actuators, efforts.T, strict=True)),
+        left,
+    )
+
+
+def _coordinate(system: SystemData, actuator: str | JointCoordinate) -> JointCoordinate:
+    instance("every entry of actuators", actuator, (str, JointCoordinate))
+    name, motion = (
+        (actuator, None) if isinstance(actuator, str) else (actuator.joint, actuator.motion)
+    )
+    return JointCoordinate(name, system.joint(name).axis(motion, "an actuator"))
+
+
+def _balance(at: Assembler, t: float, axes: list[JointCoordinate]) -> Array:
+    """Set the multipliers and the remaining residual; return the forces of the actuators."""
+    at.lam[:] = 0.0
+    at.residual(t)
+    row = int(np.argmax(np.abs(at.values))) if len(at.values) else -1
+    if row >= 0 and abs(at.values[row]) > 1e-6 * max(1.0, float(np.abs(at.position).max())):
+        raise InputError(
+            f"the motion violates {at.system.constraint_name(row)} at t = {t:g} s: it is "
+            f"off by {abs(at.values[row]):.3g} (m or rad)"
+        )
+    scale = at.scale.copy()
+    B = at.constraint_matrix()
+    E = [at.axis_gradient(c.joint, c.motion) for c in axes]
+    whole = np.concatenate([B, *(-e[None] for e in E)])
+    unknowns = np.linalg.lstsq(whole.T, -at.rows, rcond=_RANK)[0]
+    at.lam[:], efforts = unknowns[: len(B)], unknowns[len(B) :]
+    at.residual(t)
+    for effort, e in zip(efforts, E, strict=True):
+        at.rows -= effort * e
+        at.scale += np.abs(effort * e)
+    np.maximum(at.scale, scale, out=at.scale)
+    return efforts

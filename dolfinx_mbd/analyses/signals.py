@@ -1,0 +1,184 @@
+"""Named inputs of a mechanism.
+
+An input is a number of a load or a driver. The name `motor` means the torque of the joint load, the
+amplitude of the distributed load or the position of the driver `motor`. `push.x` is a component of
+a force or torque at a frame, and `spring.stiffness` is a parameter of a force element.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dolfinx_mbd.checks import choice, instance, number, reject
+from dolfinx_mbd.checks import names as checked_names
+from dolfinx_mbd.mechanism.force_elements import JointElement, SpringDamper
+from dolfinx_mbd.mechanism.joints import Driver
+from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
+from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
+from dolfinx_mbd.mechanism.system import SystemData
+
+__all__ = ["Inputs"]
+
+# Units of the numbers of springs and friction, for displacements and for rotations
+_UNITS = {
+    "stiffness": ("N/m", "N m/rad"),
+    "damping": ("N s/m", "N m s/rad"),
+    "viscous": ("N s/m", "N m s/rad"),
+    "limit": ("N", "N m"),
+    "static": ("N", "N m"),
+    "rate": ("m/s", "rad/s"),
+    "stribeck": ("m/s", "rad/s"),
+    "length": ("m", "rad"),
+    "free": ("m", "rad"),
+    "lower": ("m", "rad"),
+    "upper": ("m", "rad"),
+}
+
+
+class _Parameter(NamedTuple):
+    """A number of a load or driver, or one of the three components of a vector."""
+
+    part: Any
+    field: str
+    component: int | None = None
+
+    @property
+    def value(self) -> float:
+        """The number, or 0 if the user gave a function."""
+        value = getattr(self.part, self.field)
+        if callable(value):
+            return 0.0
+        return float(value if self.component is None else np.asarray(value)[self.component])
+
+    def unit(self, system: SystemData) -> str:
+        """Return the unit, or "" if it is unknown."""
+        part = self.part
+        if isinstance(part, FrameLoad):
+            return "N" if part.kind == "force" else "N m"
+        if isinstance(part, Driver | JointLoad | JointElement):
+            along = part.along if isinstance(part, Driver) else part.motion
+            along = along or system.joint(part.joint).axis(None, f"input {part.name!r}")
+        elif isinstance(part, SpringDamper):
+            along = "displacement"
+        else:
+            return ""
+        units = {"motion": ("m", "rad"), "value": ("N", "N m")} | _UNITS
+        return units.get(self.field, ("", ""))[along == "rotation"]
+
+    def changed(self, number: float) -> Any:
+        """Return a copy of the load or driver with another number; its class checks the number."""
+        value: Any = number
+        if isinstance(self.part, Driver):
+            value = _constant_motion(number)
+        elif self.component is not None:
+            old = getattr(self.part, self.field)
+            value = [0.0, 0.0, 0.0] if callable(old) else list(old)
+            value[self.component] = number
+        return replace(self.part, **{self.field: value})
+
+
+class Inputs:
+    """Named numbers of loads and drivers that can be changed in a private copy of a system.
+
+    A load or driver that the user gave as a function starts at the number 0 instead.
+
+    Args:
+        system: The mechanism; it is not changed.
+        names: Names of the inputs.
+
+    Attributes:
+        names: Names of the inputs.
+        system: The copy; without inputs, the system itself.
+        values: Values of the inputs.
+
+    Raises:
+        InputError: A name is unknown; the message lists the names of the system.
+
+    Example:
+        >>> inputs = Inputs(driven, ["drive"])
+        >>> inputs.put(inputs.merged({"drive": 0.5}))
+        >>> inputs.system.drivers[0].at(0.0), driven.drivers[0].at(0.0)
+        ((0.5, 0.0, 0.0), (0.0, 2.0, 0.0))
+    """
+
+    def __init__(self, system: SystemData, names: Sequence[str]) -> None:
+        self.names = checked_names("inputs", names)
+        if not self.names:
+            self.system, self._parameters = system, []
+        else:
+            parts = {id(part): copy.copy(part) for part in (*system.loads, *system.drivers)}
+            self.system = _with_parts(system, parts)
+            available = {name: p for part in parts.values() for name, p in _parameters(part)}
+            if not available:
+                reject("inputs", self.names, "empty, because the system has no load and no driver")
+            selected = [choice("every name of inputs", name, available) for name in self.names]
+            self._parameters = [available[name] for name in selected]
+        self.values = tuple(parameter.value for parameter in self._parameters)
+        self.put(self.values)
+
+    @property
+    def parts(self) -> list[Any]:
+        """Load or driver of each input."""
+        return [parameter.part for parameter in self._parameters]
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Unit of each input by name, or "" if it is unknown."""
+        units = (parameter.unit(self.system) for parameter in self._parameters)
+        return dict(zip(self.names, units, strict=True))
+
+    def merged(self, changes: Mapping[str, float]) -> tuple[float, ...]:
+        """Return the values with changes by name, and do not change the attribute `values`."""
+        if not self.names and isinstance(changes, Mapping) and changes:
+            expected = "empty, because no inputs were named"
+            hint = "name them, as in Simulator(system, inputs=['motor'], ...)"
+            reject("inputs", changes, expected, hint=hint)
+        for name, value in instance("inputs", changes, Mapping).items():
+            choice("name of an input", name, self.names)
+            number(f"inputs[{name!r}]", value)
+        pairs = zip(self.names, self.values, strict=True)
+        return tuple(float(changes.get(name, value)) for name, value in pairs)
+
+    def put(self, values: Sequence[float]) -> None:
+        """Set the values in the private copy; if a value is invalid, no value changes."""
+        parts: dict[int, tuple[Any, Any]] = {}
+        for parameter, value in zip(self._parameters, values, strict=True):
+            part, new = parts.get(id(parameter.part), (parameter.part, parameter.part))
+            parts[id(part)] = part, parameter._replace(part=new).changed(value)
+        for part, new in parts.values():
+            vars(part).update(vars(new))
+        self.values = tuple(values)
+
+
+def _parameters(part: Any) -> Iterator[tuple[str, _Parameter]]:
+    """Yield the names and places of the numbers of a load or a driver that can be inputs."""
+    if isinstance(part, Driver):
+        yield part.name, _Parameter(part, "motion")
+    elif isinstance(part, JointLoad | PatternLoad):
+        yield part.name, _Parameter(part, "value")
+    elif isinstance(part, FrameLoad):
+        yield from ((f"{part.name}.{x}", _Parameter(part, "value", k)) for k, x in enumerate("xyz"))
+    else:
+        for field in fields(part):
+            value = getattr(part, field.name)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                yield f"{part.name}.{field.name}", _Parameter(part, field.name)
+
+
+def _with_parts(system: SystemData, parts: Mapping[int, Any]) -> SystemData:
+    """Return a copy of a system with other loads and drivers."""
+    part = copy.copy(system)
+    part.loads = tuple(parts[id(load)] for load in system.loads)
+    part.drivers = tuple(parts[id(driver)] for driver in system.drivers)
+    part.whole = part if system.whole is system else _with_parts(system.whole, parts)
+    return part
+
+
+def _constant_motion(position: float) -> Callable[[float], tuple[float, float, float]]:
+    """Return the motion of a driver that stays at a position."""
+    return lambda t: (position, 0.0, 0.0)

@@ -1,0 +1,333 @@
+"""A mechanism that you step yourself, with inputs and outputs by name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache, cached_property
+from typing import Literal
+
+import scipy.linalg  # noqa: F401  (loads the BLAS of SciPy, for `_blas`)
+from threadpoolctl import ThreadpoolController
+
+from dolfinx_mbd.checks import choice, instance, number, reject
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.analyses.input_history import InputHistory
+from dolfinx_mbd.analyses.signals import Inputs
+from dolfinx_mbd.results.files.fingerprint import differences, digest, fingerprint
+from dolfinx_mbd.mechanism.motions import check_drivers
+from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.results.outputs import Outputs, Requests
+from dolfinx_mbd.results.solution import Solution
+from dolfinx_mbd.dynamics.start.consistent_state import check_state, consistent_state
+from dolfinx_mbd.dynamics.start.position_assembly import fit_misfits
+from dolfinx_mbd.dynamics.stepping.integrators import StepError, Stepper
+from dolfinx_mbd.dynamics.stepping.run import Run, Snapshot
+from dolfinx_mbd.dynamics.stepping.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
+from dolfinx_mbd.time_integration import GeneralizedAlpha
+
+__all__ = ["Simulator", "one_blas_thread"]
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Return the controller of the BLAS threads. It is cached because its creation is slow."""
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Use one BLAS thread: more threads change round-off and do not speed up small problems."""
+    with _blas().limit(limits=1, user_api="blas"):
+        yield
+
+
+class Simulator(Run):
+    """A mechanism that you step yourself, for controllers and co-simulation.
+
+    Inputs are held constant over each step. A loop over `step` gives bitwise the states of
+    `simulate` with the same steps.
+
+    The name of a joint load is the input of its torque or force. The name of a distributed load is
+    the input of its amplitude. The name of a driver is the input of the position of its joint at
+    the end of the step (without the offset). `push.x`, `push.y` and `push.z` are the components of
+    a force or torque `push`. `spring.stiffness` and similar names are the numbers of a force
+    element. If a load is a function, the input replaces the function and starts at 0.
+
+    Args:
+        system: The mechanism; it is not changed.
+        dt: Time step, s, adjusted with `t_end` so that a whole number of steps fits; or an
+            `Adaptive` control. Adaptive steps need `t_end` and do not permit inputs.
+        t_end: End time, s; by default the simulation has no end.
+        method: Generalized-α method; by default with ρ∞ = 0.8.
+        tolerance: Tolerance of Newton's method, relative to the acting forces; see `Stepper`.
+        start: Rates of joints at t = 0 by name, or an initial state; see `simulate`.
+        elastic_start: Initial deformation: ``quasi-static`` or ``undeformed``; see `simulate`.
+        redundant: Treatment of redundant constraints: ``stop``, ``drop`` or ``keep``; see
+            `simulate`.
+        inputs: Names of the inputs.
+        outputs: Names of quantities such as ``pin.rotation`` or of their components such as
+            ``pin.force.x``; or functions by name. A function has a `Solution` as its argument and
+            returns one number for each time of the solution, shape (nt,).
+
+    Attributes:
+        system: The mechanism with the present inputs.
+        state: State after the last step.
+        stepper: The method of time integration, with its counts.
+
+    Raises:
+        AssemblyError: The mechanism cannot be assembled.
+        InputError: An argument is invalid or a name is unknown; the message lists the known names.
+
+    Example:
+        >>> motor = mbd.JointLoad("motor", "pin", "rotation", 0.0)
+        >>> arm = mbd.System([ground, bob], [pin], loads=[motor], gravity=(0, -9.81, 0))
+        >>> angle = "pin.rotation"
+        >>> simulator = mbd.Simulator(arm, dt=1e-3, inputs=["motor"], outputs=[angle])
+        >>> for _ in range(500):
+        ...     state = simulator.step({"motor": -20.0 * simulator.outputs[angle]})
+        >>> print(f"{state.time:.1f} s, {simulator.outputs[angle]:.3f} rad")
+        0.5 s, -0.944 rad
+    """
+
+    @one_blas_thread()
+    def __init__(
+        self,
+        system: SystemData,
+        *,
+        dt: float | Adaptive,
+        t_end: float | None = None,
+        method: GeneralizedAlpha | None = None,
+        tolerance: float = 1e-8,
+        start: State | Mapping[str, float] | None = None,
+        elastic_start: Literal["quasi-static", "undeformed"] = "quasi-static",
+        redundant: Literal["stop", "drop", "keep"] = "stop",
+        inputs: Sequence[str] = (),
+        outputs: Requests | None = None,
+    ) -> None:
+        instance("system", system, SystemData)
+        _check_start(start, system)
+        first = start.time if isinstance(start, State) else 0.0
+        if t_end is not None and not number("t_end", t_end, unit="s") > first:
+            reject("t_end", t_end, f"after the start, {first:g} s")
+        if not isinstance(dt, Adaptive):
+            dt = number("dt", dt, positive=True, unit="s, an Adaptive control or 'adaptive'")
+        elif t_end is None or len(inputs):
+            raise InputError("adaptive steps need t_end, and inputs need steps of equal length")
+        self._elastic_start = choice("elastic_start", elastic_start, ("quasi-static", "undeformed"))
+        choice("redundant", redundant, ("stop", "drop", "keep"))
+        self._original = system
+        self._inputs, self._outputs = Inputs(system, inputs), Outputs(outputs)
+        self._history = InputHistory(self._inputs.names)
+        system = self._inputs.system
+        if t_end is not None:
+            check_drivers(system, first, t_end)
+        if redundant != "stop":
+            system, repeated = fit_misfits(
+                system, first, start.q if isinstance(start, State) else None
+            )
+            if repeated:
+                rows = [r.row for r in repeated]
+                system = system.without_rows(rows, least_norm=redundant == "keep")
+        stepper = Stepper(system, method, tolerance=tolerance)
+        self._dt, self._t_end, self._start = dt, t_end, start
+        state = self._first_state(system, start)
+        super().__init__(system, stepper, _steps(dt, system, state.time, t_end), state)
+        self._first = self._snapshot()
+        if not self._outputs.functions:
+            self._outputs.of(Solution(system, [state]))  # checks the names
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(n.names) or "none" for n in (self._inputs, self._outputs))
+        time = f"{self.state.time:g} s"
+        return f"<Simulator: time {time}, inputs: {inputs}, outputs: {outputs}>"
+
+    @property
+    def inputs(self) -> dict[str, float]:
+        """Values of the inputs by name."""
+        return dict(zip(self._inputs.names, self._inputs.values, strict=True))
+
+    @property
+    def outputs(self) -> dict[str, float]:
+        """Values of the outputs by name, at the present state."""
+        values = self._outputs.of(Solution(self.system, [self.state]))[0]
+        return dict(zip(self._outputs.names, values.tolist(), strict=True))
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Units of the inputs and outputs by name, such as ``N m``; "" if unknown.
+
+        Outputs that are functions have no known unit.
+
+        Example:
+            >>> simulator = mbd.Simulator(pendulum, dt=1e-3, outputs=["pin.force.x"])
+            >>> simulator.units
+            {'pin.force.x': 'N'}
+        """
+        return self._inputs.units | self._outputs.units(Solution(self.system, [self.state]))
+
+    def step(self, inputs: Mapping[str, float] | None = None) -> State:
+        """Take one step and return the new state.
+
+        Args:
+            inputs: Values of inputs by name; they act from the beginning of the step. Inputs that
+                are absent keep their values.
+
+        Raises:
+            StepError: The step does not converge. The simulator is then in the same state as
+                before. If the inputs have grown from step to step, the message says so.
+            InputError: An input is unknown or invalid, a driver rotates by half a turn or more, or
+                the end time is reached.
+
+        Example:
+            >>> simulator = mbd.Simulator(pendulum, dt=1e-3)
+            >>> simulator.step().time
+            0.001
+        """
+        if self.steps.done:
+            raise InputError(f"the simulation has reached its end, t = {self.state.time:g} s")
+        values = self._inputs.values if inputs is None else self._inputs.merged(inputs)
+        history = self._history  # `restore` replaces it
+        history.add(values)
+        try:
+            with one_blas_thread():
+                return self._step(values)
+        except StepError as error:
+            cause = history.growth()
+            if not cause:
+                raise
+            raise StepError(f"{cause}. Details: {error}", error.time) from None
+
+    def _step(self, values: tuple[float, ...]) -> State:
+        if values == self._inputs.values:
+            return self.advance()
+        with self.undone_on_error():
+            dt = self.steps.dt
+            self.state = self.stepper.begin(self.state, dt)
+            self._set_inputs(values)
+            self.state = self.stepper.after_jump(self.state, dt)
+            return self.advance()
+
+    @one_blas_thread()
+    def reset(
+        self,
+        start: State | Mapping[str, float] | None = None,
+        inputs: Mapping[str, float] | None = None,
+    ) -> State:
+        """Return to the start, and return the initial state.
+
+        Args:
+            start: Initial state or rates of joints; by default the argument `start` of the
+                constructor.
+            inputs: Values of inputs by name for the computation of the initial state. Inputs that
+                are absent return to their values at construction.
+
+        Raises:
+            AssemblyError: The mechanism cannot be assembled.
+            InputError: An argument is invalid.
+
+        Example:
+            >>> simulator = mbd.Simulator(pendulum, dt=1e-3)
+            >>> simulator.reset(start={"pin": 2.0}).v[5].item()
+            2.0
+        """
+        _check_start(start, self.system)
+        with self.undone_on_error():
+            self._return_to(self._first)
+            if inputs is not None:
+                self._set_inputs(self._inputs.merged(inputs))
+            if start is not None or inputs is not None:
+                self.state = self._first_state(self.system, self._start if start is None else start)
+                self.steps = _steps(self._dt, self.system, self.state.time, self._t_end)
+        return self.state
+
+    def save(self) -> Snapshot:
+        """Return a snapshot that can be pickled; after `restore`, steps are bitwise equal.
+
+        Example:
+            >>> simulator = mbd.Simulator(pendulum, dt=1e-3)
+            >>> before, one = simulator.save(), simulator.step()
+            >>> simulator.restore(before)
+            >>> bool((simulator.step().q == one.q).all())
+            True
+        """
+        return self._snapshot()._replace(origin=self._origin)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Return to a snapshot of this simulator, or of a simulator with the same arguments.
+
+        Args:
+            snapshot: Snapshot that `save` returned.
+
+        Raises:
+            InputError: The snapshot belongs to another mechanism, has other inputs, or was made
+                with another time step, method or tolerance.
+
+        Example:
+            >>> simulator = mbd.Simulator(pendulum, dt=1e-3)
+            >>> before = simulator.save()
+            >>> other = mbd.Simulator(pendulum, dt=1e-3)
+            >>> other.restore(before)
+        """
+        check_state("snapshot", instance("snapshot", snapshot, Snapshot).state, self.system)
+        if len(snapshot.inputs) != len(self._inputs.names):
+            reject("snapshot", snapshot.inputs, f"one with {len(self._inputs.names)} inputs")
+        if snapshot.origin is not self._origin:
+            changes = differences(snapshot.origin or {}, self._origin)
+            if changes:
+                more = f" and {len(changes) - 5} more" if len(changes) > 5 else ""
+                raise InputError(
+                    f"the snapshot belongs to another simulator: {', '.join(changes[:5])}{more}. "
+                    "Restore it in a simulator with the same arguments",
+                    argument="snapshot",
+                )
+        self._return_to(snapshot)
+        self._history = InputHistory(self._inputs.names)
+
+    @cached_property
+    def _origin(self) -> dict[str, str]:
+        """Digests of the arguments that a snapshot must have in common with this simulator."""
+        settings = {
+            "time step": self._dt,
+            "method": self.stepper.method,
+            "tolerance": self.stepper.tolerance,
+            "list of inputs": self._inputs.names,
+        }
+        return fingerprint(self._original) | {k: digest(value) for k, value in settings.items()}
+
+    def _snapshot(self) -> Snapshot:
+        return super()._snapshot()._replace(inputs=self._inputs.values)
+
+    def _return_to(self, snapshot: Snapshot) -> None:
+        super()._return_to(snapshot)
+        self._set_inputs(snapshot.inputs)
+
+    def _set_inputs(self, values: tuple[float, ...]) -> None:
+        """Set the inputs, and delete the stored motions of the drivers in the assembler."""
+        self._inputs.put(values)
+        self.stepper.assembler.put(self.state)
+
+    def _first_state(self, system: SystemData, start: State | Mapping[str, float] | None) -> State:
+        if isinstance(start, State):
+            return start
+        return consistent_state(system, 0.0, elastic_start=self._elastic_start, rates=start)
+
+
+def _check_start(start: State | Mapping[str, float] | None, system: SystemData) -> None:
+    instance("start", start, (State, Mapping, type(None)), "a state or rates of joints by name")
+    if isinstance(start, State):
+        check_state("start", start, system)
+
+
+def _steps(
+    control: float | Adaptive, system: SystemData, start: float, t_end: float | None
+) -> Steps:
+    """Return the steps from a time to the end, or without an end."""
+    if isinstance(control, Adaptive):
+        assert t_end is not None
+        return AdaptiveSteps.of(control, system, start, t_end)
+    if t_end is None:
+        return FixedSteps(control, sys.maxsize)
+    count = max(1, round(min((t_end - start) / control, sys.maxsize)))
+    return FixedSteps((t_end - start) / count, count)

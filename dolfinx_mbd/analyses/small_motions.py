@@ -1,0 +1,183 @@
+"""Coefficients of small motions about a steady motion, in axes that may rotate with it.
+
+The equations of motion are r(q, v, a) + Bᵀλ = 0. An increment δ of q moves a floating frame by δR
+in global components and rotates it by δφ in body components. A is the rotation matrix of the body.
+Let y be the increments in axes Q that rotate with a constant angular velocity W:
+
+    δ = P y,   P = diag(Q, AᵀQ, I),   δv = P (ẏ + 𝒲 y),   δa = P (ÿ + (𝒲 + 𝒟) ẏ + 𝒟𝒲 y),
+
+    𝒲 = diag(W̃, W̃, 0),   𝒟 = diag(W̃, W̃ − ω̃, 0)        (all resolved in Q),
+
+because ω, the angular velocity of the body, changes by δω = δφ̇ + ω×δφ. K, C and M are the
+derivatives of r + Bᵀλ with respect to q, v and a for constant λ; K therefore includes the second
+derivatives of the constraints times the reactions. The small motions satisfy
+M_y ÿ + C_y ẏ + K_y y + (BP)ᵀ δλ = 0 with
+
+    M_y = PᵀMP,   C_y = PᵀCP + M_y (𝒲 + 𝒟),   K_y = PᵀKP + PᵀCP 𝒲 + M_y 𝒟𝒲.
+
+The free motions are y = N z with B P N = 0; this choice eliminates the multipliers (Maggi). In a
+steady motion M_y, C_y, K_y and N do not depend on time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from dolfinx_mbd.kernels.rotations import (
+    exp_rotation,
+    rotation_matrix,
+    rotation_vector,
+    skew,
+    tangent,
+)
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.mechanism.floating_body import FloatingBody
+from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.body.response.linearized import RANK_TOLERANCE, null_space
+
+Array = NDArray[np.float64]
+
+
+def _frames(system: SystemData, q: Array) -> Iterator[tuple[int, slice, slice, Array]]:
+    """Yield index, displacement slice, rotation slice and rotation matrix of each body frame."""
+    for k, body in enumerate(system.bodies):
+        if isinstance(body, FloatingBody):
+            start = system.v_slices[k].start
+            A = rotation_matrix(q[system.q_slices[k]][3:7])
+            yield k, slice(start, start + 3), slice(start + 3, start + 6), A
+
+
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """Axes in which the increments of each body are resolved.
+
+    `turn` (bodies, 3, 3) is the rotation matrix Q from these axes to global axes. `spin` (bodies,
+    3) is their angular velocity W in global components, rad/s.
+    """
+
+    turn: Array
+    spin: Array
+
+    @classmethod
+    def of_bodies(cls, system: SystemData, q: Array, v: Array) -> Axes:
+        """Return the axes of the body frames."""
+        axes = cls.common(system, np.zeros(3))
+        for k, _, rotation, A in _frames(system, q):
+            axes.turn[k], axes.spin[k] = A, A @ v[rotation]
+        return axes
+
+    @classmethod
+    def common(cls, system: SystemData, spin: Array) -> Axes:
+        """Return common axes that rotate with `spin` and now coincide with the global axes."""
+        count = len(system.bodies)
+        return cls(np.tile(np.eye(3), (count, 1, 1)), np.tile(np.asarray(spin, float), (count, 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class SmallMotions:
+    """Matrices M_y, C_y, K_y, P, 𝒲, 𝒟 (nv, nv) and BP (nc, nv) of the module at one state.
+
+    `resolve` is P, `carry` is 𝒲 and `twist` is 𝒟. `states` are the indices of the states of loads.
+    """
+
+    mass: Array
+    rate: Array
+    stiffness: Array
+    constraints: Array
+    resolve: Array
+    carry: Array
+    twist: Array
+    states: NDArray[np.int64]
+
+    @property
+    def statics(self) -> Array:
+        """Derivatives of the forces at rest with respect to y, and to the states of loads (nv, nv).
+
+        States of loads are velocities, so that their columns are those of C_y. In K_y, the columns
+        of their integrals are zero.
+        """
+        statics = self.stiffness.copy()
+        statics[:, self.states] = self.rate[:, self.states]
+        return statics
+
+    def reduced(self, basis: Array) -> tuple[Array, Array, Array]:
+        """Return NᵀM_yN, NᵀC_yN and NᵀK_yN for a basis N (nv, m)."""
+        M, C, K = (basis.T @ X @ basis for X in (self.mass, self.rate, self.stiffness))
+        return 0.5 * (M + M.T), C, K
+
+
+def small_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
+    """Return the coefficients of small motions about the state of the assembler."""
+    at.residual(t)
+    derivatives = at.tangent(t)
+    n = at.system.num_velocities
+    P, W, D = np.eye(n), np.zeros((n, n)), np.zeros((n, n))
+    for k, move, turn, A in _frames(at.system, at.q):
+        Q = axes.turn[k]
+        w = Q.T @ axes.spin[k]
+        P[move, move], P[turn, turn] = Q, A.T @ Q
+        W[move, move] = W[turn, turn] = D[move, move] = skew(w)
+        D[turn, turn] = skew(w - Q.T @ (A @ at.v[turn]))
+    M, C, K = (P.T @ X @ P for X in (derivatives.M, derivatives.C, derivatives.K))
+    rate, stiffness = C + M @ (W + D), K + C @ W + M @ (D @ W)
+    return SmallMotions(M, rate, stiffness, derivatives.B @ P, P, W, D, at.system.states)
+
+
+def balanced_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
+    """Set the multipliers that minimize the residual, and return the coefficients.
+
+    Each equation is divided by the square root of its mass.
+    """
+    at.lam[:] = 0.0
+    motions = small_motions(at, t, axes)
+    if not len(at.lam):
+        return motions
+    weight = 1 / np.sqrt(np.maximum(np.diag(motions.mass), 1e-300))
+    right = -weight * (motions.resolve.T @ at.rows)
+    matrix = weight[:, None] * motions.constraints.T
+    at.lam[:] = np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0]
+    return small_motions(at, t, axes)
+
+
+def free_directions(motions: SmallMotions) -> Array:
+    """Return a basis N (nv, m) of the free motions with NᵀMN = I; states of loads are last."""
+    count = len(motions.mass) - len(motions.states)
+    mass = motions.mass[:count, :count]
+    basis = null_space(motions.constraints[:, :count], mass)
+    if basis.shape[1]:
+        basis = np.linalg.solve(np.linalg.cholesky(basis.T @ mass @ basis), basis.T).T
+    return scipy.linalg.block_diag(basis, np.diag(np.diag(motions.mass)[count:] ** -0.5))
+
+
+def steady_rates(at: Assembler, axes: Axes) -> Array:
+    """Return the accelerations (nv,) for which the velocities are constant in the axes."""
+    rates = np.zeros(at.system.num_velocities)
+    for k, move, turn, A in _frames(at.system, at.q):
+        rates[move] = np.cross(axes.spin[k], at.v[move])
+        rates[turn] = np.cross(A.T @ axes.spin[k], at.v[turn])
+    return rates
+
+
+def move_steadily(at: Assembler, axes: Axes, step: float) -> Axes:
+    """Move the assembler along the steady motion for the time `step`; return the new axes."""
+    s, later = at.system, Axes(axes.turn.copy(), axes.spin)
+    for k, move, turn, A in _frames(s, at.q):
+        Q, W = axes.turn[k], axes.spin[k]
+        rotation = exp_rotation(step * W)
+        later.turn[k] = rotation @ Q
+        relative = Q.T @ (A @ at.v[turn] - W)
+        after = later.turn[k] @ exp_rotation(step * relative) @ Q.T @ A
+        delta = np.zeros(s.bodies[k].num_velocities)
+        delta[:3] = step * (tangent(-step * W) @ at.v[move])
+        delta[3:6] = rotation_vector(A.T @ after)
+        speed = after.T @ (rotation @ (A @ at.v[turn]))
+        q = at.q[s.q_slices[k]]
+        s.bodies[k].increment(q.copy(), delta, q)
+        at.v[move] = rotation @ at.v[move]
+        at.v[turn] = speed
+    return later

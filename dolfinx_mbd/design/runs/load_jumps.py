@@ -1,0 +1,198 @@
+"""Loads and drivers that jump at a time which depends on the motion or on a parameter.
+
+The derivatives of a run do not contain the effect of a parameter on the time of a jump. A jump at a
+fixed time has no such effect. Steps in which a load changes more than in the neighbouring steps are
+bisected: the change of a continuous load vanishes with the length of the interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
+from dolfinx_mbd.kernels.rotations import rotation_matrix, rotation_vector
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.mechanism.force_elements import JointSpring, SpringDamper
+from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
+from dolfinx_mbd.mechanism.system import Load, State, SystemData
+
+# Difference between the change of a load in a step and its mean change in the two neighbouring
+# steps, relative to the change, above which the step is bisected
+_IRREGULAR = 0.1
+_NOISE = 1e-7  # changes that are not bisected, relative to the largest value of the load
+_BISECTIONS = 30
+_CONTINUOUS = 0.05  # remaining share of the change below which the load is continuous
+_INTERVALS = 8  # largest number of bisected intervals per block
+_ERROR, _WARNING = 1e-2, 1e-5  # jumps relative to the largest value of the load
+
+
+class LoadJumps:
+    """Checks of the loads and drivers of a run.
+
+    Args:
+        base: Assembler of the mechanism.
+        changed: Assemblers of the changed mechanisms by the names of the parameters.
+    """
+
+    def __init__(self, base: Assembler, changed: Mapping[str, Sequence[Assembler]]) -> None:
+        self._at, self._changed = base, changed
+        self._has_loads = not all(map(_is_smooth, base.system.loads))
+        self._needed = bool(self._has_loads or base.system.drivers)
+        self._largest: dict[str, float] = {}
+        self._known: set[str] = set()
+        self._last: tuple[State, State, Array] | None = None  # two states and their increment
+
+    def check(self, states: Sequence[State]) -> None:
+        """Check the steps between some states.
+
+        Args:
+            states: States of consecutive steps.
+
+        Raises:
+            InputError: A jump of a load depends on the motion or on a parameter.
+
+        Warns:
+            AccuracyWarning: As above, but the jump is small.
+        """
+        if not self._needed or len(states) < 2:
+            return
+        first = self._values(self._at, states[0], states[0], 0.0, states[0].time)
+        if not first:
+            return
+        owners = np.repeat(np.array(list(first), dtype=object), [len(x) for x in first.values()])
+        table = np.array([self._row(state) for state in states])
+        scale = np.zeros(len(owners))
+        for name in first:
+            columns = owners == name
+            size = max(self._largest.get(name, 0.0), float(np.abs(table[:, columns]).max()))
+            scale[columns] = self._largest[name] = size
+        for k, column in _irregular(table, scale):
+            if owners[column] not in self._known:
+                self._bisect(states[k], states[k + 1], str(owners[column]), scale[column])
+
+    def _bisect(self, before: State, after: State, name: str, scale: float) -> None:
+        """Find a jump of a load between two states, and report it if it moves."""
+
+        def value(share: float) -> Array:
+            t = before.time + share * (after.time - before.time)
+            return self._values(self._at, before, after, share, t)[name]
+
+        low, high = 0.0, 1.0
+        first, last = value(low), value(high)
+        limit = _CONTINUOUS * _size(last - first)
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (low + high)
+            half = value(middle)
+            if _size(half - first) > _size(last - half):
+                high, last = middle, half
+            else:
+                low, first = middle, half
+            if _size(last - first) <= limit:
+                return
+        jump, dt = last - first, after.time - before.time
+        times = [before.time + share * dt for share in (low, high)]
+
+        def remains(at: Assembler) -> bool:
+            ends = [self._values(at, before, after, low, t).get(name) for t in times]
+            if ends[0] is None or ends[1] is None:  # the changed mechanism has no load of this name
+                return False
+            return _size(ends[1] - ends[0] - jump) < 0.5 * _size(jump)
+
+        if not remains(self._at):
+            self._report(name, times[1], "the motion", _size(jump) / scale)
+        for parameter, assemblers in self._changed.items():
+            if not all(map(remains, assemblers)):
+                self._report(name, times[1], repr(parameter), _size(jump) / scale)
+
+    def _report(self, name: str, t: float, cause: str, size: float) -> None:
+        self._known.add(name)
+        text = (
+            f"{name} jumps at t = {t:.6g} s, and this time depends on {cause}. The derivatives do "
+            "not contain this effect; replace the jump by a smooth change over several time steps"
+        )
+        if size > _ERROR:
+            raise InputError(text, argument="build")
+        if size > _WARNING:
+            warn(AccuracyWarning(text, quantity=f"jump of {name}", value=size, limit=_WARNING))
+
+    def _values(
+        self, at: Assembler, before: State, after: State, share: float, t: float
+    ) -> dict[str, Array]:
+        """Return the values of loads and drivers at a time and between two states."""
+        drivers = at.system.drivers
+        values = {f"driver {driver.name!r}": np.array([driver.at(t)[0]]) for driver in drivers}
+        if self._has_loads:
+            at.put(before)
+            if share:
+                at.move(before.q, share * self._increment(before, after))
+                at.v += share * (after.v - before.v)
+                at.angles += share * (after.angles - before.angles)
+            at.update_loaded_frames(t)
+            values |= {f"load {load.name!r}": value for load, value in self._load_values(at, t)}
+        return values
+
+    def _increment(self, before: State, after: State) -> Array:
+        """Return the increment (nv,) between two states, which bisection needs several times."""
+        if self._last is None or self._last[0] is not before or self._last[1] is not after:
+            move = increment_between(self._at.system, before.q, after.q)
+            self._last = before, after, move
+        return self._last[2]
+
+    def _row(self, state: State) -> Array:
+        """Return `_values` at a state as one array, without names."""
+        drivers = [driver.at(state.time)[0] for driver in self._at.system.drivers]
+        if not self._has_loads:
+            return np.array(drivers)
+        self._at.put(state)
+        self._at.update_loaded_frames(state.time)
+        loads = [value for _, value in self._load_values(self._at, state.time)]
+        return np.concatenate([drivers, *loads])
+
+    def _load_values(self, at: Assembler, t: float) -> Iterator[tuple[Load, Array]]:
+        """Yield the loads that may jump with their wrenches or amplitudes."""
+        for load, _, wrench in at.load_wrenches(t):
+            if not _is_smooth(load):
+                yield load, wrench
+        for pattern, _, size, _ in at.pattern_forces(t):
+            yield pattern, np.array([size])
+
+
+def _irregular(table: Array, scale: Array) -> list[tuple[int, int]]:
+    """Return step and column of changes that differ from those of the neighbouring steps.
+
+    `table` contains the values (states, columns).
+    """
+    change = np.diff(table, axis=0)
+    padded = np.concatenate([change[1:2], change, change[-2:-1]]) if len(change) > 1 else None
+    neighbours = 0.0 if padded is None else 0.5 * (padded[:-2] + padded[2:])
+    size = np.abs(change)
+    irregular = (np.abs(change - neighbours) > _IRREGULAR * size) & (size > _NOISE * scale)
+    pairs = np.argwhere(irregular)
+    order = np.argsort([-size[k, c] / scale[c] for k, c in pairs])[:_INTERVALS]
+    return [(int(k), int(c)) for k, c in pairs[order]]
+
+
+def _is_smooth(load: object) -> bool:
+    """Return whether a load cannot jump, because it contains no function of the user."""
+    if isinstance(load, (FrameLoad, JointLoad)):
+        return not callable(load.value)
+    return isinstance(load, (SpringDamper, JointSpring)) and load.law is None
+
+
+def _size(values: Array) -> float:
+    return float(np.abs(values).max())
+
+
+def increment_between(system: SystemData, q: Array, other: Array) -> Array:
+    """Return the increment (nv,) that leads from coordinates q to other coordinates (nq,)."""
+    parts = []
+    for body, part in zip(system.bodies, system.q_slices, strict=True):
+        change = other[part] - q[part]
+        if body.num_coordinates > body.num_velocities:
+            turn = rotation_matrix(q[part][3:7]).T @ rotation_matrix(other[part][3:7])
+            change = np.concatenate([change[:3], rotation_vector(turn), change[7:]])
+        parts.append(change)
+    return np.concatenate(parts)

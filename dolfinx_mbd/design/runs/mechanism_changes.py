@@ -1,0 +1,345 @@
+"""Changes of a mechanism with a parameter: which parts change, and the derivatives of their terms.
+
+The inertia and elastic forces of floating bodies are linear in their data. The derivatives of all
+other terms are central differences, computed only for the parts that change.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.kernels.body_table import (
+    AXES,
+    BENDS,
+    COLUMNS,
+    DAMPING,
+    FIRST_MOMENTS,
+    FRAMES,
+    H_ROWS,
+    MASS,
+    MASS_MATRIX,
+    MOTION,
+    POINTS,
+    SPIN,
+    STIFFNESS,
+    array_sizes,
+)
+from dolfinx_mbd.kernels.parameter_terms import inertia_forces, joint_wrenches, wrench_forces
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
+from dolfinx_mbd.mechanism.system import State, SystemData
+
+FACTORS = (-1, 1)
+"""Multiples of the step at which mechanisms are compared."""
+
+FOURTH_ORDER = (-2, -1, 1, 2)
+"""Multiples of the step for differences of fourth order."""
+
+_INERTIA = (MASS, FIRST_MOMENTS, H_ROWS, MASS_MATRIX, SPIN)
+_MATRICES = (STIFFNESS, DAMPING)
+_GEOMETRY = (POINTS, AXES, MOTION)
+_PLAIN = (type(None), bool, int, float, complex, str, bytes)
+_CURVED = 0.05  # ratio of second to first difference above which a change is irregular
+_NOISE = 1e-7  # second differences of round-off, relative to the largest number of an array
+_DEPTH = 12  # largest depth of nested objects that are compared
+
+
+def central_difference(values: Mapping[int, Array], step: float = 1.0) -> Array:
+    """Return the derivative from values at the multiples `FACTORS` or `FOURTH_ORDER` of a step.
+
+    It is exactly zero for constant values.
+    """
+    difference = (values[1] - values[-1]) / (2 * step)
+    if 2 in values:
+        difference = (8 * difference - (values[2] - values[-2]) / (2 * step)) / 6
+    return np.asarray(difference, dtype=float)
+
+
+class States:
+    """Some states as arrays with one row per state."""
+
+    def __init__(self, states: Sequence[State]) -> None:
+        self.states = states
+        self.time = [state.time for state in states]
+        self.q = np.array([state.q for state in states])
+        self.v = np.array([state.v for state in states])
+        self.a = np.array([state.a for state in states])
+        self.lam = np.array([state.lam for state in states])
+
+
+class MechanismChange:
+    """Changes of a mechanism at the multiples -1 and 1 of the step of a parameter.
+
+    Args:
+        base: Assembler of the mechanism, before its first evaluation.
+        systems: The changed mechanisms by the multiple of the step.
+        step: Step of the parameter.
+    """
+
+    def __init__(self, base: Assembler, systems: Mapping[int, SystemData], step: float) -> None:
+        system = base.system
+        self.system, self.systems, self.step, self._base = system, systems, step, base
+        self.assemblers = {k: Assembler(s) for k, s in systems.items()}
+        every = [system, *systems.values()]
+        self._loads_change = not all(same(system.loads, s.loads) for s in every)
+        self._drivers_change = not all(same(system.drivers, s.drivers) for s in every)
+        self._compiled = not self._base.has_others and not any(
+            isinstance(load, PatternLoad) or getattr(load, "surface", None) is not None
+            for load in system.loads
+        )
+        if self._compiled:
+            self._find_changes()
+
+    def _find_changes(self) -> None:
+        tables = {k: at.bodies for k, at in self.assemblers.items()}
+        rows, parts, size = [], [], 0
+        geometry = False
+        self._matrices: list[tuple[slice, slice, Array, Array]] = []
+        for body in range(len(self._base.bodies.table)):
+            arrays = {k: _body_arrays(b.table[body], b.data) for k, b in tables.items()}
+            d = {
+                c: central_difference({k: v[c] for k, v in arrays.items()}, self.step)
+                for c in arrays[1]
+            }
+            geometry |= any(np.any(arrays[k][c] != arrays[1][c]) for k in arrays for c in _GEOMETRY)
+            if any(d[c].any() for c in _INERTIA):
+                row = self._base.bodies.table[body].copy()
+                row[[FRAMES, BENDS]] = 0
+                for column in (*_INERTIA, *_MATRICES):
+                    row[column] = size
+                    parts.append(d[column])
+                    size += parts[-1].size
+                rows.append(row)
+            elif any(d[c].any() for c in _MATRICES):
+                n = int(np.sqrt(d[STIFFNESS].size))
+                member = self._base.bodies.members[body]
+                q, v = self.system.q_slices[member], self.system.v_slices[member]
+                K, D = (d[c].reshape(n, n) for c in _MATRICES)
+                self._matrices.append((slice(q.stop - n, q.stop), slice(v.stop - n, v.stop), K, D))
+        self._table = np.array(rows, dtype=np.int64).reshape(len(rows), COLUMNS)
+        self._data = np.concatenate([np.zeros(0), *parts])
+        gravities = {k: s.gravity for k, s in self.systems.items()}
+        self._gravity = central_difference(gravities, self.step)
+        fixed = [(at.position, at.rotation) for at in (self._base, *self.assemblers.values())]
+        self._frames_change = geometry or not same(fixed, fixed[:1] * len(fixed))
+        constants = [
+            (
+                *(joint.constraint for joint in s.joints),
+                s.misfit,
+                s.axes_signs,
+                s.first,
+                s.second,
+                s.row_entry,
+                s.row_motion,
+            )
+            for s in (self.system, *self.systems.values())
+        ]
+        self._joints_change = not same(constants, constants[:1] * len(constants))
+
+    def irregular_bodies(self) -> dict[str, float]:
+        """Return the bodies with arrays that do not change linearly, and their second differences.
+
+        A second difference is relative to the largest number of its array.
+        """
+        irregular: dict[str, float] = {}
+        tables = [at.bodies for at in (self._base, *(self.assemblers[k] for k in FACTORS))]
+        for body, member in enumerate(self._base.bodies.members):
+            parts = [_body_arrays(b.table[body], b.data) for b in tables]
+            for column, middle in parts[0].items():
+                low, high = (part[column] for part in parts[1:])
+                if middle.size and low.shape == high.shape == middle.shape:
+                    even, odd = (np.abs(x).max() for x in (low + high - 2 * middle, high - low))
+                    size = max(np.abs(part[column]).max() for part in parts)
+                    if even > max(_CURVED * odd, _NOISE * size):
+                        name = self.system.bodies[member].name
+                        irregular[name] = max(irregular.get(name, 0.0), float(even / size))
+        return irregular
+
+    def irregularity(self, state: State) -> float:
+        """Return the second difference of the equations at a state; zero if it is small."""
+        parts = []
+        for at in (self._base, *(self.assemblers[k] for k in FACTORS)):
+            at.put(state)
+            at.residual(state.time)
+            parts.append((at.rows / np.maximum(at.scale, 1e-300), at.values.copy()))
+        largest = 0.0
+        for middle, low, high in zip(*parts, strict=True):
+            even = float(np.abs(low + high - 2 * middle).max(initial=0.0))
+            odd = float(np.abs(high - low).max(initial=0.0))
+            if even > max(_CURVED * odd, _NOISE):
+                largest = max(largest, even)
+        return largest
+
+    def error(self, closer: MechanismChange, state: State) -> float:
+        """Return the relative error of ∂R/∂p and ∂Φ/∂p at a state; `closer` has a smaller step."""
+        point, largest = States([state]), 0.0
+        pairs = zip(self._differences(point), closer._differences(point), strict=True)
+        for one, other in pairs:
+            size = float(np.abs(other).max(initial=0.0))
+            largest = max(largest, float(np.abs(one - other).max(initial=0.0)) / max(size, 1e-300))
+        return largest
+
+    def terms(self, states: States) -> tuple[Array, Array]:
+        """Return ∂R/∂p (S, nv) and ∂Φ/∂p (S, nc) at some states."""
+        nv, nc = self.system.num_velocities, self.system.num_constraints
+        if not self._compiled:
+            return self._differences(states)
+        rows, values = np.zeros((len(states.time), nv)), np.zeros((len(states.time), nc))
+        for q, v, K, D in self._matrices:
+            rows[:, v] += states.q[:, q] @ K.T + states.v[:, v] @ D.T
+        if len(self._table):
+            gravity, point = self.system.gravity, (states.q, states.v, states.a)
+            inertia_forces(self._table, self._data, *point, gravity, rows)
+        if self._gravity.any():
+            self._add_gravity(states, rows)
+        changes = self._loads_change, self._drivers_change, self._frames_change
+        if any((*changes, self._joints_change)):
+            parts = {k: self._wrenches(k, states) for k in FACTORS}
+            values += central_difference({k: part[1] for k, part in parts.items()}, self.step)
+            wrenches = {k: part[0] for k, part in parts.items()}
+            if self._frames_change:
+                forces = {k: self._forces(k, states, w) for k, w in wrenches.items()}
+                rows += central_difference(forces, self.step)
+            else:
+                rows += self._forces(1, states, central_difference(wrenches, self.step))
+        return rows, values
+
+    def _add_gravity(self, states: States, rows: Array) -> None:
+        """Add the forces of the derivative of gravity."""
+        bodies = self._base.bodies
+        data = bodies.data.copy()
+        for row in bodies.table:
+            sizes = dict(zip(range(MASS, MASS + 12), array_sizes(row), strict=True))
+            for column in _MATRICES:
+                data[row[column] : row[column] + sizes[column]] = 0.0
+        zero = np.zeros_like(states.v)
+        inertia_forces(bodies.table, data, states.q, zero, zero, self._gravity, rows)
+
+    def _wrenches(self, factor: int, states: States) -> tuple[Array, Array]:
+        """Return the wrenches of joints and loads, and the constraints, of a changed mechanism.
+
+        Wrenches and constraints that do not change are left out.
+        """
+        s, at, count = self.systems[factor], self.assemblers[factor], len(states.time)
+        wrenches, values = np.zeros((count, s.num_frames, 6)), np.zeros((count, s.num_constraints))
+        if s.loads and (self._loads_change or self._frames_change):
+            for total, t, state in zip(wrenches, states.time, states.states, strict=True):
+                at.put(state)
+                at.update_loaded_frames(t)
+                for _, frames, wrench in at.load_wrenches(t):
+                    for k, frame in enumerate(frames):
+                        total[frame] += wrench[6 * k : 6 * k + 6]
+        if self._drivers_change or self._frames_change or self._joints_change:
+            turns, offsets = np.zeros((count, len(s.first))), np.zeros((count, s.num_constraints))
+            for i, t in enumerate(states.time):
+                turns[i], offsets[i] = at.driver_positions(t)
+            bodies = at.bodies
+            joint_wrenches(bodies.table, bodies.data, at.position, at.rotation, states.q, s.first,
+                           s.second, turns, s.axes_signs, at.motion_rows, offsets, states.lam,
+                           wrenches, values)  # fmt: skip
+            if at.relations:
+                for i, state in enumerate(states.states):
+                    at.put(state)
+                    at.update_poses(state.time)
+                    at.add_relations(wrenches[i], values[i])
+        return wrenches, values
+
+    def _forces(self, factor: int, states: States, wrenches: Array) -> Array:
+        """Return the forces of wrenches (S, nf, 6) in the residual, with the changed frames."""
+        bodies, rows = self.assemblers[factor].bodies, np.zeros(states.v.shape)
+        wrench_forces(bodies.table, bodies.data, states.q, wrenches, rows)
+        return rows
+
+    def _differences(self, states: States) -> tuple[Array, Array]:
+        """Return ∂R/∂p and ∂Φ/∂p as differences of the complete equations."""
+        rows, values = [], []
+        for state in states.states:
+            for at in self.assemblers.values():
+                at.put(state)
+                at.residual(state.time)
+            rows.append(
+                central_difference({k: at.rows for k, at in self.assemblers.items()}, self.step)
+            )
+            values.append(
+                central_difference({k: at.values for k, at in self.assemblers.items()}, self.step)
+            )
+        return np.array(rows), np.array(values)
+
+
+def _body_arrays(row: Array, data: Array) -> dict[int, Array]:
+    """Return the arrays of a body by their columns in the table of bodies."""
+    sizes = array_sizes(row)  # type: ignore[arg-type]
+    starts = [int(start) for start in row[MASS : MASS + len(sizes)]]
+    return {
+        MASS + k: data[start : start + size]
+        for k, (start, size) in enumerate(zip(starts, sizes, strict=True))
+    }
+
+
+def same(one: Any, two: Any, depth: int = 0) -> bool:
+    """Return whether two objects are equal in all their numbers and functions.
+
+    Functions are equal if they have the same code and equal defaults and closures. Objects whose
+    contents are unknown are equal only if they are identical.
+    """
+    if one is two:
+        return True
+    if type(one) is not type(two) or depth > _DEPTH:
+        return False
+    if isinstance(one, (np.generic, types.CodeType, *_PLAIN)):
+        return bool(one == two)
+    if isinstance(one, np.ndarray):
+        return one.dtype != object and np.array_equal(one, two)
+    if isinstance(one, (list, tuple)) and _is_table(one):
+        return bool(one == two)
+    first, second = _contents(one), _contents(two)
+    if first is None or second is None or len(first) != len(second):
+        return False
+    return all(same(a, b, depth + 1) for a, b in zip(first, second, strict=True))
+
+
+def _is_table(items: Sequence[Any]) -> bool:
+    """Return whether a sequence contains only plain values, or sequences of plain values."""
+    kinds = set(map(type, items))
+    if kinds <= {list, tuple}:
+        kinds = {kind for item in items for kind in map(type, item)}
+    return kinds <= set(_PLAIN)
+
+
+def _contents(item: Any) -> list[Any] | None:
+    """Return the parts on which an object depends, or None if they are unknown."""
+    if isinstance(item, (list, tuple)):
+        return list(item)
+    if isinstance(item, dict):
+        return [part for pair in item.items() for part in pair]
+    if isinstance(item, types.MethodType):
+        return [item.__self__, item.__func__]
+    if isinstance(item, functools.partial):
+        return [item.func, item.args, item.keywords]
+    if isinstance(item, types.FunctionType):
+        cells = [cell.cell_contents for cell in item.__closure__ or ()]
+        return [item.__defaults__, item.__kwdefaults__, item.__code__, *cells]
+    kinds = type(item).__mro__[:-1]
+    if not all(map(_in_python, kinds)):
+        return None
+    names = {name for kind in kinds for name in vars(kind).get("__slots__", ())}
+    slots = [getattr(item, name, None) for name in sorted(names - {"__dict__", "__weakref__"})]
+    return [dict(getattr(item, "__dict__", {})), *slots]
+
+
+def _in_python(kind: type) -> bool:
+    """Return whether a class is written in Python, so that its attributes describe it.
+
+    Instances of other classes in a Python module, such as `collections.deque`, have neither
+    attributes nor slots.
+    """
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    described = kind.__dictoffset__ != 0 or "__slots__" in vars(kind)
+    return described and (kind.__module__ == "__main__" or file.endswith(".py"))

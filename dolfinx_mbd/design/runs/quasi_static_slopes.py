@@ -1,0 +1,161 @@
+"""Derivatives of a quasi-static start with respect to parameters.
+
+If the constraints determine all rigid motions, the start follows from three equations: equilibrium
+without elastic rates, rates of this equilibrium, and equilibrium with these rates. Their linear
+equations have the same matrices for all parameters; differences give the right-hand sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError, extent
+from dolfinx_mbd.dynamics.assembly.rates import steady_accelerations
+from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.design.runs.mechanism_changes import central_difference
+from dolfinx_mbd.dynamics.start.quasi_static import Balance, elastic_derivative
+
+_SAME = 1e-8  # largest difference of accelerations from those of the start, relative to them
+_MAX_ITERATIONS = 20
+_NEARLY_CLOSED = 1e-8  # error of constraints before the last iteration, relative or rad
+_SAME_RATE = 1e-4  # largest error of the elastic rates relative to them
+
+
+class QuasiStaticSlopes:
+    """First-order changes of a quasi-static start when parameters change.
+
+    Args:
+        first: State that `consistent_state` returned.
+        base: Assembler of the mechanism.
+
+    Attributes:
+        valid: Whether the three equations give the first state.
+    """
+
+    def __init__(self, first: State, base: Assembler) -> None:
+        system = base.system
+        self._first, self._t = first, first.time
+        self._e, self._r = system.elastic, system.rigid
+        bodies = zip(system.bodies, system.q_slices, strict=True)
+        self._parts = [slice(q.stop - body.num_elastic, q.stop) for body, q in bodies]
+        self._deformed, self._speed = self._elastic(first.q), first.v[self._e]
+        base.put(first)
+        base.update_poses(first.time)
+        length, v = extent(base), np.zeros(system.num_velocities)
+        v[self._r] = first.v[self._r]
+        balance = Balance(base, first.time, {})
+        balance.settle(v)
+        self._still = self._elastic(base.q)
+        self._still_matrix = elastic_derivative(base, first.time, {}, length)[1]
+        self._time_step = min(1e-5, 1e-3 / max(1e-3, float(np.abs(base.v[self._r]).max())))
+        errors = np.linalg.solve(self._still_matrix, self._rate(base, self._still)), self._speed
+        self._restore(base, first.time, self._deformed, self._speed)
+        self._matrix = elastic_derivative(base, first.time, {}, length)[1]
+        difference = np.abs(base.a - first.a).max() / np.abs(first.a).max()
+        same_rate = np.abs(errors[0]).max() <= _SAME_RATE * np.abs(errors[1]).max()
+        self.valid = bool(same_rate and difference <= _SAME)
+
+    @staticmethod
+    def applies(system: SystemData) -> bool:
+        """Return whether the constraints determine all rigid motions of an elastic mechanism."""
+        complete = system.whole is system and system.ideal is system
+        specified = any(joint.rate is not None for joint in system.joints)
+        determined = len(system.rigid) == system.num_constraints
+        return complete and determined and len(system.elastic) > 0 and not specified
+
+    def states(self, assemblers: Mapping[int, Assembler], step: float) -> dict[int, State]:
+        """Return first-order changed starts; the keys are the multiples of the parameter step."""
+
+        def slope(matrix: Array, residual: Callable[[int, Assembler], Array]) -> Array:
+            values = {k: residual(k, at) for k, at in assemblers.items()}
+            solution = np.linalg.solve(matrix, central_difference(values, step))
+            return np.asarray(-solution, dtype=float)
+
+        t, still, speed = self._t, self._still, self._speed
+        zero = np.zeros_like(speed)
+        by_still = slope(self._still_matrix, lambda k, at: self._residual(at, still, zero))
+        by_speed = slope(
+            self._still_matrix, lambda k, at: self._rate(at, still + k * step * by_still)
+        )
+        by_deformed = slope(
+            self._matrix,
+            lambda k, at: self._residual(at, self._deformed, speed + k * step * by_speed),
+        )
+        states = {}
+        for k, at in assemblers.items():
+            moved = self._deformed + k * step * by_deformed
+            self._restore(at, t, moved, speed + k * step * by_speed)
+            at.update_poses(t)
+            states[k] = at.state(t)
+        return states
+
+    def _elastic(self, q: Array) -> Array:
+        """Return the elastic coordinates of all bodies, (n,)."""
+        return np.concatenate([q[part] for part in self._parts])
+
+    def _restore(self, at: Assembler, t: float, deformation: Array, speed: Array) -> None:
+        """Satisfy the constraints with elastic coordinates and rates (n,) at t."""
+        at.put(self._first)
+        move, v = np.zeros_like(self._first.v), self._first.v.copy()
+        move[self._e] = deformation - self._deformed
+        v[self._e] = speed
+        at.move(self._first.q, move)
+        self._determine(at, t, v)
+
+    def _determine(self, at: Assembler, t: float, v: Array) -> None:
+        """Satisfy the constraints and their time derivatives for the elastic rates of v (nv,).
+
+        The constraints determine the rigid motions, so that their matrix is square. Raise an
+        `AssemblyError` if it is singular or the constraints cannot be satisfied.
+        """
+        s, r = at.system, self._r
+        lengths, change = np.where(s.row_motion < 3, s.size, 1.0), np.zeros(s.num_velocities)
+        for _ in range(_MAX_ITERATIONS):
+            values = at.constraints(t)
+            error = float(np.abs(values / lengths).max())
+            change[r] = _solved(at.constraint_matrix()[:, r], -values)
+            at.move(at.q.copy(), change)
+            if error <= _NEARLY_CLOSED:
+                break
+        else:
+            raise AssemblyError("a changed mechanism cannot be assembled", misfit=error)
+        at.update_poses(t)
+        B = at.constraint_matrix()
+        at.v[:] = v
+        at.v[r] -= _solved(B[:, r], at.constraint_rates(t)[0] + B @ v)
+        at.a[:], at.lam[:] = steady_accelerations(at, r), 0.0
+        at.a[r] -= _solved(B[:, r], at.constraint_rates(t)[1] + B @ at.a)
+        at.residual(t)
+        at.lam[:] = _solved(B[:, r].T, -at.rows[r])
+
+    def _residual(self, at: Assembler, deformation: Array, speed: Array) -> Array:
+        """Return the elastic residual (n,) with elastic coordinates and rates."""
+        self._restore(at, self._t, deformation, speed)
+        at.residual(self._t)
+        return at.rows[self._e].copy()
+
+    def _rate(self, at: Assembler, deformation: Array) -> Array:
+        """Return the rate of the elastic residual (n,) if the deformation has the start's rate."""
+        self._restore(at, self._t, deformation, np.zeros_like(self._speed))
+        h, q, v, a = self._time_step, at.q.copy(), at.v.copy(), at.a.copy()
+        v[self._e] = a[self._e] = 0.0
+        moving = v.copy()
+        moving[self._e] = self._speed
+        rows = []
+        for step in (h, -h):
+            at.move(q, step * moving + 0.5 * h * h * a)
+            self._determine(at, self._t + step, v + step * a)
+            at.residual(self._t + step)
+            rows.append(at.rows[self._e].copy())
+        return np.asarray((rows[0] - rows[1]) / (2 * h), dtype=float)
+
+
+def _solved(matrix: Array, right: Array) -> Array:
+    """Return the solution of a linear system."""
+    try:
+        return np.asarray(np.linalg.solve(matrix, right), dtype=float)
+    except np.linalg.LinAlgError:
+        raise AssemblyError("a changed mechanism is in a singular position") from None

@@ -1,0 +1,111 @@
+"""Factorization of the matrix of a step; bodies with many coordinates are eliminated first."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import get_lapack_funcs
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.kernels.compilation import COMPILED
+from dolfinx_mbd.kernels.elimination import eliminate, expand_columns, reduce_columns
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+
+_getrf, _getrs = get_lapack_funcs(("getrf", "getrs"), (np.zeros((1, 1)),))
+
+_FEWEST_VELOCITIES = 12  # smallest body that is eliminated
+
+
+class StepFactor:
+    """LU factors of the matrix of a step, or of its transpose.
+
+    Bodies with many coordinates that are not coupled to each other are eliminated first. If this is
+    inaccurate, because the matrix of a body alone is nearly singular, the complete matrix is
+    factorized.
+
+    Args:
+        at: Assembler of the system.
+    """
+
+    def __init__(self, at: Assembler) -> None:
+        s = at.system
+        size = s.num_velocities + s.num_constraints
+        table, neighbours = _fronts(at) if COMPILED else ([], [])
+        self._table = np.array(table, dtype=np.int64).reshape(-1, 5)
+        self._neighbours = np.array(neighbours, dtype=np.int64)
+        eliminated = np.zeros(size, dtype=bool)
+        for first, count, *_ in table:
+            eliminated[first : first + count] = True
+        self._rest = np.flatnonzero(~eliminated)
+        self._places = np.searchsorted(self._rest, self._neighbours)
+        self._fronts = np.zeros(int((self._table[:, 2] ** 2).sum()))
+        self._exchanges = np.zeros(size, dtype=np.int64)
+        self._R = np.zeros((len(self._rest), len(self._rest)))
+        self._parts = False
+
+    def factorize(self, S: Array, transposed: bool) -> int:
+        """Factorize S (N, N), in column order, which may be overwritten; return LAPACK's info.
+
+        Args:
+            S: The matrix.
+            transposed: Whether `solve` solves the transposed equations.
+        """
+        self._transposed = int(transposed)
+        self._parts = len(self._table) > 0 and eliminate(
+            S.T,
+            transposed,
+            self._table,
+            self._neighbours,
+            self._places,
+            self._rest,
+            self._fronts,
+            self._exchanges,
+            self._R,
+        )
+        self._lu, self._row_pivots, info = _getrf(self._R.T if self._parts else S, overwrite_a=True)
+        return int(info)
+
+    def solve(self, right: Array) -> Array:
+        """Return the solution for right-hand sides (N, columns) in column order.
+
+        The right-hand sides are overwritten.
+        """
+        if not self._parts:
+            trans = self._transposed
+            return np.asarray(_getrs(self._lu, self._row_pivots, right, trans=trans)[0])
+        fronts = self._table, self._neighbours, self._rest, self._fronts
+        remaining = np.empty((right.shape[1], len(self._rest)))
+        reduce_columns(*fronts, self._exchanges, right.T, remaining)
+        solution, _ = _getrs(self._lu, self._row_pivots, remaining.T, overwrite_b=True)
+        expand_columns(*fronts, solution.T, right.T)
+        return right
+
+
+def _fronts(at: Assembler) -> tuple[list[list[int]], list[int]]:
+    """Return the table of eliminated bodies, the largest first, and the unknowns coupled to them.
+
+    No two of these bodies are coupled. A front is the dense matrix of the unknowns of a body and of
+    the unknowns coupled to it.
+    """
+    s, couplings = at.system, at.couplings()
+    table: list[list[int]] = []
+    neighbours: list[int] = []
+    blocked: set[int] = set()
+    entry = 0
+    bodies = sorted(range(len(s.bodies)), key=lambda k: -s.bodies[k].num_velocities)
+    for body in bodies:
+        count = s.bodies[body].num_velocities
+        if count < _FEWEST_VELOCITIES or body in blocked:
+            continue
+        blocked |= couplings[body]
+        near = [i for k in sorted(couplings[body]) for i in range(*_range(s.v_slices[k]))]
+        ends = s.frame_body[s.first], s.frame_body[s.second]
+        rows = np.flatnonzero(((ends[0] == body) | (ends[1] == body))[s.row_entry])
+        near += (s.num_velocities + rows).tolist()
+        table.append([s.v_slices[body].start, count, count + len(near), len(neighbours), entry])
+        neighbours += near
+        entry += (count + len(near)) ** 2
+    return (table, neighbours) if neighbours else ([], [])
+
+
+def _range(part: slice) -> tuple[int, int]:
+    return part.start, part.stop

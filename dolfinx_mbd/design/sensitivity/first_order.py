@@ -1,0 +1,282 @@
+"""`BodySensitivities`: derivatives of a reduced body, and first-order bodies."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.body.gauges import StrainGauge
+from dolfinx_mbd.body.parts import Bore, EffectiveMasses, LoadPattern, Mode, Stiffening
+from dolfinx_mbd.body.stress_modes import StressModes
+from dolfinx_mbd.checks import flag, instance, number, unknown
+from dolfinx_mbd.errors import AccuracyWarning, InputError
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.design.sensitivity.body_derivative import BodyDerivative, in_modes
+
+
+@dataclass(frozen=True, eq=False)
+class BodySensitivities(Mapping[str, BodyDerivative]):
+    """Derivatives of a reduced body by the names of the parameters.
+
+    Attributes:
+        body: The body at the base point.
+        base: Values of the parameters at the base point, by name; zero for coefficients and
+            shapes.
+        derivatives: Derivatives by the names of the parameters.
+
+    Example:
+        >>> table = mbd.sensitivities(bar, [mbd.Parameter("E", "young")])
+        >>> lighter = table.at({"E": 2.0e11})
+        >>> bool(lighter.frequencies[0] < bar.body.frequencies[0])
+        True
+    """
+
+    body: ReducedBody
+    base: Mapping[str, float]
+    derivatives: Mapping[str, BodyDerivative]
+
+    __repr__ = short_repr
+
+    def __getitem__(self, name: str) -> BodyDerivative:
+        if name not in self.derivatives:
+            unknown("parameter", name, self.derivatives, "the parameters are")
+        return self.derivatives[name]
+
+    def __iter__(self) -> Any:
+        return iter(self.derivatives)
+
+    def __len__(self) -> int:
+        return len(self.derivatives)
+
+    def error(self, values: Mapping[str, float]) -> float:
+        """Return an estimate of the relative error of the stiffness in the first-order body.
+
+        The estimate contains the terms of second order that follow from first derivatives, with
+        bounds for products of two parameters. It assumes that the relative changes of the
+        stiffness by two parameters multiply, as for Young's modulus and a length.
+
+        Args:
+            values: Values of some parameters by name.
+
+        Raises:
+            InputError: A name is unknown, or a value is not a finite number.
+        """
+        steps = self._steps(values)
+        modes = sum(abs(s) * np.sqrt(self[k].second_order) for k, s in steps.items())
+        size = np.diag(self.body.stiffness)
+        changes = [np.abs(s * np.diag(self[k].stiffness)) / size for k, s in steps.items()]
+        rates: Array = np.array(changes).reshape(-1, len(size))
+        products = (rates.sum(axis=0) ** 2 - (rates**2).sum(axis=0)) / 2
+        return float(modes**2 + products.max(initial=0.0))
+
+    def at(self, values: Mapping[str, float], *, own_modes: bool = True) -> ReducedBody:
+        """Return the first-order body for other values of the parameters.
+
+        The body is linear in the parameters, except that its modes are its own eigenvectors, and
+        that its damping matrix has no negative eigenvalues.
+
+        The eigenvectors of equal or crossing frequencies are not smooth functions of the
+        parameters. For derivatives of a mechanism with the body, use `own_modes=False`.
+
+        Args:
+            values: Values of some parameters by name, in the units of the parameters; the others
+                keep their base values.
+            own_modes: Whether the elastic coordinates belong to the eigenvectors of the changed
+                body. Otherwise they are those of the body at the base point, and the stiffness
+                matrix is full.
+
+        Raises:
+            InputError: A name is unknown, a value is not a finite number, or the step is so large
+                that a cell of the mesh degenerates or that the first-order body has negative
+                stiffness.
+
+        Warns:
+            AccuracyWarning: The estimated error is above 5 %.
+        """
+        steps, body = self._steps(values), self.body
+        self._check_shape(steps)
+
+        def moved(name: str, base: Any) -> Any:
+            return base + sum(s * getattr(self[k], name) for k, s in steps.items())
+
+        squares, W = self._modes(values)
+        K = np.diag(squares)
+        if not flag("own_modes", own_modes):
+            K, W = moved("stiffness", body.stiffness), np.eye(len(squares))
+        self._warn(values)
+        T = scipy.linalg.block_diag(1.0, W)
+        H = np.einsum("ki,klab,lj->ijab", T, moved("second_moments", body.second_moments), T)
+        frequencies = np.sqrt(squares) / (2 * np.pi)
+        texts = {k: f"first order in {k}, step {s:g}" for k, s in steps.items()}
+        return body.replace(
+            total_mass=moved("total_mass", body.total_mass),
+            first_moments=T.T @ moved("first_moments", body.first_moments),
+            second_moments=H,
+            stiffness=(K + K.T) / 2,
+            damping=W.T @ _without_negative(moved("damping", body.damping)) @ W,
+            interfaces=self._interfaces(moved, W),
+            points=self._points(moved, W),
+            skin=self._skin(moved, W),
+            modes=tuple(Mode(f"elastic {k}", float(f)) for k, f in enumerate(frequencies, 1)),
+            left_out=(),
+            stiffening=self._stiffening(moved, W),
+            stress=self._stress(moved, W),
+            loads=self._loads(steps, W),
+            bores=self._bores(steps, W),
+            gauges=self._gauges(steps, W),
+            effective_masses=self._effective_masses(steps),
+            provenance={**body.provenance, **texts},
+        )
+
+    def moved(self, values: Mapping[str, float]) -> BodySensitivities:
+        """Return the first-order body, and its derivatives in its own modes.
+
+        Args:
+            values: Values of some parameters by name; see `at` for errors and warnings.
+        """
+        W = self._modes(values)[1]
+        body, steps = self.at(values), self._steps(values)
+        derivatives = {
+            name: in_modes(d, body, W, steps.get(name, 0.0)) for name, d in self.derivatives.items()
+        }
+        return BodySensitivities(body, {**self.base, **values}, derivatives)
+
+    def _modes(self, values: Mapping[str, float]) -> tuple[Array, Array]:
+        """Return the eigenvalues ω² and the eigenvectors of the stiffness to first order."""
+        K = self.body.stiffness + sum(s * self[k].stiffness for k, s in self._steps(values).items())
+        squares, W = scipy.linalg.eigh((K + K.T) / 2)
+        if len(squares) and squares[0] <= 0:
+            raise InputError(
+                f"the first-order body at {dict(values)} has a negative stiffness; take a "
+                "smaller step, or reduce the changed body"
+            )
+        return squares, W * np.where(np.diag(W) < 0, -1.0, 1.0)
+
+    def _steps(self, values: Mapping[str, float]) -> dict[str, float]:
+        """Return the differences from the base values."""
+        instance("values", values, Mapping)
+        for name in values:
+            self[name]
+        steps = {k: number(f"values: {k}", v, low=-1e100, high=1e100) for k, v in values.items()}
+        return {k: v - self.base[k] for k, v in steps.items()}
+
+    def _check_shape(self, steps: Mapping[str, float]) -> None:
+        """Raise an error if the step of a shape parameter degenerates a cell of the mesh."""
+        for name, step in steps.items():
+            low, high = self[name].limits
+            if not low < step < high:
+                base = self.base[name]
+                text = (
+                    f"the value {base + step:g} of the shape parameter {name!r} inverts cells of "
+                    f"the mesh; its values must be between {base + low:.6g} and {base + high:.6g}"
+                )
+                raise InputError(text, argument="values", value=base + step)
+
+    def _warn(self, values: Mapping[str, float]) -> None:
+        error = self.error(values)
+        if error > 0.05:
+            text = (
+                f"the estimated error of the first-order body is {100 * error:.0f} %; reduce "
+                "the changed body instead"
+            )
+            warnings.warn(text, AccuracyWarning, stacklevel=3)
+
+    def _interfaces(self, moved: Any, W: Array) -> tuple[Any, ...]:
+        frames, n = self.body.interfaces, self.body.num_modes
+        points = moved("interface_points", np.array([i.point for i in frames]).reshape(-1, 3))
+        motions = np.array([i.motion for i in frames]).reshape(-1, 6, n)
+        motions = moved("interface_motions", motions) @ W
+        return tuple(
+            replace(i, point=point, motion=motion)
+            for i, point, motion in zip(frames, points, motions, strict=True)
+        )
+
+    def _points(self, moved: Any, W: Array) -> tuple[Any, ...]:
+        body = self.body
+        positions = moved("positions", np.array([p.position for p in body.points]).reshape(-1, 3))
+        count = (len(body.points), body.num_modes, 3)
+        modes = moved("point_modes", np.array([p.modes for p in body.points]).reshape(count))
+        return tuple(
+            replace(p, position=x, modes=W.T @ psi)
+            for p, x, psi in zip(body.points, positions, modes, strict=True)
+        )
+
+    def _stiffening(self, moved: Any, W: Array) -> Any:
+        cases = self.body.stiffening
+        if cases is None:
+            return None
+        spin = W.T @ moved("spin_stiffening", cases.spin) @ W
+        return Stiffening(spin, W.T @ moved("interface_stiffening", cases.interfaces) @ W)
+
+    def _skin(self, moved: Any, W: Array) -> Any:
+        skin = self.body.skin
+        if skin is None:
+            return None
+        modes = np.einsum("ki,kpa->ipa", W, moved("skin_modes", skin.modes))
+        return replace(skin, points=moved("skin_positions", skin.points), modes=modes)
+
+    def _stress(self, moved: Any, W: Array) -> StressModes | None:
+        stress = self.body.stress
+        if stress is None:
+            return None
+        points = moved("skin_positions", stress.points)
+        return StressModes(points, moved("stress", stress.stress) @ W)
+
+    def _loads(self, steps: Mapping[str, float], W: Array) -> tuple[LoadPattern, ...]:
+        patterns = []
+        for k, p in enumerate(self.body.loads):
+            changes = [(s, self[name].loads[k]) for name, s in steps.items()]
+            force, moment, modes, moments = (
+                getattr(p, key) + sum(s * getattr(change, key) for s, change in changes)
+                for key in ("force", "moment", "modes", "moments")
+            )
+            patterns.append(LoadPattern(p.name, force, moment, W.T @ modes, W.T @ moments))
+        return tuple(patterns)
+
+    def _bores(self, steps: Mapping[str, float], W: Array) -> tuple[Bore, ...]:
+        bores = []
+        for k, bore in enumerate(self.body.bores):
+            change = sum(s * self[name].bores[k] for name, s in steps.items())
+            bores.append(replace(bore, displacement=(bore.displacement + change) @ W))
+        return tuple(bores)
+
+    def _gauges(self, steps: Mapping[str, float], W: Array) -> tuple[StrainGauge, ...]:
+        gauges = []
+        for k, gauge in enumerate(self.body.gauges):
+            changes = [(s, self[name].gauges[k]) for name, s in steps.items()]
+            position, normal, directions, modes = (
+                getattr(gauge, key) + sum(s * getattr(change, key) for s, change in changes)
+                for key in ("position", "normal", "directions", "modes")
+            )
+            normal = normal / np.linalg.norm(normal)
+            directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+            gauges.append(
+                StrainGauge(gauge.name, position, normal, directions, gauge.length, modes @ W)
+            )
+        return tuple(gauges)
+
+    def _effective_masses(self, steps: Mapping[str, float]) -> EffectiveMasses | None:
+        masses = self.body.effective_masses
+        changes = [(s, self[name].effective_masses) for name, s in steps.items()]
+        if masses is None or any(change is None for _, change in changes):
+            return None
+        frequencies, shares = (
+            getattr(masses, key) + sum(s * getattr(change, key) for s, change in changes)
+            for key in ("frequencies", "shares")
+        )
+        return EffectiveMasses(frequencies, shares)
+
+
+def _without_negative(C: Array) -> Array:
+    """Return a symmetric matrix without its negative eigenvalues, which are of second order."""
+    values, vectors = np.linalg.eigh((C + C.T) / 2)
+    if not len(values) or values[0] >= 0:
+        return C
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)

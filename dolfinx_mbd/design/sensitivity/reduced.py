@@ -1,0 +1,333 @@
+"""Derivatives of reduced bodies with respect to parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.structures.beams import BeamReduction
+from dolfinx_mbd.checks import instance, items
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space, unblocked
+from dolfinx_mbd.fem.fields import material_points, surface_skin
+from dolfinx_mbd.fem.interfaces.bores import bore_patterns
+from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
+from dolfinx_mbd.fem.linalg.blocks import column_sums, gram, multiply
+from dolfinx_mbd.parallel import destroying
+from dolfinx_mbd.reduction.held_stiffness import FreeStiffness, HeldStiffness
+from dolfinx_mbd.reduction.reducer import Reducer, shared_solver
+from dolfinx_mbd.reduction.result import MESH_HINT, Reduction
+from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
+from dolfinx_mbd.design.sensitivity.basis import (
+    BasisDerivatives,
+    ModeChanges,
+    ModeLoads,
+    point_velocity,
+)
+from dolfinx_mbd.design.sensitivity.beam_changes import SectionParameter
+from dolfinx_mbd.design.sensitivity.beams import beam_derivatives
+from dolfinx_mbd.design.sensitivity.body_derivative import (
+    BodyDerivative,
+    central_derivatives,
+    effective_mass_derivatives,
+    frequency_derivatives,
+    second_order_size,
+)
+from dolfinx_mbd.design.sensitivity.first_order import BodySensitivities
+from dolfinx_mbd.design.sensitivity.omitted_modes import (
+    AT_THE_LIMIT,
+    at_the_limit,
+    interface_averages,
+    without_omitted_modes,
+)
+from dolfinx_mbd.design.sensitivity.parameters import (
+    MatrixDerivatives,
+    Parameter,
+    base_value,
+    matrix_derivatives,
+)
+from dolfinx_mbd.design.sensitivity.parts import PartDerivatives
+from dolfinx_mbd.design.sensitivity.prestress import PrestressDerivatives, prestressed_problem
+from dolfinx_mbd.design.sensitivity.split import SplitModes, split_modes
+from dolfinx_mbd.design.sensitivity.static_modes import with_static_modes
+from dolfinx_mbd.design.sensitivity.stiffening import StiffeningDerivatives
+
+PREFIX = "dolfinx_mbd_sensitivity_"
+"""Prefix of the PETSc options of the linear solver."""
+
+
+def sensitivities(
+    reduction: Reduction | BeamReduction,
+    parameters: Sequence[Parameter | SectionParameter],
+    *,
+    reducer: Reducer | None = None,
+) -> BodySensitivities:
+    """Compute the derivatives of a reduced body with respect to parameters.
+
+    The derivatives include those of the modes, so that a central difference of two reductions
+    agrees in the limit. All parameters use the same factorization.
+
+    Args:
+        reduction: Result of `reduce` with orthonormal modes, or of `reduce_beam`. Its body may have
+            stress modes (`recovery.skin_stress`). With `up_to`, the number of modes is constant.
+        parameters: Parameters with different names; for a beam also `SectionParameter`.
+        reducer: The open `Reducer` of the reduction, whose matrices and factors are used again; by
+            default they are computed, as they are for a body with prestress. Not for a beam.
+
+    Returns:
+        Mapping from names of parameters to derivatives; its method `at` returns first-order bodies.
+
+    Raises:
+        InputError: The reduction has an unsupported option, the body does not depend on a
+            parameter, the reducer is closed or not that of the reduction, or a beam has one.
+
+    Warns:
+        AccuracyWarning: Round-off limits the accuracy of the derivatives of the modes.
+
+    Note: Collective over the communicator of the mesh.
+
+    Example:
+        >>> E = mbd.Parameter("E", "young")
+        >>> derivative = mbd.sensitivities(bar, [E])["E"].frequencies
+        >>> bool(np.allclose(derivative * 210e9, bar.body.frequencies / 2))
+        True
+    """
+    if isinstance(reduction, BeamReduction):
+        if reducer is not None:
+            text = "a beam has no reducer, because its matrices are small; omit the argument"
+            raise InputError(text, argument="reducer", value=reducer)
+        return _beam_sensitivities(reduction, parameters)
+    instance("reduction", reduction, Reduction, MESH_HINT)
+    parameters = items("parameters", parameters, Parameter)
+    names = [p.name for p in parameters]
+    if len(set(names)) < len(names):
+        raise InputError(f"the parameters need different names; got {names}", argument="parameters")
+    instance("reducer", reducer, (Reducer, type(None)))
+    model, interfaces = _checked(reduction)
+    prestress: PrestressDerivatives | None = None
+    held: HeldStiffness | FreeStiffness | None = None
+    owned: list[Any] = []
+    if reducer is None or model.prestress is not None:
+        problem, prestress = prestressed_problem(model, FreeStiffness, PREFIX)
+        owned = [problem] if prestress is None else [problem, prestress]
+    else:
+        problem, held = shared_solver(reducer, reduction)
+    with destroying(problem.comm, *owned):
+        split = _split(reduction, problem)
+        solvers: list[Any] = []
+        if held is None:
+            held = _solver(problem, interfaces, split)
+            solvers.append(held)
+        with destroying(problem.comm, *solvers):
+            derivatives = _derivatives(reduction, parameters, problem, held, split, prestress)
+    base = {p.name: base_value(model, p) for p in parameters}
+    return BodySensitivities(reduction.body, base, derivatives)
+
+
+def _solver(
+    problem: ElasticProblem, interfaces: tuple[MeshInterface, ...], split: SplitModes
+) -> HeldStiffness | FreeStiffness:
+    """Return a solver with the stiffness of the held body, or of the body without interfaces."""
+    if interfaces:
+        return HeldStiffness(problem, interfaces, PREFIX, None)
+    return FreeStiffness(problem, split.rigid, PREFIX)
+
+
+def _split(reduction: Reduction, problem: ElasticProblem) -> SplitModes:
+    """Return the constraint and fixed-interface parts of the modes."""
+    body = reduction.body
+    rows, modes = WRENCH_INDICES[problem.dim], reduction.modes
+    empty: Array = np.zeros((0, body.num_modes))
+    motions = np.vstack([empty, *(i.motion[rows] for i in body.interfaces)])
+    if reduction.omitted is not None:
+        others = interface_averages(problem, reduction.interfaces, reduction.omitted)
+        modes, motions = np.hstack([modes, reduction.omitted]), np.hstack([motions, others])
+    attached = body.reference != "mean axis"
+    modes = np.asfortranarray(modes)
+    return split_modes(problem, reduction.interfaces, modes, motions, attached=attached)
+
+
+def _derivatives(
+    reduction: Reduction,
+    parameters: Sequence[Parameter],
+    problem: ElasticProblem,
+    held: HeldStiffness | FreeStiffness,
+    split: SplitModes,
+    prestress: PrestressDerivatives | None,
+) -> dict[str, BodyDerivative]:
+    """Return the derivatives as a mapping from names of parameters."""
+    parts = _part_derivatives(reduction, problem, held)
+    split = with_static_modes(
+        split, problem, held.solve_body, parts.static_forces(), parts.static_changes
+    )
+    basis = BasisDerivatives(problem, reduction.interfaces, held, split)
+    model, derivatives = reduction.model, {}
+    assert model is not None
+    with ExitStack() as stack:
+        stack.enter_context(destroying(problem.comm, basis))
+        stiffening = None
+        if reduction.body.stiffening is not None:
+            stiffening = StiffeningDerivatives(basis)
+            stack.enter_context(destroying(problem.comm, stiffening))
+        group = stack.enter_context(ExitStack())
+        waiting: list[tuple[str, MatrixDerivatives, ModeLoads]] = []
+        for number, parameter in enumerate(parameters, 1):
+            matrices = matrix_derivatives(model, problem, parameter, prestress, parts.forms)
+            group.enter_context(destroying(problem.comm, matrices))
+            waiting.append((parameter.name, matrices, basis.loads(matrices)))
+            if number < len(parameters) and not basis.is_full([item[2] for item in waiting]):
+                continue
+            changes = basis([item[2] for item in waiting])
+            for (name, matrices, _), change in zip(waiting, changes, strict=True):
+                derivatives[name] = _body_derivative(
+                    reduction, basis, stiffening, parts, matrices, change
+                )
+            waiting = []
+            del changes, change
+            group.close()
+    return derivatives
+
+
+def _beam_sensitivities(
+    reduction: BeamReduction, parameters: Sequence[Parameter | SectionParameter]
+) -> BodySensitivities:
+    body = reduction.body
+    base, entries = beam_derivatives(reduction, parameters)
+    derivatives = {}
+    for name, e in entries.items():
+        moments = e["total_mass"], e["first_moments"], e["second_moments"]
+        centre, central_inertia = central_derivatives(body, *moments)
+        motions = e["interface_points"], e["interface_motions"]
+        derivatives[name] = BodyDerivative(
+            **e,
+            centre=centre,
+            central_inertia=central_inertia,
+            damping=np.zeros_like(body.damping),
+            frequencies=frequency_derivatives(body, e["stiffness"]),
+            stress=None,
+            loads=(),
+            bores=(),
+            gauges=(),
+            effective_masses=effective_mass_derivatives(body, moments, e["stiffness"], *motions),
+        )
+    return BodySensitivities(body, base, derivatives)
+
+
+def _checked(reduction: Reduction) -> tuple[Any, tuple[MeshInterface, ...]]:
+    """Return model and interfaces; raise an error if the reduction cannot be differentiated."""
+    body, model, interfaces = reduction.body, reduction.model, reduction.interfaces
+    reason = ""
+    if model is None:
+        reason = "a reduction that `reduce` did not compute"
+    elif at_the_limit(reduction):
+        reason = AT_THE_LIMIT
+    elif not np.array_equal(body.mass, np.eye(body.num_modes)):
+        reason = "modes that are not orthonormal"
+    elif reduction.modes.shape[1] != body.num_modes:
+        reason = "a body that is truncated after its reduction; truncate the first-order body"
+    if reason:
+        text = f"sensitivities are not available for {reason}"
+        raise InputError(text, argument="reduction", value=reduction)
+    return model, interfaces
+
+
+def _part_derivatives(
+    reduction: Reduction, problem: ElasticProblem, held: HeldStiffness | FreeStiffness
+) -> PartDerivatives:
+    """Return the derivatives of the optional parts; the pressure patterns are computed again."""
+    bores = [i for i in reduction.interfaces if i.pressure_modes is not None]
+    patterns = tuple(bore_patterns(problem, bore, held.solve_body) for bore in bores)
+    return PartDerivatives(reduction, problem, patterns)
+
+
+def _body_derivative(
+    reduction: Reduction,
+    basis: BasisDerivatives,
+    stiffening: StiffeningDerivatives | None,
+    parts: PartDerivatives,
+    matrices: MatrixDerivatives,
+    derivative: ModeChanges,
+) -> BodyDerivative:
+    problem, interfaces = basis.problem, basis.interfaces
+    body, dim, comm = reduction.body, problem.dim, problem.comm
+    modes, n = reduction.modes, reduction.body.num_modes
+    changes, motions, stiff = derivative.modes, derivative.motions, derivative.stiff[:, :n]
+    if reduction.omitted is not None:
+        changes, motions = without_omitted_modes(problem, basis.split, stiff, changes, motions)
+    velocity = matrices.velocity
+    V = np.zeros_like(problem.positions) if velocity is None else velocity
+    first, second, mass = _moments(basis, changes, derivative.inertia, V, matrices)
+    K_changes = multiply(problem.stiffness, changes)
+    cross = gram(comm, modes, K_changes)
+    explicit: Array = np.zeros((n, n))
+    energies = column_sums(comm, changes, K_changes)
+    if matrices.stiffness is not None:
+        explicit = gram(comm, modes, stiff)
+        energies += 2 * column_sums(comm, changes, stiff)
+    stiffness = explicit + cross + cross.T
+    of_modes = unblocked(derivative.inertia[:, 1 + dim : 1 + dim + dim * n], dim)
+    inertia = problem.apply_mass(changes) + 2 * of_modes
+    points: Array = np.zeros((len(interfaces), 3))
+    if velocity is not None and interfaces:
+        points = in_space(np.array([point_velocity(problem, i, matrices) for i in interfaces]))
+    in_body = np.zeros((len(interfaces), 6, n))
+    in_body[:, WRENCH_INDICES[dim]] = motions.reshape(-1, problem.num_rigid, n)
+    spin = wrenches = None
+    if stiffening is not None:
+        rotations = np.array([i.motion[3:] for i in body.interfaces])
+        spin, wrenches = stiffening(matrices, changes, rotations, in_body[:, 3:])
+    fields = np.asfortranarray(np.column_stack([changes, V.ravel()]))
+    positions = {p.name: p.position for p in body.points}
+    at_points = material_points(problem.space, fields, positions)
+    skin = None
+    if body.skin is not None or body.stress is not None:
+        skin = surface_skin(problem.space, fields).modes
+    moments = mass, first, second
+    centre, central = central_derivatives(body, *moments)
+    stiffness = (stiffness + stiffness.T) / 2
+    return BodyDerivative(
+        total_mass=mass,
+        centre=centre,
+        central_inertia=central,
+        first_moments=first,
+        second_moments=second,
+        stiffness=stiffness,
+        frequencies=frequency_derivatives(body, stiffness),
+        interface_points=points,
+        interface_motions=in_body,
+        positions=np.array([p.modes[n] for p in at_points]).reshape(-1, 3),
+        point_modes=np.array([p.modes[:n] for p in at_points]).reshape(-1, n, 3),
+        skin_positions=None if skin is None else skin[n],
+        skin_modes=None if skin is None else skin[:n],
+        spin_stiffening=spin,
+        interface_stiffening=wrenches,
+        limits=matrices.limits,
+        **parts(matrices, changes, stiffness, in_body),
+        effective_masses=effective_mass_derivatives(body, moments, stiffness, points, in_body),
+        second_order=second_order_size(body, energies, column_sums(comm, changes, inertia)),
+    )
+
+
+def _moments(
+    basis: BasisDerivatives, changes: Array, inertia: Array, V: Array, matrices: MatrixDerivatives
+) -> tuple[Array, Array, float]:
+    """Return the derivatives of S, of H and of the mass; `inertia` is that of `ModeChanges`."""
+    problem, comm = basis.problem, basis.problem.comm
+    dim, n = problem.dim, changes.shape[1]
+    moved = np.asfortranarray(np.hstack([0 * V[:, :1], V, blocked(changes, dim)]))
+    columns = slice(0, moved.shape[1])
+    G = gram(comm, moved, basis.scalar_inertia[:, columns])
+    G = G + G.T + gram(comm, basis.scalar_fields[:, columns], inertia[:, columns])
+    first = in_space(G[0, 1:].reshape(n + 1, dim))
+    blocks = G[1:, 1:].reshape(n + 1, dim, n + 1, dim).transpose(0, 2, 1, 3)
+    second = in_space(in_space(blocks), axis=-2)
+    if problem.thickness is not None:
+        t = problem.thickness
+        one, image = (X[:, :1] for X in (basis.scalar_fields, basis.scalar_inertia))
+        total = float(gram(comm, one, image)[0, 0])
+        second[0, 0, 2, 2] = (G[0, 0] * t * t + 2 * total * t * matrices.thickness) / 12
+    return first, (second + second.transpose(1, 0, 3, 2)) / 2, float(G[0, 0])

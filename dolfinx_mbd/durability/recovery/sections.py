@@ -1,0 +1,215 @@
+"""Normal force, shear forces and moments that one side of a cut exerts on the other.
+
+Let the function χ be 0 on one side of the plane and 1 on the other, and let w be a rigid motion.
+The integral ∫ σ(u) : ε(χ w) is then the work of the section forces on w. The finite element
+solution satisfies this balance to round-off for every χ w in its space, whereas the integral of the
+stress over a plane converges only as fast as the stress. Therefore χ is a function of the space: a
+smooth step over a band of two cells on each side of the plane. The result is a mean over the band;
+it is exact if the force along the body is a polynomial of degree three.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import ufl
+from dolfinx import default_scalar_type, fem, la
+from mpi4py import MPI
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd import forms
+from dolfinx_mbd.checks import number, reject, vector
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem import compat
+from dolfinx_mbd.fem.assembly import rigid_motions
+from dolfinx_mbd.fem.fields import as_function
+from dolfinx_mbd.fem.linalg.blocks import gram
+from dolfinx_mbd.durability.recovery.fields import linear_in
+from dolfinx_mbd.durability.recovery.stress import Recovery, recovery_of
+from dolfinx_mbd.reduction.result import Reduction
+from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
+
+__all__ = ["SectionForces", "section_forces", "section_modes"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SectionForces:
+    """Forces and moments that the side to which the normal points exerts on the other side.
+
+    Attributes:
+        time: Instants, shape (nt,), s.
+        point: Reference point of the moments, shape (3,), m.
+        axes: Normal and axes of the section as columns, in body components, shape (3, 3).
+        force: Force in body components, shape (nt, 3), N.
+        moment: Moment about the point in body components, shape (nt, 3), N m.
+    """
+
+    time: Array
+    point: Array
+    axes: Array
+    force: Array
+    moment: Array
+
+    @property
+    def normal(self) -> Array:
+        """Return the normal force, tension positive, shape (nt,), N."""
+        return self.force @ self.axes[:, 0]
+
+    @property
+    def shear(self) -> Array:
+        """Return the shear forces along the two axes of the section, shape (nt, 2), N."""
+        return self.force @ self.axes[:, 1:]
+
+    @property
+    def torsion(self) -> Array:
+        """Return the moment about the normal, shape (nt,), N m."""
+        return self.moment @ self.axes[:, 0]
+
+    @property
+    def bending(self) -> Array:
+        """Return the moments about the two axes of the section, shape (nt, 2), N m."""
+        return self.moment @ self.axes[:, 1:]
+
+
+def section_forces(
+    source: Reduction | Recovery,
+    history: Any,
+    point: ArrayLike,
+    normal: ArrayLike,
+    *,
+    axis: ArrayLike | None = None,
+    width: float | None = None,
+    thickness: float | None = None,
+) -> SectionForces:
+    """Return section forces and moments over time in a plane that cuts the whole body.
+
+    Args:
+        source: A reduction, or a `Recovery` with another stress law.
+        history: See `recover`.
+        point: Point of the plane, and reference point of the moments, shape (3,), m. For a rod, use
+            a point of its centre line.
+        normal: Normal of the plane, shape (3,), of any length.
+        axis: Direction whose projection on the plane is the first axis of the section, shape (3,).
+            By default the body axis with the largest angle to the normal.
+        width: Half the width of the band, m. The result is a mean over a band of material about
+            the plane. By default twice the extent of the cut cells along the normal. The band
+            must not reach an interface, because the section forces change there.
+        thickness: Thickness of a plane body, m; not needed for a body in space.
+
+    Raises:
+        InputError: The plane does not cut the body, the stress law or the thickness is missing, or
+            the history does not belong to the body.
+
+    Note: Collective.
+
+    Example:
+        >>> section = mbd.section_forces(bar, eta, point=(0.1, 0.01, 0.005), normal=(1, 0, 0))
+        >>> section.normal.shape, section.bending.shape
+        ((1,), (1, 2))
+    """
+    recovery = recovery_of(source)
+    p, axes = _plane(point, normal, axis)
+    time, factors = recovery.motion(history)
+    modes = section_modes(recovery, p, axes[:, 0], width=width, thickness=thickness)
+    wrench = factors @ modes.T
+    return SectionForces(time, p, axes, wrench[:, :3], wrench[:, 3:])
+
+
+def section_modes(
+    recovery: Recovery,
+    point: ArrayLike,
+    normal: ArrayLike,
+    *,
+    width: float | None = None,
+    thickness: float | None = None,
+) -> Array:
+    """Return the section force and moment of each mode, shape (6, m); see `section_forces`."""
+    if width is not None:
+        number("width", width, positive=True, unit="m")
+    if thickness is not None:
+        number("thickness", thickness, positive=True, unit="m")
+    p, axes = _plane(point, normal, None)
+    space, stress = recovery.space, recovery.stress
+    mesh, dim = space.mesh, space.dofmap.bs
+    if stress is None:
+        raise InputError(
+            "section forces need the stress law: Recovery(..., stress=...)", argument="stress"
+        )
+    if dim == 2 and thickness is None:
+        reject("thickness", thickness, "a positive number in m for a plane body")
+    linear_in(space, stress, "stress")
+    x = recovery.reduction.positions
+    distance = (x - p[:dim]) @ axes[:dim, 0]
+    step = _smooth_step(distance / _band(mesh, p, axes[:, 0], width))
+    motions = rigid_motions(x, p) * np.repeat(step, dim)[:, None]
+    v, w = ufl.TestFunction(space), fem.Function(space)
+    sigma = stress(v)
+    if dim == 2 and sigma.ufl_shape == (3, 3):
+        sigma = ufl.as_matrix([[sigma[i, j] for j in range(2)] for i in range(2)])
+    depth = fem.Constant(mesh, default_scalar_type(thickness if dim == 2 else 1.0))
+    form = fem.form(depth * ufl.inner(sigma, forms.strain(w)) * ufl.dx)
+    work = np.zeros((len(motions), motions.shape[1]), order="F")
+    for k in range(motions.shape[1]):
+        as_function(space, motions[:, k], w)
+        b = fem.assemble_vector(form)
+        b.scatter_reverse(la.InsertMode.add)
+        work[:, k] = b.array[: len(motions)]
+    result = np.zeros((6, recovery.displacements.shape[1]))
+    result[WRENCH_INDICES[dim]] = gram(mesh.comm, work, recovery.displacements)
+    return result
+
+
+def _plane(point: ArrayLike, normal: ArrayLike, axis: ArrayLike | None) -> tuple[Array, Array]:
+    """Return the point, and a matrix with the normal and the axes of the section as columns."""
+    n = _direction("normal", normal)
+    first = _direction("axis", np.eye(3)[np.argmin(np.abs(n))] if axis is None else axis)
+    first = first - (first @ n) * n
+    if not np.linalg.norm(first) > 1e-9:
+        reject("axis", axis, "a direction that is not along the normal")
+    first = first / np.linalg.norm(first)
+    return np.array(vector("point", point)), np.column_stack([n, first, np.cross(n, first)])
+
+
+def _direction(argument: str, value: ArrayLike) -> Array:
+    """Return a unit vector."""
+    direction = vector(argument, value)
+    greatest = float(np.abs(direction).max())
+    if not greatest > 0:
+        reject(argument, value, "a vector that is not zero")
+    direction = direction / greatest
+    return np.asarray(direction / np.linalg.norm(direction))
+
+
+def _smooth_step(s: NDArray[np.floating[Any]]) -> Array:
+    """Return a step from 0 at s = −1 to 1 at s = 1.
+
+    The second moment of the slope 105/64 (1 − s²)² (1 − 3 s²) is zero.
+    """
+    t = np.clip(s, -1.0, 1.0)
+    return 0.5 + 105 / 64 * (t - 5 / 3 * t**3 + 7 / 5 * t**5 - 3 / 7 * t**7)
+
+
+def _band(mesh: Any, point: Array, normal: Array, width: float | None) -> float:
+    """Return half the width of the band; raise an error if the plane does not cut the body."""
+    comm = mesh.comm
+    s = (mesh.geometry.x - point) @ normal
+    owned = mesh.topology.index_map(mesh.topology.dim).size_local
+    cells = s[compat.geometry_dofmap(mesh)[:owned]]
+    low, high = cells.min(axis=1), cells.max(axis=1)
+    start = comm.allreduce(float(low.min(initial=np.inf)), MPI.MIN)
+    end = comm.allreduce(float(high.max(initial=-np.inf)), MPI.MAX)
+    if not start < 0 < end:
+        raise InputError(
+            f"the plane does not cut the body, which extends from {start:.6g} to {end:.6g} m along "
+            "the normal from the point",
+            argument="point",
+            value=point,
+        )
+    if width is not None:
+        return float(width)
+    cut = (low <= 0) & (high >= 0)
+    return 2 * comm.allreduce(float((high - low)[cut].max(initial=0.0)), MPI.MAX)

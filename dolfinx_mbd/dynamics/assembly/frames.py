@@ -1,0 +1,239 @@
+"""Frames and joint coordinates of a system at one time and state, with their derivatives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.kernels import joints as kernels
+from dolfinx_mbd.dynamics.assembly.blocks import FrameColumns, Index
+from dolfinx_mbd.dynamics.assembly.floating_bodies import FloatingBodies
+from dolfinx_mbd.mechanism.force_elements import FramePair
+from dolfinx_mbd.mechanism.loads import FrameMotion, JointCoordinate
+from dolfinx_mbd.mechanism.system import SystemData
+
+Axis = tuple[int, int]
+"""Index of a joint, and 0 for its rotation or 1 for its displacement."""
+
+
+class FrameAssembler:
+    """Buffers for frames and joint coordinates of a system.
+
+    `time`, `q`, `v` and `a` are the point of evaluation. `angles` are the joint rotations from
+    which full turns are counted. `rows` and `scale` (nv,) are the residual and the magnitudes of
+    its terms. `position` (nf, 3), `rotation` (nf, 3, 3), `velocities` and `wrenches` (nf, 6) belong
+    to the frames.
+    """
+
+    def __init__(self, system: SystemData) -> None:
+        self.system = system
+        nq, nv, nf = system.num_coordinates, system.num_velocities, system.num_frames
+        self.q, self.v, self.a = np.zeros(nq), np.zeros(nv), np.zeros(nv)
+        self.angles = np.zeros(len(system.joints))
+        self.time = 0.0
+        self.rows, self.scale = np.zeros(nv), np.zeros(nv)
+        self.position, self.rotation = np.zeros((nf, 3)), np.zeros((nf, 3, 3))
+        self.velocities, self.wrenches = np.zeros((nf, 6)), np.zeros((nf, 6))
+        sizes = np.array([body.num_velocities for body in system.bodies])
+        starts = np.array([part.start for part in system.v_slices])
+        bodies = system.frame_body
+        self._columns = FrameColumns(bodies, starts[bodies], sizes[bodies])
+        self._jacobians = np.zeros((nf, 6, int(sizes.max())))
+        # Velocities of the columns of the tangents; columns beyond those of a body are zero
+        last = max(nv - 1, 0)
+        index = self._columns.start[:, None] + np.arange(self._jacobians.shape[2])
+        self._velocity_index = np.minimum(index, last)
+        self._moving = [k for k, body in enumerate(system.bodies) if body.num_velocities]
+        self._tangents = np.zeros_like(self._jacobians)
+        self._floating = FloatingBodies(system)
+        self._others = [k for k in self._moving if k not in self._floating.members]
+        self._views = []
+        for body, qs, vs, fs in zip(
+            system.bodies, system.q_slices, system.v_slices, system.frame_slices, strict=True
+        ):
+            view = (self.q[qs], self.v[vs], self.a[vs], self.wrenches[fs])
+            self._views.append(
+                (body, view, self.rows[vs], self.scale[vs], self.position[fs], self.rotation[fs])
+            )
+        for body, (q, *_), _, _, position, rotation in self._views:
+            if not body.num_velocities:
+                body.poses(q, position, rotation)
+        joints = len(system.joints)
+        self._ends = system.first[:joints], system.second[:joints]
+        self._entry_frames = np.column_stack([system.first, system.second])
+
+    @property
+    def has_others(self) -> bool:
+        """Whether some moving bodies are not evaluated by the kernels for floating frames."""
+        return bool(self._others)
+
+    @property
+    def bodies(self) -> FloatingBodies:
+        """Table of the bodies that are evaluated by the kernels for floating frames."""
+        return self._floating
+
+    def update_velocities(self) -> Array:
+        """Compute and return velocities (nf, 6) of all frames in global components."""
+        self._update_velocities(self._floating)
+        return self.velocities
+
+    def _update_velocities(self, floating: FloatingBodies) -> None:
+        """Compute the velocities of the frames of some floating bodies and of all others."""
+        floating.velocities(self.q, self.v, self.velocities)
+        for k in self._others:
+            body, (q, v, *_), *_ = self._views[k]
+            body.frame_velocities(q, v, self.velocities[self.system.frame_slices[k]])
+
+    def update_jacobians(self) -> None:
+        """Compute the Jacobians of all frames at the current poses."""
+        self._floating.jacobians(self.q, self._jacobians)
+        for k in self._others:
+            body, (q, *_), *_ = self._views[k]
+            frames, width = self.system.frame_slices[k], body.num_velocities
+            self._jacobians[frames, :, :width] = body.frame_jacobians(q)
+
+    def jacobians(self) -> list[Array]:
+        """Return the Jacobians (F, 6, nv) of the frames of every body at the current poses."""
+        self.update_jacobians()
+        return [jacobian.copy() for jacobian in self._parts(self._jacobians)]
+
+    def _parts(self, matrices: Array) -> list[Array]:
+        """Return the views (F, 6, nv) of matrices (nf, 6, ·) for the frames of every body."""
+        return [
+            matrices[frames, :, : body.num_velocities]
+            for body, frames in zip(self.system.bodies, self.system.frame_slices, strict=True)
+        ]
+
+    def _frame_jacobian(self, frame: int, jacobians: list[Array]) -> tuple[int, Array]:
+        """Return the index of the body of a frame and the frame's Jacobian (6, nv of the body)."""
+        k = int(self.system.frame_body[frame])
+        return k, jacobians[k][frame - self.system.frame_slices[k].start]
+
+    def _motion(self, frame: int) -> FrameMotion:
+        velocity = self.velocities[frame]
+        return FrameMotion(self.position[frame], self.rotation[frame], velocity[:3], velocity[3:])
+
+    def pair(self, first: int, second: int) -> FramePair:
+        """Return the poses and velocities of two frames."""
+        p, Q, u = self.position, self.rotation, self.velocities
+        return FramePair(p[first], Q[first], u[first], p[second], Q[second], u[second])
+
+    def _bodies_of(self, frames: tuple[int, int]) -> tuple[int, int]:
+        """Return the bodies of two frames."""
+        return int(self.system.frame_body[frames[0]]), int(self.system.frame_body[frames[1]])
+
+    def _transform(self, row: Array, frames: tuple[int, int], jacobians: list[Array]) -> Array:
+        """Transform a row (12,) for the velocities of two frames to a row (nv,) for v."""
+        out = np.zeros(self.system.num_velocities)
+        for frame, part in zip(frames, (row[:6], row[6:]), strict=True):
+            k, J = self._frame_jacobian(frame, jacobians)
+            if J.size:
+                out[self.system.v_slices[k]] += part @ J
+        return out
+
+    def frame_biases(self) -> Array:
+        """Return the accelerations (nf, 6) of all frames for v̇ = 0."""
+        self._floating.velocity_tangents(self.q, self.v, self._tangents)
+        bias: Array = np.einsum("fij,fj->fi", self._tangents, self.v[self._velocity_index])
+        for k in self._others:
+            body, (q, v, *_), *_ = self._views[k]
+            bias[self.system.frame_slices[k]] = body.frame_bias(q, v)
+        return bias
+
+    # ---- coordinates of joints ------------------------------------------------------------------
+    def joint_rotations(self) -> Array:
+        """Return the rotations of all joints about their axes (nj,), rad, including full turns."""
+        return kernels.joint_angles(self.rotation, *self._ends, self.angles)
+
+    def _axis(self, coordinate: JointCoordinate) -> Axis:
+        """Return the index of the joint, and 0 for its rotation or 1 for its displacement."""
+        return self.system.joint_index(coordinate.joint), int(coordinate.motion == "displacement")
+
+    def axis_coordinates(self) -> tuple[Array, Array, Array]:
+        """Return values, rates and gradients of the joint motions about and along z.
+
+        Their shapes are (nj, 2), (nj, 2) and (nj, 2, 12). Call `update_velocities` first.
+        """
+        return kernels.axis_coordinates(
+            self.position, self.rotation, self.velocities, *self._ends, self.angles
+        )
+
+    def joint_displacements(self) -> tuple[Array, Array]:
+        """Return displacements of all joints along the axes of the first frame, and their rates.
+
+        Their shapes are (nj, 3). Call `update_velocities` first.
+        """
+        first, second = self._ends
+        frames = self.position[first], self.rotation[first], self.position[second]
+        poses = *frames, self.rotation[second]
+        u = np.hstack([self.velocities[first], self.velocities[second]])
+        rates = np.einsum("jik,jk->ji", kernels.joint_gradients(*poses)[:, :3], u)
+        return kernels.joint_values(*poses)[:, :3], rates
+
+    def _joint_ends(self, axis: Axis) -> tuple[int, int]:
+        """Return the indices of the two frames of the joint of a coordinate."""
+        return int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
+
+    def axis_gradient(self, joint: str, motion: str) -> Array:
+        """Return the derivative (nv,) of the rate of a joint coordinate with respect to v."""
+        axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
+        gradient = self.axis_coordinates()[2][axis]
+        return self._transform(gradient, self._joint_ends(axis), self.jacobians())
+
+    def axis_rate_derivative(self, joint: str, motion: str) -> Array:
+        """Return the derivative (nv,) of the rate of a joint coordinate with respect to q.
+
+        Call `update_velocities` first.
+        """
+        axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
+        return self._coordinate_derivatives(axis, self.jacobians(), self._velocity_tangents())[1]
+
+    def _velocity_tangents(self) -> list[Array]:
+        """Return the derivatives (F, 6, nv) of the frame velocities with respect to q."""
+        self._update_velocity_tangents()
+        return self._parts(self._tangents)
+
+    def _update_velocity_tangents(self) -> None:
+        """Compute the derivatives of all frame velocities with respect to q."""
+        self._floating.velocity_tangents(self.q, self.v, self._tangents)
+        for k in self._others:
+            body, (q, v, *_), *_ = self._views[k]
+            frames, width = self.system.frame_slices[k], body.num_velocities
+            self._tangents[frames, :, :width] = body.frame_velocity_tangents(q, v)
+
+    def _axis_seconds(self, axes: Index) -> Array:
+        """Return second derivatives (N, 12, 12) of joint coordinates with respect to poses.
+
+        `axes` (N, 2) contains the `Axis` of each coordinate.
+        """
+        D, along = np.empty((len(axes), 12, 12)), axes[:, 1] == 1
+        for selection, displacement in ((along, True), (~along, False)):
+            if selection.any():
+                first, second = (ends[axes[selection, 0]] for ends in self._ends)
+                one, two = self.rotation[first], self.rotation[second]
+                if displacement:
+                    motion = np.zeros((len(first), 6))
+                    motion[:, 2] = 1.0
+                    points = self.position[first], self.position[second]
+                    D[selection] = kernels.joint_second(points[0], one, points[1], two, motion)
+                else:
+                    D[selection] = kernels.rotation_second(one, two)
+        return D
+
+    def _coordinate_derivatives(
+        self, axis: Axis, jacobians: list[Array], tangents: list[Array] | None
+    ) -> tuple[Array, Array]:
+        """Return the derivatives (nv,) of a joint coordinate and its rate with respect to q.
+
+        Without `tangents`, the derivative of the rate is not computed and zero.
+        """
+        ends = self._joint_ends(axis)
+        gradient = self.axis_coordinates()[2][axis]
+        derivative = self._transform(gradient, ends, jacobians)
+        if tangents is None:
+            return derivative, np.zeros_like(derivative)
+        u = np.concatenate([self.velocities[ends[0]], self.velocities[ends[1]]])
+        rate_derivative = self._transform(
+            u @ self._axis_seconds(np.array([axis]))[0], ends, jacobians
+        )
+        return derivative, rate_derivative + self._transform(gradient, ends, tangents)

@@ -1,0 +1,98 @@
+"""Constraints of joints with a relation: values, gradients, forces and second derivatives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.kernels.relation import (
+    constraint_gradients,
+    constraint_seconds,
+    relative_poses,
+    subtract_constraint_forces,
+)
+from dolfinx_mbd.mechanism.joint_relations import JointRelation
+from dolfinx_mbd.mechanism.system import SystemData
+
+
+class RelationRows:
+    """The constraints of all relations of a system, n in total.
+
+    Relations of one class are evaluated together. `rows` (n,) are the indices of the constraints
+    in the system, `entries` and `motions` (n,) their joints and numbers, and `on_velocities` (n,)
+    tells which of them restrict velocities. `values` (n,) and `gradients` (n, 12) belong to the
+    last `update`.
+    """
+
+    def __init__(self, system: SystemData) -> None:
+        self._joints = [k for k, joint in enumerate(system.joints) if joint.constraint is not None]
+        relations = [joint.constraint for joint in system.joints if joint.constraint is not None]
+        self._relations: list[JointRelation] = relations
+        joints = np.array(self._joints, dtype=np.int64)
+        self._first, self._second = system.first[joints], system.second[joints]
+        owner = {entry: pair for pair, entry in enumerate(self._joints)}
+        rows = [
+            (row, entry, motion, owner[entry], [*relations[owner[entry]].rows].index(motion))
+            for row, (entry, motion) in enumerate(
+                zip(system.row_entry.tolist(), system.row_motion.tolist(), strict=True)
+            )
+            if entry in owner and motion in relations[owner[entry]].rows
+        ]
+        table = np.array(rows, dtype=np.int64).reshape(len(rows), 5).T.copy()
+        self.rows, self.entries, self.motions, self._pairs, self._place = table
+        self.on_velocities = system.velocity_rows[self.rows]
+        self._frames = np.column_stack([self._first, self._second])[self._pairs]
+        kinds: dict[type[JointRelation], list[int]] = {}
+        for pair, relation in enumerate(relations):
+            kinds.setdefault(type(relation), []).append(pair)
+        self._groups = [(kind, np.array(pairs, dtype=np.int64)) for kind, pairs in kinds.items()]
+        count = max((len(relation.rows) for relation in relations), default=0)
+        self._values = np.zeros((len(relations), count))
+        self._slopes = np.zeros((len(relations), count, 6))
+        self.values, self.gradients = np.zeros(len(rows)), np.zeros((len(rows), 12))
+
+    def __bool__(self) -> bool:
+        return len(self.rows) > 0
+
+    def update(self, position: Array, rotation: Array) -> None:
+        """Compute `values` and `gradients` at the poses of all frames."""
+        self._rotation = rotation
+        self._d, self._R = relative_poses(position, rotation, self._first, self._second)
+        for kind, pairs in self._groups:
+            items = [self._relations[k] for k in pairs]
+            values, slopes = kind.evaluate(items, self._d[pairs], self._R[pairs])
+            self._values[pairs, : values.shape[1]] = values
+            self._slopes[pairs, : values.shape[1]] = slopes
+        self.values = self._values[self._pairs, self._place]
+        self.values[self.on_velocities] = 0.0
+        self._row_slopes = self._slopes[self._pairs, self._place]
+        self.gradients = constraint_gradients(
+            rotation, self._first, self._pairs, self._d, self._row_slopes
+        )
+
+    def rates(self, velocities: Array) -> Array:
+        """Return the products (n,) of the gradients with the velocities (nf, 6) of the frames."""
+        u = velocities[self._frames].reshape(len(self.rows), 12)
+        return np.asarray(np.einsum("nk,nk->n", self.gradients, u))
+
+    def subtract_forces(self, lam: Array, wrenches: Array) -> None:
+        """Subtract the gradients times the multipliers λ (nc,) from the wrenches (nf, 6)."""
+        subtract_constraint_forces(self.gradients, self._frames, lam[self.rows], wrenches)
+
+    def seconds(self) -> Array:
+        """Return the derivatives (n, 12, 12) of the gradients, after `update`."""
+        points = zip(self._relations, self._d, self._R, strict=True)
+        parts = [relation.second(d, R) for relation, d, R in points]
+        second = [parts[k][i] for k, i in zip(self._pairs, self._place, strict=True)]
+        law = np.array(second, dtype=float).reshape(len(second), 6, 6)
+        return constraint_seconds(
+            self._rotation, self._first, self._pairs, self._d, self._row_slopes, law
+        )
+
+    def problem(self, position: Array, rotation: Array) -> tuple[int, str] | None:
+        """Return the index of the first joint that cannot be in its position, and the reason."""
+        d, R = relative_poses(position, rotation, self._first, self._second)
+        for pair, relation in enumerate(self._relations):
+            if text := relation.problem(d[pair], R[pair]):
+                return self._joints[pair], text
+        return None

@@ -1,0 +1,55 @@
+"""Time integration of mechanisms with the implicit Euler method."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.dynamics.stepping.convergence import Monitor
+from dolfinx_mbd.dynamics.stepping.integrators import Derivatives, Stepper
+
+__all__ = ["ImplicitEuler"]
+
+
+class ImplicitEuler(Stepper):
+    """Time steps with the implicit Euler method, which is of first order and strongly damped.
+
+        q₁ = q₀ ∘ exp(dt v₁),    v₁ = v₀ + dt a₁,    r(t₁, q₁, v₁, a₁, λ₁) = 0,    Φ(q₁, t₁) = 0
+
+    It does not belong to the generalized-α family, whose displacements are of second order. Every
+    oscillation loses the fraction (ω dt)² of its energy in a step, for small ω dt. Use it like
+    `Stepper`, with a constant step.
+
+    Args:
+        system: The mechanism.
+        tolerance: Largest residual of a converged step; see `Stepper`.
+
+    Example:
+        >>> stepper = mbd.ImplicitEuler(pendulum)
+        >>> state = stepper.step(mbd.consistent_state(pendulum), 0.01)
+        >>> round(float(state.angles[0]), 5)
+        -0.00098
+    """
+
+    def __init__(self, system: SystemData, *, tolerance: float = 1e-8) -> None:
+        super().__init__(system, tolerance=tolerance)
+        self._smooth = False
+
+    def begin(self, state: State, dt: float) -> State:
+        """Return the state itself, because the method has no memory."""
+        return state
+
+    def _step_derivatives(self, dt: float) -> Derivatives:
+        return 1 / (dt * dt), 1 / dt, 0.0
+
+    def _predict(self, state: State, dt: float) -> tuple[Array, Array]:
+        eqs = self.assembler
+        eqs.a[:], eqs.lam[:] = state.a, state.lam
+        eqs.v[:] = state.v + dt * eqs.a
+        return dt * eqs.v, np.zeros(len(eqs.v))  # there are no algorithmic accelerations
+
+    def _accept(self, state: State, t: float, algorithmic: Array, monitor: Monitor) -> State:
+        return replace(super()._accept(state, t, algorithmic, monitor), memory={})

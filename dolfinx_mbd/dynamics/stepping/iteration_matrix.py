@@ -1,0 +1,190 @@
+"""The iteration matrix of a step and its factorization, dense or sparse.
+
+The matrix contains the derivatives of all equations with respect to increments and multipliers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse.linalg
+from numpy.typing import NDArray
+from scipy.linalg import get_lapack_funcs
+from scipy.sparse import csc_matrix
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.kernels.matrices import fill
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler, TangentBlocks
+from dolfinx_mbd.dynamics.assembly.blocks import RepeatedAssembly, SparseBlocks
+from dolfinx_mbd.mechanism.system import SystemData
+
+_getrf, _getrs = get_lapack_funcs(("getrf", "getrs"), (np.zeros((1, 1)),))
+_PARTS = ("data", "indices", "indptr")
+
+
+class IterationMatrix:
+    """Iteration matrices of a system.
+
+    The equations of motion are divided by `by_rate`, the derivative of the accelerations with
+    respect to the increments. Constraints and multipliers are scaled by a mass (kg). The condition
+    number then does not grow as dt decreases.
+    """
+
+    def __init__(self, system: SystemData, mass: float, sparse: bool) -> None:
+        self._system, self._mass, self.sparse = system, mass, sparse
+        n = system.num_velocities
+        rows = [slice(s.start + n, s.stop + n) for s in system.entry_slices]
+        self._unknowns = [*system.v_slices, *rows]
+        self._assembly = RepeatedAssembly(self._unknowns, self._unknowns)
+        self._mass_assembly = RepeatedAssembly(system.v_slices, system.v_slices)
+        zero = np.zeros(n)
+        rotating = [
+            k
+            for k, (body, part) in enumerate(zip(system.bodies, system.v_slices, strict=True))
+            if body.num_velocities and len(body.increment_tangent(zero[part]))
+        ]
+        self._tangent_index = {k: index for index, k in enumerate(rotating)}
+        self._columns = np.array([system.v_slices[k].start + 3 for k in rotating], dtype=np.int64)
+
+    def evaluate(
+        self, eqs: Assembler, t: float, move: Array, by_rate: float, by_speed: float
+    ) -> tuple[Any, Any]:
+        """Return the iteration matrix and the mass matrix, after `residual` at the same point.
+
+        `move` contains the increments since the last step (nv,); `by_rate` and `by_speed` are the
+        derivatives of accelerations and velocities with respect to the increments.
+        """
+        tangents = self._rotation_tangents(move)
+        if self.sparse:
+            return self._block_matrices(eqs.tangent_blocks(t), tangents, by_rate, by_speed)
+        tangent = eqs.tangent(t)
+        size = len(tangent.M) + len(tangent.B)
+        S = np.zeros((size, size), order="F")
+        fill(tangent.K, tangent.C, tangent.M, tangent.B, self._columns, tangents,
+             by_rate, by_speed, self._mass, S)  # fmt: skip
+        if self._system.velocity_rows.any():
+            self._add_velocity_rows(eqs, tangents, by_speed, S)
+        return S, tangent.M
+
+    def _add_velocity_rows(
+        self, eqs: Assembler, tangents: Array, by_speed: float, S: Array
+    ) -> None:
+        """Add the derivatives of constraints on velocities with respect to positions."""
+        n, rows = self._system.num_velocities, np.flatnonzero(self._system.velocity_rows)
+        change = eqs.constraint_derivatives(eqs.v)[rows]
+        for column, turn in zip(self._columns, tangents, strict=True):
+            part = slice(column, column + 3)
+            change[:, part] = change[:, part] @ turn
+        S[n + rows, :n] += self._mass / by_speed * change
+
+    def _block_matrices(
+        self, tangent: TangentBlocks, tangents: Array, by_rate: float, by_speed: float
+    ) -> tuple[Any, Any]:
+        """Return the iteration matrix and the mass matrix, sparse and without zero blocks."""
+        bodies, S = len(self._system.bodies), SparseBlocks(self._unknowns)
+        for (i, j), block in tangent.M.items():
+            S.add(i, j, block)
+        for (i, j), block in tangent.C.items():
+            S.add(i, j, (by_speed / by_rate) * block)
+        for (i, j), block in tangent.K.items():
+            S.add(i, j, self._convert_columns(block, tangents, j) / by_rate)
+        for (entry, j), block in tangent.B.items():
+            scaled = self._mass * block
+            S.add(j, bodies + entry, scaled.T)
+            S.add(bodies + entry, j, self._convert_columns(scaled, tangents, j))
+        return self._assembly.matrix(S), self._mass_assembly.matrix(tangent.M)
+
+    def _rotation_tangents(self, move: Array) -> Array:
+        """Return the tangent operators of the rotations of all bodies that rotate, (·, 3, 3)."""
+        bodies, slices = self._system.bodies, self._system.v_slices
+        tangents = [bodies[k].increment_tangent(move[slices[k]]) for k in self._tangent_index]
+        return np.array(tangents).reshape(-1, 3, 3)
+
+    def _convert_columns(self, block: Array, tangents: Array, body: int) -> Array:
+        """Convert the rotation columns of a block from small rotations to rotation vectors.
+
+        The Newton corrections of a rotation are added to the rotation vector of its increment.
+        """
+        if body not in self._tangent_index:
+            return block
+        block = block.copy()
+        block[:, 3:6] = block[:, 3:6] @ tangents[self._tangent_index[body]]
+        return block
+
+
+class SingularMatrix(ValueError):
+    """Error of a singular matrix; its argument is the row of the zero pivot."""
+
+
+class DenseFactor:
+    """LAPACK's LU factors of the iteration matrix for steps `dt`, and the mass matrix.
+
+    `noise` is the round-off of the multipliers (nc,), or empty if it was not computed.
+    """
+
+    def __init__(self, lu: Array, pivots: NDArray[np.int32], dt: float, mass: Array) -> None:
+        self.lu, self.pivots, self.dt, self.mass = lu, pivots, dt, mass
+        self.noise: Array = np.zeros(0)
+
+    @classmethod
+    def of(cls, matrix: Array, dt: float, mass: Array) -> DenseFactor:
+        """Factorize a matrix, which is overwritten."""
+        lu, pivots, info = _getrf(matrix, overwrite_a=True)
+        if info > 0:
+            raise SingularMatrix(info - 1)
+        return cls(lu, pivots, dt, mass)
+
+    def solve(self, rhs: Array) -> Array:
+        """Return the solution for a right-hand side, which is overwritten."""
+        solution, _ = _getrs(self.lu, self.pivots, rhs, overwrite_b=True)
+        return solution  # type: ignore[no-any-return]
+
+    def memory(self) -> dict[str, Any]:
+        """Return the arrays from which `restore_factor` creates a bitwise equal factor."""
+        return dict(vars(self))
+
+
+class SparseFactor:
+    """SuperLU's factors, for long chains of bodies, with the interface of `DenseFactor`."""
+
+    def __init__(self, matrix: csc_matrix, dt: float, mass: csc_matrix) -> None:
+        self.matrix, self.dt, self.mass = matrix, dt, mass
+        self.noise: Array = np.zeros(0)
+        try:
+            self.lu = scipy.sparse.linalg.splu(matrix)
+        except RuntimeError:
+            _, _, info = _getrf(matrix.toarray())
+            raise SingularMatrix(max(int(info) - 1, 0)) from None
+
+    def solve(self, rhs: Array) -> Array:
+        """Return the solution for a right-hand side."""
+        return self.lu.solve(rhs)  # type: ignore[no-any-return]
+
+    def memory(self) -> dict[str, Any]:
+        """Return the matrices; factorizing them again gives bitwise equal factors."""
+        matrices = {"matrix": self.matrix, "mass": self.mass}
+        parts = {f"{k}_{part}": getattr(A, part) for k, A in matrices.items() for part in _PARTS}
+        return {"dt": self.dt, "noise": self.noise, **parts}
+
+
+Factor = DenseFactor | SparseFactor
+
+
+def restore_factor(memory: Mapping[str, Any]) -> Factor | None:
+    """Return the factor that `memory` describes, or None without a factor."""
+    factor: Factor
+    if "lu" in memory:
+        lu, pivots = np.asfortranarray(memory["lu"]), np.asarray(memory["pivots"])
+        factor = DenseFactor(lu, pivots, float(memory["dt"]), np.asarray(memory["mass"]))
+    elif "matrix_data" in memory:
+        matrix, mass = (
+            csc_matrix(tuple(np.asarray(memory[f"{name}_{part}"]) for part in _PARTS))
+            for name in ("matrix", "mass")
+        )
+        factor = SparseFactor(matrix, float(memory["dt"]), mass)
+    else:
+        return None
+    factor.noise = np.asarray(memory["noise"])
+    return factor

@@ -1,0 +1,188 @@
+"""Block Lanczos iteration with K⁻¹M for the eigenpairs of K ψ = λ M ψ nearest to zero.
+
+The Krylov space grows by a block of vectors at a time, because a solution with eight right-hand
+sides costs little more than a solution with two: the factors are read from memory once. A block
+also finds eigenvalues with a multiplicity up to its number of vectors. Vectors are distributed over
+the ranks; small matrices are equal on all ranks.
+
+References:
+    Grimes, Lewis, Simon (1994), A shifted block Lanczos algorithm for solving sparse symmetric
+    generalized eigenproblems, SIAM J. Matrix Anal. Appl. 15, 228-272.
+    Wu, Simon (2000), Thick-restart Lanczos method for large symmetric eigenvalue problems, SIAM J.
+    Matrix Anal. Appl. 22, 602-616.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import numpy as np
+import scipy
+from mpi4py import MPI
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.fem.linalg.blocks import gram
+
+BLOCK_SIZE = 8
+"""Number of vectors in a block (see `benchmarks/lanczos.py`).
+
+Larger blocks cost less time per vector, but the iteration needs more vectors.
+"""
+
+GUARD_TOLERANCE = 1e-2  # largest relative residual of the first pair beyond the requested pairs
+MAX_SOLVES = 400  # largest number of blocks
+
+# Orthogonalization of a block: largest condition number for which one pass suffices; smallest
+# reciprocal condition number of a block with full rank; largest number of passes
+SAFE_CONDITION, RANK_TOLERANCE, MAX_PASSES = 1e3, 1e-7, 4
+
+_log = logging.getLogger("dolfinx_mbd")
+
+
+class Breakdown(RuntimeError):
+    """An iteration that did not converge, or a block that lost its rank."""
+
+
+def largest_space(num_modes: int) -> int:
+    """Return the dimension at which the Krylov space is restarted."""
+    return num_modes + max(num_modes, 16 * BLOCK_SIZE)
+
+
+def block_lanczos(
+    comm: MPI.Comm,
+    solve: Callable[[Array], Array],
+    mass: Callable[[Array], Array],
+    start: Array,
+    num_modes: int,
+    *,
+    tolerance: float,
+) -> tuple[Array, Array]:
+    """Return the eigenpairs with the smallest |λ|, M-normalized.
+
+    A mode can be missed only if all start vectors are orthogonal to it. For eight random vectors
+    this is practically impossible: the probability that all their components along the mode are
+    below ε is of the order ε⁸. In addition, the residual of the next higher mode must be below
+    `GUARD_TOLERANCE`.
+
+    `solve` returns K⁻¹B and `mass` returns M X for blocks of shape (owned rows, k). The start
+    vectors are zero in the zero rows of M. The tolerance limits the residuals relative to λ.
+    """
+    space = _Space(comm, mass, start, largest_space(num_modes))
+    for count in range(1, MAX_SOLVES + 1):
+        space.extend(solve(space.image))
+        theta, S, residual = space.ritz()
+        error = residual / np.abs(theta)
+        guarded = len(theta) > num_modes and error[num_modes] <= GUARD_TOLERANCE
+        if guarded and (error[:num_modes] <= tolerance).all():
+            _log.info("block Lanczos: %d solves of %d right-hand sides", count, start.shape[1])
+            return np.reciprocal(theta[:num_modes]), space.combined(S[:, :num_modes])
+        space.restart_if_full(theta, S, num_modes)
+    raise Breakdown(f"no convergence in {MAX_SOLVES} solves")
+
+
+class _Space:
+    """A Krylov space of K⁻¹M with an M-orthonormal basis V."""
+
+    def __init__(
+        self, comm: MPI.Comm, mass: Callable[[Array], Array], start: Array, max_size: int
+    ) -> None:
+        self.comm, self.mass = comm, mass
+        self.image: Array  # M times the last block of V, to which K⁻¹M has not been applied
+        self._near_image: Array  # M times the last block, or the last two
+        self._width = width = start.shape[1]
+        self._V = np.empty((len(start), max_size + 2 * width), order="F")
+        self._T = np.zeros((max_size + width, max_size + width))  # VᵀM K⁻¹M V
+        self._max_size, self._size = (
+            max_size,
+            0,
+        )  # limit; number of vectors to which K⁻¹M was applied
+        self._R: Array = np.zeros((width, width))  # factor R of the last `_orthonormalize`
+        _, _, self.image = self._orthonormalize(start.copy(order="F"), mass(start), end=0)
+        self._near_image = self.image
+
+    def extend(self, W: Array) -> None:
+        """Append W, which is K⁻¹M times the last block."""
+        begin, end = self._size, self._size + self._width
+        image: Array = self.mass(W)
+        near = slice(end - self._near_image.shape[1], end)
+        h = gram(self.comm, self._V[:, near], image)  # three-term recurrence, before the full pass
+        _subtract(W, self._V[:, near], h)
+        _subtract(image, self._near_image, h)
+        H, self._R, image = self._orthonormalize(W, image, end)
+        H[near] += h
+        self._T[:end, begin:end] = H
+        self._T[begin:end, :begin] = H[:begin].T
+        self._near_image = np.asfortranarray(np.hstack([self.image, image]))
+        self.image, self._size = image, end
+
+    def _orthonormalize(self, W: Array, image: Array, end: int) -> tuple[Array, Array, Array]:
+        """Decompose W = V H + Q R with the first `end` vectors V; append Q and return H, R, M Q."""
+        V, new = self._V[:, :end], slice(end, end + W.shape[1])
+        H, R = np.zeros((end, W.shape[1])), np.eye(W.shape[1])
+        for _ in range(MAX_PASSES):
+            h = gram(self.comm, V, image)
+            _subtract(W, V, h)
+            image = self.mass(W)
+            G = gram(self.comm, W, image)
+            low, high, r = self.comm.bcast(_cholesky(G) if self.comm.rank == 0 else None, root=0)
+            if r is None:
+                raise Breakdown("the vectors of a block have become linearly dependent")
+            W, image = _divide(W, r), _divide(image, r)
+            H += h @ R
+            R = r @ R
+            if high + np.linalg.norm(h) < SAFE_CONDITION * low:
+                self._V[:, new] = W
+                return H, R, image
+        raise Breakdown("a block cannot be made orthogonal")
+
+    def ritz(self) -> tuple[Array, Array, Array]:
+        """Return the eigenvalues of T, its eigenvectors, and the norms of the residuals.
+
+        The eigenvalue with the largest magnitude is first.
+        """
+        pairs = None
+        if self.comm.rank == 0:  # other processors may round differently
+            T = self._T[: self._size, : self._size]
+            theta, S = scipy.linalg.eigh((T + T.T) / 2)
+            order = np.argsort(-np.abs(theta))
+            pairs = theta[order], np.asfortranarray(S[:, order])
+        theta, S = self.comm.bcast(pairs, root=0)
+        return theta, S, np.sqrt(np.sum((self._R @ S[-self._width :]) ** 2, axis=0))
+
+    def combined(self, S: Array) -> Array:
+        """Return V S, shape (owned rows, columns of S)."""
+        return scipy.linalg.blas.dgemm(1.0, self._V[:, : self._size], S)
+
+    def restart_if_full(self, theta: Array, S: Array, num_modes: int) -> None:
+        """Restart with the best Ritz vectors and the last block, if the space is full."""
+        size, width = self._size, self._width
+        if size + width <= self._max_size:
+            return
+        count = num_modes + 2 * width
+        self._V[:, :count] = self.combined(S[:, :count])
+        self._V[:, count : count + width] = self._V[:, size : size + width]
+        self._T[:] = 0.0
+        self._T[:count, :count] = np.diag(theta[:count])
+        self._near_image, self._size = self.image, count
+
+
+def _cholesky(G: Array) -> tuple[float, float, Array | None]:
+    """Return the smallest and largest singular value of a block, and its Cholesky factor R.
+
+    RᵀR = G is the Gram matrix of the block. R is None if the block has lost its rank.
+    """
+    low, high = np.sqrt(np.maximum(scipy.linalg.eigvalsh(G)[[0, -1]], 0.0)).tolist()
+    return low, high, scipy.linalg.cholesky(G) if low > RANK_TOLERANCE * high else None
+
+
+def _divide(X: Array, r: Array) -> Array:
+    """Return X r⁻¹ for an upper triangular r, and overwrite X."""
+    return scipy.linalg.blas.dtrsm(1.0, r, X, side=1, overwrite_b=1)
+
+
+def _subtract(W: Array, V: Array, h: Array) -> None:
+    """Subtract V h from W in place; all are in Fortran order."""
+    assert W.flags.f_contiguous  # BLAS would work on a copy otherwise
+    if V.size:
+        scipy.linalg.blas.dgemm(-1.0, V, h, 1.0, W, overwrite_c=1)

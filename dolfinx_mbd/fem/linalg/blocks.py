@@ -1,0 +1,84 @@
+"""Blocks of vectors: products with a matrix, solutions, and inner products.
+
+A block is a NumPy array of shape (owned rows, columns) in Fortran order, which PETSc uses without a
+copy. Small matrices are NumPy arrays that are bitwise equal on all ranks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy
+from mpi4py import MPI
+from petsc4py import PETSc
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.fem.linalg.factorization import solver_error
+
+
+def multiply(A: PETSc.Mat, X: Array) -> Array:
+    """Return A X."""
+    if X.shape[1] == 0:
+        return np.zeros((A.getLocalSize()[0], 0), order="F")
+    D = _dense_matrix(A.comm, np.asfortranarray(X))
+    Y = A.matMult(D)
+    values = Y.getDenseArray().copy(order="F")
+    Y.destroy()
+    D.destroy()
+    return values
+
+
+def solve(ksp: PETSc.KSP, B: Array) -> Array:
+    """Return A⁻¹B, with all right-hand sides in one call of the solver."""
+    if B.shape[1] == 0:
+        return np.zeros_like(B)
+    X = np.zeros(B.shape, order="F")
+    DB, DX = _dense_matrix(ksp.comm, np.asfortranarray(B)), _dense_matrix(ksp.comm, X)
+    try:
+        ksp.matSolve(DB, DX)
+    except PETSc.Error as error:
+        raise solver_error(error, "the linear solver failed") from error
+    DX.destroy()
+    DB.destroy()
+    return X
+
+
+def combined(X: Array, c: Array) -> Array:
+    """Return X c as a block; NumPy's product is not in Fortran order."""
+    if not X.size or not c.size:
+        return np.zeros((len(X), c.shape[1]), order="F")
+    return np.asarray(scipy.linalg.blas.dgemm(1.0, X, c))
+
+
+def add_combined(Y: Array, X: Array, c: Array) -> None:
+    """Add X c to Y in place; X and Y are blocks."""
+    assert Y.flags.f_contiguous  # BLAS would work on a copy otherwise
+    if X.size and Y.size:
+        scipy.linalg.blas.dgemm(1.0, X, c, 1.0, Y, overwrite_c=1)
+
+
+def gram(comm: MPI.Comm, X: Array, Y: Array) -> Array:
+    """Return XᵀY over all ranks, bitwise equal on all ranks."""
+    return _sum(comm, np.ascontiguousarray(X.T @ Y))
+
+
+def column_sums(comm: MPI.Comm, X: Array, Y: Array) -> Array:
+    """Return xᵀy for each pair of columns, bitwise equal on all ranks."""
+    return _sum(comm, np.array([np.dot(x, y) for x, y in zip(X.T, Y.T, strict=True)]))
+
+
+def _sum(comm: MPI.Comm, local: Array) -> Array:
+    """Return the sum over all ranks; `Allreduce` may round differently on different ranks."""
+    total = np.empty_like(local)
+    comm.Reduce(local, total, op=MPI.SUM, root=0)
+    comm.Bcast(total, root=0)
+    return total
+
+
+def _dense_matrix(comm: MPI.Comm, values: Array) -> PETSc.Mat:
+    """Return a dense PETSc matrix that shares the memory of a block."""
+    rows, columns = values.shape
+    D = PETSc.Mat().createDense(
+        ((rows, PETSc.DETERMINE), (PETSc.DECIDE, columns)), array=values, comm=comm
+    )
+    D.assemble()
+    return D

@@ -1,0 +1,2 @@
+"""Export, import and the command line."""
+

@@ -1,0 +1,213 @@
+"""Journal bearing with an elastic bore (elastohydrodynamic lubrication).
+
+The outward displacement w = Σ s_a φ_a of the bore widens the gap, h = c − (e + z t)·n + w, and the
+pressure p of film and asperities acts on the coefficients s with the forces ∫ p φ_a dA. The
+coefficients are linear in the elastic coordinates η of the body, s = W η, so that η receives the
+force Wᵀ∫ p φ dA in addition to the wrench on the frame of the interface. w does not contain the
+motion of this frame, so that the virtual work of the pressure is counted only once.
+
+Shear by the pressure gradient acts on both surfaces with the couple ½ ∫ p ∂h/∂θ dA. Its part −½ ∫
+(e + z t) × f dz is the part of a round bore, see `kernels.films.frames`. Its part ½ ∫ p ∂w/∂θ dA
+turns the journal; the opposite couple acts on the bore, because the pressure on its inclined
+surface has the moment −∫ p ∂w/∂θ dA. This part is subtracted from the drag torque.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dolfinx_mbd.arrays import Array, assign
+from dolfinx_mbd.mechanism.bearings.finite_bearing import FiniteBearing
+from dolfinx_mbd.body import Bore
+from dolfinx_mbd.checks import array, instance
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.films.frames import film_wrenches
+from dolfinx_mbd.mechanism.contact.elastic_bores import elastic_tangents
+from dolfinx_mbd.mechanism.force_elements import FramePair
+
+__all__ = ["ElasticBearing"]
+
+_SIZE_TOLERANCE = 1e-3  # largest relative difference of the sizes of the bearing and of the bore
+
+
+@dataclass(frozen=True, eq=False)
+class ElasticBearing(FiniteBearing):
+    """A journal bearing of finite length whose bore deforms with a flexible body.
+
+    The first frame is an averaged interface of a body that is reduced with pressure modes
+    (`InterfaceSpec.pressure_modes`).
+
+    Attributes:
+        name: Name in the system.
+        first: Frame of the bore, an interface of a flexible body.
+        second: Frame of the journal, with its z axis along the journal.
+        radius: Radius, m; it equals the radius of the bore within 0.1 %.
+        length: Length along the axis, m; it equals the length of the bore within 0.1 %.
+        clearance: Radial clearance with the undeformed bore, m.
+        oil: The oil, or its viscosity, Pa s.
+        shape: Numbers of intervals around and along the bore; see `FiniteBearing`.
+        supply: Grooves and holes with their pressures.
+        bore: The elastic bore, `body.bore("big_end")` of the reduced body.
+        asperities: Contact of the surfaces where the film is thin.
+
+    Raises:
+        InputError: An argument is invalid, or the bore does not have the size of the bearing.
+            `System` raises it if the bore belongs to another body.
+        SolverError: The iteration for the cavitated area did not converge.
+
+    Example:
+        >>> bore = mbd.body.Bore("left", 0.02, 0.02, np.zeros((7, 3, 2)))
+        >>> film = mbd.bearings.ElasticBearing("film", *ends, 0.02, 0.02, 2e-5, 0.01, bore=bore)
+        >>> loads, _, _ = film.film_loads(film.motion_vector((1e-5, 0), speed=300.0), False)
+        >>> print(loads[:2].round(1))  # N, as for a rigid bore, because its modes are zero
+        [-424.7  614.1]
+    """
+
+    __repr__ = short_repr
+
+    bore: Bore | None = None
+    _around: Array = field(init=False, repr=False)  # (n, 2K+1)
+    _along: Array = field(init=False, repr=False)  # (m+1, 3)
+    _weights: Array = field(init=False, repr=False)  # (patterns, n, m+1), m²
+    _surface: Array = field(init=False, repr=False)  # (patterns, modes)
+    _slope: Array = field(init=False, repr=False)  # maps the coefficients of w to those of ∂w/∂θ
+    _point: Array = field(init=False, repr=False)  # motion and s of the last solution
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        label = f"bearing {self.name!r}"
+        bore = instance(f"{label}: bore", self.bore, Bore, "the bore of a body, body.bore('name')")
+        for key in ("radius", "length"):
+            size, expected = getattr(self, key), getattr(bore, key)
+            if abs(size - expected) > _SIZE_TOLERANCE * expected:
+                raise InputError(
+                    f"{label}: {key} is {size:g} m, but bore {bore.name!r} has {expected:g} m",
+                    argument=key,
+                    value=size,
+                    expected=f"{expected:g} m",
+                )
+        around, along = bore.patterns(self.grid.theta, self.grid.z)
+        patterns = np.einsum("ia,jl->alij", around, along).reshape(-1, *self.grid.areas.shape)
+        surface = bore.displacement.reshape(len(patterns), -1)
+        assign(self, _around=around, _along=along, _weights=patterns * self.grid.areas)
+        assign(self, _surface=surface, _point=np.full(10 + 2 * len(surface), np.nan))
+        derivative = np.zeros((len(around.T), len(around.T)))
+        for k in range(1, bore.harmonics + 1):
+            derivative[2 * k - 1, 2 * k], derivative[2 * k, 2 * k - 1] = k, -k
+        assign(self, _slope=np.kron(derivative, np.eye(along.shape[1])))
+
+    @property
+    def surface(self) -> Array:
+        """Matrix W of the coefficients of w, shape (patterns, modes)."""
+        return self._surface
+
+    def displacement(self, s: Array) -> Array:
+        """Return the outward displacement w at the nodes, (n, m+1), m, for its coefficients."""
+        coefficients = s.reshape(self._around.shape[1], -1)
+        return np.asarray(self._around @ coefficients @ self._along.T)
+
+    def film_loads(
+        self, motion: Array, derivatives: bool, surface: Array | None = None
+    ) -> tuple[Array, Array, Array]:
+        """Return loads, derivatives and state of the film; see `FilmBearing`.
+
+        Args:
+            motion: Motion (10,) of the journal.
+            derivatives: Whether the derivatives are computed.
+            surface: Coefficients s of w and their rates, (2, m); by default the bore is undeformed.
+
+        Returns:
+            Film loads (5,) and forces on s (m,); their derivatives with respect to the first nine
+            entries of the motion, s and ṡ (5 + m, 9 + 2m); smallest gap, peak pressure and side
+            flow.
+        """
+        m = len(self._surface)
+        s = np.zeros((2, m)) if surface is None else surface
+        if not (self._is_usable(motion) and np.isfinite(s).all()):
+            return np.full(5 + m, np.nan), np.full((5 + m, 9 + 2 * m), np.nan), np.full(3, np.nan)
+        self._solve_elastic(motion, s)
+        g, facts = self.grid.loads()
+        forces = np.tensordot(self._weights, self.grid.pressures.sum(axis=0))
+        dg = np.zeros((5 + m, 9 + 2 * m))
+        if derivatives:
+            for rows, parts in (
+                (slice(0, 5), self.grid.load_gradients()),
+                (slice(5, None), self.grid.gradients(self._weights)),
+            ):
+                dg[rows] = self._coordinate_derivatives(*parts)
+            dg[4] -= 0.5 * (self._slope @ s[0]) @ dg[5:]
+            dg[4, 9 : 9 + m] -= 0.5 * forces @ self._slope
+        g[4] -= 0.5 * forces @ self._slope @ s[0]
+        return np.concatenate([g, forces]), dg, facts
+
+    def _coordinate_derivatives(self, by_gap: Array, by_rate: Array, by_speed: Array) -> Array:
+        """Return the derivatives of k functionals with respect to the motion, s and ṡ.
+
+        `by_gap` and `by_rate` are derivatives with respect to the gap and its rate at the nodes,
+        `by_speed` (k,) is the derivative with respect to the speed.
+        """
+        theta, z = self.grid.theta, self.grid.z
+        normal = np.column_stack([np.cos(theta), np.sin(theta)])
+        count, columns = len(by_gap), []
+        for field_ in (by_gap, by_rate):
+            moments = field_ @ np.column_stack([self._along, np.ones(len(z)), z])  # (k, n, 5)
+            columns.append(-(normal.T @ moments[:, :, 3:]).transpose(0, 2, 1).reshape(count, 4))
+            columns.append((self._around.T @ moments[:, :, :3]).reshape(count, -1))
+        gap, s, rate, s_rate = columns
+        return np.hstack([gap, rate, by_speed[:, None], s, s_rate])
+
+    def pressure(self, motion: ArrayLike, surface: ArrayLike | None = None) -> Array:
+        """Return the pressure at the nodes of the grid, (n, m+1), Pa; see `FiniteBearing`.
+
+        Args:
+            motion: Motion of the journal, (10,), for example from `motion_vector`.
+            surface: Coefficients s of w and their rates, (2, m); by default the bore is undeformed.
+
+        Raises:
+            InputError: An argument has a wrong shape.
+        """
+        shape = 2, len(self._surface)
+        s = np.zeros(shape) if surface is None else array("surface", surface, shape)
+        self._solve_elastic(array("motion", motion, (10,)), s)
+        return np.asarray(self.grid.pressures.sum(axis=0))
+
+    def _solve_elastic(self, motion: Array, s: Array) -> None:
+        """Solve for the pressure, unless the arguments have not changed."""
+        point = np.concatenate([motion, s.ravel()])
+        if not np.array_equal(point, self._point):
+            self._point[:] = np.nan
+            w, rate = map(self.displacement, s)
+            self.grid.solve(*self.grid.gap(motion, w, rate), float(motion[8]))
+            self._point[:] = point
+
+    def wrenches(self, pair: FramePair, surface: Array | None = None) -> Array:
+        """Return forces and moments on both frames, then the forces on s, (12 + m,)."""
+        y = self.pair_motion(pair)
+        g = self.film_loads(y, False, surface)[0]
+        return np.concatenate([film_wrenches(pair.Q1, y, g[:5]), g[5:]])
+
+    def derivatives(self, pair: FramePair, surface: Array | None = None) -> tuple[Array, Array]:
+        """Return the derivatives of the wrenches with respect to (poses, s) and (velocities, ṡ)."""
+        y = self.pair_motion(pair)
+        g, dg, _ = self.film_loads(y, True, surface)
+        return elastic_tangents(pair, g, dg)
+
+    def energy(self, pair: FramePair, surface: Array | None = None) -> float:
+        """Return the elastic energy of touching asperities, J, without the bore."""
+        return float((self.asperities.energy(self._gaps(pair, surface)) * self.grid.areas).sum())
+
+    def smallest_gap(self, pair: FramePair, surface: Array | None = None) -> float:
+        """Return the smallest gap at the nodes of the grid, m."""
+        return float(self._gaps(pair, surface).min())
+
+    def _gaps(self, pair: FramePair, surface: Array | None) -> Array:
+        w = None if surface is None else self.displacement(surface[0])
+        return self.grid.gap(self.pair_motion(pair), w)[0]
+
+    def motion(self, pair: FramePair, surface: Array | None = None) -> dict[str, ArrayLike]:
+        """Return the displacement in the axes of the bore, its rate, and the state of the film."""
+        return self._motion_facts(pair, self.film_loads(self.pair_motion(pair), False, surface)[2])

@@ -1,0 +1,124 @@
+"""Journal bearing of finite length: Reynolds' equation on a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dolfinx_mbd.arrays import Array, assign
+from dolfinx_mbd.mechanism.bearings.film_bearing import CONTACT_RULES, FilmBearing
+from dolfinx_mbd.mechanism.bearings.reynolds_grid import ReynoldsGrid
+from dolfinx_mbd.mechanism.bearings.supply import Oil, OilSupply
+from dolfinx_mbd.checks import array, instance, integer, number
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.films.asperity_loads import asperity_loads
+
+__all__ = ["FiniteBearing"]
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteBearing(FilmBearing):
+    """A journal bearing of any length, with cavitation, grooves and holes.
+
+    Reynolds' equation is solved on a grid. The film ruptures where its pressure would be negative
+    (Reynolds' boundary condition); the oil of the ruptured film is not conserved. Rotation of both
+    bodies, squeeze film and misalignment are included.
+
+    Attributes:
+        name: Name in the system.
+        first: Frame of the bore. Its origin is the centre and its z axis the axis of the bearing.
+        second: Frame of the journal, with its z axis along the journal.
+        radius: Radius, m.
+        length: Length along the axis, m.
+        clearance: Radial clearance, m.
+        oil: The oil, or its viscosity, Pa s.
+        shape: Numbers of intervals around and along the bore; at least 12 and 4. The errors are
+            proportional to the squares of the lengths of the intervals.
+        supply: Grooves and holes with their pressures.
+        asperities: Contact of the surfaces where the film is thin.
+        journal_speed: Rotation of the journal's surface relative to its frame, about the z axis of
+            this frame, rad/s, for a rotor that is modelled without its rotation.
+
+    Raises:
+        InputError: An argument is invalid, for example a viscosity that is not positive. `System`
+            raises it if the initial film thickness is not positive.
+        SolverError: The iteration for the cavitated area did not converge.
+
+    Example:
+        >>> film = mbd.bearings.FiniteBearing(
+        ...     "film", *ends, 0.02, 0.02, 2e-5, 0.01
+        ... )
+        >>> loads, _, _ = film.film_loads(film.motion_vector((1e-5, 0), speed=300.0), False)
+        >>> print(loads[:2].round(1))  # N, on the journal
+        [-424.7  614.1]
+    """
+
+    __repr__ = short_repr
+
+    oil: Oil | float = 0.0
+    shape: tuple[int, int] = (64, 12)
+    supply: Sequence[OilSupply] = ()
+    grid: ReynoldsGrid = field(init=False, repr=False)
+    _motion: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        label = f"bearing {self.name!r}"
+        oil = self.oil
+        if not isinstance(oil, Oil):
+            oil = Oil(number(f"{label}: viscosity", oil, positive=True, unit="Pa s"))
+        shape = instance(f"{label}: shape", self.shape, (tuple, list))
+        if len(shape) != 2:
+            raise InputError(f"{label}: shape must have two entries", argument="shape")
+        sizes = [
+            integer(f"{label}: shape[{k}]", count, low=low, high=2000)
+            for k, (count, low) in enumerate(zip(shape, (12, 4), strict=True))
+        ]
+        areas = tuple(instance(f"{label}: supply", self.supply, (tuple, list)))
+        for area in areas:
+            instance(f"{label}: every entry of supply", area, OilSupply)
+            if abs(area.position) > 0.5 * self.length:
+                raise InputError(
+                    f"{label}: position of a supply must be inside the bearing, from "
+                    f"{-0.5 * self.length:g} to {0.5 * self.length:g} m; got {area.position:g} m",
+                    argument="supply",
+                    value=area.position,
+                )
+        values = np.append(self._constants(oil.viscosity), oil.pressure_coefficient)
+        grid = ReynoldsGrid(values, (sizes[0], sizes[1]), areas)
+        assign(self, oil=oil, supply=areas, grid=grid, _motion=np.full(10, np.nan))
+
+    def film_loads(self, motion: Array, derivatives: bool) -> tuple[Array, Array, Array]:
+        """Return loads, derivatives and state of the film; see `FilmBearing`."""
+        if not self._is_usable(motion):
+            return np.full(5, np.nan), np.full((5, 9), np.nan), np.full(3, np.nan)
+        self._solve(motion)
+        g, facts = self.grid.loads(contact=False)
+        dg = self.grid.load_derivatives(contact=False) if derivatives else np.zeros((5, 9))
+        asperity_loads(motion, self.grid.values, *CONTACT_RULES, derivatives, g, dg)
+        return g, dg, facts
+
+    def pressure(self, motion: ArrayLike) -> Array:
+        """Return the pressure at the nodes of the grid, (n, m+1), Pa.
+
+        The angles and positions of the nodes are `grid.theta` and `grid.z`.
+
+        Args:
+            motion: Motion of the journal, (10,), for example from `motion_vector`.
+
+        Raises:
+            InputError: The motion has a wrong shape.
+        """
+        self._solve(array("motion", motion, (10,)))
+        return np.asarray(self.grid.pressures.sum(axis=0))
+
+    def _solve(self, motion: Array) -> None:
+        """Solve for the pressure, unless the motion has not changed."""
+        if not np.array_equal(motion, self._motion):
+            self._motion[:] = np.nan
+            self.grid.solve(*self.grid.gap(motion), float(motion[8]))
+            self._motion[:] = motion

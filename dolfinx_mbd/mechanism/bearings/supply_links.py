@@ -1,0 +1,96 @@
+"""Edges of grooves and holes on the grid of a bearing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.mechanism.bearings.supply import OilSupply
+from dolfinx_mbd.errors import AccuracyWarning, warn
+
+__all__ = ["supply_links"]
+
+
+def supply_links(
+    theta: Array, z: Array, areas: Sequence[OilSupply], levels: Sequence[float]
+) -> tuple[Array, NDArray[np.int64], Array]:
+    """Return the nodes in supplies, and the links of other nodes to the edges of supplies.
+
+    Args:
+        theta: Angles of the nodes, (n,), rad.
+        z: Axial positions of the nodes, (m+1,), m.
+        areas: Grooves and holes.
+        levels: Reduced pressure of each area, Pa.
+
+    Returns:
+        Reduced pressures of the nodes, NaN outside of all areas (n, m+1), and the arrays `links`
+        (T, 4) and `ends` (T, 3) of `kernels.films.reynolds`.
+    """
+    n, columns = len(theta), len(z)
+    inside = np.full((n, columns), np.nan)
+    first, last = np.full((2, n, columns), np.inf), np.full((2, n, columns), -np.inf)
+    pressures = np.zeros((2, 2, n, columns))  # at the first and last point of an interval
+    for area, level in zip(areas, levels, strict=True):
+        covered = area.covers(theta, z)
+        low, high = _crossed(theta, z, area)
+        if not covered.any() and np.count_nonzero(low <= high) < 2:
+            low[:], covered[area.nearest(theta, z)] = np.inf, True
+            _warn_of_size(area, len(theta), len(z) - 1)
+        inside[covered] = level
+        earlier, later = (low < first) & (low <= high), (high > last) & (low <= high)
+        first[earlier], last[later] = low[earlier], high[later]
+        pressures[0][earlier], pressures[1][later] = level, level
+    links, ends = [], []
+    for row in np.argwhere(first <= last):
+        kind, i, j = (int(index) for index in row)
+        other = ((i + 1) % n, j) if kind == 0 else (i, j + 1)
+        gap = first[kind, i, j], 1.0 - last[kind, i, j]
+        for k, (node, neighbour) in enumerate((((i, j), other), (other, (i, j)))):
+            if np.isnan(inside[node]):
+                links.append((*node, *neighbour))
+                ends.append((gap[k], pressures[k, kind, i, j], 0.0))
+    return (
+        inside,
+        np.array(links, dtype=np.int64).reshape(-1, 4),
+        np.array(ends, dtype=float).reshape(-1, 3),
+    )
+
+
+def _warn_of_size(area: OilSupply, n: int, m: int) -> None:
+    """Warn of a hole that is too small for the grid."""
+    warn(
+        AccuracyWarning(
+            f"the supply at angle = {area.angle:g} rad, position = {area.position:g} m is smaller "
+            f"than the intervals of the grid, shape = ({n}, {m}). One node has its pressure "
+            "instead, like a hole with a radius of about 0.2 intervals. Increase shape",
+            quantity="size of a supply",
+        )
+    )
+
+
+def _crossed(theta: Array, z: Array, area: OilSupply) -> tuple[Array, Array]:
+    """Return where an area begins and ends in the intervals around and along the bore.
+
+    Both arrays (2, n, m+1) are fractions of the interval that starts at a node; the area misses an
+    interval if it begins after its end.
+    """
+    n, columns = len(theta), len(z)
+    low, high = np.full((2, n, columns), np.inf), np.full((2, n, columns), -np.inf)
+    around, along = area.extent(theta, z)
+    step, whole = 2.0 * math.pi / n, 2.0 * math.pi
+    start = ((theta - area.angle + math.pi) % whole - math.pi)[:, None]
+    for turn in (0.0, whole):
+        a = np.maximum((turn - around - start) / step, 0.0)
+        b = np.minimum((turn + around - start) / step, 1.0)
+        hit = (around >= 0.0) & (a <= b)
+        low[0][hit] = np.minimum(low[0][hit], a[hit])
+        high[0][hit] = np.maximum(high[0][hit], b[hit])
+    a = np.maximum((area.position - along[:, None] - z[:-1]) / np.diff(z), 0.0)
+    b = np.minimum((area.position + along[:, None] - z[:-1]) / np.diff(z), 1.0)
+    hit = (along[:, None] >= 0.0) & (a <= b)
+    low[1, :, :-1][hit], high[1, :, :-1][hit] = a[hit], b[hit]
+    return low, high

@@ -1,0 +1,236 @@
+"""Contact of a pin with the elastic bore of a flexible body.
+
+In each slice of the bore, the axis of the pin is at e, at the angle φ from x. The normal force F is
+a pressure cos(3δ/2) over |δ| = |θ − φ| < 60°, constant along the slice. Its work on the outward
+displacement w of the bore is F ŵ(φ), with the mean ŵ of w weighted by this pressure, so that
+
+    g = c − |e| + ŵ(φ)
+
+is the gap. F ∂g/∂e is the force on the pin, and F ∂g/∂s is the force on the coefficients s of w.
+The slope of the pin in the bore is small; its square is neglected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dolfinx_mbd.arrays import Array, assign
+from dolfinx_mbd.body import Bore
+from dolfinx_mbd.checks import instance, integer, number, reject
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.films.frames import (
+    film_motion,
+    film_motion_changes,
+    film_tangents,
+    film_wrenches,
+)
+from dolfinx_mbd.mechanism.contact.laws import ContactLaw
+from dolfinx_mbd.mechanism.force_elements import ContactElement, FramePair
+from dolfinx_mbd.mechanism.joints import FrameRef
+
+__all__ = ["ElasticContact", "contact_motion", "elastic_tangents"]
+
+
+def contact_motion(pair: FramePair, states: Array) -> dict[str, ArrayLike]:
+    """Return the states (P, 3) of a contact by name, and the motion in axes of the first frame."""
+    d = pair.p2 - pair.p1
+    rate = pair.u2[:3] - pair.u1[:3] - np.cross(pair.u1[3:], d)
+    gap, gap_rate, normal_force = states.T
+    return {
+        "gap": gap,
+        "gap_rate": gap_rate,
+        "normal_force": normal_force,
+        "displacement": pair.Q1.T @ d,
+        "displacement_rate": pair.Q1.T @ rate,
+    }
+
+
+def elastic_tangents(pair: FramePair, g: Array, dg: Array) -> tuple[Array, Array]:
+    """Return the derivatives of the wrenches and of the forces on s, two (12 + m, 12 + m) matrices.
+
+    The first is with respect to the poses and s, the second with respect to the velocities and ṡ.
+
+    Args:
+        pair: Frames of bore and journal.
+        g: Loads (5,), see `kernels.films.frames`, and forces on the coefficients s, (5 + m,).
+        dg: Derivatives of g, shape (5 + m, 9 + 2m). The columns are the first nine entries of the
+            motion, then s, then ṡ.
+    """
+    m = len(g) - 5
+    Y = film_motion_changes(*pair)
+    unit = np.column_stack([film_wrenches(pair.Q1, film_motion(*pair), e) for e in np.eye(5)])
+    result = []
+    for k, block in enumerate(film_tangents(*pair, g[:5].copy(), dg[:5, :9].copy())):
+        part = slice(9 + k * m, 9 + (k + 1) * m)
+        D = np.zeros((12 + m, 12 + m))
+        D[:12, :12], D[:12, 12:] = block, unit @ dg[:5, part]
+        D[12:, :12], D[12:, 12:] = dg[5:, :9] @ Y[k, :9], dg[5:, part]
+        result.append(D)
+    return result[0], result[1]
+
+
+@dataclass(frozen=True, eq=False)
+class ElasticContact(ContactElement):
+    """A pin without friction in the elastic bore of a flexible body; `bore_contact` creates it.
+
+    Attributes:
+        name: Name in the system.
+        first: Frame of the bore, an averaged interface that was reduced with pressure modes.
+        second: Frame of the pin, with its z axis along the pin.
+        clearance: Radial clearance with the undeformed bore, m.
+        law: Law of the force of the whole pin, without friction. Its stiffness represents the pin
+            and the surfaces; the bore deforms in addition.
+        bore: The elastic bore, `body.bore("big_end")` of the reduced body.
+        slices: Number of slices along the bore.
+
+    Raises:
+        InputError: An argument is invalid, or the law has friction.
+
+    Example:
+        >>> bore = mbd.body.Bore("left", 0.02, 0.02, np.zeros((7, 3, 2)))
+        >>> law, ends = mbd.ContactLaw(1e9, 1.0), (ground.frame("bearing"), rod.frame("left"))
+        >>> mbd.bore_contact("p", *ends, clearance=5e-5, radius=0, law=law, bore=bore).slices
+        1
+    """
+
+    is_elastic: ClassVar[bool] = True
+    name: str
+    first: FrameRef
+    second: FrameRef
+    clearance: float
+    law: ContactLaw
+    bore: Bore
+    slices: int = 1
+    _surface: Array = field(init=False, repr=False)  # (m, modes)
+    _along: Array = field(init=False, repr=False)  # mean of the polynomials per slice, (slices, 3)
+    _orders: Array = field(init=False, repr=False)  # k of each function of θ, (2K+1,)
+    _means: Array = field(init=False, repr=False)  # mean of cos kδ of each function, (2K+1,)
+
+    __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        self._check_ends()
+        label = f"load {self.name!r}"
+        number(f"{label}: clearance", self.clearance, positive=True, unit="m")
+        bore = instance(f"{label}: bore", self.bore, Bore, "body.bore('name')")
+        count = integer(f"{label}: slices", self.slices, low=1)
+        if instance(f"{label}: law", self.law, ContactLaw, "ContactLaw(1e9, 1.0)").friction:
+            reject(f"{label}: friction of the law", self.law.friction, "0 in an elastic bore")
+        nodes, weights = np.polynomial.legendre.leggauss(2)
+        z = 0.5 * bore.length * (np.add.outer(2 * np.arange(count) + 1, nodes) / count - 1)
+        along = bore.patterns([0.0], z.ravel())[1].reshape(count, 2, -1)
+        orders = (np.arange(2 * bore.harmonics + 1) + 1) // 2
+        means = 2.5 * np.cos(orders * np.pi / 3) / (2.25 - orders**2)
+        surface = bore.displacement.reshape(-1, bore.displacement.shape[2])
+        assign(self, _surface=surface, _orders=orders, _means=means)
+        assign(self, _along=np.einsum("q,iql->il", 0.5 * weights, along))
+
+    @property
+    def surface(self) -> Array:
+        """Matrix W of the coefficients of w, shape (patterns, modes)."""
+        return self._surface
+
+    def placed(self, pair: FramePair) -> ElasticContact:
+        """Return the contact itself."""
+        return self
+
+    def _slices(self, y: Array, s: Array) -> tuple[Array, ...]:
+        """Return z, e, ė, n, t, B = ∂ŵ/∂s, ∂B/∂φ, ∂²B/∂φ², and ∂gap/∂e."""
+        z = self.bore.length * ((np.arange(self.slices) + 0.5) / self.slices - 0.5)
+        e, rate = (y[k : k + 2] + np.multiply.outer(z, y[k + 2 : k + 4]) for k in (0, 4))
+        r = np.maximum(np.hypot(*e.T), 1e-9 * self.clearance)[:, None]
+        n = e / r
+        t = np.column_stack([-n[:, 1], n[:, 0]])
+        around = self.bore.patterns(np.arctan2(e[:, 1], e[:, 0]), [0.0])[0] * self._means
+        derivative = np.zeros_like(around)
+        derivative[:, 1::2], derivative[:, 2::2] = -around[:, 2::2], around[:, 1::2]
+        orders = self._orders
+        B, B1, B2 = (
+            np.einsum("ia,il->ial", part, self._along).reshape(len(z), -1)
+            for part in (around, orders * derivative, -(orders**2) * around)
+        )
+        return z, e, rate, n, t, B, B1, B2, (B1 @ s[0])[:, None] * t / r - n
+
+    @property
+    def size(self) -> float:
+        """Radius of the bore, m."""
+        return self.bore.radius
+
+    def states(self, pair: FramePair, surface: Array | None = None) -> Array:
+        """Return gap (m), gap rate (m/s) and normal force (N) of each slice, shape (slices, 3)."""
+        s = np.zeros((2, len(self._surface))) if surface is None else surface
+        return self._states(self._slices(film_motion(*pair), s), s)
+
+    def _states(self, parts: tuple[Array, ...], s: Array) -> Array:
+        _, e, rate, _, _, B, _, _, a = parts
+        gap = self.clearance - np.hypot(*e.T) + B @ s[0]
+        gap_rate = (a * rate).sum(axis=1) + B @ s[1]
+        K, power, chi = self._law()
+        factor = np.maximum(1.0 - chi * gap_rate, 0.0)
+        return np.column_stack([gap, gap_rate, K * np.maximum(-gap, 0.0) ** power * factor])
+
+    def _law(self) -> Array:
+        return self.law.numbers(1.0 / self.slices)[:3]
+
+    def loads(self, y: Array, s: Array) -> tuple[Array, Array]:
+        """Return loads and surface forces (5 + m,) and their derivatives (5 + m, 9 + 2m).
+
+        The columns belong to the first nine entries of the motion y (10,), to s and to ṡ.
+        """
+        m = len(self._surface)
+        parts = self._slices(y, s)
+        g, dg = np.zeros(5 + m), np.zeros((5 + m, 9 + 2 * m))
+        (K, power, chi), states = self._law(), self._states(parts, s)
+        for i in map(int, np.flatnonzero(states[:, 2])):
+            gap, gap_rate, F = states[i]
+            z, e, rate, n, t, B, B1, B2, a = (part[i] for part in parts)
+            r = float(np.hypot(*e))
+            f = F * a
+            g += np.concatenate([f, z * f, [0.5 * (e[1] * f[0] - e[0] * f[1])], F * B])
+            # Columns: e (2), ė (2), s (m), ṡ (m)
+            wedge = np.outer(t, n) + np.outer(n, t)
+            H = ((B2 @ s[0] - r) * np.outer(t, t) - (B1 @ s[0]) * wedge) / r**2
+            spin, zero = t @ rate / r, np.zeros(m)
+            d_gap = np.concatenate([a, [0, 0], B, zero])
+            d_rate = np.concatenate([H @ rate + (B1 @ s[1]) * t / r, a, spin * B1, B])
+            elastic = K * (-gap) ** power
+            dF = power * F / gap * d_gap - chi * elastic * d_rate
+            da = np.hstack([H, np.zeros((2, 2)), np.outer(t, B1) / r, np.zeros((2, m))])
+            df = np.outer(a, dF) + F * da
+            dQ = np.outer(B, dF)
+            dQ[:, :2] += F * np.outer(B1, t) / r
+            dT = 0.5 * (e[1] * df[0] - e[0] * df[1])
+            dT[:2] += 0.5 * np.array([-f[1], f[0]])
+            rows = np.vstack([df, z * df, dT, dQ])
+            dg[:, :2] += rows[:, :2]
+            dg[:, 2:4] += z * rows[:, :2]
+            dg[:, 4:6] += rows[:, 2:4]
+            dg[:, 6:8] += z * rows[:, 2:4]
+            dg[:, 9:] += rows[:, 4:]
+        return g, dg
+
+    def wrenches(self, pair: FramePair, surface: Array | None = None) -> Array:
+        """Return forces and moments on both frames, then the forces on s, (12 + m,)."""
+        s = np.zeros((2, len(self._surface))) if surface is None else surface
+        y = film_motion(*pair)
+        g = self.loads(y, s)[0]
+        return np.concatenate([film_wrenches(pair.Q1, y, g[:5].copy()), g[5:]])
+
+    def derivatives(self, pair: FramePair, surface: Array | None = None) -> tuple[Array, Array]:
+        """Return the derivatives of the wrenches with respect to (poses, s) and (velocities, ṡ)."""
+        s = np.zeros((2, len(self._surface))) if surface is None else surface
+        return elastic_tangents(pair, *self.loads(film_motion(*pair), s))
+
+    def energy(self, pair: FramePair, surface: Array | None = None) -> float:
+        """Return the energy K δⁿ⁺¹/(n + 1) of all slices, J, without the bore."""
+        depth = np.maximum(-self.states(pair, surface)[:, 0], 0.0)
+        K, power, _ = self._law()
+        return float(K * (depth ** (power + 1.0)).sum() / (power + 1.0))
+
+    def motion(self, pair: FramePair, surface: Array | None = None) -> dict[str, ArrayLike]:
+        """Return gaps, normal forces, and the relative displacement in the first frame."""
+        return contact_motion(pair, self.states(pair, surface))

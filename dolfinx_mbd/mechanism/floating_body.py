@@ -1,0 +1,191 @@
+"""Bodies described in a floating frame of reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.arrays import assign
+from dolfinx_mbd.body import Stiffening
+from dolfinx_mbd.checks import array, choice, metres, reject, vector
+from dolfinx_mbd.kernels import floating_frame as kernels
+from dolfinx_mbd.kernels import frames as frame_kernels
+from dolfinx_mbd.kernels.body_table import FIRST_MOMENTS, H_ROWS, MODES, table_of_one
+from dolfinx_mbd.kernels.floating_frame_tangents import tangents
+from dolfinx_mbd.kernels.rotations import quaternion_from_matrix, tangent
+from dolfinx_mbd.mechanism.joints import FrameRef
+from dolfinx_mbd.mechanism.protocol import BodyState
+
+__all__ = ["FloatingBody", "body_tangents", "checked_rotation"]
+
+Array = NDArray[np.float64]
+Table = NDArray[np.int64]
+
+
+def checked_rotation(argument: str, rotation: ArrayLike) -> Array:
+    """Return the unit quaternion (4,) for a quaternion or a rotation matrix."""
+    expected = "a quaternion (w, x, y, z), not zero, or a 3×3 rotation matrix"
+    numbers: Array = array(argument, rotation, expected=expected)
+    if numbers.shape == (3, 3):
+        return quaternion_from_matrix(numbers)
+    if numbers.shape != (4,) or not 0 < np.linalg.norm(numbers) < np.inf:
+        reject(argument, rotation, expected)
+    return numbers / np.linalg.norm(numbers)
+
+
+class FloatingBody:
+    """A body in a floating frame, stored in the arrays of the kernels."""
+
+    name: str
+    frame_names: tuple[str, ...]
+    num_coordinates: int
+    num_velocities: int
+    num_elastic: int
+    typical_mass: float
+    _table: Table  # table of the kernels with one row, for this body; see `body_table`
+    _data: Array  # buffer with the arrays; the table contains their positions
+    _q0: Array
+    _v0: Array
+
+    def _prepare(
+        self,
+        total_mass: float,
+        S: Array,
+        H: Array,
+        matrices: tuple[Array, Array, Array],
+        frames: Mapping[str, tuple[ArrayLike, ArrayLike, ArrayLike]],
+        start: tuple[ArrayLike, ArrayLike, ArrayLike | None, ArrayLike | None],
+        stiffening: Stiffening | None = None,
+    ) -> None:
+        """Set the attributes from moments, elastic matrices, frames, pose and velocities."""
+        label, n, count = f"body {self.name!r}", len(S) - 1, len(frames)
+        rows = H.transpose(0, 2, 3, 1).reshape(9 * (n + 1), n + 1)
+        shapes = (count, 3), (count, 3, 3), (count, 6, n)
+        points, axes, motions = (
+            np.array([frame[k] for frame in frames.values()], dtype=float).reshape(shape)
+            for k, shape in enumerate(shapes)
+        )
+        spin: Array = np.zeros((0, n, n)) if stiffening is None else stiffening.spin
+        bend: Array = np.zeros((0, 6, n, n))
+        # Forces at named points (the last frames) do not stiffen the body
+        if stiffening is not None:
+            bend = np.zeros((count, 6, n, n))
+            bend[: len(stiffening.interfaces)] = stiffening.interfaces
+        inertia = np.array([total_mass]), S, rows, *matrices
+        table, data = table_of_one(
+            (n, count, len(spin), len(bend)),
+            [*inertia, spin, points, axes, motions, bend, H.transpose(2, 3, 0, 1)],
+        )
+        place = metres(start[0])
+        position = vector(f"{label}: position", place, unit="m")
+        rotation = checked_rotation(f"{label}: rotation", start[1])
+        velocities = np.full(6 + n, np.nan)
+        for k, (key, unit) in enumerate((("velocity", "m/s"), ("omega", "rad/s"))):
+            if start[2 + k] is not None:
+                velocities[3 * k : 3 * k + 3] = vector(f"{label}: {key}", start[2 + k], unit=unit)
+        assign(
+            self,
+            frame_names=tuple(frames),
+            num_elastic=n,
+            num_coordinates=7 + n,
+            num_velocities=6 + n,
+            typical_mass=float(total_mass),
+            position=place,
+            _table=table,
+            _data=data,
+            _q0=np.concatenate([position, rotation, np.zeros(n)]),
+            _v0=velocities,
+        )
+
+    def frame(self, name: str) -> FrameRef:
+        """Return a reference to a frame, for joints and loads.
+
+        Args:
+            name: Name of the frame.
+
+        Raises:
+            InputError: The body has no such frame; the message lists the names.
+        """
+        return FrameRef(self.name, choice(f"frame of body {self.name!r}", name, self.frame_names))
+
+    def origin_distance(self) -> tuple[float, float]:
+        """Return the distance from the origin to the centre of mass, and the gyration radius, m."""
+        row, data, m = self._table[0], self._data, self.typical_mass
+        centre = data[row[FIRST_MOMENTS] :][:3] / m
+        second = data[row[H_ROWS] :][: 9 * (row[MODES] + 1) : row[MODES] + 1]  # ∫ρ x⊗x
+        distance = float(np.linalg.norm(centre))
+        radius = (second[0] + second[4] + second[8]) / m - distance**2
+        return distance, float(np.sqrt(max(radius, 1e-12 * distance**2)))
+
+    def initial_coordinates(self) -> Array:
+        """Return position, quaternion and zero elastic coordinates."""
+        return self._q0.copy()
+
+    def initial_velocities(self) -> Array:
+        """Return the initial velocities, with NaN for velocities that follow from other bodies."""
+        return self._v0.copy()
+
+    def increment(self, q: Array, delta: Array, out: Array) -> None:
+        """Set `out` to the coordinates after an increment."""
+        kernels.increment(self._table, q, delta, out)
+
+    def increment_tangent(self, delta: Array) -> Array:
+        """Return the tangent operator of the rotation."""
+        return tangent(delta[3:6])
+
+    def poses(self, q: Array, position: Array, rotation: Array) -> None:
+        """Set positions and orientations of the frames."""
+        frame_kernels.frame_poses(self._table, self._data, q, position, rotation)
+
+    def residual(self, state: BodyState, out: Array, scale: Array) -> None:
+        """Set the residual and the magnitudes of its terms."""
+        q, v, a, gravity, wrenches = state[1:]
+        kernels.residual(self._table, self._data, q, v, a, gravity, wrenches, out, scale)
+
+    def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
+        """Return the derivatives K, C and M of the residual."""
+        flat = body_tangents(self._table, self._data, *state[1:])
+        K, C, M = flat.reshape(3, self.num_velocities, self.num_velocities)
+        return K, C, M
+
+    def frame_jacobians(self, q: Array) -> Array:
+        """Return the derivatives of the velocities of the frames with respect to v."""
+        out = np.zeros((len(self.frame_names), 6, self.num_velocities))
+        frame_kernels.frame_jacobians(self._table, self._data, q, out)
+        return out
+
+    def frame_velocities(self, q: Array, v: Array, out: Array) -> None:
+        """Set the velocities of the frames."""
+        frame_kernels.frame_velocities(self._table, self._data, q, v, out)
+
+    def frame_velocity_tangents(self, q: Array, v: Array) -> Array:
+        """Return the derivatives of the velocities of the frames with respect to q."""
+        out = np.zeros((len(self.frame_names), 6, self.num_velocities))
+        frame_kernels.frame_velocity_tangents(self._table, self._data, q, v, out)
+        return out
+
+    def frame_bias(self, q: Array, v: Array) -> Array:
+        """Return the accelerations J̇ v of the frames for v̇ = 0."""
+        return self.frame_velocity_tangents(q, v) @ v
+
+    def energies(self, q: Array, v: Array, gravity: Array) -> Array:
+        """Return kinetic, elastic and gravitational energy."""
+        return kernels.integrals(self._table, self._data, q, v, gravity)[:3]
+
+    def momenta(self, q: Array, v: Array) -> Array:
+        """Return linear and angular momentum."""
+        return kernels.integrals(self._table, self._data, q, v, np.zeros(3))[3:]
+
+
+def body_tangents(
+    table: Table, data: Array, q: Array, v: Array, a: Array, gravity: Array, wrenches: Array
+) -> Array:
+    """Return the derivatives of all residuals with respect to increments of q, to v and to a.
+
+    The array contains the three matrices (6+n, 6+n) of each body of the table in sequence.
+    """
+    flat = np.empty(3 * int(((table[:, MODES] + 6) ** 2).sum()))
+    tangents(table, data, q, v, a, gravity, wrenches, flat)
+    return flat

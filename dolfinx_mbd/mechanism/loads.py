@@ -1,0 +1,328 @@
+"""Forces and torques on frames and about or along the axes of joints.
+
+User functions are called about four times per step, and up to 24 more times when the iteration
+matrix is updated. Their derivatives are central differences, unless the function of a `JointLoad`
+returns them; all other derivatives are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.arrays import assign
+from dolfinx_mbd.checks import array, choice, function, instance, number, reject, vector
+from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.rotations import exp_rotation, skew
+from dolfinx_mbd.mechanism.joints import MOTIONS, Axis, FrameRef, checked_frame
+
+__all__ = [
+    "FrameLoad",
+    "FrameMotion",
+    "JointCoordinate",
+    "JointLoad",
+    "check_coordinate",
+    "force",
+    "motion_derivatives",
+    "slopes",
+    "torque",
+]
+
+Array = NDArray[np.float64]
+
+
+class FrameMotion(NamedTuple):
+    """Motion of a frame in global components, an argument of the functions of frame loads.
+
+    Attributes:
+        position: Position of the frame's point, shape (3,), m.
+        rotation: Axes of the frame as columns, shape (3, 3).
+        velocity: Velocity of the frame's point, shape (3,), m/s.
+        omega: Angular velocity, shape (3,), rad/s.
+
+    Example:
+        >>> def drag(t, motion: mbd.FrameMotion):
+        ...     return -3.0 * motion.velocity
+    """
+
+    position: Array
+    rotation: Array
+    velocity: Array
+    omega: Array
+
+    def __repr__(self) -> str:
+        return short_repr(self)
+
+
+class JointCoordinate(NamedTuple):
+    """A rotation about a joint axis (rad, including full turns) or a displacement along it (m).
+
+    Attributes:
+        joint: Name of the joint.
+        motion: `rotation` or `displacement`.
+
+    Example:
+        >>> angle = mbd.JointCoordinate("hinge", "rotation")
+    """
+
+    joint: str
+    motion: Axis
+
+
+def check_coordinate(argument: str, value: Any) -> None:
+    """Raise an error if a value is neither a coordinate of a joint nor None."""
+    if instance(argument, value, (JointCoordinate, type(None))) is not None:
+        checked_name(f"{argument}.joint", value.joint)
+        choice(f"{argument}.motion", value.motion, MOTIONS)
+
+
+def slopes(
+    function: Callable[[float, float], float], s: float, rate: float, step: float | None = None
+) -> tuple[float, float]:
+    """Return the derivatives of `function(s, rate)` by central differences."""
+    h, k = step or 1e-6 * max(1e-2, abs(s)), 1e-6 * max(1.0, abs(rate))
+    by_s = (function(s + h, rate) - function(s - h, rate)) / (2 * h)
+    return by_s, (function(s, rate + k) - function(s, rate - k)) / (2 * k)
+
+
+Value = ArrayLike | Callable[[float, FrameMotion], ArrayLike]
+
+
+@dataclass(frozen=True, eq=False)
+class FrameLoad:
+    """A force or a torque at a frame; `force` and `torque` create it.
+
+    Attributes:
+        name: Name in the system.
+        frame: Frame at which the load acts, for example `rod.frame("left")`.
+        value: Three components in N or N m, or a function `value(t, motion)` that returns them for
+            the time (s) and the motion of the frame.
+        kind: `force` or `torque`.
+        axes: `global` or `frame` (the moving frame): axes along which `value` has its components.
+
+    Raises:
+        InputError: An argument is invalid. If `value` is a function, its result is checked at each
+            call.
+
+    Example:
+        >>> weight = mbd.FrameLoad("weight", rod.frame("right"), (0, -9.81, 0))
+    """
+
+    name: str
+    frame: FrameRef
+    value: Value
+    kind: Literal["force", "torque"] = "force"
+    axes: Literal["global", "frame"] = "global"
+
+    def __post_init__(self) -> None:
+        label = f"load {checked_name('name', self.name)!r}"
+        checked_frame(f"{label}: frame", self.frame)
+        choice(f"{label}: kind", self.kind, ("force", "torque"))
+        choice(f"{label}: axes", self.axes, ("global", "frame"))
+        if callable(self.value):
+            function(f"{label}: value", self.value, "value(t, motion)")
+        else:
+            vector(f"{label}: value", self.value)
+
+    @property
+    def location(self) -> str:
+        """Frame at which the load acts, for tables."""
+        body, frame = self.frame
+        return f"{body}: {frame}"
+
+    def wrench(self, t: float, motion: FrameMotion) -> Array:
+        """Return force and moment at the frame's point in global components, shape (6,)."""
+        value = self.value(t, motion) if callable(self.value) else self.value
+        value = vector(f"load {self.name!r}: value", value)
+        if self.axes == "frame":
+            value = motion.rotation @ value
+        zero = np.zeros(3)
+        return np.concatenate([value, zero] if self.kind == "force" else [zero, value])
+
+    def derivatives(self, t: float, motion: FrameMotion, length: float) -> tuple[Array, Array]:
+        """Return the derivatives with respect to pose and velocity of the frame, (6, 6) each."""
+        if not callable(self.value):
+            D = np.zeros((6, 6))
+            if self.axes == "frame":
+                wrench = self.wrench(t, motion)
+                D[:3, 3:], D[3:, 3:] = -skew(wrench[:3]), -skew(wrench[3:])
+            return D, np.zeros((6, 6))
+        derivative = motion_derivatives(lambda moved: self.wrench(t, moved), motion, length)
+        return derivative[:, :6], derivative[:, 6:]
+
+
+def motion_derivatives(
+    function: Callable[[FrameMotion], Array], motion: FrameMotion, length: float
+) -> Array:
+    """Return the derivatives (m, 12) of a function (m,) with respect to the motion of a frame.
+
+    They are central differences for position, rotation, velocity and omega; the step for positions
+    is 1e-6 times `length` (m).
+    """
+    speed = max(1.0, float(np.abs(motion.velocity).max()), float(np.abs(motion.omega).max()))
+    steps = 1e-6 * np.repeat([length, 1.0, speed], [3, 3, 6])
+    columns = [
+        (function(_displaced_motion(motion, step)) - function(_displaced_motion(motion, -step)))
+        / (2 * step.max())
+        for step in np.diag(steps)
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _displaced_motion(motion: FrameMotion, step: Array) -> FrameMotion:
+    """Return a motion after increments (12,) of position, rotation, velocity and omega."""
+    position, rotation, velocity, omega = motion
+    return FrameMotion(
+        position + step[:3],
+        exp_rotation(step[3:6]) @ rotation,
+        velocity + step[6:9],
+        omega + step[9:],
+    )
+
+
+def force(
+    name: str, frame: FrameRef, value: Value, axes: Literal["global", "frame"] = "global"
+) -> FrameLoad:
+    """Return a force at a frame; see `FrameLoad` for the arguments.
+
+    >>> thrust = mbd.force("thrust", rod.frame("right"), (0, 50.0, 0), axes="frame")
+    >>> drag = mbd.force("drag", rod.frame("right"), lambda t, motion: -3.0 * motion.velocity)
+    """
+    return FrameLoad(name, frame, value, "force", axes)
+
+
+def torque(
+    name: str, frame: FrameRef, value: Value, axes: Literal["global", "frame"] = "global"
+) -> FrameLoad:
+    """Return a torque at a frame; see `FrameLoad` for the arguments.
+
+    >>> swing = mbd.torque("swing", rod.frame("left"), lambda t, motion: (0, 0, np.sin(10 * t)))
+    """
+    return FrameLoad(name, frame, value, "torque", axes)
+
+
+@dataclass(frozen=True, eq=False)
+class JointLoad:
+    """A torque about or a force along the z axis of a joint.
+
+    The load acts on the second body of the joint, and the opposite load on the first.
+
+    Attributes:
+        name: Name in the system.
+        joint: Name of the joint.
+        motion: `rotation` for a torque in N m or `displacement` for a force in N.
+        value: A number, or a function `value(t, s, rate)` of time (s), a joint coordinate s (rad or
+            m) and its rate. If it is an object with a method `derivatives(t, s, rate)`, this method
+            returns the derivatives with respect to s and to the rate, instead of differences.
+        of: The coordinate s; by default the coordinate of the loaded joint.
+        states: States x of the load at the start, shape (m,), for example the integral of a
+            controller; by default it has none. A load with states has a function
+            `value(t, s, rate, x)` that returns the value and the rates of the states, (m,). The
+            states are integrated together with the mechanism.
+
+    Raises:
+        InputError: An argument is invalid. If `value` is a function, its result is checked at each
+            call.
+
+    Example:
+        >>> motor = mbd.JointLoad("motor", "hinge", "rotation", lambda t, s, rate: 2 - 0.1 * rate)
+        >>> motor.magnitude(0.0, 0.0, 5.0)
+        1.5
+
+        A motor whose torque follows its command of 2 N m with a time constant of 20 ms:
+
+        >>> def lag(t, s, rate, torque):
+        ...     return torque[0], (2.0 - torque) / 0.02
+        >>> motor = mbd.JointLoad("motor", "hinge", "rotation", lag, states=[0.0])
+    """
+
+    name: str
+    joint: str
+    motion: Axis
+    value: float | Callable[[float, float, float], float]
+    of: JointCoordinate | None = None
+    states: ArrayLike = ()
+
+    def __post_init__(self) -> None:
+        label = f"load {checked_name('name', self.name)!r}"
+        checked_name(f"{label}: joint", self.joint)
+        choice(f"{label}: motion", self.motion, MOTIONS)
+        check_coordinate(f"{label}: of", self.of)
+        states = array(
+            f"{label}: states", self.states, (None,), expected="a list of finite numbers"
+        )
+        assign(self, states=states)
+        if callable(self.value) or states.size:
+            call = "value(t, s, rate, states)" if states.size else "value(t, s, rate)"
+            function(f"{label}: value", self.value, call)
+        else:
+            number(f"{label}: value", self.value)
+
+    @property
+    def initial_states(self) -> Array:
+        """Values of the states at the start, shape (m,)."""
+        return np.asarray(self.states)
+
+    @property
+    def kind(self) -> str:
+        """``torque`` or ``force``."""
+        return "torque" if self.motion == "rotation" else "force"
+
+    @property
+    def location(self) -> str:
+        """Joint on which the load acts, for tables."""
+        return f"joint {self.joint}"
+
+    @property
+    def coordinate(self) -> JointCoordinate:
+        """Joint coordinate on which the function depends."""
+        return self.of if self.of is not None else JointCoordinate(self.joint, self.motion)
+
+    def evaluate(self, t: float, s: float, rate: float, states: Array) -> Array:
+        """Return the force (N) or torque (N m) and the rates of the states, shape (1 + m,)."""
+        result = self.value(t, s, rate, states)  # type: ignore[operator, call-arg]
+        label = f"load {self.name!r}"
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            reject(f"{label}: result of value", result, "(value, rates of states)", InputTypeError)
+        rates = vector(f"{label}: rates of the states", np.atleast_1d(result[1]), len(states))
+        return np.concatenate([[number(f"{label}: value", result[0])], rates])
+
+    def slopes(self, t: float, s: float, rate: float, states: Array) -> Array:
+        """Return the derivatives of `evaluate`, shape (1 + m, 2 + m).
+
+        The columns belong to s, its rate and the states.
+        """
+        point = np.array([s, rate, *states])
+        steps = 1e-6 * np.maximum([1e-2, *np.ones(len(point) - 1)], np.abs(point))
+
+        def result(x: Array) -> Array:
+            return self.evaluate(t, float(x[0]), float(x[1]), x[2:])
+
+        columns = [result(point + step) - result(point - step) for step in np.diag(steps)]
+        return np.array(columns).T / (2 * steps)
+
+    def magnitude(self, t: float, s: float, rate: float) -> float:
+        """Return the force (N) or torque (N m) on the second body, for states as at the start."""
+        if self.initial_states.size:
+            return float(self.evaluate(t, s, rate, self.initial_states)[0])
+        value = self.value(t, s, rate) if callable(self.value) else self.value
+        if isinstance(value, float) and value - value == 0.0:
+            return value
+        return number(f"load {self.name!r}: value", value)
+
+    def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
+        """Return the derivatives of the magnitude with respect to the coordinate and its rate."""
+        if not callable(self.value):
+            return 0.0, 0.0
+        derivatives = getattr(self.value, "derivatives", None)
+        if derivatives is not None:
+            by_s, by_rate = derivatives(t, s, rate)
+            label = f"load {self.name!r}: value.derivatives"
+            return number(label, by_s), number(label, by_rate)
+        return slopes(lambda x, w: self.magnitude(t, x, w), s, rate)

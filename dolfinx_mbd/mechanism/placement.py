@@ -1,0 +1,126 @@
+"""Placement of bodies by their frames."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.checks import array, instance, metres, reject, rotation_matrix, vector
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.kernels import rotations
+from dolfinx_mbd.mechanism.bodies import FlexibleBody, Ground, RigidBody
+from dolfinx_mbd.mechanism.floating_body import checked_rotation
+
+__all__ = ["place"]
+
+Array = NDArray[np.float64]
+B = TypeVar("B", RigidBody, FlexibleBody)
+Target: TypeAlias = "ArrayLike | tuple[RigidBody | FlexibleBody | Ground, str]"
+"""Global position (3,), m, or a placed body and the name of its frame."""
+
+
+def place(
+    body: B,
+    *,
+    by: str,
+    at: Target,
+    axes: ArrayLike | None = None,
+    rotation: ArrayLike | None = None,
+    towards: tuple[str, Target] | None = None,
+) -> B:
+    """Return a body with one of its frames at a given position.
+
+    Args:
+        body: The body. It keeps its present orientation if you specify no other one.
+        by: Name of the frame, the interface or the named point that is placed at `at`.
+        at: Position in global coordinates, (3,), m or with units; or another body that is already
+            placed and the name of its frame, such as ``(crank, "pin")``.
+        axes: Axes of the frame `by` in global components as columns, shape (3, 3).
+        rotation: Orientation of the body frame, instead of `axes`: rotation vector (3,), rad,
+            quaternion (w, x, y, z) or rotation matrix.
+        towards: Name of a second frame of the body, and a position or a frame as in `at`. The body
+            is turned about `by` through the smallest angle, so that the second frame is in the
+            direction of this position.
+
+    Raises:
+        InputError: A frame does not exist, `axes` and `rotation` are both given, or the direction
+            of `towards` is not defined.
+
+    Example:
+        >>> arm = mbd.place(rod, by="left", at=(2, 0, 0), rotation=(0, 0, np.pi / 2))
+        >>> print(np.round(arm.position, 12))
+        [2.  0.5 0. ]
+        >>> link = mbd.place(rod, by="left", at=(arm, "right"), towards=("right", (9, 1, 0)))
+        >>> print(np.round(link.position, 12))
+        [2.5 1.  0. ]
+    """
+    hint = "mbd.RigidBody or mbd.FlexibleBody"
+    instance("body", body, (RigidBody, FlexibleBody), hint)
+    origin = _target("at", at)
+    R = _orientation(f"body {body.name!r}: rotation", body.rotation)
+    if axes is not None and rotation is not None:
+        raise InputError("give axes (of the frame) or rotation (of the body), not both")
+    if axes is not None:
+        frame_axes = R.T @ _pose(body, by)[1]
+        R = rotation_matrix("axes", axes) @ frame_axes.T
+    elif rotation is not None:
+        R = _orientation("rotation", rotation)
+    result: B = replace(body, rotation=R)
+    if towards is not None:
+        R = _rotation_towards(result, by, towards, origin) @ R
+        result = replace(body, rotation=R)
+    point = _pose(result, by)[0] - np.asarray(result.position, dtype=float)
+    return replace(result, position=origin - point)
+
+
+def _pose(body: Any, name: str) -> tuple[Array, Array]:
+    """Return the position and the axes of a frame of a body as placed."""
+    body.frame(name)  # raises an error for an unknown name
+    if isinstance(body, FlexibleBody) and name in body.point_names:
+        body = body.with_points([name])
+    count = len(body.frame_names)
+    position, rotation = np.zeros((count, 3)), np.zeros((count, 3, 3))
+    body.poses(body.initial_coordinates(), position, rotation)
+    k = body.frame_names.index(name)
+    return position[k], rotation[k]
+
+
+def _target(argument: str, target: Any) -> Array:
+    if isinstance(target, tuple) and len(target) == 2 and isinstance(target[1], str):
+        kinds = (RigidBody, FlexibleBody, Ground)
+        return _pose(instance(argument, target[0], kinds, "a placed body"), target[1])[0]
+    return np.asarray(
+        vector(argument, metres(target), unit="m, or a placed body and a name of its frame")
+    )
+
+
+def _orientation(argument: str, rotation: Any) -> Array:
+    """Return the matrix of a rotation vector, a quaternion or a rotation matrix."""
+    numbers = array(argument, rotation)
+    if numbers.shape == (3,):
+        return rotations.exp_rotation(np.array(numbers))
+    return rotations.rotation_matrix(checked_rotation(argument, numbers))
+
+
+def _rotation_towards(body: Any, by: str, towards: Any, origin: Array) -> Array:
+    """Return the rotation from the direction of a second frame to the direction of a position."""
+    if not isinstance(towards, tuple) or len(towards) != 2 or not isinstance(towards[0], str):
+        reject("towards", towards, "the name of a frame of the body, and a position or a frame")
+    first, axes = _pose(body, by)
+    directions = []
+    for d in (_pose(body, towards[0])[0] - first, _target("towards", towards[1]) - origin):
+        if not d.any():
+            text = f"towards: its position or the frame {towards[0]!r} coincides with {by!r}"
+            raise InputError(text, argument="towards", value=towards)
+        directions.append(d / np.linalg.norm(d))
+    old, new = directions
+    normal = np.cross(old, new)
+    angle = np.arctan2(np.linalg.norm(normal), old @ new)
+    if np.linalg.norm(normal) < 1e-9:
+        # Half a turn: about the axis of the frame closest to a normal of d, preferably z
+        normal = axes[:, np.argmin(np.abs(axes.T @ old) - [0.0, 0.0, 1e-9])]
+        normal = normal - (normal @ old) * old
+    return rotations.exp_rotation(angle * normal / np.linalg.norm(normal))

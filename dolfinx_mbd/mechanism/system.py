@@ -1,0 +1,508 @@
+"""Immutable data of a mechanism: bodies, joints, drivers and loads, checked and numbered."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Self, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.body import LoadPattern
+from dolfinx_mbd.checks import choice, flag, instance, integer, items, number, vector
+from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import HtmlView, short_repr
+from dolfinx_mbd.mechanism.bodies import Ground
+from dolfinx_mbd.mechanism.force_elements import (
+    FramePair,
+    JointElement,
+    PairElement,
+    SpringDamper,
+)
+from dolfinx_mbd.mechanism.joints import TURNING, Axis, Driver, FrameRef, Joint, checked_frame
+from dolfinx_mbd.mechanism.load_states import LoadStates, state_names
+from dolfinx_mbd.mechanism.loads import FrameLoad, JointCoordinate, JointLoad
+from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
+from dolfinx_mbd.mechanism.protocol import Body
+
+__all__ = ["STANDARD_GRAVITY", "Load", "State", "SystemData"]
+
+Array = NDArray[np.float64]
+
+_REST = np.zeros(6)
+
+_LISTS = "System(bodies, joints, drivers=[...], loads=[...])"
+
+STANDARD_GRAVITY = 9.80665
+"""Standard acceleration of gravity, m/s² (CGPM 1901)."""
+
+Load = FrameLoad | JointLoad | PatternLoad | PairElement | JointElement
+"""Forces and torques, springs, bushings, friction and contacts."""
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """State of a system at one time.
+
+    Attributes:
+        time: Time, s.
+        q: Coordinates of all bodies, shape (nq,).
+        v: Velocities, shape (nv,).
+        a: Rates of the velocities, shape (nv,).
+        lam: Constraint multipliers λ, shape (nc,), N and N m.
+        angles: Rotation of each joint about its axis, including full turns, shape (nj,), rad.
+        memory: Data that the integrator passes from step to step.
+
+    Example:
+        >>> state: mbd.State = mbd.consistent_state(mbd.System([ground, rod], [hinge]))
+        >>> state.q.shape, state.lam.shape
+        ((7,), (5,))
+    """
+
+    time: float
+    q: Array
+    v: Array
+    a: Array
+    lam: Array
+    angles: Array
+    memory: dict[str, Any] = field(default_factory=dict)
+
+    __repr__ = short_repr
+
+
+def _slices(counts: Iterable[int]) -> list[slice]:
+    """Return consecutive slices with the given lengths."""
+    return [slice(*bounds) for bounds in pairwise(np.cumsum([0, *counts], dtype=int).tolist())]
+
+
+class SystemData(HtmlView):
+    """Numbered data of a mechanism for the solvers; see `System` for the arguments."""
+
+    _title = "a System(bodies, joints)"  # in messages about arguments
+
+    def __init__(
+        self,
+        bodies: Sequence[Body],
+        joints: Sequence[Joint] = (),
+        *,
+        drivers: Sequence[Driver] = (),
+        loads: Sequence[Load] = (),
+        gravity: ArrayLike = (0.0, 0.0, 0.0),
+    ) -> None:
+        hint = "for a reduced body FlexibleBody(name, reduced)"
+        checked: tuple[Body, ...] = items("bodies", bodies, Body, hint)  # type: ignore[type-abstract]
+        self.bodies = tuple(body for body in checked if not isinstance(body, LoadStates))
+        self.joints: tuple[Joint, ...] = items("joints", joints, Joint, _LISTS)
+        self.drivers: tuple[Driver, ...] = items("drivers", drivers, Driver, _LISTS)
+        self.loads: tuple[Load, ...] = items("loads", loads, get_args(Load), _LISTS)
+        self.loads += tuple(
+            joint.clearance.element(joint.contact_name, joint)
+            for joint in self.joints
+            if joint.clearance is not None
+        )
+        self.gravity: Array = np.array(vector("gravity", gravity, unit="m/s²"))
+        self._check_bodies_and_names()
+        self._add_states()
+        self._add_points()
+        self._number_bodies()
+        self._place()
+        self._number_constraints()
+        for body in self.bodies:
+            if hasattr(body, "check"):
+                body.check(self)
+
+    # ---- checks ---------------------------------------------------------------------------------
+    def _check_bodies_and_names(self) -> None:
+        if not any(body.num_velocities for body in self.bodies):
+            raise InputError("a system needs at least one body that can move")
+        if sum(isinstance(body, Ground) for body in self.bodies) > 1:
+            raise InputError("a system has at most one ground; give all fixed frames to it")
+        parts: tuple[Any, ...] = (*self.bodies, *self.joints, *self.drivers, *self.loads)
+        names = [checked_name("the name of a body", part.name) for part in parts]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise InputError(
+                f"duplicate names {repeated}: bodies, joints, drivers and loads share one list",
+                argument="name",
+                value=repeated,
+            )
+
+    def _add_states(self) -> None:
+        """Add a body for the states of each load that has states."""
+        masses = [body.typical_mass for body in self.bodies if body.num_velocities]
+        mass, count = float(np.mean(masses)), len(self.bodies)
+        self.mechanical_bodies = self.bodies
+        self.bodies += tuple(
+            LoadStates(load.name, load.initial_states, mass)
+            for load in self.loads
+            if isinstance(load, (PairElement, JointLoad)) and load.initial_states.size
+        )
+        holders = [body for body in self.bodies[count:] if isinstance(body, LoadStates)]
+        self.state_bodies = {body.load: (k,) for k, body in enumerate(holders, count)}
+        self.initial_states: Array = np.concatenate([np.zeros(0), *(b.initial for b in holders)])
+
+    def _add_points(self) -> None:
+        """Add frames to the bodies at the named points that joints and loads use."""
+        points: dict[str, dict[str, None]] = {}
+        names = [body.name for body in self.bodies]
+        for part in (*self.joints, *self.loads):
+            for end, ref in _frame_references(part):
+                kind = getattr(part, "kind", type(part).__name__)
+                if ref[0] not in names:
+                    verb = "depends on" if end == "of" else "is attached to"
+                    raise InputError(
+                        f"{kind} {part.name!r} {verb} body {ref[0]!r}, which is not one of "
+                        f"the bodies {names}: add it to the first argument of System",
+                        argument="bodies",
+                        value=ref[0],
+                    )
+                if ref[1] not in getattr(self.body(ref[0]), "point_names", ()):
+                    continue
+                if end != "of" and not _acts_by_a_force(part, end):
+                    raise InputError(
+                        f"{kind} {part.name!r} exerts a moment on point {ref[1]!r} of body "
+                        f"{ref[0]!r}, but a named point transmits forces only: forces, spring-"
+                        "dampers, spherical and distance joints may act at it, and it may slide on "
+                        "a line or a plane. Make it an interface of the reduction",
+                        argument=end,
+                        value=ref,
+                    )
+                points.setdefault(ref[0], {})[ref[1]] = None
+        self.bodies = tuple(
+            body.with_points([*points[body.name]]) if body.name in points else body  # type: ignore[attr-defined]
+            for body in self.bodies
+        )
+        self.mechanical_bodies = self.bodies[: len(self.mechanical_bodies)]
+
+    def _html_rows(self) -> list[tuple[str, str]]:
+        groups: dict[str, tuple[Any, ...]] = {
+            "bodies": self.mechanical_bodies,
+            "joints": self.joints,
+            "drivers": self.drivers,
+            "loads": self.loads,
+        }
+        count = self.num_velocities - self.num_constraints
+        rows = [(key, ", ".join(item.name for item in items)) for key, items in groups.items()]
+        free = f"{self.num_velocities} coordinates, {self.num_constraints} constraints: {count}"
+        return [(key, names) for key, names in rows if names] + [("degrees of freedom", free)]
+
+    # ---- numbering ------------------------------------------------------------------------------
+    def _number_bodies(self) -> None:
+        counts = [len(body.frame_names) for body in self.bodies]
+        self.q_slices = _slices(body.num_coordinates for body in self.bodies)
+        self.v_slices = _slices(body.num_velocities for body in self.bodies)
+        self.frame_slices = _slices(counts)
+        self.num_coordinates = self.q_slices[-1].stop
+        self.num_velocities = self.v_slices[-1].stop
+        self.num_frames = self.frame_slices[-1].stop
+        refs = [FrameRef(body.name, name) for body in self.bodies for name in body.frame_names]
+        self._frame_index = {frame: k for k, frame in enumerate(refs)}
+        self.frame_body = np.repeat(np.arange(len(self.bodies)), counts)
+        elastic = [
+            np.arange(s.stop - body.num_elastic, s.stop)
+            for body, s in zip(self.bodies, self.v_slices, strict=True)
+        ]
+        self.elastic = np.concatenate(elastic).astype(np.int64)
+        first = self.v_slices[len(self.mechanical_bodies) - 1].stop
+        self.states = np.arange(first, self.num_velocities)  # states of loads follow the bodies
+        self.rigid = np.setdiff1d(np.arange(first), self.elastic)
+
+    def _place(self) -> None:
+        """Measure unspecified lengths, offsets and angles at the initial positions."""
+        placement = _Placement(self)
+        self.size = placement.size
+        self.joints = tuple(joint.placed(placement.pair(joint)) for joint in self.joints)
+        signs = [placement.axes_sign(joint) for joint in self.joints]
+        self.axes_signs = np.array(signs + [1.0] * len(self.drivers))
+        drivers: dict[tuple[str, Axis], Driver] = {}
+        for driver in self.drivers:
+            joint = self.joint(driver.joint)
+            motion = joint.axis(driver.along, f"driver {driver.name!r}")
+            if (joint.name, motion) in drivers:
+                raise InputError(
+                    f"drivers {drivers[joint.name, motion].name!r} and {driver.name!r} prescribe "
+                    f"the same {motion} of joint {joint.name!r}"
+                )
+            offset = placement.along(joint, motion) if driver.offset is None else driver.offset
+            drivers[joint.name, motion] = replace(driver, along=motion, offset=offset)
+        self.drivers = tuple(drivers.values())
+        self.loads = tuple(self._placed(load, placement) for load in self.loads)
+
+    def _placed(self, load: Load, placement: _Placement) -> Load:
+        """Check the references of a load; return it with unspecified lengths and angles set."""
+        label = f"load {load.name!r}"
+        if isinstance(load, PairElement):
+            body = self.body(load.first.body)
+            if load.second.body == body.name and not body.num_elastic:
+                raise InputError(
+                    f"{label} connects body {body.name!r}, which does not deform, with itself; "
+                    "specify frames of two bodies (or of the ground)"
+                )
+            if load.surface is not None:
+                self._check_surface(load, body)
+            return load.placed(placement.pair(load))
+        if isinstance(load, JointElement):
+            joint = self.joint(load.joint)
+            motion = joint.axis(load.motion, label)
+            return load.placed(motion, placement.along(joint, motion))
+        if isinstance(load, FrameLoad):
+            self.frame_index(load.frame)
+            return load
+        if isinstance(load, PatternLoad):
+            self.load_pattern(load)
+            for frame in load.frames:
+                self.frame_index(frame)
+        else:
+            self.joint(load.joint).axis(load.motion, label)
+        if isinstance(load.of, JointCoordinate):
+            self.joint(load.of.joint).axis(load.of.motion, label)
+        return load
+
+    def _check_surface(self, load: PairElement, body: Body) -> None:
+        """Raise an error unless the elastic surface of an element belongs to its first frame."""
+        reduced = getattr(body, "reduced", None)
+        if reduced is not None:
+            W = reduced.bore(load.first.frame).displacement
+            if load.surface is not None and np.array_equal(W.reshape(-1, W.shape[2]), load.surface):
+                return
+        raise InputError(
+            f"load {load.name!r}: its elastic bore is not that of frame {load.first.frame!r} of "
+            f"body {body.name!r}; the first frame must be the interface of a flexible body, and "
+            f"the bore body.bore({load.first.frame!r}) of the same reduced body",
+            argument="bore",
+        )
+
+    def _number_constraints(self) -> None:
+        """Number the constraints, first of the joints, then of the drivers."""
+        entries = [(joint, joint.rows) for joint in self.joints]
+        entries += [
+            (self.joint(driver.joint), (5,) if driver.along == "rotation" else (2,))
+            for driver in self.drivers
+        ]
+        rows = [(k, motion) for k, (_, motions) in enumerate(entries) for motion in motions]
+        self.row_entry, self.row_motion = np.array(rows, dtype=np.int64).reshape(-1, 2).T.copy()
+        self.num_constraints = len(rows)
+        self.first = np.array([self.frame_index(j.first) for j, _ in entries], dtype=np.int64)
+        self.second = np.array([self.frame_index(j.second) for j, _ in entries], dtype=np.int64)
+        self.entry_slices = self._entry_slices()
+        self.velocity_rows = self._velocity_rows()
+        driven = [self.joint_index(driver.joint) for driver in self.drivers]
+        self.driven_joints = np.array(driven, dtype=np.int64)
+        self.misfit: Array = np.zeros(self.num_constraints)
+        self.whole: SystemData = self
+        self.least_norm = False
+
+    def _entry_slices(self) -> list[slice]:
+        """Return the slices of the constraints of each joint, then of each driver."""
+        return _slices(np.bincount(self.row_entry, minlength=len(self.first)))
+
+    def _velocity_rows(self) -> NDArray[np.bool_]:
+        """Return which constraints (nc,) restrict velocities, but not positions."""
+        speeds = [j.constraint.on_velocities if j.constraint else () for j in self.joints]
+        speeds += [()] * len(self.drivers)
+        rows = zip(self.row_entry, self.row_motion, strict=True)
+        return np.array([motion in speeds[entry] for entry, motion in rows], dtype=bool)
+
+    def without_rows(self, rows: Sequence[int], *, least_norm: bool = False) -> SystemData:
+        """Return the system without some constraints; its `whole` is the complete system.
+
+        With `least_norm`, the joint forces in solutions have minimum norm over all constraints.
+        """
+        rows = [self._row(row) for row in items("rows", rows, (int, np.integer))]
+        remaining = np.setdiff1d(np.arange(self.num_constraints), np.array(rows, dtype=np.int64))
+        part = copy.copy(self)
+        part.row_entry, part.row_motion = self.row_entry[remaining], self.row_motion[remaining]
+        part.misfit = self.misfit[remaining]
+        part.num_constraints = len(remaining)
+        part.entry_slices = part._entry_slices()
+        part.velocity_rows = self.velocity_rows[remaining]
+        part.whole, part.least_norm = self.whole, flag("least_norm", least_norm)
+        return part
+
+    @property
+    def ideal(self) -> Self:
+        """The system without clearances; the system itself if it has none."""
+        elements = {joint.contact_name for joint in self.joints if joint.clearance is not None}
+        if not elements:
+            return self
+        joints = [replace(joint, clearance=None) for joint in self.joints]
+        loads = [load for load in self.loads if load.name not in elements]
+        return type(self)(
+            self.bodies, joints, drivers=self.drivers, loads=loads, gravity=self.gravity
+        )
+
+    def with_misfit(self, misfit: Array) -> SystemData:
+        """Return the system with small offsets (nc,) of its constraints, m or rad."""
+        fitted = copy.copy(self)
+        fitted.misfit, fitted.whole = misfit, fitted
+        return fitted
+
+    # ---- look-up --------------------------------------------------------------------------------
+    def body_index(self, name: str) -> int:
+        """Return the index of a body; the error for an unknown name lists the bodies."""
+        names = [body.name for body in self.bodies]
+        return names.index(choice("name of a body", name, names))
+
+    def body(self, name: str) -> Body:
+        """Return the body with the given name."""
+        return self.bodies[self.body_index(name)]
+
+    def joint_index(self, name: str) -> int:
+        """Return the index of a joint; the error for an unknown name lists the joints."""
+        names = [joint.name for joint in self.joints]
+        return names.index(choice("name of a joint", name, names))
+
+    def joint(self, name: str) -> Joint:
+        """Return the joint with the given name."""
+        return self.joints[self.joint_index(name)]
+
+    def load_pattern(self, load: PatternLoad) -> LoadPattern:
+        """Return the pattern of a distributed load; its body must be a reduced flexible body."""
+        instance("load", load, PatternLoad)
+        body = self.body(load.pattern.body)
+        if not hasattr(body, "load_pattern"):
+            raise InputError(
+                f"load {load.name!r}: body {body.name!r} has no distributed loads; only reduced "
+                "flexible bodies have them. Apply a force or a torque at a frame"
+            )
+        return body.load_pattern(load.pattern.pattern)  # type: ignore[no-any-return]
+
+    def frame_index(self, frame: FrameRef) -> int:
+        """Return the index of a frame; the error for an unknown name lists the frames."""
+        frame = checked_frame("frame", frame)
+        if frame not in self._frame_index:
+            names = self.body(frame.body).frame_names
+            choice(f"frame of body {frame.body!r}", frame.frame, names)
+        return self._frame_index[frame]
+
+    def check_no_states(self, task: str) -> None:
+        """Raise an error if loads have states; `task` is the analysis that cannot treat them."""
+        if self.state_bodies:
+            names = ", ".join(map(repr, self.state_bodies))
+            raise InputError(
+                f"{task} does not support loads with states: {names}. Use simulate, equilibrium, "
+                "linearize or run_sensitivities, or replace the states by functions of time",
+                argument="system",
+                value=self,
+            )
+
+    def check_holonomic(self, task: str) -> None:
+        """Raise an error if constraints restrict velocities only; `task` is the analysis."""
+        if self.velocity_rows.any():
+            entry = int(self.row_entry[np.argmax(self.velocity_rows)])
+            joint = self.joints[entry]
+            raise InputError(
+                f"{task} does not support {joint.kind.replace('_', '-')} joint {joint.name!r}, "
+                "which restricts velocities but not positions. Use simulate",
+                argument="system",
+                value=self,
+            )
+
+    # ---- names and checks for messages --------------------------------------------------------
+    def check_step(self, t: float, dt: float) -> None:
+        """Raise an error if a driver rotates by half a turn or more in a step from t to t + dt.
+
+        Full turns of a joint without a driver are counted on the assumption that the joint rotates
+        by less than half a turn per step. Larger rotations are therefore ambiguous.
+        """
+        t, dt = number("t", t), number("dt", dt)
+        for driver in (driver for driver in self.drivers if driver.along == "rotation"):
+            turn = abs(driver.at(t + dt)[0] - driver.at(t)[0])
+            if turn >= np.pi:
+                raise InputError(
+                    f"driver {driver.name!r} turns by {turn:.3g} rad in the step from t = {t:g} s "
+                    f"(dt = {dt:g} s), half a turn or more; choose a dt below "
+                    f"{np.pi * dt / turn:.2g} s, preferably a fiftieth of it",
+                    argument="dt",
+                    value=dt,
+                )
+
+    def _row(self, row: int) -> int:
+        return integer("row", row, low=0, high=self.num_constraints - 1)
+
+    def constraint_name(self, row: int) -> str:
+        """Return the name of a constraint for messages."""
+        row = self._row(row)
+        entry, motion = int(self.row_entry[row]), int(self.row_motion[row])
+        if entry >= len(self.joints):
+            return f"driver {self.drivers[entry - len(self.joints)].name!r}"
+        joint = self.joints[entry]
+        return f"{joint.kind.replace('_', '-')} joint {joint.name!r}, {joint.row_name(motion)}"
+
+    def row_name(self, row: int) -> str:
+        """Return the name of an equation of motion for messages."""
+        row = integer("row", row, low=0, high=self.num_velocities - 1)
+        k = next(k for k, s in enumerate(self.v_slices) if s.start <= row < s.stop)
+        i = row - self.v_slices[k].start
+        if names := state_names(self.bodies[k]):
+            return names[i]
+        kind = "moment about body" if i > 2 else "force along"
+        name = f"{kind} {'xyz'[i % 3]}" if i < 6 else f"elastic coordinate {i - 5}"
+        return f"body {self.bodies[k].name!r}, {name}"
+
+    def __repr__(self) -> str:
+        bodies = len(self.mechanical_bodies)
+        return (
+            f"<System: {bodies} bodies, {len(self.joints)} joints, {len(self.drivers)} "
+            f"drivers, {len(self.loads)} loads; {self.num_velocities} velocities "
+            f"({len(self.elastic)} elastic), {self.num_constraints} constraints>"
+        )
+
+
+def _frame_references(part: Joint | Load) -> list[tuple[str, FrameRef]]:
+    """Return the arguments and frames on which a joint or load acts or depends."""
+    ends = [(end, getattr(part, end, None)) for end in ("first", "second", "frame")]
+    depends = part.frames if isinstance(part, PatternLoad) else ()
+    return [(end, ref) for end, ref in ends if ref is not None] + [("of", ref) for ref in depends]
+
+
+def _acts_by_a_force(part: Joint | Load, end: str) -> bool:
+    """Return whether a joint or load exerts a force, but no moment, on the frame at an end."""
+    if isinstance(part, Joint):
+        if part.constraint is not None:
+            return end in part.constraint.point_ends
+        slides = end == "second" and part.kind in ("point_on_line", "point_on_plane")
+        return slides or part.kind == "spherical"
+    return isinstance(part, SpringDamper) or (isinstance(part, FrameLoad) and part.kind == "force")
+
+
+class _Placement:
+    """Poses of all frames at the initial positions of the bodies."""
+
+    def __init__(self, system: SystemData) -> None:
+        self._index, count = system.frame_index, system.num_frames
+        self.position, self.rotation = np.zeros((count, 3)), np.zeros((count, 3, 3))
+        points = [self.position]
+        for body, part in zip(system.bodies, system.frame_slices, strict=True):
+            q = body.initial_coordinates()
+            body.poses(q, self.position[part], self.rotation[part])
+            if body.num_velocities - body.num_elastic == 6:
+                points.append(q[None, :3])
+        # Size: longest side of the bounding box of all frames and bodies, m; 1 m if the box is a
+        # point
+        every = np.vstack(points)
+        size = float(np.ptp(every, axis=0).max()) if len(every) else 0.0
+        self.size = size if size > 1e-9 else 1.0
+
+    def pair(self, item: Joint | PairElement) -> FramePair:
+        """Return the poses of the frames of a joint or an element, at rest."""
+        one, two = self._index(item.first), self._index(item.second)
+        p, Q = self.position, self.rotation
+        return FramePair(p[one], Q[one], _REST, p[two], Q[two], _REST)
+
+    def along(self, joint: Joint, motion: Axis) -> float:
+        """Return the rotation (within half a turn) about or the displacement along the axis."""
+        p1, Q1, _, p2, Q2, _ = self.pair(joint)
+        if motion == "displacement":
+            return float(Q1[:, 2] @ (p2 - p1))
+        return math.atan2(float(Q1[:, 1] @ Q2[:, 0]), float(Q1[:, 0] @ Q2[:, 0]))
+
+    def axes_sign(self, joint: Joint) -> float:
+        """Return −1 for joints that rotate about z and have opposite z axes, otherwise 1."""
+        _, Q1, _, _, Q2, _ = self.pair(joint)
+        return -1.0 if joint.kind in TURNING and Q1[:, 2] @ Q2[:, 2] < 0 else 1.0

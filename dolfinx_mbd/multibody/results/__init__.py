@@ -1,1 +1,0 @@
-"""Results of a simulation: histories, energies, sensors, files and accuracy checks."""

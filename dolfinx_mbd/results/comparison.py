@@ -1,0 +1,101 @@
+"""Differences between the histories of two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.results.tables import Named, component_names, label, unit_of
+
+Array = NDArray[np.float64]
+
+_SAME_TIME = 1e-9  # largest difference of equal times, relative to the duration of the run
+
+
+class Difference(NamedTuple):
+    """Difference of a quantity in two runs; for vectors, the norm of their difference.
+
+    Attributes:
+        largest: Largest difference.
+        rms: Root mean square of the difference over the times that both runs saved.
+        time: Time of the largest difference, s.
+        scale: Largest value of the quantity in the first run.
+        unit: Unit of these values, except for the time.
+
+    Example:
+        >>> other = mbd.simulate(pendulum, t_end=0.5, dt=2e-3)
+        >>> force = run.compare(other, ["pin.force"])["pin.force"]
+        >>> bool(force.largest < 1e-3 * force.scale), force.unit
+        (True, 'N')
+    """
+
+    largest: float
+    rms: float
+    time: float
+    scale: float
+    unit: str
+
+
+def compare(
+    times: tuple[Array, Array], arrays: tuple[Iterable[Named], Iterable[Named]]
+) -> dict[str, Difference]:
+    """Return the differences of two runs by name; see `Solution.compare`."""
+    first, second = times
+    tolerance = _SAME_TIME * float(np.ptp(first))
+    near = np.minimum(np.searchsorted(second, first - tolerance), len(second) - 1)
+    same = np.abs(first - second[near]) <= tolerance
+    if same.sum() < min(2, len(first), len(second)):  # the start alone says nothing about the rest
+        count = "only one saved time" if same.any() else "no saved times"
+        raise InputError(
+            f"the runs have {count} in common; simulate both with steps of equal length, or "
+            "interpolate: run.to_xarray().interp(time=other.time)",
+            argument="other",
+        )
+    rows, others = np.flatnonzero(same), near[same]
+    one, two = ({label(name, key): (key, x) for name, key, x in part} for part in arrays)
+    table = {}
+    for name in dict.fromkeys([*one, *two]):
+        mine, other = _values(one, name), _values(two, name)
+        if mine is None or other is None:
+            continue
+        (key, values), (_, other_values) = mine, other
+        unit = unit_of(key, values)
+        if other_values.shape[1:] != values.shape[1:] or not (unit or not key):
+            continue
+        size = _norm(values[rows])
+        change = _norm(values[rows] - other_values[others])
+        if key.endswith("rotation") and values.shape[1:] == (4,):  # ±p are the same rotation
+            change = np.minimum(change, _norm(values[rows] + other_values[others]))
+        n = int(np.argmax(change))
+        table[name] = Difference(
+            largest=float(change[n]),
+            rms=float(np.sqrt(np.mean(change**2))),
+            time=float(first[rows[n]]),
+            scale=float(size.max()),
+            unit=unit,
+        )
+    if not table:
+        text = "the runs have no quantity in common"
+        raise InputError(text, argument="other", value=sorted(two))
+    return table
+
+
+def _values(arrays: dict[str, tuple[str, Array]], name: str) -> tuple[str, Array] | None:
+    """Return key and values of a quantity, or of a component of a quantity that a run has."""
+    if name in arrays:
+        return arrays[name]
+    base, _, part = name.rpartition(".")
+    key, whole = arrays.get(base, ("", None))
+    names = [] if whole is None or whole.ndim != 2 else component_names(key, whole)
+    if whole is None or part not in names:
+        return None
+    return f"{key}.{part}", whole[:, names.index(part)]
+
+
+def _norm(values: Array) -> Array:
+    """Return the norm over all components at each time, (nt,)."""
+    return np.linalg.norm(values.reshape(len(values), -1), axis=1)

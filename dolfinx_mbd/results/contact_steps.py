@@ -1,0 +1,139 @@
+"""Checks of the contacts of a run: duration of impacts, contacts missed by a step, penetrations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.errors import AccuracyWarning, ModelRangeWarning, warn
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.dynamics.stepping.contact_events import closings, smallest_depths
+
+__all__ = ["ContactSteps"]
+
+# A Hertzian impact with the approach speed v and the depth δ lasts 2.94 δ/v
+_PERIOD = 2.94
+_STEPS = 20  # smallest number of steps in an impact without a warning
+_WEAK = 0.2  # impacts with a smaller fraction of the largest penetration are ignored
+_BLOCK = 256  # number of steps that are inspected together
+PENETRATION = 0.1  # largest penetration relative to the size of a contact without a warning
+
+
+class ContactSteps:
+    """Record of short impacts, missed contacts and large penetrations of a run.
+
+    Call `update` after each step, while the assembler is at the new state.
+    """
+
+    def __init__(self, eqs: Assembler, time: float) -> None:
+        self._eqs = eqs
+        eqs.update_velocities()
+        self._names = eqs.contact_names()
+        self._last = eqs.contact_states()
+        count = len(self._names)
+        self._speed, self._depth, self._step = np.zeros((3, count))  # of compressions
+        self._compressed = np.zeros(count, dtype=bool)
+        self._impacts: list[tuple[float, float, float, float, int]] = []
+        # Ends and lengths of the last steps and the states at their ends, which `_inspect` clears
+        self._steps: list[tuple[float, float, Array]] = []
+        self._before = self._last  # states at the start of these steps
+        self._deepest = np.maximum(-self._last[:, 0], 0.0)
+        self._deepest_time = np.full(count, time)
+        self._missed: tuple[float, float, int] | None = None  # end and length of a step, and row
+
+    def update(self, time: float, dt: float) -> None:
+        """Compare the length of a step with the duration of an impact at the new time."""
+        if not self._names:
+            return
+        before, states = self._last, self._eqs.contact_states()
+        self._last = states
+        self._steps.append((time, dt, states))
+        if len(self._steps) == _BLOCK:
+            self._inspect()
+        touches, starts = states[:, 0] < 0.0, before[:, 0] >= 0.0
+        begins = starts & touches
+        self._compressed |= begins
+        self._speed = np.where(starts, -before[:, 1], self._speed)
+        self._depth = np.where(starts, 0.0, self._depth)
+        self._depth = np.maximum(self._depth, -states[:, 0])
+        self._step = np.where(starts, dt, np.maximum(self._step, dt))
+        if begins.any():  # only the time in contact counts
+            gaps = before[begins, 0], states[begins, 0]
+            self._step[begins] *= -gaps[1] / (gaps[0] - gaps[1])
+        peaks = self._compressed & ((states[:, 1] >= 0.0) | ~touches)
+        self._compressed &= ~peaks
+        for k in map(int, np.flatnonzero(peaks & (self._speed > 0.0))):
+            period = _PERIOD * float(self._depth[k] / self._speed[k])
+            ratio, depth = float(self._step[k]) / max(period, 1e-300), float(self._depth[k])
+            self._impacts.append((ratio, time, period, depth, k))
+
+    def _inspect(self) -> None:
+        """Record the largest penetrations and the first missed contact of the last steps."""
+        if not self._steps:
+            return
+        times, lengths, states = zip(*self._steps, strict=True)
+        table = np.array([self._before, *states])
+        rows, points = table.shape[0] - 1, table.shape[1]
+        deepest, columns = np.argmin(table[1:, :, 0], axis=0), np.arange(points)
+        depths = -table[1:, :, 0][deepest, columns]
+        deeper = depths > self._deepest
+        self._deepest[deeper] = depths[deeper]
+        self._deepest_time[deeper] = np.array(times)[deepest[deeper]]
+        if self._missed is None:
+            limits = np.tile(smallest_depths(self._deepest, self._eqs.system.size), rows)
+            before, after = (part.reshape(-1, 3) for part in (table[:-1], table[1:]))
+            fractions = closings(before, after, np.repeat(lengths, points), limits)
+            missed = np.flatnonzero(np.isfinite(fractions))
+            if missed.size:
+                row, k = divmod(int(missed[0]), points)
+                self._missed = times[row], lengths[row], k
+        self._steps, self._before = [], states[-1]
+
+    def warn(self) -> None:
+        """Warn of missed contacts, large penetrations, and impacts with fewer than 20 steps."""
+        self._inspect()
+        self._warn_of_missed()
+        self._warn_of_depth()
+        self._warn_of_steps()
+
+    def _warn_of_missed(self) -> None:
+        if self._missed is None:
+            return
+        time, dt, k = self._missed
+        text = (
+            f"contact {self._names[k]!r}: in the step from t = {time - dt:g} s to {time:g} s, the "
+            "bodies may have passed through each other: the gap is positive before and after the "
+            "step, but its rates indicate a contact in between. Choose a smaller dt, or "
+            "dt='adaptive'"
+        )
+        warn(AccuracyWarning(text, quantity="step over a contact", value=dt))
+
+    def _warn_of_depth(self) -> None:
+        sizes = self._eqs.contact_sizes()
+        ratios = self._deepest / sizes
+        k = int(np.argmax(ratios)) if len(ratios) else -1
+        if k < 0 or ratios[k] <= PENETRATION:
+            return
+        text = (
+            f"contact {self._names[k]!r}: the penetration of {self._deepest[k]:.3g} m at "
+            f"t = {self._deepest_time[k]:g} s is {ratios[k]:.2g} times the size of the bodies in "
+            f"contact, {sizes[k]:.3g} m. The laws of contact hold for penetrations far below the "
+            "radii. Choose a stiffer law, and check the units and the initial positions"
+        )
+        quantity = "penetration relative to the size of the bodies in contact"
+        warn(ModelRangeWarning(text, quantity=quantity, value=float(ratios[k]), limit=PENETRATION))
+
+    def _warn_of_steps(self) -> None:
+        limit = _WEAK * max((impact[3] for impact in self._impacts), default=0.0)
+        strong = [impact for impact in self._impacts if impact[3] >= limit]
+        ratio, time, period, _, k = max(strong, default=(0.0,) * 4 + (0,))
+        if ratio * _STEPS <= 1.0:
+            return
+        text = (
+            f"contact {self._names[k]!r}: an impact at t = {time:g} s lasts about {period:.2g} s, "
+            f"only {1.0 / ratio:.2g} steps. Fewer than {_STEPS} steps cause errors of several per "
+            f"cent in forces and losses. Choose dt below {period / _STEPS:.2g} s, or mbd.Adaptive "
+            "with a smaller tolerance"
+        )
+        quantity = "time step relative to the duration of an impact"
+        warn(AccuracyWarning(text, quantity=quantity, value=ratio, limit=1.0 / _STEPS))

@@ -1,0 +1,177 @@
+"""Reading and writing of files of runs: solutions, and tables for other programs.
+
+A file is an archive (see `dolfinx_mbd.archive`) whose header identifies the system. It replaces an
+existing file only when it is complete, so that the process may be killed at any time.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.archive import Kind, archive_writer, is_archive
+from dolfinx_mbd.checks import file_path
+from dolfinx_mbd.errors import FileError, FileWarning, warn
+from dolfinx_mbd.files import write_atomically
+from dolfinx_mbd.results.files.fingerprint import differences, fingerprint
+from dolfinx_mbd.mechanism.system import State, SystemData
+
+Array = NDArray[np.float64]
+
+VERSION = 3
+"""Version of the files of runs; since version 3, fingerprints ignore the code of functions."""
+
+HISTORY = ("time", "q", "v", "a", "lam", "angles")
+"""Attributes of a state that are saved at each time."""
+
+# Arrays in `State.memory`; its other entry, `earlier`, is a list of pairs
+_MEMORY = ("algorithmic", "velocity")
+
+
+class RunFileError(FileError):
+    """Error of a file that is damaged, has a newer format, or belongs to another system."""
+
+
+def run_kind(title: str) -> Kind:
+    """Return the kind of archive with the given title, for files of runs."""
+    return Kind(f"dolfinx_mbd {title}", title, VERSION, RunFileError)
+
+
+def write_run(
+    path: str | Path,
+    kind: Kind,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, Any],
+    *,
+    in_folder: bool = False,
+) -> Path:
+    """Write a header and arrays to one file, completely or not at all, and return its path.
+
+    An existing file of another kind is not replaced, unless `in_folder` is True: the file is then
+    in a folder to which only this package writes.
+    """
+    path = file_path("path", path)
+    if not path.suffix and not path.is_dir():
+        path = path.with_suffix(".npz")
+    return write_atomically(
+        path,
+        archive_writer(kind, header, arrays),
+        kind.title,
+        replaces=lambda path: in_folder or is_archive(path, kind),
+    )
+
+
+# ---- systems ------------------------------------------------------------------------------------
+def system_rows(system: SystemData) -> dict[str, Any]:
+    """Return the header entries that identify a system and its dropped constraints."""
+    return {
+        "system": fingerprint(system),
+        "dropped": np.flatnonzero(~held_rows(system)).tolist(),
+        "least_norm": bool(system.least_norm),
+        "misfit": system.whole.misfit.tolist(),
+    }
+
+
+def held_rows(system: SystemData) -> NDArray[np.bool_]:
+    """Return a mask of the constraints of `system.whole` that the system has not dropped."""
+    rows = set(zip(system.row_entry, system.row_motion, strict=True))
+    pairs = zip(system.whole.row_entry, system.whole.row_motion, strict=True)
+    return np.array([pair in rows for pair in pairs], dtype=bool)
+
+
+def check_system(
+    path: str | Path, header: Mapping[str, Any], arrays: Mapping[str, Any], system: SystemData
+) -> SystemData:
+    """Return the system without the constraints that were dropped in the run of a file.
+
+    The entries of `system_rows` are compared; a difference raises a `RunFileError`.
+    """
+    current, saved = fingerprint(system), dict(header["system"])
+    if header["version"] < VERSION:
+        text = f"{path} is of an earlier version: only names and sizes of the system are checked"
+        warn(FileWarning(text))
+        current, saved = dict.fromkeys(current, ""), dict.fromkeys(saved, "")
+        current["number of coordinates"] = str(system.num_coordinates)
+        saved["number of coordinates"] = str(arrays["q"].shape[-1])
+    changes = differences(saved, current)
+    if changes:
+        more = f" and {len(changes) - 5} more" if len(changes) > 5 else ""
+        raise RunFileError(
+            f"{path}: belongs to another system: {', '.join(changes[:5])}{more}. Build the system "
+            "as it was when the file was written",
+            path=path,
+        )
+    whole, misfit = system.whole, np.array(header.get("misfit", []))
+    if misfit.any():
+        whole = whole.with_misfit(misfit)
+    if not header["dropped"]:
+        return whole
+    return whole.without_rows(header["dropped"], least_norm=header["least_norm"])
+
+
+# ---- states -------------------------------------------------------------------------------------
+def state_arrays(prefix: str, state: State) -> dict[str, Array]:
+    """Return a state and its memory as arrays by name."""
+    arrays = {f"{prefix}_{key}": np.asarray(getattr(state, key)) for key in HISTORY}
+    arrays |= {f"{prefix}_memory_{k}": state.memory[k] for k in _MEMORY if k in state.memory}
+    for k, (a, lam) in enumerate(state.memory.get("earlier", ())):
+        arrays[f"{prefix}_earlier_{k}_a"], arrays[f"{prefix}_earlier_{k}_lam"] = a, lam
+    return arrays
+
+
+def state_from(prefix: str, arrays: Mapping[str, Any]) -> State:
+    """Return the state from the arrays of `state_arrays`."""
+    names = {key: f"{prefix}_memory_{key}" for key in _MEMORY}
+    memory: dict[str, Any] = {k: arrays[name] for k, name in names.items() if name in arrays}
+    pairs = [[f"{prefix}_earlier_{k}_{key}" for key in ("a", "lam")] for k in range(2)]
+    earlier = [(arrays[a], arrays[lam]) for a, lam in pairs if a in arrays]
+    if earlier:
+        memory["earlier"] = tuple(earlier)
+    values: dict[str, Any] = {key: arrays[f"{prefix}_{key}"] for key in HISTORY}
+    return State(**values | {"time": float(values["time"]), "memory": memory})
+
+
+def states_from(arrays: Mapping[str, Any]) -> list[State]:
+    """Return the states whose attributes are given as arrays over time."""
+    rows = zip(*(arrays[key] for key in HISTORY), strict=True)
+    return [State(float(t), *row) for t, *row in rows]
+
+
+# ---- tables -------------------------------------------------------------------------------------
+def write_table(path: str | Path, names: Sequence[str], columns: Array) -> Path:
+    """Write columns (nt, nc) and a header line as comma-separated values; return the path.
+
+    Numbers have full precision. An existing file is replaced only if it is such a table.
+    """
+    head = io.StringIO()
+    csv.writer(head, lineterminator="\n").writerow(map(_table_cell, names))
+
+    def write(file: BinaryIO) -> None:
+        file.write(head.getvalue().encode())
+        np.savetxt(file, columns, fmt="%.17g", delimiter=",")
+
+    return write_atomically(
+        path, write, "table", replaces=lambda path: _is_table(path, head.getvalue())
+    )
+
+
+def _is_table(path: Path, head: str) -> bool:
+    """Return whether a file begins with a line of names, or with quantities of a run."""
+    with path.open("rb") as file:
+        line = file.readline(2**20).decode(errors="replace")
+    time, _, names = line.strip().partition(",")
+    columns = next(csv.reader([names]), [])
+    runs = all(re.fullmatch(r"[^\[\]]+\.[^\[\]]+ \[[^\[\]]+\]", name) for name in columns)
+    return line == head or (time == "time [s]" and bool(columns) and runs)
+
+
+def _table_cell(text: str) -> str:
+    """Return text that a spreadsheet does not interpret as a formula."""
+    return f"'{text}" if text.lstrip()[:1] in ("=", "+", "-", "@") else text

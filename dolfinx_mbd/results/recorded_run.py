@@ -1,0 +1,206 @@
+"""A run whose states or outputs are saved in memory, or in blocks in a folder.
+
+After each block, and at least once a minute, a checkpoint is written, from which the run continues
+bitwise equally. Blocks and checkpoints do not change the run.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.archive import errors_as
+from dolfinx_mbd.checks import file_path, instance, reject
+from dolfinx_mbd.results.files.run_files import (
+    HISTORY,
+    check_system,
+    state_arrays,
+    state_from,
+    system_rows,
+)
+from dolfinx_mbd.results.files.run_folder import CHECKPOINT, KIND, RunFolder, read_folder
+from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.results.outputs import Outputs
+from dolfinx_mbd.results.run_checks import RunChecks
+from dolfinx_mbd.results.saved_outputs import SavedOutputs
+from dolfinx_mbd.results.solution import Solution
+from dolfinx_mbd.results.solution_files import saved_rows
+from dolfinx_mbd.dynamics.stepping.integrators import Stepper
+from dolfinx_mbd.dynamics.stepping.run import Run
+from dolfinx_mbd.dynamics.stepping.step_control import steps_from
+from dolfinx_mbd.time_integration import GeneralizedAlpha
+
+__all__ = ["RecordedRun", "read_run"]
+
+_PERIOD = 60.0  # longest time between two checkpoints, s
+_BLOCK_BYTES, _BLOCK_ROWS = 2**23, 5000  # largest size of the states in a block
+
+
+class RecordedRun(Run):
+    """A run that saves its state, or outputs, every `stride` steps.
+
+    Args:
+        run: The run.
+        stride: Number of steps from one saved state to the next.
+        outputs: Outputs that are saved instead of the states.
+        folder: Folder to which the saved values are written; by default they remain in memory.
+    """
+
+    def __init__(
+        self, run: Run, stride: int, outputs: Outputs | None = None, folder: Path | None = None
+    ) -> None:
+        super().__init__(run.system, run.stepper, run.steps, run.state)
+        self.stride, self.outputs = stride, outputs
+        self.checks = RunChecks(run.system, run.stepper, run.state)
+        self._block = [run.state]  # saved states that were not written yet
+        self._last = run.state.time
+        self._rows: list[NDArray[np.void]] = []
+        self._folder: RunFolder | None = None
+        self._limit = sys.maxsize if outputs is None else self._block_rows()
+        if folder is not None:
+            self.use(RunFolder(folder, system=run.system))
+
+    def use(self, folder: RunFolder) -> None:
+        """Write the saved values to a folder."""
+        self._folder, self._limit = folder, self._block_rows()
+        self._identity = system_rows(self.system)
+        self._written = time.monotonic()
+
+    def _block_rows(self) -> int:
+        size = 8 * sum(np.size(getattr(self.state, key)) for key in HISTORY)
+        return min(_BLOCK_ROWS, 1 + _BLOCK_BYTES // size)
+
+    def advance(self) -> State:
+        """Take one step, save the state if it is due, and return it."""
+        state = super().advance()
+        self.checks.update(state, saved=self._is_due)
+        self.record()
+        return state
+
+    @property
+    def _is_due(self) -> bool:
+        return self.steps.taken % self.stride == 0 or self.steps.done
+
+    def record(self) -> None:
+        """Save the present state if it is due and not saved yet; write a block if it is full."""
+        if self._is_due and self._last < self.state.time:
+            self._block.append(self.state)
+            self._last = self.state.time
+        full = len(self._block) >= self._limit
+        if full or (self._folder is not None and time.monotonic() - self._written > _PERIOD):
+            self.write()
+
+    def write(self) -> None:
+        """Move the block to the saved values, and write a checkpoint."""
+        if self._limit == sys.maxsize:
+            return
+        if self._block:
+            block = Solution(self.system, self._block)
+            self.checks.inspect(block)
+            rows = _saved_rows(block, self.outputs)
+            if self._folder is None:
+                self._rows.append(rows)
+            else:
+                self._folder.append(rows)
+            self._block = []
+        if self._folder is not None:
+            header, arrays = self._checkpoint()
+            self._folder.write(header, arrays)
+        self._written = time.monotonic()
+
+    def solution(self) -> Solution:
+        """Return the saved values, with the present state as the last state."""
+        counts = {key: getattr(self.stepper, key) for key in ("iterations", "factorizations")}
+        facts: dict[str, Any] = {"complete": self.steps.done, **counts}
+        if self._limit == sys.maxsize:
+            earlier = [state for state in self._block if state.time < self.state.time]
+            run = Solution(self.system, [*earlier, self.state], **facts)
+            self.checks.inspect(run)
+            return run
+        if self._folder is None:
+            if self._block:
+                self.write()
+            assert self.outputs is not None
+            names = [*self.outputs.names]
+            saved: Any = SavedOutputs(self.system, np.concatenate(self._rows), names)
+        else:
+            assert self._folder.rows is not None
+            saved = saved_rows(self.system, self._folder.rows, self._requested_outputs())
+        return Solution._of(self.system, saved, self.state, **facts)
+
+    def close(self) -> None:
+        """Permit other processes to write to the folder."""
+        if self._folder is not None:
+            self._folder.close()
+
+    def _requested_outputs(self) -> list[str] | None:
+        return None if self.outputs is None else [*self.outputs.names]
+
+    def _checkpoint(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the header and the arrays of a checkpoint."""
+        header = {
+            **self._identity,
+            "method": asdict(self.stepper.method),
+            "tolerance": self.stepper.tolerance,
+            "reuse": self.stepper.reuse,
+            "steps": self.steps.record(),
+            "stride": self.stride,
+            "requested": self._requested_outputs(),
+            "functions": [] if self.outputs is None else [*self.outputs.functions],
+            "checks": self.checks.memory(),
+            "complete": self.steps.done,
+            "iterations": self.stepper.iterations,
+            "factorizations": self.stepper.factorizations,
+            "last": self._last,
+        }
+        memory = {f"stepper_{k}": np.asarray(v) for k, v in self.stepper.memory().items()}
+        return header, state_arrays("now", self.state) | memory
+
+
+def read_run(path: str | Path, system: SystemData, outputs: Outputs | None = None) -> RecordedRun:
+    """Return the run that a folder contains; it continues in the same folder.
+
+    `outputs` contains the functions among the outputs of the run.
+    """
+    instance("system", system, SystemData)
+    path = file_path("path", path)
+    header, arrays, rows = read_folder(path)
+    with errors_as(KIND, path / CHECKPOINT):
+        system = check_system(path, header, arrays, system)
+        method = GeneralizedAlpha(**header["method"])
+        stepper = Stepper(
+            system, method, tolerance=header["tolerance"], reuse=bool(header["reuse"])
+        )
+        memory = {k: v for k, v in arrays.items() if k.startswith("stepper_")}
+        stepper.restore({k.removeprefix("stepper_"): v for k, v in memory.items()})
+        run = Run(system, stepper, steps_from(header["steps"]), state_from("now", arrays))
+        requested, functions = header["requested"], header["functions"]
+        if not functions:
+            outputs = None if requested is None else Outputs([str(name) for name in requested])
+        recorded = RecordedRun(run, int(header["stride"]), outputs)
+        recorded.checks.restore(header["checks"])
+        recorded._last = float(header["last"])
+    if functions and (outputs is None or [*outputs.functions] != functions):
+        names = ", ".join(map(repr, functions))
+        reject("outputs", outputs, f"the functions {names}, as in the call of simulate")
+    recorded._block = []
+    recorded.use(RunFolder(path, rows))
+    return recorded
+
+
+def _saved_rows(block: Solution, outputs: Outputs | None) -> NDArray[np.void]:
+    """Return the states or outputs of a block as an array with one row per time."""
+    if outputs is None:
+        arrays = {key: getattr(block, key) for key in HISTORY}
+    else:
+        arrays = {"time": block.time, **outputs.arrays(block)}
+    rows = np.empty(len(block), [(key, "<f8", v.shape[1:]) for key, v in arrays.items()])
+    for key, values in arrays.items():
+        rows[key] = values
+    return rows

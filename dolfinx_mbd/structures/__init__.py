@@ -1,0 +1,2 @@
+"""Rotating structures, prescribed motions, beams, cables and other models of one body."""
+

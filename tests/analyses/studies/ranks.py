@@ -1,0 +1,34 @@
+"""Parameter studies over the ranks of MPI, for tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import xarray
+from mpi4py import MPI
+from mpi4py.futures import MPICommExecutor
+
+from dolfinx_mbd.analyses import sweep
+
+
+def sweep_on_ranks(comm: MPI.Intracomm, *arguments: Any, **options: Any) -> xarray.Dataset:
+    """Return the study that rank 0 does with the other ranks; its error is raised on all ranks.
+
+    One rank alone does it in its process.
+    """
+    study, problem = None, None
+    if comm.size == 1:
+        return sweep(*arguments, workers=1, **options)
+    with MPICommExecutor(comm, root=0) as executor:
+        if executor is not None:
+            try:
+                study = sweep(*arguments, executor=executor, **options)
+            except Exception as error:
+                problem = error
+    # (an error with a dataset in it cannot be sent)
+    failed = comm.bcast(problem is not None)
+    if problem is not None:
+        raise problem
+    if failed:
+        raise RuntimeError("rank 0 has an error")
+    return comm.bcast(study)

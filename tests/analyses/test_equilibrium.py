@@ -1,0 +1,202 @@
+"""Equilibria at rest, turning and under slow loads against closed forms; and where is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from dolfinx_mbd.analyses import equilibrium, linearize, quasi_static_motion
+from dolfinx_mbd.dynamics import AssemblyError, EquilibriumError, System
+from dolfinx_mbd.mechanism import Clearance, ContactLaw, Driver, FlexibleBody, Frame, Ground, JointLoad, RigidBody, constant_speed, cylindrical, force, prismatic, revolute, spherical
+from tests.models.beams import slender_rod
+
+GRAVITY = 9.81
+ALONG_X = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
+LENGTH, SIDE, DENSITY, YOUNG = 2.0, 0.01, 7870.0, 2e9
+
+
+@pytest.mark.parametrize("start", [0.0, 1.2, 1.5, -0.3])
+def test_hanging_flexible_pendulum(start: float) -> None:
+    """It hangs straight, stretched by its weight: mode k by 2 ρ g l²/E (2/((2k+1)π))³."""
+    axial = 8
+    rod = slender_rod(LENGTH, SIDE, YOUNG, DENSITY, bending=2, axial=axial)
+    body = FlexibleBody("rod", rod, rotation=(np.cos(start / 2), 0, 0, np.sin(start / 2)))
+    ground = Ground({"o": Frame()})
+    joint = revolute("pin", ground.frame("o"), body.frame("big_end"))
+    system = System([ground, body], [joint], gravity=(0, -GRAVITY, 0))
+    state = equilibrium(system)
+    eta = state.q[7:]
+    waves = (2 * np.arange(axial) + 1) * np.pi / 2
+    exact = 2 * DENSITY * GRAVITY * LENGTH**2 / YOUNG / waves**3
+    assert np.allclose(eta[2:], exact, rtol=1e-7)
+    assert np.abs(eta[:2]).max() < 1e-8 * exact[0]
+    assert np.isclose(state.angles[0], -np.pi / 2, atol=1e-9)  # the nearer way round
+    tip = float(np.sum(eta[2:] * (-1.0) ** np.arange(axial)))
+    assert np.isclose(tip, DENSITY * GRAVITY * LENGTH**2 / (2 * YOUNG), rtol=1e-2)  # 8 modes
+    weight = DENSITY * SIDE**2 * LENGTH * GRAVITY
+    lam = -state.lam[system.row_motion < 3]
+    assert np.allclose(lam, [0, weight, 0], atol=1e-8 * weight)
+    assert not state.v.any()
+    assert linearize(system, state).stability != "unstable"
+
+
+def lever(push: float | None, stiffness: float = 40.0) -> System:
+    """A lever on a torsion spring with a force down at its tip: k φ = −F l cos φ."""
+    ground = Ground({"o": Frame()})
+    arm = RigidBody(
+        "arm", 1.0, [0.01] * 3, (0.5, 0, 0), frames={"o": Frame(), "tip": Frame((1.0, 0, 0))}
+    )
+    spring = JointLoad("spring", "pin", "rotation", lambda t, s, rate: -stiffness * s)
+    value = (0.0, -push, 0.0) if push is not None else lambda t, m: (0.0, -10.0 * t, 0.0)
+    load = force("load", arm.frame("tip"), value)
+    joint = revolute("pin", ground.frame("o"), arm.frame("o"))
+    return System([ground, arm], [joint], loads=[spring, load])
+
+
+def lever_angle(push: float, stiffness: float = 40.0) -> float:
+    return float(brentq(lambda x: stiffness * x + push * np.cos(x), -1.6, 0.0, xtol=1e-14))
+
+
+@pytest.mark.parametrize("push", [0.0, 5.0, 60.0, 1000.0])
+def test_spring_loaded_lever(push: float) -> None:
+    state = equilibrium(lever(push))
+    assert np.isclose(state.angles[0], lever_angle(push), atol=1e-8)
+
+
+def test_slow_load() -> None:
+    """A sequence of equilibria, each from the one before."""
+    times = np.linspace(0.0, 6.0, 7)
+    run = quasi_static_motion(lever(None), times)
+    assert np.allclose(run.time, times)
+    exact = [lever_angle(10.0 * t) for t in times]
+    assert np.allclose(run.joint("pin").rotation, exact, atol=1e-8)
+    assert np.allclose(run.joint("pin").force[-1], [0, 60.0, 0], atol=1e-7)
+    with pytest.raises(ValueError, match=r"^times must be .* that increase"):
+        quasi_static_motion(lever(None), [1.0, 0.5])
+
+
+def test_linkage_of_springs_and_bars() -> None:
+    """A toggle of two bars and a slider on a spring, pushed down at its knee.
+
+    With both bars at φ to the slider's line the spring's force N and the load F balance at
+    F = 2 N tan φ, N = k (2l cos φ₀ − 2l cos φ)·(−1).
+    """
+    length, first, stiffness, push = 1.0, 0.6, 800.0, 100.0
+    ground = Ground({"o": Frame(), "line": Frame((0, 0, 0), ALONG_X)})
+    frames = {"a": Frame(), "b": Frame((length, 0, 0))}
+
+    def bar(name: str, position: tuple[float, float, float], angle: float) -> RigidBody:
+        turn = (np.cos(angle / 2), 0, 0, np.sin(angle / 2))
+        return RigidBody.box(
+            name, (1, 0.1, 0.1), mass=1.0, centre=(0.5, 0, 0), frames=frames,
+            position=position, rotation=turn,
+        )  # fmt: skip
+
+    span = 2 * length * np.cos(first)
+    left = bar("left", (0, 0, 0), first)
+    right = bar("right", (length * np.cos(first), length * np.sin(first), 0), -first)
+    slider = RigidBody(
+        "slider", 1.0, [0.1] * 3,
+        frames={"pin": Frame(), "line": Frame((0, 0, 0), ALONG_X)}, position=(span, 0, 0),
+    )  # fmt: skip
+    joints = [
+        revolute("foot", ground.frame("o"), left.frame("a")),
+        cylindrical("knee", left.frame("b"), right.frame("a")),
+        spherical("hand", right.frame("b"), slider.frame("pin")),
+        prismatic("guide", ground.frame("line"), slider.frame("line")),
+    ]
+    loads = [
+        JointLoad("spring", "guide", "displacement", lambda t, s, rate: -stiffness * (s - span)),
+        force("push", left.frame("b"), (0.0, -push, 0.0)),
+    ]
+    system = System([ground, left, right, slider], joints, loads=loads)
+    state = equilibrium(system)
+
+    def unbalanced(phi: float) -> float:
+        return push - 2 * stiffness * (2 * length * np.cos(phi) - span) * np.tan(phi)
+
+    exact = brentq(unbalanced, 0.3, first, xtol=1e-14)
+    assert np.isclose(first + state.angles[0] - first, exact, atol=1e-8)
+    assert np.isclose(state.q[system.q_slices[3]][0], 2 * length * np.cos(exact), atol=1e-8)
+    found = linearize(system, state)
+    assert found.stability == "stable"
+    assert found.frequencies.shape == (1,)
+
+
+@pytest.mark.parametrize("speed", [3.0, 6.0, 20.0])
+def test_governor(speed: float) -> None:
+    """A pendulum on a shaft that turns: cos θ = m g s/(Ω² ΔJ) above the speed at which it rises,
+    where it swings with ω² = Ω² (ΔJ/J) sin²θ."""
+    mass, arm, across, along = 2.0, 0.5, 0.02, 0.005
+    hinge = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])  # z of the frame along −y
+    ground = Ground({"o": Frame()})
+    shaft = RigidBody(
+        "shaft", 1.0, [0.1] * 3, frames={"o": Frame(), "pin": Frame((0, 0, 0), hinge)}
+    )
+    turn = (np.cos(0.2), 0, np.sin(0.2), 0)
+    bob = RigidBody(
+        "bob", mass, [across, across, along], (0, 0, -arm),
+        frames={"pin": Frame((0, 0, 0), hinge)}, rotation=turn,
+    )  # fmt: skip
+    joints = [
+        revolute("bearing", ground.frame("o"), shaft.frame("o")),
+        revolute("pin", shaft.frame("pin"), bob.frame("pin")),
+    ]
+    drive = Driver("drive", "bearing", constant_speed(speed))
+    system = System([ground, shaft, bob], joints, drivers=[drive], gravity=(0, 0, -GRAVITY))
+    state = equilibrium(system, spin=(0, 0, speed))
+    J = across + mass * arm**2
+    cosine = min(1.0, mass * GRAVITY * arm / (speed**2 * (J - along)))
+    assert np.isclose(np.cos(state.angles[1]), cosine, atol=1e-9)
+    found = linearize(system, state)
+    square = speed**2 * (J - along) / J * (1 - cosine**2)
+    if cosine == 1.0:
+        square = (mass * GRAVITY * arm - speed**2 * (J - along)) / J
+    assert np.allclose(found.poles, [1j * np.sqrt(square)], rtol=1e-6)
+    with pytest.raises(ValueError, match="driver 'drive' would move at"):
+        equilibrium(system, spin=(0, 0, 2 * speed))
+
+
+def test_an_equilibrium_may_be_indifferent() -> None:
+    """Without gravity a pendulum stays where it is put; a standing one too, though unstable."""
+    free = System([RigidBody("ball", 1.0, [0.1] * 3, position=(1.0, 2.0, 3.0))])
+    assert np.array_equal(equilibrium(free).q[:3], [1.0, 2.0, 3.0])
+    assert linearize(free, equilibrium(free)).stability == "neutral"
+
+
+def test_no_equilibrium() -> None:
+    falling = System([RigidBody("ball", 1.0, [0.1] * 3)], gravity=(0, 0, -GRAVITY))
+    with pytest.raises(EquilibriumError, match=r"'ball', force along z is left with 9\.81"):
+        equilibrium(falling)
+    ground = Ground({"o": Frame()})
+    arm = RigidBody("arm", 1.0, [0.01] * 3, (0.5, 0, 0), frames={"o": Frame()})
+    motor = JointLoad("motor", "pin", "rotation", 6.0)  # above m g s = 4.9
+    joint = revolute("pin", ground.frame("o"), arm.frame("o"))
+    turning = System([ground, arm], [joint], loads=[motor], gravity=(0, -GRAVITY, 0))
+    with pytest.raises(EquilibriumError, match=r"no equilibrium .*'arm', moment about body z"):
+        equilibrium(turning, max_iterations=40)
+    with pytest.raises(ValueError, match="spin"):
+        equilibrium(turning, spin=3.0)
+    far = RigidBody("far", 1.0, [0.01] * 3, frames={"a": Frame(), "b": Frame((1, 0, 0))})
+    holders = Ground({"o": Frame(), "p": Frame((3.0, 0, 0))})
+    apart = [
+        spherical("one", holders.frame("o"), far.frame("a")),
+        spherical("two", holders.frame("p"), far.frame("b")),
+    ]
+    with pytest.raises(AssemblyError, match="cannot be assembled"):
+        equilibrium(System([holders, far], apart))
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.4])
+def test_loads_on_one_frame_cancel(angle: float) -> None:
+    """A pin with clearance, loaded at its own frame, rests on the bore."""
+    load, law = 2e4, ContactLaw(1e9, 1.0)
+    ground = Ground({"bore": Frame((0.1, 0.2, 0.3))})
+    pin = RigidBody("pin", 1.0, [1e-3] * 3, (0.1, 0.2, 0.3), frames={"pin": Frame()})
+    ends = ground.frame("bore"), pin.frame("pin")
+    joint = revolute("joint", *ends, Clearance(3e-5, law, length=0.02))
+    direction = np.array([np.cos(angle), np.sin(angle), 0.0])
+    system = System([ground, pin], [joint], loads=[force("load", ends[1], load * direction)])
+    moved = equilibrium(system).q[:3] - [0.1, 0.2, 0.3]
+    assert moved == pytest.approx(direction * (3e-5 + load / law.stiffness), abs=1e-12)

@@ -1,0 +1,384 @@
+"""Frequency response: limits, peaks, widths, the full order, and the multibody side's kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dolfinx_mbd.body import ModalDamping, Rayleigh, ReducedBody
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.dynamics import GeneralizedAlpha, System
+from dolfinx_mbd.mechanism import BodyState, Driver, FlexibleBody, Frame, FrameLoad, Ground, constant_speed, revolute
+from dolfinx_mbd.body.response.frequency_response import FrequencyResponse, frequency_response
+from dolfinx_mbd.body.response.linearized import linearize_body
+from dolfinx_mbd.body.response.resonance import half_power
+from tests.body.lattice import Lattice, skew
+
+SPIN = np.array([30.0, -200.0, 350.0])
+ENDS = ("left", "right")
+
+
+@pytest.fixture(scope="module")
+def lattice() -> Lattice:
+    return Lattice()
+
+
+@pytest.fixture(scope="module")
+def body(lattice: Lattice) -> ReducedBody:
+    """All modes of the lattice, so that it is the full model."""
+    return lattice.body(stiffening=True)
+
+
+def close(A: np.ndarray, B: np.ndarray, tolerance: float) -> bool:
+    return bool(np.abs(A - B).max() <= tolerance * np.abs(B).max())
+
+
+# ---- at rest ------------------------------------------------------------------------------------
+def test_free_body_is_the_full_model(lattice: Lattice, body: ReducedBody) -> None:
+    """Damped by α (M less its rigid part) + β K, at full order with complex numbers."""
+    alpha, beta = 200.0, 1e-6
+    damped = body.with_damping(Rayleigh(alpha, beta))
+    K, M = lattice.reduced(lattice.K), lattice.reduced(lattice.M)
+    R = np.linalg.lstsq(lattice.T, lattice.R, rcond=None)[0]
+    C = alpha * (M - M @ R @ np.linalg.solve(R.T @ M @ R, R.T @ M)) + beta * K
+    f = np.array([20.0, 500.0, 3100.0, 7000.0])
+    eta = 0.03
+    response = frequency_response(damped, f, loss_factor=eta)
+    both, middle = response.receptance(*ENDS), response.receptance("middle")
+    stiffness = response.dynamic_stiffness(*ENDS)
+    row = lattice.T[3 * lattice.node : 3 * lattice.node + 3]
+    for k, w in enumerate(2 * np.pi * f):
+        H = np.linalg.inv(K * (1 + 1j * eta) + 1j * w * C - w**2 * M)
+        assert close(both[k], H[:12, :12], 1e-9)
+        assert close(middle[k], row @ H @ row.T, 1e-9)
+        assert close(stiffness[k], np.linalg.inv(H[:12, :12]), 1e-8)
+    assert close(response.between("left uy", "right fy"), both[:, 1, 7], 1e-14)
+
+
+def test_free_body_flies_as_a_rigid_one_at_low_frequency(body: ReducedBody) -> None:
+    """H → −(1/m + arms²/inertia)/ω²; the rest is elastic, (f/f₁)²; damping has no effect."""
+    damped = body.with_damping(Rayleigh(mass=1e3), ModalDamping(0.1))
+    f = np.array([0.5, 5.0])
+    H = frequency_response(damped, f).receptance("left")
+    lever = skew(body.interface("left").point - body.centre)
+    rigid = np.block([[np.eye(3), -lever], [np.zeros((3, 3)), np.eye(3)]])
+    inertia = np.zeros((6, 6))
+    inertia[:3, :3] = np.eye(3) / body.total_mass
+    inertia[3:, 3:] = np.linalg.inv(body.central_inertia)
+    expected = -rigid @ inertia @ rigid.T / (2 * np.pi * f[:, None, None]) ** 2
+    ratio = f / body.frequencies[0]
+    for k in range(2):
+        assert close(H[k], expected[k], 10 * ratio[k] ** 2)
+    with pytest.raises(InputError, match=r"^frequencies must be positive"):
+        frequency_response(body, [0.0, 1.0])
+
+
+def test_static_limit_of_a_held_body_is_its_compliance(lattice: Lattice, body: ReducedBody) -> None:
+    K = lattice.reduced(lattice.K)
+    H = frequency_response(body.with_damping(ModalDamping(0.02)), 0.0, held=["left"])
+    compliance = np.linalg.inv(K[6:, 6:])[:6, :6]
+    assert H.inputs[:6] == tuple(f"right {c}" for c in ("fx", "fy", "fz", "mx", "my", "mz"))
+    assert close(H.receptance("right")[0], compliance, 1e-9)
+    assert np.abs(H.values.imag).max() == 0.0
+
+
+def test_base_motion_and_transmissibility(lattice: Lattice, body: ReducedBody) -> None:
+    f = np.array([0.0, 40.0, 1500.0])
+    damped = body.with_damping(Rayleigh(stiffness=1e-6))
+    response = frequency_response(damped, f, driven=["left"], outputs=["left", "right"])
+    K, M = lattice.reduced(lattice.K), lattice.reduced(lattice.M)
+    for k, w in enumerate(2 * np.pi * f):
+        Z = K * (1 + 1e-6j * w) - w**2 * M
+        expected = -np.linalg.solve(Z[6:, 6:], Z[6:, :6])[:6]
+        assert close(response.values[k, :6], np.eye(6), 1e-9)
+        assert close(response.values[k, 6:], expected, 1e-9)
+    lever = skew(body.interface("right").point - body.interface("left").point)
+    assert close(response.values[0, 6:9, 3:], -lever, 1e-9)  # a rigid turn about the left end
+    held = frequency_response(damped, f, held=["left"], inputs=["right"], outputs=["right"])
+    mixed = frequency_response(damped, f, driven=["left"], inputs=["right"], outputs=["right"])
+    assert close(mixed.values[:, :, :6], held.values, 1e-9)
+
+
+# ---- peaks --------------------------------------------------------------------------------------
+def peak(
+    body: ReducedBody, frequency: float, width: float, entry: tuple[str, str], **options: object
+) -> FrequencyResponse:
+    """The response about a resonance, 200 samples in its half-power width."""
+    f = frequency + width * np.linspace(-4.0, 4.0, 1601)
+    return frequency_response(body, f, **options).between(*entry), f
+
+
+@pytest.mark.parametrize("mode", [0, 3])
+@pytest.mark.parametrize("kind", ["Rayleigh", "modal", "structural"])
+def test_half_power_width_of_free_modes(body: ReducedBody, kind: str, mode: int) -> None:
+    """Δf = 2ζf, or η f, about the body's own frequency.
+
+    The other modes add a constant about 2ζ times as large as the peak, and the width of a single
+    mode is 2ζ f (1 + O(ζ²)): with ζ = 5e-4 both stay below 2e-3.
+    """
+    f, zeta = body.frequencies[mode], 5e-4
+    damping = {
+        "Rayleigh": Rayleigh(stiffness=zeta / (np.pi * f)),
+        "modal": ModalDamping(zeta),
+        "structural": ModalDamping(0.0),
+    }[kind]
+    loss = 2 * zeta if kind == "structural" else 0.0
+    motion = np.abs(body.point("middle").modes[mode])
+    axis = "xyz"[int(np.argmax(motion))]
+    H, at = peak(
+        body.with_damping(damping),
+        f,
+        2 * zeta * f,
+        (f"middle u{axis}", f"middle f{axis}"),
+        loss_factor=loss,
+    )
+    found = half_power(at, H)
+    assert found.frequency == pytest.approx(f, rel=1e-5)
+    assert found.width == pytest.approx(2 * zeta * f, rel=2e-3)
+    expected = motion.max() ** 2 / (2 * zeta * (2 * np.pi * f) ** 2)
+    assert found.height == pytest.approx(expected, rel=5e-3)
+
+
+def test_peaks_of_a_held_body_are_at_its_poles(body: ReducedBody) -> None:
+    """Damping of the mean axis is not modal there; poles and peaks agree about it."""
+    damped = body.with_damping(Rayleigh(mass=3.0, stiffness=3e-8))
+    poles = linearize_body(damped, held=["left"]).poles()
+    for pole in poles[:2]:
+        f, zeta = np.abs(pole) / (2 * np.pi), -pole.real / np.abs(pole)
+        response = frequency_response(
+            damped, f + 2 * zeta * f * np.linspace(-4, 4, 1601), held=["left"], inputs=["right"]
+        )
+        entry = max(
+            ("uy", "uz"), key=lambda c: np.abs(response.between(f"right {c}", "right fy")).max()
+        )
+        found = half_power(response.frequencies, response.between(f"right {entry}", "right fy"))
+        assert found.frequency == pytest.approx(f, rel=1e-5)
+        assert found.width == pytest.approx(2 * zeta * f, rel=5e-3)
+
+
+def test_half_power_of_one_mode_in_closed_form() -> None:
+    """Structural: f± = f√(1±η) exactly, height 1/(kη); the peak at f."""
+    f = np.linspace(90.0, 110.0, 4001)
+    eta = 0.02
+    found = half_power(f, 1 / (100.0**2 * (1 + 1j * eta) - f**2))
+    assert found.frequency == pytest.approx(100.0, rel=1e-6)
+    assert found.width == pytest.approx(100.0 * (np.sqrt(1 + eta) - np.sqrt(1 - eta)), rel=1e-6)
+    assert found.height == pytest.approx(1 / (100.0**2 * eta), rel=1e-6)
+    for band in ((99.9, 110.0), (90.0, 100.1), (99.5, 100.5)):
+        g = np.linspace(*band, 101)
+        with pytest.raises(InputError) as caught:
+            half_power(g, 1 / (100.0**2 * (1 + 1j * eta) - g**2))
+        assert caught.value.argument == "frequencies"
+        assert str(caught.value.expected).startswith("a wider range")
+    g = np.linspace(90.0, 110.0, 21)
+    with pytest.raises(InputError) as caught:
+        half_power(g, 1 / (100.0**2 * (1 + 1j * eta) - g**2))
+    assert caught.value.argument == "frequencies"
+    assert str(caught.value.expected).startswith("at least three numbers")
+
+
+# ---- in rotation --------------------------------------------------------------------------------
+def full_rotating(
+    lattice: Lattice, point: np.ndarray, stiffening: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """M, G, K of the lattice with its left end held in axes that turn with SPIN about a point."""
+    W = skew(SPIN) @ skew(SPIN)
+    load = -((lattice.x - point) @ W.T * lattice.masses[:, None]).ravel()
+    spin = np.kron(np.eye(len(lattice.x)), skew(SPIN))
+    T = lattice.T[:, 6:]
+    u = T @ np.linalg.solve(T.T @ lattice.K @ T, T.T @ load)
+    M, G = T.T @ lattice.M @ T, 2 * T.T @ lattice.M @ spin @ T
+    K = T.T @ (lattice.K + lattice.M @ spin @ spin) @ T
+    if stiffening:
+        K = K + T.T @ lattice.tensions_stiffness(u) @ T
+        own = lattice.ends["right"]
+        forces = (lattice.K @ u - load).reshape(-1, 3)[own]
+        virial = forces.T @ (lattice.x[own] - lattice.points["right"])
+        virial = 0.5 * (virial + virial.T)
+        K[3:6, 3:6] += virial - np.trace(virial) * np.eye(3)
+    return M, G, K
+
+
+@pytest.mark.parametrize("stiffening", [True, False])
+@pytest.mark.parametrize("about", [None, (0.3, 0.2, -0.1)])
+def test_held_and_rotating_is_the_full_model(
+    lattice: Lattice, body: ReducedBody, about: tuple[float, ...] | None, stiffening: bool
+) -> None:
+    """Coriolis, centrifugal and geometric stiffness from the mean-axis moments, to round-off.
+
+    At full order the axes turn with the held end; the body's own follow the mean motion, and the
+    turning of its loads makes up for the difference.
+    """
+    point = lattice.points["left"] if about is None else np.array(about)
+    M, G, K = full_rotating(lattice, point, stiffening)
+    options: dict = {"held": ["left"], "spin": SPIN, "about": about, "stiffening": stiffening}
+    f = np.array([0.0, 300.0, 900.0])
+    response = frequency_response(body, f, **options)
+    for k, w in enumerate(2 * np.pi * f):
+        H = np.linalg.inv(K + 1j * w * G - w**2 * M)
+        assert close(response.receptance("right")[k], H[:6, :6], 1e-8)
+    n = len(K)
+    A = np.block([[np.zeros((n, n)), np.eye(n)], [-np.linalg.solve(M, K), -np.linalg.solve(M, G)]])
+    expected = np.linalg.eigvals(A).imag
+    expected = np.sort(expected[expected > 0])
+    poles = linearize_body(body, **options).poles()
+    assert len(poles) == n
+    assert np.allclose(poles.imag, expected, rtol=1e-9)
+    assert np.abs(poles.real).max() < 1e-9 * np.abs(poles).max()
+
+
+def test_stiffening_and_loads_matter(body: ReducedBody) -> None:
+    at_rest = linearize_body(body, held=["left"]).poles()[0].imag
+    with_it = linearize_body(body, held=["left"], spin=SPIN).poles()[0].imag
+    without = linearize_body(body, held=["left"], spin=SPIN, stiffening=False).poles()[0].imag
+    away = linearize_body(body, held=["left"], spin=SPIN, about=(-0.5, 0, 0)).poles()[0].imag
+    assert without < at_rest and without < with_it < away
+
+
+def test_small_motions_are_those_of_the_multibody_kernel(body: ReducedBody) -> None:
+    """The exact tangent of the simulation's residual, in axes that turn with the body.
+
+    A perturbation A (d + θ×x ...) has the rates δṘ = ḋ + ω×d and δω = θ̇ + ω×θ, and so on.
+    """
+    damped = body.with_damping(Rayleigh(mass=50.0, stiffness=1e-6))
+    flexible = FlexibleBody("b", damped, damping_ratio=0.0)
+    n, w = body.num_modes, skew(SPIN)
+    left = body.interface("left").point
+    q, v, a = np.zeros(7 + n), np.zeros(6 + n), np.zeros(6 + n)
+    q[3] = 1.0
+    v[:3], v[3:6], a[:3] = -w @ left, SPIN, -w @ w @ left  # about an axis through the left end
+    S, second = body.first_moments[0], body.second_moments[0, 0]
+    # force and moment at the held left end: ω̃ω̃ times ∫ρ (x−p)⊗(x−p)
+    wrenches = np.zeros((2, 6))
+    arm = S - body.total_mass * left
+    inner = second - np.outer(left, S) - np.outer(arm, left)
+    turn = inner @ (w @ w) - (w @ w) @ inner
+    wrenches[0] = [*(w @ w @ arm), turn[1, 2], turn[2, 0], turn[0, 1]]
+    residual, scale = np.zeros(6 + n), np.zeros(6 + n)
+    state = BodyState(0.0, q, v, a, np.zeros(3), wrenches)
+    flexible.residual(state, residual, scale)
+    assert np.abs(residual[:6]).max() < 1e-9 * scale[:6].max()
+    Kt, Ct, Mt = flexible.tangent(state)
+    twice, once = np.zeros((6 + n, 6 + n)), np.zeros((6 + n, 6 + n))
+    once[:3, :3] = once[3:6, 3:6] = w
+    twice[:3, :3] = w @ w
+    speed = once.copy()
+    speed[:3, :3] = 2 * w
+    K, C = Kt + Ct @ once + Mt @ twice, Ct + Mt @ speed
+    system = linearize_body(damped, held=["left"], spin=SPIN)
+    B = system.basis
+    assert close(system.mass, B.T @ Mt @ B, 1e-12)
+    assert close(system.damping + system.gyroscopic, B.T @ C @ B, 1e-11)
+    difference = B.T @ K @ B - system.stiffness
+    geometric = (
+        system.stiffness
+        - linearize_body(damped, held=["left"], spin=SPIN, stiffening=False).stiffness
+    )
+    assert np.abs(difference).max() < 1e-8 * np.abs(geometric).max()
+
+
+def test_steady_response_of_a_simulation(body: ReducedBody) -> None:
+    """The left end turned at constant speed, a harmonic force at the right one, axes of the body.
+
+    After 13 periods at 10 % damping the start is exp(−2π·0.1·13/0.9) = 1e-4 of the response; 150
+    steps a period are (ω dt)²/12 = 1.5e-4 off in frequency, near resonance as much in height. The
+    radial motion, by Coriolis' force, is 1/200 of the tangential one; the steady deformation, which
+    is left out, turns 1e-5 of that into it.
+    """
+    speed, force = 350.0, 0.2
+    left, right = (body.interface(name).point for name in ENDS)
+    options: dict = {"held": ["left"], "spin": (0.0, 0.0, speed)}
+    natural = np.abs(linearize_body(body, **options).poles()[0])
+    damped = body.with_damping(Rayleigh(stiffness=2 * 0.1 / natural))
+    w = 0.9 * natural
+    frequency = w / (2 * np.pi)
+    flexible = FlexibleBody("b", damped, damping_ratio=0.0)
+    ground = Ground({"hub": Frame(left)})
+    shake = FrameLoad(
+        "shake",
+        flexible.frame("right"),
+        lambda t, _: (0.0, force * np.cos(w * t), 0.0),
+        axes="frame",
+    )
+    system = System(
+        [ground, flexible],
+        [revolute("pivot", ground.frame("hub"), flexible.frame("left"))],
+        drivers=[Driver("motor", "pivot", constant_speed(speed))],
+        loads=[shake],
+    )
+    run = simulate(
+        system,
+        t_end=16 / frequency,
+        dt=1 / (150 * frequency),
+        method=GeneralizedAlpha.from_spectral_radius(0.95),
+    )
+    t = run.time[-451:]
+    r = (run.sensor("b", "right") - left)[-451:]
+    c, s = np.cos(speed * t), np.sin(speed * t)
+    u = np.column_stack([c * r[:, 0] + s * r[:, 1], c * r[:, 1] - s * r[:, 0], r[:, 2]])
+    parts = np.column_stack([np.ones_like(t), np.cos(w * t), np.sin(w * t)])
+    fit = np.linalg.lstsq(parts, u, rcond=None)[0]
+    got = (fit[1] - 1j * fit[2]) / force
+    H = frequency_response(damped, frequency, inputs=["right"], outputs=["right"], **options)
+    expected = H.receptance("right")[0, :3, 1]
+    assert close(got, expected, 5e-4)
+    assert close(got[:1], expected[:1], 5e-3)
+    at_rest = frequency_response(damped, frequency, held=["left"]).receptance("right")[0, :3, 1]
+    assert not close(at_rest[:1], got[:1], 0.5)
+
+
+def test_a_frame_that_follows_the_rotation(lattice: Lattice, body: ReducedBody) -> None:
+    """Without held interfaces only elastic coordinates remain; the axis has no effect."""
+    system = linearize_body(body, spin=SPIN)
+    assert system.mass.shape == (body.num_modes,) * 2 and system.stiffened
+    E = lattice.T @ lattice.modes
+    spin = np.kron(np.eye(len(lattice.x)), skew(SPIN))
+    assert close(system.gyroscopic, 2 * E.T @ lattice.M @ spin @ E, 1e-10)
+    assert close(system.gyroscopic.T, -system.gyroscopic, 1e-12)
+    plain = linearize_body(body, spin=SPIN, stiffening=False)
+    assert close(plain.stiffness, E.T @ (lattice.K + lattice.M @ spin @ spin) @ E, 1e-10)
+    one, other = (
+        frequency_response(body, [0.0, 500.0], spin=SPIN, about=p) for p in (None, (1, 2, 3))
+    )
+    assert np.array_equal(one.values, other.values)
+
+
+# ---- what is refused ----------------------------------------------------------------------------
+def test_bad_input(body: ReducedBody) -> None:
+    def refused(argument: str, *args: object, **options: object) -> InputError:
+        with pytest.raises(InputError) as error:
+            frequency_response(body, *(args or (100.0,)), **options)
+        assert error.value.argument == argument
+        return error.value
+
+    refused("frequencies", -1.0)
+    refused("frequencies", [1.0, np.nan])
+    assert refused("interface", held=["top"]).expected == "'left', 'right'"
+    error = refused("interface or point", inputs=["top"])
+    assert error.expected == "'left', 'right', 'middle'"
+    refused("driven", held=["left"], driven=["left"])
+    refused("spin", driven=["left"], spin=SPIN)
+    refused("spin", spin=10.0)
+    refused("loss_factor", loss_factor=-0.1)
+    refused("outputs", outputs=["left", "left"])
+    refused("held", held=["left", "left"])
+    for name, call in {
+        "stiffening": lambda: frequency_response(
+            body.replace(stiffening=None), 1.0, spin=SPIN, stiffening=True
+        ),
+        "held": lambda: frequency_response(body.truncated(3), 1.0, held=ENDS),
+        "names": lambda: frequency_response(body.truncated(3), 1.0).dynamic_stiffness(*ENDS),
+        "driven": lambda: frequency_response(body.truncated(3), 1.0, driven=ENDS),
+    }.items():
+        with pytest.raises(InputError) as caught:
+            call()
+        assert caught.value.argument == name
+    response = frequency_response(body, 100.0)
+    with pytest.raises(InputError) as caught:
+        response.between("left", "right fx")
+    assert caught.value.argument == "output"
+    assert str(caught.value.expected).startswith("'left ux', 'left uy'")
+    with pytest.raises(InputError) as caught:
+        response.between("left ux", "right fx", 3)
+    assert caught.value.argument == "derivative"

@@ -1,0 +1,148 @@
+"""Long chains: the sparse iteration matrix is the dense one, and its size grows with the links."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.dynamics import StepError, Stepper, System, consistent_state
+from dolfinx_mbd.mechanism import Bushing, FlexibleBody, Frame, Ground, JointCoordinate, JointLoad, JointSpring, RigidBody, SpringDamper, force, revolute
+from tests.models.particles import Particles
+
+
+def chain(links: int, *, flexible: bool = False, loads: bool = False) -> System:
+    """Bars of 1 kg and 1 m in a row along x, hinged about z, under gravity along −y."""
+    ground = Ground({"wall": Frame(), "far": Frame((0.3, 1.0, 0.0))})
+    bodies: list = [ground]
+    joints, previous = [], ground.frame("wall")
+    ends = {"near": Frame((-0.5, 0.0, 0.0)), "far": Frame((0.5, 0.0, 0.0))}
+    for k in range(links):
+        inertia = np.array([1e-3, 1 / 12, 1 / 12])
+        place = (k + 0.5, 0.0, 0.0)
+        link = RigidBody(f"link {k}", 1.0, inertia, frames=ends, position=place)
+        bodies.append(link)
+        joints.append(revolute(f"hinge {k}", previous, link.frame("near")))
+        previous = link.frame("far")
+    actions: list = []
+    if flexible:
+        body = FlexibleBody("lump", Particles(3).body(stiffening=True), position=(1.0, 2.0, 0.0))
+        bodies.append(body)
+        actions.append(Bushing("mount", previous, body.frame("one"), np.full(6, 50.0), np.ones(6)))
+    if loads:
+        seen = JointCoordinate("hinge 1", "rotation")
+        actions += [
+            JointLoad("push", "hinge 0", "rotation", lambda t, s, rate: 3 + s - 0.1 * rate, seen),
+            JointSpring("spring", "hinge 1", 5.0, 0.2),
+            SpringDamper("strut", ground.frame("far"), previous, 30.0, 1.0),
+            force("wind", previous, lambda t, motion: -0.3 * motion.velocity),
+        ]
+    return System(bodies, joints, loads=actions, gravity=(0.0, -9.81, 0.0))
+
+
+def pair(system: System, steps: int = 3, dt: float = 1e-3) -> tuple[Stepper, Stepper]:
+    """A dense and a sparse stepper after the same steps."""
+    start = consistent_state(system, elastic_start="undeformed")
+    found = []
+    for sparse in (False, True):
+        stepper = Stepper(system, sparse=sparse)
+        state = stepper.begin(start, dt)
+        for _ in range(steps):
+            state = stepper.step(state, dt)
+        found.append((stepper, state))
+    (dense, one), (sparse_one, other) = found
+    scale = np.abs(one.v).max()
+    np.testing.assert_allclose(other.q, one.q, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(other.v, one.v, rtol=0, atol=1e-8 * scale)
+    np.testing.assert_allclose(other.lam, one.lam, rtol=0, atol=1e-6 * np.abs(one.lam).max())
+    return dense, sparse_one
+
+
+@pytest.mark.parametrize("flexible", [False, True])
+@pytest.mark.parametrize("loads", [False, True])
+def test_the_sparse_matrix_is_the_dense_one(flexible: bool, loads: bool) -> None:
+    """Joints, loads that see other joints, springs, a flexible body: every block."""
+    system = chain(4, flexible=flexible, loads=loads)
+    dense, sparse = pair(system)
+    state = consistent_state(system, elastic_start="undeformed")
+    rng = np.random.default_rng(1)
+    move = 1e-2 * rng.normal(size=system.num_velocities)
+    matrices = []
+    for stepper in (dense, sparse):
+        at = stepper.assembler
+        at.q[:], at.v[:], at.a[:], at.lam[:] = state.q, 0.3, 0.1, 5.0
+        at.residual(0.2)
+        matrices.append(stepper._matrix.evaluate(at, 0.2, move, 4e6, 2e3))
+    for one, other in zip(*matrices, strict=True):
+        assert scipy.sparse.issparse(other)
+        np.testing.assert_allclose(other.toarray(), one, rtol=0, atol=1e-13 * np.abs(one).max())
+
+
+def test_size_grows_with_the_links() -> None:
+    """Entries of the matrix and of its factors: twice the links, twice as many."""
+    entries, fill = [], []
+    for links in (40, 80, 160):
+        system = chain(links)
+        stepper = Stepper(system)
+        assert stepper.sparse
+        start = consistent_state(system)
+        stepper.step(stepper.begin(start, 1e-3), 1e-3)
+        factor = stepper._factor
+        assert factor is not None
+        entries.append(factor.matrix.nnz)  # type: ignore[union-attr]
+        fill.append(factor.lu.L.nnz + factor.lu.U.nnz)  # type: ignore[union-attr]
+    for few, more in ((0, 1), (1, 2)):
+        assert 1.8 < entries[more] / entries[few] < 2.1
+        assert fill[more] / fill[few] < 2.3
+
+
+def test_few_bodies_stay_dense() -> None:
+    assert not Stepper(chain(3)).sparse
+    assert not Stepper(chain(3, flexible=True)).sparse
+
+
+def test_a_restored_stepper_goes_on_to_the_same_bits() -> None:
+    system = chain(30)
+    first, start = Stepper(system, sparse=True), consistent_state(system)
+    state = first.begin(start, 1e-3)
+    for _ in range(4):
+        state = first.step(state, 1e-3)
+    second = Stepper(system, sparse=True)
+    second.restore({k: np.asarray(v) for k, v in first.memory().items()})
+    other = state
+    for _ in range(3):
+        state, other = first.step(state, 1e-3), second.step(other, 1e-3)
+    for one, two in ((state.q, other.q), (state.a, other.a), (state.lam, other.lam)):
+        np.testing.assert_array_equal(one, two)
+    assert first.factorizations == second.factorizations
+
+
+def test_a_chain_keeps_its_energy() -> None:
+    """A hundred links by `simulate`, which chooses: gravity and motion exchange energy."""
+    run = simulate(chain(100), t_end=0.05, dt=1e-3)
+    total = run.energies().total
+    assert np.ptp(total) < 1e-3 * np.ptp(run.energies().kinetic)
+    assert run.constraint_violation().max() < 1e-9
+
+
+def test_a_singular_matrix_is_said() -> None:
+    """Two equal hinges: the second repeats the first, and the matrix is singular."""
+    system = chain(2)
+    again = System(
+        system.bodies,
+        [*system.joints, revolute("twin", system.joints[0].first, system.joints[0].second)],
+        gravity=(0.0, -9.81, 0.0),
+    )
+    stepper = Stepper(again, sparse=True)
+    start = consistent_state(system)
+    state = type(start)(
+        0.0,
+        start.q,
+        start.v,
+        start.a,
+        np.concatenate([start.lam, np.zeros(5)]),
+        np.zeros(3),
+    )
+    with pytest.raises(StepError, match="singular"):
+        stepper.step(state, 1e-3)

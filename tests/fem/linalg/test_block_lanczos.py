@@ -1,0 +1,160 @@
+"""Block Lanczos: against closed forms, SLEPc, LAPACK and the count of Sylvester's law."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+from petsc4py import PETSc
+
+from dolfinx_mbd import ElasticModel, InterfaceSpec
+from dolfinx_mbd.fem.assembly import elastic_problem
+from dolfinx_mbd.forms import STEEL
+from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
+from dolfinx_mbd.fem.linalg import eigenvalues as eigen
+from dolfinx_mbd.fem.linalg.block_lanczos import BLOCK_SIZE, Breakdown, block_lanczos, largest_space
+from dolfinx_mbd.fem.linalg.blocks import gram, multiply, solve
+from dolfinx_mbd.fem.linalg.eigenvalues import lowest_modes
+from dolfinx_mbd.fem.linalg.factorization import cholesky, count_below
+from dolfinx_mbd.fem.linalg.matrices import constrain
+from tests.models.bodies import box
+
+Array = np.ndarray
+NONE = np.zeros(0, dtype=np.int32)
+KRYLOV_SCHUR = {"eps_type": "krylovschur"}
+
+
+def diagonal(comm: MPI.Intracomm, values: Array) -> PETSc.Mat:
+    """A diagonal matrix."""
+    A = PETSc.Mat().createAIJ(len(values), nnz=1, comm=comm)
+    for i in range(*A.getOwnershipRange()):
+        A[i, i] = values[i]
+    A.assemble()
+    return A
+
+
+def held_bar(comm: MPI.Intracomm) -> tuple[PETSc.Mat, PETSc.Mat, Array]:
+    """K and M of a bar of square section held at its ends, whose bending modes are double."""
+    mesh = box(comm, (0.2, 0.02, 0.02), (12, 2, 2))
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
+    found = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(("left", "right"), "rigid"))
+    held = np.concatenate([i.dofs for i in found])
+    K, M = problem.stiffness, problem.mass()
+    constrain(K, held, 1.0)
+    constrain(M, held, 0.0)
+    K.setAttr("mesh", mesh)  # DOLFINx 0.9 may crash if a matrix outlives its mesh
+    return K, M, held
+
+
+def errors(M: PETSc.Mat, ksp: PETSc.KSP, values: Array, vectors: Array) -> Array:
+    """‖ψ - λ K⁻¹M ψ‖ in the norm of M, of M-normalized vectors."""
+    comm = M.comm.tompi4py()
+    rest = vectors - solve(ksp, multiply(M, vectors)) * values
+    return np.sqrt(np.diag(gram(comm, rest, multiply(M, rest))))
+
+
+@pytest.mark.parametrize("count", [1, 7, 24, 90])
+def test_modes_of_a_bar_are_those_of_krylov_schur(comm: MPI.Intracomm, count: int) -> None:
+    """Eigenvalues to 1e-10, M-orthonormal vectors that solve the equation, none missed."""
+    K, M, held = held_bar(comm)
+    ksp = cholesky(K, prefix="lanczos_")
+    values, vectors = lowest_modes(K, M, ksp, count, held, prefix="lanczos_")
+    assert np.allclose(gram(comm, vectors, multiply(M, vectors)), np.eye(count), atol=1e-11)
+    assert errors(M, ksp, values, vectors).max() < 1e-8
+    assert count_below(K, M, values[-1] * (1 + 1e-6)) >= count
+    assert count_below(K, M, values[0] * (1 - 1e-6)) == 0
+    theirs, _ = lowest_modes(K, M, ksp, count, held, prefix="lanczos_", options=KRYLOV_SCHUR)
+    assert np.abs(values / theirs - 1).max() < 1e-10
+
+
+def test_bending_modes_are_found_in_pairs(comm: MPI.Intracomm) -> None:
+    """Both of a double eigenvalue, for both planes in which a square bar bends."""
+    K, M, held = held_bar(comm)
+    ksp = cholesky(K, prefix="lanczos_")
+    values, _ = lowest_modes(K, M, ksp, 4, held, prefix="lanczos_")
+    assert np.allclose(values[[0, 2]], values[[1, 3]], rtol=1e-9)
+    assert values[2] > 2 * values[1]
+
+
+@pytest.mark.parametrize("copies", [2, BLOCK_SIZE])
+def test_multiple_eigenvalues_are_found(comm: MPI.Intracomm, copies: int) -> None:
+    """Up to as many of one as a block has vectors; and the Krylov space is restarted."""
+    exact = np.repeat((1 + np.arange(600 // copies)) ** 1.2, copies)
+    K, M = diagonal(comm, exact), diagonal(comm, np.ones(len(exact)))
+    ksp = cholesky(K, prefix="lanczos_")
+    wanted = 3 * copies + 1
+    values, vectors = lowest_modes(K, M, ksp, wanted, NONE, prefix="lanczos_")
+    assert np.allclose(values, exact[:wanted], rtol=1e-12)
+    assert np.allclose(gram(comm, vectors, vectors), np.eye(wanted), atol=1e-12)
+
+
+def test_space_is_restarted(comm: MPI.Intracomm, caplog: pytest.LogCaptureFixture) -> None:
+    """Eigenvalues that lie close need more vectors than are kept."""
+    exact = 1 + np.arange(3000.0) / 50
+    K, M = diagonal(comm, exact), diagonal(comm, np.ones(len(exact)))
+    ksp = cholesky(K, prefix="lanczos_")
+    with caplog.at_level(logging.INFO, "dolfinx_mbd"):
+        values, _ = lowest_modes(K, M, ksp, 10, NONE, prefix="lanczos_")
+    assert np.allclose(values, exact[:10], rtol=1e-11)
+    (message,) = [r.args for r in caplog.records if "block Lanczos" in r.msg]
+    assert isinstance(message, tuple)
+    assert int(message[0]) * BLOCK_SIZE > largest_space(10)  # type: ignore[call-overload]
+
+
+def test_nearest_to_zero_of_both_signs(comm: MPI.Intracomm) -> None:
+    """K need not be positive: of an indefinite one the eigenvalues of least size."""
+    exact = np.linspace(-20.05, 400, 700)
+    K, M = diagonal(comm, exact), diagonal(comm, np.ones(len(exact)))
+
+    def divided(B: Array) -> Array:
+        begin, end = K.getOwnershipRange()
+        return np.asfortranarray(B / exact[begin:end, None])
+
+    start = np.random.default_rng(comm.rank).standard_normal((K.getLocalSize()[0], BLOCK_SIZE))
+    values, _ = block_lanczos(comm, divided, mass(M), np.asfortranarray(start), 9, tolerance=1e-9)
+    assert np.allclose(values, sorted(exact, key=abs)[:9], rtol=1e-11)
+
+
+def mass(M: PETSc.Mat) -> Callable[[Array], Array]:
+    """Products with M."""
+    return lambda X: multiply(M, X)
+
+
+def test_dependent_vectors_are_told(comm: MPI.Intracomm) -> None:
+    """A start of two vectors that are the same."""
+    K = diagonal(comm, np.arange(1.0, 301.0))
+    M = diagonal(comm, np.ones(300))
+    one = np.random.default_rng(comm.rank).standard_normal((K.getLocalSize()[0], 1))
+    with pytest.raises(Breakdown, match="dependent"):
+        block_lanczos(comm, mass(M), mass(M), np.asfortranarray(np.hstack([one, one])), 3,
+                      tolerance=1e-9)  # fmt: skip
+
+
+def test_slepc_goes_on_where_the_iteration_breaks_down(
+    comm: MPI.Intracomm, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With the same factors, a warning, and the same eigenvalues."""
+    K, M, held = held_bar(comm)
+    ksp = cholesky(K, prefix="lanczos_")
+    values, _ = lowest_modes(K, M, ksp, 6, held, prefix="lanczos_")
+
+    def broken(*_: object, **__: object) -> None:
+        raise Breakdown("the vectors of a block have become dependent")
+
+    monkeypatch.setattr(eigen, "block_lanczos", broken)
+    with caplog.at_level(logging.WARNING, "dolfinx_mbd"):
+        theirs, _ = lowest_modes(K, M, ksp, 6, held, prefix="lanczos_")
+    assert any("SLEPc" in r.getMessage() for r in caplog.records)
+    assert np.abs(values / theirs - 1).max() < 1e-10
+
+
+def test_bodies_of_few_modes_are_slepcs(comm: MPI.Intracomm) -> None:
+    """A space of some hundred vectors does not fit into a problem of hardly more."""
+    exact = np.arange(1.0, 171.0)
+    K, M = diagonal(comm, exact), diagonal(comm, np.ones(170))
+    ksp = cholesky(K, prefix="lanczos_")
+    values, _ = lowest_modes(K, M, ksp, 4, NONE, prefix="lanczos_")
+    assert np.allclose(values, exact[:4], rtol=1e-9)

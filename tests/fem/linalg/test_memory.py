@@ -1,0 +1,33 @@
+"""The model of the memory of a factorization against measurements."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dolfinx_mbd.fem.linalg.memory import factorization_memory
+
+REPORT = Path(__file__).parents[3] / "benchmarks" / "README.md"
+SMALL = re.compile(r"^\| ([\d,]+) \| package \|(?:[^|]*\|){4} ([\d.]+) \|", re.MULTILINE)
+LARGE = re.compile(r"^\| ([\d,]+) \| 1 [^|]*\|[^|]*\| ([\d.]+) \|", re.MULTILINE)
+
+
+def measured() -> list[tuple[int, float]]:
+    """Displacements and peak GB on one rank, as the benchmarks have reported them."""
+    text = REPORT.read_text(encoding="utf-8")
+    rows = SMALL.findall(text) + LARGE.findall(text)
+    return [(int(size.replace(",", "")), float(peak)) for size, peak in rows]
+
+
+def test_all_measurements_are_read() -> None:
+    sizes = [size for size, _ in measured()]
+    assert len(sizes) >= 5
+    assert min(sizes) < 50_000
+    assert max(sizes) > 1_000_000
+
+
+@pytest.mark.parametrize(("size", "gigabytes"), measured())
+def test_model_is_that_of_the_measurements(size: int, gigabytes: float) -> None:
+    assert factorization_memory(size) / 1e9 == pytest.approx(gigabytes, rel=0.03)

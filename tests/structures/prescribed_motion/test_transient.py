@@ -1,0 +1,536 @@
+"""Prescribed motion at full order: closed forms, a body with all modes, V5, order, energy."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from dolfinx.mesh import CellType
+from mpi4py import MPI
+
+from dolfinx_mbd import ElasticModel, InterfaceSpec, ReductionOptions, TransientOptions
+from dolfinx_mbd.body import MaterialPoint, Rayleigh
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem.assembly import elastic_problem
+from dolfinx_mbd.forms import STEEL, Material
+from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
+from dolfinx_mbd.mechanism.mechanisms import slider_crank
+from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.dynamics import GeneralizedAlpha
+from dolfinx_mbd.structures.prescribed_motion.full_order import FullOrder
+from dolfinx_mbd.structures.prescribed_motion.modal_coordinates import (
+    modal_transient,
+    quasi_static_deformation,
+)
+from dolfinx_mbd.structures.prescribed_motion.motion import PrescribedMotion
+from dolfinx_mbd.structures.prescribed_motion.observation import Transient
+from dolfinx_mbd.structures.prescribed_motion.solve import transient
+from dolfinx_mbd.structures.prescribed_motion.time_stepping import MotionState, MotionStepper
+from dolfinx_mbd.reduction import reduce
+from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
+from tests.models.calls import flat
+from tests.models.plates import plate
+from tests.models.spin_up import EXACT
+
+ENDS = ("left", "right")
+PLATE: Mapping[str, Any] = {"plane": "stress", "thickness": WIDTH}
+ALONE = MPI.COMM_SELF
+"""For many steps of a small mesh, which is no work for several ranks."""
+
+TRAPEZOIDAL = GeneralizedAlpha.newmark()
+
+
+def spun(t: float) -> np.ndarray:
+    return np.array([300.0, -200.0, 900.0]) * np.sin(4000 * t) + np.array([100.0, 50.0, 400.0])
+
+
+def spun_up(t: float) -> np.ndarray:
+    return np.array([300.0, -200.0, 900.0]) * 4000 * np.cos(4000 * t)
+
+
+def pulled(t: float) -> np.ndarray:
+    force, moment = np.array([4e4, 300.0, -200.0]), np.array([3.0, -5.0, 8.0])
+    return np.concatenate([force * np.cos(3000 * t), moment * np.sin(5000 * t)])
+
+
+def pushed(t: float) -> np.ndarray:
+    return np.concatenate([[-2e4 * np.cos(3000 * t), 100.0, 50.0], [2.0, 4.0, -6.0]])
+
+
+EVERYTHING = PrescribedMotion(
+    omega=spun,
+    alpha=spun_up,
+    acceleration=lambda t: [4000 * np.cos(2000 * t), 3000.0, -1000.0],
+    gravity=(0.0, -9.81, 1.0),
+    wrenches={"left": pushed, "right": pulled},
+)
+RELEASED = PrescribedMotion(
+    omega=spun,
+    alpha=spun_up,
+    acceleration=EVERYTHING.acceleration,
+    wrenches={"right": pulled},
+)
+DAMPING = Rayleigh(mass=40.0, stiffness=3e-7)
+
+
+class Case(NamedTuple):
+    """A body on its mesh, and all of its modes."""
+
+    mesh: Any
+    kind: str
+    held: str | None
+    settings: dict[str, Any]
+
+
+def case(name: str, comm: MPI.Comm) -> Case:
+    solid, flat = box(comm, cells=(3, 1, 1)), {"degree": 1, **PLATE}
+    match name:
+        case "rigid":
+            return Case(solid, "rigid", None, {"degree": 1})
+        case "averaged":
+            return Case(solid, "averaged", None, {"degree": 1})
+        case "attached":
+            return Case(solid, "rigid", "left", {"degree": 1})
+        case "attached averaged":
+            return Case(solid, "averaged", "left", {"degree": 1})
+        case _:
+            return Case(plate(comm, cells=(4, 1)), "rigid", None, flat)
+
+
+@pytest.mark.parametrize(
+    "name", ["rigid", "averaged", "attached", "attached averaged", "plane"], ids=str
+)
+def test_all_modes_are_the_full_model(comm: MPI.Intracomm, name: str) -> None:
+    """Every term, from the mesh and contracted from a reduced body's moments, over 40 steps.
+
+    The body keeps all modes of a small mesh, so nothing is truncated: 1e-6 is round-off of its
+    highest modes.
+    """
+    body = case(name, comm)
+    shared: dict[str, Any] = {"interfaces": ENDS, "kind": body.kind, **body.settings}
+    problem = elastic_problem(ElasticModel(body.mesh, STEEL, **body.settings))
+    per = problem.num_rigid
+    facets = mesh_interfaces(body.mesh, problem.space, InterfaceSpec.each(ENDS, body.kind))
+    rigid = sum(len(i.dofs) for i in facets if i.kind == "rigid")
+    averaged = per * sum(i.kind == "averaged" for i in facets)
+    num_modes = problem.num_dofs - problem.comm.allreduce(rigid) - averaged
+    points = {"middle": (LENGTH / 2, HEIGHT / 3, WIDTH / 4)[: problem.dim]}
+    reduction = flat(
+        reduce,
+        body.mesh,
+        STEEL,
+        num_modes=num_modes,
+        attached_to=body.held,
+        points=points,
+        skin=False,
+        **shared,
+    )
+    reduced = reduction.body
+    assert reduced.num_modes == num_modes + per
+    damping = DAMPING.mass * reduced.mass + DAMPING.stiffness * reduced.stiffness
+    reduced = reduced.replace(damping=damping)
+    motion = RELEASED if body.held else EVERYTHING
+    stiffening = body.held is None
+    times: dict[str, Any] = {"t_end": 4e-4, "dt": 1e-5, "stiffening": stiffening}
+    full = flat(
+        transient,
+        body.mesh,
+        STEEL,
+        motion=motion,
+        held=body.held or (),
+        damping=DAMPING,
+        points=points,
+        tolerance=1e-12,
+        **shared,
+        **times,
+    )
+    modal = modal_transient(reduced, motion, **times)
+    assert len(full.time) == 41
+    assert full.time == pytest.approx(modal.time)
+    pairs = [(full.points["middle"], modal.points["middle"])]
+    pairs += [(full.interfaces[end], modal.interfaces[end]) for end in ENDS]
+    for one, other in pairs:
+        for key in ("displacement", "velocity"):
+            size = np.abs(getattr(modal.points["middle"], key)).max()
+            error = getattr(one, key)[:, :3] - getattr(other, key)[:, :3]
+            assert np.abs(error).max() < 1e-6 * size
+    without = modal_transient(reduced, motion, couplings=False, **times | {"stiffening": False})
+    differ = without.points["middle"].displacement - modal.points["middle"].displacement
+    assert np.abs(differ).max() > 1e-3 * np.abs(modal.points["middle"].displacement).max()
+
+
+def test_reproduces_a_body_in_a_mechanism(comm: MPI.Intracomm) -> None:
+    """A bar as slider-crank rod, 12 modes, under its own motion and joint forces: within 1 %."""
+    mesh = box(comm, cells=(6, 1, 1))
+    points = {"inside": (0.3 * LENGTH, HEIGHT / 2, WIDTH / 2)}
+    shared: dict[str, Any] = {"interfaces": ENDS, "points": points}
+    body = reduce(
+        mesh, STEEL, num_modes=12, name="rod", options=ReductionOptions(skin=False), **shared
+    ).body
+    damping = Rayleigh(stiffness=1e-6)
+    body = body.replace(damping=damping.matrix(body.mass, body.stiffness))
+    parts: dict[str, Any] = {"crank_radius": 0.03, "crank_mass": 1.0, "piston_mass": 0.3}
+    system = slider_crank(body, speed=400.0, ends=ENDS, gravity=(0.0, -9.81, 0.0), **parts)
+    run = simulate(system, t_end=4e-3, dt=2e-5)
+    history = run.body("rod")
+    motion = PrescribedMotion.from_history(
+        history, gravity=system.gravity, wrenches=run.body("rod").wrenches
+    )
+    times: dict[str, Any] = {"t_end": 4e-3, "dt": 2e-5}
+    full = flat(transient, mesh, STEEL, motion=motion, damping=damping, **shared, **times)
+    reduced = history.eta @ body.point("inside").modes
+    error = np.abs(full.points["inside"].displacement - reduced)[:, :2].max(axis=0)
+    assert (error < 0.01 * np.abs(reduced)[:, :2].max(axis=0)).all(), error
+    assert full.most_solves <= 3
+    start: Any = history.eta[0], history.eta_rate[0]
+    modal = modal_transient(body, motion, elastic_start=start, **times)
+    assert np.abs(modal.eta - history.eta).max() < 1e-3 * np.abs(history.eta).max()
+
+
+@pytest.mark.parametrize("held", [None, "left"])
+@pytest.mark.parametrize("kind", ["rigid", "averaged"])
+def test_static_forces_at_interfaces(comm: MPI.Intracomm, kind: Any, held: str | None) -> None:
+    """Craig-Bampton is exact for them with any number of modes: both ends as the reduced body's."""
+    mesh = box(comm, cells=(6, 2, 1))
+    load = np.array([1e3, 40.0, -30.0, 2.0, 3.0, -4.0])
+    wrenches = {"right": load}
+    if held is None:
+        arm = np.cross([LENGTH, 0.0, 0.0], load[:3])
+        wrenches["left"] = -load - np.concatenate([np.zeros(3), arm])
+    motion = PrescribedMotion(wrenches=wrenches)
+    settings: dict[str, Any] = {"interfaces": InterfaceSpec.each(ENDS, kind)}
+    body = reduce(
+        mesh, STEEL, num_modes=1, attached_to=held, options=ReductionOptions(skin=False), **settings
+    ).body
+    expected = quasi_static_deformation(body, motion, 0.0)
+    found = transient(
+        mesh,
+        STEEL,
+        motion=motion,
+        held=held or (),
+        t_end=3e-5,
+        dt=1e-5,
+        stiffening=False,
+        **settings,
+    )
+    relative = [x["right"].displacement - x["left"].displacement for x in _ends(expected, found)]
+    extension = load[0] * LENGTH / (STEEL.young * HEIGHT * WIDTH)
+    assert relative[1][0, 0] == pytest.approx(extension, rel=0.02)
+    for row in relative[1]:
+        assert np.abs(row - relative[0][0]).max() < 1e-6 * np.abs(relative[0]).max()
+        assert row[:3] == pytest.approx(relative[0][0, :3], rel=1e-4)
+
+
+def _ends(*found: Any) -> list[Any]:
+    return [one.interfaces for one in found]
+
+
+SLENDER = Material(STEEL.young, 0.0, STEEL.density)
+"""Without contraction, so that a clamped section takes no part in it."""
+
+
+def bar(comm: MPI.Intracomm, **settings: Any) -> Transient:
+    """A slender bar along x, its axis at y = z = 0."""
+    size = 0.3, 0.01, 0.01
+    mesh = box(comm, size, (12, 2, 2))
+    mesh.mesh.geometry.x[:, 1:] -= 0.005
+    shown = {"tip": (0.3, 0.0, 0.0), "root": (0.0, 0.0, 0.0)}
+    times = {"t_end": 5e-5, "dt": 1e-5}
+    return flat(transient, mesh, SLENDER, points=shown, **times, **settings)
+
+
+def test_clamped_bar_under_centrifugal_load(comm: MPI.Intracomm) -> None:
+    """V7: u(L) = ρΩ²L³/3E; spin softening adds about (ΩL)²ρ/E = 3e-5."""
+    motion = PrescribedMotion(omega=(0.0, 0.0, 100.0))
+    found = bar(comm, motion=motion, interfaces=["left"], held="left")
+    expected = STEEL.density * 100.0**2 * 0.3**3 / (3 * STEEL.young)
+    tip = found.points["tip"].displacement
+    assert tip[:, 0] == pytest.approx(expected, rel=1e-4)
+    assert np.abs(tip[:, 1:]).max() < 1e-6 * expected
+
+
+def test_free_bar_about_its_centre(comm: MPI.Intracomm) -> None:
+    """V7: u(L/2) = ρΩ²L³/24E of both ends, with no interface held."""
+    motion = PrescribedMotion(omega=(0.0, 0.0, 100.0), acceleration=(-(100.0**2) * -0.15, 0.0, 0.0))
+    found = bar(comm, motion=motion, interfaces={"left": "left"}, kind="averaged")
+    expected = STEEL.density * 100.0**2 * 0.3**3 / (24 * STEEL.young)
+    ends = [found.points[name].displacement[:, 0] for name in ("root", "tip")]
+    assert ends[1] == pytest.approx(expected, rel=1e-4)
+    assert ends[0] == pytest.approx(-expected, rel=1e-4)
+
+
+def test_clamped_bar_under_angular_acceleration(comm: MPI.Intracomm) -> None:
+    """V7: w(L) = 11ρAαL⁵/120EI against α; shear adds about (h/L)² = 0.1 %."""
+    motion = PrescribedMotion(alpha=(0.0, 0.0, 200.0))
+    found = bar(comm, motion=motion, interfaces=["left"], held="left", stiffening=False)
+    expected = -11 * STEEL.density * 200.0 * 0.3**5 / (10 * STEEL.young * 0.01**2)
+    assert found.points["tip"].displacement[:, 1] == pytest.approx(expected, rel=0.005)
+
+
+def test_spin_up() -> None:
+    """V5 as a 2D strip of equal EA, EI and ρA at full order: every value within 1 %.
+
+    Without geometric stiffening the same strip has left all bounds at 10 s.
+    """
+    length, axial, bending, line = 10.0, 2.8e7, 1.4e4, 1.2
+    height = np.sqrt(12 * bending / axial)
+    material = Material(axial / height, 0.3, line / height)
+    T, final = 15.0, 6.0
+
+    def omega(t: float) -> float:
+        turn = 2 * np.pi * min(t, T) / T
+        return final / T * (min(t, T) - T / (2 * np.pi) * np.sin(turn))
+
+    def alpha(t: float) -> float:
+        return final / T * (1 - np.cos(2 * np.pi * t / T)) if t < T else 0.0
+
+    def tip(t_end: float, stiffening: bool) -> tuple[np.ndarray, Transient]:
+        found = transient(
+            ElasticModel(
+                plate(ALONE, (length, height), (30, 1), origin=(0.0, -height / 2)),
+                material,
+                plane="stress",
+                thickness=1.0,
+            ),
+            motion=PrescribedMotion(omega=omega, alpha=alpha),
+            interfaces=["left"],
+            held="left",
+            t_end=t_end,
+            dt=0.04,
+            stiffening=stiffening,
+            options=TransientOptions(elastic_start="undeformed", points={"tip": (length, 0.0)}),
+        )
+        return found.points["tip"].displacement, found
+
+    stiff, found = tip(18.0, True)
+    at = [round(t / 0.04) for t in EXACT]
+    assert stiff[at, 1] == pytest.approx(list(EXACT.values()), rel=0.01)
+    assert stiff[:, 1].min() == pytest.approx(-0.5738, rel=0.003)
+    assert found.time[np.argmin(stiff[:, 1])] == pytest.approx(6.76, abs=0.04)
+    assert stiff[-75:, 0].mean() == pytest.approx(5.14e-4, rel=0.003)
+    assert found.most_solves <= 3
+    soft, _ = tip(10.0, False)
+    assert soft[-1, 1] < -10
+
+
+def strip(comm: MPI.Intracomm, **settings: Any) -> Transient:
+    """A small plane bar that is held at its left end, and pulled and turned."""
+    motion = PrescribedMotion(
+        omega=lambda t: 2000 * np.sin(6000 * t) ** 4,
+        alpha=lambda t: 4 * 2000 * 6000 * np.sin(6000 * t) ** 3 * np.cos(6000 * t),
+        wrenches={"right": lambda t: [0, 2e2 * (1 - np.cos(8000 * t)) ** 2, 0, 0, 0, 0]},
+    )
+    return flat(
+        transient,
+        plate(comm, cells=(6, 1)),
+        STEEL,
+        motion=motion,
+        interfaces=ENDS,
+        held="left",
+        points={"tip": (LENGTH, HEIGHT / 2)},
+        elastic_start="undeformed",
+        **PLATE,
+        **settings,
+    )
+
+
+@pytest.mark.parametrize(
+    "method",
+    [TRAPEZOIDAL, None, GeneralizedAlpha.hht(0.1)],
+    ids=["Newmark", "default", "HHT"],
+)
+def test_second_order_in_time(method: Any) -> None:
+    """Differences of the solutions with h, h/2 and h/4 fall by four."""
+
+    def tip(dt: float) -> np.ndarray:
+        found = strip(ALONE, t_end=8e-5, dt=dt, method=method, tolerance=1e-12, stride=10**6)
+        history = found.points["tip"]
+        assert len(history.displacement) == 2
+        return np.concatenate([history.displacement[-1, :2], 1e-4 * history.velocity[-1, :2]])
+
+    values = [tip(dt) for dt in (4e-6, 2e-6, 1e-6)]
+    coarse, fine = (np.linalg.norm(a - b) for a, b in itertools.pairwise(values))
+    assert np.log2(coarse / fine) == pytest.approx(2, abs=0.15)
+
+
+def test_energy_is_kept() -> None:
+    """Constant spin, trapezoidal rule: ½vᵀMv + ½uᵀ(K + K_σ + K_ω)u - fᵀu, for G does no work.
+
+    Of a bar that is let go far from its balance, so that the Coriolis force is large.
+    """
+    mesh = box(ALONE, cells=(4, 1, 1))
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
+    motion = PrescribedMotion(
+        omega=(200.0, -300.0, 900.0), wrenches={"right": [2e4, 0.0, 0.0, 0.0, 0.0, 0.0]}
+    )
+    facets = mesh_interfaces(mesh, problem.space, ENDS)
+    equations = FullOrder(problem, facets, ["left"], motion, stiffening=True, prefix="energy_")
+    equations.move_to(0.0)
+    nothing = np.zeros(problem.num_owned)
+    load = equations.balance(nothing, nothing)
+
+    def energy(state: MotionState) -> np.ndarray:
+        elastic = -equations.balance(state.u, nothing)
+        kinetic = problem.apply_mass(state.v[:, None])[:, 0]
+        total = equations.dot(state.u, elastic) - equations.dot(state.u, load)
+        return np.array(
+            [0.5 * (equations.dot(state.v, kinetic) + total), equations.dot(state.v, kinetic)]
+        )
+
+    a = equations.acceleration(0.0, nothing, nothing)
+    state = MotionState(0.0, nothing, nothing, a, a)
+    stepper = MotionStepper(equations, 2e-6, TRAPEZOIDAL, tolerance=1e-12)
+    values = []
+    for _ in range(60):
+        state = stepper.step(state)
+        values.append(energy(state))
+    total, kinetic = np.array(values).T
+    assert np.abs(total).max() < 1e-9 * kinetic.max()
+    power = equations.dot(state.v, equations.motion_terms(state.v, nothing))
+    push = np.sqrt(equations.dot(*[equations.motion_terms(state.v, nothing)] * 2))
+    assert abs(power) < 1e-13 * push * np.sqrt(equations.dot(state.v, state.v))
+    equations.destroy()
+
+
+def test_ranks_agree(comm: MPI.Intracomm) -> None:
+    """On one rank and on all: points, interfaces, and the norm of a field."""
+    found = []
+    for own in (MPI.COMM_SELF, comm):
+        run = transient(
+            box(own, cells=(5, 2, 1), cell=CellType.tetrahedron),
+            STEEL,
+            motion=EVERYTHING,
+            interfaces=ENDS,
+            t_end=1e-4,
+            dt=1e-5,
+            damping=DAMPING,
+            options=TransientOptions(
+                points={"middle": (LENGTH / 2, HEIGHT / 3, WIDTH / 4)}, fields_at=[0.0, 5.2e-5]
+            ),
+        )
+        assert run.fields.time == pytest.approx([0.0, 5e-5])
+        squares = own.allreduce(np.sum(run.fields.displacement**2, axis=0))
+        found.append((run, squares))
+    (one, size), (all_, others) = found
+    assert others == pytest.approx(size, rel=1e-7)
+    middle = one.points["middle"].displacement
+    assert np.abs(all_.points["middle"].displacement - middle).max() < 1e-7 * np.abs(middle).max()
+    for end in ENDS:
+        moved = one.interfaces[end].displacement
+        assert np.abs(all_.interfaces[end].displacement - moved).max() < 1e-7 * np.abs(moved).max()
+
+
+def test_fields_are_those_of_the_points(comm: MPI.Intracomm, tmp_path: Path) -> None:
+    """A field evaluated at a vertex is the point's displacement; the file is written."""
+    found = strip(comm, t_end=2e-5, dt=1e-6, fields_at=[1e-5, 2e-5])
+    u = found.displacement(1)
+    at = np.flatnonzero(np.isclose(found.positions, [LENGTH, HEIGHT / 2]).all(axis=1))
+    local = u.x.array.reshape(-1, 2)[at].sum(axis=0)
+    expected = found.points["tip"].displacement[-1, :2]
+    assert comm.allreduce(local) == pytest.approx(expected, rel=1e-9)
+    path = comm.bcast(str(tmp_path / "strip.bp"))
+    found.write(path, scale=10)
+    history = SimpleNamespace(
+        time=np.array([0.0, 2e-5]),
+        position=np.zeros((2, 3)),
+        rotation=np.tile([1.0, 0.0, 0.0, 0.0], (2, 1)),
+    )
+    found.write(comm.bcast(str(tmp_path / "turned.bp")), history)
+    comm.barrier()
+    assert Path(path).exists()
+
+
+def test_uniform_acceleration_deforms_nothing(comm: MPI.Intracomm) -> None:
+    """In the mean axes its load is balanced by the inertia of the body."""
+    free = PrescribedMotion(acceleration=(30.0, -20.0, 10.0))
+    run = transient(
+        box(comm, cells=(2, 1, 1)), STEEL, motion=free, interfaces=ENDS, t_end=1e-4, dt=1e-5
+    )
+    assert run.num_steps == 10
+    for end in ENDS:
+        assert np.abs(run.interfaces[end].displacement).max() < 1e-12 * 30.0 / 1e6
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"held": "middle"}, "held: unknown interface 'middle'; this body has 'left', 'right'"),
+        ({"held": "right"}, "interface 'right' is held, so its wrench is a reaction"),
+        ({"motion": PrescribedMotion(wrenches={"top": np.zeros(6)})}, "unknown interface 'top'"),
+        ({"motion": None}, "motion must be PrescribedMotion"),
+        ({"interfaces": []}, "at least one interface"),
+        ({"dt": -1.0}, "dt must be a positive"),
+        ({"t_end": "1"}, "t_end must be a finite number"),
+        ({"fields_at": [1.0]}, "fields_at must lie between 0 s and"),
+        ({"method": "newmark"}, "^method must be .*GeneralizedAlpha"),
+        ({"damping": 0.01}, "^damping must be"),
+        ({"damping": SimpleNamespace(mass=-1, stiffness=0)}, "^damping.mass must be"),
+        ({"elastic_start": "rest"}, "elastic_start must be 'quasi-static', 'undeformed', or"),
+        ({"elastic_start": (np.zeros(1), np.zeros(1))}, "owned degrees of freedom"),
+        ({"stride": 0}, "stride must be a whole"),
+        ({"tolerance": 2.0}, "between 0 and 1"),
+        ({"points": {"far": (9.0, 0.0, 0.0)}}, "'far' at .* is not in the mesh"),
+        ({"held": ENDS, "stiffening": True, "motion": PrescribedMotion()}, "at most one held"),
+    ],
+)
+def test_what_is_refused(comm: MPI.Intracomm, change: dict[str, Any], message: str) -> None:
+    motion = PrescribedMotion(wrenches={"right": pulled})
+    settings: dict[str, Any] = {"motion": motion, "interfaces": ENDS, "t_end": 1e-5, "dt": 1e-5}
+    with pytest.raises(ValueError, match=message):
+        flat(transient, box(comm, cells=(2, 1, 1)), STEEL, degree=1, **settings | change)
+
+
+def test_a_force_at_a_named_point_is_that_at_an_interface(comm: MPI.Intracomm) -> None:
+    """The point moves as the origin of an interface; a moment there is an error."""
+    body = reduce(
+        ElasticModel(box(comm, cells=(2, 1, 1)), STEEL, degree=1), interfaces=["left"], num_modes=2
+    ).body
+    left = body.interface("left")
+    body = body.replace(points=(MaterialPoint("hook", left.point, left.motion[:3].T),))
+    push = np.array([1.0, 20.0, -3.0, 0.0, 0.0, 0.0])
+    etas = []
+    for name in ("left", "hook"):
+        motion = PrescribedMotion(wrenches={name: push}, gravity=(0.0, -9.81, 0.0))
+        result = modal_transient(body, motion, t_end=1e-3, dt=1e-5, stiffening=False)
+        etas.append(result.eta)
+    np.testing.assert_allclose(etas[1], etas[0], rtol=1e-10, atol=1e-14)
+    turning = PrescribedMotion(wrenches={"hook": np.ones(6)})
+    with pytest.raises(InputError, match="named point 'hook' has no moment"):
+        modal_transient(body, turning, t_end=1e-3, dt=1e-5)
+
+
+def test_what_the_modal_one_refuses(comm: MPI.Intracomm) -> None:
+    """Unknown interfaces, stiffening that is not there, a start of another size."""
+    settings: dict[str, Any] = {"interfaces": ["left"], "num_modes": 2, "stiffening": False}
+    body = reduce(
+        ElasticModel(box(comm, cells=(2, 1, 1)), STEEL, degree=1),
+        options=ReductionOptions(skin=False),
+        **settings,
+    ).body
+    times: dict[str, Any] = {"t_end": 1e-5, "dt": 1e-5}
+    with pytest.raises(ValueError, match="unknown interface 'right'; this body has 'left'"):
+        modal_transient(body, RELEASED, **times)
+    with pytest.raises(ValueError, match="unknown interface 'right'"):
+        quasi_static_deformation(body, RELEASED, 0.0)
+    rest = PrescribedMotion()
+    for call in (modal_transient, quasi_static_deformation):
+        given = times if call is modal_transient else {"times": 0.0}
+        with pytest.raises(ValueError, match="holds no stiffening"):
+            call(body, rest, stiffening=True, **given)
+    with pytest.raises(ValueError, match=r"elastic_start needs η and η̇ of shape \(2,\)"):
+        modal_transient(body, rest, elastic_start=(np.zeros(1), np.zeros(2)), **times)
+    with pytest.raises(ValueError, match="elastic_start must be"):
+        modal_transient(body, rest, elastic_start="rest", **times)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="dt must be a positive"):
+        modal_transient(body, rest, t_end=1.0, dt=0.0)
+
+
+def test_a_start_needs_two_vectors_of_one_size() -> None:
+    with pytest.raises(InputError) as caught:
+        TransientOptions(elastic_start=(np.zeros(2), np.zeros(3)))
+    assert caught.value.argument == "elastic_start"
