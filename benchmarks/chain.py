@@ -16,8 +16,8 @@ import time
 import numpy as np
 
 from dolfinx_mbd.dynamics import System, consistent_state
-from dolfinx_mbd.mechanism import Frame, Ground, RigidBody, revolute
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
+from dolfinx_mbd.mechanism import Frame, Ground, RigidBody, revolute
 
 DT = 1e-3
 DENSE_UP_TO = 160

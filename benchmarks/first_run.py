@@ -72,9 +72,9 @@ def measure(case: str, path: Path) -> dict[str, Any]:
     costs = Costs()
     register("numba:compile", costs)
 
+    from dolfinx_mbd.analyses import simulate
     from dolfinx_mbd.body import ReducedBody
     from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
-    from dolfinx_mbd.analyses import simulate
 
     rod = ReducedBody.load(path)
     if case == "plain":

@@ -42,8 +42,8 @@ def measure(path: Path) -> dict[str, Any]:
 
     from dolfinx_mbd import STEEL, ElasticModel, forms
     from dolfinx_mbd.fem.assembly import elastic_problem
-    from dolfinx_mbd.fem.operators import apply_inertia, coriolis, inertia_matrix
     from dolfinx_mbd.fem.linalg.blocks import multiply
+    from dolfinx_mbd.fem.operators import apply_inertia, coriolis, inertia_matrix
 
     problem = elastic_problem(ElasticModel(read(path), STEEL))
     u, v = ufl.TrialFunction(problem.space), ufl.TestFunction(problem.space)

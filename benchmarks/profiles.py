@@ -52,8 +52,8 @@ PARTS = {
     "checks of the mesh": ("mesh_checks.py",),
     "reduction, the rest": ("dolfinx_mbd/reduction",),
     "stress and fields": ("dolfinx_mbd/durability/recovery", "stress_modes.py", "quantities.py"),
-    "start and redundancy": ("multibody/start", "redundancy.py"),
-    "time loop": ("dolfinx_mbd/multibody", "dolfinx_mbd/kernels", "dolfinx_mbd/body"),
+    "start and redundancy": ("dynamics/start", "redundancy.py"),
+    "time loop": ("dolfinx_mbd/dynamics", "dolfinx_mbd/kernels", "dolfinx_mbd/body"),
     "pictures": ("matplotlib", "pyvista", "vtk", "PIL", "dolfinx_mbd/plotting"),
     "files": ("dolfinx/io", "files", "zipfile", "zlib"),
 }

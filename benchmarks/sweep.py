@@ -34,8 +34,8 @@ EMPTY = 200  # number of cases without work
 
 def engine(speed: float, steps: int, rod: Any) -> dict[str, float]:
     """Return the peak forces of a simulation of the engine."""
-    from dolfinx_mbd.mechanism.mechanisms import inline_engine
     from dolfinx_mbd.analyses import simulate
+    from dolfinx_mbd.mechanism.mechanisms import inline_engine
 
     run = simulate(inline_engine(rod, speed=speed), t_end=1e-5 * steps, dt=1e-5)
     pins = ("crank pin 1", "piston pin 1")

@@ -24,8 +24,8 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.reduction.damping import with_damping
 from dolfinx_mbd.body.response import half_power, linearize_body
+from dolfinx_mbd.reduction.damping import with_damping
 from dolfinx_mbd.tutorials import check, report, results_folder, save_report
 
 comm = MPI.COMM_WORLD

@@ -39,21 +39,31 @@ from dolfinx_mbd import (
     errors,
     mechanisms,
 )
+from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.body import Interface, ReducedBody, Skin
 from dolfinx_mbd.body.files import BodyFileError
 from dolfinx_mbd.body.stress_modes import motion_of
+from dolfinx_mbd.dynamics import AssemblyError, GeneralizedAlpha, StepError
 from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.fem import TaggedMesh, build_mesh, read_mesh
-from dolfinx_mbd.files import temporary_path
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError
-from dolfinx_mbd.mechanism.mechanisms.gas import FourStrokePressure
 from dolfinx_mbd.fem.modal import modal_analysis
-from dolfinx_mbd.analyses import simulate
-from dolfinx_mbd.dynamics import AssemblyError, GeneralizedAlpha, StepError
-from dolfinx_mbd.mechanism import Driver, FlexibleBody, Ground, Joint, JointLoad, constant_speed, force, revolute, spherical
-from dolfinx_mbd.results import Solution
+from dolfinx_mbd.files import temporary_path
+from dolfinx_mbd.mechanism import (
+    Driver,
+    FlexibleBody,
+    Ground,
+    Joint,
+    JointLoad,
+    constant_speed,
+    force,
+    revolute,
+    spherical,
+)
+from dolfinx_mbd.mechanism.mechanisms.gas import FourStrokePressure
 from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.requirements import check_requirements
+from dolfinx_mbd.results import Solution
 from tests.models.beams import slender_rod
 from tests.models.bodies import box
 from tests.models.calls import flat

@@ -28,58 +28,59 @@ from tests.models.rods import rod
 one_rank = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="examples run on one rank")
 
 FOLDERS = (
-    "acoustics",
-    "bearings",
-    "beams",
-    "cables",
+    "analyses",
+    "design.identification",
+    "design.optimization",
+    "design.sensitivity",
     "durability",
-    "export",
+    "durability.acoustics",
+    "durability.recovery",
+    "dynamics.start",
     "fem",
+    "fem.interfaces",
+    "fem.modal",
     "forms",
     "geometry",
-    "identification",
-    "imports",
-    "interfaces",
-    "modal",
-    "multibody.analyses",
-    "multibody.model",
-    "multibody.start",
-    "optimization",
-    "prescribed_motion",
-    "recovery",
+    "io.export",
+    "io.imports",
+    "mechanism",
+    "mechanism.bearings",
     "reduction",
-    "rotating",
-    "sensitivity",
+    "structures.beams",
+    "structures.cables",
+    "structures.prescribed_motion",
+    "structures.rotating",
 )
 """Folders of `dolfinx_mbd` whose examples are run; their public names must all have one."""
 
-RUNS = ("multibody.results", "multibody.sensitivities", "multibody.stepping")
-"""Folders likewise, whose examples use the names of `multibody.analyses`."""
+RUNS = ("results", "design.runs", "dynamics.stepping")
+"""Folders likewise, whose examples use the names of `analyses`."""
 
 SAME_NAMES = dict.fromkeys(
-    ("identification", "interfaces", "optimization", "sensitivity"), "reduction"
+    ("design.identification", "design.optimization", "design.sensitivity", "fem.interfaces"),
+    "reduction",
 )
 """Folders whose examples use the names of another folder."""
 
-WITH_BODY = ("body", "plotting", "response")
+WITH_BODY = ("body", "body.response", "plotting")
 """Folders likewise, whose examples use a body and a simulation without creating them."""
 
 OTHERS = (
+    "analyses.studies",
     "archive",
     "checks",
-    "cli",
     "errors",
     "files",
-    "mechanisms",
-    "multibody.studies",
+    "io.cli",
+    "mechanism.mechanisms",
     "parallel",
 )
 """Modules and folders whose examples use the same names; not every public name has one."""
 
-SLOW = ("bearings", "cables", "durability")
+SLOW = ("mechanism.bearings", "structures.cables", "durability")
 """Folders whose examples take several seconds."""
 
-MODULES = ("fem.elastic_model", "modal.natural_modes", "multibody.system")
+MODULES = ("fem.elastic_model", "fem.modal.natural_modes", "dynamics.system")
 """Modules whose examples are run on any number of ranks."""
 
 SHOWN: set[type] = set()
@@ -89,12 +90,15 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.REPORT_NDIFF
 
 
 def modules(folder: str) -> list[str]:
-    """Return the names of the modules of a folder and of its subfolders."""
+    """Return the names of the modules of a folder, and of its subfolders that are not listed."""
     package = importlib.import_module(f"dolfinx_mbd.{folder}")
     if not hasattr(package, "__path__"):
         return [package.__name__]
     paths, prefix = package.__path__, f"{package.__name__}."
-    return [module.name for module in pkgutil.walk_packages(paths, prefix)]
+    names = [module.name for module in pkgutil.walk_packages(paths, prefix)]
+    listed = (f"dolfinx_mbd.{name}" for name in FOLDERS + RUNS + WITH_BODY + OTHERS)
+    other = tuple(f"{name}." for name in listed if name.startswith(prefix))
+    return [name for name in names if not f"{name}.".startswith(other)]
 
 
 def examples(module: str, names: dict[str, Any]) -> Iterator[doctest.DocTest]:
@@ -133,12 +137,12 @@ def shared_names(folder: str) -> dict[str, Any]:
     """Return the names that examples of a folder may use; run the one in its `__init__.py`."""
     if folder in WITH_BODY + OTHERS:
         return body_names()
-    source = "multibody.analyses" if folder in RUNS else SAME_NAMES.get(folder, folder)
+    source = "analyses" if folder in RUNS else SAME_NAMES.get(folder, folder)
     package = importlib.import_module(f"dolfinx_mbd.{source}")
     text = inspect.getdoc(package) or ""
     test = doctest.DocTestParser().get_doctest(text, {}, package.__name__, package.__file__, 0)
     run(test)
-    with_body = folder in ("multibody.analyses", "multibody.model")
+    with_body = folder in ("analyses", "mechanism")
     return test.globs | ({"body": rod()} if with_body else {})
 
 
@@ -173,8 +177,9 @@ def public_names(folder: str) -> Iterator[tuple[str, Any]]:
     if hasattr(package, "__all__"):
         yield from ((name, getattr(package, name)) for name in package.__all__)
         return
-    for name in (*mbd.__all__, *mbd.multibody.__all__):
-        value = getattr(mbd, name, None) or getattr(mbd.multibody, name)
+    room = importlib.import_module(f"dolfinx_mbd.{folder.split('.')[0]}")
+    for name in (*mbd.__all__, *getattr(room, "__all__", ())):
+        value = getattr(mbd, name, None) or getattr(room, name)
         if getattr(value, "__module__", "").startswith(f"{package.__name__}."):
             yield name, value
 

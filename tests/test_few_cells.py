@@ -20,9 +20,9 @@ from dolfinx.mesh import CellType
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.structures.prescribed_motion import PrescribedMotion, transient
 from dolfinx_mbd.durability.recovery import Recovery, skin_stress
 from dolfinx_mbd.durability.recovery.sections import section_modes
+from dolfinx_mbd.structures.prescribed_motion import PrescribedMotion, transient
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 
 Results: TypeAlias = dict[str, Any]

@@ -16,12 +16,12 @@ from dolfinx.mesh import create_box, create_interval, locate_entities_boundary
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.fem import write_mesh
 from dolfinx_mbd.io.cli import main
 from dolfinx_mbd.io.cli.main import parser
 from dolfinx_mbd.io.export import FORMATS, export
 from dolfinx_mbd.io.export.fmu import export_fmu
 from dolfinx_mbd.io.export.linear_fmu import export_linear_fmu
-from dolfinx_mbd.fem import write_mesh
 from tests.campaigns.public import public_names
 from tests.models.rods import rod
 

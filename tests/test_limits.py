@@ -16,12 +16,12 @@ import pytest
 from mpi4py import MPI
 
 from dolfinx_mbd import ConnectingRod, checks, errors
-from dolfinx_mbd.io.cli.values import numbers
-from dolfinx_mbd.fem import build_mesh
-from dolfinx_mbd.mechanism.mechanisms import EngineDesign, slider_crank
 from dolfinx_mbd.analyses import simulate, sweep
 from dolfinx_mbd.dynamics import System
+from dolfinx_mbd.fem import build_mesh
+from dolfinx_mbd.io.cli.values import numbers
 from dolfinx_mbd.mechanism import RigidBody
+from dolfinx_mbd.mechanism.mechanisms import EngineDesign, slider_crank
 from tests.models.beams import slender_rod
 
 ENGINE = {"crank_radius": 0.1, "crank_mass": 0.2, "piston_mass": 0.1, "speed": 10.0}

@@ -16,13 +16,13 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import ConnectingRod, errors
+from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.io.cli import main
-from dolfinx_mbd.io.export import FORMATS, export
 from dolfinx_mbd.fem import build_mesh, write_mesh
 from dolfinx_mbd.forms import STEEL
+from dolfinx_mbd.io.cli import main
+from dolfinx_mbd.io.export import FORMATS, export
 from dolfinx_mbd.mechanism.mechanisms import slider_crank
-from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.reduction import reduce
 from tests.io.export.reduced import reduced
 from tests.models.beams import slender_rod

@@ -32,10 +32,19 @@ from numpy.typing import NDArray
 import dolfinx_mbd as mbd
 from dolfinx_mbd import tutorials
 from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.mechanism import (
+    Driver,
+    JointCoordinate,
+    JointLoad,
+    constant_speed,
+    cylindrical,
+    prismatic,
+    revolute,
+    spherical,
+)
 from dolfinx_mbd.mechanism.mechanisms import ALONG_X
 from dolfinx_mbd.mechanism.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure
 from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
-from dolfinx_mbd.mechanism import Driver, JointCoordinate, JointLoad, constant_speed, cylindrical, prismatic, revolute, spherical
 from dolfinx_mbd.papers.two_beam_engine import PlanarBeam, TwoBeamEngine
 from dolfinx_mbd.tutorials import check, report
 

@@ -35,9 +35,9 @@ from scipy.integrate import cumulative_trapezoid
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import tutorials
-from dolfinx_mbd.mechanism.mechanisms import ALONG_X
 from dolfinx_mbd.dynamics import ImplicitEuler, consistent_state
 from dolfinx_mbd.mechanism import Driver, Joint, constant_speed, force
+from dolfinx_mbd.mechanism.mechanisms import ALONG_X
 from dolfinx_mbd.tutorials import check, report
 
 results = tutorials.results_folder("spatial_crank_slider")

@@ -14,60 +14,54 @@ PARTS = {
     "fem": "Meshes and elastic models",
     "geometry": "Parametric parts and CAD",
     "forms": "UFL forms and materials",
-    "modal": "Modal analysis",
+    "fem.modal": "Modal analysis",
     "reduction": "Reduction",
     "body": "Reduced bodies",
-    "response": "Frequency response of reduced bodies",
-    "recovery": "Displacement, stress and section forces",
+    "body.response": "Frequency response of reduced bodies",
+    "mechanism": "Bodies, joints and loads",
+    "mechanism.mechanisms": "Ready-made mechanisms",
+    "mechanism.bearings": "Journal bearings with oil films",
+    "dynamics": "The equations of motion and their solution",
+    "analyses": "Simulation and other analyses",
+    "results": "Results of a simulation",
     "durability": "Strength, fatigue and loads",
-    "acoustics": "Noise",
-    "multibody": "Mechanisms and their simulation",
-    "mechanisms": "Ready-made mechanisms",
-    "bearings": "Journal bearings with oil films",
-    "prescribed_motion": "Prescribed motion",
-    "rotating": "Rotating bodies",
-    "sensitivity": "Sensitivities",
-    "identification": "Parameters from measurements",
-    "optimization": "Optimization",
-    "beams": "Beams",
-    "cables": "Cables",
+    "durability.recovery": "Displacement, stress and section forces",
+    "durability.acoustics": "Noise",
+    "structures.prescribed_motion": "Prescribed motion",
+    "structures.rotating": "Rotating bodies",
+    "structures.beams": "Beams",
+    "structures.cables": "Cables",
+    "design": "Derivatives of a simulation",
+    "design.sensitivity": "Derivatives of a body",
+    "design.identification": "Parameters from measurements",
+    "design.optimization": "Optimization",
     "plotting": "Pictures, animations and the viewer",
-    "export": "Export",
-    "export.fmu": "Functional mock-up units",
-    "export.linear_fmu": "Functional mock-up units in C",
-    "imports": "Import",
+    "io.export": "Export",
+    "io.export.fmu": "Functional mock-up units",
+    "io.export.linear_fmu": "Functional mock-up units in C",
+    "io.imports": "Import",
     "errors": "Errors and warnings",
 }
 """Packages in the order of the pages, with their titles."""
 
 
 GROUPS = {
-    "multibody": {
-        "Bodies and frames": "model.bodies model.protocol model.shapes model.placement",
-        "Joints and drivers": "model.joints",
-        "Loads, springs and bushings": "model",
+    "mechanism": {
+        "Bodies and frames": "bodies protocol shapes placement",
+        "Joints and drivers": "joints",
+        "Loads, springs and bushings": "",
         "Contact, clearance and gears": "contact",
-        "Simulation": "analyses.simulation analyses.simulator stepping time_integration",
-        "Start and equilibrium": "start analyses.equilibrium assembly",
-        "Results": "results files analyses.run_up analyses.spectra",
-        "Linearization, kinematics and load identification": "analyses",
-        "Sensitivities": "sensitivities",
-        "Parameter studies": "studies",
-        "The mechanism": "model.system ",
     }
 }
 """Headings of large pages, with the modules of their names. The longest fitting module counts;
 the heading with an empty one takes the rest."""
-
-ORDER = {"multibody": ["The mechanism", *list(GROUPS["multibody"])[:-1]]}
-"""Order of the headings on a page."""
 
 
 def page(part: str, title: str) -> str:
     """Return the page of a package."""
     module = importlib.import_module(f"dolfinx_mbd.{part}")
     lines = [f"# {title}", "", f"`dolfinx_mbd.{part}`", "", inspect.getdoc(module) or "", ""]
-    for heading in ORDER.get(part, [""]):
+    for heading in GROUPS.get(part, [""]):
         names = [name for name in module.__all__ if group(part, module, name) == heading]
         lines += [f"## {heading}", ""] if heading else []
         lines += ["```{eval-rst}", f".. currentmodule:: dolfinx_mbd.{part}", ""]

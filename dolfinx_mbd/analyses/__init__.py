@@ -14,15 +14,46 @@ horizontally, the same pendulum with a driver, and a simulation:
     >>> run = mbd.simulate(pendulum, t_end=0.5, dt=1e-3)
 """
 
-from dolfinx_mbd.analyses.equilibrium import (equilibrium, quasi_static_motion,)
-from dolfinx_mbd.analyses.kinematic_analysis import (InverseDynamics, KinematicError, inverse_dynamics, kinematic_analysis,)
-from dolfinx_mbd.analyses.linearization import (LinearizedSystem, SteadyError, linearize,)
-from dolfinx_mbd.analyses.load_identification import (IdentifiedLoads, identify_loads,)
-from dolfinx_mbd.analyses.run_up import (Waterfall, waterfall,)
-from dolfinx_mbd.analyses.simulation import (resume, simulate,)
-from dolfinx_mbd.analyses.simulator import (Simulator,)
-from dolfinx_mbd.analyses.spectra import (Spectrum, spectrum,)
-from dolfinx_mbd.analyses.studies.sweep import (StudyError, sweep,)
+import lazy_loader
+
+from dolfinx_mbd.analyses.equilibrium import (
+    equilibrium,
+    quasi_static_motion,
+)
+from dolfinx_mbd.analyses.kinematic_analysis import (
+    InverseDynamics,
+    KinematicError,
+    inverse_dynamics,
+    kinematic_analysis,
+)
+from dolfinx_mbd.analyses.linearization import (
+    LinearizedSystem,
+    SteadyError,
+    linearize,
+)
+from dolfinx_mbd.analyses.load_identification import (
+    IdentifiedLoads,
+    identify_loads,
+)
+from dolfinx_mbd.analyses.run_up import (
+    Waterfall,
+    waterfall,
+)
+from dolfinx_mbd.analyses.simulation import (
+    resume,
+    simulate,
+)
+from dolfinx_mbd.analyses.simulator import (
+    Simulator,
+)
+from dolfinx_mbd.analyses.spectra import (
+    Spectrum,
+    spectrum,
+)
+from dolfinx_mbd.analyses.studies.sweep import (
+    StudyError,
+    sweep,
+)
 
 __all__ = [
     "IdentifiedLoads",
@@ -46,3 +77,5 @@ __all__ = [
     "sweep",
     "waterfall",
 ]
+
+__getattr__, _, _ = lazy_loader.attach(__name__, ["studies"])

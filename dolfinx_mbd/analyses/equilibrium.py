@@ -17,9 +17,6 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, increasing, instance, integer, number, vector
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.analyses.linearization import constraint_speed, unbalanced
 from dolfinx_mbd.analyses.small_motions import (
     Axes,
@@ -28,13 +25,16 @@ from dolfinx_mbd.analyses.small_motions import (
     free_directions,
     steady_rates,
 )
+from dolfinx_mbd.checks import array, increasing, instance, integer, number, vector
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
+from dolfinx_mbd.dynamics.start.position_assembly import assemble, coordinates
+from dolfinx_mbd.dynamics.start.quasi_static import EquilibriumError
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.results.deformation_checks import check_deformation
 from dolfinx_mbd.results.solution import Solution
-from dolfinx_mbd.dynamics.start.position_assembly import assemble, coordinates
-from dolfinx_mbd.dynamics.start.quasi_static import EquilibriumError
 
 Array = NDArray[np.float64]
 

@@ -9,18 +9,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import choice, entries, increasing, instance, number, reject
-from dolfinx_mbd.errors import InputError, SolverError
-from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.analyses.linearization import unbalanced
+from dolfinx_mbd.checks import choice, entries, increasing, instance, number, reject
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.dynamics.assembly.redundancy import find_redundant, without_units
+from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
+from dolfinx_mbd.dynamics.start.position_assembly import assemble, coordinates
+from dolfinx_mbd.errors import InputError, SolverError
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.loads import JointCoordinate
 from dolfinx_mbd.mechanism.motions import check_drivers
 from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.results.solution import Solution
-from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
-from dolfinx_mbd.dynamics.start.position_assembly import assemble, coordinates
 
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]

@@ -16,8 +16,6 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, choice, instance, integer, vector
-from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.analyses.signals import Inputs
 from dolfinx_mbd.analyses.small_motions import (
     Axes,
@@ -28,16 +26,18 @@ from dolfinx_mbd.analyses.small_motions import (
     steady_rates,
 )
 from dolfinx_mbd.analyses.state_space import StateSpace, check_inputs, state_space
+from dolfinx_mbd.checks import array, choice, instance, integer, vector
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
-from dolfinx_mbd.mechanism.system import State, SystemData
-from dolfinx_mbd.results.deformation_checks import check_deformation
-from dolfinx_mbd.results.outputs import Outputs, Requests
 from dolfinx_mbd.dynamics.start.consistent_state import check_state
 from dolfinx_mbd.dynamics.stepping.convergence import (
     count_groups,
     largest_coordinate,
     row_groups,
 )
+from dolfinx_mbd.errors import InputError, SolverError
+from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.results.deformation_checks import check_deformation
+from dolfinx_mbd.results.outputs import Outputs, Requests
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]

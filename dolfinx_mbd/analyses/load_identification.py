@@ -28,17 +28,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.body.parts import SPINS
-from dolfinx_mbd.checks import array, increasing, instance, number, reject, unknown
-from dolfinx_mbd.errors import AccuracyWarning, warn
-from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.analyses.load_equations import (
     LinearSensor,
     LoadEquations,
     LoadResponse,
 )
 from dolfinx_mbd.analyses.spectra import equally_spaced
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.body.response.frequency_response import FORCES
 from dolfinx_mbd.body.response.linearized import (
     interface_map,
@@ -46,6 +43,9 @@ from dolfinx_mbd.body.response.linearized import (
     point_map,
     spin_fields,
 )
+from dolfinx_mbd.checks import array, increasing, instance, number, reject, unknown
+from dolfinx_mbd.errors import AccuracyWarning, warn
+from dolfinx_mbd.html import short_repr
 
 __all__ = ["IdentifiedLoads", "identify_loads"]
 

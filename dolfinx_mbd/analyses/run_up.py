@@ -15,9 +15,9 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.analyses.spectra import equally_spaced, window_weights
 from dolfinx_mbd.checks import array, choice, increasing, memory, number, reject
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.analyses.spectra import equally_spaced, window_weights
 
 __all__ = ["Waterfall", "waterfall"]
 

@@ -10,18 +10,18 @@ from typing import Literal
 
 import numpy as np
 
-from dolfinx_mbd.checks import file_path, instance, integer, memory, number
-from dolfinx_mbd.errors import MbdWarning, warn
 from dolfinx_mbd.analyses.simulator import Simulator, one_blas_thread
+from dolfinx_mbd.checks import file_path, instance, integer, memory, number
+from dolfinx_mbd.dynamics.stepping.integrators import StepError
+from dolfinx_mbd.dynamics.stepping.step_control import Adaptive
+from dolfinx_mbd.errors import MbdWarning, warn
+from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.progress import Progress, is_shown, progress_bar
 from dolfinx_mbd.results.files.run_files import HISTORY
 from dolfinx_mbd.results.files.run_folder import check_disk
-from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.results.outputs import Output, Outputs, Requests
 from dolfinx_mbd.results.recorded_run import RecordedRun, read_run
 from dolfinx_mbd.results.solution import Solution
-from dolfinx_mbd.dynamics.stepping.integrators import StepError
-from dolfinx_mbd.dynamics.stepping.step_control import Adaptive
-from dolfinx_mbd.progress import Progress, is_shown, progress_bar
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 

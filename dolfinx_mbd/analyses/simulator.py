@@ -11,20 +11,20 @@ from typing import Literal
 import scipy.linalg  # noqa: F401  (loads the BLAS of SciPy, for `_blas`)
 from threadpoolctl import ThreadpoolController
 
-from dolfinx_mbd.checks import choice, instance, number, reject
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.analyses.input_history import InputHistory
 from dolfinx_mbd.analyses.signals import Inputs
-from dolfinx_mbd.results.files.fingerprint import differences, digest, fingerprint
-from dolfinx_mbd.mechanism.motions import check_drivers
-from dolfinx_mbd.mechanism.system import State, SystemData
-from dolfinx_mbd.results.outputs import Outputs, Requests
-from dolfinx_mbd.results.solution import Solution
+from dolfinx_mbd.checks import choice, instance, number, reject
 from dolfinx_mbd.dynamics.start.consistent_state import check_state, consistent_state
 from dolfinx_mbd.dynamics.start.position_assembly import fit_misfits
 from dolfinx_mbd.dynamics.stepping.integrators import StepError, Stepper
 from dolfinx_mbd.dynamics.stepping.run import Run, Snapshot
 from dolfinx_mbd.dynamics.stepping.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism.motions import check_drivers
+from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.results.files.fingerprint import differences, digest, fingerprint
+from dolfinx_mbd.results.outputs import Outputs, Requests
+from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 __all__ = ["Simulator", "one_blas_thread"]

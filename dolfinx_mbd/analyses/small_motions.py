@@ -28,6 +28,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from dolfinx_mbd.body.response.linearized import RANK_TOLERANCE, null_space
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.kernels.rotations import (
     exp_rotation,
     rotation_matrix,
@@ -35,10 +37,8 @@ from dolfinx_mbd.kernels.rotations import (
     skew,
     tangent,
 )
-from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.system import SystemData
-from dolfinx_mbd.body.response.linearized import RANK_TOLERANCE, null_space
 
 Array = NDArray[np.float64]
 

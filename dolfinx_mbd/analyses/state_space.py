@@ -19,16 +19,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.analyses.signals import Inputs
 from dolfinx_mbd.analyses.small_motions import SmallMotions
+from dolfinx_mbd.body.response.linearized import RANK_TOLERANCE
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.dynamics.stepping.convergence import Measure
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.joints import Driver
 from dolfinx_mbd.mechanism.system import State
 from dolfinx_mbd.results.outputs import Outputs
 from dolfinx_mbd.results.solution import Solution
-from dolfinx_mbd.dynamics.stepping.convergence import Measure
-from dolfinx_mbd.body.response.linearized import RANK_TOLERANCE
 
 __all__ = ["OFFSETS", "StateSpace", "check_inputs", "derivative", "state_space"]
 

@@ -4,6 +4,8 @@ The parts of the package that use a mesh create a `ReducedBody`; the parts that 
 use it. Neither depends on the other, and this folder does not import DOLFINx.
 """
 
+import lazy_loader
+
 from dolfinx_mbd.body.comparison import Comparison, compare
 from dolfinx_mbd.body.damping import ModalDamping, Rayleigh
 from dolfinx_mbd.body.files import BodyFileError
@@ -45,3 +47,5 @@ __all__ = [
     "participation",
     "static_errors",
 ]
+
+__getattr__, _, _ = lazy_loader.attach(__name__, ["response"])

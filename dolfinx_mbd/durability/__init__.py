@@ -16,6 +16,8 @@ The examples of this folder assume the following lines:
     >>> eta = np.full(bar.body.num_modes, 1e-6)
 """
 
+import lazy_loader
+
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.durability.cycles import Cycles, count_cycles, equivalent_range
 from dolfinx_mbd.durability.fatigue_material import (
@@ -52,3 +54,5 @@ __all__ = [
     "read_fatigue_materials",
     "strength",
 ]
+
+__getattr__, _, _ = lazy_loader.attach(__name__, ["acoustics", "recovery"])

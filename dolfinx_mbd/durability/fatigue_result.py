@@ -13,13 +13,13 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import choice, file_path, integer, number
 from dolfinx_mbd.durability.fatigue_material import FatigueMaterial, SNLine
+from dolfinx_mbd.durability.recovery.fields import Points, check_writable
+from dolfinx_mbd.durability.recovery.stressed_places import APART, worst_places
 from dolfinx_mbd.durability.surface_file import write_surface
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.field_files import SUFFIXES, field_file
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.parallel import on_rank_zero
-from dolfinx_mbd.durability.recovery.fields import Points, check_writable
-from dolfinx_mbd.durability.recovery.stressed_places import APART, worst_places
 
 __all__ = ["DamagedPlace", "FatigueResult", "FatigueTable"]
 

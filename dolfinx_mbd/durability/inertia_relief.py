@@ -22,13 +22,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import ReducedBody, static_errors
 from dolfinx_mbd.body.parts import SPINS
-from dolfinx_mbd.checks import array, instance, reject, vector
-from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
-from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.durability.recovery import Recovery
-from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.body.response import linearize_body
 from dolfinx_mbd.body.response.linearized import interface_map, spin_loads
+from dolfinx_mbd.checks import array, instance, reject, vector
+from dolfinx_mbd.durability.recovery import Recovery
+from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.reduction.result import Reduction
 
 __all__ = ["LoadCases", "inertia_relief"]
 

@@ -27,6 +27,7 @@ from dolfinx_mbd.durability.fatigue_material import (
     material_of,
 )
 from dolfinx_mbd.durability.fatigue_result import FatigueResult
+from dolfinx_mbd.durability.recovery import Recovery, skin_stress
 from dolfinx_mbd.errors import InputError, InputTypeError, ModelRangeWarning, warn
 from dolfinx_mbd.kernels.fatigue.damage import (
     COLUMNS,
@@ -37,7 +38,6 @@ from dolfinx_mbd.kernels.fatigue.damage import (
     scalar_damage,
 )
 from dolfinx_mbd.parallel import raise_together, shared_errors
-from dolfinx_mbd.durability.recovery import Recovery, skin_stress
 from dolfinx_mbd.reduction.result import Reduction
 
 __all__ = ["Criterion", "fatigue"]

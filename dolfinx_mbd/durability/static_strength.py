@@ -26,6 +26,10 @@ from dolfinx_mbd.durability.body_warnings import (
     warn_of_units,
 )
 from dolfinx_mbd.durability.inertia_relief import LoadCases
+from dolfinx_mbd.durability.recovery import Recovery
+from dolfinx_mbd.durability.recovery.fields import Points
+from dolfinx_mbd.durability.recovery.stress import recovery_of
+from dolfinx_mbd.durability.recovery.stressed_places import APART, worst_places
 from dolfinx_mbd.durability.strength_result import Strength, WeakPlace
 from dolfinx_mbd.errors import InputError, InputTypeError, ModelRangeWarning, warn
 from dolfinx_mbd.fem.fields import as_function
@@ -33,10 +37,6 @@ from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.forms import AnyMaterial, Orthotropic
 from dolfinx_mbd.parallel import raise_together
-from dolfinx_mbd.durability.recovery import Recovery
-from dolfinx_mbd.durability.recovery.fields import Points
-from dolfinx_mbd.durability.recovery.stress import recovery_of
-from dolfinx_mbd.durability.recovery.stressed_places import APART, worst_places
 from dolfinx_mbd.reduction.result import Reduction
 
 __all__ = ["strength"]

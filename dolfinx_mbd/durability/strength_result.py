@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import choice, file_path
+from dolfinx_mbd.durability.recovery.fields import Points, check_writable
 from dolfinx_mbd.durability.surface_file import write_surface
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.field_files import field_file
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.durability.recovery.fields import Points, check_writable
 
 __all__ = ["Strength", "WeakPlace"]
 

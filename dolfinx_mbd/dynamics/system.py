@@ -8,14 +8,14 @@ import numpy as np
 
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.dynamics.assembly.redundancy import Redundancy, without_units
-from dolfinx_mbd.mechanism.joints import FrameRef
-from dolfinx_mbd.mechanism.system import SystemData
 from dolfinx_mbd.dynamics.start.position_assembly import (
     assemble,
     coordinates,
     moves,
     redundant_rows,
 )
+from dolfinx_mbd.mechanism.joints import FrameRef
+from dolfinx_mbd.mechanism.system import SystemData
 
 __all__ = ["System"]
 

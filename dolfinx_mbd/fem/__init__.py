@@ -17,6 +17,8 @@ The examples of this folder use a steel bar of length 1 m with two named ends, a
     >>> problem = elastic_problem(mbd.ElasticModel(mbd.build_mesh(bar, MPI.COMM_WORLD), mbd.STEEL))
 """
 
+import lazy_loader
+
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh, read_mesh, write_mesh
@@ -32,3 +34,5 @@ __all__ = [
     "read_mesh",
     "write_mesh",
 ]
+
+__getattr__, _, _ = lazy_loader.attach(__name__, ["interfaces", "iterative", "linalg", "modal"])

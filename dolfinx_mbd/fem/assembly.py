@@ -23,10 +23,10 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.elastic_model import ElasticModel
+from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.operators import inertia_matrix
 from dolfinx_mbd.forms import Plane, geometric_stiffness, strain
-from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.parallel import raise_together
 
 

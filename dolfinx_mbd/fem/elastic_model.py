@@ -16,12 +16,12 @@ from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import choice, instance, integer, number, reject
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem import compat
+from dolfinx_mbd.fem.linalg.options import require_real
 from dolfinx_mbd.fem.material_fields import BodyMaterials, Materials, body_materials
 from dolfinx_mbd.fem.mesh_checks import check_cells, warn_of_elements, warn_of_materials
 from dolfinx_mbd.fem.meshing import TaggedMesh, plain_mesh
 from dolfinx_mbd.forms import PLANES, GradedMaterial, Material, Orthotropic, Plane, Temperature
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.fem.linalg.options import require_real
 
 MAX_DEGREE = 20  # DOLFINx has no quadrature for a stiffness of higher degree
 

@@ -23,9 +23,9 @@ from petsc4py import PETSc
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import InputError, MeshError
 from dolfinx_mbd.fem.assembly import ElasticProblem, rigid_motions
+from dolfinx_mbd.fem.linalg.blocks import multiply
 from dolfinx_mbd.fem.mesh_checks import parts_of_cells
 from dolfinx_mbd.fem.surface_integrals import bounding_box
-from dolfinx_mbd.fem.linalg.blocks import multiply
 from dolfinx_mbd.parallel import on_rank_zero
 
 Labels = NDArray[np.int64]

@@ -30,12 +30,12 @@ from dolfinx_mbd.fem.assembly import ElasticProblem, geometric_matrix, rigid_mot
 from dolfinx_mbd.fem.compat import geometry_degree
 from dolfinx_mbd.fem.elastic_model import check_prestress
 from dolfinx_mbd.fem.free_motions import centred_motions, determinate_dofs
-from dolfinx_mbd.fem.surface_integrals import bounding_box, squared_norms
-from dolfinx_mbd.forms import Temperature, strain
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.fem.linalg.factorization import cholesky
 from dolfinx_mbd.fem.linalg.matrices import constrain
 from dolfinx_mbd.fem.linalg.options import Options
+from dolfinx_mbd.fem.surface_integrals import bounding_box, squared_norms
+from dolfinx_mbd.forms import Temperature, strain
 from dolfinx_mbd.parallel import destroying
 
 BUCKLED = (

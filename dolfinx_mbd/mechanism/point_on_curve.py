@@ -1,8 +1,8 @@
 """Points that slide on a smooth curve.
 
 The curve is a spline c(u) of its parameter u in the axes of the first frame. The point d belongs to
-the parameter at which ρ = d − c(u) is normal to the curve, ρ·c′ = 0. Two vector fields m_i(u), which
-are nearly normal to the curve and to each other, give the constraints m_i·ρ = 0. With the
+the parameter at which ρ = d − c(u) is normal to the curve, ρ·c′ = 0. Two vector fields m_i(u),
+which are nearly normal to the curve and to each other, give the constraints m_i·ρ = 0. With the
 derivative u_d = c′/D of the parameter, D = c′·c′ − ρ·c″, and κ = m′·ρ − m·c′,
 
     ∂(m·ρ)/∂d = m + κ u_d,    ∂²(m·ρ)/∂d² = m′⊗u_d + u_d⊗κ_d + κ u_dd.
@@ -107,8 +107,8 @@ class Curve:
             InputError: There are too few points, or two successive points coincide.
 
         Example:
-            >>> angles = np.linspace(0, np.pi, 9)
-            >>> arc = mbd.Curve.through(np.column_stack([np.cos(angles), np.sin(angles), 0 * angles]))
+            >>> x = np.linspace(0, np.pi, 9)
+            >>> arc = mbd.Curve.through(np.column_stack([np.cos(x), np.sin(x), 0 * x]))
             >>> print(f"{arc.length:.3f}")
             3.142
         """

@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dolfinx_mbd.analyses import Spectrum, Waterfall
+from dolfinx_mbd.body.response import FrequencyResponse
 from dolfinx_mbd.checks import array, choice, instance, names, number, reject
 from dolfinx_mbd.files import write_atomically
-from dolfinx_mbd.analyses import Spectrum, Waterfall
-from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.plotting.scenes.output import checked_path
-from dolfinx_mbd.body.response import FrequencyResponse
+from dolfinx_mbd.results.solution import Solution
 
 BACKWARD = 0.1
 """A mode is drawn as a backward mode if its whirl is negative with a larger magnitude."""

@@ -15,11 +15,11 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.parts import Skin
 from dolfinx_mbd.checks import file_path, instance, number
-from dolfinx_mbd.io.export.gltf import GENERATOR, Scene
 from dolfinx_mbd.files import contains, write_atomically
-from dolfinx_mbd.results.solution import Solution
+from dolfinx_mbd.io.export.gltf import GENERATOR, Scene
 from dolfinx_mbd.plotting.scenes.mechanism import drawn_part, system_length
 from dolfinx_mbd.plotting.viewer.data import continuous
+from dolfinx_mbd.results.solution import Solution
 
 __all__ = ["write_gltf"]
 

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dolfinx_mbd.mechanism.bearings import ElasticBearing, FiniteBearing
 from dolfinx_mbd.checks import array, choice, instance, names, reject
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.results.solution import Solution
+from dolfinx_mbd.mechanism.bearings import ElasticBearing, FiniteBearing
 from dolfinx_mbd.plotting.charts import new_figure, saved
+from dolfinx_mbd.results.solution import Solution
 
 Axes = Literal["global", "first", "second"]
 

@@ -19,9 +19,9 @@ from dolfinx_mbd.body.damping import damping_matrix
 from dolfinx_mbd.checks import array, number, object_with
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.assembly import assembled_matrix, blocked, projected, scalar_space
+from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.forms import viscous_damping
 from dolfinx_mbd.forms.arguments import expression
-from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.parallel import destroying
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.inertia import Inertia
+from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.forms import Orthotropic, Temperature
-from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.reduction.options import ReductionOptions
 from dolfinx_mbd.reduction.reference import ReducedModes
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES

@@ -22,10 +22,10 @@ from dolfinx_mbd.body import LoadPattern
 from dolfinx_mbd.checks import array, instance, reject
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.assembly import ElasticProblem, in_space, rigid_motions
+from dolfinx_mbd.fem.linalg.blocks import gram
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.forms import traction_load
 from dolfinx_mbd.forms.arguments import as_ufl_value
-from dolfinx_mbd.fem.linalg.blocks import gram
 from dolfinx_mbd.parallel import shared_errors
 
 LoadForm: TypeAlias = Callable[[Expr], ufl.Form]

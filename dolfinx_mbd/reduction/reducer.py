@@ -20,16 +20,16 @@ from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model
 from dolfinx_mbd.fem.fields import material_points, surface_skin
 from dolfinx_mbd.fem.free_motions import is_supported
 from dolfinx_mbd.fem.inertia import inertia
+from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
+from dolfinx_mbd.fem.iterative.solver_choice import Solver
+from dolfinx_mbd.fem.linalg.factorization import FactorizationError
+from dolfinx_mbd.fem.linalg.options import solver_options
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.mesh_checks import check_in_one_part
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.fem.prestress import BUCKLED, prestressed
 from dolfinx_mbd.fem.surface_integrals import body_size
-from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
-from dolfinx_mbd.fem.iterative.solver_choice import Solver
 from dolfinx_mbd.kernels.precompile import start_helpers_if_new
-from dolfinx_mbd.fem.linalg.factorization import FactorizationError
-from dolfinx_mbd.fem.linalg.options import solver_options
 from dolfinx_mbd.phases import Phases
 from dolfinx_mbd.progress import Progress, is_shown
 from dolfinx_mbd.reduction.basis import Basis, free_basis

@@ -20,13 +20,13 @@ from dolfinx_mbd.checks import choice
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.inertia import Inertia
-from dolfinx_mbd.fem.prestress import BUCKLED
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.fem.linalg.dense_problems import solve_small_problem
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError
 from dolfinx_mbd.fem.linalg.round_off import round_off, warn_of_round_off
 from dolfinx_mbd.fem.modal.spectrum import hertz
+from dolfinx_mbd.fem.prestress import BUCKLED
 from dolfinx_mbd.parallel import shared_errors
 from dolfinx_mbd.reduction.basis import Basis, Column, ColumnKind, numbered
 from dolfinx_mbd.reduction.options import ReductionOptions

@@ -20,9 +20,9 @@ from dolfinx_mbd.checks import number, reject, vector
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.field_files import History, write_history, write_shapes
 from dolfinx_mbd.fem.fields import as_function
+from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.reduction.truncation import Truncation
 
 MESH_HINT = "the result of reduce(...), because a ReducedBody has no mesh"

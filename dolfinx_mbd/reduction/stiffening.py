@@ -32,9 +32,9 @@ from dolfinx_mbd.fem.assembly import (
 )
 from dolfinx_mbd.fem.compat import geometry_degree
 from dolfinx_mbd.fem.fields import as_function
-from dolfinx_mbd.forms import geometric_stiffness
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.fem.linalg.blocks import column_sums, gram, multiply
+from dolfinx_mbd.forms import geometric_stiffness
 
 _log = logging.getLogger("dolfinx_mbd")
 

@@ -1,10 +1,23 @@
 """Results of a run: histories, tables, sensors, checks and files."""
 
-from dolfinx_mbd.results.comparison import (Difference,)
-from dolfinx_mbd.results.files.run_files import (RunFileError,)
-from dolfinx_mbd.results.histories import (BodyHistory, ElementHistory, Energies, JointHistory,)
-from dolfinx_mbd.results.impacts import (Impact,)
-from dolfinx_mbd.results.solution import (Solution,)
+from dolfinx_mbd.results.comparison import (
+    Difference,
+)
+from dolfinx_mbd.results.files.run_files import (
+    RunFileError,
+)
+from dolfinx_mbd.results.histories import (
+    BodyHistory,
+    ElementHistory,
+    Energies,
+    JointHistory,
+)
+from dolfinx_mbd.results.impacts import (
+    Impact,
+)
+from dolfinx_mbd.results.solution import (
+    Solution,
+)
 
 __all__ = [
     "BodyHistory",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.errors import AccuracyWarning, ModelRangeWarning, warn
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.stepping.contact_events import closings, smallest_depths
+from dolfinx_mbd.errors import AccuracyWarning, ModelRangeWarning, warn
 
 __all__ = ["ContactSteps"]
 

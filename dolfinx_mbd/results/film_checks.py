@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.errors import ModelRangeWarning, warn
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.errors import ModelRangeWarning, warn
 
 __all__ = ["FilmChecks"]
 

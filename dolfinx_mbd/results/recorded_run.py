@@ -17,6 +17,10 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.archive import errors_as
 from dolfinx_mbd.checks import file_path, instance, reject
+from dolfinx_mbd.dynamics.stepping.integrators import Stepper
+from dolfinx_mbd.dynamics.stepping.run import Run
+from dolfinx_mbd.dynamics.stepping.step_control import steps_from
+from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.results.files.run_files import (
     HISTORY,
     check_system,
@@ -25,15 +29,11 @@ from dolfinx_mbd.results.files.run_files import (
     system_rows,
 )
 from dolfinx_mbd.results.files.run_folder import CHECKPOINT, KIND, RunFolder, read_folder
-from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.results.outputs import Outputs
 from dolfinx_mbd.results.run_checks import RunChecks
 from dolfinx_mbd.results.saved_outputs import SavedOutputs
 from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.results.solution_files import saved_rows
-from dolfinx_mbd.dynamics.stepping.integrators import Stepper
-from dolfinx_mbd.dynamics.stepping.run import Run
-from dolfinx_mbd.dynamics.stepping.step_control import steps_from
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 __all__ = ["RecordedRun", "read_run"]

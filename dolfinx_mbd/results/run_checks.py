@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body.static_errors import stretch_energies, warn_of_stretch
-from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning, warn
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
-from dolfinx_mbd.results.files.run_files import held_rows
+from dolfinx_mbd.dynamics.stepping.integrators import Stepper
+from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning, warn
 from dolfinx_mbd.mechanism.bodies import FlexibleBody
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.system import State, SystemData
@@ -24,9 +24,9 @@ from dolfinx_mbd.results.deformation_checks import (
     largest_deformations,
     warn_of_deformation,
 )
+from dolfinx_mbd.results.files.run_files import held_rows
 from dolfinx_mbd.results.film_checks import FilmChecks
 from dolfinx_mbd.results.solution import Solution
-from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 
 Array = NDArray[np.float64]
 

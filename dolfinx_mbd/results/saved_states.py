@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import choice
-from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, extent
 from dolfinx_mbd.dynamics.assembly.redundancy import least_norm_multipliers
-from dolfinx_mbd.results.files.run_files import HISTORY, held_rows
+from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.mechanism.force_elements import PairElement, SpringDamper
 from dolfinx_mbd.mechanism.joints import Driver, FrameRef, Joint
 from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
 from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
 from dolfinx_mbd.mechanism.system import Load, State, SystemData
+from dolfinx_mbd.results.files.run_files import HISTORY, held_rows
 from dolfinx_mbd.results.histories import (
     BodyHistory,
     ElementHistory,

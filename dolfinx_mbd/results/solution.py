@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import choice, instance, reject
 from dolfinx_mbd.checks import names as checked_names
-from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.dynamics.assembly.rates import consistent_rates
-from dolfinx_mbd.results.files.run_files import HISTORY, write_table
+from dolfinx_mbd.dynamics.start.consistent_state import transferred_state
+from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.results.comparison import Difference, compare
+from dolfinx_mbd.results.files.run_files import HISTORY, write_table
 from dolfinx_mbd.results.histories import (
     BodyHistory,
     ElementHistory,
@@ -34,7 +35,6 @@ from dolfinx_mbd.results.tables import (
     quantities,
     quantity,
 )
-from dolfinx_mbd.dynamics.start.consistent_state import transferred_state
 
 if TYPE_CHECKING:
     from xarray import Dataset

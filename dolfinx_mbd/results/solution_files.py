@@ -12,6 +12,7 @@ import numpy as np
 from dolfinx_mbd.archive import errors_as, read_archive
 from dolfinx_mbd.checks import file_path, instance
 from dolfinx_mbd.errors import FileWarning, warn
+from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.results.files.run_files import (
     HISTORY,
     check_system,
@@ -23,7 +24,6 @@ from dolfinx_mbd.results.files.run_files import (
     write_run,
 )
 from dolfinx_mbd.results.files.run_folder import CHECKPOINT, KIND, Rows, read_folder
-from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.results.saved_outputs import SavedOutputs
 from dolfinx_mbd.results.saved_states import SavedStates
 

@@ -1,2 +1,7 @@
 """Rotating structures, prescribed motions, beams, cables and other models of one body."""
 
+import lazy_loader
+
+__getattr__, _, _ = lazy_loader.attach(
+    __name__, ["beams", "cables", "prescribed_motion", "rotating"]
+)

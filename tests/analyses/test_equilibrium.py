@@ -8,7 +8,22 @@ from scipy.optimize import brentq
 
 from dolfinx_mbd.analyses import equilibrium, linearize, quasi_static_motion
 from dolfinx_mbd.dynamics import AssemblyError, EquilibriumError, System
-from dolfinx_mbd.mechanism import Clearance, ContactLaw, Driver, FlexibleBody, Frame, Ground, JointLoad, RigidBody, constant_speed, cylindrical, force, prismatic, revolute, spherical
+from dolfinx_mbd.mechanism import (
+    Clearance,
+    ContactLaw,
+    Driver,
+    FlexibleBody,
+    Frame,
+    Ground,
+    JointLoad,
+    RigidBody,
+    constant_speed,
+    cylindrical,
+    force,
+    prismatic,
+    revolute,
+    spherical,
+)
 from tests.models.beams import slender_rod
 
 GRAVITY = 9.81

@@ -5,11 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.mechanism.mechanisms import rigid_rod, slider_crank
-from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.analyses import KinematicError, inverse_dynamics, kinematic_analysis, simulate
 from dolfinx_mbd.dynamics import System
-from dolfinx_mbd.mechanism import Driver, Frame, Ground, JointCoordinate, RigidBody, constant_speed, cylindrical, prismatic, revolute, spherical
+from dolfinx_mbd.mechanism import (
+    Driver,
+    Frame,
+    Ground,
+    JointCoordinate,
+    RigidBody,
+    constant_speed,
+    cylindrical,
+    prismatic,
+    revolute,
+    spherical,
+)
+from dolfinx_mbd.mechanism.mechanisms import rigid_rod, slider_crank
+from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
 from tests.models.beams import slender_rod
 
 SETTINGS = {

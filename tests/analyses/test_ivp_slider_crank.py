@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import consistent_state
+from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.results import Solution
 from tests.models.ivp_slider_crank import (
     ACROSS,

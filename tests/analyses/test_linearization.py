@@ -5,20 +5,35 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.body import ReducedBody, Stiffening
-from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_matrix, rotation_vector
-from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.analyses import SteadyError, equilibrium, linearize, simulate
-from dolfinx_mbd.dynamics import System, consistent_state
-from dolfinx_mbd.mechanism import Bushing, Driver, FlexibleBody, Frame, Ground, JointLoad, RigidBody, constant_speed, cylindrical, fixed, force, prismatic, revolute, spherical
 from dolfinx_mbd.analyses.small_motions import (
     Axes,
     free_directions,
     small_motions,
     steady_rates,
 )
-from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.body import ReducedBody, Stiffening
 from dolfinx_mbd.body.response import linearize_body
+from dolfinx_mbd.dynamics import System, consistent_state
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_matrix, rotation_vector
+from dolfinx_mbd.mechanism import (
+    Bushing,
+    Driver,
+    FlexibleBody,
+    Frame,
+    Ground,
+    JointLoad,
+    RigidBody,
+    constant_speed,
+    cylindrical,
+    fixed,
+    force,
+    prismatic,
+    revolute,
+    spherical,
+)
+from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from tests.models.beams import slender_rod
 from tests.models.particles import Particles
 

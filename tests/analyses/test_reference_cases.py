@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.mechanism.mechanisms import inline_engine, rigid_rod
-from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import System, consistent_state
 from dolfinx_mbd.mechanism import RigidBody, State
+from dolfinx_mbd.mechanism.mechanisms import inline_engine, rigid_rod
+from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
 from tests.models.planar_mechanisms import crank_from_rest, robotic_arm
 
 

@@ -10,13 +10,30 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from dolfinx_mbd.errors import InputError, InputTypeError
-from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine, slider_crank
 from dolfinx_mbd.analyses import Simulator, simulate
 from dolfinx_mbd.dynamics import Adaptive, StepError, System
-from dolfinx_mbd.mechanism import Driver, FlexibleBody, Frame, Ground, JointFriction, JointLoad, JointSpring, PatternLoad, RigidBody, SpringDamper, State, constant_speed, fixed, force, prismatic, revolute
-from dolfinx_mbd.results import Solution
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
+from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.mechanism import (
+    Driver,
+    FlexibleBody,
+    Frame,
+    Ground,
+    JointFriction,
+    JointLoad,
+    JointSpring,
+    PatternLoad,
+    RigidBody,
+    SpringDamper,
+    State,
+    constant_speed,
+    fixed,
+    force,
+    prismatic,
+    revolute,
+)
+from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine, slider_crank
+from dolfinx_mbd.results import Solution
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 from tests.models.beams import slender_rod
 from tests.models.rods import rod

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.analyses import spectrum
+from dolfinx_mbd.errors import InputError
 
 COUNT, STEP = 1000, 1e-3  # 1 s: lines are 1 Hz apart
 TIME = STEP * np.arange(COUNT)

@@ -7,14 +7,28 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dolfinx_mbd.analyses import Simulator, SteadyError, equilibrium, linearize
 from dolfinx_mbd.body import Rayleigh
+from dolfinx_mbd.body.response.frequency_response import frequency_response
+from dolfinx_mbd.dynamics import System, consistent_state
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.rotations import rotation_vector
-from dolfinx_mbd.analyses import Simulator, SteadyError, equilibrium, linearize
-from dolfinx_mbd.dynamics import System, consistent_state
-from dolfinx_mbd.mechanism import Driver, FlexibleBody, Frame, Ground, JointLoad, JointSpring, RigidBody, constant_speed, fixed, force, prismatic, revolute, torque
+from dolfinx_mbd.mechanism import (
+    Driver,
+    FlexibleBody,
+    Frame,
+    Ground,
+    JointLoad,
+    JointSpring,
+    RigidBody,
+    constant_speed,
+    fixed,
+    force,
+    prismatic,
+    revolute,
+    torque,
+)
 from dolfinx_mbd.results.histories import rotation_matrices
-from dolfinx_mbd.body.response.frequency_response import frequency_response
 from tests.body.lattice import Lattice
 
 ZERO = (0.0, 0.0, 0.0)

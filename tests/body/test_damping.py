@@ -8,10 +8,10 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from dolfinx_mbd.body import ModalDamping, Rayleigh, ReducedBody
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.body import ModalDamping, Rayleigh, ReducedBody
 from dolfinx_mbd.dynamics import GeneralizedAlpha, System
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism import FlexibleBody, State
 from tests.body.lattice import Lattice
 

@@ -17,11 +17,10 @@ from dolfinx.mesh import CellType, create_mesh
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd import multibody as mb
 from dolfinx_mbd.body import Skin, StrainGauge
+from tests.mechanism.test_pattern_loads import loaded_body
 from tests.models.beams import slender_rod
 from tests.models.bodies import LENGTH, box
-from tests.mechanism.test_pattern_loads import loaded_body
 
 
 def square(x: float) -> dict[str, float]:
@@ -52,8 +51,8 @@ class Bench:
     # ---- mechanisms
     def sprung(self, values: Any) -> mbd.System:
         """Return the pendulum with a spring of stiffness ``values["k"]``."""
-        pivot = mb.revolute("pivot", **self.frames)
-        spring = mb.JointSpring("spring", "pivot", stiffness=values["k"], damping=0.1)
+        pivot = mbd.revolute("pivot", **self.frames)
+        spring = mbd.JointSpring("spring", "pivot", stiffness=values["k"], damping=0.1)
         return mbd.System([self.ground, self.bob], [pivot], loads=[spring], gravity=(0, -9.81, 0))
 
     @cached_property
@@ -64,8 +63,8 @@ class Bench:
     @cached_property
     def driven(self) -> mbd.System:
         """A pendulum that turns at constant speed."""
-        driver = mb.Driver("motor", "pivot", mb.constant_speed(10.0))
-        pivot = mb.revolute("pivot", **self.frames)
+        driver = mbd.Driver("motor", "pivot", mbd.constant_speed(10.0))
+        pivot = mbd.revolute("pivot", **self.frames)
         return mbd.System([self.ground, self.bob], [pivot], drivers=[driver])
 
     @cached_property

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd import multibody as mb
 from dolfinx_mbd.kernels.contacts import PLANE
 from dolfinx_mbd.mechanism.contact.elements import Surface
 from tests.campaigns.bench import Bench, square
@@ -24,7 +23,7 @@ _OUTPUTS: dict[str, Any] = {"angle": lambda run: run.joint("pivot").rotation}
 
 def _joint(name: str) -> Call:
     """Return a call that makes a joint of some kind."""
-    return lambda b: (getattr(mb, name), {"name": "a", **b.frames})
+    return lambda b: (getattr(mbd, name), {"name": "a", **b.frames})
 
 
 def _pull(motion: mbd.PairMotion) -> tuple[Any, ...]:
@@ -41,7 +40,7 @@ def _tip(b: Bench) -> dict[str, Any]:
 
 
 TABLE = {"speed": [0.0, 9.0], "stiffness": np.ones((2, 3, 3)), "damping": np.ones((2, 3, 3))}
-ROSS = Path(__file__).parents[1] / "multibody" / "model" / "ross"
+ROSS = Path(__file__).parents[1] / "mechanism" / "ross"
 
 MECHANISMS: dict[str, Call] = {
     "Adaptive": lambda b: (mbd.Adaptive, {"tolerance": 1e-5, "first": 1e-4}),
@@ -95,8 +94,8 @@ MECHANISMS: dict[str, Call] = {
         {"name": "balls", **b.ends, "radii": (0.01, 0.02), "law": _LAW},
     ),
     "Driver": lambda b: (
-        mb.Driver,
-        {"name": "motor", "joint": "pivot", "motion": mb.constant_speed(1.0)},
+        mbd.Driver,
+        {"name": "motor", "joint": "pivot", "motion": mbd.constant_speed(1.0)},
     ),
     "Driver.at": lambda b: (b.driven.drivers[0].at, {"t": 0.1}),
     "FlexibleBody": lambda b: (
@@ -110,7 +109,7 @@ MECHANISMS: dict[str, Call] = {
     "FlexibleBody.load_pattern": lambda b: (b.windy.load_pattern, {"name": "wind"}),
     "FlexibleBody.pattern": lambda b: (b.windy.pattern, {"name": "wind"}),
     "Frame": lambda b: (mbd.Frame, {"point": (0.0, 0.0, 1.0)}),
-    "FrameLoad": lambda b: (mb.FrameLoad, _tip(b)),
+    "FrameLoad": lambda b: (mbd.FrameLoad, _tip(b)),
     "GeneralizedAlpha": lambda b: (
         mbd.GeneralizedAlpha,
         {"alpha_m": 0.0, "alpha_f": 0.0, "beta": 0.25, "gamma": 0.5},
@@ -123,20 +122,20 @@ MECHANISMS: dict[str, Call] = {
     "GeneralizedAlpha.newmark": lambda b: (mbd.GeneralizedAlpha.newmark, {"beta": 0.25}),
     "Ground": lambda b: (mbd.Ground, {"frames": {"o": mbd.Frame()}}),
     "Ground.frame": lambda b: (b.ground.frame, {"name": "o"}),
-    "ImplicitEuler": lambda b: (mb.ImplicitEuler, {"system": b.pendulum}),
-    "Joint": lambda b: (mb.Joint, {"name": "a", "kind": "revolute", **b.frames}),
+    "ImplicitEuler": lambda b: (mbd.ImplicitEuler, {"system": b.pendulum}),
+    "Joint": lambda b: (mbd.Joint, {"name": "a", "kind": "revolute", **b.frames}),
     "Joint.axis": lambda b: (b.pendulum.joints[0].axis, {"motion": "rotation", "what": "spring"}),
     "Joint.row_name": lambda b: (b.pendulum.joints[0].row_name, {"motion": 0}),
     "JointFriction": lambda b: (
-        mb.JointFriction,
+        mbd.JointFriction,
         {"name": "rub", "joint": "pivot", "limit": 0.1, "rate": 0.01},
     ),
     "JointLoad": lambda b: (
-        mb.JointLoad,
+        mbd.JointLoad,
         {"name": "motor", "joint": "pivot", "motion": "rotation", "value": 1.0},
     ),
     "JointSpring": lambda b: (
-        mb.JointSpring,
+        mbd.JointSpring,
         {"name": "spring", "joint": "pivot", "stiffness": 10.0, "damping": 0.1},
     ),
     "LinearizedSystem.mode": lambda b: (_linear(b).mode, {"body": "bob", "number": 1}),
@@ -165,7 +164,7 @@ MECHANISMS: dict[str, Call] = {
         {"name": "bob", "radius": 0.1, "length": 0.2, "density": 7850.0},
     ),
     "Shape": lambda b: (
-        mb.Shape,
+        mbd.Shape,
         {"points": np.eye(3), "triangles": np.array([[0, 1, 2]])},
     ),
     "Solution.body": lambda b: (b.run.body, {"name": "rod"}),
@@ -201,13 +200,13 @@ MECHANISMS: dict[str, Call] = {
         mbd.SpringDamper,
         {"name": "spring", **b.ends, "stiffness": 1e3, "damping": 1.0},
     ),
-    "Stepper": lambda b: (mb.Stepper, {"system": b.pendulum}),
+    "Stepper": lambda b: (mbd.dynamics.Stepper, {"system": b.pendulum}),
     "System": lambda b: (
         mbd.System,
         {
-            "bodies": [b.ground, b.bob], "joints": [mb.revolute("pivot", **b.frames)],
-            "drivers": [mb.Driver("motor", "pivot", mb.constant_speed(1.0))],
-            "loads": [mb.force(**_tip(b))],
+            "bodies": [b.ground, b.bob], "joints": [mbd.revolute("pivot", **b.frames)],
+            "drivers": [mbd.Driver("motor", "pivot", mbd.constant_speed(1.0))],
+            "loads": [mbd.force(**_tip(b))],
         },
     ),
     "System.body": lambda b: (b.pendulum.body, {"name": "bob"}),
@@ -228,16 +227,16 @@ MECHANISMS: dict[str, Call] = {
     ),
     "System.summary": lambda b: (b.pendulum.summary, {}),
     "System.without_rows": lambda b: (b.pendulum.without_rows, {"rows": [0]}),
-    "box_shape": lambda b: (mb.box_shape, {"size": (1.0, 2.0, 3.0)}),
-    "consistent_state": lambda b: (mb.consistent_state, {"system": b.pendulum, "t": 0.0}),
-    "constant_speed": lambda b: (mb.constant_speed, {"speed": 10.0}),
-    "cylinder_shape": lambda b: (mb.cylinder_shape, {"radius": 0.1, "length": 0.2}),
+    "box_shape": lambda b: (mbd.box_shape, {"size": (1.0, 2.0, 3.0)}),
+    "consistent_state": lambda b: (mbd.consistent_state, {"system": b.pendulum, "t": 0.0}),
+    "constant_speed": lambda b: (mbd.constant_speed, {"speed": 10.0}),
+    "cylinder_shape": lambda b: (mbd.cylinder_shape, {"radius": 0.1, "length": 0.2}),
     "cylindrical": _joint("cylindrical"),
-    "differentiated": lambda b: (mb.differentiated, {"position": np.sin}),
-    "distance": lambda b: (mb.distance, {"name": "a", **b.ends, "length": 0.1}),
+    "differentiated": lambda b: (mbd.differentiated, {"position": np.sin}),
+    "distance": lambda b: (mbd.distance, {"name": "a", **b.ends, "length": 0.1}),
     "equilibrium": lambda b: (mbd.equilibrium, {"system": b.pendulum}),
     "fixed": _joint("fixed"),
-    "force": lambda b: (mb.force, _tip(b)),
+    "force": lambda b: (mbd.force, _tip(b)),
     "EngineDesign": lambda b: (
         mbd.mechanisms.EngineDesign,
         {"cylinders": 2, "firing_order": (1, 2), "throw_angles": (0.0, -2 * np.pi)},
@@ -259,7 +258,7 @@ MECHANISMS: dict[str, Call] = {
         mbd.mechanisms.inline_engine,
         {"rod": b.rod, "design": mbd.mechanisms.EngineDesign(cylinders=2), "speed": 10.0},
     ),
-    "integrated": lambda b: (mb.integrated, {"rate": np.sin}),
+    "integrated": lambda b: (mbd.integrated, {"rate": np.sin}),
     "inverse_dynamics": lambda b: (
         mbd.inverse_dynamics,
         {"system": b.pendulum, "motion": b.motion, "actuators": ["pivot"]},
@@ -299,7 +298,7 @@ MECHANISMS: dict[str, Call] = {
         mbd.quasi_static_motion,
         {"system": b.pendulum, "times": [0.0, 0.1]},
     ),
-    "redundancies": lambda b: (mb.redundancies, {"system": b.pendulum}),
+    "redundancies": lambda b: (mbd.redundancies, {"system": b.pendulum}),
     "resume": lambda b: (
         mbd.resume,
         {"path": b.file("checkpoint.npz").with_suffix(""), "system": b.crank},
@@ -341,7 +340,7 @@ MECHANISMS: dict[str, Call] = {
     ),
     "spherical": _joint("spherical"),
     "sweep": lambda b: (mbd.sweep, {"run": square, "parameters": {"x": [1.0, 2.0]}, "workers": 1}),
-    "torque": lambda b: (mb.torque, _tip(b)),
+    "torque": lambda b: (mbd.torque, _tip(b)),
     "universal": _joint("universal"),
 }  # fmt: skip
 

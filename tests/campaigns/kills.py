@@ -22,10 +22,10 @@ from unittest import mock
 import numpy as np
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.analyses.studies.cases import MISSING
+from dolfinx_mbd.results import recorded_run
 from dolfinx_mbd.results.files.case_files import CaseFiles
 from dolfinx_mbd.results.files.run_folder import CHECKPOINT
-from dolfinx_mbd.results import recorded_run
-from dolfinx_mbd.analyses.studies.cases import MISSING
 from tests.campaigns.bench import Bench
 from tests.campaigns.cases import Case
 from tests.campaigns.contents import digest

@@ -11,8 +11,8 @@ import pytest
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.durability.recovery import Recovery, skin_stress
+from dolfinx_mbd.errors import InputError
 from tests.models.bodies import LENGTH, box
 
 COMM = MPI.COMM_WORLD

@@ -15,8 +15,8 @@ from petsc4py import PETSc
 from dolfinx_mbd import ElasticModel, ReductionOptions
 from dolfinx_mbd.fem import TaggedMesh
 from dolfinx_mbd.fem.assembly import elastic_problem
-from dolfinx_mbd.forms import Material
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
+from dolfinx_mbd.forms import Material
 from dolfinx_mbd.reduction import InterfaceSpec, Reduction, reduce
 
 Array = NDArray[np.float64]

@@ -14,11 +14,22 @@ import pytest
 from dolfinx.mesh import CellType
 from mpi4py import MPI
 
-from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.forms import Material
 from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.dynamics import GeneralizedAlpha, System, consistent_state
-from dolfinx_mbd.mechanism import BodyState, Driver, FlexibleBody, Frame, Ground, RigidBody, force, prismatic, revolute, spherical
+from dolfinx_mbd.forms import Material
+from dolfinx_mbd.mechanism import (
+    BodyState,
+    Driver,
+    FlexibleBody,
+    Frame,
+    Ground,
+    RigidBody,
+    force,
+    prismatic,
+    revolute,
+    spherical,
+)
 from dolfinx_mbd.results.histories import rotation_matrices
 from tests.exudyn.models import REFERENCES, Array, Model, Reference, finite_elements, peer_body
 from tests.models.bodies import box

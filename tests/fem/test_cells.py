@@ -14,8 +14,8 @@ from dolfinx_mbd import ElasticModel
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh
-from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
+from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.reduction import reduce
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 from tests.models.plates import plate

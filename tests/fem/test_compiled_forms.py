@@ -18,11 +18,11 @@ from dolfinx.mesh import create_unit_square
 from mpi4py import MPI
 
 from dolfinx_mbd import ElasticModel, ReductionOptions
-from dolfinx_mbd.fem.meshing import TaggedMesh
-from dolfinx_mbd.forms import Material, Orthotropic, Temperature
-from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
 from dolfinx_mbd.durability.recovery.sections import section_modes
 from dolfinx_mbd.durability.recovery.stress import Recovery, envelope
+from dolfinx_mbd.fem.meshing import TaggedMesh
+from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
+from dolfinx_mbd.forms import Material, Orthotropic, Temperature
 from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.reduction.damping import Viscous
 from dolfinx_mbd.reduction.distributed_loads import body_force, pressure, traction

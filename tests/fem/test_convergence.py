@@ -15,7 +15,12 @@ from mpi4py import MPI
 from dolfinx_mbd import ElasticModel, InterfaceSpec
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem, rigid_motions, spin_fields
 from dolfinx_mbd.fem.inertia import inertia
+from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
+from dolfinx_mbd.fem.linalg.blocks import gram, multiply, solve
+from dolfinx_mbd.fem.linalg.factorization import cholesky
+from dolfinx_mbd.fem.linalg.matrices import constrain
 from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh
+from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
 from dolfinx_mbd.forms import (
     STEEL,
     Material,
@@ -26,11 +31,6 @@ from dolfinx_mbd.forms import (
     traction_load,
     translational_load,
 )
-from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
-from dolfinx_mbd.fem.linalg.blocks import gram, multiply, solve
-from dolfinx_mbd.fem.linalg.factorization import cholesky
-from dolfinx_mbd.fem.linalg.matrices import constrain
-from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from tests.models.bodies import AXES, CENTRE, box, ellipsoid
 from tests.models.plates import plate

@@ -22,8 +22,8 @@ from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.material_fields import body_materials
 from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh
-from dolfinx_mbd.forms import STEEL, GradedMaterial, Material, Orthotropic, material
 from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
+from dolfinx_mbd.forms import STEEL, GradedMaterial, Material, Orthotropic, material
 from dolfinx_mbd.reduction import reduce
 from tests.forms.test_materials import ANYHOW, CARBON, same_as, turn
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, dynamic_stiffness

@@ -10,9 +10,9 @@ from mpi4py import MPI
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem import build_mesh, compat
 from dolfinx_mbd.fem.mesh_checks import check_cells
+from dolfinx_mbd.fem.modal import modal_analysis
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.geometry import ConnectingRod
-from dolfinx_mbd.fem.modal import modal_analysis
 
 
 @pytest.mark.parametrize("ghosts", [GhostMode.none, GhostMode.shared_facet])

@@ -18,6 +18,7 @@ from petsc4py import PETSc
 from dolfinx_mbd import ElasticModel, forms
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem, rigid_motions
+from dolfinx_mbd.fem.linalg.blocks import multiply
 from dolfinx_mbd.fem.meshing import build_mesh
 from dolfinx_mbd.fem.operators import (
     apply_inertia,
@@ -30,7 +31,6 @@ from dolfinx_mbd.fem.operators import (
 )
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.geometry import ConnectingRod
-from dolfinx_mbd.fem.linalg.blocks import multiply
 from tests.models.bodies import box
 from tests.models.plates import plate
 

@@ -16,12 +16,12 @@ from scipy.optimize import brentq
 
 from dolfinx_mbd import ElasticModel, InterfaceSpec
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem, rigid_motions
-from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh
-from dolfinx_mbd.fem.prestress import prestressed
-from dolfinx_mbd.forms import STEEL, Material, Temperature, elastic_stiffness, geometric_stiffness
 from dolfinx_mbd.fem.linalg.blocks import multiply
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError
+from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh
 from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
+from dolfinx_mbd.fem.prestress import prestressed
+from dolfinx_mbd.forms import STEEL, Material, Temperature, elastic_stiffness, geometric_stiffness
 from dolfinx_mbd.reduction import reduce
 from tests.fem.test_cells import CURVED, OUTER
 from tests.fem.test_materials import ENDS, grouped

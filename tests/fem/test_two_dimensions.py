@@ -16,13 +16,13 @@ from dolfinx.mesh import CellType, create_unit_interval
 from mpi4py import MPI
 
 from dolfinx_mbd import ElasticModel
-from dolfinx_mbd.fem.assembly import elastic_problem, rigid_motions
-from dolfinx_mbd.fem.meshing import build_mesh
-from dolfinx_mbd.forms import STEEL, Material, centrifugal_load, elastic_stiffness, euler_load, mass
-from dolfinx_mbd.fem.interfaces.interfaces import InterfaceSpec, mesh_interfaces
-from dolfinx_mbd.mechanism.mechanisms import slider_crank
-from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
 from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.fem.assembly import elastic_problem, rigid_motions
+from dolfinx_mbd.fem.interfaces.interfaces import InterfaceSpec, mesh_interfaces
+from dolfinx_mbd.fem.meshing import build_mesh
+from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
+from dolfinx_mbd.forms import STEEL, Material, centrifugal_load, elastic_stiffness, euler_load, mass
+from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.reduction.result import Reduction

@@ -10,9 +10,9 @@ from dolfinx.fem import petsc
 from mpi4py import MPI
 from petsc4py import PETSc
 
-from dolfinx_mbd.mechanism.bearings import FiniteBearing, OilSupply
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms import reynolds
+from dolfinx_mbd.mechanism.bearings import FiniteBearing, OilSupply
 from tests.mechanism.bearings.films import CLEARANCE, ENDS, RADIUS, SPEED, VISCOSITY
 
 SHAPE, LENGTH = (96, 16), 1.2 * RADIUS

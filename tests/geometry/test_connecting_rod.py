@@ -21,10 +21,10 @@ from dolfinx_mbd.errors import InputError, MeshWarning
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.compat import geometry_dofmap
 from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh, read_mesh
+from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
 from dolfinx_mbd.forms import ALUMINIUM_7075
 from dolfinx_mbd.geometry import ConnectingRod
 from dolfinx_mbd.geometry.gmsh_model import gmsh_session
-from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
 
 
 @pytest.fixture(scope="module")

@@ -16,11 +16,11 @@ import pytest
 from dolfinx.mesh import Mesh, create_unit_cube
 from mpi4py import MPI
 
-from dolfinx_mbd.io.cli import main
 from dolfinx_mbd.errors import FileError, InputError, MeshError, UnitsWarning
 from dolfinx_mbd.fem.facets import facet_groups
 from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh, read_mesh, write_mesh
 from dolfinx_mbd.geometry import ConnectingRod
+from dolfinx_mbd.io.cli import main
 
 gmsh = pytest.importorskip("gmsh")
 

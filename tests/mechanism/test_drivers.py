@@ -5,10 +5,27 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import AssemblyError, System, consistent_state
-from dolfinx_mbd.mechanism import Driver, Frame, Ground, JointFriction, JointSpring, RigidBody, SpringDamper, constant_speed, cylindrical, differentiated, integrated, planar, point_on_line, prismatic, revolute, spherical
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism import (
+    Driver,
+    Frame,
+    Ground,
+    JointFriction,
+    JointSpring,
+    RigidBody,
+    SpringDamper,
+    constant_speed,
+    cylindrical,
+    differentiated,
+    integrated,
+    planar,
+    point_on_line,
+    prismatic,
+    revolute,
+    spherical,
+)
 
 MASS, INERTIA, GRAVITY = 2.0, 0.03, 9.81
 

@@ -5,13 +5,26 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.kernels.rotations import exp_rotation
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import GeneralizedAlpha, System, consistent_state
-from dolfinx_mbd.mechanism import Bushing, FlexibleBody, Frame, Ground, JointFriction, JointLoad, JointSpring, RigidBody, SpringDamper, prismatic, revolute, spherical
-from dolfinx_mbd.results import Solution
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.kernels.rotations import exp_rotation
+from dolfinx_mbd.mechanism import (
+    Bushing,
+    FlexibleBody,
+    Frame,
+    Ground,
+    JointFriction,
+    JointLoad,
+    JointSpring,
+    RigidBody,
+    SpringDamper,
+    prismatic,
+    revolute,
+    spherical,
+)
 from dolfinx_mbd.mechanism.force_elements import FramePair, PairElement
+from dolfinx_mbd.results import Solution
 from tests.kernels.test_floating_frame import differences
 from tests.models.particles import Particles
 

@@ -5,12 +5,39 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.kernels.rotations import exp_rotation, quaternion_from_matrix
-from dolfinx_mbd.mechanism.mechanisms import ALONG_X, rigid_rod, slider_crank
 from dolfinx_mbd.analyses import simulate
-from dolfinx_mbd.dynamics import AssemblyError, GeneralizedAlpha, System, consistent_state, redundancies
-from dolfinx_mbd.mechanism import JOINT_KINDS, Driver, FlexibleBody, Frame, FrameRef, Ground, Joint, RigidBody, State, constant_speed, cylindrical, distance, force, planar, point_on_line, point_on_plane, prismatic, revolute, torque, universal
+from dolfinx_mbd.dynamics import (
+    AssemblyError,
+    GeneralizedAlpha,
+    System,
+    consistent_state,
+    redundancies,
+)
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.kernels.rotations import exp_rotation, quaternion_from_matrix
+from dolfinx_mbd.mechanism import (
+    JOINT_KINDS,
+    Driver,
+    FlexibleBody,
+    Frame,
+    FrameRef,
+    Ground,
+    Joint,
+    RigidBody,
+    State,
+    constant_speed,
+    cylindrical,
+    distance,
+    force,
+    planar,
+    point_on_line,
+    point_on_plane,
+    prismatic,
+    revolute,
+    torque,
+    universal,
+)
+from dolfinx_mbd.mechanism.mechanisms import ALONG_X, rigid_rod, slider_crank
 from tests.models.particles import Particles
 
 # (bodies at random positions are pulled together)

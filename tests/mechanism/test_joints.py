@@ -5,11 +5,26 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dolfinx_mbd.dynamics import System
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_matrix
-from dolfinx_mbd.dynamics import System
-from dolfinx_mbd.mechanism import JOINT_KINDS, Bushing, Driver, FlexibleBody, Frame, FrameLoad, Ground, Joint, JointCoordinate, JointFriction, JointLoad, JointSpring, RigidBody, SpringDamper
-from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.mechanism import (
+    JOINT_KINDS,
+    Bushing,
+    Driver,
+    FlexibleBody,
+    Frame,
+    FrameLoad,
+    Ground,
+    Joint,
+    JointCoordinate,
+    JointFriction,
+    JointLoad,
+    JointSpring,
+    RigidBody,
+    SpringDamper,
+)
 from tests.kernels.test_floating_frame import differences
 from tests.models.particles import Particles
 

@@ -5,10 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.analyses import kinematic_analysis, simulate
 from dolfinx_mbd.dynamics import System
-from dolfinx_mbd.mechanism import Driver, Frame, Ground, RigidBody, constant_speed, differentiated, integrated, revolute
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism import (
+    Driver,
+    Frame,
+    Ground,
+    RigidBody,
+    constant_speed,
+    differentiated,
+    integrated,
+    revolute,
+)
 from dolfinx_mbd.mechanism.motions import Motion, check_derivatives
 
 TABLE = np.linspace(0.0, 2.0, 41)

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.body import LoadPattern, ReducedBody
+from dolfinx_mbd.dynamics import System
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.kernels.rotations import (
     exp_rotation,
@@ -18,10 +21,17 @@ from dolfinx_mbd.kernels.rotations import (
     rotation_matrix,
     skew,
 )
-from dolfinx_mbd.analyses import simulate
-from dolfinx_mbd.dynamics import System
-from dolfinx_mbd.mechanism import FlexibleBody, Frame, FrameRef, Ground, JointCoordinate, PatternLoad, PatternRef, RigidBody, revolute
-from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.mechanism import (
+    FlexibleBody,
+    Frame,
+    FrameRef,
+    Ground,
+    JointCoordinate,
+    PatternLoad,
+    PatternRef,
+    RigidBody,
+    revolute,
+)
 from dolfinx_mbd.mechanism.pattern_loads import pattern_rows, pattern_tangent
 from tests.models.rods import rod
 

@@ -7,11 +7,19 @@ import warnings
 import numpy as np
 import pytest
 
-from dolfinx_mbd.errors import PlacementWarning
-from dolfinx_mbd.mechanism.mechanisms import inline_engine, rigid_rod, slider_crank
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import System, consistent_state
-from dolfinx_mbd.mechanism import Driver, Frame, Ground, RigidBody, constant_speed, prismatic, revolute
+from dolfinx_mbd.errors import PlacementWarning
+from dolfinx_mbd.mechanism import (
+    Driver,
+    Frame,
+    Ground,
+    RigidBody,
+    constant_speed,
+    prismatic,
+    revolute,
+)
+from dolfinx_mbd.mechanism.mechanisms import inline_engine, rigid_rod, slider_crank
 
 
 def crank(angle: float, *drivers: Driver, away: float = 0.0) -> System:

@@ -7,11 +7,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dolfinx_mbd.body import MaterialPoint, ReducedBody
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.body import MaterialPoint, ReducedBody
 from dolfinx_mbd.dynamics import System
-from dolfinx_mbd.mechanism import Bushing, FlexibleBody, Frame, Ground, RigidBody, SpringDamper, distance, fixed, force, point_on_line, point_on_plane, revolute, spherical, torque
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism import (
+    Bushing,
+    FlexibleBody,
+    Frame,
+    Ground,
+    RigidBody,
+    SpringDamper,
+    distance,
+    fixed,
+    force,
+    point_on_line,
+    point_on_plane,
+    revolute,
+    spherical,
+    torque,
+)
 from dolfinx_mbd.results import Solution
 from tests.models.rods import rod
 

@@ -19,12 +19,12 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from dolfinx_mbd.body import Interface, ReducedBody
-from dolfinx_mbd.kernels.rotations import rotation_matrix
-from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.dynamics import System, consistent_state
-from dolfinx_mbd.mechanism import State
-from dolfinx_mbd.results import Solution
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.kernels.rotations import rotation_matrix
+from dolfinx_mbd.mechanism import State
+from dolfinx_mbd.mechanism.mechanisms import slider_crank
+from dolfinx_mbd.results import Solution
 
 L1, L2, SIDE, DENSITY, YOUNG, SPEED = 0.15, 0.30, 0.008, 7870.0, 2e11, 150.0
 M3, J1, J2 = 0.075552, 0.002727, 0.0045339259

@@ -9,13 +9,13 @@ import pytest
 from mpi4py import MPI
 
 from dolfinx_mbd import errors
-from dolfinx_mbd.kernels.rotations import rotation_matrix
-from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import System
+from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.mechanism import Frame, Ground, RigidBody
-from dolfinx_mbd.results import Solution
+from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.plotting import write_gltf
+from dolfinx_mbd.results import Solution
 from tests.io.export.readers.gltf import Scene
 from tests.plotting.test_plotting import bar
 

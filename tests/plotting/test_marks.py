@@ -11,13 +11,13 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd import plotting
 from dolfinx_mbd.body import LoadPattern
-from dolfinx_mbd.structures.cables.cable_body import CableBody
 from dolfinx_mbd.forms import Cable
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
 from dolfinx_mbd.mechanism.mechanisms.gas import AMBIENT_PRESSURE
-from dolfinx_mbd.results import Solution
 from dolfinx_mbd.plotting.scenes.arrows import Arrow, joint_arrows, load_arrows
 from dolfinx_mbd.plotting.scenes.mechanism import DRAWN, Drawing
+from dolfinx_mbd.results import Solution
+from dolfinx_mbd.structures.cables.cable_body import CableBody
 from tests.plotting.test_plotting import bar
 
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one rank draws")
@@ -108,7 +108,7 @@ def test_arrows_have_the_directions_and_the_sizes_of_loads(hung: mbd.System) -> 
     assert arrows["push"].text(0) == "push: 50 N" and arrows["twist"].text(0) == "twist: 35 N m"
     run = mbd.simulate(hung, t_end=0.2, dt=2e-3)
     push = next(a for a in load_arrows(run, np.array([0, 100])) if a.name == "push")
-    A = mbd.multibody.results.histories.rotation_matrices(run.body("beam").rotation[100])
+    A = mbd.results.histories.rotation_matrices(run.body("beam").rotation[100])
     np.testing.assert_allclose(push.vectors[1], A @ [30.0, -40.0, 0.0], atol=1e-9)
     marks = drawing_of(at_rest(hung), [0]).marks
     plotter = pv.Plotter(off_screen=True)

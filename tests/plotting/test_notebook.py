@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from mpi4py import MPI
 
 from dolfinx_mbd import plotting
-from dolfinx_mbd.mechanism.mechanisms import rigid_rod, slider_crank
 from dolfinx_mbd.analyses import simulate, sweep
+from dolfinx_mbd.mechanism.mechanisms import rigid_rod, slider_crank
 from tests.plotting.test_plotting import bar
 
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="notebooks have one process")

@@ -12,16 +12,24 @@ import pytest
 from mpi4py import MPI
 
 from dolfinx_mbd import errors, plotting
+from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import Interface, MaterialPoint, Skin
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanism.mechanisms import rigid_rod, slider_crank
-from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import AssemblyError, System
-from dolfinx_mbd.mechanism import FlexibleBody, Frame, Ground, RigidBody, cylinder_shape, fixed, revolute
-from dolfinx_mbd.results import Solution
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism import (
+    FlexibleBody,
+    Frame,
+    Ground,
+    RigidBody,
+    cylinder_shape,
+    fixed,
+    revolute,
+)
+from dolfinx_mbd.mechanism.mechanisms import rigid_rod, slider_crank
 from dolfinx_mbd.plotting.scenes.mechanism import Drawing, drawn_part
 from dolfinx_mbd.plotting.scenes.scene import camera_of, rounded_up, unit_of
+from dolfinx_mbd.results import Solution
 
 SMALL = (320, 240)
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.analyses import Waterfall, spectrum, waterfall
-from dolfinx_mbd.plotting import plot_response, plot_spectrum, plot_waterfall
 from dolfinx_mbd.body.response import FrequencyResponse
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.plotting import plot_response, plot_spectrum, plot_waterfall
 
 pytest.importorskip("matplotlib", reason="charts need matplotlib")
 

@@ -10,9 +10,9 @@ import pytest
 from scipy.integrate import trapezoid
 
 from dolfinx_mbd import plotting
+from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine, rigid_rod
-from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.results import Solution
 
 pytest.importorskip("matplotlib")

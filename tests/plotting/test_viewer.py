@@ -16,16 +16,25 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import errors, plotting
-from dolfinx_mbd.body import ReducedBody, StressModes
-from dolfinx_mbd.structures.cables import CableBody
-from dolfinx_mbd.forms import Cable
-from dolfinx_mbd.mechanism.mechanisms import rigid_rod, slider_crank
 from dolfinx_mbd.analyses import equilibrium, linearize, simulate
+from dolfinx_mbd.body import ReducedBody, StressModes
 from dolfinx_mbd.dynamics import System, consistent_state
-from dolfinx_mbd.mechanism import FlexibleBody, Frame, Ground, RigidBody, SpringDamper, distance, force, spherical
-from dolfinx_mbd.results import Solution
+from dolfinx_mbd.forms import Cable
+from dolfinx_mbd.mechanism import (
+    FlexibleBody,
+    Frame,
+    Ground,
+    RigidBody,
+    SpringDamper,
+    distance,
+    force,
+    spherical,
+)
+from dolfinx_mbd.mechanism.mechanisms import rigid_rod, slider_crank
 from dolfinx_mbd.plotting.viewer.data import KINDS, integers, outline, sampled_rows
 from dolfinx_mbd.plotting.viewer.page import Player, player
+from dolfinx_mbd.results import Solution
+from dolfinx_mbd.structures.cables import CableBody
 from dolfinx_mbd.structures.rotating import RotatingModes
 from tests.plotting.test_plotting import bar
 

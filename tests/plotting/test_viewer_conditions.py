@@ -16,8 +16,8 @@ from mpi4py import MPI
 from dolfinx_mbd.analyses import linearize, simulate
 from dolfinx_mbd.dynamics import System, consistent_state
 from dolfinx_mbd.mechanism import FlexibleBody, Frame, Ground, SpringDamper, force, spherical
-from dolfinx_mbd.results import Solution
 from dolfinx_mbd.plotting.viewer.page import player
+from dolfinx_mbd.results import Solution
 from tests.plotting.test_plotting import bar
 from tests.plotting.test_viewer import Tab, stressed_bar
 

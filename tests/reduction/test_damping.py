@@ -14,12 +14,12 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd import forms
 from dolfinx_mbd.body import ModalDamping, Rayleigh
+from dolfinx_mbd.body.response.frequency_response import frequency_response
+from dolfinx_mbd.body.response.linearized import linearize_body
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.assembly import elastic_problem, rigid_motions
 from dolfinx_mbd.reduction.damping import Viscous, with_damping
 from dolfinx_mbd.reduction.result import Reduction
-from dolfinx_mbd.body.response.frequency_response import frequency_response
-from dolfinx_mbd.body.response.linearized import linearize_body
 from tests.body.test_damping import decrement, free_decay
 from tests.models.bodies import box
 from tests.models.calls import flat

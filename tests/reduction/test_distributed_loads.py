@@ -13,8 +13,8 @@ from mpi4py import MPI
 from dolfinx_mbd import ElasticModel, InterfaceSpec, ReductionOptions
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.fields import material_points
-from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
+from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.reduction import body_force, pressure, reduce, traction
 from dolfinx_mbd.reduction.distributed_loads import load_vectors
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box

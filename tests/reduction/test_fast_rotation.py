@@ -19,8 +19,8 @@ from scipy.optimize import brentq
 from scipy.special import ellipe, ellipeinc, ellipk, ellipkinc
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.body import ReducedBody, Stiffening
 from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.body import ReducedBody, Stiffening
 from dolfinx_mbd.dynamics import GeneralizedAlpha, System
 from dolfinx_mbd.mechanism import Driver, FlexibleBody
 from dolfinx_mbd.results import Solution

@@ -11,12 +11,12 @@ from dolfinx import fem
 from mpi4py import MPI
 
 from dolfinx_mbd import STEEL, reduce
+from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.fem.meshing import build_mesh
+from dolfinx_mbd.dynamics import System, consistent_state, redundancies
 from dolfinx_mbd.fem.interfaces.cylinders import fit_axis
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
-from dolfinx_mbd.analyses import simulate
-from dolfinx_mbd.dynamics import System, consistent_state, redundancies
+from dolfinx_mbd.fem.meshing import build_mesh
 from dolfinx_mbd.mechanism import FlexibleBody, Frame, Ground, cylindrical, revolute, spherical
 
 FRAME, CRANK, COUPLER, ROCKER = 0.12, 0.05, 0.11, 0.09

@@ -10,8 +10,8 @@ from mpi4py import MPI
 
 from dolfinx_mbd import ReductionOptions
 from dolfinx_mbd.body import ReducedBody, participation
-from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
+from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.reduction.reducer import Reducer
 from tests.models.bodies import box

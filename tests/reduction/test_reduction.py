@@ -18,11 +18,11 @@ from dolfinx_mbd import ElasticModel, ReductionOptions
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.fem.assembly import elastic_problem, rigid_motions
 from dolfinx_mbd.fem.inertia import inertia
+from dolfinx_mbd.fem.interfaces.interfaces import InterfaceSpec, mesh_interfaces
 from dolfinx_mbd.fem.meshing import build_mesh
+from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
 from dolfinx_mbd.forms import STEEL, elastic_stiffness
 from dolfinx_mbd.geometry import ConnectingRod
-from dolfinx_mbd.fem.interfaces.interfaces import InterfaceSpec, mesh_interfaces
-from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
 from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.reduction.result import Reduction

@@ -14,9 +14,9 @@ from mpi4py import MPI
 from dolfinx_mbd import ElasticModel
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.fem.assembly import elastic_problem
-from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
+from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.reduction.basis import Column, ColumnKind
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis

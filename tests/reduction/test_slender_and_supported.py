@@ -13,8 +13,8 @@ from mpi4py import MPI
 
 from dolfinx_mbd import ElasticModel, InterfaceSpec, ReductionOptions
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.forms import STEEL, elastic_stiffness
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError
+from dolfinx_mbd.forms import STEEL, elastic_stiffness
 from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.reduction.craig_bampton import rigid_rows
 from dolfinx_mbd.reduction.stiffening import interface_motions

@@ -10,11 +10,11 @@ from scipy.integrate import trapezoid
 from scipy.linalg import eigh
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.dynamics import StepError, System
 from dolfinx_mbd.fem.assembly import elastic_problem, rigid_motions, spin_fields
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.fem.linalg.blocks import gram
-from dolfinx_mbd.analyses import simulate
-from dolfinx_mbd.dynamics import StepError, System
 from dolfinx_mbd.mechanism import Driver, FlexibleBody, Frame, Ground, fixed, revolute
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from tests.models.spin_up import EXACT

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from dolfinx_mbd.errors import FileWarning, InputError, MbdWarning
-from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.analyses import simulate, sweep
 from dolfinx_mbd.dynamics import System
+from dolfinx_mbd.errors import FileWarning, InputError, MbdWarning
+from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.results import RunFileError, Solution
 from dolfinx_mbd.results.recorded_run import read_run
-from tests.models.beams import slender_rod
 from tests.analyses.studies.cases import law
+from tests.models.beams import slender_rod
 
 SYSTEM = slider_crank(
     slender_rod(bending=1, axial=0),

@@ -7,11 +7,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanism.mechanisms import SliderCrank, rigid_rod, slider_crank
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import System
-from dolfinx_mbd.mechanism import Bushing, Driver, FlexibleBody, Frame, Ground, JointFriction, JointLoad, JointSpring, PatternLoad, RigidBody, SpringDamper, constant_speed, force, revolute, spherical, torque
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism import (
+    Bushing,
+    Driver,
+    FlexibleBody,
+    Frame,
+    Ground,
+    JointFriction,
+    JointLoad,
+    JointSpring,
+    PatternLoad,
+    RigidBody,
+    SpringDamper,
+    constant_speed,
+    force,
+    revolute,
+    spherical,
+    torque,
+)
+from dolfinx_mbd.mechanism.mechanisms import SliderCrank, rigid_rod, slider_crank
 from dolfinx_mbd.results import Solution
 from dolfinx_mbd.results.histories import ElementHistory, rotation_matrices
 from tests.models.rods import rod

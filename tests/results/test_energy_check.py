@@ -8,12 +8,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dolfinx_mbd.mechanism.bearings import ShortBearing
-from dolfinx_mbd.errors import AccuracyWarning
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import StepError, System
-from dolfinx_mbd.mechanism import Bushing, ContactLaw, Frame, Ground, JointSpring, JointStop, RigidBody, SpringDamper, plane_contact, prismatic, sphere_contact
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.errors import AccuracyWarning
+from dolfinx_mbd.mechanism import (
+    Bushing,
+    ContactLaw,
+    Frame,
+    Ground,
+    JointSpring,
+    JointStop,
+    RigidBody,
+    SpringDamper,
+    plane_contact,
+    prismatic,
+    sphere_contact,
+)
+from dolfinx_mbd.mechanism.bearings import ShortBearing
 from tests.mechanism.bearings.films import SIZES, SPEED, VISCOSITY
 from tests.mechanism.bearings.rotors import rigid_rotor
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from dolfinx_mbd.errors import FileWarning, InputError
-from dolfinx_mbd.mechanism.mechanisms import inline_engine, rigid_rod, slider_crank
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import System
+from dolfinx_mbd.errors import FileWarning, InputError
 from dolfinx_mbd.mechanism import Driver, constant_speed
+from dolfinx_mbd.mechanism.mechanisms import inline_engine, rigid_rod, slider_crank
 from dolfinx_mbd.results import Solution
 from dolfinx_mbd.results.files.fingerprint import differences, digest, fingerprint
 from dolfinx_mbd.results.files.run_files import RunFileError

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.analyses import Simulator, simulate, sweep
 from dolfinx_mbd.dynamics import System
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism import ContactLaw, Frame, Ground, RigidBody, plane_contact
-from dolfinx_mbd.results import Solution
-from dolfinx_mbd.results import recorded_run
+from dolfinx_mbd.mechanism.mechanisms import slider_crank
+from dolfinx_mbd.results import Solution, recorded_run
 from tests.models.beams import slender_rod
 
 TIMES: dict[str, Any] = {"t_end": 0.01, "dt": 1e-4}

@@ -8,10 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import Adaptive, StepError, Stepper, System
-from dolfinx_mbd.mechanism import Driver, FlexibleBody, Frame, Ground, RigidBody, fixed, force, revolute, torque
+from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning
+from dolfinx_mbd.mechanism import (
+    Driver,
+    FlexibleBody,
+    Frame,
+    Ground,
+    RigidBody,
+    fixed,
+    force,
+    revolute,
+    torque,
+)
 from dolfinx_mbd.results.run_checks import RunChecks
 from tests.models.beams import slender_rod
 

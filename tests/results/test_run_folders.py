@@ -18,12 +18,11 @@ import pytest
 from mpi4py import MPI
 
 from dolfinx_mbd import errors
-from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.analyses import Simulator, resume, simulate
 from dolfinx_mbd.dynamics import Adaptive, System
-from dolfinx_mbd.results import RunFileError, Solution
+from dolfinx_mbd.mechanism.mechanisms import slider_crank
+from dolfinx_mbd.results import RunFileError, Solution, recorded_run
 from dolfinx_mbd.results.files.run_folder import Rows, RunFolder
-from dolfinx_mbd.results import recorded_run
 from dolfinx_mbd.results.recorded_run import RecordedRun
 from tests.models.beams import slender_rod
 

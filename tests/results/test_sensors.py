@@ -37,7 +37,7 @@ def test_an_accelerometer_measures_the_proper_acceleration() -> None:
     absolute = run.sensor("arm", "right", "acceleration")[1:-1]
     assert np.abs(acceleration - absolute).max() < 2e-2 * np.abs(absolute).max()
     measured = run.sensor("arm", "right", "proper acceleration", axes="body")
-    A = mbd.multibody.results.histories.rotation_matrices(run.body("arm").rotation)
+    A = mbd.results.histories.rotation_matrices(run.body("arm").rotation)
     turned = np.einsum("tij,tj->ti", A, measured)[1:-1]
     assert turned == pytest.approx(absolute - GRAVITY)
 

@@ -5,12 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.body import Skin
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.body import Skin
 from dolfinx_mbd.dynamics import System
-from dolfinx_mbd.mechanism import STANDARD_GRAVITY, FlexibleBody, Frame, Ground, RigidBody, force, revolute, torque
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism import (
+    STANDARD_GRAVITY,
+    FlexibleBody,
+    Frame,
+    Ground,
+    RigidBody,
+    force,
+    revolute,
+    torque,
+)
+from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.results import Solution
 from tests.models.beams import slender_rod
 from tests.models.particles import Particles

@@ -9,9 +9,9 @@ import pytest
 import xarray
 from mpi4py import MPI
 
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import System
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism import FlexibleBody, Frame, Ground, SpringDamper, revolute
 from dolfinx_mbd.results import Solution
 from tests.models.rods import rod

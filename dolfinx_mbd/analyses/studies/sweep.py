@@ -9,12 +9,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from dolfinx_mbd.analyses.studies.cases import MISSING, cases_of, describe, perform, table_of
 from dolfinx_mbd.checks import choice, file_path, flag, function, instance, object_with, reject
 from dolfinx_mbd.errors import MbdWarning, SolverError, warn
+from dolfinx_mbd.progress import Progress, is_shown, progress_bar
 from dolfinx_mbd.results.files.case_files import CaseFiles
 from dolfinx_mbd.results.files.fingerprint import digest
-from dolfinx_mbd.analyses.studies.cases import MISSING, cases_of, describe, perform, table_of
-from dolfinx_mbd.progress import Progress, is_shown, progress_bar
 from dolfinx_mbd.workers import LostWorkError, completed, worker_count
 
 if TYPE_CHECKING:

@@ -18,10 +18,6 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, ComplexArray, assign, freeze, frozen
 from dolfinx_mbd.body.reduced_body import ReducedBody
-from dolfinx_mbd.checks import array, instance, integer, names, number, reject, unknown
-from dolfinx_mbd.checks import name as checked_name
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.body.response.linearized import (
     LinearizedBody,
     interface_map,
@@ -30,6 +26,10 @@ from dolfinx_mbd.body.response.linearized import (
     null_space,
     point_map,
 )
+from dolfinx_mbd.checks import array, instance, integer, names, number, reject, unknown
+from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
 
 MOTIONS = ("ux", "uy", "uz", "rx", "ry", "rz")
 FORCES = ("fx", "fy", "fz", "mx", "my", "mz")

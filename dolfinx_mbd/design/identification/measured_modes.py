@@ -15,10 +15,15 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.validation import check_matrix
 from dolfinx_mbd.checks import array, instance, items, number, reject, unknown
 from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.design.identification.modal_pairs import (
+    ModalPairs,
+    close_groups,
+    mode_shapes,
+    paired,
+)
+from dolfinx_mbd.design.sensitivity.first_order import BodySensitivities
 from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.design.identification.modal_pairs import ModalPairs, close_groups, mode_shapes, paired
-from dolfinx_mbd.design.sensitivity.first_order import BodySensitivities
 
 RIGID = 1e-10  # largest ω² of a rigid motion relative to the largest ω²
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}

@@ -8,8 +8,8 @@ import scipy.linalg
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import instance, names, reject
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.design.sensitivity.reduced import BodyDerivative, BodySensitivities
+from dolfinx_mbd.errors import InputError
 
 
 def buckling_load(

@@ -19,8 +19,6 @@ from dolfinx_mbd.checks import (
     reject,
     unknown,
 )
-from dolfinx_mbd.errors import InputError, InputTypeError
-from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.design.optimization.optimizers import (
     CONSTRAINED,
     METHODS,
@@ -30,6 +28,8 @@ from dolfinx_mbd.design.optimization.optimizers import (
 )
 from dolfinx_mbd.design.optimization.optimum import Optimum, optimum
 from dolfinx_mbd.design.optimization.scaled_problem import DivergedError, ScaledProblem
+from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.html import short_repr
 
 Method = Literal["SLSQP", "trust-constr", "ALMM", "L-BFGS-B", "BLMVM", "BQNLS"]
 

@@ -10,9 +10,9 @@ import numpy as np
 import scipy.optimize
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.design.optimization.scaled_problem import ScaledProblem
 from dolfinx_mbd.errors import AccuracyWarning, SolverError, warn
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.design.optimization.scaled_problem import ScaledProblem
 
 FEASIBLE = 10  # largest violation of a constraint, in tolerances
 FAR = 1e6  # change of a parameter, in scales, that means that there is no minimum

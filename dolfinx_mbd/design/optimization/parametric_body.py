@@ -12,18 +12,18 @@ from dolfinx import fem
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import flag, instance, items, number, unknown
+from dolfinx_mbd.design.sensitivity.constants import CONSTANTS, ORTHOTROPIC
+from dolfinx_mbd.design.sensitivity.parameters import Parameter, base_value, nodal_velocity
+from dolfinx_mbd.design.sensitivity.reduced import BodySensitivities, sensitivities
+from dolfinx_mbd.durability.recovery.skin_stress import skin_stress
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.compat import geometry_degree, geometry_dofmap, interpolated
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.fields import material_points
 from dolfinx_mbd.fem.mesh_checks import cell_quality
 from dolfinx_mbd.forms import Temperature
-from dolfinx_mbd.durability.recovery.skin_stress import skin_stress
 from dolfinx_mbd.reduction import InterfaceSpec, Reduction
 from dolfinx_mbd.reduction.reducer import Reducer, reduce
-from dolfinx_mbd.design.sensitivity.constants import CONSTANTS, ORTHOTROPIC
-from dolfinx_mbd.design.sensitivity.parameters import Parameter, base_value, nodal_velocity
-from dolfinx_mbd.design.sensitivity.reduced import BodySensitivities, sensitivities
 
 SHARED = ("interfaces", "solver", "petsc_options", "petsc_options_prefix", "progress")
 """Arguments of `reduce` that are arguments of `Reducer`."""

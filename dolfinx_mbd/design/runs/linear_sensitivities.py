@@ -16,14 +16,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, function, instance, integer
-from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
-from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.analyses.equilibrium import equilibrium
 from dolfinx_mbd.analyses.linearization import LinearizedSystem, linearize
 from dolfinx_mbd.analyses.state_space import OFFSETS, derivative
-from dolfinx_mbd.mechanism.system import State, SystemData
-from dolfinx_mbd.results.outputs import Outputs, Requests
+from dolfinx_mbd.checks import array, function, instance, integer
 from dolfinx_mbd.design.runs.eigenspaces import (
     Eigenspace,
     count_zeros,
@@ -32,6 +28,10 @@ from dolfinx_mbd.design.runs.eigenspaces import (
 )
 from dolfinx_mbd.design.runs.parameter_terms import checked_steps, checked_values
 from dolfinx_mbd.design.runs.steady_motions import Matrices, SteadyMotions
+from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.results.outputs import Outputs, Requests
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
 from dolfinx_mbd.kernels.rotations import rotation_matrix, rotation_vector
-from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.mechanism.force_elements import JointSpring, SpringDamper
 from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
 from dolfinx_mbd.mechanism.system import Load, State, SystemData

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.kernels.body_table import (
     AXES,
     BENDS,
@@ -32,7 +33,6 @@ from dolfinx_mbd.kernels.body_table import (
     array_sizes,
 )
 from dolfinx_mbd.kernels.parameter_terms import inertia_forces, joint_wrenches, wrench_forces
-from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
 from dolfinx_mbd.mechanism.system import State, SystemData
 

@@ -13,20 +13,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.dynamics.assembly.assembler import Assembler, extent
-from dolfinx_mbd.results.files.run_files import HISTORY
-from dolfinx_mbd.mechanism.joints import Driver, Joint
-from dolfinx_mbd.mechanism.system import State, SystemData
-from dolfinx_mbd.results.outputs import Output, Outputs
-from dolfinx_mbd.results.saved_states import SavedStates
-from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.design.runs.mechanism_changes import (
     FACTORS,
     FOURTH_ORDER,
     central_difference,
 )
 from dolfinx_mbd.design.runs.parameter_terms import ParameterTerms
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler, extent
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism.joints import Driver, Joint
+from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.results.files.run_files import HISTORY
+from dolfinx_mbd.results.outputs import Output, Outputs
+from dolfinx_mbd.results.saved_states import SavedStates
+from dolfinx_mbd.results.solution import Solution
 
 _STEP = 1e-3  # step of differences relative to the size of a part of the state; rotations: rad
 _LENGTH_STEP = 1e-4  # step of positions relative to the size of the mechanism

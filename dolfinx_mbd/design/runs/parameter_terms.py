@@ -12,10 +12,6 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import function, instance, memory, number, reject
-from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
-from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
-from dolfinx_mbd.mechanism.force_elements import ContactElement, JointElement
-from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.design.runs.load_jumps import LoadJumps, increment_between
 from dolfinx_mbd.design.runs.mechanism_changes import (
     FACTORS,
@@ -24,10 +20,14 @@ from dolfinx_mbd.design.runs.mechanism_changes import (
     central_difference,
 )
 from dolfinx_mbd.design.runs.quasi_static_slopes import QuasiStaticSlopes
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from dolfinx_mbd.dynamics.start.quasi_static import EquilibriumError
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.dynamics.stepping.step_control import Adaptive
+from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
+from dolfinx_mbd.mechanism.force_elements import ContactElement, JointElement
+from dolfinx_mbd.mechanism.system import State, SystemData
 
 Build = Callable[[Mapping[str, float]], SystemData]
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.design.runs.mechanism_changes import central_difference
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError, extent
 from dolfinx_mbd.dynamics.assembly.rates import steady_accelerations
-from dolfinx_mbd.mechanism.system import State, SystemData
-from dolfinx_mbd.design.runs.mechanism_changes import central_difference
 from dolfinx_mbd.dynamics.start.quasi_static import Balance, elastic_derivative
+from dolfinx_mbd.mechanism.system import State, SystemData
 
 _SAME = 1e-8  # largest difference of accelerations from those of the start, relative to them
 _MAX_ITERATIONS = 20

@@ -14,12 +14,9 @@ from typing import Any, overload
 
 import numpy as np
 
+from dolfinx_mbd.analyses.simulator import one_blas_thread
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import instance, integer, reject
-from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.analyses.simulator import one_blas_thread
-from dolfinx_mbd.mechanism.motions import check_drivers
-from dolfinx_mbd.mechanism.system import State
 from dolfinx_mbd.design.runs.functionals import Functional, evaluate
 from dolfinx_mbd.design.runs.output_derivatives import OutputDerivatives
 from dolfinx_mbd.design.runs.parameter_terms import (
@@ -31,6 +28,9 @@ from dolfinx_mbd.design.runs.parameter_terms import (
 from dolfinx_mbd.design.runs.step_equations import StepEquations
 from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.mechanism.motions import check_drivers
+from dolfinx_mbd.mechanism.system import State
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 _MEMORY = 2**28  # bytes of states that are saved without recomputation

@@ -14,15 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dolfinx_mbd.analyses.simulator import one_blas_thread
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, function, instance, integer
-from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.analyses.simulator import one_blas_thread
-from dolfinx_mbd.dynamics.assembly.assembler import Assembler
-from dolfinx_mbd.mechanism.motions import check_drivers
-from dolfinx_mbd.mechanism.system import State, SystemData
-from dolfinx_mbd.results.saved_states import SavedStates
-from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.design.runs.mechanism_changes import (
     FACTORS,
     FOURTH_ORDER,
@@ -35,8 +29,14 @@ from dolfinx_mbd.design.runs.parameter_terms import (
     checked_times,
 )
 from dolfinx_mbd.design.runs.step_equations import StepEquations
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.mechanism.motions import check_drivers
+from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.results.saved_states import SavedStates
+from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 OUTPUT_STEP = 100.0  # largest step of differences of outputs, relative to those of the equations

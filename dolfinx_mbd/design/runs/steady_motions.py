@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.analyses.linearization import (
     LinearizedSystem,
     SteadyError,
@@ -29,12 +28,13 @@ from dolfinx_mbd.analyses.small_motions import (
     steady_rates,
 )
 from dolfinx_mbd.analyses.state_space import state_space
+from dolfinx_mbd.body.response.linearized import RANK_TOLERANCE
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
-from dolfinx_mbd.mechanism.system import State, SystemData
-from dolfinx_mbd.results.outputs import Outputs
 from dolfinx_mbd.dynamics.start.consistent_state import check_state
 from dolfinx_mbd.dynamics.start.position_assembly import coordinates
-from dolfinx_mbd.body.response.linearized import RANK_TOLERANCE
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.results.outputs import Outputs
 
 __all__ = ["Matrices", "SteadyMotions"]
 

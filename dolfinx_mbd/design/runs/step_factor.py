@@ -6,9 +6,9 @@ import numpy as np
 from scipy.linalg import get_lapack_funcs
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.kernels.compilation import COMPILED
 from dolfinx_mbd.kernels.elimination import eliminate, expand_columns, reduce_columns
-from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 
 _getrf, _getrs = get_lapack_funcs(("getrf", "getrs"), (np.zeros((1, 1)),))
 

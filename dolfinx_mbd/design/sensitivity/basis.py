@@ -21,6 +21,8 @@ import ufl
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.design.sensitivity.parameters import MatrixDerivatives
+from dolfinx_mbd.design.sensitivity.split import SplitModes, deformed_part
 from dolfinx_mbd.fem.assembly import (
     ElasticProblem,
     blocked,
@@ -41,8 +43,6 @@ from dolfinx_mbd.fem.linalg.blocks import (
 from dolfinx_mbd.fem.linalg.shifted_systems import ShiftedSystems
 from dolfinx_mbd.reduction.craig_bampton import ROUND_OFF_RESIDUAL
 from dolfinx_mbd.reduction.held_stiffness import FreeStiffness, HeldStiffness
-from dolfinx_mbd.design.sensitivity.parameters import MatrixDerivatives
-from dolfinx_mbd.design.sensitivity.split import SplitModes, deformed_part
 
 ZERO_TOLERANCE = 1e-7  # forces on modes below this relative size count as zero
 # Largest numbers of right-hand sides and of parameters that are solved together: more would reduce

@@ -20,10 +20,9 @@ from ufl.constantvalue import Zero
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.structures.beams.model import BeamModel, gather_in_order
-from dolfinx_mbd.structures.beams.problem import Combination
 from dolfinx_mbd.checks import function, instance, number, reject
 from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.design.sensitivity.parameters import Parameter, checked_velocity
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.compat import interpolated
 from dolfinx_mbd.forms.beam_fields import BeamField
@@ -31,7 +30,8 @@ from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.forms.beams import Beam
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.parallel import raise_together
-from dolfinx_mbd.design.sensitivity.parameters import Parameter, checked_velocity
+from dolfinx_mbd.structures.beams.model import BeamModel, gather_in_order
+from dolfinx_mbd.structures.beams.problem import Combination
 
 SECTION = ("area", "Iyy", "Izz", "torsion", "Iyz")
 MATERIAL = ("young", "shear", "density")

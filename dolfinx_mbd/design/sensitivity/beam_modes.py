@@ -1,7 +1,7 @@
 """Derivatives of the modes and of the geometric stiffening of a reduced beam.
 
-The formulas are those of solids, see `dolfinx_mbd.design.sensitivity.basis`. Beams have few degrees of
-freedom, so that the bordered system of each fixed-interface mode is factorized:
+The formulas are those of solids, see `dolfinx_mbd.design.sensitivity.basis`. Beams have few degrees
+of freedom, so that the bordered system of each fixed-interface mode is factorized:
 
     (K − λM) Φ′ + MΦ μ = −(K′ − λM′) Φ,    ΦᵀM Φ′ = 0.
 
@@ -18,6 +18,15 @@ from petsc4py import PETSc
 from scipy.sparse.linalg import splu
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.body.parts import SPINS
+from dolfinx_mbd.design.sensitivity.basis import SplitModes
+from dolfinx_mbd.design.sensitivity.beam_changes import BeamChange
+from dolfinx_mbd.fem.assembly import point_motion
+from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
+from dolfinx_mbd.fem.linalg.blocks import gram, multiply
+from dolfinx_mbd.fem.operators import spin_matrix
+from dolfinx_mbd.reduction.held_stiffness import FreeStiffness
+from dolfinx_mbd.reduction.stiffening import inertia_relief
 from dolfinx_mbd.structures.beams.model import BeamModel, rigid_modes
 from dolfinx_mbd.structures.beams.problem import (
     BeamProblem,
@@ -25,15 +34,6 @@ from dolfinx_mbd.structures.beams.problem import (
     initial_stress_matrices,
     spin_matrices,
 )
-from dolfinx_mbd.body.parts import SPINS
-from dolfinx_mbd.fem.assembly import point_motion
-from dolfinx_mbd.fem.operators import spin_matrix
-from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
-from dolfinx_mbd.fem.linalg.blocks import gram, multiply
-from dolfinx_mbd.reduction.held_stiffness import FreeStiffness
-from dolfinx_mbd.reduction.stiffening import inertia_relief
-from dolfinx_mbd.design.sensitivity.basis import SplitModes
-from dolfinx_mbd.design.sensitivity.beam_changes import BeamChange
 
 
 class ChangedMatrices(BeamProblem):

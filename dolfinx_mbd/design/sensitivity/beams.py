@@ -7,19 +7,6 @@ from typing import Any
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.structures.beams import BeamModel, BeamReduction
-from dolfinx_mbd.structures.beams.problem import BeamProblem, beam_problem, moments
-from dolfinx_mbd.structures.beams.shapes import (
-    beam_points,
-    point_rates,
-    radii_of_gyration,
-    skin_arms,
-    surface_around,
-)
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
-from dolfinx_mbd.fem.linalg.blocks import gram, multiply
-from dolfinx_mbd.parallel import destroying
 from dolfinx_mbd.design.sensitivity.beam_changes import BeamChange, beam_change, parameters_of_beams
 from dolfinx_mbd.design.sensitivity.beam_modes import (
     ChangedMatrices,
@@ -33,6 +20,19 @@ from dolfinx_mbd.design.sensitivity.omitted_modes import (
     without_omitted_modes,
 )
 from dolfinx_mbd.design.sensitivity.split import split_modes
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
+from dolfinx_mbd.fem.linalg.blocks import gram, multiply
+from dolfinx_mbd.parallel import destroying
+from dolfinx_mbd.structures.beams import BeamModel, BeamReduction
+from dolfinx_mbd.structures.beams.problem import BeamProblem, beam_problem, moments
+from dolfinx_mbd.structures.beams.shapes import (
+    beam_points,
+    point_rates,
+    radii_of_gyration,
+    skin_arms,
+    surface_around,
+)
 
 
 def beam_derivatives(

@@ -16,9 +16,9 @@ from dolfinx_mbd.body.gauges import StrainGauge
 from dolfinx_mbd.body.parts import Bore, EffectiveMasses, LoadPattern, Mode, Stiffening
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.checks import flag, instance, number, unknown
+from dolfinx_mbd.design.sensitivity.body_derivative import BodyDerivative, in_modes
 from dolfinx_mbd.errors import AccuracyWarning, InputError
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.design.sensitivity.body_derivative import BodyDerivative, in_modes
 
 
 @dataclass(frozen=True, eq=False)

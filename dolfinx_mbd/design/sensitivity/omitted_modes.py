@@ -13,11 +13,11 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.multiple import MULTIPLE_TOLERANCE
+from dolfinx_mbd.design.sensitivity.split import SplitModes
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.interfaces.averaged import border_rows
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.fem.linalg.blocks import column_sums, gram, multiply
-from dolfinx_mbd.design.sensitivity.split import SplitModes
 
 AT_THE_LIMIT = (
     "a reduction with a frequency at the limit `up_to`, because its number of modes changes. "

@@ -18,18 +18,22 @@ from ufl.domain import extract_domains
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import choice, instance, number, reject
 from dolfinx_mbd.checks import name as checked_name
+from dolfinx_mbd.design.sensitivity.constants import CONSTANTS, constant_value, variable_model
+from dolfinx_mbd.design.sensitivity.prestress import PrestressDerivatives, initial_stress
+from dolfinx_mbd.design.sensitivity.shapes.matrices import (
+    CellMatrices,
+    shape_matrices,
+    value_matrices,
+)
+from dolfinx_mbd.design.sensitivity.shapes.moved_mesh import step_limits, stress_of_moved_mesh
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, scalar_space
 from dolfinx_mbd.fem.compat import geometry_degree, interpolated
 from dolfinx_mbd.fem.elastic_model import ElasticModel
+from dolfinx_mbd.fem.linalg.blocks import multiply
 from dolfinx_mbd.forms import Temperature, strain
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.fem.linalg.blocks import multiply
 from dolfinx_mbd.parallel import raise_together
-from dolfinx_mbd.design.sensitivity.constants import CONSTANTS, constant_value, variable_model
-from dolfinx_mbd.design.sensitivity.prestress import PrestressDerivatives, initial_stress
-from dolfinx_mbd.design.sensitivity.shapes.matrices import CellMatrices, shape_matrices, value_matrices
-from dolfinx_mbd.design.sensitivity.shapes.moved_mesh import step_limits, stress_of_moved_mesh
 
 Quantity = Literal[
     "young",

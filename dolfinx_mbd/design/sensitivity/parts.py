@@ -16,17 +16,17 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import LoadPattern, ModalDamping, Rayleigh, ReducedBody
 from dolfinx_mbd.body.multiple import groups_of
+from dolfinx_mbd.design.sensitivity.parameters import MatrixDerivatives
+from dolfinx_mbd.durability.recovery.gauges import gauge_derivatives
+from dolfinx_mbd.durability.recovery.skin_stress import skin_averages, skin_stress
+from dolfinx_mbd.durability.recovery.stress import six_components
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, assembled_matrix, blocked, projected
 from dolfinx_mbd.fem.interfaces.bores import BorePatterns
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
-from dolfinx_mbd.durability.recovery.gauges import gauge_derivatives
-from dolfinx_mbd.durability.recovery.skin_stress import skin_averages, skin_stress
-from dolfinx_mbd.durability.recovery.stress import six_components
 from dolfinx_mbd.reduction.damping import Viscous, viscous_form, with_damping
 from dolfinx_mbd.reduction.distributed_loads import load_patterns, load_vectors
 from dolfinx_mbd.reduction.result import Reduction
-from dolfinx_mbd.design.sensitivity.parameters import MatrixDerivatives
 
 SAME = 1e-6  # relative difference of two computations of the same numbers
 

@@ -22,10 +22,10 @@ from dolfinx_mbd.fem.assembly import ElasticProblem, assembled_matrix, elastic_p
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.free_motions import centred_motions
+from dolfinx_mbd.fem.linalg.blocks import gram
 from dolfinx_mbd.fem.operators import inertia_matrix
 from dolfinx_mbd.fem.prestress import prestressed
 from dolfinx_mbd.forms import Temperature, geometric_stiffness, strain
-from dolfinx_mbd.fem.linalg.blocks import gram
 
 
 def initial_stress(model: ElasticModel) -> Expr | None:

@@ -9,19 +9,7 @@ from typing import Any
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.structures.beams import BeamReduction
 from dolfinx_mbd.checks import instance, items
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space, unblocked
-from dolfinx_mbd.fem.fields import material_points, surface_skin
-from dolfinx_mbd.fem.interfaces.bores import bore_patterns
-from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
-from dolfinx_mbd.fem.linalg.blocks import column_sums, gram, multiply
-from dolfinx_mbd.parallel import destroying
-from dolfinx_mbd.reduction.held_stiffness import FreeStiffness, HeldStiffness
-from dolfinx_mbd.reduction.reducer import Reducer, shared_solver
-from dolfinx_mbd.reduction.result import MESH_HINT, Reduction
-from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 from dolfinx_mbd.design.sensitivity.basis import (
     BasisDerivatives,
     ModeChanges,
@@ -55,6 +43,18 @@ from dolfinx_mbd.design.sensitivity.prestress import PrestressDerivatives, prest
 from dolfinx_mbd.design.sensitivity.split import SplitModes, split_modes
 from dolfinx_mbd.design.sensitivity.static_modes import with_static_modes
 from dolfinx_mbd.design.sensitivity.stiffening import StiffeningDerivatives
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space, unblocked
+from dolfinx_mbd.fem.fields import material_points, surface_skin
+from dolfinx_mbd.fem.interfaces.bores import bore_patterns
+from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
+from dolfinx_mbd.fem.linalg.blocks import column_sums, gram, multiply
+from dolfinx_mbd.parallel import destroying
+from dolfinx_mbd.reduction.held_stiffness import FreeStiffness, HeldStiffness
+from dolfinx_mbd.reduction.reducer import Reducer, shared_solver
+from dolfinx_mbd.reduction.result import MESH_HINT, Reduction
+from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
+from dolfinx_mbd.structures.beams import BeamReduction
 
 PREFIX = "dolfinx_mbd_sensitivity_"
 """Prefix of the PETSc options of the linear solver."""

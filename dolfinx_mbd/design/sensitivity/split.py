@@ -8,11 +8,11 @@ import numpy as np
 import scipy
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.design.sensitivity.static_modes import StaticModes
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.reduction.craig_bampton import rigid_rows
-from dolfinx_mbd.design.sensitivity.static_modes import StaticModes
 
 RANK_TOLERANCE = 1e-9  # motions of interfaces above this relative size count as independent
 

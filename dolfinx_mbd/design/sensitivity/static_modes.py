@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.design.sensitivity.parameters import MatrixDerivatives
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
-from dolfinx_mbd.design.sensitivity.parameters import MatrixDerivatives
 
 EXACT = 1e-4  # size of K⁻¹Mφλ − φ below which φ is an eigenvector
 SPAN = 1e-5  # size of the part of a mode outside the span of Φ and L that counts as zero

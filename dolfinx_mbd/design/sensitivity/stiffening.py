@@ -16,6 +16,8 @@ from dolfinx.fem import petsc as fem_petsc
 from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.design.sensitivity.basis import BasisDerivatives, mass_product, point_velocity
+from dolfinx_mbd.design.sensitivity.parameters import MatrixDerivatives
 from dolfinx_mbd.fem.assembly import (
     ElasticProblem,
     blocked,
@@ -27,8 +29,8 @@ from dolfinx_mbd.fem.assembly import (
     spin_fields,
 )
 from dolfinx_mbd.fem.fields import as_function
-from dolfinx_mbd.forms import geometric_stiffness
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
+from dolfinx_mbd.forms import geometric_stiffness
 from dolfinx_mbd.reduction.stiffening import (
     WRENCH_INDICES,
     UnitCases,
@@ -37,8 +39,6 @@ from dolfinx_mbd.reduction.stiffening import (
     interface_motions,
     unit_cases,
 )
-from dolfinx_mbd.design.sensitivity.basis import BasisDerivatives, mass_product, point_velocity
-from dolfinx_mbd.design.sensitivity.parameters import MatrixDerivatives
 
 
 class StiffeningDerivatives:

@@ -17,7 +17,11 @@ The examples of this folder assume the following lines:
 """
 
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
-from dolfinx_mbd.durability.acoustics.radiated_power import PowerSpectrum, RadiatedPower, radiated_power
+from dolfinx_mbd.durability.acoustics.radiated_power import (
+    PowerSpectrum,
+    RadiatedPower,
+    radiated_power,
+)
 from dolfinx_mbd.durability.acoustics.radiating_surface import RadiatingSurface, radiating_surface
 
 __all__ = [

@@ -17,16 +17,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import trapezoid
 
-from dolfinx_mbd.durability.acoustics.radiating_surface import RadiatingSurface, Where, radiating_surface
+from dolfinx_mbd.analyses.run_up import Waterfall, waterfall
+from dolfinx_mbd.analyses.spectra import spectrum
 from dolfinx_mbd.arrays import freeze
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import array, flag, increasing, instance, number, object_with, reject
+from dolfinx_mbd.durability.acoustics.radiating_surface import (
+    RadiatingSurface,
+    Where,
+    radiating_surface,
+)
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.analyses.run_up import Waterfall, waterfall
-from dolfinx_mbd.analyses.spectra import spectrum
-from dolfinx_mbd.results.histories import rotation_matrices
 from dolfinx_mbd.reduction.result import Reduction
+from dolfinx_mbd.results.histories import rotation_matrices
 
 __all__ = ["PowerSpectrum", "RadiatedPower", "radiated_power"]
 

@@ -26,8 +26,8 @@ from dolfinx_mbd.body import ReducedBody, Skin
 from dolfinx_mbd.checks import function, instance, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import assembled_matrix, rigid_motions
-from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.parallel import shared_errors
 from dolfinx_mbd.reduction.result import Reduction
 

@@ -21,13 +21,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd import forms
 from dolfinx_mbd.checks import number, reject, vector
+from dolfinx_mbd.durability.recovery.fields import linear_in
+from dolfinx_mbd.durability.recovery.stress import Recovery, recovery_of
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.assembly import rigid_motions
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.linalg.blocks import gram
-from dolfinx_mbd.durability.recovery.fields import linear_in
-from dolfinx_mbd.durability.recovery.stress import Recovery, recovery_of
 from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 

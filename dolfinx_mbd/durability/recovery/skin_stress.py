@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.checks import flag, instance, reject
+from dolfinx_mbd.durability.recovery.fields import Points, field_modes, linear_in, points_of
+from dolfinx_mbd.durability.recovery.stress import Recovery, recovery_of
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.fields import surface_nodes
 from dolfinx_mbd.parallel import on_rank_zero, shared_errors
-from dolfinx_mbd.durability.recovery.fields import Points, field_modes, linear_in, points_of
-from dolfinx_mbd.durability.recovery.stress import Recovery, recovery_of
 from dolfinx_mbd.reduction.result import Reduction
 
 __all__ = ["skin_averages", "skin_stress", "skin_values"]

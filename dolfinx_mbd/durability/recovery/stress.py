@@ -27,13 +27,6 @@ from dolfinx_mbd.body.stress_modes import (
     rows_at,
     values_over_time,
 )
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.assembly import in_space
-from dolfinx_mbd.fem.field_files import SUFFIXES, field_file, frame_rows
-from dolfinx_mbd.fem.fields import locate
-from dolfinx_mbd.fem.material_fields import body_materials
-from dolfinx_mbd.forms import AnyMaterial, GradedMaterial, Material, Orthotropic, Plane
-from dolfinx_mbd.forms.arguments import expression
 from dolfinx_mbd.durability.recovery.fields import (
     Envelope,
     Fields,
@@ -44,6 +37,13 @@ from dolfinx_mbd.durability.recovery.fields import (
     linear_in,
     points_of,
 )
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem.assembly import in_space
+from dolfinx_mbd.fem.field_files import SUFFIXES, field_file, frame_rows
+from dolfinx_mbd.fem.fields import locate
+from dolfinx_mbd.fem.material_fields import body_materials
+from dolfinx_mbd.forms import AnyMaterial, GradedMaterial, Material, Orthotropic, Plane
+from dolfinx_mbd.forms.arguments import expression
 from dolfinx_mbd.reduction.result import MESH_HINT, Reduction
 from dolfinx_mbd.reduction.static_correction import unit_load_histories
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body import Interface
 from dolfinx_mbd.checks import instance, integer, number
-from dolfinx_mbd.fem.surface_integrals import body_size
-from dolfinx_mbd.html import html_table, short_repr
 from dolfinx_mbd.durability.recovery.fields import Envelope
 from dolfinx_mbd.durability.recovery.stress import Recovery, What, recovery_of
 from dolfinx_mbd.durability.recovery.stress import envelope as compute_envelope
+from dolfinx_mbd.fem.surface_integrals import body_size
+from dolfinx_mbd.html import html_table, short_repr
 from dolfinx_mbd.reduction.result import Reduction
 
 __all__ = ["APART", "MostStressed", "StressedPlace", "most_stressed", "worst_places"]

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.kernels import joints as kernels
-from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_vector, skew
 from dolfinx_mbd.dynamics.assembly.blocks import Blocks, DenseBlocks, FrameTerms, SparseBlocks
 from dolfinx_mbd.dynamics.assembly.floating_bodies import FloatingBodies
 from dolfinx_mbd.dynamics.assembly.loads import LoadAssembler
 from dolfinx_mbd.dynamics.assembly.relation_rows import RelationRows
+from dolfinx_mbd.errors import SolverError
+from dolfinx_mbd.kernels import joints as kernels
+from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_vector, skew
 from dolfinx_mbd.mechanism.protocol import BodyState
 from dolfinx_mbd.mechanism.system import State, SystemData
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.dynamics.assembly.blocks import FrameColumns, Index
 from dolfinx_mbd.dynamics.assembly.floating_bodies import FloatingBodies
+from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.mechanism.force_elements import FramePair
 from dolfinx_mbd.mechanism.loads import FrameMotion, JointCoordinate
 from dolfinx_mbd.mechanism.system import SystemData

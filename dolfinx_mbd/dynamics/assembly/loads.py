@@ -10,9 +10,9 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import LoadPattern
-from dolfinx_mbd.kernels.joints import add_axis_forces
 from dolfinx_mbd.dynamics.assembly.blocks import Blocks, FrameTerms, Index
 from dolfinx_mbd.dynamics.assembly.frames import Axis, FrameAssembler
+from dolfinx_mbd.kernels.joints import add_axis_forces
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.force_elements import (
     ContactElement,

@@ -13,10 +13,8 @@ from scipy.linalg import null_space
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, choice, instance, number
-from dolfinx_mbd.errors import InputError, PlacementWarning
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.dynamics.assembly.rates import accelerations, rate_rows, saddle, velocities
-from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.dynamics.start.named_vectors import named_vector
 from dolfinx_mbd.dynamics.start.position_assembly import (
     assemble,
@@ -28,6 +26,8 @@ from dolfinx_mbd.dynamics.start.position_assembly import (
 )
 from dolfinx_mbd.dynamics.start.quasi_static import Balance
 from dolfinx_mbd.dynamics.stepping.convergence import Measure
+from dolfinx_mbd.errors import InputError, PlacementWarning
+from dolfinx_mbd.mechanism.system import State, SystemData
 
 __all__ = ["check_state", "consistent_state", "move", "transferred_state"]
 

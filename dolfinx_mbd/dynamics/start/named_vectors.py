@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, choice, reject
+from dolfinx_mbd.dynamics.start.position_assembly import coordinates
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.system import SystemData
-from dolfinx_mbd.dynamics.start.position_assembly import coordinates
 
 _PARTS = {
     "q": {"position": slice(0, 3), "rotation": slice(3, 7), "eta": slice(7, None)},

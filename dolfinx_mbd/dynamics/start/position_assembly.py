@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, instance, number
-from dolfinx_mbd.errors import PlacementWarning, warn
-from dolfinx_mbd.kernels.rotations import rotation_vector
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.dynamics.assembly.rates import accelerations, velocities
 from dolfinx_mbd.dynamics.assembly.redundancy import (
@@ -22,6 +20,8 @@ from dolfinx_mbd.dynamics.assembly.redundancy import (
     independent_rows,
     without_units,
 )
+from dolfinx_mbd.errors import PlacementWarning, warn
+from dolfinx_mbd.kernels.rotations import rotation_vector
 from dolfinx_mbd.mechanism.system import SystemData
 
 Index = NDArray[np.integer]

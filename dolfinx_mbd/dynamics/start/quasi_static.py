@@ -26,12 +26,12 @@ import numpy as np
 from scipy.linalg import block_diag, lu_factor, lu_solve
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.errors import ModelRangeWarning, SolverError, warn
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError, extent
 from dolfinx_mbd.dynamics.assembly.rates import rate_rows, saddle, steady_accelerations
-from dolfinx_mbd.mechanism.protocol import BodyState
 from dolfinx_mbd.dynamics.start.position_assembly import restore
 from dolfinx_mbd.dynamics.stepping.convergence import Measure
+from dolfinx_mbd.errors import ModelRangeWarning, SolverError, warn
+from dolfinx_mbd.mechanism.protocol import BodyState
 
 _TOLERANCE = 1e-11  # largest residual relative to the forces on a body
 _MAX_ITERATIONS = 30

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.kernels.time_steps import (
     largest_coordinates,
     largest_product,
@@ -15,7 +16,6 @@ from dolfinx_mbd.kernels.time_steps import (
     relative_residual,
     round_off,
 )
-from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.mechanism.protocol import Body, BodyState
 from dolfinx_mbd.mechanism.system import SystemData
 

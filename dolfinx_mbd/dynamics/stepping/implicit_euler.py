@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.dynamics.stepping.convergence import Monitor
 from dolfinx_mbd.dynamics.stepping.integrators import Derivatives, Stepper
+from dolfinx_mbd.mechanism.system import State, SystemData
 
 __all__ = ["ImplicitEuler"]
 

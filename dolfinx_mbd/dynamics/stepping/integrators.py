@@ -20,13 +20,8 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import flag, instance, number
-from dolfinx_mbd.errors import InputError, SolverError
-from dolfinx_mbd.kernels.time_steps import correct, predict, right_hand_side
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.assembly.rates import jerk_at, restart
-from dolfinx_mbd.mechanism.floating_body import FloatingBody
-from dolfinx_mbd.mechanism.force_elements import FilmElement
-from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.dynamics.stepping.convergence import Measure, Monitor, largest_coordinate
 from dolfinx_mbd.dynamics.stepping.iteration_matrix import (
     DenseFactor,
@@ -36,6 +31,11 @@ from dolfinx_mbd.dynamics.stepping.iteration_matrix import (
     SparseFactor,
     restore_factor,
 )
+from dolfinx_mbd.errors import InputError, SolverError
+from dolfinx_mbd.kernels.time_steps import correct, predict, right_hand_side
+from dolfinx_mbd.mechanism.floating_body import FloatingBody
+from dolfinx_mbd.mechanism.force_elements import FilmElement
+from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 Derivatives = tuple[float, float, float]

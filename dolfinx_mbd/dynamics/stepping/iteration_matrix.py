@@ -15,9 +15,9 @@ from scipy.linalg import get_lapack_funcs
 from scipy.sparse import csc_matrix
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.kernels.matrices import fill
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, TangentBlocks
 from dolfinx_mbd.dynamics.assembly.blocks import RepeatedAssembly, SparseBlocks
+from dolfinx_mbd.kernels.matrices import fill
 from dolfinx_mbd.mechanism.system import SystemData
 
 _getrf, _getrs = get_lapack_funcs(("getrf", "getrs"), (np.zeros((1, 1)),))

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.dynamics.stepping.step_control import Steps
+from dolfinx_mbd.mechanism.system import State, SystemData
 
 __all__ = ["Run", "Snapshot"]
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import number
-from dolfinx_mbd.mechanism.floating_body import FloatingBody
-from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.dynamics.stepping.contact_events import ContactEvents
 from dolfinx_mbd.dynamics.stepping.integrators import StepError, Stepper
+from dolfinx_mbd.mechanism.floating_body import FloatingBody
+from dolfinx_mbd.mechanism.system import State, SystemData
 
 _SAFETY = 0.9  # safety factor of a predicted step
 # Limits of the growth factor of a step; smaller growth is not worth a new factorization

@@ -22,7 +22,12 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.linalg.blocks import column_sums, gram
-from dolfinx_mbd.fem.linalg.convergence import ROUND_OFF, IterationError, Stagnation, round_off_level
+from dolfinx_mbd.fem.linalg.convergence import (
+    ROUND_OFF,
+    IterationError,
+    Stagnation,
+    round_off_level,
+)
 
 Operator = Callable[[Array], Array]
 

@@ -18,12 +18,12 @@ from dolfinx_mbd.fem.facets import facet_groups, held_dofs
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.free_motions import free_motions
 from dolfinx_mbd.fem.inertia import inertia
+from dolfinx_mbd.fem.linalg.options import solver_options
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.meshing import TaggedMesh
+from dolfinx_mbd.fem.modal.spectrum import elastic_modes, hertz
 from dolfinx_mbd.fem.prestress import prestressed
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.fem.linalg.options import solver_options
-from dolfinx_mbd.fem.modal.spectrum import elastic_modes, hertz
 from dolfinx_mbd.phases import Phases
 
 

@@ -20,8 +20,6 @@ from dolfinx_mbd.body.multiple import end_of_group
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, rigid_motions
 from dolfinx_mbd.fem.free_motions import centred_motions
-from dolfinx_mbd.fem.prestress import BUCKLED
-from dolfinx_mbd.fem.surface_integrals import bounding_box
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.fem.linalg.dense_problems import solve_small_problem
 from dolfinx_mbd.fem.linalg.eigenvalues import EigenError, log_completed_group, lowest_modes
@@ -29,6 +27,8 @@ from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky, c
 from dolfinx_mbd.fem.linalg.matrices import constrain
 from dolfinx_mbd.fem.linalg.options import Options
 from dolfinx_mbd.fem.linalg.round_off import round_off, warn_of_round_off
+from dolfinx_mbd.fem.prestress import BUCKLED
+from dolfinx_mbd.fem.surface_integrals import bounding_box
 from dolfinx_mbd.parallel import destroying, on_rank_zero
 from dolfinx_mbd.phases import Phases
 

@@ -14,10 +14,17 @@ import numpy as np
 from dolfinx_mbd.body import ReducedBody, compare
 from dolfinx_mbd.body.summary import warn_of_units
 from dolfinx_mbd.checks import integer, number
-from dolfinx_mbd.io.cli.values import add_force, add_unit, assignments, numbers, output_path, setting
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.io.export import FORMATS, OPTIONS, UNITS, export
 from dolfinx_mbd.forms import STEEL
+from dolfinx_mbd.io.cli.values import (
+    add_force,
+    add_unit,
+    assignments,
+    numbers,
+    output_path,
+    setting,
+)
+from dolfinx_mbd.io.export import FORMATS, OPTIONS, UNITS, export
 
 
 def add_to(commands: Any) -> None:
@@ -146,8 +153,8 @@ def name_in(system: Any, body: ReducedBody, name: str | None) -> str:
 
 
 def _view(options: argparse.Namespace) -> int:
-    from dolfinx_mbd.results import Solution
     from dolfinx_mbd.plotting import player
+    from dolfinx_mbd.results import Solution
 
     source: Any
     if options.model is None:

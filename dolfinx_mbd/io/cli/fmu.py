@@ -32,9 +32,9 @@ def add_to(commands: Any) -> None:
 
 
 def _export_fmu(options: argparse.Namespace) -> int:
+    from dolfinx_mbd.analyses import LinearizedSystem
     from dolfinx_mbd.io.export.fmu import export_fmu, value_in_script
     from dolfinx_mbd.io.export.linear_fmu import export_linear_fmu
-    from dolfinx_mbd.analyses import LinearizedSystem
 
     if options.linear is not None:
         if options.fmi != 2 or options.files:

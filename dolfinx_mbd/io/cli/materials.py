@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dolfinx_mbd.io.cli.values import assignments
 from dolfinx_mbd.errors import FileError, InputError
 from dolfinx_mbd.files import read_tables
 from dolfinx_mbd.forms import Material
 from dolfinx_mbd.forms.materials import MATERIALS, material
+from dolfinx_mbd.io.cli.values import assignments
 
 
 def known_materials(file: str | None) -> dict[str, Material]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dolfinx_mbd.body.files import is_body_file
 from dolfinx_mbd.body.summary import warn_of_units
 from dolfinx_mbd.checks import array, file_path, integer, reject
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.io.cli.materials import chosen_materials, known_materials
 from dolfinx_mbd.io.cli.values import (
     add_unit,
@@ -20,7 +21,6 @@ from dolfinx_mbd.io.cli.values import (
     output_path,
     setting,
 )
-from dolfinx_mbd.errors import InputError
 
 if TYPE_CHECKING:
     from dolfinx_mbd.fem import ElasticModel
@@ -108,10 +108,10 @@ def _reduce(options: argparse.Namespace) -> int:
     from mpi4py import MPI
 
     from dolfinx_mbd.body import ModalDamping
+    from dolfinx_mbd.durability.recovery import skin_stress
     from dolfinx_mbd.fem import ElasticModel, read_mesh
     from dolfinx_mbd.fem.facets import facet_groups
     from dolfinx_mbd.fem.field_files import SUFFIXES
-    from dolfinx_mbd.durability.recovery import skin_stress
     from dolfinx_mbd.reduction import ReductionOptions, pressure, reduce
 
     integer("--modes", options.modes, low=0)
@@ -213,8 +213,8 @@ def _point(name: str, text: str) -> list[float]:
 
 def _dry_run(model: ElasticModel, groups: FacetGroups, options: argparse.Namespace) -> str:
     """Return the size and the cost of a reduction; warn if the units seem to be wrong."""
-    from dolfinx_mbd.fem.surface_integrals import body_size, volume_integral
     from dolfinx_mbd.fem.linalg.memory import factorization_memory
+    from dolfinx_mbd.fem.surface_integrals import body_size, volume_integral
 
     mesh, V = model.plain_mesh, model.displacements
     mass = (model.thickness or 1.0) * volume_integral(mesh, model.mass_density)

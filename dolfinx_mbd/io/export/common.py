@@ -19,9 +19,9 @@ import numpy as np
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import Skin
 from dolfinx_mbd.checks import choice, file_path, flag, instance, reject
+from dolfinx_mbd.files import write_atomically
 from dolfinx_mbd.io.export.text import write_text
 from dolfinx_mbd.io.export.units import SI, Units, as_units, scaled
-from dolfinx_mbd.files import write_atomically
 
 _LOSSES = {
     "mass properties": "contains no mass properties: define mass, centre and inertia tensor in the "

@@ -27,10 +27,10 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import choice, file_path, names, reject, vector
 from dolfinx_mbd.errors import FileError, InputError
+from dolfinx_mbd.files import read_text
 from dolfinx_mbd.io.export.common import ExportReport, Task
 from dolfinx_mbd.io.export.superelement import Superelement, superelement
 from dolfinx_mbd.io.export.text import ascii_text, number_lines
-from dolfinx_mbd.files import read_text
 
 _LINE = 4096  # longest line of loads that OpenFAST reads
 _STANDARD_GRAVITY = (0.0, 0.0, -9.80665)  # m/s²

@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
+from dolfinx_mbd.analyses.simulator import Simulator
 from dolfinx_mbd.checks import choice, flag, instance, items, reject
+from dolfinx_mbd.dynamics.stepping.step_control import FixedSteps
 from dolfinx_mbd.errors import InputError, MissingFileError
 from dolfinx_mbd.files import write_atomically
-from dolfinx_mbd.analyses.simulator import Simulator
-from dolfinx_mbd.dynamics.stepping.step_control import FixedSteps
 
 __all__ = ["export_fmu"]
 

@@ -18,13 +18,13 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
-from dolfinx_mbd.archive import Kind, archive_writer, read_archive_file
-from dolfinx_mbd.errors import FileError, InputError, MbdWarning, warn
-from dolfinx_mbd.io.export.fmu import LIBRARIES, load_simulator
 from dolfinx_mbd.analyses.simulator import Simulator
-from dolfinx_mbd.results.files.run_files import state_arrays, state_from
+from dolfinx_mbd.archive import Kind, archive_writer, read_archive_file
 from dolfinx_mbd.dynamics.stepping.run import Snapshot
 from dolfinx_mbd.dynamics.stepping.step_control import steps_from
+from dolfinx_mbd.errors import FileError, InputError, MbdWarning, warn
+from dolfinx_mbd.io.export.fmu import LIBRARIES, load_simulator
+from dolfinx_mbd.results.files.run_files import state_arrays, state_from
 
 __all__ = ["slave_class"]
 

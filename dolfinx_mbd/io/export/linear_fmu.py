@@ -23,11 +23,11 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 import numpy as np
 import scipy.signal
 
+from dolfinx_mbd.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import flag, instance, number
 from dolfinx_mbd.errors import InputError, MissingFileError, SolverError
 from dolfinx_mbd.io.export.fmu import check_names, checked_path, write_unit
-from dolfinx_mbd.analyses.linearization import LinearizedSystem
 
 __all__ = ["export_linear_fmu"]
 

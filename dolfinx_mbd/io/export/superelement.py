@@ -36,8 +36,8 @@ from dolfinx_mbd.body import Interface, ReducedBody
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.checks import reject
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.io.export.invariants import cross_moments
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.io.export.invariants import cross_moments
 from dolfinx_mbd.kernels.rotations import skew
 
 Array = NDArray[np.float64]

@@ -33,7 +33,11 @@ from dolfinx_mbd.io.imports.craig_bampton import NodeInterface, reduce_matrices
 from dolfinx_mbd.io.imports.files import read_matrices
 from dolfinx_mbd.io.imports.matrices import FullMatrices, MatrixError, MatrixFileError
 from dolfinx_mbd.io.imports.nastran import read_dmig, read_op4
-from dolfinx_mbd.io.imports.reduced import FirstOrderInertiaWarning, ReducedMatrices, body_from_reduced
+from dolfinx_mbd.io.imports.reduced import (
+    FirstOrderInertiaWarning,
+    ReducedMatrices,
+    body_from_reduced,
+)
 
 __all__ = [
     "FirstOrderInertiaWarning",

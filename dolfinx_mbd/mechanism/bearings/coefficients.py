@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.mechanism.bearings.film_bearing import FilmBearing
 from dolfinx_mbd.checks import array, instance, number, reject
 from dolfinx_mbd.errors import InputError, ModelRangeWarning, SolverError, warn
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.mechanism.bearings.film_bearing import FilmBearing
 from dolfinx_mbd.results.files.run_files import write_table
 
 __all__ = ["BearingCoefficients", "bearing_coefficients", "whirl_threshold"]

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.mechanism.bearings.asperities import Asperities
 from dolfinx_mbd.checks import instance, number, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.films.asperity_loads import asperity_loads
 from dolfinx_mbd.kernels.films.frames import film_motion, film_tangents, film_wrenches
+from dolfinx_mbd.mechanism.bearings.asperities import Asperities
 from dolfinx_mbd.mechanism.force_elements import FilmElement, FramePair
 from dolfinx_mbd.mechanism.joints import FrameRef
 

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.mechanism.bearings.film_bearing import CONTACT_RULES, FilmBearing
-from dolfinx_mbd.mechanism.bearings.reynolds_grid import ReynoldsGrid
-from dolfinx_mbd.mechanism.bearings.supply import Oil, OilSupply
 from dolfinx_mbd.checks import array, instance, integer, number
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.films.asperity_loads import asperity_loads
+from dolfinx_mbd.mechanism.bearings.film_bearing import CONTACT_RULES, FilmBearing
+from dolfinx_mbd.mechanism.bearings.reynolds_grid import ReynoldsGrid
+from dolfinx_mbd.mechanism.bearings.supply import Oil, OilSupply
 
 __all__ = ["FiniteBearing"]
 

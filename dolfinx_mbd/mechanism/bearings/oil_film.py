@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dolfinx_mbd.mechanism.bearings.film_bearing import FilmBearing
 from dolfinx_mbd.checks import choice, reject
 from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.mechanism.bearings.film_bearing import FilmBearing
 from dolfinx_mbd.mechanism.joints import FrameRef, Joint, JointClearance
 
 __all__ = ["OilFilm"]

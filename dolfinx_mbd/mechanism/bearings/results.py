@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.mechanism.bearings.film_bearing import FilmBearing
 from dolfinx_mbd.checks import choice, instance
+from dolfinx_mbd.mechanism.bearings.film_bearing import FilmBearing
 from dolfinx_mbd.results.solution import Solution
 
 __all__ = ["journal_motion"]

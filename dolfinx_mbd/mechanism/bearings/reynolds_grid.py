@@ -25,10 +25,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.mechanism.bearings.supply import OilSupply
-from dolfinx_mbd.mechanism.bearings.supply_links import supply_links
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.kernels.films import grid_loads, reynolds
+from dolfinx_mbd.mechanism.bearings.supply import OilSupply
+from dolfinx_mbd.mechanism.bearings.supply_links import supply_links
 
 __all__ = ["ReynoldsGrid"]
 

@@ -8,10 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.mechanism.bearings.film_bearing import CONTACT_RULES, FARTHEST, FilmBearing, gauss_points
 from dolfinx_mbd.checks import integer, number
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.films.short_bearing import short_bearing_loads
+from dolfinx_mbd.mechanism.bearings.film_bearing import (
+    CONTACT_RULES,
+    FARTHEST,
+    FilmBearing,
+    gauss_points,
+)
 
 __all__ = ["ShortBearing"]
 

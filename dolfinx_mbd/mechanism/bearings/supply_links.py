@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.mechanism.bearings.supply import OilSupply
 from dolfinx_mbd.errors import AccuracyWarning, warn
+from dolfinx_mbd.mechanism.bearings.supply import OilSupply
 
 __all__ = ["supply_links"]
 

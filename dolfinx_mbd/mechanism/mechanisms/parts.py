@@ -16,11 +16,11 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import Interface, ReducedBody
 from dolfinx_mbd.checks import instance, names, number, reject
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.mechanism import joints
 from dolfinx_mbd.mechanism.bodies import FlexibleBody, Ground, RigidBody
 from dolfinx_mbd.mechanism.joints import Driver, Joint, JointClearance
 from dolfinx_mbd.mechanism.loads import JointLoad
+from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.mechanism.protocol import Body, Frame
 from dolfinx_mbd.mechanism.shapes import Shape, box_shape, cylinder_shape
 

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.body import ReducedBody, Skin, StressModes
 from dolfinx_mbd.body.parts import chosen_modes
 from dolfinx_mbd.checks import array, flag, increasing, instance, integer, number, reject, vector
-from dolfinx_mbd.results.histories import rotation_matrices
 from dolfinx_mbd.plotting.scenes import scene
 from dolfinx_mbd.plotting.scenes.output import Picture, check_drawing, check_size, taken
 from dolfinx_mbd.plotting.scenes.scene import (
@@ -26,6 +25,7 @@ from dolfinx_mbd.plotting.scenes.scene import (
     add_text,
     camera_of,
 )
+from dolfinx_mbd.results.histories import rotation_matrices
 
 Array = NDArray[np.float64]
 
@@ -372,7 +372,7 @@ def _skin_values(function: Any) -> Array:
     from dolfinx_mbd.durability.recovery import skin_values
 
     if function.function_space.mesh.comm.size > 1:
-        how = "call dolfinx_mbd.durability.recovery.skin_values(function) on all ranks, and draw its result"
+        how = "call mbd.recovery.skin_values(function) on all ranks, and draw its result"
         expected = "numbers at the nodes of the skin, or a function on one rank"
         reject("values", function, expected, hint=f"{how} on one")
     return skin_values(function)

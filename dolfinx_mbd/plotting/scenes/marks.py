@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.mechanism.force_elements import JointSpring, PairElement
 from dolfinx_mbd.mechanism.joints import FrameRef, Joint
-from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.plotting.scenes import scene
 from dolfinx_mbd.plotting.scenes.arrows import (
     Arrow,
@@ -30,6 +29,7 @@ from dolfinx_mbd.plotting.scenes.mark_shapes import (
     spring_or_sleeve,
     tube,
 )
+from dolfinx_mbd.results.solution import Solution
 
 __all__ = ["MARKS", "Marks"]
 

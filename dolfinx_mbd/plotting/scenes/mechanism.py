@@ -14,19 +14,19 @@ from dolfinx_mbd.body import StressModes
 from dolfinx_mbd.body.parts import Skin
 from dolfinx_mbd.body.quantities import QUANTITIES
 from dolfinx_mbd.checks import array, choice, flag, instance, names, number, reject
+from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
+from dolfinx_mbd.dynamics.start.position_assembly import coordinates
 from dolfinx_mbd.mechanism.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.mechanism.protocol import Body, Frame
 from dolfinx_mbd.mechanism.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.mechanism.system import State, SystemData
-from dolfinx_mbd.results.solution import Solution
-from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
-from dolfinx_mbd.dynamics.start.position_assembly import coordinates
 from dolfinx_mbd.plotting.scenes import scene
 from dolfinx_mbd.plotting.scenes.arrows import frame_poses
 from dolfinx_mbd.plotting.scenes.bodies import skin_displacement, skin_points, stress_on_skin
 from dolfinx_mbd.plotting.scenes.marks import MARKS, Marks
 from dolfinx_mbd.plotting.scenes.output import Picture, check_drawing
 from dolfinx_mbd.plotting.scenes.scene import CMAP, Camera, DrawnSurface, camera_of, length_of
+from dolfinx_mbd.results.solution import Solution
 
 Array = NDArray[np.float64]
 

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import instance, integer, memory, number, reject
 from dolfinx_mbd.files import write_atomically
-from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.plotting.scenes.mechanism import (
     DISPLACEMENT,
     DRAWN,
@@ -22,6 +21,7 @@ from dolfinx_mbd.plotting.scenes.mechanism import (
 )
 from dolfinx_mbd.plotting.scenes.output import check_drawing, checked_path
 from dolfinx_mbd.plotting.scenes.scene import CMAP, add_caption, new_plotter
+from dolfinx_mbd.results.solution import Solution
 
 Array = NDArray[np.float64]
 Image = NDArray[np.uint8]

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.checks import array
 from dolfinx_mbd.mechanism.force_elements import PairElement
 from dolfinx_mbd.mechanism.system import State, SystemData
-from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.plotting.scenes.arrows import Arrow, frame_histories, joint_arrows, load_arrows
 from dolfinx_mbd.plotting.viewer.data import block, outline
+from dolfinx_mbd.results.solution import Solution
 
 Array = NDArray[np.float64]
 Signals = Mapping[str, ArrayLike] | None

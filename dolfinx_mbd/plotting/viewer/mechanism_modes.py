@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from dolfinx_mbd.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.mechanism.protocol import Body
 from dolfinx_mbd.mechanism.system import State, SystemData
-from dolfinx_mbd.results.histories import rotation_matrices
-from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.plotting.scenes.mechanism import drawn_part
 from dolfinx_mbd.plotting.viewer.marks import cable_increments
 from dolfinx_mbd.plotting.viewer.scene import (
@@ -22,6 +20,8 @@ from dolfinx_mbd.plotting.viewer.scene import (
     real_and_imaginary,
     whirl_title,
 )
+from dolfinx_mbd.results.histories import rotation_matrices
+from dolfinx_mbd.results.solution import Solution
 
 __all__ = ["linearized_scene"]
 

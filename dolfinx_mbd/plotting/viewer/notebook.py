@@ -8,8 +8,8 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import Error
 from dolfinx_mbd.html import register_scene
 from dolfinx_mbd.mechanism.system import SystemData
-from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.plotting.viewer.page import player
+from dolfinx_mbd.results.solution import Solution
 
 
 def _scene(source: Any) -> str:

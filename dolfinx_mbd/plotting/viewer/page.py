@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from numpy.typing import ArrayLike
 
+from dolfinx_mbd.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import chosen_modes
 from dolfinx_mbd.checks import file_path, instance, number, reject
 from dolfinx_mbd.files import contains, write_atomically
-from dolfinx_mbd.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.mechanism.system import SystemData
-from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.parallel import on_rank_zero
 from dolfinx_mbd.plotting.viewer.marks import Signals
 from dolfinx_mbd.plotting.viewer.mechanism_modes import linearized_scene
 from dolfinx_mbd.plotting.viewer.scene import body_scene, motion_scene, system_scene
+from dolfinx_mbd.results.solution import Solution
 
 if TYPE_CHECKING:
     from dolfinx_mbd.structures.rotating import CriticalSpeed, RotatingModes
@@ -160,7 +160,9 @@ def player(
         reject("field", field, "None: only the result of a simulation has a field")
     if modes is not None and isinstance(source, Solution | SystemData):
         reject("modes", modes, "None: a simulation or a mechanism at rest has no modes")
-    rotating = sys.modules.get("dolfinx_mbd.structures.rotating")  # loaded if the source is one of its results
+    rotating = sys.modules.get(
+        "dolfinx_mbd.structures.rotating"
+    )  # loaded if the source is one of its results
     if rotating is not None and isinstance(source, rotating.CriticalSpeed):
         title = title or f"{source.kind} at {source.speed:.4g} rad/s"
         source = source.modes

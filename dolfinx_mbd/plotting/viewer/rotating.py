@@ -8,12 +8,12 @@ import numpy as np
 from dolfinx import fem
 from numpy.typing import NDArray
 
-from dolfinx_mbd.structures.beams.shapes import surface_around
 from dolfinx_mbd.body import Skin
 from dolfinx_mbd.fem.fields import surface_skin
 from dolfinx_mbd.parallel import on_rank_zero
 from dolfinx_mbd.plotting.scenes.scene import length_of
 from dolfinx_mbd.plotting.viewer.scene import modes_scene, whirl_title
+from dolfinx_mbd.structures.beams.shapes import surface_around
 from dolfinx_mbd.structures.rotating import RotatingModes
 
 __all__ = ["rotating_scene"]

@@ -15,19 +15,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import ReducedBody, Skin
 from dolfinx_mbd.checks import array, choice, reject
+from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.bodies import FlexibleBody
 from dolfinx_mbd.mechanism.protocol import Body
 from dolfinx_mbd.mechanism.system import SystemData
-from dolfinx_mbd.results.histories import rotation_matrices
-from dolfinx_mbd.results.solution import Solution
-from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from dolfinx_mbd.plotting.scenes.arrows import frame_histories
 from dolfinx_mbd.plotting.scenes.bodies import skin_of, stress_on_skin
 from dolfinx_mbd.plotting.scenes.mechanism import drawn_part, mechanism_camera, system_length
 from dolfinx_mbd.plotting.scenes.scene import camera_of, length_of
 from dolfinx_mbd.plotting.viewer.data import block, continuous, integers, sampled_rows
 from dolfinx_mbd.plotting.viewer.marks import Signals, cable_lines, marks_of, signal_curves
+from dolfinx_mbd.results.histories import rotation_matrices
+from dolfinx_mbd.results.solution import Solution
 
 __all__ = [
     "body_scene",

@@ -20,8 +20,8 @@ from dolfinx_mbd.archive import Kind, archive_writer, is_archive
 from dolfinx_mbd.checks import file_path
 from dolfinx_mbd.errors import FileError, FileWarning, warn
 from dolfinx_mbd.files import write_atomically
-from dolfinx_mbd.results.files.fingerprint import differences, fingerprint
 from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.results.files.fingerprint import differences, fingerprint
 
 Array = NDArray[np.float64]
 

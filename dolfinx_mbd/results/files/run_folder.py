@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from dolfinx_mbd.archive import is_archive, read_archive
 from dolfinx_mbd.errors import InputError, MissingFileError, OverwriteError
 from dolfinx_mbd.files import create_directory
+from dolfinx_mbd.mechanism.system import SystemData
 from dolfinx_mbd.results.files.fingerprint import differences, fingerprint
 from dolfinx_mbd.results.files.run_files import RunFileError, run_kind, write_run
-from dolfinx_mbd.mechanism.system import SystemData
 from dolfinx_mbd.workers import runs_under_mpi
 
 try:

@@ -17,10 +17,10 @@ from dolfinx_mbd.checks import array, instance, name, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.assembly import rigid_motions
+from dolfinx_mbd.fem.linalg.options import require_real
 from dolfinx_mbd.forms import GradedMaterial, Material
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.forms.beams import Beam
-from dolfinx_mbd.fem.linalg.options import require_real
 from dolfinx_mbd.parallel import on_rank_zero, raise_together, shared_errors
 
 STRAIGHT_TOLERANCE = 1e-8

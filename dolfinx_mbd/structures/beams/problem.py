@@ -18,16 +18,16 @@ from petsc4py import PETSc
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.structures.beams.model import BeamModel, rigid_modes
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import assembled_matrix
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.inertia import Inertia, sign_field
-from dolfinx_mbd.fem.operators import spin_matrix
-from dolfinx_mbd.forms.beams import Beam
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.fem.modal.spectrum import ritz_estimate
+from dolfinx_mbd.fem.operators import spin_matrix
+from dolfinx_mbd.forms.beams import Beam
+from dolfinx_mbd.structures.beams.model import BeamModel, rigid_modes
 
 Combination: TypeAlias = Callable[[Callable[[Beam], ufl.Form]], ufl.Form]
 

@@ -18,23 +18,19 @@ from ufl.core.expr import Expr
 
 from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.structures.beams.model import BeamModel
-from dolfinx_mbd.structures.beams.problem import beam_problem, initial_stress_matrices, spin_matrices
-from dolfinx_mbd.structures.beams.shapes import beam_points, beam_skin
-from dolfinx_mbd.structures.beams.statics import Place
 from dolfinx_mbd.body import ReducedBody, Stiffening
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.body.summary import STIFFENING, warn_of_units
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.field_files import History, write_history
 from dolfinx_mbd.fem.fields import as_function
+from dolfinx_mbd.fem.interfaces.interfaces import InterfaceSpec, MeshInterface
+from dolfinx_mbd.fem.linalg.blocks import gram, multiply
+from dolfinx_mbd.fem.linalg.options import solver_options
 from dolfinx_mbd.fem.mesh_checks import warn_of_materials
 from dolfinx_mbd.fem.operators import spin_matrix
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.fem.interfaces.interfaces import InterfaceSpec, MeshInterface
-from dolfinx_mbd.fem.linalg.blocks import gram, multiply
-from dolfinx_mbd.fem.linalg.options import solver_options
 from dolfinx_mbd.phases import Phases
 from dolfinx_mbd.progress import Progress, is_shown
 from dolfinx_mbd.reduction.basis import Basis, free_basis
@@ -44,6 +40,14 @@ from dolfinx_mbd.reduction.options import ReductionOptions, check_request
 from dolfinx_mbd.reduction.reference import apply_signs, check_attached, reduced_modes
 from dolfinx_mbd.reduction.stiffening import UnitCases, choose_stiffening, inertia_relief
 from dolfinx_mbd.reduction.truncation import Truncation
+from dolfinx_mbd.structures.beams.model import BeamModel
+from dolfinx_mbd.structures.beams.problem import (
+    beam_problem,
+    initial_stress_matrices,
+    spin_matrices,
+)
+from dolfinx_mbd.structures.beams.shapes import beam_points, beam_skin
+from dolfinx_mbd.structures.beams.statics import Place
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,14 +13,14 @@ from typing import Any
 import ufl
 from numpy.typing import ArrayLike
 
-from dolfinx_mbd.structures.beams.model import BeamModel
-from dolfinx_mbd.structures.beams.problem import beam_problem, initial_stress_matrices
-from dolfinx_mbd.structures.beams.statics import Held, held_dofs
 from dolfinx_mbd.body import Rayleigh
 from dolfinx_mbd.checks import instance, items
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.operators import centrifugal, coriolis
 from dolfinx_mbd.fem.linalg.options import solver_options
+from dolfinx_mbd.fem.operators import centrifugal, coriolis
+from dolfinx_mbd.structures.beams.model import BeamModel
+from dolfinx_mbd.structures.beams.problem import beam_problem, initial_stress_matrices
+from dolfinx_mbd.structures.beams.statics import Held, held_dofs
 from dolfinx_mbd.structures.rotating.structure import RotatingStructure, checked_axis, damping_tuple
 
 

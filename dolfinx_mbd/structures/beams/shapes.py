@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.structures.beams.model import BeamModel, checked_place, gather_in_order
 from dolfinx_mbd.body import MaterialPoint, Skin
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.beam_sections import Section
+from dolfinx_mbd.structures.beams.model import BeamModel, checked_place, gather_in_order
 
 CORNERS = 16  # number of corners of the polygon that approximates an ellipse
 

@@ -12,20 +12,20 @@ from dolfinx import fem, la
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.structures.beams.model import BeamModel, rigid_modes
-from dolfinx_mbd.structures.beams.problem import beam_problem
 from dolfinx_mbd.checks import choice, entries, instance, integer, names, reject, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import assembled_matrix
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.free_motions import null_space, triangular_factor
-from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.fem.linalg.blocks import solve
 from dolfinx_mbd.fem.linalg.factorization import cholesky
 from dolfinx_mbd.fem.linalg.matrices import constrain
 from dolfinx_mbd.fem.linalg.options import solver_options
 from dolfinx_mbd.fem.modal.spectrum import elastic_modes, hertz
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.reduction.craig_bampton import MOTION_LABELS
+from dolfinx_mbd.structures.beams.model import BeamModel, rigid_modes
+from dolfinx_mbd.structures.beams.problem import beam_problem
 
 Place: TypeAlias = "float | ArrayLike"
 """A node: its distance along the beam, m, or its position, shape (3,)."""

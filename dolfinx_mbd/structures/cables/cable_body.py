@@ -12,10 +12,10 @@ from ufl.core.expr import Expr
 
 from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.structures.cables.line_body import AbsoluteBody, LineForms, hermite
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.cables import Cable
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.structures.cables.line_body import AbsoluteBody, LineForms, hermite
 
 #: Joints that constrain only the point of a frame, then joints that also constrain its z axis.
 _BY_POINT = ("spherical", "distance")
@@ -44,14 +44,14 @@ class CableMotion:
         curvature: Curvature of the centre line, shape (nt, np), 1/m.
 
     Example:
-        >>> from dolfinx_mbd import multibody
+        >>> import dolfinx_mbd as mbd
         >>> from dolfinx_mbd.forms import Cable
         >>> cable = Cable(1e4, 1e-3, 0.1, 0.05)
         >>> rope = CableBody("rope", cable, (0, 0, 0), (1, 0, 0), elements=4)
-        >>> ground = multibody.Ground({"origin": multibody.Frame()})
-        >>> pin = multibody.spherical("pin", ground.frame("origin"), rope.frame("start"))
-        >>> system = multibody.System([ground, rope], [pin])
-        >>> run = multibody.simulate(system, t_end=0.02, dt=0.002)
+        >>> ground = mbd.Ground({"origin": mbd.Frame()})
+        >>> pin = mbd.spherical("pin", ground.frame("origin"), rope.frame("start"))
+        >>> system = mbd.System([ground, rope], [pin])
+        >>> run = mbd.simulate(system, t_end=0.02, dt=0.002)
         >>> rope.motion(run, places=[1.0]).position.shape
         (11, 1, 3)
     """

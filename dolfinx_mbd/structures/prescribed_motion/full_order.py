@@ -29,14 +29,18 @@ from dolfinx_mbd.fem.assembly import (
     scalar_space,
 )
 from dolfinx_mbd.fem.fields import as_function
-from dolfinx_mbd.fem.operators import apply_inertia, centrifugal, load_fields, spin_matrix
-from dolfinx_mbd.forms import geometric_stiffness
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.fem.linalg.blocks import multiply
 from dolfinx_mbd.fem.linalg.options import Options
-from dolfinx_mbd.structures.prescribed_motion.motion import Instant, PrescribedMotion
-from dolfinx_mbd.structures.prescribed_motion.supports import MeanAxes, SupportedMatrix, interface_rows
+from dolfinx_mbd.fem.operators import apply_inertia, centrifugal, load_fields, spin_matrix
+from dolfinx_mbd.forms import geometric_stiffness
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES, UnitCases, gradient_measure, unit_cases
+from dolfinx_mbd.structures.prescribed_motion.motion import Instant, PrescribedMotion
+from dolfinx_mbd.structures.prescribed_motion.supports import (
+    MeanAxes,
+    SupportedMatrix,
+    interface_rows,
+)
 
 SUBSET = PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN
 SAME = PETSc.Mat.Structure.SAME_NONZERO_PATTERN

@@ -19,11 +19,11 @@ from dolfinx_mbd.checks import integer, object_with
 from dolfinx_mbd.fem.assembly import ElasticProblem, in_space, scalar_space
 from dolfinx_mbd.fem.field_files import write_history
 from dolfinx_mbd.fem.fields import as_function, locate
-from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 from dolfinx_mbd.structures.prescribed_motion.supports import interface_rows
 from dolfinx_mbd.structures.prescribed_motion.time_stepping import MotionState, MotionStepper
-from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 
 
 class _ReadOnly:

@@ -15,12 +15,13 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model, reject_prestress
 from dolfinx_mbd.fem.free_motions import check_floating
+from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface, mesh_interfaces
+from dolfinx_mbd.fem.linalg.options import solver_options
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.mesh_checks import check_in_one_part
 from dolfinx_mbd.fem.meshing import TaggedMesh
-from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface, mesh_interfaces
-from dolfinx_mbd.fem.linalg.options import solver_options
 from dolfinx_mbd.parallel import destroying
+from dolfinx_mbd.reduction.stiffening import choose_stiffening
 from dolfinx_mbd.structures.prescribed_motion.full_order import FullOrder
 from dolfinx_mbd.structures.prescribed_motion.motion import PrescribedMotion, check_interfaces
 from dolfinx_mbd.structures.prescribed_motion.observation import Observer, Transient
@@ -32,7 +33,6 @@ from dolfinx_mbd.structures.prescribed_motion.time_stepping import (
     start_state,
     time_steps,
 )
-from dolfinx_mbd.reduction.stiffening import choose_stiffening
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 

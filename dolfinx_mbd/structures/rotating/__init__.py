@@ -17,7 +17,12 @@ The examples of this folder assume the following lines:
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.structures.rotating.hyperelastic import SpinningEquilibrium, spinning_equilibrium
 from dolfinx_mbd.structures.rotating.modes import RotatingModes, rotating_modes
-from dolfinx_mbd.structures.rotating.stability import Campbell, CriticalSpeed, campbell, critical_speed
+from dolfinx_mbd.structures.rotating.stability import (
+    Campbell,
+    CriticalSpeed,
+    campbell,
+    critical_speed,
+)
 from dolfinx_mbd.structures.rotating.structure import RotatingStructure, rotating_structure
 
 __all__ = [

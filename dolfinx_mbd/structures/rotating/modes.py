@@ -11,9 +11,9 @@ from dolfinx_mbd.arrays import Array, ComplexArray
 from dolfinx_mbd.checks import flag, instance, integer
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.inertia import inertia
-from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.fem.linalg.quadratic_eigenvalues import quadratic_modes
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.parallel import destroying
 from dolfinx_mbd.structures.rotating.structure import RotatingStructure, checked_speed
 

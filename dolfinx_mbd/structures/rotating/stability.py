@@ -19,12 +19,17 @@ from petsc4py import PETSc
 from dolfinx_mbd.arrays import Array, ComplexArray
 from dolfinx_mbd.checks import array, flag, instance, integer, number, reject
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.fem.linalg.dense_problems import dense_modes
 from dolfinx_mbd.fem.linalg.factorization import SingularError
+from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.parallel import on_rank_zero
-from dolfinx_mbd.structures.rotating.modes import Eigenvalues, RotatingModes, modes_of_factor, rotating_modes
+from dolfinx_mbd.structures.rotating.modes import (
+    Eigenvalues,
+    RotatingModes,
+    modes_of_factor,
+    rotating_modes,
+)
 from dolfinx_mbd.structures.rotating.structure import RotatingStructure, checked_speed
 
 EXTRA_MODES = 3  # number of additional modes at each speed, because modes may cross

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.mechanism.mechanisms import slider_crank
-from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.results import Solution
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from mpi4py import MPI
 
-from dolfinx_mbd.errors import FileWarning
 from dolfinx_mbd.analyses import sweep
+from dolfinx_mbd.errors import FileWarning
 from dolfinx_mbd.results.files import case_files
 
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one process writes the folder")

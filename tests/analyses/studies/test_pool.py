@@ -20,8 +20,8 @@ from mpi4py import MPI
 
 from dolfinx_mbd import errors
 from dolfinx_mbd.analyses import StudyError, sweep
-from tests.models.beams import slender_rod
 from tests.analyses.studies.cases import crank, deadly, environment, law, noted, noted_slowly
+from tests.models.beams import slender_rod
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="starts worker processes")

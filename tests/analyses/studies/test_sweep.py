@@ -18,9 +18,9 @@ from threadpoolctl import threadpool_limits
 from dolfinx_mbd import errors
 from dolfinx_mbd.analyses import StudyError, sweep
 from dolfinx_mbd.results import RunFileError
-from tests.models.beams import slender_rod
 from tests.analyses.studies.cases import crank, interrupted, law, noted, product
 from tests.analyses.studies.ranks import sweep_on_ranks
+from tests.models.beams import slender_rod
 
 GRID = {"x": [1.0, 2.0, 4.0], "y": [8.0, 0.0]}
 

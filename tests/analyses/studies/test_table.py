@@ -12,10 +12,10 @@ from mpi4py import MPI
 from threadpoolctl import ThreadpoolController
 
 from dolfinx_mbd import errors
-from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.analyses import sweep
-from tests.models.beams import slender_rod
+from dolfinx_mbd.errors import InputError, InputTypeError
 from tests.analyses.studies.cases import crank, law, product
+from tests.models.beams import slender_rod
 
 X, Y = [1.0, 2.0, 4.0], [8.0, 0.0]
 

@@ -5,14 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.body import ModalDamping, Rayleigh, ReducedBody
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.analyses import simulate
-from dolfinx_mbd.dynamics import GeneralizedAlpha, System
-from dolfinx_mbd.mechanism import BodyState, Driver, FlexibleBody, Frame, FrameLoad, Ground, constant_speed, revolute
+from dolfinx_mbd.body import ModalDamping, Rayleigh, ReducedBody
 from dolfinx_mbd.body.response.frequency_response import FrequencyResponse, frequency_response
 from dolfinx_mbd.body.response.linearized import linearize_body
 from dolfinx_mbd.body.response.resonance import half_power
+from dolfinx_mbd.dynamics import GeneralizedAlpha, System
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism import (
+    BodyState,
+    Driver,
+    FlexibleBody,
+    Frame,
+    FrameLoad,
+    Ground,
+    constant_speed,
+    revolute,
+)
 from tests.body.lattice import Lattice, skew
 
 SPIN = np.array([30.0, -200.0, 350.0])

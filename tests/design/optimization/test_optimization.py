@@ -9,9 +9,9 @@ import pytest
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.errors import AccuracyWarning, InputError, SolverError
 from dolfinx_mbd.design.optimization.optimum import optimum
 from dolfinx_mbd.design.optimization.scaled_problem import ScaledProblem
+from dolfinx_mbd.errors import AccuracyWarning, InputError, SolverError
 
 METHODS = ["SLSQP", "trust-constr", "ALMM"]
 UNCONSTRAINED = ["L-BFGS-B", "BLMVM", "BQNLS"]

@@ -12,13 +12,13 @@ import pytest
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import mechanisms
-from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.design.runs.mechanism_changes import (
     FACTORS,
     MechanismChange,
     States,
     same,
 )
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from tests.models.rods import rod
 
 VALUES = {

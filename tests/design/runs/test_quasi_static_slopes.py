@@ -11,8 +11,8 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.design.runs.parameter_terms import ParameterTerms
 from dolfinx_mbd.design.runs.quasi_static_slopes import QuasiStaticSlopes
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
-from tests.models.rods import rod
 from tests.design.runs.mechanisms import GROUND, double_pendulum, slider_crank
+from tests.models.rods import rod
 
 VALUES = {"stiffness": 1.0, "radius": 0.2, "piston": 0.3, "speed": 1.0}
 

@@ -13,14 +13,14 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import AccuracyWarning, InputError
-from tests.models.bodies import box
-from tests.models.rods import rod
 from tests.design.runs.mechanisms import (
     GROUND,
     double_pendulum,
     oscillator,
     slider_crank,
 )
+from tests.models.bodies import box
+from tests.models.rods import rod
 
 TIGHT = 1e-12
 

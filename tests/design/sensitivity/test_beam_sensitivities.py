@@ -15,10 +15,10 @@ from dolfinx.mesh import create_interval
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.structures.beams.problem import beam_matrices, beam_problem
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.forms.beams import Beam
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
+from dolfinx_mbd.forms.beams import Beam
+from dolfinx_mbd.structures.beams.problem import beam_matrices, beam_problem
 from tests.forms.test_beams import SHIFT, SKEW, UNEVEN, chain
 
 ENDS = {"root": 0.0, "tip": 0.5}

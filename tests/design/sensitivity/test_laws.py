@@ -13,8 +13,8 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.fem.assembly import assembled_matrix, scalar_space
-from dolfinx_mbd.forms import strain
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
+from dolfinx_mbd.forms import strain
 from tests.models import sensitivities
 from tests.models.bodies import HEIGHT, LENGTH, box
 

@@ -14,13 +14,13 @@ from dolfinx import fem
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.design.sensitivity.shapes import parametric
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.compat import geometry_dofmap
 from dolfinx_mbd.fem.meshing import read_mesh, write_mesh
 from dolfinx_mbd.geometry import surface_motion
 from dolfinx_mbd.geometry.gmsh_model import gmsh_session
 from dolfinx_mbd.parallel import on_rank_zero
-from dolfinx_mbd.design.sensitivity.shapes import parametric
 
 LENGTH, RADIUS, DEPTH, SIDE = 0.1, 0.02, 0.01, 0.05
 CENTRE = np.array([0.06, 0.05, 0.0])

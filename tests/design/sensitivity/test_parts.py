@@ -17,14 +17,14 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.body.multiple import groups_of
+from dolfinx_mbd.durability.recovery import skin_stress
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.fields import material_points
 from dolfinx_mbd.fem.linalg.blocks import gram
-from dolfinx_mbd.durability.recovery import skin_stress
 from dolfinx_mbd.reduction import with_damping
-from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, dynamic_stiffness
 from tests.design.sensitivity.test_reduced import ENDS, aligned
+from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, dynamic_stiffness
 
 PLY = mbd.Orthotropic(
     young=(140e9, 10e9, 12e9),

@@ -24,12 +24,12 @@ from dolfinx.mesh import (
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.design.sensitivity.basis import mass_product
+from dolfinx_mbd.design.sensitivity.parameters import matrix_derivatives
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.fem.linalg.shifted_systems import ShiftedSystems
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
-from dolfinx_mbd.design.sensitivity.basis import mass_product
-from dolfinx_mbd.design.sensitivity.parameters import matrix_derivatives
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, dynamic_stiffness
 
 ENDS = ["left", "right"]

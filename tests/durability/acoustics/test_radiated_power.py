@@ -16,8 +16,8 @@ from scipy.special import j1
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import errors
-from dolfinx_mbd.durability.acoustics import RadiatingSurface, radiating_surface
 from dolfinx_mbd.body import Skin
+from dolfinx_mbd.durability.acoustics import RadiatingSurface, radiating_surface
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 from tests.models.rods import rod
 

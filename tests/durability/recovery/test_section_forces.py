@@ -11,10 +11,10 @@ from dolfinx.mesh import CellType, create_rectangle, locate_entities_boundary, m
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.fem.assembly import elastic_problem
-from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.durability.recovery.sections import section_forces, section_modes
 from dolfinx_mbd.durability.recovery.stress import Recovery
+from dolfinx_mbd.fem.assembly import elastic_problem
+from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 from tests.models.statics import static_cases, static_eta, with_correction
 

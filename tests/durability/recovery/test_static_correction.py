@@ -14,19 +14,19 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import forms
+from dolfinx_mbd.durability.recovery.stress import Recovery
 from dolfinx_mbd.fem.assembly import elastic_problem, rigid_motions
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.mechanism.mechanisms import slider_crank
-from dolfinx_mbd.results import Solution
-from dolfinx_mbd.results.histories import rotation_matrices
-from dolfinx_mbd.durability.recovery.stress import Recovery
 from dolfinx_mbd.reduction.static_correction import (
     plane_unit_work,
     residual_displacements,
     unit_load_histories,
 )
 from dolfinx_mbd.reduction.stiffening import UnitCases
+from dolfinx_mbd.results import Solution
+from dolfinx_mbd.results.histories import rotation_matrices
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, rigid_mass
 from tests.models.calls import flat
 from tests.models.statics import interpolated, probe, solve_held, static_cases, with_correction

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanism.mechanisms import SliderCrank, rigid_rod, slider_crank
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import AssemblyError, System, consistent_state
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism import FlexibleBody, Frame, Ground, RigidBody, fixed, revolute, spherical
+from dolfinx_mbd.mechanism.mechanisms import SliderCrank, rigid_rod, slider_crank
 from dolfinx_mbd.results.files.fingerprint import digest, fingerprint
 from tests.models.rods import rod
 

@@ -5,10 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.analyses import kinematic_analysis, resume, simulate
 from dolfinx_mbd.dynamics import AssemblyError, System, redundancies
-from dolfinx_mbd.mechanism import Driver, Frame, Ground, RigidBody, constant_speed, cylindrical, distance, revolute, spherical
+from dolfinx_mbd.errors import SolverError
+from dolfinx_mbd.mechanism import (
+    Driver,
+    Frame,
+    Ground,
+    RigidBody,
+    constant_speed,
+    cylindrical,
+    distance,
+    revolute,
+    spherical,
+)
 from dolfinx_mbd.results import Solution
 
 FRAME, CRANK, COUPLER, ROCKER = 0.12, 0.05, 0.11, 0.09

@@ -8,11 +8,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.kernels.rotations import exp_quaternion
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import AssemblyError, System, consistent_state
-from dolfinx_mbd.mechanism import Driver, FlexibleBody, Frame, Ground, Joint, RigidBody, constant_speed, cylindrical, planar, point_on_line, prismatic, revolute
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.kernels.rotations import exp_quaternion
+from dolfinx_mbd.mechanism import (
+    Driver,
+    FlexibleBody,
+    Frame,
+    Ground,
+    Joint,
+    RigidBody,
+    constant_speed,
+    cylindrical,
+    planar,
+    point_on_line,
+    prismatic,
+    revolute,
+)
 from dolfinx_mbd.results.files.fingerprint import digest
 from tests.models.rods import rod
 

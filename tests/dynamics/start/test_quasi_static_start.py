@@ -11,15 +11,28 @@ import pytest
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from dolfinx_mbd.errors import ModelRangeWarning
-from dolfinx_mbd.forms import STEEL
-from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine, slider_crank
 from dolfinx_mbd.analyses import equilibrium, linearize, simulate
 from dolfinx_mbd.dynamics import AssemblyError, EquilibriumError, System, consistent_state
-from dolfinx_mbd.mechanism import Driver, FlexibleBody, Frame, FrameMotion, Ground, JointSpring, RigidBody, State, constant_speed, fixed, force, revolute
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.start.position_assembly import restore as restore_state
 from dolfinx_mbd.dynamics.start.quasi_static import Balance, elastic_derivative
+from dolfinx_mbd.errors import ModelRangeWarning
+from dolfinx_mbd.forms import STEEL
+from dolfinx_mbd.mechanism import (
+    Driver,
+    FlexibleBody,
+    Frame,
+    FrameMotion,
+    Ground,
+    JointSpring,
+    RigidBody,
+    State,
+    constant_speed,
+    fixed,
+    force,
+    revolute,
+)
+from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine, slider_crank
 from dolfinx_mbd.reduction import InterfaceSpec, reduce
 from tests.models.beams import slender_rod
 from tests.models.bodies import box

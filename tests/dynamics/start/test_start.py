@@ -5,12 +5,31 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.errors import ModelRangeWarning
-from dolfinx_mbd.mechanism.mechanisms import rigid_rod, slider_crank
 from dolfinx_mbd.analyses import simulate
-from dolfinx_mbd.dynamics import AssemblyError, GeneralizedAlpha, StepError, System, consistent_state, redundancies
-from dolfinx_mbd.mechanism import Driver, FlexibleBody, Frame, FrameMotion, Ground, RigidBody, cylindrical, force, prismatic, revolute, spherical
+from dolfinx_mbd.dynamics import (
+    AssemblyError,
+    GeneralizedAlpha,
+    StepError,
+    System,
+    consistent_state,
+    redundancies,
+)
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.errors import ModelRangeWarning
+from dolfinx_mbd.mechanism import (
+    Driver,
+    FlexibleBody,
+    Frame,
+    FrameMotion,
+    Ground,
+    RigidBody,
+    cylindrical,
+    force,
+    prismatic,
+    revolute,
+    spherical,
+)
+from dolfinx_mbd.mechanism.mechanisms import rigid_rod, slider_crank
 from tests.models.beams import slender_rod
 
 CRANK = {"crank_radius": 0.15, "crank_mass": 0.36, "piston_mass": 0.0755}

@@ -7,7 +7,22 @@ import pytest
 
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import Adaptive, System
-from dolfinx_mbd.mechanism import Bushing, Driver, Frame, Ground, RigidBody, SpringDamper, constant_speed, cylindrical, fixed, force, prismatic, revolute, spherical, torque
+from dolfinx_mbd.mechanism import (
+    Bushing,
+    Driver,
+    Frame,
+    Ground,
+    RigidBody,
+    SpringDamper,
+    constant_speed,
+    cylindrical,
+    fixed,
+    force,
+    prismatic,
+    revolute,
+    spherical,
+    torque,
+)
 from dolfinx_mbd.results import Solution
 
 MASS, FREQUENCY = 1e-3, 20.0

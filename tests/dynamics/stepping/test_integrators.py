@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.dynamics import GeneralizedAlpha, System, consistent_state
-from dolfinx_mbd.mechanism import FlexibleBody
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism import FlexibleBody
+from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from tests.models.beams import slender_rod
 
 METHODS = [

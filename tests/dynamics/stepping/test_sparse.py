@@ -8,7 +8,19 @@ import scipy.sparse
 
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import StepError, Stepper, System, consistent_state
-from dolfinx_mbd.mechanism import Bushing, FlexibleBody, Frame, Ground, JointCoordinate, JointLoad, JointSpring, RigidBody, SpringDamper, force, revolute
+from dolfinx_mbd.mechanism import (
+    Bushing,
+    FlexibleBody,
+    Frame,
+    Ground,
+    JointCoordinate,
+    JointLoad,
+    JointSpring,
+    RigidBody,
+    SpringDamper,
+    force,
+    revolute,
+)
 from tests.models.particles import Particles
 
 

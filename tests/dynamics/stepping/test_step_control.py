@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 
 from dolfinx_mbd import errors
-from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.analyses import simulate
-from dolfinx_mbd.dynamics import Adaptive, GeneralizedAlpha, StepError, Stepper, System, consistent_state
+from dolfinx_mbd.dynamics import (
+    Adaptive,
+    GeneralizedAlpha,
+    StepError,
+    Stepper,
+    System,
+    consistent_state,
+)
 from dolfinx_mbd.mechanism import Frame, Ground, JointLoad, RigidBody, revolute, torque
+from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.results import Solution
 from tests.models.beams import slender_rod
 

@@ -13,14 +13,23 @@ import pytest
 from mpi4py import MPI
 from threadpoolctl import ThreadpoolController
 
-from dolfinx_mbd.kernels.compilation import COMPILED
-from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import Stepper, System, consistent_state
-from dolfinx_mbd.mechanism import BodyState, FlexibleBody, Frame, Ground, RigidBody, State, distance, force
-from dolfinx_mbd.results import Solution
 from dolfinx_mbd.dynamics.assembly.floating_bodies import FloatingBodies
 from dolfinx_mbd.dynamics.stepping.convergence import Monitor
+from dolfinx_mbd.kernels.compilation import COMPILED
+from dolfinx_mbd.mechanism import (
+    BodyState,
+    FlexibleBody,
+    Frame,
+    Ground,
+    RigidBody,
+    State,
+    distance,
+    force,
+)
+from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
+from dolfinx_mbd.results import Solution
 from tests.models.beams import slender_rod
 from tests.models.particles import Particles
 

@@ -17,15 +17,15 @@ from mpi4py import MPI
 from dolfinx_mbd import ElasticModel
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem, rigid_motions
-from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh
-from dolfinx_mbd.forms import STEEL, elastic_stiffness
-from dolfinx_mbd.geometry import ConnectingRod
 from dolfinx_mbd.fem.interfaces.averaged import border_rows
 from dolfinx_mbd.fem.interfaces.interfaces import InterfaceSpec, MeshInterface, mesh_interfaces
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky
 from dolfinx_mbd.fem.linalg.matrices import bordered_stiffness
+from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh
 from dolfinx_mbd.fem.modal.spectrum import hertz
+from dolfinx_mbd.forms import STEEL, elastic_stiffness
+from dolfinx_mbd.geometry import ConnectingRod
 from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.reduction.basis import Basis
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis

@@ -17,10 +17,10 @@ from dolfinx_mbd import ElasticModel, InterfaceSpec, ReductionOptions, build_mes
 from dolfinx_mbd.body import Bore, ReducedBody
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import elastic_problem
-from dolfinx_mbd.forms import ALUMINIUM_7075
-from dolfinx_mbd.geometry import ConnectingRod
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.fem.linalg.blocks import gram
+from dolfinx_mbd.forms import ALUMINIUM_7075
+from dolfinx_mbd.geometry import ConnectingRod
 from dolfinx_mbd.reduction import Reduction, reduce
 from tests.models.bodies import box
 

@@ -7,9 +7,9 @@ import pytest
 from dolfinx import fem
 from mpi4py import MPI
 
+from dolfinx_mbd.fem.interfaces.interfaces import InterfaceSpec, bore_axes, mesh_interfaces
 from dolfinx_mbd.fem.meshing import build_mesh
 from dolfinx_mbd.geometry import ConnectingRod
-from dolfinx_mbd.fem.interfaces.interfaces import InterfaceSpec, bore_axes, mesh_interfaces
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 
 

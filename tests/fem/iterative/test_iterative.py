@@ -14,7 +14,6 @@ from mpi4py import MPI
 from dolfinx_mbd import STEEL, ElasticModel, InterfaceSpec, ReductionOptions, reduce
 from dolfinx_mbd.errors import InputError, MeshError
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem
-from dolfinx_mbd.forms import strain
 from dolfinx_mbd.fem.interfaces.averaged import border_rows
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface, mesh_interfaces
 from dolfinx_mbd.fem.iterative import solver_choice
@@ -29,6 +28,7 @@ from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky
 from dolfinx_mbd.fem.linalg.lobpcg import lobpcg
 from dolfinx_mbd.fem.linalg.matrices import bordered_stiffness, constrain
 from dolfinx_mbd.fem.linalg.memory import factorization_memory
+from dolfinx_mbd.forms import strain
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from tests.models.bodies import box
 from tests.models.calls import flat

@@ -12,7 +12,6 @@ from petsc4py import PETSc
 
 from dolfinx_mbd import ElasticModel, InterfaceSpec
 from dolfinx_mbd.fem.assembly import elastic_problem
-from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.fem.linalg import eigenvalues as eigen
 from dolfinx_mbd.fem.linalg.block_lanczos import BLOCK_SIZE, Breakdown, block_lanczos, largest_space
@@ -20,6 +19,7 @@ from dolfinx_mbd.fem.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.fem.linalg.eigenvalues import lowest_modes
 from dolfinx_mbd.fem.linalg.factorization import cholesky, count_below
 from dolfinx_mbd.fem.linalg.matrices import constrain
+from dolfinx_mbd.forms import STEEL
 from tests.models.bodies import box
 
 Array = np.ndarray

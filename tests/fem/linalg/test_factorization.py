@@ -9,11 +9,11 @@ import pytest
 from mpi4py import MPI
 from petsc4py import PETSc
 
-from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.fem.linalg.dense_problems import independent_columns, solve_small_problem
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky, count_below
 from dolfinx_mbd.fem.modal import modal_analysis
+from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.structures.rotating import rotating_structure
 from tests.models.bodies import box

@@ -11,9 +11,9 @@ import ufl
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.design.sensitivity import basis
 from dolfinx_mbd.errors import AccuracyWarning, SolverError
 from dolfinx_mbd.fem.linalg import shifted_systems
-from dolfinx_mbd.design.sensitivity import basis
 
 
 @pytest.fixture

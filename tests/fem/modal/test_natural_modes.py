@@ -14,8 +14,8 @@ from mpi4py import MPI
 from dolfinx_mbd import ElasticModel
 from dolfinx_mbd.errors import AccuracyWarning
 from dolfinx_mbd.fem.assembly import elastic_problem
-from dolfinx_mbd.forms import STEEL, Material, elastic_stiffness
 from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
+from dolfinx_mbd.forms import STEEL, Material, elastic_stiffness
 from tests.models.bodies import box
 
 CUBE = [2.85605] * 2 + [3.84598] * 3 + [3.91125] * 3 + [np.pi * np.sqrt(2)] * 3

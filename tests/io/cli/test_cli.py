@@ -16,9 +16,9 @@ import pytest
 from mpi4py import MPI
 
 from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.fem.linalg.memory import factorization_memory
 from dolfinx_mbd.io.cli import main
 from dolfinx_mbd.io.export import FORMATS
-from dolfinx_mbd.fem.linalg.memory import factorization_memory
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ import pytest
 
 from dolfinx_mbd.body import LoadPattern, ReducedBody
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.files import temporary_path
 from dolfinx_mbd.io.export import FORMATS, OPTIONS, SI, UNITS, Units, export
 from dolfinx_mbd.io.export.text import ascii_labels, ascii_text, number_lines, write_text
 from dolfinx_mbd.io.export.units import scaled
-from dolfinx_mbd.files import temporary_path
 from tests.io.export.reduced import reduced
 from tests.io.export.states import assert_same_rows, in_units, own_rows, random_state
 

@@ -11,11 +11,11 @@ import scipy.linalg
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.body import LoadPattern, ReducedBody
-from dolfinx_mbd.io.cli import main
+from dolfinx_mbd.body.response.linearized import interface_map
 from dolfinx_mbd.errors import FileError, InputError
+from dolfinx_mbd.io.cli import main
 from dolfinx_mbd.io.export import export
 from dolfinx_mbd.io.export.superelement import superelement
-from dolfinx_mbd.body.response.linearized import interface_map
 from tests.io.export.rods import NUM_MODES, relative, rod
 
 TOP, BASE = "left", "right é"

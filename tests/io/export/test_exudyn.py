@@ -13,14 +13,14 @@ import pytest
 from mpi4py import MPI
 
 from dolfinx_mbd import reduce
+from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.body import MaterialPoint, ReducedBody
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.io.export import export
 from dolfinx_mbd.io.export.exudyn import marker_nodes, to_exudyn
 from dolfinx_mbd.kernels.rotations import exp_rotation
-from dolfinx_mbd.analyses import simulate
-from dolfinx_mbd.results.histories import rotation_matrices
 from dolfinx_mbd.reduction import InterfaceSpec
+from dolfinx_mbd.results.histories import rotation_matrices
 from tests.exudyn import test_motion
 from tests.exudyn.models import REFERENCES, Model, Reference, finite_elements, peer_body
 from tests.exudyn.test_motion import DAMPING, METHOD, RELATIVE, STEEL, Peer, bar, compare, damped

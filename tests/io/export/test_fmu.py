@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from dolfinx_mbd.io.cli import main
 from dolfinx_mbd.errors import InputError, MissingFileError, OverwriteError
+from dolfinx_mbd.io.cli import main
 from dolfinx_mbd.io.export.fmu import export_fmu, load_simulator
 from tests.io.export.processes import run
 from tests.models.rods import rod

@@ -13,8 +13,8 @@ import scipy.signal
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.io.cli import main
 from dolfinx_mbd.errors import InputError, MissingFileError, OverwriteError
+from dolfinx_mbd.io.cli import main
 from dolfinx_mbd.io.export.linear_fmu import export_linear_fmu
 from tests.io.export.processes import run
 from tests.models.rods import rod

@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 
 from dolfinx_mbd import mechanisms
+from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.io.imports import FullMatrices, NodeInterface
-from dolfinx_mbd.analyses import simulate
 from tests.exudyn.models import Model
 from tests.models.bodies import box
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dolfinx_mbd.mechanism.bearings import FilmBearing
 from dolfinx_mbd.kernels.rotations import exp_rotation
+from dolfinx_mbd.mechanism.bearings import FilmBearing
 from dolfinx_mbd.mechanism.force_elements import FramePair
 
 RADIUS, LENGTH, CLEARANCE, VISCOSITY, SPEED = 0.05, 0.02, 1e-4, 0.01, 300.0

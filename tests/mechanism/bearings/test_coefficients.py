@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.dynamics.stepping.integrators import StepError
+from dolfinx_mbd.errors import InputError, ModelRangeWarning, SolverError
 from dolfinx_mbd.mechanism.bearings import (
     FiniteBearing,
     OilSupply,
@@ -17,8 +19,6 @@ from dolfinx_mbd.mechanism.bearings import (
     journal_motion,
     whirl_threshold,
 )
-from dolfinx_mbd.errors import InputError, ModelRangeWarning, SolverError
-from dolfinx_mbd.dynamics.stepping.integrators import StepError
 from tests.mechanism.bearings.films import CLEARANCE, ENDS, LENGTH, RADIUS, SIZES, SPEED, VISCOSITY
 from tests.mechanism.bearings.rotors import rigid_rotor
 from tests.mechanism.bearings.test_short_bearing import TABLE

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.mechanism.bearings import ElasticBearing, FiniteBearing
 from dolfinx_mbd.body import Bore
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.rotations import exp_rotation
+from dolfinx_mbd.mechanism.bearings import ElasticBearing, FiniteBearing
 from dolfinx_mbd.mechanism.force_elements import FramePair
 
 RADIUS, LENGTH, CLEARANCE, OIL = 0.02, 0.016, 3e-5, 0.01

@@ -10,6 +10,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.errors import AccuracyWarning, InputError, SolverError
 from dolfinx_mbd.mechanism.bearings import (
     Asperities,
     FiniteBearing,
@@ -20,7 +21,6 @@ from dolfinx_mbd.mechanism.bearings import (
     bearing_coefficients,
     vogel,
 )
-from dolfinx_mbd.errors import AccuracyWarning, InputError, SolverError
 from tests.mechanism.bearings.films import CLEARANCE, ENDS, RADIUS, SPEED, VISCOSITY, journal_pair
 from tests.mechanism.bearings.test_short_bearing import check_balance, check_derivatives
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_banded
 
-from dolfinx_mbd.mechanism.bearings import Asperities, FilmBearing, FiniteBearing, ShortBearing
-from dolfinx_mbd.mechanism.bearings.film_bearing import gauss_points
+from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.dynamics import System
 from dolfinx_mbd.errors import InputError, ModelRangeWarning
 from dolfinx_mbd.kernels.films.frames import film_motion
 from dolfinx_mbd.kernels.rotations import exp_rotation
-from dolfinx_mbd.analyses import simulate
-from dolfinx_mbd.dynamics import System
 from dolfinx_mbd.mechanism import Frame, Ground, RigidBody
+from dolfinx_mbd.mechanism.bearings import Asperities, FilmBearing, FiniteBearing, ShortBearing
+from dolfinx_mbd.mechanism.bearings.film_bearing import gauss_points
 from tests.mechanism.bearings.films import (
     CLEARANCE,
     ENDS,

@@ -124,7 +124,7 @@ def test_slices_resist_misalignment() -> None:
     assert force[1] == 0.0
     assert force[0] == pytest.approx(moment / (2 * length / 3), rel=2e-3)
     tilt = (c + force[0] / (K / 3)) / (length / 3)
-    axis = mbd.multibody.results.histories.rotation_matrices(run.body("pin").rotation[-1:])[0]
+    axis = mbd.results.histories.rotation_matrices(run.body("pin").rotation[-1:])[0]
     assert np.arcsin(axis[0, 2]) == pytest.approx(tilt, rel=1e-3)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning, UnitsWarning
 from dolfinx_mbd.dynamics.stepping.contact_events import closings
+from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning, UnitsWarning
 
 MISSED = "step over a contact"
 

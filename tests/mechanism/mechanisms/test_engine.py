@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from scipy.integrate import trapezoid
 
+from dolfinx_mbd.analyses import kinematic_analysis, simulate
+from dolfinx_mbd.dynamics import consistent_state
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism import FlexibleBody, RigidBody
 from dolfinx_mbd.mechanism.mechanisms import (
     AMBIENT_PRESSURE,
     EngineDesign,
@@ -19,9 +22,6 @@ from dolfinx_mbd.mechanism.mechanisms import (
     rigid_rod,
     slider_crank,
 )
-from dolfinx_mbd.analyses import kinematic_analysis, simulate
-from dolfinx_mbd.dynamics import consistent_state
-from dolfinx_mbd.mechanism import FlexibleBody, RigidBody
 from dolfinx_mbd.mechanism.system import SystemData
 from tests.models.rods import rod as flexible_rod
 

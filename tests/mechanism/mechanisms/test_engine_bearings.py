@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.mechanism.bearings import OilFilm, ShortBearing
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism.bearings import OilFilm, ShortBearing
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine, rigid_rod
 
 FILM = OilFilm(ShortBearing, radius=0.02, length=0.02, clearance=2e-5, viscosity=0.01)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dolfinx_mbd.errors import AccuracyWarning, FileError, InputError, UnitsWarning
-from dolfinx_mbd.mechanism.mechanisms import FourStrokePressure, PressureTable, inline_engine
 from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.errors import AccuracyWarning, FileError, InputError, UnitsWarning
 from dolfinx_mbd.mechanism import JointLoad
+from dolfinx_mbd.mechanism.mechanisms import FourStrokePressure, PressureTable, inline_engine
 from tests.models.beams import slender_rod
 
 DEGREES = np.arange(0.0, 720.1, 2.0)

@@ -21,17 +21,16 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.dynamics import System
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.forms.beam_sections import Section
+from dolfinx_mbd.mechanism import FlexibleBody, Frame, Ground, fixed
+from dolfinx_mbd.mechanism.loads import force
 from dolfinx_mbd.structures.beams.model import BeamModel
 from dolfinx_mbd.structures.beams.problem import beam_problem
 from dolfinx_mbd.structures.beams.reduce import BeamReduction, reduce_beam
 from dolfinx_mbd.structures.beams.statics import beam_forces, beam_modes, beam_statics, held_dofs
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.forms.beam_sections import Section
-from dolfinx_mbd.analyses import simulate
-from dolfinx_mbd.dynamics import System
-from dolfinx_mbd.mechanism import FlexibleBody, Frame, Ground, fixed
-from dolfinx_mbd.mechanism.loads import force
-from tests.structures.beams.test_beam_reduction import DIGITS, EXACT, TABLE
 from tests.forms.test_beams import SKEW, UNEVEN, chain
 from tests.models import spin_up
 from tests.models.statics import solve_held
@@ -45,6 +44,7 @@ from tests.reduction.test_fast_rotation import (
     pin_force,
     rod_run,
 )
+from tests.structures.beams.test_beam_reduction import DIGITS, EXACT, TABLE
 
 Array = NDArray[np.float64]
 WORLD, SELF = MPI.COMM_WORLD, MPI.COMM_SELF

@@ -10,12 +10,22 @@ from dolfinx.mesh import create_interval
 from mpi4py import MPI
 
 from dolfinx_mbd import BeamModel, Material, ReducedBody, ReductionOptions, Section, reduce_beam
-from dolfinx_mbd.errors import ModelRangeWarning
-from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.analyses import equilibrium
 from dolfinx_mbd.dynamics import System, consistent_state
-from dolfinx_mbd.mechanism import Driver, FlexibleBody, Frame, Ground, RigidBody, State, constant_speed, fixed, revolute
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.errors import ModelRangeWarning
+from dolfinx_mbd.mechanism import (
+    Driver,
+    FlexibleBody,
+    Frame,
+    Ground,
+    RigidBody,
+    State,
+    constant_speed,
+    fixed,
+    revolute,
+)
+from dolfinx_mbd.mechanism.mechanisms import slider_crank
 
 YOUNG, DENSITY, LENGTH, SIDE = 2e11, 7870.0, 0.3, 0.008
 

@@ -11,9 +11,9 @@ from numpy.polynomial import legendre
 from scipy.linalg import eigh
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.structures.beams.model import BeamModel
 from dolfinx_mbd.structures.beams.rotating import rotating_beam
-from dolfinx_mbd.forms.beam_sections import Section
 from tests.forms.test_beams import SHIFT, SKEW, V6, chain
 
 WORLD = MPI.COMM_WORLD

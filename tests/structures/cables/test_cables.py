@@ -16,22 +16,31 @@ from scipy.integrate import cumulative_trapezoid
 from scipy.optimize import brentq
 
 from dolfinx_mbd import ReductionOptions
+from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.analyses.equilibrium import equilibrium
+from dolfinx_mbd.analyses.linearization import linearize
+from dolfinx_mbd.dynamics import GeneralizedAlpha, System
+from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
+from dolfinx_mbd.forms import Material
+from dolfinx_mbd.forms.beam_sections import Section
+from dolfinx_mbd.forms.cables import Cable
+from dolfinx_mbd.mechanism import (
+    BodyState,
+    Driver,
+    FlexibleBody,
+    Frame,
+    Ground,
+    RigidBody,
+    constant_speed,
+    spherical,
+)
+from dolfinx_mbd.mechanism.joints import Joint
+from dolfinx_mbd.mechanism.loads import force
+from dolfinx_mbd.results import Solution
 from dolfinx_mbd.structures.beams.model import BeamModel
 from dolfinx_mbd.structures.beams.reduce import reduce_beam
 from dolfinx_mbd.structures.cables.cable_body import CableBody
 from dolfinx_mbd.structures.cables.line_body import hermite
-from dolfinx_mbd.forms import Material
-from dolfinx_mbd.forms.beam_sections import Section
-from dolfinx_mbd.forms.cables import Cable
-from dolfinx_mbd.analyses import simulate
-from dolfinx_mbd.dynamics import GeneralizedAlpha, System
-from dolfinx_mbd.mechanism import BodyState, Driver, FlexibleBody, Frame, Ground, RigidBody, constant_speed, spherical
-from dolfinx_mbd.results import Solution
-from dolfinx_mbd.analyses.equilibrium import equilibrium
-from dolfinx_mbd.analyses.linearization import linearize
-from dolfinx_mbd.mechanism.joints import Joint
-from dolfinx_mbd.mechanism.loads import force
-from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from tests.models.exact_beam import ExactBeam, slider_crank_run
 
 Array = NDArray[np.float64]

@@ -14,14 +14,15 @@ from dolfinx.mesh import CellType
 from mpi4py import MPI
 
 from dolfinx_mbd import ElasticModel, InterfaceSpec, ReductionOptions, TransientOptions
+from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.body import MaterialPoint, Rayleigh
+from dolfinx_mbd.dynamics import GeneralizedAlpha
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import elastic_problem
-from dolfinx_mbd.forms import STEEL, Material
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
+from dolfinx_mbd.forms import STEEL, Material
 from dolfinx_mbd.mechanism.mechanisms import slider_crank
-from dolfinx_mbd.analyses import simulate
-from dolfinx_mbd.dynamics import GeneralizedAlpha
+from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.structures.prescribed_motion.full_order import FullOrder
 from dolfinx_mbd.structures.prescribed_motion.modal_coordinates import (
     modal_transient,
@@ -31,7 +32,6 @@ from dolfinx_mbd.structures.prescribed_motion.motion import PrescribedMotion
 from dolfinx_mbd.structures.prescribed_motion.observation import Transient
 from dolfinx_mbd.structures.prescribed_motion.solve import transient
 from dolfinx_mbd.structures.prescribed_motion.time_stepping import MotionState, MotionStepper
-from dolfinx_mbd.reduction import reduce
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 from tests.models.calls import flat
 from tests.models.plates import plate

@@ -20,7 +20,12 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.reduction.damping import Viscous
-from dolfinx_mbd.structures.rotating import campbell, critical_speed, rotating_modes, rotating_structure
+from dolfinx_mbd.structures.rotating import (
+    campbell,
+    critical_speed,
+    rotating_modes,
+    rotating_structure,
+)
 from dolfinx_mbd.structures.rotating.stability import Modes, _match
 from tests.models.plates import SOFT, on_springs
 

@@ -8,11 +8,11 @@ import numpy as np
 from dolfinx import fem
 
 from dolfinx_mbd.checks import function, instance, number, reject
+from dolfinx_mbd.design.sensitivity.shapes.velocities import elastic_extension
 from dolfinx_mbd.fem.compat import geometry_dofmap
 from dolfinx_mbd.fem.meshing import Builder, TaggedMesh
 from dolfinx_mbd.geometry.surface_motion import surface_velocity
 from dolfinx_mbd.parallel import on_rank_zero, raise_together
-from dolfinx_mbd.design.sensitivity.shapes.velocities import elastic_extension
 
 TOLERANCE = 1e-9
 """Largest distance of a node from its position in the rebuilt mesh, relative to the size."""

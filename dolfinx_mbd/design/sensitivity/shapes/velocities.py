@@ -16,9 +16,9 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.checks import array, instance, names, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.compat import geometry_degree, interpolated
+from dolfinx_mbd.fem.linalg.factorization import cholesky
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.forms import strain
-from dolfinx_mbd.fem.linalg.factorization import cholesky
 
 
 def extended_velocity(
