@@ -63,6 +63,13 @@ TURNING = ("revolute", "cylindrical", "planar")
 """Kinds of joints with a rotation about z that is a single coordinate."""
 SLIDING = ("prismatic", "cylindrical", "point_on_line")
 """Kinds of joints with a displacement along z that is a single coordinate."""
+_MARKS = {
+    "revolute": "pin",
+    "cylindrical": "pin",
+    "spherical": "ball",
+    "prismatic": "rail",
+    "point_on_line": "rail",
+}
 
 
 class FrameRef(NamedTuple):
@@ -194,6 +201,17 @@ class Joint:
             return self.constraint.motions
         kinds = zip(MOTIONS, (TURNING, SLIDING), strict=True)
         return tuple(motion for motion, names in kinds if self.kind in names)
+
+    @property
+    def reports_multipliers(self) -> bool:
+        """Whether the negative multipliers are the force and the moment in the results."""
+        related = self.constraint is None or self.constraint.reports_multipliers
+        return related and self.clearance is None
+
+    @property
+    def mark(self) -> str:
+        """Shape in pictures: pin, ball, rod, rail or block."""
+        return self.constraint.mark if self.constraint else _MARKS.get(self.kind, "block")
 
     def placed(self, pair: FramePair) -> Joint:
         """Return the joint with the quantities that follow from the initial poses of its frames."""

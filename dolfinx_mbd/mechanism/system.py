@@ -397,8 +397,9 @@ class SystemData(HtmlView):
             entry = int(self.row_entry[np.argmax(self.velocity_rows)])
             joint = self.joints[entry]
             raise InputError(
-                f"{task} does not support {joint.kind.replace('_', '-')} joint {joint.name!r}, "
-                "which restricts velocities but not positions. Use simulate",
+                f"{task} does not support the {joint.kind.replace('_', '-')} joint {joint.name!r}, "
+                "which restricts velocities but not positions. Use simulate, or equilibrium and "
+                "linearize at rest",
                 argument="system",
                 value=self,
             )

@@ -193,7 +193,7 @@ class SavedStates:
         reactions[:, s.row_motion[rows]] -= self.multipliers[:, rows]
         joint = entry if entry < len(s.joints) else int(s.driven_joints[entry - len(s.joints)])
         forces = reactions[:, :3], reactions[:, 3:]
-        if entry < len(s.joints) and s.joints[entry].clearance is not None:
+        if entry < len(s.joints) and not s.joints[entry].reports_multipliers:
             element = self.element(name, axes="first")
             forces = element.force, element.moment
         motion = partial(self.entry_motion, entry)

@@ -218,13 +218,13 @@ window.player = (() => {
   const longest = greatest(arrows.map((arrow) => arrow.greatest)) || 1;
   const cables = (data.cables ?? []).map((cable) => ({ ...cable, points: numbers(cable.points) }));
 
-  function jointShape(kind) {
+  function jointShape(mark) {
     const r = 0.011 * size;
-    if (kind === "spherical") return new THREE.SphereGeometry(1.2 * r, 20, 14);
-    if (kind === "revolute" || kind === "cylindrical") {
+    if (mark === "ball") return new THREE.SphereGeometry(1.2 * r, 20, 14);
+    if (mark === "pin") {
       return new THREE.CylinderGeometry(0.6 * r, 0.6 * r, 5 * r, 20).rotateX(Math.PI / 2);
     }
-    if (kind === "prismatic" || kind === "point_on_line") {
+    if (mark === "rail") {
       return new THREE.CylinderGeometry(0.25 * r, 0.25 * r, 18 * r, 12).rotateX(Math.PI / 2);
     }
     return new THREE.BoxGeometry(1.6 * r, 1.6 * r, 1.6 * r);
@@ -249,8 +249,8 @@ window.player = (() => {
       }
       const add = (name, object) => { this.groups[name].add(object); return object; };
       this.joints = (data.joints ?? []).map((joint) =>
-        [joint, add("joints", joint.kind === "distance"
-          ? new THREE.Mesh(ROD, CABLE) : new THREE.Mesh(jointShape(joint.kind), JOINT))]);
+        [joint, add("joints", joint.mark === "rod"
+          ? new THREE.Mesh(ROD, CABLE) : new THREE.Mesh(jointShape(joint.mark), JOINT))]);
       this.springs = (data.springs ?? []).map((spring) => [spring, add("springs", new THREE.Line(coil(), SPRING))]);
       this.ground = [...frames.values()].filter((frame) => frame.ground).map((frame) =>
         [frame, add("ground", new THREE.Mesh(new THREE.BoxGeometry(0.05 * size, 0.012 * size, 0.05 * size), GROUND))]);
@@ -267,7 +267,7 @@ window.player = (() => {
     move(where, poses, lines) {
       const vector = new THREE.Vector3();
       for (const [joint, mark] of this.joints) {
-        if (joint.kind === "distance") { stretch(mark, poses(joint.first).position, poses(joint.second).position, 0.004 * size); continue; }
+        if (joint.mark === "rod") { stretch(mark, poses(joint.first).position, poses(joint.second).position, 0.004 * size); continue; }
         mark.position.copy(poses(joint.second).position);
         mark.quaternion.setFromUnitVectors(Z, poses(joint.first).axis);
       }

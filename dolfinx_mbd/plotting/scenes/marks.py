@@ -51,7 +51,6 @@ COLOURS = {
     "frames y": "#3a8f4d",
     "frames z": "#3b62c2",
 }
-_SLIDES = ("prismatic", "point_on_line")
 _LONGEST = 0.2, 0.07  # longest force and radius of the largest moment / size
 _INVISIBLE = 0.01  # arrows below this fraction of the longest arrow are not drawn
 
@@ -189,15 +188,23 @@ class Marks:
         """Return a pin along a free axis, a ball, a line of sliding, a rod or a block."""
         pv, r = scene.pyvista(), self.radius
         (p1, z), (p2, _) = self._pose(joint.first, k), self._pose(joint.second, k)
-        if joint.kind in ("revolute", "cylindrical"):
+        if joint.mark == "pin":
             return merged(pv.Cylinder(center=p2, direction=z, radius=0.6 * r, height=5 * r))
-        if joint.kind == "spherical":
-            return merged(pv.Sphere(radius=r, center=p2))
-        if joint.kind == "distance":
+        if joint.mark == "ball":
+            return merged(pv.Sphere(radius=r, center=p2), *self._outline(joint, k))
+        if joint.mark == "rod":
             return merged(tube([p1, p2], 0.25 * r))
-        if joint.kind in _SLIDES:
+        if joint.mark == "rail":
             return merged(tube(self._rail(joint, k), 0.25 * r))
         return merged(pv.Cube(center=p2, x_length=2 * r, y_length=2 * r, z_length=2 * r))
+
+    def _outline(self, joint: Joint, k: int) -> Iterator[Any]:
+        """Yield the line on which a joint moves, if it has one."""
+        points = joint.constraint.outline() if joint.constraint else None
+        if points is not None:
+            first = self.system.frame_index(joint.first)
+            line = self.position[k, first] + points @ self.rotation[k, first].T
+            yield tube(line, 0.2 * self.radius)
 
     def _fixed_points(self, k: int) -> Iterator[tuple[Array, Array]]:
         """Yield points of joints and springs that are fixed to the ground, and upward directions.
@@ -209,7 +216,7 @@ class Marks:
         items += [load for load in self.system.loads if isinstance(load, PairElement)]
         for item in items:
             ends = np.array([self._pose(end, k)[0] for end in (item.first, item.second)])
-            if isinstance(item, Joint) and item.kind in _SLIDES and item.first.body in fixed:
+            if isinstance(item, Joint) and item.mark == "rail" and item.first.body in fixed:
                 yield from ((end, self.camera.up) for end in self._rail(item, k))
                 continue
             size, along = length_and_direction(ends[1] - ends[0])

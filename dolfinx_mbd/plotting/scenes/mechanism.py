@@ -331,7 +331,7 @@ def mechanism_camera(
     system: SystemData, q: Array, points: Array, view: str | ArrayLike | None
 ) -> Camera:
     """Return a camera that shows points (np, 3), by default obliquely to the joints' plane."""
-    turning = [j.first for j in system.joints if j.kind in ("revolute", "cylindrical")]
+    turning = [j.first for j in system.joints if j.mark == "pin"]
     normal = None
     if turning:
         z = frame_poses(system, q)[1][[system.frame_index(frame) for frame in turning], :, 2]

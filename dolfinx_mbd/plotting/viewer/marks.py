@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.mechanism.force_elements import PairElement
 from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.plotting.scenes.arrows import Arrow, frame_histories, joint_arrows, load_arrows
@@ -19,6 +20,8 @@ from dolfinx_mbd.results.solution import Solution
 Array = NDArray[np.float64]
 Signals = Mapping[str, ArrayLike] | None
 
+_STEP = 1e-6  # fraction of an increment for differences
+
 
 def marks_of(run: Solution, rows: NDArray[np.int64]) -> dict[str, Any]:
     """Return joints, springs, frames and arrows of forces at the saved times `rows`."""
@@ -27,7 +30,7 @@ def marks_of(run: Solution, rows: NDArray[np.int64]) -> dict[str, Any]:
     joints: list[dict[str, Any]] = [
         {
             "name": joint.name,
-            "kind": joint.kind,
+            "mark": joint.mark,
             "first": system.frame_index(joint.first),
             "second": system.frame_index(joint.second),
         }
@@ -83,10 +86,27 @@ def _items(arrows: Iterable[Arrow]) -> list[dict[str, Any]]:
 
 
 def cable_lines(run: Solution, rows: NDArray[np.int64]) -> dict[str, Array]:
-    """Return the centre lines of cables at the saved times `rows` by name, shape (nr, np, 3)."""
-    return {
+    """Return the centre lines of cables at the saved times `rows` by name, shape (nr, np, 3).
+
+    The lines on which joints move follow, by the names of the joints.
+    """
+    lines = {
         body.name: body.motion(run, _places(body)).position[rows] for body in _cables(run.system)
     }
+    return lines | _outlines(run.system, run.q[rows])
+
+
+def _outlines(system: SystemData, q: Array) -> dict[str, Array]:
+    """Return the lines on which joints move, by name, at the coordinates (nr, nq), (nr, np, 3)."""
+    lines = {}
+    for joint in system.joints:
+        points = joint.constraint.outline() if joint.constraint else None
+        if points is not None:
+            position, rotation = frame_histories(system, q)
+            k = system.frame_index(joint.first)
+            turned = np.einsum("tij,nj->tni", rotation[:, k], points)
+            lines[joint.name] = position[:, k, None] + turned
+    return lines
 
 
 def cable_increments(system: SystemData, state: State, vector: Any) -> list[Any]:
@@ -101,6 +121,12 @@ def cable_increments(system: SystemData, state: State, vector: Any) -> list[Any]
             states.append(replace(state, q=q))
         rest, real, imaginary = body.motion(Solution(system, states), _places(body)).position
         lines.append(real - rest + 1j * (imaginary - rest))
+    at, places = Assembler(system), [state.q]
+    for change in (vector.real, vector.imag):
+        at.move(state.q, _STEP * change)
+        places.append(at.q.copy())
+    for rest, real, imaginary in _outlines(system, np.array(places)).values():
+        lines.append((real - rest + 1j * (imaginary - rest)) / _STEP)
     return lines
 
 

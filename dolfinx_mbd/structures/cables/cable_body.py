@@ -18,7 +18,7 @@ from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.structures.cables.line_body import AbsoluteBody, LineForms, hermite
 
 #: Joints that constrain only the point of a frame, then joints that also constrain its z axis.
-_BY_POINT = ("spherical", "distance")
+_BY_POINT = ("spherical",)
 _BY_TANGENT = ("revolute", "cylindrical", "planar", "point_on_line", "point_on_plane")
 
 
@@ -195,7 +195,9 @@ class CableBody(AbsoluteBody):
         for joint in system.joints:
             if self.name not in (joint.first.body, joint.second.body):
                 continue
-            if joint.kind not in _BY_POINT + _BY_TANGENT:
+            end = "first" if joint.first.body == self.name else "second"
+            by_point = joint.constraint is not None and end in joint.constraint.point_ends
+            if joint.kind not in _BY_POINT + _BY_TANGENT and not by_point:
                 raise InputError(
                     f"{joint.kind} joint {joint.name!r} holds the rotation of body {self.name!r} "
                     "about its tangent, which a cable does not have; use a spherical joint, or a "
