@@ -22,6 +22,8 @@ constraint and its derivative. A constraint on velocities has the form g_d·v + 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -219,11 +221,36 @@ def constraint_seconds(
 
 
 @kernel
-def subtract_constraint_forces(
-    gradients: Array, frames: NDArray[np.int64], lam: Array, wrenches: Array
+def apply_constraints(
+    rotation: Array,
+    frames: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    d: Array,
+    slopes: Array,
+    lam: Array,
+    wrenches: Array,
 ) -> None:
-    """Subtract the gradients (n, 12) times λ (n,) from the wrenches of the frames (n, 2)."""
-    for n in range(lam.shape[0]):
+    """Subtract the gradients of constraints times their multipliers from the wrenches (nf, 6).
+
+    `frames` (N, 2) are the frames of the pairs, `rows` (n,) the indices of the constraints in
+    `lam` (nc,); see `constraint_gradients` for the other arguments.
+    """
+    for n in range(rows.shape[0]):
+        i, j = frames[pairs[n], 0], frames[pairs[n], 1]
+        gradient, size = pair_wrenches(rotation[i], d[pairs[n]], slopes[n]), lam[rows[n]]
         for k in range(6):
-            wrenches[frames[n, 0], k] -= lam[n] * gradients[n, k]
-            wrenches[frames[n, 1], k] -= lam[n] * gradients[n, 6 + k]
+            wrenches[i, k] -= size * gradient[k]
+            wrenches[j, k] -= size * gradient[6 + k]
+
+
+@kernel
+def distance_rows(lengths: Array, d: Array) -> tuple[Array, Array]:
+    """Return |d| − L (N, 1) and its derivatives (N, 1, 6) for displacements d (N, 3)."""
+    values, slopes = np.zeros((d.shape[0], 1)), np.zeros((d.shape[0], 1, 6))
+    for n in range(d.shape[0]):
+        size = math.sqrt(d[n, 0] * d[n, 0] + d[n, 1] * d[n, 1] + d[n, 2] * d[n, 2])
+        values[n, 0] = size - lengths[n]
+        for k in range(3):
+            slopes[n, 0, k] = d[n, k] / max(size, 1e-300)
+    return values, slopes

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.kernels.relation import distance_rows
 from dolfinx_mbd.kernels.rotations import skew
 
 if TYPE_CHECKING:
@@ -94,9 +95,17 @@ class JointRelation(ABC):
         """Return the derivatives of `slopes` with respect to d and θ, shape (n, 6, 6)."""
 
     @classmethod
-    def evaluate(cls, relations: Sequence[Any], d: Array, R: Array) -> tuple[Array, Array]:
-        """Return values (N, n) and slopes (N, n, 6) of several joints of this class."""
-        points = [(item, d[k], R[k]) for k, item in enumerate(relations)]
+    def parameters(cls, relations: Sequence[Any]) -> Any:
+        """Return the parameters of several joints for `evaluate`, by default the relations."""
+        return relations
+
+    @classmethod
+    def evaluate(cls, parameters: Any, d: Array, R: Array) -> tuple[Array, Array]:
+        """Return values (N, n) and slopes (N, n, 6) of several joints of this class.
+
+        A class of which a mechanism has many joints may compute all of them together.
+        """
+        points = [(item, d[k], R[k]) for k, item in enumerate(parameters)]
         values = np.array([item.values(*point) for item, *point in points])
         return values, np.array([item.slopes(*point) for item, *point in points])
 
@@ -126,11 +135,11 @@ class Distance(JointRelation):
 
     def values(self, d: Array, R: Array) -> Array:
         """Return |d| − L."""
-        return self.evaluate([self], d[None], R)[0][0]
+        return distance_rows(self.parameters([self]), d[None])[0][0]
 
     def slopes(self, d: Array, R: Array) -> Array:
         """Return the direction of d."""
-        return self.evaluate([self], d[None], R)[1][0]
+        return distance_rows(self.parameters([self]), d[None])[1][0]
 
     def second(self, d: Array, R: Array) -> Array:
         """Return (I − nnᵀ)/|d| for the direction n of d."""
@@ -140,13 +149,14 @@ class Distance(JointRelation):
         return out
 
     @classmethod
-    def evaluate(cls, relations: Sequence[Any], d: Array, R: Array) -> tuple[Array, Array]:
+    def parameters(cls, relations: Sequence[Any]) -> Array:
+        """Return the lengths (N,)."""
+        return np.array([item.length or 0.0 for item in relations])
+
+    @classmethod
+    def evaluate(cls, parameters: Any, d: Array, R: Array) -> tuple[Array, Array]:
         """Return values (N, 1) and slopes (N, 1, 6) of several distances."""
-        sizes = np.sqrt(np.einsum("ni,ni->n", d, d))
-        slopes = np.zeros((len(d), 1, 6))
-        slopes[:, 0, :3] = d / np.maximum(sizes, 1e-300)[:, None]
-        values: Array = sizes - np.array([item.length or 0.0 for item in relations])
-        return values[:, None], slopes
+        return distance_rows(parameters, d)
 
     def placed(self, label: str, pair: FramePair) -> dict[str, Any]:
         """Return the length of the joint."""

@@ -210,7 +210,7 @@ class Assembler(LoadAssembler):
         G = kernels.joint_gradients(p1, Q1, p2, Q2)
         if self.relations:
             self.relations.update(self.position, self.rotation)
-            G[self.relations.entries, self.relations.motions] = self.relations.gradients
+            G[self.relations.entries, self.relations.motions] = self.relations.gradients()
         return G
 
     def _add_gradients(self, gradients: Array, B: Blocks) -> None:
@@ -318,10 +318,9 @@ class Assembler(LoadAssembler):
         relations.update(self.position, self.rotation)
         relations.subtract_forces(self.lam, wrenches)
         values[relations.rows] = relations.values - self._offsets[relations.rows]
-        speeds = relations.on_velocities
-        if speeds.any():
-            rates = relations.rates(self.update_velocities())
-            values[relations.rows[speeds]] = self.rate_scale * rates[speeds]
+        speeds = relations.rows[relations.on_velocities]
+        if len(speeds):
+            values[speeds] = self.rate_scale * relations.rates(self.update_velocities())
 
     def problem(self) -> str:
         """Return why a joint cannot be in its present position, or an empty text."""

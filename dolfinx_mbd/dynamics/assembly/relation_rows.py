@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.kernels.relation import (
+    apply_constraints,
     constraint_gradients,
     constraint_seconds,
     relative_poses,
-    subtract_constraint_forces,
 )
 from dolfinx_mbd.mechanism.joint_relations import JointRelation
 from dolfinx_mbd.mechanism.system import SystemData
@@ -20,8 +23,7 @@ class RelationRows:
 
     Relations of one class are evaluated together. `rows` (n,) are the indices of the constraints
     in the system, `entries` and `motions` (n,) their joints and numbers, and `on_velocities` (n,)
-    tells which of them restrict velocities. `values` (n,) and `gradients` (n, 12) belong to the
-    last `update`.
+    tells which of them restrict velocities. `values` (n,) belong to the last `update`.
     """
 
     def __init__(self, system: SystemData) -> None:
@@ -41,43 +43,69 @@ class RelationRows:
         table = np.array(rows, dtype=np.int64).reshape(len(rows), 5).T.copy()
         self.rows, self.entries, self.motions, self._pairs, self._place = table
         self.on_velocities = system.velocity_rows[self.rows]
-        self._frames = np.column_stack([self._first, self._second])[self._pairs]
-        kinds: dict[type[JointRelation], list[int]] = {}
-        for pair, relation in enumerate(relations):
-            kinds.setdefault(type(relation), []).append(pair)
-        self._groups = [(kind, np.array(pairs, dtype=np.int64)) for kind, pairs in kinds.items()]
+        self._has_velocities = bool(self.on_velocities.any())
+        self._frames = np.column_stack([self._first, self._second])
+        self._groups = list(self._group(relations))
+        self._limited = [
+            pair
+            for pair, relation in enumerate(relations)
+            if type(relation).problem is not JointRelation.problem
+        ]
         count = max((len(relation.rows) for relation in relations), default=0)
         self._values = np.zeros((len(relations), count))
         self._slopes = np.zeros((len(relations), count, 6))
-        self.values, self.gradients = np.zeros(len(rows)), np.zeros((len(rows), 12))
+        # One class, and all its constraints in order: the arrays of its joints need no selection
+        every = len(relations) * count == len(rows)
+        self._is_plain = len(self._groups) == 1 and every
+        self.values = np.zeros(len(rows))
+
+    @staticmethod
+    def _group(relations: list[JointRelation]) -> Iterator[tuple[type[JointRelation], Any, Any]]:
+        """Yield each class of relations with the parameters and the indices of its joints."""
+        kinds = dict.fromkeys(type(relation) for relation in relations)
+        for kind in kinds:
+            pairs = [k for k, relation in enumerate(relations) if type(relation) is kind]
+            yield kind, kind.parameters([relations[k] for k in pairs]), np.array(pairs)
 
     def __bool__(self) -> bool:
         return len(self.rows) > 0
 
     def update(self, position: Array, rotation: Array) -> None:
-        """Compute `values` and `gradients` at the poses of all frames."""
+        """Compute `values` and the derivatives of the constraints at the poses of all frames."""
         self._rotation = rotation
         self._d, self._R = relative_poses(position, rotation, self._first, self._second)
-        for kind, pairs in self._groups:
-            items = [self._relations[k] for k in pairs]
-            values, slopes = kind.evaluate(items, self._d[pairs], self._R[pairs])
-            self._values[pairs, : values.shape[1]] = values
-            self._slopes[pairs, : values.shape[1]] = slopes
-        self.values = self._values[self._pairs, self._place]
-        self.values[self.on_velocities] = 0.0
-        self._row_slopes = self._slopes[self._pairs, self._place]
-        self.gradients = constraint_gradients(
-            rotation, self._first, self._pairs, self._d, self._row_slopes
+        if self._is_plain:
+            ((kind, parameters, _),) = self._groups
+            values, slopes = kind.evaluate(parameters, self._d, self._R)
+            self.values, self._row_slopes = values.ravel(), slopes.reshape(-1, 6)
+        else:
+            for kind, parameters, pairs in self._groups:
+                values, slopes = kind.evaluate(parameters, self._d[pairs], self._R[pairs])
+                self._values[pairs, : values.shape[1]] = values
+                self._slopes[pairs, : values.shape[1]] = slopes
+            self.values = self._values[self._pairs, self._place]
+            self._row_slopes = self._slopes[self._pairs, self._place]
+        if self._has_velocities:
+            self.values[self.on_velocities] = 0.0
+
+    def gradients(self) -> Array:
+        """Return the gradients (n, 12) with respect to the poses of both frames."""
+        return constraint_gradients(
+            self._rotation, self._first, self._pairs, self._d, self._row_slopes
         )
 
     def rates(self, velocities: Array) -> Array:
-        """Return the products (n,) of the gradients with the velocities (nf, 6) of the frames."""
-        u = velocities[self._frames].reshape(len(self.rows), 12)
-        return np.asarray(np.einsum("nk,nk->n", self.gradients, u))
+        """Return the rates (m,) of the constraints on velocities for frame velocities (nf, 6)."""
+        frames, rows = self._frames[self._pairs], self.on_velocities
+        u = velocities[frames[rows]].reshape(-1, 12)
+        return np.asarray(np.einsum("nk,nk->n", self.gradients()[rows], u))
 
     def subtract_forces(self, lam: Array, wrenches: Array) -> None:
         """Subtract the gradients times the multipliers λ (nc,) from the wrenches (nf, 6)."""
-        subtract_constraint_forces(self.gradients, self._frames, lam[self.rows], wrenches)
+        apply_constraints(
+            self._rotation, self._frames, self._pairs, self.rows, self._d, self._row_slopes, lam,
+            wrenches,
+        )  # fmt: skip
 
     def seconds(self) -> Array:
         """Return the derivatives (n, 12, 12) of the gradients, after `update`."""
@@ -91,8 +119,9 @@ class RelationRows:
 
     def problem(self, position: Array, rotation: Array) -> tuple[int, str] | None:
         """Return the index of the first joint that cannot be in its position, and the reason."""
-        d, R = relative_poses(position, rotation, self._first, self._second)
-        for pair, relation in enumerate(self._relations):
-            if text := relation.problem(d[pair], R[pair]):
-                return self._joints[pair], text
+        if self._limited:
+            d, R = relative_poses(position, rotation, self._first, self._second)
+            for pair in self._limited:
+                if text := self._relations[pair].problem(d[pair], R[pair]):
+                    return self._joints[pair], text
         return None
