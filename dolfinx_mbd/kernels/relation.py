@@ -28,7 +28,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
-from dolfinx_mbd.kernels.small_vectors import Array, Vector3, cross3, vector3
+from dolfinx_mbd.kernels.small_vectors import (
+    Array,
+    Vector3,
+    add3,
+    cross3,
+    mv3,
+    put3,
+    scaled3,
+    vector3,
+)
 
 Motion = tuple[Array, Array, Array, Array]  #: d, R, v and ω
 
@@ -171,14 +180,25 @@ def relative_poses(
     position: Array, rotation: Array, first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> tuple[Array, Array]:
     """Return d (N, 3) and R (N, 3, 3) of N pairs of frames."""
-    N, zero = first.shape[0], np.zeros(6)
+    N = first.shape[0]
     d, R = np.zeros((N, 3)), np.zeros((N, 3, 3))
     for n in range(N):
         i, j = first[n], second[n]
-        d[n], R[n], _, _ = relative_motion(
-            position[i], rotation[i], zero, position[j], rotation[j], zero
-        )
+        for a in range(3):
+            for k in range(3):
+                d[n, a] += rotation[i, k, a] * (position[j, k] - position[i, k])
+                for b in range(3):
+                    R[n, a, b] += rotation[i, k, a] * rotation[j, k, b]
     return d, R
+
+
+@inner_kernel
+def _force_and_moments(Q1: Array, d: Array, slope: Array) -> tuple[Vector3, Vector3, Vector3]:
+    """Return the gradient of a constraint in global components: g_d, g_θ and −g_θ − d×g_d."""
+    Q = vector3(Q1[0], 0), vector3(Q1[1], 0), vector3(Q1[2], 0)
+    force, moment = mv3(Q, vector3(slope, 0)), mv3(Q, vector3(slope, 3))
+    lever = cross3(mv3(Q, vector3(d, 0)), force)
+    return force, moment, scaled3(-1.0, add3(moment, lever))
 
 
 @kernel
@@ -193,7 +213,11 @@ def constraint_gradients(
     out = np.zeros((pairs.shape[0], 12))
     for n in range(pairs.shape[0]):
         k = pairs[n]
-        out[n] = pair_wrenches(rotation[first[k]], d[k], slopes[n])
+        force, moment, opposite = _force_and_moments(rotation[first[k]], d[k], slopes[n])
+        put3(out[n], 0, scaled3(-1.0, force))
+        put3(out[n], 3, opposite)
+        put3(out[n], 6, force)
+        put3(out[n], 9, moment)
     return out
 
 
@@ -237,11 +261,13 @@ def apply_constraints(
     `lam` (nc,); see `constraint_gradients` for the other arguments.
     """
     for n in range(rows.shape[0]):
-        i, j = frames[pairs[n], 0], frames[pairs[n], 1]
-        gradient, size = pair_wrenches(rotation[i], d[pairs[n]], slopes[n]), lam[rows[n]]
-        for k in range(6):
-            wrenches[i, k] -= size * gradient[k]
-            wrenches[j, k] -= size * gradient[6 + k]
+        i, j, size = frames[pairs[n], 0], frames[pairs[n], 1], lam[rows[n]]
+        force, moment, opposite = _force_and_moments(rotation[i], d[pairs[n]], slopes[n])
+        for k in range(3):
+            wrenches[i, k] += size * force[k]
+            wrenches[i, 3 + k] -= size * opposite[k]
+            wrenches[j, k] -= size * force[k]
+            wrenches[j, 3 + k] -= size * moment[k]
 
 
 @kernel
