@@ -29,6 +29,7 @@ __all__ = ["Curve", "PointOnCurve", "point_on_curve"]
 Array = NDArray[np.float64]
 
 _DEGREE = 5  # degree of the splines
+_MOST = 100_000  # largest number of intervals of a function
 _SAMPLES = 8  # points between two knots at which the nearest point is searched
 _ITERATIONS = 30
 _BEYOND = 1e-9  # distance beyond an end that counts as round-off, relative to the length
@@ -113,10 +114,14 @@ class Curve:
             3.142
         """
         array_of_points: Array = array("points", points, (None, 3))
-        if closed:
+        if not len(array_of_points):
+            reject("points", points, "at least six points")
+        if flag("closed", closed):
             array_of_points = np.vstack([array_of_points, array_of_points[:1]])
         steps = np.linalg.norm(np.diff(array_of_points, axis=0), axis=1)
-        return cls(array_of_points, np.concatenate([[0.0], np.cumsum(steps)]), closed)
+        parameters = np.zeros(len(array_of_points))
+        parameters[1:] = np.cumsum(steps)
+        return cls(array_of_points, parameters, closed)
 
     @classmethod
     def of(
@@ -148,18 +153,37 @@ class Curve:
             >>> print(f"{helix.length / 20:.9f}, {np.hypot(1, 0.1):.9f}")
             1.004987562, 1.004987562
         """
-        function("function_of_parameter", function_of_parameter, "a function of the parameter")
+        function("function_of_parameter", function_of_parameter, "point(u)")
         number("start", start), number("end", end)
         if not end > start:
             reject("end", end, f"a number above {start}")
-        parameters = np.linspace(start, end, integer("count", count, low=_DEGREE + 2) + 1)
-        points = [np.asarray(function_of_parameter(float(u)), dtype=float) for u in parameters]
-        return cls(np.array(points), parameters, closed)
+        intervals = integer("count", count, low=_DEGREE + 2, high=_MOST)
+        parameters: Array = np.linspace(start, end, intervals + 1, dtype=float)
+        points: Array = np.zeros((intervals + 1, 3))
+        for k, u in enumerate(map(float, parameters)):
+            points[k] = array(f"function_of_parameter({u:g})", function_of_parameter(u), (3,))
+        return cls(points, parameters, closed)
 
     @property
     def length(self) -> float:
         """Length of the curve, m."""
         return float(self._lengths[-1])  # type: ignore[attr-defined]
+
+    def point(self, u: float) -> Array:
+        """Return the point at a parameter.
+
+        Args:
+            u: Parameter; an open curve continues along its tangents.
+
+        Returns:
+            Position in the axes of the curve, shape (3,), m.
+
+        Example:
+            >>> line = mbd.Curve.of(lambda u: (2 * u, 0.0, 0.0), 0.0, 1.0)
+            >>> print(line.point(0.25).round(9))
+            [0.5 0.  0. ]
+        """
+        return self.derivative(number("u", u))
 
     def parameter(self, point: Array) -> float:
         """Return the parameter of the nearest point of the curve.

@@ -26,6 +26,13 @@ def _joint(name: str) -> Call:
     return lambda b: (getattr(mbd, name), {"name": "a", **b.frames})
 
 
+def _parabola(u: float) -> tuple[float, float, float]:
+    return u, u * u, 0.0
+
+
+_PARABOLA = mbd.Curve.of(_parabola, 0.0, 1.0, count=20)
+
+
 def _rolling(b: Bench, body: str) -> dict[str, Any]:
     """Return the arguments of a joint of a rolling body."""
     frames = b.frames
@@ -241,6 +248,16 @@ MECHANISMS: dict[str, Call] = {
         mbd.Curve,
         {"points": [(k, k**2, 0.0) for k in range(7)], "parameters": np.arange(7.0)},
     ),
+    "Curve.arc_coordinate": lambda b: (_PARABOLA.arc_coordinate, {"points": [(0.5, 0.2, 0.0)]}),
+    "Curve.of": lambda b: (
+        mbd.Curve.of,
+        {"function_of_parameter": _parabola, "start": 0.0, "end": 1.0, "count": 20},
+    ),
+    "Curve.point": lambda b: (_PARABOLA.point, {"u": 0.5}),
+    "Curve.through": lambda b: (
+        mbd.Curve.through,
+        {"points": [(k, k**2, 0.0) for k in range(7)], "closed": False},
+    ),
     "constant_velocity": _joint("constant_velocity"),
     "cylindrical": _joint("cylindrical"),
     "differentiated": lambda b: (mbd.differentiated, {"position": np.sin}),
@@ -308,7 +325,7 @@ MECHANISMS: dict[str, Call] = {
     "planar": _joint("planar"),
     "point_on_curve": lambda b: (
         mbd.point_on_curve,
-        {"name": "a", **b.frames, "curve": mbd.Curve.of(lambda u: (u, u * u, 0.0), 0.0, 1.0)},
+        {"name": "a", **b.frames, "curve": _PARABOLA},
     ),
     "point_on_line": _joint("point_on_line"),
     "point_on_plane": _joint("point_on_plane"),

@@ -176,7 +176,7 @@ def test_both_shafts_rotate_by_the_same_angle(bend: float) -> None:
 # ---- points on curves ---------------------------------------------------------------------------
 def bead(curve: mbd.Curve, u: float) -> mbd.System:
     body = mbd.RigidBody(
-        "bead", 1.5, [1e-3] * 3, position=curve.derivative(u), frames={"o": mbd.Frame()}
+        "bead", 1.5, [1e-3] * 3, position=curve.point(u), frames={"o": mbd.Frame()}
     )
     joint = mbd.point_on_curve("wire", O, body.frame("o"), curve)
     return mbd.System([GROUND, body], [joint], gravity=(0, 0, -G))

@@ -240,9 +240,9 @@ class Assembler(LoadAssembler):
             u1[k, 3:] += spin
         second = kernels.joint_bias(p1, Q1, u1, p2, Q2, u2)
         if self.relations:
-            entries, motions = self.relations.entries, self.relations.motions
+            entries, numbers = self.relations.entries, self.relations.motions
             u = np.hstack([u1, u2])[entries]
-            second[entries, motions] = np.einsum("ni,nij,nj->n", u, self.relations.seconds(), u)
+            second[entries, numbers] = np.einsum("ni,nij,nj->n", u, self.relations.seconds(), u)
         second += (G @ np.hstack([b1, b2])[:, :, None])[:, :, 0] + acceleration_terms
         return rate[s.row_entry, s.row_motion], second[s.row_entry, s.row_motion]
 
@@ -259,8 +259,8 @@ class Assembler(LoadAssembler):
             unit = np.tile(np.eye(6)[motion], (self._entries, 1))
             hessians[motion] = kernels.joint_second(p1, Q1, p2, Q2, unit)
         if self.relations:
-            rows = self.relations.motions, self.relations.entries
-            hessians[rows] = self.relations.seconds()
+            related = self.relations.motions, self.relations.entries
+            hessians[related] = self.relations.seconds()
         jacobians = self.jacobians()
         speeds = np.concatenate(
             [J @ w[part] for J, part in zip(jacobians, s.v_slices, strict=True)]

@@ -33,13 +33,12 @@ class RelationRows:
         joints = np.array(self._joints, dtype=np.int64)
         self._first, self._second = system.first[joints], system.second[joints]
         owner = {entry: pair for pair, entry in enumerate(self._joints)}
-        rows = [
-            (row, entry, motion, owner[entry], [*relations[owner[entry]].rows].index(motion))
-            for row, (entry, motion) in enumerate(
-                zip(system.row_entry.tolist(), system.row_motion.tolist(), strict=True)
-            )
-            if entry in owner and motion in relations[owner[entry]].rows
-        ]
+        rows = []
+        for row, number in enumerate(map(int, system.row_motion)):
+            pair = owner.get(int(system.row_entry[row]), -1)
+            if pair >= 0 and number in relations[pair].rows:
+                place = [*relations[pair].rows].index(number)
+                rows.append((row, self._joints[pair], number, pair, place))
         table = np.array(rows, dtype=np.int64).reshape(len(rows), 5).T.copy()
         self.rows, self.entries, self.motions, self._pairs, self._place = table
         self.on_velocities = system.velocity_rows[self.rows]
@@ -52,12 +51,14 @@ class RelationRows:
             if type(relation).problem is not JointRelation.problem
         ]
         count = max((len(relation.rows) for relation in relations), default=0)
-        self._values = np.zeros((len(relations), count))
-        self._slopes = np.zeros((len(relations), count, 6))
+        self._values: Array = np.zeros((len(relations), count))
+        self._slopes: Array = np.zeros((len(relations), count, 6))
         # One class, and all its constraints in order: the arrays of its joints need no selection
-        every = len(relations) * count == len(rows)
-        self._is_plain = len(self._groups) == 1 and every
-        self.values = np.zeros(len(rows))
+        order = np.arange(len(relations) * count)
+        in_order = np.array_equal(count * self._pairs + self._place, order)
+        self._is_plain = len(self._groups) == 1 and in_order
+        self.values: Array = np.zeros(len(rows))
+        self._row_slopes: Array = np.zeros((len(rows), 6))
 
     @staticmethod
     def _group(relations: list[JointRelation]) -> Iterator[tuple[type[JointRelation], Any, Any]]:
