@@ -15,7 +15,7 @@ from dolfinx_mbd.kernels.relation import (
     relative_poses,
 )
 from dolfinx_mbd.mechanism.joint_relations import JointRelation
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 
 
 class RelationRows:
@@ -26,7 +26,7 @@ class RelationRows:
     tells which of them restrict velocities. `values` (n,) belong to the last `update`.
     """
 
-    def __init__(self, system: SystemData) -> None:
+    def __init__(self, system: System) -> None:
         self._joints = [k for k, joint in enumerate(system.joints) if joint.constraint is not None]
         relations = [joint.constraint for joint in system.joints if joint.constraint is not None]
         self._relations: list[JointRelation] = relations
