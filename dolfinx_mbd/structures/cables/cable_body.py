@@ -18,9 +18,11 @@ from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.run_quantities import Quantities, RunQuantity
 from dolfinx_mbd.structures.cables.line_body import AbsoluteBody, LineForms, hermite
 
-#: Joints that constrain only the point of a frame, then joints that also constrain its z axis.
-_BY_POINT = ("spherical",)
-_BY_TANGENT = ("revolute", "cylindrical", "planar", "point_on_line", "point_on_plane")
+_POINT_JOINTS = ("spherical",)
+"""Kinds of joints that constrain only the point of a frame, besides those with a relation."""
+
+_TANGENT_JOINTS = ("revolute", "cylindrical", "planar", "point_on_line", "point_on_plane")
+"""Kinds of joints that may also constrain the z axis of a frame, the tangent of the cable."""
 
 
 class CableFrame(NamedTuple):
@@ -206,7 +208,7 @@ class CableBody(AbsoluteBody):
                 continue
             end = "first" if joint.first.body == self.name else "second"
             by_point = joint.constraint is not None and end in joint.constraint.point_ends
-            if joint.kind not in _BY_POINT + _BY_TANGENT and not by_point:
+            if joint.kind not in _POINT_JOINTS + _TANGENT_JOINTS and not by_point:
                 raise InputError(
                     f"{joint.kind} joint {joint.name!r} holds the rotation of body {self.name!r} "
                     "about its tangent, which a cable does not have; use a spherical joint, or a "
