@@ -117,10 +117,6 @@ class JointRelation(ABC):
         """Return why the joint cannot be in this position, or an empty text."""
         return ""
 
-    def outline(self) -> Array | None:
-        """Return points of a line in the axes of the first frame, (n, 3), that pictures show."""
-        return None
-
 
 @dataclass(frozen=True)
 class Distance(JointRelation):

@@ -64,13 +64,14 @@ TURNING = ("revolute", "cylindrical", "planar")
 """Kinds of joints with a rotation about z that is a single coordinate."""
 SLIDING = ("prismatic", "cylindrical", "point_on_line")
 """Kinds of joints with a displacement along z that is a single coordinate."""
-_MARKS = {
+MARKS = {
     "revolute": "pin",
     "cylindrical": "pin",
     "spherical": "ball",
     "prismatic": "rail",
     "point_on_line": "rail",
 }
+"""Shapes of joints without a relation in pictures; the others are blocks."""
 
 
 class FrameRef(NamedTuple):
@@ -213,7 +214,7 @@ class Joint:
     @property
     def mark(self) -> str:
         """Shape in pictures: pin, ball, rod, rail or block."""
-        return self.constraint.mark if self.constraint else _MARKS.get(self.kind, "block")
+        return self.constraint.mark if self.constraint else MARKS.get(self.kind, "block")
 
     def placed(self, pair: FramePair) -> Joint:
         """Return the joint with the quantities that follow from the initial poses of its frames."""

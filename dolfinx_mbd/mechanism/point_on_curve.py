@@ -359,10 +359,6 @@ class PointOnCurve(JointRelation):
         end = "start" if u < low else "end"
         return f"the point has passed the {end} of the curve, which is open; make the curve longer"
 
-    def outline(self) -> Array:
-        """Return points on the curve."""
-        return np.asarray(self.curve._places)  # type: ignore[attr-defined]
-
 
 def point_on_curve(name: str, first: FrameRef, second: FrameRef, curve: Curve) -> Joint:
     """Return a joint that keeps the second point on a curve in the axes of the first frame.

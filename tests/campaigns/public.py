@@ -37,7 +37,7 @@ INTERNAL = {
     "frame_velocities", "frame_velocity_tangents", "FullMatrices.rows", "gaps", "GearPair.states",
     "GuideClearance.element", "GuideClearance.rows", "increment", "increment_tangent",
     "initial_coordinates", "initial_velocities", "JointFriction.gaps", "JointSpring.gaps",
-    "JointStop.gaps", "JointRelation.evaluate", "JointRelation.outline", "JointRelation.parameters",
+    "JointStop.gaps", "JointRelation.evaluate", "JointRelation.parameters",
     "JointRelation.problem", "JointRelation.second", "JointRelation.values", "Curve.derivative",
     "Curve.normal", "Curve.parameter", "check_holonomic",
     "LinearizedSystem.to_control", "local_error", "magnitude", "memory",
@@ -50,7 +50,8 @@ INTERNAL = {
     "ReynoldsGrid.gradients", "ReynoldsGrid.load_derivatives", "ReynoldsGrid.load_gradients",
     "ReynoldsGrid.loads", "ReynoldsGrid.solve", "ReynoldsGrid.supply_flow", "rows_of", "size",
     "smallest_gap", "steady_rates", "step", "tangent", "tension", "undone_on_error", "with_files",
-    "with_misfit", "with_points", "wrench", "wrenches",
+    "with_misfit", "with_points", "wrench", "wrenches", "summary_row", "summary_lines",
+    "CableBody.line",
 }  # fmt: skip
 """Methods that the solvers call in their loops, without checks of their arguments."""
 

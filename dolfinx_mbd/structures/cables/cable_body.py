@@ -220,6 +220,21 @@ class CableBody(AbsoluteBody):
                     f"{self.name!r}: a cable carries no torsion"
                 )
 
+    def line(self, q: ArrayLike) -> Array:
+        """Return points on the centre line for pictures: the nodes and three between them.
+
+        Args:
+            q: Coordinates of the cable, shape (nt, nq).
+
+        Returns:
+            Points, shape (nt, np, 3), m.
+        """
+        last = len(self.nodes) - 1
+        places = np.interp(np.linspace(0, last, 4 * last + 1), np.arange(last + 1), self.nodes)
+        nodal = self.nodal(np.asarray(q))
+        weights = hermite(self.nodes, places)
+        return np.einsum("pk,tkc->tpc", weights, nodal.reshape(len(nodal), -1, 3))
+
     def motion(self, run: Any, places: ArrayLike | None = None) -> CableMotion:
         """Return the motion of the cable in a run.
 
