@@ -20,12 +20,13 @@ RECORDS = {
     "KinematicError", "LinearizedBody", "LinearizedSystem", "LinearSensitivities", "LoadCases",
     "MatrixError", "MatrixFileError", "ModalAnalysis", "ModalPairs", "ModalTransient", "Optimum",
     "PairMotion",
-    "Participation", "PatternRef", "Picture", "Player", "PowerSpectrum", "Reduction", "Redundancy",
+    "JointRelation", "Participation", "PatternRef", "Picture", "Player", "PowerSpectrum",
+    "Reduction", "Redundancy",
     "ReynoldsGrid", "RotatingModes", "RotatingStructure", "RunFileError", "RunGradient",
     "RunSensitivities", "SNLine", "Solution", "Spectrum", "SpinningEquilibrium", "State",
     "SteadyError", "StepError", "Strength", "StudyError", "Transient", "Waterfall", "WeakPlace",
 }  # fmt: skip
-"""Results, references, errors and warnings: the package makes them and checks them in use."""
+"""Results, references, errors, warnings and base classes, which are checked in use."""
 
 INTERNAL = {
     "advance", "after_jump", "Asperities.energy", "BearingTable.at", "begin", "CableBody.check",
@@ -36,7 +37,10 @@ INTERNAL = {
     "frame_velocities", "frame_velocity_tangents", "FullMatrices.rows", "gaps", "GearPair.states",
     "GuideClearance.element", "GuideClearance.rows", "increment", "increment_tangent",
     "initial_coordinates", "initial_velocities", "JointFriction.gaps", "JointSpring.gaps",
-    "JointStop.gaps", "LinearizedSystem.to_control", "local_error", "magnitude", "memory",
+    "JointStop.gaps", "JointRelation.evaluate", "JointRelation.parameters",
+    "JointRelation.problem", "JointRelation.second", "JointRelation.values", "Curve.derivative",
+    "Curve.normal", "Curve.parameter", "check_holonomic",
+    "LinearizedSystem.to_control", "local_error", "magnitude", "memory",
     "momenta", "motion", "nodal", "quantities", "relative", "slopes", "stored_energy",
     "summary_lines", "summary_row",
     "Bushing.value", "GearPair.value", "PairLoad.value", "TabulatedBearing.value",
