@@ -5,10 +5,10 @@ Derivatives are exact, except that user-defined laws are differentiated by centr
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,9 @@ from dolfinx_mbd.checks import choice, function, number
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.joints import MOTIONS, Axis, FrameRef, checked_frame
-from dolfinx_mbd.mechanism.loads import JointCoordinate, slopes
+from dolfinx_mbd.mechanism.load_protocol import InitialPoses, Load, Port, input_unit
+from dolfinx_mbd.mechanism.loads import JointForce, slopes
+from dolfinx_mbd.mechanism.protocol import Body
 
 __all__ = [
     "ContactElement",
@@ -47,7 +49,7 @@ class FramePair(NamedTuple):
     u2: Array
 
 
-class PairElement(ABC):
+class PairElement(Load):
     """Base class of force elements between two frames.
 
     An element whose `surface` is not None also acts on the elastic coordinates η of the body of the
@@ -60,13 +62,11 @@ class PairElement(ABC):
     the states, and its derivatives with respect to velocities contain those with respect to x.
     """
 
-    name: str
     first: FrameRef
     second: FrameRef
-    kind: ClassVar[str] = "force"  # for tables and messages
+    port: ClassVar[Port] = "pair"
+    stores_energy: ClassVar[bool] = True
     timed: ClassVar[bool] = False  # whether time and states are further arguments of its methods
-    is_elastic: ClassVar[bool] = False
-    """Whether the forces without velocities are minus the gradient of `energy`."""
 
     @property
     def location(self) -> str:
@@ -74,9 +74,19 @@ class PairElement(ABC):
         return f"{_place(self.first)} to {_place(self.second)}"
 
     @property
-    def initial_states(self) -> Array:
-        """Values of the states of the element at the start, shape (m,)."""
-        return np.zeros(0)
+    def ends(self) -> tuple[tuple[str, FrameRef], ...]:
+        """Both frames."""
+        return ("first", self.first), ("second", self.second)
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """A coil."""
+        return ("coil",)
+
+    @property
+    def acts_on_modes(self) -> bool:
+        """Whether the element acts on an elastic surface."""
+        return self.surface is not None
 
     @property
     def surface(self) -> Array | None:
@@ -92,6 +102,36 @@ class PairElement(ABC):
                 f"{label} connects frame {self.first.frame!r} of body {self.first.body!r} with "
                 "itself; specify two frames"
             )
+
+    def placed_in(self, poses: InitialPoses) -> PairElement:
+        """Return the element with unspecified lengths or poses measured at the initial poses."""
+        body = poses.system.body(self.first.body)
+        if self.second.body == body.name and not body.num_elastic:
+            raise InputError(
+                f"load {self.name!r} connects body {body.name!r}, which does not deform, with "
+                "itself; specify frames of two bodies (or of the ground)"
+            )
+        if self.surface is not None:
+            self._check_surface(body, self.surface)
+        return self.placed(poses.pair(self))
+
+    def _check_surface(self, body: Body, surface: Array) -> None:
+        """Raise an error unless the elastic surface of the element belongs to its first frame."""
+        reduced = getattr(body, "reduced", None)
+        if reduced is not None:
+            W = reduced.bore(self.first.frame).displacement
+            if np.array_equal(W.reshape(-1, W.shape[2]), surface):
+                return
+        raise InputError(
+            f"load {self.name!r}: its elastic bore is not that of frame {self.first.frame!r} of "
+            f"body {body.name!r}; the first frame must be the interface of a flexible body, and "
+            f"the bore body.bore({self.first.frame!r}) of the same reduced body",
+            argument="bore",
+        )
+
+    def record(self, *arguments: Any) -> dict[str, ArrayLike]:
+        """Return motion and energy."""
+        return self.motion(*arguments) | {"energy": self.energy(*arguments)}
 
     @abstractmethod
     def placed(self, pair: FramePair) -> PairElement:
@@ -118,6 +158,7 @@ class FilmElement(PairElement):
     """Base class of oil films: no correction in the iterations of a step may close the gap."""
 
     kind: ClassVar[str] = "oil film"
+    has_film: ClassVar[bool] = True
     clearance: float
 
     @property
@@ -134,10 +175,15 @@ class ContactElement(PairElement):
     """Base class of force elements that act while a gap is negative."""
 
     kind: ClassVar[str] = "contact"
+    has_contacts: ClassVar[bool] = True
 
     @abstractmethod
     def states(self, pair: FramePair) -> Array:
         """Return gap (m), gap rate (m/s) and normal force (N) of each contact point, (P, 3)."""
+
+    def contact_states(self, *arguments: Any) -> Array:
+        """Return `states`."""
+        return self.states(*arguments)
 
     @property
     def size(self) -> float | None:
@@ -185,6 +231,24 @@ class SpringDamper(PairElement):
         _check_law(self)
         if self.length is not None:
             number(f"load {self.name!r}: length", self.length, low=0.0, unit="m")
+
+    @property
+    def exerts_moments(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the spring has no law."""
+        return self.law is None
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """A coil, a damper or both."""
+        return _spring_marks(self)
+
+    def _input_unit(self, field: str) -> str:
+        return input_unit(field, "displacement")
 
     def placed(self, pair: FramePair) -> SpringDamper:
         """Return the spring, with its free length measured at `pair` if it is not given."""
@@ -243,23 +307,17 @@ class SpringDamper(PairElement):
         return _law_energy(self.tension, free, length)
 
     def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
-        """Return length (m) and its rate."""
+        """Return length (m), its rate and the tension (N)."""
         length, _, rate = self._line(pair)
-        return {"length": length, "length_rate": rate}
+        tension = self.tension(length, rate)
+        return {"length": length, "length_rate": rate, "tension": tension}
 
 
-class JointElement(ABC):
-    """Base class of force elements about or along the z axis of a joint."""
+class JointElement(JointForce):
+    """Base class of springs, friction and stops about or along the z axis of a joint."""
 
-    kind: ClassVar[str] = "force"  # for tables and messages
-    name: str
-    joint: str
-    motion: Axis | None
-
-    @property
-    def location(self) -> str:
-        """Joint on which the element acts, for tables."""
-        return f"joint {self.joint}"
+    is_elastic: ClassVar[bool] = True
+    stores_energy: ClassVar[bool] = True
 
     def _check_joint(self) -> str:
         """Check name, joint and motion, and return a label for messages."""
@@ -268,30 +326,15 @@ class JointElement(ABC):
         choice(f"{label}: motion", self.motion, MOTIONS, none=True)
         return label
 
-    @property
-    def coordinate(self) -> JointCoordinate:
-        """Joint coordinate on which the element acts."""
-        return JointCoordinate(self.joint, self.motion or "rotation")
+    def placed_in(self, poses: InitialPoses) -> JointElement:
+        """Return the element with the motion of the joint, and unspecified angles measured."""
+        joint = poses.system.joint(self.joint)
+        motion = joint.axis(self.motion, f"load {self.name!r}")
+        return self.placed(motion, poses.along(joint, motion))
 
     @abstractmethod
     def placed(self, motion: Axis, s: float) -> JointElement:
         """Return the element with the given motion; s is the initial coordinate of the joint."""
-
-    @abstractmethod
-    def magnitude(self, t: float, s: float, rate: float) -> float:
-        """Return the torque (N m) or force (N) on the second body."""
-
-    @abstractmethod
-    def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
-        """Return the derivatives of the magnitude with respect to the coordinate and its rate."""
-
-    @abstractmethod
-    def energy(self, s: float) -> float:
-        """Return the stored energy, J."""
-
-    def gaps(self, s: float) -> tuple[tuple[float, float], ...]:
-        """Return each gap (rad or m) and its derivative with respect to the coordinate."""
-        return ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,6 +376,16 @@ class JointSpring(JointElement):
         _check_law(self)
         if self.free is not None:
             number(f"{label}: free", self.free)
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the spring has no law."""
+        return self.law is None
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """A coil, a damper or both along the axis, or a spiral about it."""
+        return _spring_marks(self) if self.motion == "displacement" else ("spiral",)
 
     def placed(self, motion: Axis, s: float) -> JointSpring:
         """Return the element with the given motion and, unless specified, `free` set to s."""
@@ -435,9 +488,11 @@ class JointFriction(JointElement):
         sign = float(np.tanh(rate / self.rate))
         return 0.0, -size * (1.0 - sign * sign) / self.rate - slope * sign - self.viscous
 
-    def energy(self, s: float) -> float:
-        """Return 0: friction stores no energy."""
-        return 0.0
+
+def _spring_marks(element: SpringDamper | JointSpring) -> tuple[str, ...]:
+    """Return the shapes of a spring, a damper or both."""
+    coil = ("coil",) if element.stiffness > 0 or element.law is not None else ()
+    return coil + (("damper",) if element.damping > 0 or not coil else ())
 
 
 def _place(frame: FrameRef) -> str:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Self, get_args
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,19 +19,14 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import HtmlView, short_repr
 from dolfinx_mbd.kernels.joints import DISTANCE, OPPOSITE
 from dolfinx_mbd.mechanism.bodies import Ground
-from dolfinx_mbd.mechanism.force_elements import (
-    FramePair,
-    JointElement,
-    PairElement,
-    SpringDamper,
-)
+from dolfinx_mbd.mechanism.force_elements import FramePair
 from dolfinx_mbd.mechanism.joints import TURNING, Axis, Driver, FrameRef, Joint, checked_frame
+from dolfinx_mbd.mechanism.load_protocol import Load, Pair
 from dolfinx_mbd.mechanism.load_states import LoadStates, state_names
-from dolfinx_mbd.mechanism.loads import FrameLoad, JointCoordinate, JointLoad
 from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
 from dolfinx_mbd.mechanism.protocol import Body
 
-__all__ = ["STANDARD_GRAVITY", "Load", "State", "SystemData"]
+__all__ = ["STANDARD_GRAVITY", "State", "SystemData"]
 
 Array = NDArray[np.float64]
 
@@ -41,9 +36,6 @@ _LISTS = "System(bodies, joints, drivers=[...], loads=[...])"
 
 STANDARD_GRAVITY = 9.80665
 """Standard acceleration of gravity, m/s² (CGPM 1901)."""
-
-Load = FrameLoad | JointLoad | PatternLoad | PairElement | JointElement
-"""Forces and torques, springs, bushings, friction and contacts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +92,7 @@ class SystemData(HtmlView):
         self.bodies = tuple(body for body in checked if not isinstance(body, LoadStates))
         self.joints: tuple[Joint, ...] = items("joints", joints, Joint, _LISTS)
         self.drivers: tuple[Driver, ...] = items("drivers", drivers, Driver, _LISTS)
-        self.loads: tuple[Load, ...] = items("loads", loads, get_args(Load), _LISTS)
+        self.loads: tuple[Load, ...] = items("loads", loads, Load, _LISTS)  # type: ignore[type-abstract]
         self.loads += tuple(
             joint.clearance.element(joint.contact_name, joint)
             for joint in self.joints
@@ -141,7 +133,7 @@ class SystemData(HtmlView):
         self.bodies += tuple(
             LoadStates(load.name, load.initial_states, mass)
             for load in self.loads
-            if isinstance(load, (PairElement, JointLoad)) and load.initial_states.size
+            if load.initial_states.size
         )
         holders = [body for body in self.bodies[count:] if isinstance(body, LoadStates)]
         self.state_bodies = {body.load: (k,) for k, body in enumerate(holders, count)}
@@ -151,7 +143,8 @@ class SystemData(HtmlView):
         """Add frames to the bodies at the named points that joints and loads use."""
         points: dict[str, dict[str, None]] = {}
         names = [body.name for body in self.bodies]
-        for part in (*self.joints, *self.loads):
+        parts: tuple[Joint | Load, ...] = (*self.joints, *self.loads)
+        for part in parts:
             for end, ref in _frame_references(part):
                 kind = getattr(part, "kind", type(part).__name__)
                 if ref[0] not in names:
@@ -232,51 +225,7 @@ class SystemData(HtmlView):
             offset = placement.along(joint, motion) if driver.offset is None else driver.offset
             drivers[joint.name, motion] = replace(driver, along=motion, offset=offset)
         self.drivers = tuple(drivers.values())
-        self.loads = tuple(self._placed(load, placement) for load in self.loads)
-
-    def _placed(self, load: Load, placement: _Placement) -> Load:
-        """Check the references of a load; return it with unspecified lengths and angles set."""
-        label = f"load {load.name!r}"
-        if isinstance(load, PairElement):
-            body = self.body(load.first.body)
-            if load.second.body == body.name and not body.num_elastic:
-                raise InputError(
-                    f"{label} connects body {body.name!r}, which does not deform, with itself; "
-                    "specify frames of two bodies (or of the ground)"
-                )
-            if load.surface is not None:
-                self._check_surface(load, body)
-            return load.placed(placement.pair(load))
-        if isinstance(load, JointElement):
-            joint = self.joint(load.joint)
-            motion = joint.axis(load.motion, label)
-            return load.placed(motion, placement.along(joint, motion))
-        if isinstance(load, FrameLoad):
-            self.frame_index(load.frame)
-            return load
-        if isinstance(load, PatternLoad):
-            self.load_pattern(load)
-            for frame in load.frames:
-                self.frame_index(frame)
-        else:
-            self.joint(load.joint).axis(load.motion, label)
-        if isinstance(load.of, JointCoordinate):
-            self.joint(load.of.joint).axis(load.of.motion, label)
-        return load
-
-    def _check_surface(self, load: PairElement, body: Body) -> None:
-        """Raise an error unless the elastic surface of an element belongs to its first frame."""
-        reduced = getattr(body, "reduced", None)
-        if reduced is not None:
-            W = reduced.bore(load.first.frame).displacement
-            if load.surface is not None and np.array_equal(W.reshape(-1, W.shape[2]), load.surface):
-                return
-        raise InputError(
-            f"load {load.name!r}: its elastic bore is not that of frame {load.first.frame!r} of "
-            f"body {body.name!r}; the first frame must be the interface of a flexible body, and "
-            f"the bore body.bore({load.first.frame!r}) of the same reduced body",
-            argument="bore",
-        )
+        self.loads = tuple(load.placed_in(placement) for load in self.loads)
 
     def _number_constraints(self) -> None:
         """Number the constraints, first of the joints, then of the drivers."""
@@ -437,9 +386,9 @@ class SystemData(HtmlView):
 
 def _frame_references(part: Joint | Load) -> list[tuple[str, FrameRef]]:
     """Return the arguments and frames on which a joint or load acts or depends."""
-    ends = [(end, getattr(part, end, None)) for end in ("first", "second", "frame")]
-    depends = part.frames if isinstance(part, PatternLoad) else ()
-    return [(end, ref) for end, ref in ends if ref is not None] + [("of", ref) for ref in depends]
+    if isinstance(part, Joint):
+        return [("first", part.first), ("second", part.second)]
+    return [*part.ends, *(("of", ref) for ref in part.sources)]
 
 
 def _acts_by_a_force(part: Joint | Load, end: str) -> bool:
@@ -447,13 +396,14 @@ def _acts_by_a_force(part: Joint | Load, end: str) -> bool:
     if isinstance(part, Joint):
         slides = end == "second" and part.kind in ("point_on_line", "point_on_plane")
         return slides or part.kind in ("spherical", "distance")
-    return isinstance(part, SpringDamper) or (isinstance(part, FrameLoad) and part.kind == "force")
+    return not part.exerts_moments
 
 
 class _Placement:
     """Poses of all frames at the initial positions of the bodies."""
 
     def __init__(self, system: SystemData) -> None:
+        self.system = system
         self._index, count = system.frame_index, system.num_frames
         self.position, self.rotation = np.zeros((count, 3)), np.zeros((count, 3, 3))
         points = [self.position]
@@ -468,7 +418,7 @@ class _Placement:
         size = float(np.ptp(every, axis=0).max()) if len(every) else 0.0
         self.size = size if size > 1e-9 else 1.0
 
-    def pair(self, item: Joint | PairElement) -> FramePair:
+    def pair(self, item: Pair) -> FramePair:
         """Return the poses of the frames of a joint or an element, at rest."""
         one, two = self._index(item.first), self._index(item.second)
         p, Q = self.position, self.rotation

@@ -13,11 +13,9 @@ from dolfinx_mbd.checks import choice
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, extent
 from dolfinx_mbd.dynamics.assembly.redundancy import least_norm_multipliers
 from dolfinx_mbd.kernels.rotations import rotation_matrix
-from dolfinx_mbd.mechanism.force_elements import PairElement, SpringDamper
 from dolfinx_mbd.mechanism.joints import Driver, FrameRef, Joint
-from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
-from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
-from dolfinx_mbd.mechanism.system import Load, State, SystemData
+from dolfinx_mbd.mechanism.load_protocol import Load
+from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.results.files.run_files import HISTORY, held_rows
 from dolfinx_mbd.results.histories import (
     BodyHistory,
@@ -100,7 +98,8 @@ class SavedStates:
         """Return the names of all bodies that move, all joints, drivers and loads."""
         s = self.system
         bodies = [body.name for body in s.mechanical_bodies if body.num_velocities]
-        return [*bodies, *(part.name for part in (*s.joints, *s.drivers, *s.loads))]
+        parts: tuple[Joint | Driver | Load, ...] = (*s.joints, *s.drivers, *s.loads)
+        return [*bodies, *(part.name for part in parts)]
 
     # ---- bodies ---------------------------------------------------------------------------------
     def body(self, k: int) -> BodyHistory:
@@ -220,9 +219,8 @@ class SavedStates:
     def element(self, name: str, axes: str) -> ElementHistory:
         """Return the history of a joint, driver or load; see `Solution.element`."""
         s, nt = self.system, len(self.time)
-        parts: dict[str, Joint | Driver | Load] = {
-            part.name: part for part in (*s.joints, *s.drivers, *s.loads)
-        }
+        every: tuple[Joint | Driver | Load, ...] = (*s.joints, *s.drivers, *s.loads)
+        parts = {part.name: part for part in every}
         part = parts[choice("name of a joint, driver or load", name, parts)]
         frames = _frames(part, s)
         ends = ("first", "second")[-max(1, len(frames)) :]
@@ -234,10 +232,10 @@ class SavedStates:
             values = dict(self._loads[name])
         vectors = values.pop("wrench").reshape(nt, -1, 3)
         if axes != "global":
-            if isinstance(part, PatternLoad):
-                Q = self.body_axes(s.body_index(part.pattern.body))
-            else:
+            if frames:
                 Q = self._frame_axes(frames[ends.index(axes)])
+            else:
+                Q = self.body_axes(s.body_index(getattr(part, "loaded_body", None) or ""))
             vectors = np.einsum("tji,tpj->tpi", Q, vectors)
         *first, force, moment = np.moveaxis(vectors, 1, 0)
         values |= zip(("first_force", "first_moment"), first, strict=False)
@@ -253,42 +251,27 @@ class SavedStates:
 
 def _frames(part: Joint | Driver | Load, system: SystemData) -> tuple[FrameRef, ...]:
     """Return the frames on which a part acts; a distributed load has none."""
-    if isinstance(part, PatternLoad):
-        return ()
-    if isinstance(part, FrameLoad):
-        return (FrameRef(*part.frame),)
-    pair = part if isinstance(part, Joint | PairElement) else system.joint(part.joint)
-    return pair.first, pair.second
+    if isinstance(part, Joint):
+        return part.first, part.second
+    if isinstance(part, Driver):
+        joint = system.joint(part.joint)
+        return joint.first, joint.second
+    return part.acting_frames(system)
 
 
 def _load_values(at: Assembler, t: float) -> Iterator[tuple[Load, dict[str, Any]]]:
     """Yield each load and its wrench, motion, power and energy at the state of an assembler."""
     for load, frames, wrench in at.load_wrenches(t):
-        u = at.velocities[list(frames)].ravel()
-        values: dict[str, Any] = {"wrench": wrench, "power": wrench @ u, "energy": 0.0}
-        if isinstance(load, PairElement):
-            pair, *_ = arguments = at.arguments(load, *frames)
-            values |= load.motion(*arguments) | {"energy": load.energy(*arguments)}
-            if load.surface is not None:
-                values["power"] += at.surface_power(load)
-            speed = getattr(load, "journal_speed", 0.0)
-            if speed:  # the surface of the journal rotates relative to its frame
-                values["power"] += speed * float(wrench[9:] @ pair.Q2[:, 2])
-            if isinstance(load, SpringDamper):
-                length = np.linalg.norm(pair.p2 - pair.p1)
-                values["tension"] = wrench[:3] @ (pair.p2 - pair.p1) / length
-        elif not isinstance(load, FrameLoad):
-            motion = str(load.motion)
-            axis = at.system.joint_index(load.joint), int(motion == "displacement")
-            position, rate, _ = (numbers[axis] for numbers in at.axis_coordinates())
-            values |= {motion: position, f"{motion}_rate": rate}
-            if not isinstance(load, JointLoad):
-                values["energy"] = load.energy(position)
-            elif load.initial_states.size:
-                values["states"] = at.load_states(load.name).copy()
-        yield load, values
+        arguments = at.record_arguments(load, frames)
+        power = float(wrench @ at.velocities[list(frames)].ravel())
+        power += load.surface_power(wrench, *arguments)
+        if load.acts_on_modes:
+            power += at.surface_power(load)
+        record = load.record(*arguments)
+        yield load, {"wrench": wrench, "power": power, "energy": 0.0} | record
     for pattern, body, size, rows in at.pattern_forces(t):
         q, v = at.q[at.system.q_slices[body]], at.v[at.system.v_slices[body]]
         wrench = size * np.concatenate([rows[:3], rotation_matrix(q[3:7]) @ rows[3:6]])
         power = size * float(rows @ v)
-        yield pattern, {"wrench": wrench, "power": power, "energy": 0.0, "amplitude": size}
+        record = pattern.record(size)
+        yield pattern, {"wrench": wrench, "power": power, "energy": 0.0} | record

@@ -33,7 +33,6 @@ from dolfinx_mbd.kernels.body_table import (
     array_sizes,
 )
 from dolfinx_mbd.kernels.parameter_terms import inertia_forces, joint_wrenches, wrench_forces
-from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
 from dolfinx_mbd.mechanism.system import State, SystemData
 
 FACTORS = (-1, 1)
@@ -91,8 +90,7 @@ class MechanismChange:
         self._loads_change = not all(same(system.loads, s.loads) for s in every)
         self._drivers_change = not all(same(system.drivers, s.drivers) for s in every)
         self._compiled = not self._base.has_others and not any(
-            isinstance(load, PatternLoad) or getattr(load, "surface", None) is not None
-            for load in system.loads
+            load.acts_on_modes for load in system.loads
         )
         if self._compiled:
             self._find_changes()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -14,18 +14,11 @@ from dolfinx_mbd.dynamics.assembly.blocks import Blocks, FrameTerms, Index
 from dolfinx_mbd.dynamics.assembly.frames import Axis, FrameAssembler
 from dolfinx_mbd.kernels.joints import add_axis_forces
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
-from dolfinx_mbd.mechanism.force_elements import (
-    ContactElement,
-    FilmElement,
-    JointElement,
-    PairElement,
-)
-from dolfinx_mbd.mechanism.loads import FrameLoad, JointCoordinate, JointLoad
+from dolfinx_mbd.mechanism.force_elements import ContactElement, FilmElement, PairElement
+from dolfinx_mbd.mechanism.load_protocol import Load
+from dolfinx_mbd.mechanism.loads import FrameLoad, JointCoordinate, JointForce
 from dolfinx_mbd.mechanism.pattern_loads import PatternLoad, pattern_rows, pattern_tangent
 from dolfinx_mbd.mechanism.system import SystemData
-
-FrameForces = FrameLoad | PairElement | JointLoad | JointElement
-"""Loads that act on frames."""
 
 
 class _LoadAxes(NamedTuple):
@@ -66,34 +59,41 @@ class LoadAssembler(FrameAssembler):
 
     def _find_loads(self) -> None:
         frame, axis = self.system.frame_index, self._axis
-        self._frame_loads: list[tuple[FrameLoad, int]] = []
-        self._pair_loads: list[tuple[PairElement, int, int]] = []
-        self._pattern_loads: list[_DistributedLoad] = []
-        self._contact_spins: list[slice] = []  # angular velocities of the bodies in contacts
-        self._joint_loads: list[tuple[JointLoad | JointElement, Axis, Axis]] = []
+        loads: dict[str, list[Any]] = {"frame": [], "pair": [], "joint": [], "pattern": []}
         for load in self.system.loads:
-            if isinstance(load, FrameLoad):
-                self._frame_loads.append((load, frame(load.frame)))
-            elif isinstance(load, PairElement):
-                ends = frame(load.first), frame(load.second)
-                self._pair_loads.append((load, *ends))
-                if isinstance(load, ContactElement):
-                    self._contact_spins += self._spins(ends)
-            elif isinstance(load, JointLoad):
-                load_axis = axis(JointCoordinate(load.joint, load.motion))
-                self._joint_loads.append((load, load_axis, axis(load.coordinate)))
-            elif isinstance(load, JointElement):
-                self._joint_loads.append((load, axis(load.coordinate), axis(load.coordinate)))
-            elif isinstance(load, PatternLoad):
-                self._pattern_loads.append(
-                    _DistributedLoad(
-                        load,
-                        self.system.body_index(load.pattern.body),
-                        self.system.load_pattern(load),
-                        None if load.coordinate is None else axis(load.coordinate),
-                        tuple(map(frame, load.frames)),
-                    )
-                )
+            loads[load.port].append(load)
+        self._frame_loads: list[tuple[FrameLoad, int]] = [
+            (load, frame(load.frame)) for load in loads["frame"]
+        ]
+        self._pair_loads: list[tuple[PairElement, int, int]] = [
+            (load, frame(load.first), frame(load.second)) for load in loads["pair"]
+        ]
+        self._films = [
+            (cast("FilmElement", load), one, two)
+            for load, one, two in self._pair_loads
+            if load.has_film
+        ]
+        self._joint_loads: list[tuple[JointForce, Axis, Axis]] = [
+            (load, axis(JointCoordinate(load.joint, load.motion)), axis(load.coordinate))
+            for load in loads["joint"]
+        ]
+        self._pattern_loads = [
+            _DistributedLoad(
+                load,
+                self.system.body_index(load.loaded_body),
+                self.system.load_pattern(load),
+                None if load.coordinate is None else axis(load.coordinate),
+                tuple(map(frame, load.sources)),
+            )
+            for load in loads["pattern"]
+        ]
+        # angular velocities of the bodies in contacts
+        self._contact_spins = [
+            spin
+            for load, *ends in self._pair_loads
+            if load.has_contacts
+            for spin in self._spins((ends[0], ends[1]))
+        ]
 
     def _spins(self, frames: tuple[int, int]) -> list[slice]:
         """Return the slices of v with the angular velocities of the bodies of two frames."""
@@ -190,14 +190,13 @@ class LoadAssembler(FrameAssembler):
         """Return smallest gap and clearance of all oil films at the current poses, (F, 2), m."""
         films = [
             (load.smallest_gap(*self.arguments(load, *ends)), load.clearance)
-            for load, *ends in self._pair_loads
-            if isinstance(load, FilmElement)
+            for load, *ends in self._films
         ]
         return np.array(films).reshape(-1, 2)
 
     def films(self) -> list[FilmElement]:
         """Return the oil films in the order of `film_gaps`."""
-        return [load for load, *_ in self._pair_loads if isinstance(load, FilmElement)]
+        return [load for load, *_ in self._films]
 
     def stored_energy(self, *, elastic: bool = False) -> float:
         """Return the energy of springs and bushings at the current poses, J.
@@ -209,11 +208,10 @@ class LoadAssembler(FrameAssembler):
             for load, *ends in self._pair_loads
             if load.is_elastic or not elastic
         )
-        if any(isinstance(load, JointElement) for load, *_ in self._joint_loads):
+        joint_loads = [item for item in self._joint_loads if item[0].stores_energy]
+        if joint_loads:
             values = self.axis_coordinates()[0]
-            for load, axis, _ in self._joint_loads:
-                if isinstance(load, JointElement):
-                    energy += load.energy(float(values[axis]))
+            energy += sum(load.energy(float(values[axis])) for load, axis, _ in joint_loads)
         return float(energy)
 
     def element_power(self, t: float) -> tuple[float, float]:
@@ -233,30 +231,42 @@ class LoadAssembler(FrameAssembler):
                     u, others = np.concatenate([u, rates]), [np.array([s, np.zeros_like(s)])]
                 total += float(load.wrenches(*arguments) @ u)
                 elastic += float(load.wrenches(pair._replace(u1=rest, u2=rest), *others) @ u)
-        joint_elements = [
-            (load, axis) for load, axis, _ in self._joint_loads if isinstance(load, JointElement)
-        ]
-        if joint_elements:
+        joint_loads = [item for item in self._joint_loads if item[0].is_elastic]
+        if joint_loads:
             values, speeds, _ = self.axis_coordinates()
-            for element, axis in joint_elements:
+            for joint_load, axis, _ in joint_loads:
                 s, rate = float(values[axis]), float(speeds[axis])
-                total += element.magnitude(t, s, rate) * rate
-                elastic += element.magnitude(t, s, 0.0) * rate
+                total += joint_load.magnitude(t, s, rate) * rate
+                elastic += joint_load.magnitude(t, s, 0.0) * rate
         return elastic, total - elastic
+
+    def record_arguments(self, load: Load, frames: tuple[int, ...]) -> tuple[Any, ...]:
+        """Return the arguments of `Load.record` for a load of `load_wrenches` and its frames."""
+        if load.port == "pair":
+            return self.arguments(cast("PairElement", load), *frames)
+        if load.port == "frame":
+            return (self._motion(*frames),)
+        joint_load = cast("JointForce", load)
+        motion = joint_load.motion or "rotation"
+        axis = self._axis(JointCoordinate(joint_load.joint, motion))
+        values, rates, _ = self.axis_coordinates()
+        return float(values[axis]), float(rates[axis]), self.load_states(load.name)
+
+    def _contacts(self) -> Iterator[tuple[Load, tuple[Any, ...]]]:
+        """Yield the contacts, then the end stops, with the arguments of `Load.contact_states`."""
+        for load, *ends in self._pair_loads:
+            if load.has_contacts:
+                yield load, self.arguments(load, *ends)
+        stops = [item for item in self._joint_loads if item[0].has_contacts]
+        if stops:
+            values, rates, _ = self.axis_coordinates()
+            for stop, axis, _ in stops:
+                yield stop, (values[axis], rates[axis], self.load_states(stop.name))
 
     def contact_names(self) -> list[str]:
         """Return the name of the load of each contact point and end stop."""
-        pairs = [
-            (load.name, len(load.states(*self.arguments(load, *ends))))
-            for load, *ends in self._pair_loads
-            if isinstance(load, ContactElement)
-        ]
-        stops = [
-            (load.name, len(load.gaps(0.0)))
-            for load, *_ in self._joint_loads
-            if isinstance(load, JointElement)
-        ]
-        return [name for name, count in pairs + stops for _ in range(count)]
+        contacts = self._contacts()
+        return [load.name for load, point in contacts for _ in load.contact_states(*point)]
 
     def contact_sizes(self) -> Array:
         """Return the `size` of each contact point in the order of `contact_names`, (P,), m.
@@ -264,9 +274,9 @@ class LoadAssembler(FrameAssembler):
         Unknown sizes are replaced by the size of the mechanism; those of end stops are infinite.
         """
         sizes = {
-            load.name: load.size or self.system.size
+            load.name: cast("ContactElement", load).size or self.system.size
             for load, *_ in self._pair_loads
-            if isinstance(load, ContactElement)
+            if load.has_contacts
         }
         return np.array([sizes.get(name, np.inf) for name in self.contact_names()])
 
@@ -276,21 +286,7 @@ class LoadAssembler(FrameAssembler):
         The rows are in the order of `contact_names`. The normal force of end stops is NaN. Call
         `update_velocities` first.
         """
-        rows = [
-            load.states(*self.arguments(load, *ends))
-            for load, *ends in self._pair_loads
-            if isinstance(load, ContactElement)
-        ]
-        stops = [
-            (load, axis)
-            for load, axis, _ in self._joint_loads
-            if isinstance(load, JointElement) and load.gaps(0.0)
-        ]
-        if stops:
-            values, rates, _ = self.axis_coordinates()
-            for load, axis in stops:
-                gaps = load.gaps(float(values[axis]))
-                rows.append(np.array([(gap, sign * rates[axis], np.nan) for gap, sign in gaps]))
+        rows = [load.contact_states(*point) for load, point in self._contacts()]
         return np.vstack(rows) if rows else np.zeros((0, 3))
 
     def contact_spin(self, v: Array) -> float:
@@ -311,7 +307,7 @@ class LoadAssembler(FrameAssembler):
                 wrenches[names[load.name]] = load.wrenches(*self.arguments(load, *ends))[:12]
         return wrenches
 
-    def load_wrenches(self, t: float) -> Iterator[tuple[FrameForces, tuple[int, ...], Array]]:
+    def load_wrenches(self, t: float) -> Iterator[tuple[Load, tuple[int, ...], Array]]:
         """Yield each load on frames with its frames and the wrenches on the frames, (6,) or (12,).
 
         Forces on the elastic coordinates of a body are not included; see `surface_power`. Call
@@ -323,9 +319,7 @@ class LoadAssembler(FrameAssembler):
             for (load, axis, _), size in zip(self._joint_loads, sizes, strict=True):
                 yield load, self._joint_ends(axis), size * gradients[axis]
 
-    def _frame_wrenches(
-        self, t: float
-    ) -> Iterator[tuple[FrameLoad | PairElement, tuple[int, ...], Array]]:
+    def _frame_wrenches(self, t: float) -> Iterator[tuple[Load, tuple[int, ...], Array]]:
         """Yield the loads that do not act on joint coordinates, as `load_wrenches` does."""
         for frame_load, frame in self._frame_loads:
             yield frame_load, (frame,), frame_load.wrench(t, self._motion(frame))
@@ -343,7 +337,7 @@ class LoadAssembler(FrameAssembler):
         values, rates, gradients = self.axis_coordinates()
         sizes = np.empty(len(self._joint_loads))
         for i, (load, _, k) in enumerate(self._joint_loads):
-            if isinstance(load, JointLoad) and load.initial_states.size:
+            if self._state_body(load.name):
                 states = self.load_states(load.name)
                 sizes[i], *speeds = load.evaluate(t, values[k], rates[k], states)
                 self._set_state_rates(load.name, np.array(speeds))
@@ -351,7 +345,7 @@ class LoadAssembler(FrameAssembler):
                 sizes[i] = load.magnitude(t, values[k], rates[k])
         return sizes, gradients
 
-    def surface_power(self, element: PairElement) -> float:
+    def surface_power(self, element: Load) -> float:
         """Return the power of an element on elastic coordinates, W; see `load_wrenches`."""
         k, push = self._surface_forces[element.name]
         return float(push @ self._views[k][1][1][6:])
@@ -424,7 +418,7 @@ class LoadAssembler(FrameAssembler):
 
     def _add_joint_states(
         self,
-        load: JointLoad,
+        load: JointForce,
         point: tuple[float, float, float],
         axes: tuple[Axis, Axis],
         K: Blocks,
@@ -468,7 +462,7 @@ class LoadAssembler(FrameAssembler):
         rows, loads, (K, C) = [], self._axes_of_loads, blocks
         for load, (joint, motion), argument in self._joint_loads:
             point = t, values[argument], speeds[argument]
-            if isinstance(load, JointLoad) and load.initial_states.size:
+            if self._state_body(load.name):
                 axes = (joint, motion), argument
                 rows.append(self._add_joint_states(load, point, axes, K, C))
             else:

@@ -34,7 +34,6 @@ from dolfinx_mbd.dynamics.stepping.iteration_matrix import (
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.kernels.time_steps import correct, predict, right_hand_side
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
-from dolfinx_mbd.mechanism.force_elements import FilmElement
 from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
@@ -122,7 +121,7 @@ class Stepper:
         self._measure, self._no_noise = Measure(system), np.zeros(system.num_constraints)
         # loads and other bodies may have jumps; floating bodies, joints and drivers are smooth
         self._gaps: Array = np.zeros((0, 2))  # gaps and clearances of oil films
-        self._has_films = any(isinstance(load, FilmElement) for load in system.loads)
+        self._has_films = bool(self.assembler.films())
         self._smooth = not (system.loads or self.assembler.has_others)
 
     def begin(self, state: State, dt: float) -> State:
@@ -376,7 +375,7 @@ class Stepper:
 
     def _check_films(self, state: State) -> None:
         """Raise an error if the deformation at the start closes an oil film."""
-        films = [load for load in self.system.loads if isinstance(load, FilmElement)]
+        films = self.assembler.films()
         if not films:
             return
         self.assembler.angles[:] = state.angles

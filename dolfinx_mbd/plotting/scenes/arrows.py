@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
-from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
 from dolfinx_mbd.mechanism.system import SystemData
 from dolfinx_mbd.results.histories import rotation_matrices
 from dolfinx_mbd.results.solution import Solution
@@ -107,7 +106,7 @@ def load_arrows(run: Solution, rows: Rows) -> list[Arrow]:
     return [
         arrow
         for k, load in enumerate(system.loads)
-        if isinstance(load, FrameLoad | JointLoad) or frames[k] < 0
+        if "arrow" in load.marks
         for arrow in _arrows(load.name, "loads", int(frames[k]), points[:, k], wrenches[:, k])
     ]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.mechanism.force_elements import JointSpring, PairElement, SpringDamper
 from dolfinx_mbd.plotting.scenes import scene
 
 Array = NDArray[np.float64]
@@ -71,9 +71,7 @@ def moment_arrow(point: Array, vector: Array, r: float) -> Any:
     return merged(tube(arc, 0.13 * head), cone(arc[-1], tangent, head, 0.38 * head))
 
 
-def spring_or_sleeve(
-    load: PairElement | JointSpring, start: Array, end: Array, z: Array, r: float
-) -> Any:
+def spring_or_sleeve(shapes: Collection[str], start: Array, end: Array, z: Array, r: float) -> Any:
     """Return a coil, a damper or both; a sleeve about the axis z if the points are close."""
     pv, along = scene.pyvista(), end - start
     length, n = length_and_direction(along)
@@ -81,12 +79,12 @@ def spring_or_sleeve(
         return merged(
             pv.Cylinder(center=0.5 * (start + end), direction=z, radius=1.6 * r, height=2.4 * r)
         )
-    parts, kinds = [], (SpringDamper, JointSpring)
-    if not isinstance(load, kinds) or load.stiffness > 0 or load.law is not None:
+    parts = []
+    if "coil" in shapes:
         coil = spiral(start + 0.15 * along, 0.7 * along, n, np.full(240, 1.4 * r), 8)
         ends = start + 0.12 * along, end - 0.12 * along
         parts.append(tube(np.vstack([start, ends[0], coil, ends[1], end]), 0.2 * r))
-    if isinstance(load, kinds) and (load.damping > 0 or not parts):
+    if "damper" in shapes:
         parts.append(tube([start, end], 0.25 * r))
         centre = start + 0.45 * along
         parts.append(pv.Cylinder(center=centre, direction=n, radius=0.75 * r, height=0.35 * length))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.mechanism.force_elements import JointSpring, PairElement
 from dolfinx_mbd.mechanism.joints import FrameRef, Joint
+from dolfinx_mbd.mechanism.load_protocol import Load
 from dolfinx_mbd.plotting.scenes import scene
 from dolfinx_mbd.plotting.scenes.arrows import (
     Arrow,
@@ -153,7 +153,7 @@ class Marks:
                 yield f"joint {joint.name}", "joints", partial(self._joint, joint)
         if "springs" in self.kinds:
             for load in self.system.loads:
-                if isinstance(load, PairElement | JointSpring):
+                if _is_spring(load):
                     yield f"spring {load.name}", "springs", partial(self._spring, load)
         for arrow in self.arrows:
             name = f"{arrow.group}: {arrow.name} ({arrow.unit})"
@@ -205,16 +205,19 @@ class Marks:
         For a spring, the direction is the direction of the spring.
         """
         fixed = [body.name for body in self.system.bodies if not body.num_velocities]
-        items: list[Joint | PairElement] = list(self.system.joints)
-        items += [load for load in self.system.loads if isinstance(load, PairElement)]
-        for item in items:
-            ends = np.array([self._pose(end, k)[0] for end in (item.first, item.second)])
+        items: list[tuple[Joint | Load, tuple[FrameRef, ...]]] = [
+            (joint, (joint.first, joint.second)) for joint in self.system.joints
+        ]
+        springs = (load for load in self.system.loads if load.port == "pair")
+        items += [(load, load.acting_frames(self.system)) for load in springs]
+        for item, frames in items:
+            ends = np.array([self._pose(end, k)[0] for end in frames])
             if isinstance(item, Joint) and item.kind in _SLIDES and item.first.body in fixed:
                 yield from ((end, self.camera.up) for end in self._rail(item, k))
                 continue
             size, along = length_and_direction(ends[1] - ends[0])
             straight = not isinstance(item, Joint) and size > 2 * self.radius
-            for end, point, sign in zip((item.first, item.second), ends, (1, -1), strict=True):
+            for end, point, sign in zip(frames, ends, (1, -1), strict=True):
                 if end.body in fixed:
                     yield point, sign * along if straight else self.camera.up
 
@@ -228,15 +231,12 @@ class Marks:
             parts.append(cone(p - 2.6 * r * up, up, 2.6 * r, 1.5 * r))
         return merged(*parts)
 
-    def _spring(self, load: PairElement | JointSpring, k: int) -> Any:
+    def _spring(self, load: Load, k: int) -> Any:
         """Return the shape of a pair, or a spiral about the axis of a joint."""
-        ends, r = (
-            self.system.joint(load.joint) if isinstance(load, JointSpring) else load,
-            self.radius,
-        )
-        (start, z), (end, _) = self._pose(ends.first, k), self._pose(ends.second, k)
-        if not isinstance(load, JointSpring) or load.motion == "displacement":
-            return spring_or_sleeve(load, start, end, z, r)
+        first, second = load.acting_frames(self.system)
+        (start, z), (end, _), r = self._pose(first, k), self._pose(second, k), self.radius
+        if "spiral" not in load.marks:
+            return spring_or_sleeve(load.marks, start, end, z, r)
         radii = r * np.linspace(0.8, 2.8, 160, dtype=float)
         return merged(tube(spiral(end, np.zeros(3), z, radii, 3.5), 0.2 * r))
 
@@ -272,3 +272,8 @@ class Marks:
         ends = starts + 0.06 * self.length * self.rotation[k, :, :, axis]
         lines = zip(starts, ends, strict=True)
         return merged(*(tube(line, 0.12 * self.radius) for line in lines))
+
+
+def _is_spring(load: Load) -> bool:
+    """Return whether a load is drawn as a spring, a damper or a spiral."""
+    return not {"coil", "damper", "spiral"}.isdisjoint(load.marks)

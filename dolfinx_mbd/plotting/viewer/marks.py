@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array
-from dolfinx_mbd.mechanism.force_elements import PairElement
 from dolfinx_mbd.mechanism.system import State, SystemData
 from dolfinx_mbd.plotting.scenes.arrows import Arrow, frame_histories, joint_arrows, load_arrows
 from dolfinx_mbd.plotting.viewer.data import block, outline
@@ -36,11 +35,10 @@ def marks_of(run: Solution, rows: NDArray[np.int64]) -> dict[str, Any]:
     springs: list[dict[str, Any]] = [
         {
             "name": load.name,
-            "first": system.frame_index(load.first),
-            "second": system.frame_index(load.second),
+            **{end: system.frame_index(frame) for end, frame in load.ends},
         }
         for load in system.loads
-        if isinstance(load, PairElement)
+        if load.port == "pair"
     ]
     fixed = [
         k for k, body in enumerate(system.frame_body) if not system.bodies[body].num_velocities
