@@ -13,8 +13,7 @@ The examples of this folder assume the following lines, and a reduced `body` wit
     >>> hinge = mbd.revolute("hinge", ground.frame("bearing"), rod.frame("left"))
 """
 
-import lazy_loader
-
+from dolfinx_mbd.lazy import names_in
 from dolfinx_mbd.mechanism.bearing_tables import (
     BearingTable,
 )
@@ -175,4 +174,4 @@ __all__ = [
     "universal",
 ]
 
-__getattr__, _, _ = lazy_loader.attach(__name__, ["bearings", "contact", "mechanisms"])
+__getattr__ = names_in(__name__, "bearings", "contact", "mechanisms")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
+from types import ModuleType
 
 import dolfinx_mbd as mbd
 
@@ -55,12 +58,13 @@ def public_names() -> set[str]:
     """
     names: dict[int, str] = {}
     taken: dict[str, object] = {}
-    folders = {name: getattr(mbd, name) for name in mbd.__all__}
-    folders = {f"{name}.": value for name, value in folders.items() if inspect.ismodule(value)}
-    modules = {"": mbd, **folders}
+    modules: dict[str, ModuleType] = {"": mbd}
+    for folder in pkgutil.walk_packages(mbd.__path__, "dolfinx_mbd."):
+        if folder.ispkg:
+            module = importlib.import_module(folder.name)
+            if "__all__" in vars(module) and folder.name != "dolfinx_mbd.io.cli":
+                modules[f"{folder.name.removeprefix('dolfinx_mbd.')}."] = module
     for prefix, module in modules.items():
-        if module is mbd.errors:
-            continue
         for name in module.__all__:
             value = getattr(module, name)
             if not callable(value) or id(value) in names:
