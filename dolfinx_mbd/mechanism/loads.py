@@ -262,9 +262,14 @@ class JointForce(Load):
         return f"joint {self.joint}"
 
     @property
+    def loaded_coordinate(self) -> JointCoordinate:
+        """Joint coordinate on which the load acts."""
+        return JointCoordinate(self.joint, self.motion or "rotation")
+
+    @property
     def coordinate(self) -> JointCoordinate:
         """Joint coordinate on which the load depends, by default that on which it acts."""
-        return JointCoordinate(self.joint, self.motion or "rotation")
+        return self.loaded_coordinate
 
     def acting_frames(self, system: SystemData) -> tuple[FrameRef, ...]:
         """Return the frames of the joint."""
@@ -381,7 +386,7 @@ class JointLoad(JointForce):
 
     def placed_in(self, poses: InitialPoses) -> JointLoad:
         """Return the load; raise an error if its joints do not exist or do not move."""
-        for joint, motion in (JointCoordinate(self.joint, self.motion), self.coordinate):
+        for joint, motion in (self.loaded_coordinate, self.coordinate):
             poses.system.joint(joint).axis(motion, f"load {self.name!r}")
         return self
 

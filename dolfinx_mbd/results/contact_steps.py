@@ -27,9 +27,9 @@ class ContactSteps:
 
     def __init__(self, eqs: Assembler, time: float) -> None:
         self._eqs = eqs
-        eqs.update_velocities()
-        self._names = eqs.contact_names()
-        self._last = eqs.contact_states()
+        eqs.frames.update_velocities()
+        self._names = eqs.loads.contact_names()
+        self._last = eqs.loads.contact_states()
         count = len(self._names)
         self._speed, self._depth, self._step = np.zeros((3, count))  # of compressions
         self._compressed = np.zeros(count, dtype=bool)
@@ -45,7 +45,7 @@ class ContactSteps:
         """Compare the length of a step with the duration of an impact at the new time."""
         if not self._names:
             return
-        before, states = self._last, self._eqs.contact_states()
+        before, states = self._last, self._eqs.loads.contact_states()
         self._last = states
         self._steps.append((time, dt, states))
         if len(self._steps) == _BLOCK:
@@ -109,7 +109,7 @@ class ContactSteps:
         warn(AccuracyWarning(text, quantity="step over a contact", value=dt))
 
     def _warn_of_depth(self) -> None:
-        sizes = self._eqs.contact_sizes()
+        sizes = self._eqs.loads.contact_sizes()
         ratios = self._deepest / sizes
         k = int(np.argmax(ratios)) if len(ratios) else -1
         if k < 0 or ratios[k] <= PENETRATION:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from dolfinx_mbd.checks import choice
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, extent
 from dolfinx_mbd.dynamics.assembly.redundancy import least_norm_multipliers
-from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.mechanism.joints import Driver, FrameRef, Joint
 from dolfinx_mbd.mechanism.load_protocol import Load
 from dolfinx_mbd.mechanism.system import State, SystemData
@@ -72,7 +71,7 @@ class SavedStates:
             at.q[:], at.v[:], at.a[:] = self.q[row], self.v[row], self.a[row]
             at.lam[:], at.angles[:] = multipliers[row], self.angles[row]
             at.update_poses(t)
-            at.update_velocities()
+            at.frames.update_velocities()
             yield row, t, at
 
     @cached_property
@@ -168,11 +167,11 @@ class SavedStates:
         for row, t, at in self.evaluations():
             values = np.abs(at.constraints(t))
             violation[row] = [values[part].max(initial=0.0) for part in s.entry_slices]
-            wrench[row] = at.joint_wrenches() + at.clearance_wrenches()
+            wrench[row] = at.joint_wrenches() + at.loads.clearance_wrenches()
             u = np.hstack([at.velocities[s.first], at.velocities[s.second]])
             power[row] = np.einsum("jk,jk->j", wrench[row], u)
-            displacement[row], displacement_rate[row] = at.joint_displacements()
-            rotation_rate[row] = at.axis_coordinates()[1][:, 0]
+            displacement[row], displacement_rate[row] = at.frames.joint_displacements()
+            rotation_rate[row] = at.frames.axis_coordinates()[1][:, 0]
         joint = np.concatenate([np.arange(joints), s.driven_joints])
         motion = {
             "rotation": self.angles,
@@ -208,7 +207,7 @@ class SavedStates:
         """Wrench, motion, power and energy of all loads over time, by name."""
         rows: dict[str, dict[str, list[Any]]] = {load.name: {} for load in self.system.loads}
         for _, t, at in self.evaluations():
-            for load, values in _load_values(at, t):
+            for load, values in at.loads.records(t):
                 for key, value in values.items():
                     rows[load.name].setdefault(key, []).append(value)
         return {
@@ -257,21 +256,3 @@ def _frames(part: Joint | Driver | Load, system: SystemData) -> tuple[FrameRef, 
         joint = system.joint(part.joint)
         return joint.first, joint.second
     return part.acting_frames(system)
-
-
-def _load_values(at: Assembler, t: float) -> Iterator[tuple[Load, dict[str, Any]]]:
-    """Yield each load and its wrench, motion, power and energy at the state of an assembler."""
-    for load, frames, wrench in at.load_wrenches(t):
-        arguments = at.record_arguments(load, frames)
-        power = float(wrench @ at.velocities[list(frames)].ravel())
-        power += load.surface_power(wrench, *arguments)
-        if load.acts_on_modes:
-            power += at.surface_power(load)
-        record = load.record(*arguments)
-        yield load, {"wrench": wrench, "power": power, "energy": 0.0} | record
-    for pattern, body, size, rows in at.pattern_forces(t):
-        q, v = at.q[at.system.q_slices[body]], at.v[at.system.v_slices[body]]
-        wrench = size * np.concatenate([rows[:3], rotation_matrix(q[3:7]) @ rows[3:6]])
-        power = size * float(rows @ v)
-        record = pattern.record(size)
-        yield pattern, {"wrench": wrench, "power": power, "energy": 0.0} | record

@@ -411,7 +411,7 @@ class Solution(Sensors, HtmlView):
         """
         parts = self._body_energies(slice(None))
         if any(load.stores_energy for load in self.system.loads):
-            parts[:, 1] += [at.stored_energy() for _, _, at in self._saved.evaluations()]
+            parts[:, 1] += [at.loads.stored_energy() for _, _, at in self._saved.evaluations()]
         return Energies(self.time, *parts.T)
 
     def _body_energies(self, rows: slice | NDArray[np.integer]) -> Array:

@@ -152,10 +152,10 @@ class LoadJumps:
 
     def _load_values(self, at: Assembler, t: float) -> Iterator[tuple[Load, Array]]:
         """Yield the loads that may jump with their wrenches or amplitudes."""
-        for load, _, wrench in at.load_wrenches(t):
+        for load, _, wrench in at.loads.wrenches(t):
             if not load.is_smooth:
                 yield load, wrench
-        for pattern, _, size, _ in at.pattern_forces(t):
+        for pattern, _, size, _ in at.loads.pattern_forces(t):
             yield pattern, np.array([size])
 
 

@@ -110,12 +110,13 @@ def velocities(
         reason = f"the rates of {names} contradict the constraints or each other"
         singular = "no unique velocities: the equations are singular"
         raise AssemblyError(f"{reason if rates else singular} at t = {t:g} s")
-    return None if eqs.has_others else inertia
+    return None if eqs.frames.has_others else inertia
 
 
 def rate_rows(eqs: Assembler, rates: Mapping[str, float]) -> Array:
     """Return the derivatives of joint rates with respect to v, shape (rates, nv)."""
-    rows = [eqs.axis_gradient(name, eqs.system.joint(name).axis_by_default) for name in rates]
+    axes = {name: eqs.system.joint(name).axis_by_default for name in rates}
+    rows = [eqs.frames.axis_gradient(name, axis) for name, axis in axes.items()]
     return np.array(rows).reshape(len(rows), eqs.system.num_velocities)
 
 

@@ -39,6 +39,6 @@ def journal_motion(run: Solution, name: str) -> Array:
     ends = [run.system.frame_index(frame) for frame in (bearing.first, bearing.second)]
     rows = np.zeros((len(run), 10))
     for row, _, at in run._saved.evaluations():
-        at.update_velocities()
-        rows[row] = bearing.pair_motion(at.pair(ends[0], ends[1]))
+        at.frames.update_velocities()
+        rows[row] = bearing.pair_motion(at.frames.pair(ends[0], ends[1]))
     return rows
