@@ -12,7 +12,7 @@ def names_in(package: str, *folders: str) -> Callable[[str], Any]:
 
     Args:
         package: Name of the package, its `__name__`.
-        folders: Names of its subpackages. A public name of a subpackage is found without the
+        *folders: Names of its subpackages. A public name of a subpackage is found without the
             name of the subpackage, for example `mbd.structures.BeamModel`.
 
     Example:

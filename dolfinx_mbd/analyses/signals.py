@@ -18,7 +18,7 @@ from dolfinx_mbd.checks import choice, instance, number, reject
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.mechanism.joints import Driver
 from dolfinx_mbd.mechanism.load_protocol import Load
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 
 __all__ = ["Inputs"]
 
@@ -75,7 +75,7 @@ class Inputs:
         ((0.5, 0.0, 0.0), (0.0, 2.0, 0.0))
     """
 
-    def __init__(self, system: SystemData, names: Sequence[str]) -> None:
+    def __init__(self, system: System, names: Sequence[str]) -> None:
         self.names = checked_names("inputs", names)
         if not self.names:
             self.system, self._parameters = system, []
@@ -134,12 +134,11 @@ def _parameters(part: Load | Driver) -> Iterator[tuple[str, _Parameter]]:
         yield name, _Parameter(part, field, component, unit)
 
 
-def _with_parts(system: SystemData, parts: Mapping[int, Any]) -> SystemData:
+def _with_parts(system: System, parts: Mapping[int, Any]) -> System:
     """Return a copy of a system with other loads and drivers."""
     part = copy.copy(system)
     part.loads = tuple(parts[id(load)] for load in system.loads)
     part.drivers = tuple(parts[id(driver)] for driver in system.drivers)
-    part.whole = part if system.whole is system else _with_parts(system.whole, parts)
     return part
 
 

@@ -25,10 +25,8 @@ from dolfinx_mbd.dynamics.stepping.integrators import (
 from dolfinx_mbd.dynamics.stepping.step_control import (
     Adaptive,
 )
-from dolfinx_mbd.dynamics.system import (
-    System,
-)
 from dolfinx_mbd.lazy import names_in
+from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.time_integration import (
     GeneralizedAlpha,
 )

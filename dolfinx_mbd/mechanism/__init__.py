@@ -110,6 +110,7 @@ from dolfinx_mbd.mechanism.shapes import (
 from dolfinx_mbd.mechanism.system import (
     STANDARD_GRAVITY,
     State,
+    System,
 )
 
 __all__ = [
@@ -146,6 +147,7 @@ __all__ = [
     "Shape",
     "SpringDamper",
     "State",
+    "System",
     "TabulatedBearing",
     "bore_contact",
     "box_shape",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,9 +19,13 @@ from dolfinx_mbd.checks import choice, function, number
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.joints import MOTIONS, Axis, FrameRef, checked_frame
-from dolfinx_mbd.mechanism.load_protocol import InitialPoses, Load, Port, input_unit
+from dolfinx_mbd.mechanism.load_protocol import Load, Port, input_unit
 from dolfinx_mbd.mechanism.loads import JointForce, slopes
 from dolfinx_mbd.mechanism.protocol import Body
+from dolfinx_mbd.mechanism.run_quantities import LOAD, Quantities, RunQuantity
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.mechanism.initial_poses import InitialPoses
 
 __all__ = [
     "ContactElement",
@@ -66,6 +70,7 @@ class PairElement(Load):
     second: FrameRef
     port: ClassVar[Port] = "pair"
     stores_energy: ClassVar[bool] = True
+    run_quantities: ClassVar[Quantities] = LOAD
     timed: ClassVar[bool] = False  # whether time and states are further arguments of its methods
 
     @property
@@ -151,7 +156,7 @@ class PairElement(Load):
 
     @abstractmethod
     def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
-        """Return relative motion and its rate by the names of the fields of `ElementHistory`."""
+        """Return relative motion and its rate by the names of `run_quantities`."""
 
 
 class FilmElement(PairElement):
@@ -159,6 +164,12 @@ class FilmElement(PairElement):
 
     kind: ClassVar[str] = "oil film"
     has_film: ClassVar[bool] = True
+    run_quantities: ClassVar[Quantities] = {
+        **LOAD,
+        "film_thickness": RunQuantity("m"),
+        "peak_pressure": RunQuantity("Pa"),
+        "side_flow": RunQuantity("m³/s"),
+    }
     clearance: float
 
     @property
@@ -176,6 +187,13 @@ class ContactElement(PairElement):
 
     kind: ClassVar[str] = "contact"
     has_contacts: ClassVar[bool] = True
+    run_quantities: ClassVar[Quantities] = {
+        **LOAD,
+        "gap": RunQuantity("m", counts="point"),
+        "gap_rate": RunQuantity("m/s", counts="point"),
+        "normal_force": RunQuantity("N", counts="point"),
+        "dissipated": RunQuantity("J"),
+    }
 
     @abstractmethod
     def states(self, pair: FramePair) -> Array:
@@ -217,6 +235,12 @@ class SpringDamper(PairElement):
     """
 
     kind: ClassVar[str] = "spring-damper"
+    run_quantities: ClassVar[Quantities] = {
+        **LOAD,
+        "length": RunQuantity("m"),
+        "length_rate": RunQuantity("m/s"),
+        "tension": RunQuantity("N"),
+    }
     is_elastic: ClassVar[bool] = True
     name: str
     first: FrameRef
@@ -318,6 +342,7 @@ class JointElement(JointForce):
 
     is_elastic: ClassVar[bool] = True
     stores_energy: ClassVar[bool] = True
+    run_quantities: ClassVar[Quantities] = LOAD
 
     def _check_joint(self) -> str:
         """Check name, joint and motion, and return a label for messages."""

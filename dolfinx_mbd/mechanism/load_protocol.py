@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.mechanism.joints import Axis, FrameRef, Joint
+from dolfinx_mbd.mechanism.joints import Axis, FrameRef
+from dolfinx_mbd.mechanism.run_quantities import LOAD, Quantities
 
 if TYPE_CHECKING:
-    from dolfinx_mbd.mechanism.force_elements import FramePair
-    from dolfinx_mbd.mechanism.system import SystemData
+    from dolfinx_mbd.mechanism.initial_poses import InitialPoses
+    from dolfinx_mbd.mechanism.system import System
 
-__all__ = ["InitialPoses", "Load", "LoadInput", "Pair", "Port", "input_unit"]
+__all__ = ["Load", "LoadInput", "Pair", "Port", "input_unit"]
 
 Array = NDArray[np.float64]
 Port = Literal["frame", "pair", "joint", "pattern"]
@@ -77,18 +78,6 @@ class Pair(Protocol):
         """Second frame."""
 
 
-class InitialPoses(Protocol):
-    """A system, and the relative poses at the initial positions of its bodies."""
-
-    system: SystemData
-
-    def pair(self, item: Pair) -> FramePair:
-        """Return the poses of the frames of a joint or an element, at rest."""
-
-    def along(self, joint: Joint, motion: Axis) -> float:
-        """Return the rotation (within half a turn) about or the displacement along the axis."""
-
-
 class Load(ABC):
     """Base class of loads.
 
@@ -98,6 +87,7 @@ class Load(ABC):
 
     name: str
     port: ClassVar[Port]  # on what the load acts
+    run_quantities: ClassVar[Quantities] = LOAD
     has_contacts: ClassVar[bool] = False  # whether it acts only while gaps are closed
     has_film: ClassVar[bool] = False  # whether its gap must not close in an iteration
     stores_energy: ClassVar[bool] = False  # whether its energy is part of that of a run
@@ -158,7 +148,7 @@ class Load(ABC):
     def placed_in(self, poses: InitialPoses) -> Load:
         """Check the references of the load; return it with unspecified lengths and angles set."""
 
-    def acting_frames(self, system: SystemData) -> tuple[FrameRef, ...]:
+    def acting_frames(self, system: System) -> tuple[FrameRef, ...]:
         """Return the frames on which the load acts."""
         return tuple(FrameRef(*ref) for _, ref in self.ends)
 

@@ -22,10 +22,12 @@ from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import exp_rotation, skew
 from dolfinx_mbd.mechanism.joints import MOTIONS, Axis, FrameRef, checked_frame
-from dolfinx_mbd.mechanism.load_protocol import InitialPoses, Load, LoadInput, Port, input_unit
+from dolfinx_mbd.mechanism.load_protocol import Load, LoadInput, Port, input_unit
+from dolfinx_mbd.mechanism.run_quantities import LOAD, Quantities
 
 if TYPE_CHECKING:
-    from dolfinx_mbd.mechanism.system import SystemData
+    from dolfinx_mbd.mechanism.initial_poses import InitialPoses
+    from dolfinx_mbd.mechanism.system import System
 
 __all__ = [
     "FrameLoad",
@@ -121,6 +123,7 @@ class FrameLoad(Load):
     """
 
     port: ClassVar[Port] = "frame"
+    run_quantities: ClassVar[Quantities] = LOAD
     name: str
     frame: FrameRef
     value: Value
@@ -271,7 +274,7 @@ class JointForce(Load):
         """Joint coordinate on which the load depends, by default that on which it acts."""
         return self.loaded_coordinate
 
-    def acting_frames(self, system: SystemData) -> tuple[FrameRef, ...]:
+    def acting_frames(self, system: System) -> tuple[FrameRef, ...]:
         """Return the frames of the joint."""
         joint = system.joint(self.joint)
         return joint.first, joint.second
@@ -342,6 +345,7 @@ class JointLoad(JointForce):
         >>> motor = mbd.JointLoad("motor", "hinge", "rotation", lag, states=[0.0])
     """
 
+    run_quantities: ClassVar[Quantities] = LOAD
     name: str
     joint: str
     motion: Axis

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.kernels.rotations import rotation_matrix, skew
 from dolfinx_mbd.mechanism.joints import FrameRef
-from dolfinx_mbd.mechanism.load_protocol import InitialPoses, Load, LoadInput, Port
+from dolfinx_mbd.mechanism.load_protocol import Load, LoadInput, Port
 from dolfinx_mbd.mechanism.loads import (
     FrameMotion,
     JointCoordinate,
@@ -29,6 +29,10 @@ from dolfinx_mbd.mechanism.loads import (
     motion_derivatives,
     slopes,
 )
+from dolfinx_mbd.mechanism.run_quantities import LOAD, Quantities, RunQuantity
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.mechanism.initial_poses import InitialPoses
 
 __all__ = ["PatternLoad", "PatternRef", "pattern_rows", "pattern_tangent"]
 
@@ -77,6 +81,7 @@ class PatternLoad(Load):
 
     kind: ClassVar[str] = "distributed load"
     port: ClassVar[Port] = "pattern"
+    run_quantities: ClassVar[Quantities] = {**LOAD, "amplitude": RunQuantity("1")}
     name: str
     pattern: PatternRef
     value: float | Callable[..., float]

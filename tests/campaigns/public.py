@@ -57,7 +57,7 @@ def public_names() -> set[str]:
     A name that two modules export with different meanings carries its module.
     """
     names: dict[int, str] = {}
-    taken: dict[str, object] = {}
+    objects: dict[str, object] = {}
     modules: dict[str, ModuleType] = {"": mbd}
     for folder in pkgutil.walk_packages(mbd.__path__, "dolfinx_mbd."):
         if folder.ispkg:
@@ -71,10 +71,12 @@ def public_names() -> set[str]:
                 continue
             if not getattr(value, "__module__", "").startswith("dolfinx_mbd"):
                 continue
-            label = name if name not in taken else f"{prefix}{name}"
-            taken[name] = value
+            label = name if name not in objects else f"{prefix}{name}"
+            objects[name] = value
             names[id(value)] = label
-    classes = {label: taken[label] for label in names.values() if inspect.isclass(taken.get(label))}
+    classes = {
+        label: objects[label] for label in names.values() if inspect.isclass(objects.get(label))
+    }
     methods = {
         f"{label}.{name}"
         for label, kind in classes.items()

@@ -16,7 +16,7 @@ from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
 from dolfinx_mbd.kernels.rotations import rotation_matrix, rotation_vector
 from dolfinx_mbd.mechanism.load_protocol import Load
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 
 # Difference between the change of a load in a step and its mean change in the two neighbouring
 # steps, relative to the change, above which the step is bisected
@@ -178,7 +178,7 @@ def _size(values: Array) -> float:
     return float(np.abs(values).max())
 
 
-def increment_between(system: SystemData, q: Array, other: Array) -> Array:
+def increment_between(system: System, q: Array, other: Array) -> Array:
     """Return the increment (nv,) that leads from coordinates q to other coordinates (nq,)."""
     parts = []
     for body, part in zip(system.bodies, system.q_slices, strict=True):

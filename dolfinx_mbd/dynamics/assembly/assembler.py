@@ -15,7 +15,7 @@ from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_vector, skew
 from dolfinx_mbd.mechanism.protocol import BodyState
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 
 
 class AssemblyError(SolverError, ValueError):
@@ -64,7 +64,7 @@ class Assembler:
         loads: Loads at the same state.
     """
 
-    def __init__(self, system: SystemData) -> None:
+    def __init__(self, system: System) -> None:
         self.system, self.frames = system, Frames(system)
         self.loads, at = Loads(self.frames), self.frames
         self.q, self.v, self.a, self.angles = at.q, at.v, at.a, at.angles

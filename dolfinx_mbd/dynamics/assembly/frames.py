@@ -10,7 +10,7 @@ from dolfinx_mbd.dynamics.assembly.floating_bodies import FloatingBodies
 from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.mechanism.force_elements import FramePair
 from dolfinx_mbd.mechanism.loads import FrameMotion, JointCoordinate
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 
 Axis = tuple[int, int]
 """Index of a joint, and 0 for its rotation or 1 for its displacement."""
@@ -26,7 +26,7 @@ class Frames:
     to the frames.
     """
 
-    def __init__(self, system: SystemData) -> None:
+    def __init__(self, system: System) -> None:
         self.system = system
         nq, nv, nf = system.num_coordinates, system.num_velocities, system.num_frames
         self.q, self.v, self.a = np.zeros(nq), np.zeros(nv), np.zeros(nv)

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 
 Index = NDArray[np.integer]
 
 _RATE_TOLERANCE = 1e-7  # largest error of constraint and joint rates relative to the largest rate
 
 
-def consistent_rates(system: SystemData, state: State) -> State:
+def consistent_rates(system: System, state: State) -> State:
     """Return the state with velocities, accelerations and multipliers for Φ̇ = 0 and Φ̈ = 0.
 
     The change of the velocities has the least kinetic energy; coordinates do not change.
@@ -29,7 +29,7 @@ def consistent_rates(system: SystemData, state: State) -> State:
     return State(state.time, state.q, eqs.v.copy(), eqs.a.copy(), eqs.lam.copy(), state.angles)
 
 
-def jerk_at(system: SystemData, state: State, dt: float) -> tuple[Array, Array]:
+def jerk_at(system: System, state: State, dt: float) -> tuple[Array, Array]:
     """Return the jerk (rate of the accelerations) and its constrained part, (nv,) each.
 
     The constrained part is the vector of smallest norm in the mass metric that has the same product
@@ -46,7 +46,7 @@ def jerk_at(system: SystemData, state: State, dt: float) -> tuple[Array, Array]:
     return jerk, constrained
 
 
-def _later_assembler(system: SystemData, state: State, dt: float) -> tuple[Assembler, float]:
+def _later_assembler(system: System, state: State, dt: float) -> tuple[Assembler, float]:
     """Return an assembler at the time 0.01 dt after a state, and this time difference (s)."""
     eqs, step = Assembler(system), 0.01 * dt
     eqs.q[:], eqs.angles[:] = state.q, state.angles
@@ -55,9 +55,7 @@ def _later_assembler(system: SystemData, state: State, dt: float) -> tuple[Assem
     return eqs, step
 
 
-def restart(
-    system: SystemData, state: State, dt: float, offset: Array
-) -> tuple[State, Array, Array]:
+def restart(system: System, state: State, dt: float, offset: Array) -> tuple[State, Array, Array]:
     """Return the consistent state, its constrained jerk and the unconstrained part of `offset`.
 
     `offset` (nv,) is a difference of accelerations. The jerk (nv,) follows from the third time
