@@ -203,6 +203,64 @@ def wrong_exports(path: Path) -> Iterator[str]:
             yield f"__all__ names {name!r} twice or without a definition"
 
 
+def load_classes() -> dict[str, Path]:
+    """Return the file of each class of loads by the name of the class."""
+    classes = [
+        (node, path)
+        for path in FILES
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    ]
+    loads = {"Load": PACKAGE / "mechanism" / "load_protocol.py"}
+    while True:
+        more = {
+            node.name: path
+            for node, path in classes
+            if node.name not in loads and not loads.keys().isdisjoint(map(ast.unparse, node.bases))
+        }
+        if not more:
+            return loads
+        loads |= more
+
+
+LOADS = load_classes()
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Return the names and attributes in an expression."""
+    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return names | {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+
+
+def switches_on_loads(path: Path) -> Iterator[str]:
+    """Yield the tests of the class of a load outside the file of the class."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    values = {
+        ast.unparse(target): names_in(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+    }
+    for node in ast.walk(tree):
+        names: set[str] = set()
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+            names = names_in(node.args[1])
+        elif isinstance(node, ast.Compare) and "type(" in ast.unparse(node):
+            names = names_in(node)
+        elif isinstance(node, ast.MatchClass):
+            names = names_in(node.cls)
+        names |= {name for key in names for name in values.get(key, ())}
+        kinds = sorted(name for name in names & LOADS.keys() if LOADS[name] != path)
+        if kinds:
+            yield f"line {getattr(node, 'lineno', 0)} asks for {', '.join(kinds)}"
+
+
+def test_loads_are_asked_for_their_declarations() -> None:
+    """No file but its own asks for the class of a load: all loads obey one protocol."""
+    assert len(LOADS) > 15
+    assert offences(FILES, switches_on_loads) == []
+
+
 def test_libraries_of_meshes_stay_in_their_folders() -> None:
     assert offences(FILES, mesh_libraries) == []
 
@@ -232,6 +290,10 @@ def test_exports_exist() -> None:
         (versions_of_dolfinx, "fem", "geometry.cmap"),
         (compiled_functions, "body", "import numba"),
         (compiled_functions, "body", "@kernel\ndef f(): pass"),
+        (switches_on_loads, "results", "if isinstance(load, FrameLoad | mbd.JointLoad): pass"),
+        (switches_on_loads, "plotting", "kinds = (Contact, Joint)\nisinstance(load, kinds)"),
+        (switches_on_loads, "design", "found = type(load) is GearPair"),
+        (switches_on_loads, "io", "match load:\n    case Bushing():\n        pass"),
         (wrong_exports, "body", "'Doc.'\n__all__ = ['missing']"),
         (wrong_exports, "body", "'Doc.'\nx = 1\n__all__ = ['x', 'x']"),
         (wrong_exports, "body", "x = 1"),

@@ -247,17 +247,17 @@ def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: A
         except AssemblyError:
             pass
         delta, before = 0.5 * delta, 0.5 * before
-    at.angles[:] = at.joint_rotations()
+    at.angles[:] = at.frames.joint_rotations()
 
 
 def _fraction_to_contact(at: Assembler, delta: Array) -> float:
     """Return the fraction of an increment (nv,) after which the first open gap closes, up to 1."""
     v = at.v.copy()
     at.v[:] = delta
-    at.update_velocities()
-    states = at.contact_states()
+    at.frames.update_velocities()
+    states = at.loads.contact_states()
     at.v[:] = v
-    at.update_velocities()
+    at.frames.update_velocities()
     gaps, rates = states[:, 0], states[:, 1]
     closing = (gaps >= 0.0) & (gaps + rates < 0.0)
     ways = gaps[closing] + _CLOSED * at.system.size

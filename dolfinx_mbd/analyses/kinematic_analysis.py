@@ -195,7 +195,7 @@ def _quasi_static_state(at: Assembler, t: float) -> State:
     state = consistent_state(at.system, t, q=at.q)
     at.q[:] = state.q
     at.update_poses(t)
-    at.angles[:] = at.joint_rotations()
+    at.angles[:] = at.frames.joint_rotations()
     return replace(state, angles=at.angles.copy())
 
 
@@ -314,7 +314,7 @@ def _balance(at: Assembler, t: float, axes: list[JointCoordinate]) -> Array:
         )
     scale = at.scale.copy()
     B = at.constraint_matrix()
-    E = [at.axis_gradient(c.joint, c.motion) for c in axes]
+    E = [at.frames.axis_gradient(c.joint, c.motion) for c in axes]
     whole = np.concatenate([B, *(-e[None] for e in E)])
     unknowns = np.linalg.lstsq(whole.T, -at.rows, rcond=_RANK)[0]
     at.lam[:], efforts = unknowns[: len(B)], unknowns[len(B) :]

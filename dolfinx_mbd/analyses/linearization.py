@@ -412,8 +412,8 @@ def unbalanced(at: Assembler, t: float) -> tuple[int, float]:
     The round-off of lever arms is subtracted from the residuals of moments, and the round-off of
     coordinates in stiff springs from all residuals.
     """
-    s, scale, jacobians = at.system, at.scale.copy(), at.jacobians()
-    for _, frames, wrench in at.load_wrenches(t):
+    s, scale, jacobians = at.system, at.scale.copy(), at.frames.jacobians()
+    for _, frames, wrench in at.loads.wrenches(t):
         for frame, part in zip(frames, np.reshape(wrench, (-1, 6)), strict=True):
             k = int(s.frame_body[frame])
             J = jacobians[k][frame - s.frame_slices[k].start]

@@ -9,35 +9,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dolfinx_mbd.checks import choice, instance, number, reject
 from dolfinx_mbd.checks import names as checked_names
-from dolfinx_mbd.mechanism.force_elements import JointElement, SpringDamper
 from dolfinx_mbd.mechanism.joints import Driver
-from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
-from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
+from dolfinx_mbd.mechanism.load_protocol import Load
 from dolfinx_mbd.mechanism.system import System
 
 __all__ = ["Inputs"]
-
-# Units of the numbers of springs and friction, for displacements and for rotations
-_UNITS = {
-    "stiffness": ("N/m", "N m/rad"),
-    "damping": ("N s/m", "N m s/rad"),
-    "viscous": ("N s/m", "N m s/rad"),
-    "limit": ("N", "N m"),
-    "static": ("N", "N m"),
-    "rate": ("m/s", "rad/s"),
-    "stribeck": ("m/s", "rad/s"),
-    "length": ("m", "rad"),
-    "free": ("m", "rad"),
-    "lower": ("m", "rad"),
-    "upper": ("m", "rad"),
-}
 
 
 class _Parameter(NamedTuple):
@@ -46,6 +29,7 @@ class _Parameter(NamedTuple):
     part: Any
     field: str
     component: int | None = None
+    unit: str = ""  # "" if it is unknown
 
     @property
     def value(self) -> float:
@@ -54,21 +38,6 @@ class _Parameter(NamedTuple):
         if callable(value):
             return 0.0
         return float(value if self.component is None else np.asarray(value)[self.component])
-
-    def unit(self, system: System) -> str:
-        """Return the unit, or "" if it is unknown."""
-        part = self.part
-        if isinstance(part, FrameLoad):
-            return "N" if part.kind == "force" else "N m"
-        if isinstance(part, Driver | JointLoad | JointElement):
-            along = part.along if isinstance(part, Driver) else part.motion
-            along = along or system.joint(part.joint).axis(None, f"input {part.name!r}")
-        elif isinstance(part, SpringDamper):
-            along = "displacement"
-        else:
-            return ""
-        units = {"motion": ("m", "rad"), "value": ("N", "N m")} | _UNITS
-        return units.get(self.field, ("", ""))[along == "rotation"]
 
     def changed(self, number: float) -> Any:
         """Return a copy of the load or driver with another number; its class checks the number."""
@@ -111,7 +80,8 @@ class Inputs:
         if not self.names:
             self.system, self._parameters = system, []
         else:
-            parts = {id(part): copy.copy(part) for part in (*system.loads, *system.drivers)}
+            every: tuple[Load | Driver, ...] = (*system.loads, *system.drivers)
+            parts = {id(part): copy.copy(part) for part in every}
             self.system = _with_parts(system, parts)
             available = {name: p for part in parts.values() for name, p in _parameters(part)}
             if not available:
@@ -129,7 +99,7 @@ class Inputs:
     @property
     def units(self) -> dict[str, str]:
         """Unit of each input by name, or "" if it is unknown."""
-        units = (parameter.unit(self.system) for parameter in self._parameters)
+        units = (parameter.unit for parameter in self._parameters)
         return dict(zip(self.names, units, strict=True))
 
     def merged(self, changes: Mapping[str, float]) -> tuple[float, ...]:
@@ -155,19 +125,13 @@ class Inputs:
         self.values = tuple(values)
 
 
-def _parameters(part: Any) -> Iterator[tuple[str, _Parameter]]:
+def _parameters(part: Load | Driver) -> Iterator[tuple[str, _Parameter]]:
     """Yield the names and places of the numbers of a load or a driver that can be inputs."""
     if isinstance(part, Driver):
-        yield part.name, _Parameter(part, "motion")
-    elif isinstance(part, JointLoad | PatternLoad):
-        yield part.name, _Parameter(part, "value")
-    elif isinstance(part, FrameLoad):
-        yield from ((f"{part.name}.{x}", _Parameter(part, "value", k)) for k, x in enumerate("xyz"))
-    else:
-        for field in fields(part):
-            value = getattr(part, field.name)
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                yield f"{part.name}.{field.name}", _Parameter(part, field.name)
+        yield part.name, _Parameter(part, "motion", unit="rad" if part.along == "rotation" else "m")
+        return
+    for name, field, component, unit in part.inputs():
+        yield name, _Parameter(part, field, component, unit)
 
 
 def _with_parts(system: System, parts: Mapping[int, Any]) -> System:

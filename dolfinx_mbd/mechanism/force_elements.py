@@ -5,10 +5,10 @@ Derivatives are exact, except that user-defined laws are differentiated by centr
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,8 +19,13 @@ from dolfinx_mbd.checks import choice, function, number
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.joints import MOTIONS, Axis, FrameRef, checked_frame
-from dolfinx_mbd.mechanism.loads import JointCoordinate, slopes
+from dolfinx_mbd.mechanism.load_protocol import Load, Port, input_unit
+from dolfinx_mbd.mechanism.loads import JointForce, slopes
+from dolfinx_mbd.mechanism.protocol import Body
 from dolfinx_mbd.mechanism.run_quantities import LOAD, Quantities, RunQuantity
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.mechanism.initial_poses import InitialPoses
 
 __all__ = [
     "ContactElement",
@@ -48,7 +53,7 @@ class FramePair(NamedTuple):
     u2: Array
 
 
-class PairElement(ABC):
+class PairElement(Load):
     """Base class of force elements between two frames.
 
     An element whose `surface` is not None also acts on the elastic coordinates η of the body of the
@@ -61,14 +66,12 @@ class PairElement(ABC):
     the states, and its derivatives with respect to velocities contain those with respect to x.
     """
 
-    name: str
     first: FrameRef
     second: FrameRef
-    kind: ClassVar[str] = "force"  # for tables and messages
+    port: ClassVar[Port] = "pair"
+    stores_energy: ClassVar[bool] = True
     run_quantities: ClassVar[Quantities] = LOAD
     timed: ClassVar[bool] = False  # whether time and states are further arguments of its methods
-    is_elastic: ClassVar[bool] = False
-    """Whether the forces without velocities are minus the gradient of `energy`."""
 
     @property
     def location(self) -> str:
@@ -81,9 +84,14 @@ class PairElement(ABC):
         return "coil"
 
     @property
-    def initial_states(self) -> Array:
-        """Values of the states of the element at the start, shape (m,)."""
-        return np.zeros(0)
+    def ends(self) -> tuple[tuple[str, FrameRef], ...]:
+        """Both frames."""
+        return ("first", self.first), ("second", self.second)
+
+    @property
+    def acts_on_modes(self) -> bool:
+        """Whether the element acts on an elastic surface."""
+        return self.surface is not None
 
     @property
     def surface(self) -> Array | None:
@@ -99,6 +107,36 @@ class PairElement(ABC):
                 f"{label} connects frame {self.first.frame!r} of body {self.first.body!r} with "
                 "itself; specify two frames"
             )
+
+    def placed_in(self, poses: InitialPoses) -> PairElement:
+        """Return the element with unspecified lengths or poses measured at the initial poses."""
+        body = poses.system.body(self.first.body)
+        if self.second.body == body.name and not body.num_elastic:
+            raise InputError(
+                f"load {self.name!r} connects body {body.name!r}, which does not deform, with "
+                "itself; specify frames of two bodies (or of the ground)"
+            )
+        if self.surface is not None:
+            self._check_surface(body, self.surface)
+        return self.placed(poses.pair(self))
+
+    def _check_surface(self, body: Body, surface: Array) -> None:
+        """Raise an error unless the elastic surface of the element belongs to its first frame."""
+        reduced = getattr(body, "reduced", None)
+        if reduced is not None:
+            W = reduced.bore(self.first.frame).displacement
+            if np.array_equal(W.reshape(-1, W.shape[2]), surface):
+                return
+        raise InputError(
+            f"load {self.name!r}: its elastic bore is not that of frame {self.first.frame!r} of "
+            f"body {body.name!r}; the first frame must be the interface of a flexible body, and "
+            f"the bore body.bore({self.first.frame!r}) of the same reduced body",
+            argument="bore",
+        )
+
+    def record(self, *arguments: Any) -> dict[str, ArrayLike]:
+        """Return motion and energy."""
+        return self.motion(*arguments) | {"energy": self.energy(*arguments)}
 
     @abstractmethod
     def placed(self, pair: FramePair) -> PairElement:
@@ -125,6 +163,7 @@ class FilmElement(PairElement):
     """Base class of oil films: no correction in the iterations of a step may close the gap."""
 
     kind: ClassVar[str] = "oil film"
+    has_film: ClassVar[bool] = True
     run_quantities: ClassVar[Quantities] = {
         **LOAD,
         "film_thickness": RunQuantity("m"),
@@ -147,6 +186,7 @@ class ContactElement(PairElement):
     """Base class of force elements that act while a gap is negative."""
 
     kind: ClassVar[str] = "contact"
+    has_contacts: ClassVar[bool] = True
     run_quantities: ClassVar[Quantities] = {
         **LOAD,
         "gap": RunQuantity("m", counts="point"),
@@ -158,6 +198,10 @@ class ContactElement(PairElement):
     @abstractmethod
     def states(self, pair: FramePair) -> Array:
         """Return gap (m), gap rate (m/s) and normal force (N) of each contact point, (P, 3)."""
+
+    def contact_states(self, *arguments: Any) -> Array:
+        """Return `states`."""
+        return self.states(*arguments)
 
     @property
     def size(self) -> float | None:
@@ -217,6 +261,19 @@ class SpringDamper(PairElement):
         """`coil`, `damper` or `coil and damper`."""
         return _parts(self)
 
+    @property
+    def exerts_moments(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the spring has no law."""
+        return self.law is None
+
+    def _input_unit(self, field: str) -> str:
+        return input_unit(field, "displacement")
+
     def placed(self, pair: FramePair) -> SpringDamper:
         """Return the spring, with its free length measured at `pair` if it is not given."""
         if self.length is not None:
@@ -274,24 +331,18 @@ class SpringDamper(PairElement):
         return _law_energy(self.tension, free, length)
 
     def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
-        """Return length (m) and its rate."""
+        """Return length (m), its rate and the tension (N)."""
         length, _, rate = self._line(pair)
-        return {"length": length, "length_rate": rate}
+        tension = self.tension(length, rate)
+        return {"length": length, "length_rate": rate, "tension": tension}
 
 
-class JointElement(ABC):
-    """Base class of force elements about or along the z axis of a joint."""
+class JointElement(JointForce):
+    """Base class of springs, friction and stops about or along the z axis of a joint."""
 
-    kind: ClassVar[str] = "force"  # for tables and messages
+    is_elastic: ClassVar[bool] = True
+    stores_energy: ClassVar[bool] = True
     run_quantities: ClassVar[Quantities] = LOAD
-    name: str
-    joint: str
-    motion: Axis | None
-
-    @property
-    def location(self) -> str:
-        """Joint on which the element acts, for tables."""
-        return f"joint {self.joint}"
 
     @property
     def mark(self) -> str:
@@ -305,30 +356,15 @@ class JointElement(ABC):
         choice(f"{label}: motion", self.motion, MOTIONS, none=True)
         return label
 
-    @property
-    def coordinate(self) -> JointCoordinate:
-        """Joint coordinate on which the element acts."""
-        return JointCoordinate(self.joint, self.motion or "rotation")
+    def placed_in(self, poses: InitialPoses) -> JointElement:
+        """Return the element with the motion of the joint, and unspecified angles measured."""
+        joint = poses.system.joint(self.joint)
+        motion = joint.axis(self.motion, f"load {self.name!r}")
+        return self.placed(motion, poses.along(joint, motion))
 
     @abstractmethod
     def placed(self, motion: Axis, s: float) -> JointElement:
         """Return the element with the given motion; s is the initial coordinate of the joint."""
-
-    @abstractmethod
-    def magnitude(self, t: float, s: float, rate: float) -> float:
-        """Return the torque (N m) or force (N) on the second body."""
-
-    @abstractmethod
-    def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
-        """Return the derivatives of the magnitude with respect to the coordinate and its rate."""
-
-    @abstractmethod
-    def energy(self, s: float) -> float:
-        """Return the stored energy, J."""
-
-    def gaps(self, s: float) -> tuple[tuple[float, float], ...]:
-        """Return each gap (rad or m) and its derivative with respect to the coordinate."""
-        return ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,6 +411,11 @@ class JointSpring(JointElement):
     def mark(self) -> str:
         """`spiral` about the axis of the joint; `coil`, `damper` or both along it."""
         return _parts(self) if self.motion == "displacement" else "spiral"
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the spring has no law."""
+        return self.law is None
 
     def placed(self, motion: Axis, s: float) -> JointSpring:
         """Return the element with the given motion and, unless specified, `free` set to s."""
@@ -476,10 +517,6 @@ class JointFriction(JointElement):
         size, slope = self._size(rate)
         sign = float(np.tanh(rate / self.rate))
         return 0.0, -size * (1.0 - sign * sign) / self.rate - slope * sign - self.viscous
-
-    def energy(self, s: float) -> float:
-        """Return 0: friction stores no energy."""
-        return 0.0
 
 
 def _place(frame: FrameRef) -> str:

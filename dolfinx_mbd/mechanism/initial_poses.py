@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dolfinx_mbd.mechanism.force_elements import FramePair, PairElement
+from dolfinx_mbd.mechanism.force_elements import FramePair
 from dolfinx_mbd.mechanism.joints import TURNING, Axis, Joint
+from dolfinx_mbd.mechanism.load_protocol import Pair
 
 if TYPE_CHECKING:
     from dolfinx_mbd.mechanism.system import System
@@ -22,6 +23,7 @@ class InitialPoses:
     """Poses of all frames at the initial positions of the bodies."""
 
     def __init__(self, system: System) -> None:
+        self.system = system
         self._index, count = system.frame_index, system.num_frames
         self.position, self.rotation = np.zeros((count, 3)), np.zeros((count, 3, 3))
         points = [self.position]
@@ -36,7 +38,7 @@ class InitialPoses:
         size = float(np.ptp(every, axis=0).max()) if len(every) else 0.0
         self.size = size if size > 1e-9 else 1.0
 
-    def pair(self, item: Joint | PairElement) -> FramePair:
+    def pair(self, item: Pair) -> FramePair:
         """Return the poses of the frames of a joint or an element, at rest."""
         one, two = self._index(item.first), self._index(item.second)
         p, Q = self.position, self.rotation

@@ -7,9 +7,10 @@ returns them; all other derivatives are exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,12 +22,18 @@ from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import exp_rotation, skew
 from dolfinx_mbd.mechanism.joints import MOTIONS, Axis, FrameRef, checked_frame
+from dolfinx_mbd.mechanism.load_protocol import Load, LoadInput, Port, input_unit
 from dolfinx_mbd.mechanism.run_quantities import LOAD, Quantities
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.mechanism.initial_poses import InitialPoses
+    from dolfinx_mbd.mechanism.system import System
 
 __all__ = [
     "FrameLoad",
     "FrameMotion",
     "JointCoordinate",
+    "JointForce",
     "JointLoad",
     "check_coordinate",
     "force",
@@ -96,7 +103,7 @@ Value = ArrayLike | Callable[[float, FrameMotion], ArrayLike]
 
 
 @dataclass(frozen=True, eq=False)
-class FrameLoad:
+class FrameLoad(Load):
     """A force or a torque at a frame; `force` and `torque` create it.
 
     Attributes:
@@ -115,6 +122,7 @@ class FrameLoad:
         >>> weight = mbd.FrameLoad("weight", rod.frame("right"), (0, -9.81, 0))
     """
 
+    port: ClassVar[Port] = "frame"
     run_quantities: ClassVar[Quantities] = LOAD
     name: str
     frame: FrameRef
@@ -132,13 +140,42 @@ class FrameLoad:
         else:
             vector(f"{label}: value", self.value)
 
-    mark: ClassVar[str] = "arrow"  # shape in pictures
-
     @property
     def location(self) -> str:
         """Frame at which the load acts, for tables."""
         body, frame = self.frame
         return f"{body}: {frame}"
+
+    @property
+    def ends(self) -> tuple[tuple[str, FrameRef], ...]:
+        """Frame at which the load acts."""
+        return (("frame", self.frame),)
+
+    @property
+    def exerts_moments(self) -> bool:
+        """Whether the load is a torque."""
+        return self.kind == "torque"
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the value is constant."""
+        return not callable(self.value)
+
+    @property
+    def mark(self) -> str:
+        """`arrow`."""
+        return "arrow"
+
+    def placed_in(self, poses: InitialPoses) -> FrameLoad:
+        """Return the load; raise an error if its frame does not exist."""
+        poses.system.frame_index(self.frame)
+        return self
+
+    def inputs(self) -> Iterator[LoadInput]:
+        """Yield the components of the value."""
+        unit = "N" if self.kind == "force" else "N m"
+        for k, x in enumerate("xyz"):
+            yield LoadInput(f"{self.name}.{x}", "value", k, unit)
 
     def wrench(self, t: float, motion: FrameMotion) -> Array:
         """Return force and moment at the frame's point in global components, shape (6,)."""
@@ -211,8 +248,70 @@ def torque(
     return FrameLoad(name, frame, value, "torque", axes)
 
 
+class JointForce(Load):
+    """Base class of torques about and forces along the z axes of joints.
+
+    The arguments of `record` and `contact_states` are the coordinate on which the load acts (rad or
+    m), its rate and the states (m,).
+    """
+
+    port: ClassVar[Port] = "joint"
+    joint: str
+    motion: Axis | None
+
+    @property
+    def location(self) -> str:
+        """Joint on which the load acts, for tables."""
+        return f"joint {self.joint}"
+
+    @property
+    def loaded_coordinate(self) -> JointCoordinate:
+        """Joint coordinate on which the load acts."""
+        return JointCoordinate(self.joint, self.motion or "rotation")
+
+    @property
+    def coordinate(self) -> JointCoordinate:
+        """Joint coordinate on which the load depends, by default that on which it acts."""
+        return self.loaded_coordinate
+
+    def acting_frames(self, system: System) -> tuple[FrameRef, ...]:
+        """Return the frames of the joint."""
+        joint = system.joint(self.joint)
+        return joint.first, joint.second
+
+    @abstractmethod
+    def magnitude(self, t: float, s: float, rate: float) -> float:
+        """Return the torque (N m) or force (N) on the second body."""
+
+    @abstractmethod
+    def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
+        """Return the derivatives of the magnitude with respect to the coordinate and its rate."""
+
+    def evaluate(self, t: float, s: float, rate: float, states: Array) -> Array:
+        """Return the magnitude and the rates of the states, shape (1 + m,)."""
+        return np.array([self.magnitude(t, s, rate)])
+
+    def slopes(self, t: float, s: float, rate: float, states: Array) -> Array:
+        """Return the derivatives of `evaluate` by s, its rate and the states, (1 + m, 2 + m)."""
+        return np.array([self.derivatives(t, s, rate)])
+
+    def energy(self, s: float) -> float:
+        """Return the stored energy, J."""
+        return 0.0
+
+    def record(self, *arguments: Any) -> dict[str, ArrayLike]:
+        """Return coordinate, rate, energy and states."""
+        s, rate, states = arguments
+        motion = str(self.motion)
+        values: dict[str, ArrayLike] = {motion: s, f"{motion}_rate": rate, "energy": self.energy(s)}
+        return values | ({"states": states.copy()} if len(states) else {})
+
+    def _input_unit(self, field: str) -> str:
+        return input_unit(field, self.motion)
+
+
 @dataclass(frozen=True, eq=False)
-class JointLoad:
+class JointLoad(JointForce):
     """A torque about or a force along the z axis of a joint.
 
     The load acts on the second body of the joint, and the opposite load on the first.
@@ -279,12 +378,25 @@ class JointLoad:
         """``torque`` or ``force``."""
         return "torque" if self.motion == "rotation" else "force"
 
-    mark: ClassVar[str] = "arrow"  # shape in pictures
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the value is constant."""
+        return not callable(self.value)
 
     @property
-    def location(self) -> str:
-        """Joint on which the load acts, for tables."""
-        return f"joint {self.joint}"
+    def mark(self) -> str:
+        """`arrow`."""
+        return "arrow"
+
+    def placed_in(self, poses: InitialPoses) -> JointLoad:
+        """Return the load; raise an error if its joints do not exist or do not move."""
+        for joint, motion in (self.loaded_coordinate, self.coordinate):
+            poses.system.joint(joint).axis(motion, f"load {self.name!r}")
+        return self
+
+    def inputs(self) -> Iterator[LoadInput]:
+        """Yield the value."""
+        yield LoadInput(self.name, "value", unit=self._input_unit("value"))
 
     @property
     def coordinate(self) -> JointCoordinate:

@@ -11,7 +11,7 @@ from scipy.integrate import fixed_quad
 
 from dolfinx_mbd.checks import function, number
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 
 __all__ = ["Motion", "check_derivatives", "check_drivers", "differentiated", "integrated"]
 
@@ -32,7 +32,7 @@ _TOLERANCE = 1e-2  # largest relative difference of a correct derivative
 _NOISE = np.array([1e-9, 1e-6])
 
 
-def check_drivers(system: SystemData, start: float, end: float) -> None:
+def check_drivers(system: System, start: float, end: float) -> None:
     """Check the derivatives of all drivers over a run; see `check_derivatives`."""
     for driver in system.drivers:
         check_derivatives(f"driver {driver.name!r}", driver.at, start, end)

@@ -7,12 +7,12 @@ constants of the `LoadPattern` in body components.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.body import LoadPattern
@@ -21,6 +21,7 @@ from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.kernels.rotations import rotation_matrix, skew
 from dolfinx_mbd.mechanism.joints import FrameRef
+from dolfinx_mbd.mechanism.load_protocol import Load, LoadInput, Port
 from dolfinx_mbd.mechanism.loads import (
     FrameMotion,
     JointCoordinate,
@@ -29,6 +30,9 @@ from dolfinx_mbd.mechanism.loads import (
     slopes,
 )
 from dolfinx_mbd.mechanism.run_quantities import LOAD, Quantities, RunQuantity
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.mechanism.initial_poses import InitialPoses
 
 __all__ = ["PatternLoad", "PatternRef", "pattern_rows", "pattern_tangent"]
 
@@ -43,7 +47,7 @@ class PatternRef(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class PatternLoad:
+class PatternLoad(Load):
     """A distributed load on a flexible body, for example a pressure or a field of body forces.
 
     Attributes:
@@ -76,7 +80,7 @@ class PatternLoad:
     """
 
     kind: ClassVar[str] = "distributed load"
-    mark: ClassVar[str] = "arrow"  # shape in pictures
+    port: ClassVar[Port] = "pattern"
     run_quantities: ClassVar[Quantities] = {**LOAD, "amplitude": RunQuantity("1")}
     name: str
     pattern: PatternRef
@@ -87,6 +91,44 @@ class PatternLoad:
     def location(self) -> str:
         """Body and pattern of the load, for tables."""
         return f"{self.pattern.body}: {self.pattern.pattern}"
+
+    @property
+    def loaded_body(self) -> str:
+        """Name of the body on which the load acts."""
+        return self.pattern.body
+
+    @property
+    def acts_on_modes(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def mark(self) -> str:
+        """An arrow for the resultant."""
+        return "arrow"
+
+    def placed_in(self, poses: InitialPoses) -> PatternLoad:
+        """Return the load; raise an error if it depends on what does not exist."""
+        poses.system.load_pattern(self)
+        for frame in self.frames:
+            poses.system.frame_index(frame)
+        if self.coordinate is not None:
+            joint, motion = self.coordinate
+            poses.system.joint(joint).axis(motion, f"load {self.name!r}")
+        return self
+
+    def inputs(self) -> Iterator[LoadInput]:
+        """Yield the amplitude."""
+        yield LoadInput(self.name, "value")
+
+    def record(self, *arguments: Any) -> dict[str, ArrayLike]:
+        """Return the amplitude, the only argument."""
+        return {"amplitude": arguments[0]}
+
+    @property
+    def sources(self) -> tuple[FrameRef, ...]:
+        """Frames on whose motion the amplitude depends."""
+        return self.frames
 
     def __post_init__(self) -> None:
         label = f"load {checked_name('name', self.name)!r}"

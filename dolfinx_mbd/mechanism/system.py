@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Self, get_args
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,20 +17,15 @@ from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import HtmlView, short_repr, supplied
 from dolfinx_mbd.mechanism.bodies import Ground
-from dolfinx_mbd.mechanism.force_elements import (
-    JointElement,
-    PairElement,
-    SpringDamper,
-)
 from dolfinx_mbd.mechanism.initial_poses import InitialPoses
 from dolfinx_mbd.mechanism.joints import Axis, Driver, FrameRef, Joint, checked_frame
+from dolfinx_mbd.mechanism.load_protocol import Load
 from dolfinx_mbd.mechanism.load_states import LoadStates, state_names
-from dolfinx_mbd.mechanism.loads import FrameLoad, JointCoordinate, JointLoad
 from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
 from dolfinx_mbd.mechanism.protocol import Body
 from dolfinx_mbd.mechanism.system_table import table_lines
 
-__all__ = ["STANDARD_GRAVITY", "Load", "State", "System"]
+__all__ = ["STANDARD_GRAVITY", "State", "System"]
 
 Array = NDArray[np.float64]
 Table = NDArray[np.int64]
@@ -40,9 +35,6 @@ _LISTS = "System(bodies, joints, drivers=[...], loads=[...])"
 
 STANDARD_GRAVITY = 9.80665
 """Standard acceleration of gravity, m/s² (CGPM 1901)."""
-
-Load = FrameLoad | JointLoad | PatternLoad | PairElement | JointElement
-"""Forces and torques, springs, bushings, friction and contacts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +114,7 @@ class System(HtmlView):
         self.bodies = tuple(body for body in checked if not isinstance(body, LoadStates))
         self.joints: tuple[Joint, ...] = items("joints", joints, Joint, _LISTS)
         self.drivers: tuple[Driver, ...] = items("drivers", drivers, Driver, _LISTS)
-        self.loads: tuple[Load, ...] = items("loads", loads, get_args(Load), _LISTS)
+        self.loads: tuple[Load, ...] = items("loads", loads, Load, _LISTS)  # type: ignore[type-abstract]
         self.loads += tuple(
             joint.clearance.element(joint.contact_name, joint)
             for joint in self.joints
@@ -163,7 +155,7 @@ class System(HtmlView):
         self.bodies += tuple(
             LoadStates(load.name, load.initial_states, mass)
             for load in self.loads
-            if isinstance(load, (PairElement, JointLoad)) and load.initial_states.size
+            if load.initial_states.size
         )
         holders = [body for body in self.bodies[count:] if isinstance(body, LoadStates)]
         self.state_bodies = {body.load: (k,) for k, body in enumerate(holders, count)}
@@ -173,7 +165,8 @@ class System(HtmlView):
         """Add frames to the bodies at the named points that joints and loads use."""
         points: dict[str, dict[str, None]] = {}
         names = [body.name for body in self.bodies]
-        for part in (*self.joints, *self.loads):
+        parts: tuple[Joint | Load, ...] = (*self.joints, *self.loads)
+        for part in parts:
             for end, ref in _frame_references(part):
                 kind = getattr(part, "kind", type(part).__name__)
                 if ref[0] not in names:
@@ -264,51 +257,7 @@ class System(HtmlView):
             offset = placement.along(joint, motion) if driver.offset is None else driver.offset
             drivers[joint.name, motion] = replace(driver, along=motion, offset=offset)
         self.drivers = tuple(drivers.values())
-        self.loads = tuple(self._placed(load, placement) for load in self.loads)
-
-    def _placed(self, load: Load, placement: InitialPoses) -> Load:
-        """Check the references of a load; return it with unspecified lengths and angles set."""
-        label = f"load {load.name!r}"
-        if isinstance(load, PairElement):
-            body = self.body(load.first.body)
-            if load.second.body == body.name and not body.num_elastic:
-                raise InputError(
-                    f"{label} connects body {body.name!r}, which does not deform, with itself; "
-                    "specify frames of two bodies (or of the ground)"
-                )
-            if load.surface is not None:
-                self._check_surface(load, body)
-            return load.placed(placement.pair(load))
-        if isinstance(load, JointElement):
-            joint = self.joint(load.joint)
-            motion = joint.axis(load.motion, label)
-            return load.placed(motion, placement.along(joint, motion))
-        if isinstance(load, FrameLoad):
-            self.frame_index(load.frame)
-            return load
-        if isinstance(load, PatternLoad):
-            self.load_pattern(load)
-            for frame in load.frames:
-                self.frame_index(frame)
-        else:
-            self.joint(load.joint).axis(load.motion, label)
-        if isinstance(load.of, JointCoordinate):
-            self.joint(load.of.joint).axis(load.of.motion, label)
-        return load
-
-    def _check_surface(self, load: PairElement, body: Body) -> None:
-        """Raise an error unless the elastic surface of an element belongs to its first frame."""
-        reduced = getattr(body, "reduced", None)
-        if reduced is not None:
-            W = reduced.bore(load.first.frame).displacement
-            if load.surface is not None and np.array_equal(W.reshape(-1, W.shape[2]), load.surface):
-                return
-        raise InputError(
-            f"load {load.name!r}: its elastic bore is not that of frame {load.first.frame!r} of "
-            f"body {body.name!r}; the first frame must be the interface of a flexible body, and "
-            f"the bore body.bore({load.first.frame!r}) of the same reduced body",
-            argument="bore",
-        )
+        self.loads = tuple(load.placed_in(placement) for load in self.loads)
 
     def _number_constraints(self) -> None:
         """Number the constraints, first of the joints, then of the drivers."""
@@ -392,7 +341,8 @@ class System(HtmlView):
     def parts(self) -> dict[str, Any]:
         """Bodies that move, joints, drivers and loads by name, in the order of results."""
         bodies = [body for body in self.mechanical_bodies if body.num_velocities]
-        return {part.name: part for part in (*bodies, *self.joints, *self.drivers, *self.loads)}
+        parts: tuple[Any, ...] = (*bodies, *self.joints, *self.drivers, *self.loads)
+        return {part.name: part for part in parts}
 
     def body_index(self, name: str) -> int:
         """Return the index of a body; the error for an unknown name lists the bodies."""
@@ -508,9 +458,9 @@ class System(HtmlView):
 
 def _frame_references(part: Joint | Load) -> list[tuple[str, FrameRef]]:
     """Return the arguments and frames on which a joint or load acts or depends."""
-    ends = [(end, getattr(part, end, None)) for end in ("first", "second", "frame")]
-    depends = part.frames if isinstance(part, PatternLoad) else ()
-    return [(end, ref) for end, ref in ends if ref is not None] + [("of", ref) for ref in depends]
+    if isinstance(part, Joint):
+        return [("first", part.first), ("second", part.second)]
+    return [*part.ends, *(("of", ref) for ref in part.sources)]
 
 
 def _acts_by_a_force(part: Joint | Load, end: str) -> bool:
@@ -520,7 +470,7 @@ def _acts_by_a_force(part: Joint | Load, end: str) -> bool:
             return end in part.constraint.point_ends
         slides = end == "second" and part.kind in ("point_on_line", "point_on_plane")
         return slides or part.kind == "spherical"
-    return isinstance(part, SpringDamper) or (isinstance(part, FrameLoad) and part.kind == "force")
+    return not part.exerts_moments
 
 
 SystemData = System  # the name in some modules of the assembly

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.checks import array, choice, instance, names, reject
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanism.bearings import ElasticBearing, FiniteBearing
+from dolfinx_mbd.mechanism.bearings import FiniteBearing
 from dolfinx_mbd.plotting.charts import new_figure, saved
 from dolfinx_mbd.results.solution import Solution
 
@@ -208,9 +208,9 @@ def plot_film_pressure(
         >>> figure.axes[0].get_xlabel()
         'angle (°)'
     """
-    instance("bearing", bearing, FiniteBearing)
+    film: Any = instance("bearing", bearing, FiniteBearing)
     row = array("motion", motion, (10,))
-    if isinstance(bearing, ElasticBearing):
+    if film.surface is not None:
         if surface is None:
             raise InputError(
                 f"bearing {bearing.name!r} has an elastic bore, whose displacement changes the "
@@ -218,11 +218,11 @@ def plot_film_pressure(
                 "history.eta_rate[n]] with history = run.body(...) of the body of the bore",
                 argument="surface",
             )
-        pressure = bearing.pressure(row, array("surface", surface, (2, None)))
+        pressure = film.pressure(row, array("surface", surface, (2, None)))
     elif surface is not None:
         reject("surface", surface, "omitted for a bearing with a rigid bore")
     else:
-        pressure = bearing.pressure(row)
+        pressure = film.pressure(row)
     grid = bearing.grid
     figure = new_figure(8, 3.2)
     axes = figure.subplots()

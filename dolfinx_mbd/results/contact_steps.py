@@ -39,9 +39,9 @@ class ContactSteps:
 
     def __init__(self, eqs: Assembler, time: float) -> None:
         self._eqs = eqs
-        eqs.update_velocities()
-        self._names = eqs.contact_names()
-        self._last = eqs.contact_states()
+        eqs.frames.update_velocities()
+        self._names = eqs.loads.contact_names()
+        self._last = eqs.loads.contact_states()
         count = len(self._names)
         self._speed, self._depth, self._step = np.zeros((3, count))  # of compressions
         self._compressed = np.zeros(count, dtype=bool)
@@ -58,7 +58,7 @@ class ContactSteps:
         """Compare the length of a step with the duration of an impact at the new time."""
         if not self._names:
             return
-        states = self._eqs.contact_states()
+        states = self._eqs.loads.contact_states()
         (gap_before, rate_before, _), (gap, rate, _) = self._last.T, states.T
         self._last = states
         self._steps.append((time, dt, states))
@@ -122,7 +122,7 @@ class ContactSteps:
         warn(AccuracyWarning(text, quantity="step over a contact", value=dt))
 
     def _warn_of_depth(self) -> None:
-        sizes = self._eqs.contact_sizes()
+        sizes = self._eqs.loads.contact_sizes()
         ratios = self._deepest / sizes
         k = int(np.argmax(ratios)) if len(ratios) else -1
         if k < 0 or ratios[k] <= PENETRATION:

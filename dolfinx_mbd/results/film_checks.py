@@ -20,8 +20,8 @@ class FilmChecks:
     """
 
     def __init__(self, eqs: Assembler, start: float) -> None:
-        self._eqs, self._films = eqs, eqs.films()
-        self._gaps: Array = eqs.film_gaps()[:, 0]
+        self._eqs, self._films = eqs, eqs.loads.films()
+        self._gaps: Array = eqs.loads.film_gaps()[:, 0]
         self._times: Array = np.full(len(self._films), start)
 
     def memory(self) -> list[list[float]]:
@@ -37,7 +37,7 @@ class FilmChecks:
         """Record the thickness of the films at the new time."""
         if not self._films:
             return
-        gaps = self._eqs.film_gaps()[:, 0]
+        gaps = self._eqs.loads.film_gaps()[:, 0]
         smaller = gaps < self._gaps
         self._gaps[smaller], self._times[smaller] = gaps[smaller], time
 

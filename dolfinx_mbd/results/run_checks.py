@@ -68,7 +68,7 @@ class RunChecks:
         self.work, self._step = 0.0, 0.0
         self._contacts = ContactSteps(self._at, state.time)
         self._films = FilmChecks(self._at, state.time)
-        stored = self._at.stored_energy(elastic=True)
+        stored = self._at.loads.stored_energy(elastic=True)
         self._samples, self._saved, self._interval = [(state, 0.0, stored)], 0, 1
         self._worst: dict[str, tuple[float, str]] = {}
         self._stretch: dict[str, tuple[float, ...]] = {}
@@ -118,7 +118,7 @@ class RunChecks:
         """
         self._saved += 1
         if self._saved % self._interval == 0:
-            self._samples.append((state, self.work, self._at.stored_energy(elastic=True)))
+            self._samples.append((state, self.work, self._at.loads.stored_energy(elastic=True)))
         if len(self._samples) > 2 * _SAMPLES:
             self._samples, self._interval = self._samples[::2], 2 * self._interval
 
@@ -150,7 +150,7 @@ class RunChecks:
         power = self._at.power(t)
         if not self._system.loads:
             return power, 0.0
-        elastic, damping = self._at.element_power(t)
+        elastic, damping = self._at.loads.element_power(t)
         return power - elastic - damping, damping
 
     def _driver_rates(self) -> list[tuple[float, float]]:

@@ -13,12 +13,9 @@ from dolfinx_mbd.body import StrainGauge
 from dolfinx_mbd.checks import choice
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, extent
 from dolfinx_mbd.dynamics.assembly.redundancy import least_norm_multipliers
-from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.mechanism.bodies import FlexibleBody
-from dolfinx_mbd.mechanism.force_elements import PairElement, SpringDamper
 from dolfinx_mbd.mechanism.joints import Driver, FrameRef, Joint
-from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
-from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
+from dolfinx_mbd.mechanism.load_protocol import Load
 from dolfinx_mbd.mechanism.run_quantities import (
     ENERGIES,
     FORCES,
@@ -27,7 +24,7 @@ from dolfinx_mbd.mechanism.run_quantities import (
     QUATERNION,
     Quantities,
 )
-from dolfinx_mbd.mechanism.system import Load, State, System
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.files.run_files import HISTORY
 from dolfinx_mbd.results.histories import rotation_matrices
 from dolfinx_mbd.results.series import INTEGRALS, PartData, Values
@@ -81,7 +78,7 @@ class SavedStates:
             at.q[:], at.v[:], at.a[:] = self.q[row], self.v[row], self.a[row]
             at.lam[:], at.angles[:] = multipliers[row], self.angles[row]
             at.update_poses(t)
-            at.update_velocities()
+            at.frames.update_velocities()
             yield row, t, at
 
     @cached_property
@@ -189,11 +186,11 @@ class SavedStates:
         for row, t, at in self.evaluations():
             values = np.abs(at.constraints(t))
             violation[row] = [values[part].max(initial=0.0) for part in s.entry_slices]
-            wrench[row] = at.joint_wrenches() + at.clearance_wrenches()
+            wrench[row] = at.joint_wrenches() + at.loads.clearance_wrenches()
             u = np.hstack([at.velocities[s.first], at.velocities[s.second]])
             power[row] = np.einsum("jk,jk->j", wrench[row], u)
-            displacement[row], displacement_rate[row] = at.joint_displacements()
-            _, rates, _ = at.axis_coordinates()
+            displacement[row], displacement_rate[row] = at.frames.joint_displacements()
+            _, rates, _ = at.frames.axis_coordinates()
             rotation_rate[row], _ = rates.T
         joint = np.concatenate([np.arange(joints), s.driven_joints])
         motion = {
@@ -242,7 +239,7 @@ class SavedStates:
         """Wrench, motion, power and energy of all loads over time, by name."""
         rows: dict[str, dict[str, list[Any]]] = {load.name: {} for load in self.system.loads}
         for _, t, at in self.evaluations():
-            for load, values in _load_values(at, t):
+            for load, values in at.loads.records(t):
                 for key, value in values.items():
                     rows[load.name].setdefault(key, []).append(value)
         return {
@@ -253,9 +250,8 @@ class SavedStates:
     def element(self, name: str, axes: str) -> PartData:
         """Return the quantities of a joint, driver or load; see `Solution.element`."""
         s, nt = self.system, len(self.time)
-        parts: dict[str, Joint | Driver | Load] = {
-            part.name: part for part in (*s.joints, *s.drivers, *s.loads)
-        }
+        every: tuple[Joint | Driver | Load, ...] = (*s.joints, *s.drivers, *s.loads)
+        parts = {part.name: part for part in every}
         part = parts[choice("name of a joint, driver or load", name, parts)]
         frames = _frames(part, s)
         ends = ("first", "second")[-max(1, len(frames)) :]
@@ -269,10 +265,10 @@ class SavedStates:
             arrays = dict(self._loads[name])
         vectors = _vectors(arrays.pop("wrench"))
         if axes != "global":
-            if isinstance(part, PatternLoad):
-                Q = self.body_axes(s.body_index(part.pattern.body))
-            else:
+            if frames:
                 Q = self._frame_axes(frames[ends.index(axes)])
+            else:
+                Q = self.body_axes(s.body_index(getattr(part, "loaded_body", None) or ""))
             vectors = np.einsum("tji,ptj->pti", Q, vectors)
         *first, force, moment = vectors
         arrays = {"force": force, "moment": moment, **arrays}
@@ -311,42 +307,9 @@ def _vectors(rows: Array) -> Array:
 
 def _frames(part: Joint | Driver | Load, system: System) -> tuple[FrameRef, ...]:
     """Return the frames on which a part acts; a distributed load has none."""
-    if isinstance(part, PatternLoad):
-        return ()
-    if isinstance(part, FrameLoad):
-        return (FrameRef(*part.frame),)
-    pair = part if isinstance(part, Joint | PairElement) else system.joint(part.joint)
-    return pair.first, pair.second
-
-
-def _load_values(at: Assembler, t: float) -> Iterator[tuple[Load, dict[str, Any]]]:
-    """Yield each load and its wrench, motion, power and energy at the state of an assembler."""
-    for load, frames, wrench in at.load_wrenches(t):
-        u = at.velocities[list(frames)].ravel()
-        values: dict[str, Any] = {"wrench": wrench, "power": wrench @ u, "energy": 0.0}
-        if isinstance(load, PairElement):
-            pair, *_ = arguments = at.arguments(load, *frames)
-            values |= load.motion(*arguments) | {"energy": load.energy(*arguments)}
-            if load.surface is not None:
-                values["power"] += at.surface_power(load)
-            speed = getattr(load, "journal_speed", 0.0)
-            if speed:  # the surface of the journal rotates relative to its frame
-                values["power"] += speed * float(wrench[9:] @ pair.Q2[:, 2])
-            if isinstance(load, SpringDamper):
-                length = np.linalg.norm(pair.p2 - pair.p1)
-                values["tension"] = wrench[:3] @ (pair.p2 - pair.p1) / length
-        elif not isinstance(load, FrameLoad):
-            motion = str(load.motion)
-            axis = at.system.joint_index(load.joint), int(motion == "displacement")
-            position, rate, _ = (numbers[axis] for numbers in at.axis_coordinates())
-            values |= {motion: position, f"{motion}_rate": rate}
-            if not isinstance(load, JointLoad):
-                values["energy"] = load.energy(position)
-            elif load.initial_states.size:
-                values["states"] = at.load_states(load.name).copy()
-        yield load, values
-    for pattern, body, size, rows in at.pattern_forces(t):
-        q, v = at.q[at.system.q_slices[body]], at.v[at.system.v_slices[body]]
-        wrench = size * np.concatenate([rows[:3], rotation_matrix(q[QUATERNION]) @ rows[3:6]])
-        power = size * float(rows @ v)
-        yield pattern, {"wrench": wrench, "power": power, "energy": 0.0, "amplitude": size}
+    if isinstance(part, Joint):
+        return part.first, part.second
+    if isinstance(part, Driver):
+        joint = system.joint(part.joint)
+        return joint.first, joint.second
+    return part.acting_frames(system)

@@ -383,8 +383,8 @@ class Solution(Sensors, HtmlView):
         The elastic energy includes the energy of springs and bushings.
         """
         parts = self._body_energies(slice(None))
-        if any(hasattr(load, "energy") for load in self.system.loads):
-            parts[:, 1] += [at.stored_energy() for _, _, at in self._saved.evaluations()]
+        if any(load.stores_energy for load in self.system.loads):
+            parts[:, 1] += [at.loads.stored_energy() for _, _, at in self._saved.evaluations()]
         return Energies(self.time, *parts.T)
 
     def _body_energies(self, rows: slice | NDArray[np.integer]) -> Array:

@@ -123,7 +123,7 @@ def stored(run: Solution) -> np.ndarray:
     for t, q, angles in zip(run.time, run.q, run.angles, strict=True):
         at.q[:], at.angles[:] = q, angles
         at.update_poses(float(t))
-        energy.append(at.stored_energy())
+        energy.append(at.loads.stored_energy())
     return np.array(energy)
 
 
@@ -275,7 +275,7 @@ def test_what_is_not_given_is_measured() -> None:
     at.q[:] = system.body("block").initial_coordinates()
     at.residual(0.0)
     assert np.abs(at.rows).max() < 1e-13
-    assert at.stored_energy() < 1e-25
+    assert at.loads.stored_energy() < 1e-25
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_a_spring_across_one_flexible_body() -> None:
         for h in (1e-6, -1e-6):
             at.q[7 + k] = h
             at.update_poses(0.0)
-            sides.append(at.stored_energy())
+            sides.append(at.loads.stored_energy())
         at.q[7 + k] = 0.0
         slope.append((sides[0] - sides[1]) / 2e-6)
     assert np.allclose(at.rows[6:], slope, atol=1e-8)

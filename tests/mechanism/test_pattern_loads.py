@@ -152,7 +152,7 @@ def test_jacobian_of_a_load_that_depends_on_a_motion(source: str) -> None:
         for (row, column), block in sparse.items():
             part = system.v_slices[row], system.v_slices[column]
             np.testing.assert_allclose(block, dense[part], atol=1e-12)
-    assert at.couplings()[1] == (set() if source == "own body" else {2})
+    assert at.loads.couplings()[1] == (set() if source == "own body" else {2})
 
 
 def driven_rod(p: Mapping[str, float], kind: str) -> System:

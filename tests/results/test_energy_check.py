@@ -162,14 +162,14 @@ def test_elastic_power_is_minus_the_rate_of_the_stored_energy(seed: int) -> None
     for sign in (1.0, -1.0):
         eqs.move(q, sign * step * v)
         eqs.update_poses(0.0)
-        eqs.update_velocities()
-        assert (eqs.contact_states()[:, 0] < 0.0).sum() >= 3
-        stored.append(eqs.stored_energy(elastic=True))
+        eqs.frames.update_velocities()
+        assert (eqs.loads.contact_states()[:, 0] < 0.0).sum() >= 3
+        stored.append(eqs.loads.stored_energy(elastic=True))
     eqs.q[:], eqs.v[:] = q, v
     eqs.update_poses(0.0)
-    eqs.update_velocities()
+    eqs.frames.update_velocities()
     rate = (stored[0] - stored[1]) / (2 * step)
-    elastic, damping = eqs.element_power(0.0)
+    elastic, damping = eqs.loads.element_power(0.0)
     assert elastic == pytest.approx(-rate, rel=1e-6)
     assert damping < 0.0
 

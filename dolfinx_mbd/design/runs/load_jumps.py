@@ -15,9 +15,8 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
 from dolfinx_mbd.kernels.rotations import rotation_matrix, rotation_vector
-from dolfinx_mbd.mechanism.force_elements import JointSpring, SpringDamper
-from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
-from dolfinx_mbd.mechanism.system import Load, State, System
+from dolfinx_mbd.mechanism.load_protocol import Load
+from dolfinx_mbd.mechanism.system import State, System
 
 # Difference between the change of a load in a step and its mean change in the two neighbouring
 # steps, relative to the change, above which the step is bisected
@@ -39,7 +38,7 @@ class LoadJumps:
 
     def __init__(self, base: Assembler, changed: Mapping[str, Sequence[Assembler]]) -> None:
         self._at, self._changed = base, changed
-        self._has_loads = not all(map(_is_smooth, base.system.loads))
+        self._has_loads = not all(load.is_smooth for load in base.system.loads)
         self._needed = bool(self._has_loads or base.system.drivers)
         self._largest: dict[str, float] = {}
         self._known: set[str] = set()
@@ -153,10 +152,10 @@ class LoadJumps:
 
     def _load_values(self, at: Assembler, t: float) -> Iterator[tuple[Load, Array]]:
         """Yield the loads that may jump with their wrenches or amplitudes."""
-        for load, _, wrench in at.load_wrenches(t):
-            if not _is_smooth(load):
+        for load, _, wrench in at.loads.wrenches(t):
+            if not load.is_smooth:
                 yield load, wrench
-        for pattern, _, size, _ in at.pattern_forces(t):
+        for pattern, _, size, _ in at.loads.pattern_forces(t):
             yield pattern, np.array([size])
 
 
@@ -173,13 +172,6 @@ def _irregular(table: Array, scale: Array) -> list[tuple[int, int]]:
     pairs = np.argwhere(irregular)
     order = np.argsort([-size[k, c] / scale[c] for k, c in pairs])[:_INTERVALS]
     return [(int(k), int(c)) for k, c in pairs[order]]
-
-
-def _is_smooth(load: object) -> bool:
-    """Return whether a load cannot jump, because it contains no function of the user."""
-    if isinstance(load, (FrameLoad, JointLoad)):
-        return not callable(load.value)
-    return isinstance(load, (SpringDamper, JointSpring)) and load.law is None
 
 
 def _size(values: Array) -> float:

@@ -33,7 +33,6 @@ from dolfinx_mbd.kernels.body_table import (
     array_sizes,
 )
 from dolfinx_mbd.kernels.parameter_terms import inertia_forces, joint_wrenches, wrench_forces
-from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
 from dolfinx_mbd.mechanism.system import State, System
 
 FACTORS = (-1, 1)
@@ -90,19 +89,18 @@ class MechanismChange:
         every = [system, *systems.values()]
         self._loads_change = not all(same(system.loads, s.loads) for s in every)
         self._drivers_change = not all(same(system.drivers, s.drivers) for s in every)
-        self._compiled = not self._base.has_others and not any(
-            isinstance(load, PatternLoad) or getattr(load, "surface", None) is not None
-            for load in system.loads
+        self._compiled = not self._base.frames.has_others and not any(
+            load.acts_on_modes for load in system.loads
         )
         if self._compiled:
             self._find_changes()
 
     def _find_changes(self) -> None:
-        tables = {k: at.bodies for k, at in self.assemblers.items()}
+        tables = {k: at.frames.bodies for k, at in self.assemblers.items()}
         rows, parts, size = [], [], 0
         geometry = False
         self._matrices: list[tuple[slice, slice, Array, Array]] = []
-        for body in range(len(self._base.bodies.table)):
+        for body in range(len(self._base.frames.bodies.table)):
             arrays = {k: _body_arrays(b.table[body], b.data) for k, b in tables.items()}
             d = {
                 c: central_difference({k: v[c] for k, v in arrays.items()}, self.step)
@@ -110,7 +108,7 @@ class MechanismChange:
             }
             geometry |= any(np.any(arrays[k][c] != arrays[1][c]) for k in arrays for c in _GEOMETRY)
             if any(d[c].any() for c in _INERTIA):
-                row = self._base.bodies.table[body].copy()
+                row = self._base.frames.bodies.table[body].copy()
                 row[[FRAMES, BENDS]] = 0
                 for column in (*_INERTIA, *_MATRICES):
                     row[column] = size
@@ -119,7 +117,7 @@ class MechanismChange:
                 rows.append(row)
             elif any(d[c].any() for c in _MATRICES):
                 n = int(np.sqrt(d[STIFFNESS].size))
-                member = self._base.bodies.members[body]
+                member = self._base.frames.bodies.members[body]
                 q, v = self.system.q_slices[member], self.system.v_slices[member]
                 K, D = (d[c].reshape(n, n) for c in _MATRICES)
                 self._matrices.append((slice(q.stop - n, q.stop), slice(v.stop - n, v.stop), K, D))
@@ -149,8 +147,8 @@ class MechanismChange:
         A second difference is relative to the largest number of its array.
         """
         irregular: dict[str, float] = {}
-        tables = [at.bodies for at in (self._base, *(self.assemblers[k] for k in FACTORS))]
-        for body, member in enumerate(self._base.bodies.members):
+        tables = [at.frames.bodies for at in (self._base, *(self.assemblers[k] for k in FACTORS))]
+        for body, member in enumerate(self._base.frames.bodies.members):
             parts = [_body_arrays(b.table[body], b.data) for b in tables]
             for column, middle in parts[0].items():
                 low, high = (part[column] for part in parts[1:])
@@ -213,7 +211,7 @@ class MechanismChange:
 
     def _add_gravity(self, states: States, rows: Array) -> None:
         """Add the forces of the derivative of gravity."""
-        bodies = self._base.bodies
+        bodies = self._base.frames.bodies
         data = bodies.data.copy()
         for row in bodies.table:
             sizes = dict(zip(range(MASS, MASS + 12), array_sizes(row), strict=True))
@@ -233,14 +231,14 @@ class MechanismChange:
             for total, t, state in zip(wrenches, states.time, states.states, strict=True):
                 at.put(state)
                 at.update_loaded_frames(t)
-                for _, frames, wrench in at.load_wrenches(t):
+                for _, frames, wrench in at.loads.wrenches(t):
                     for k, frame in enumerate(frames):
                         total[frame] += wrench[6 * k : 6 * k + 6]
         if self._drivers_change or self._frames_change or self._joints_change:
             turns, offsets = np.zeros((count, len(s.first))), np.zeros((count, s.num_constraints))
             for i, t in enumerate(states.time):
                 turns[i], offsets[i] = at.driver_positions(t)
-            bodies = at.bodies
+            bodies = at.frames.bodies
             joint_wrenches(bodies.table, bodies.data, at.position, at.rotation, states.q, s.first,
                            s.second, turns, s.axes_signs, at.motion_rows, offsets, states.lam,
                            wrenches, values)  # fmt: skip
@@ -253,7 +251,7 @@ class MechanismChange:
 
     def _forces(self, factor: int, states: States, wrenches: Array) -> Array:
         """Return the forces of wrenches (S, nf, 6) in the residual, with the changed frames."""
-        bodies, rows = self.assemblers[factor].bodies, np.zeros(states.v.shape)
+        bodies, rows = self.assemblers[factor].frames.bodies, np.zeros(states.v.shape)
         wrench_forces(bodies.table, bodies.data, states.q, wrenches, rows)
         return rows
 

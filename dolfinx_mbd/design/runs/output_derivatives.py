@@ -165,8 +165,8 @@ class OutputDerivatives:
         for state in states:
             self._at.put(state)
             self._at.update_poses(state.time)
-            self._at.update_velocities()
-            rows.append(self._at.axis_gradient(self._system.joints[joint].name, "rotation"))
+            self._at.frames.update_velocities()
+            rows.append(self._at.frames.axis_gradient(self._system.joints[joint].name, "rotation"))
         return np.array(rows)
 
 

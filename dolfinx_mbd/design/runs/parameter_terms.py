@@ -26,7 +26,6 @@ from dolfinx_mbd.dynamics.start.quasi_static import EquilibriumError
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.dynamics.stepping.step_control import Adaptive
 from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
-from dolfinx_mbd.mechanism.force_elements import ContactElement, JointElement
 from dolfinx_mbd.mechanism.system import State, System
 
 Build = Callable[[Mapping[str, float]], System]
@@ -283,8 +282,7 @@ def _check_smooth(system: System) -> None:
     """Raise an error if a mechanism has contacts, end stops or constraints on velocities only."""
     system.check_holonomic("a derivative of a run")
     for load in system.loads:
-        stops = isinstance(load, JointElement) and load.gaps(0.0)
-        if stops or isinstance(load, ContactElement):
+        if load.has_contacts:
             raise InputError(
                 f"load {load.name!r} acts only while a gap is closed; a run with contacts is not "
                 "differentiable. Remove it, or replace it by a spring with a smooth law",

@@ -245,7 +245,7 @@ def _moved(system: System, run: Solution, derivatives: list[Array], step: float)
         at.angles[:] = run.angles[k]
         at.move(run.q[k], step * increments[k])
         at.update_poses(t)
-        q[k], angles[k] = at.q, at.joint_rotations()
+        q[k], angles[k] = at.q, at.frames.joint_rotations()
     v, a, lam = (x + step * d for x, d in zip((run.v, run.a, run.lam), others, strict=True))
     arrays = {"time": run.time, "q": q, "v": v, "a": a, "lam": lam, "angles": angles}
     last = State(*(values[-1] for values in arrays.values()))

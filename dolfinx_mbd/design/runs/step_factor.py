@@ -86,7 +86,7 @@ def _fronts(at: Assembler) -> tuple[list[list[int]], list[int]]:
     No two of these bodies are coupled. A front is the dense matrix of the unknowns of a body and of
     the unknowns coupled to it.
     """
-    s, couplings = at.system, at.couplings()
+    s, couplings = at.system, at.loads.couplings()
     table: list[list[int]] = []
     neighbours: list[int] = []
     blocked: set[int] = set()

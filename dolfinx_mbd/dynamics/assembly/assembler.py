@@ -9,13 +9,14 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.blocks import Blocks, DenseBlocks, FrameTerms, SparseBlocks
 from dolfinx_mbd.dynamics.assembly.floating_bodies import FloatingBodies
-from dolfinx_mbd.dynamics.assembly.loads import LoadAssembler
+from dolfinx_mbd.dynamics.assembly.frames import Frames
+from dolfinx_mbd.dynamics.assembly.loads import Loads
 from dolfinx_mbd.dynamics.assembly.relation_rows import RelationRows
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_vector, skew
 from dolfinx_mbd.mechanism.protocol import BodyState
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 
 
 class AssemblyError(SolverError, ValueError):
@@ -52,17 +53,26 @@ class TangentBlocks(NamedTuple):
     B: SparseBlocks
 
 
-class Assembler(LoadAssembler):
+class Assembler:
     """Evaluation of a system at q, v, a and λ (`lam`): set these arrays, then call a method.
 
     `angles` are the joint rotations at the last accepted time; `update_poses` sets the rotations of
     driven joints to the driver angles. `residual` computes the residual `rows`, its `scale` and the
     constraint `values` (nc,). The value of a constraint on velocities is its rate times
     `rate_scale` (s).
+
+    Attributes:
+        frames: Motion of the frames and of the joint coordinates; it owns the arrays of the state.
+        loads: Loads at the same state.
     """
 
-    def __init__(self, system: SystemData) -> None:
-        super().__init__(system)
+    def __init__(self, system: System) -> None:
+        self.system, self.frames = system, Frames(system)
+        self.loads, at = Loads(self.frames), self.frames
+        self.q, self.v, self.a, self.angles = at.q, at.v, at.a, at.angles
+        self.rows, self.scale = at.rows, at.scale
+        self.position, self.rotation = at.position, at.rotation
+        self.velocities, self.wrenches = at.velocities, at.wrenches
         self.lam = np.zeros(system.num_constraints)
         self.values = np.zeros(system.num_constraints)
         self._entries = len(system.first)
@@ -93,31 +103,31 @@ class Assembler(LoadAssembler):
     def state(self, t: float) -> State:
         """Return the point of evaluation as a state."""
         q, v, a, lam = (x.copy() for x in (self.q, self.v, self.a, self.lam))
-        return State(t, q, v, a, lam, self.joint_rotations())
+        return State(t, q, v, a, lam, self.frames.joint_rotations())
 
     # ---- poses and constraints ------------------------------------------------------------------
     def move(self, q: Array, delta: Array) -> None:
         """Set the coordinates to `q` after an increment (nv,)."""
-        self._floating.increment(q, delta, self.q)
+        self.frames.bodies.increment(q, delta, self.q)
         s = self.system
-        for k in self._others:
+        for k in self.frames.others:
             part = s.q_slices[k]
             s.bodies[k].increment(q[part], delta[s.v_slices[k]], self.q[part])
 
     def update_poses(self, t: float) -> None:
         """Compute the poses of all frames at q and the driver angles at t."""
-        self._update_poses(self._floating, t)
+        self._update_poses(self.frames.bodies, t)
 
     def update_loaded_frames(self, t: float) -> None:
         """Compute poses and velocities of the frames of bodies on which loads act or depend."""
-        self._update_poses(self._loaded, t)
-        self._update_velocities(self._loaded)
+        self._update_poses(self.loads.bodies, t)
+        self.frames.update_velocities_of(self.loads.bodies)
 
     def _update_poses(self, floating: FloatingBodies, t: float) -> None:
-        self.time = t
+        self.frames.time = t
         floating.poses(self.q, self.position, self.rotation)
-        for k in self._others:
-            body, view, _, _, position, rotation = self._views[k]
+        for k in self.frames.others:
+            body, view, _, _, position, rotation = self.frames.views[k]
             body.poses(view[0], position, rotation)
         if self._corrections:
             self._corrections = {}
@@ -201,7 +211,7 @@ class Assembler(LoadAssembler):
     def constraint_matrix(self) -> Array:
         """Return B, shape (nc, nv), at the current poses."""
         B = DenseBlocks(self.system.entry_slices, self.system.v_slices)
-        self.update_jacobians()
+        self.frames.update_jacobians()
         self._add_gradients(self._gradients(*self._joint_frames()), B)
         return B.array
 
@@ -215,16 +225,17 @@ class Assembler(LoadAssembler):
 
     def _add_gradients(self, gradients: Array, B: Blocks) -> None:
         """Add gradients (entries, 6, 12) to B, using the last Jacobians."""
+        at = self.frames
         B.add_gradients(
-            gradients, self._row_indices, self._entry_frames, self._jacobians, self._columns
+            gradients, self._row_indices, at.entry_frames, at.jacobian_table, at.columns
         )
 
     def constraint_rates(self, t: float) -> tuple[Array, Array]:
         """Return ∂Φ/∂t and the value of Φ̈ for zero accelerations, (nc,) each."""
         s = self.system
         p1, Q1, p2, Q2 = self._joint_frames()
-        velocities = self.update_velocities()
-        bias = self.frame_biases()
+        velocities = self.frames.update_velocities()
+        bias = self.frames.frame_biases()
         G = self._gradients(p1, Q1, p2, Q2)
         u1, u2 = velocities[s.first].copy(), velocities[s.second]
         b1, b2 = bias[s.first].copy(), bias[s.second]
@@ -261,13 +272,13 @@ class Assembler(LoadAssembler):
         if self.relations:
             related = self.relations.motions, self.relations.entries
             hessians[related] = self.relations.seconds()
-        jacobians = self.jacobians()
+        jacobians = self.frames.jacobians()
         speeds = np.concatenate(
             [J @ w[part] for J, part in zip(jacobians, s.v_slices, strict=True)]
         )
         tangents = [
             body.frame_velocity_tangents(view[0], w[part])
-            for (body, view, *_), part in zip(self._views, s.v_slices, strict=True)
+            for (body, view, *_), part in zip(self.frames.views, s.v_slices, strict=True)
         ]
         derivatives = DenseBlocks(s.entry_slices, s.v_slices)
         for entry, rows in enumerate(s.entry_slices):
@@ -282,8 +293,8 @@ class Assembler(LoadAssembler):
                 derivative[:, 3:6] = -G[entry, motions, 3:6] @ skew(spin)
             derivative += np.einsum("a,rab->rb", speed, hessians[motions, entry])
             for end, part in zip(ends, (slice(0, 6), slice(6, 12)), strict=True):
-                k, J = self._frame_jacobian(end, jacobians)
-                _, T = self._frame_jacobian(end, tangents)
+                k, J = self.frames.frame_jacobian(end, jacobians)
+                _, T = self.frames.frame_jacobian(end, tangents)
                 derivatives.add(entry, k, derivative[:, part] @ J + G[entry, motions, part] @ T)
         return derivatives.array
 
@@ -294,7 +305,7 @@ class Assembler(LoadAssembler):
         self.update_poses(t)
         self.wrenches[:] = 0.0
         if s.loads:
-            self._apply_loads(t)
+            self.loads.apply(t)
         kernels.constraint_rows(
             self.position,
             self.rotation,
@@ -320,7 +331,7 @@ class Assembler(LoadAssembler):
         values[relations.rows] = relations.values - self._offsets[relations.rows]
         speeds = relations.rows[relations.on_velocities]
         if len(speeds):
-            values[speeds] = self.rate_scale * relations.rates(self.update_velocities())
+            values[speeds] = self.rate_scale * relations.rates(self.frames.update_velocities())
 
     def problem(self) -> str:
         """Return why a joint cannot be in its present position, or an empty text."""
@@ -339,14 +350,14 @@ class Assembler(LoadAssembler):
         """
         s = self.system
         self.update_wrenches(t)
-        self._floating.residual(
+        self.frames.bodies.residual(
             self.q, self.v, self.a, s.gravity, self.wrenches, self.rows, self.scale
         )
-        for k in self._others:
-            body, (q, v, a, wrenches), rows, scale, _, _ = self._views[k]
+        for k in self.frames.others:
+            body, (q, v, a, wrenches), rows, scale, _, _ = self.frames.views[k]
             body.residual(BodyState(t, q, v, a, s.gravity, wrenches), rows, scale)
-        if self._pattern_loads or self._surface_forces or self._state_forces:
-            self._apply_patterns(t)
+        if s.loads:
+            self.loads.subtract_forces(t)
 
     def power(self, t: float) -> float:
         """Return the power of loads and drivers, W; call after `residual`.
@@ -363,12 +374,8 @@ class Assembler(LoadAssembler):
                 for part, (_, rate, _) in zip(rows, self.driver_motions(t), strict=True)
                 for row in range(part.start, part.stop)
             )
-        power = float(np.vdot(self.wrenches, self.update_velocities()))
-        for _, k, size, push in self.pattern_forces(t):
-            power += size * float(push @ self._views[k][1][1])
-        for k, push in self._surface_forces.values():
-            power += float(push @ self._views[k][1][1][6:])
-        return power
+        power = float(np.vdot(self.wrenches, self.frames.update_velocities()))
+        return power + self.loads.power_on_modes(t)
 
     def tangent(self, t: float) -> Tangent:
         """Return the derivatives at (t, q, v, a, λ); call after `residual` at the same point."""
@@ -392,29 +399,30 @@ class Assembler(LoadAssembler):
 
     def _add_bodies(self, t: float, K: Blocks, C: Blocks, M: Blocks) -> None:
         s = self.system
-        members = self._floating.members
+        members = self.frames.bodies.members
         point = self.q, self.v, self.a, s.gravity, self.wrenches
         if isinstance(K, DenseBlocks) and isinstance(C, DenseBlocks) and isinstance(M, DenseBlocks):
-            self._floating.add_tangents(point, K.array, C.array, M.array)
+            self.frames.bodies.add_tangents(point, K.array, C.array, M.array)
         else:
-            for k, parts in zip(members, self._floating.tangents(*point), strict=True):
+            for k, parts in zip(members, self.frames.bodies.tangents(*point), strict=True):
                 for target, block in zip((K, C, M), parts, strict=True):
                     target.add(k, k, block)
-        for k in self._others:
-            body, (q, v, a, wrenches), *_ = self._views[k]
+        for k in self.frames.others:
+            body, (q, v, a, wrenches), *_ = self.frames.views[k]
             parts = body.tangent(BodyState(t, q, v, a, s.gravity, wrenches))
             for target, block in zip((K, C, M), parts, strict=True):
                 target.add(k, k, block)
 
     def _add_tangent(self, t: float, K: Blocks, C: Blocks, M: Blocks, B: Blocks) -> None:
         self._add_bodies(t, K, C, M)
-        self.update_jacobians()
+        self.frames.update_jacobians()
         second, multipliers = FrameTerms(), self._entry_multipliers.copy()
         if self.system.loads:
-            self._add_loads(t, second, multipliers, K, C)
+            self.loads.add_derivatives(t, second, multipliers, K, C)
         if self._entries:
             self._add_joints(multipliers, second, B)
-        second.add_to(K, self._jacobians, self._jacobians, self._columns)
+        at = self.frames
+        second.add_to(K, at.jacobian_table, at.jacobian_table, at.columns)
 
     def _add_joints(self, multipliers: Array, second: FrameTerms, B: Blocks) -> None:
         """Add derivatives of the constraints and of their wrenches for multipliers (entries, 6).
@@ -427,7 +435,7 @@ class Assembler(LoadAssembler):
         if self.relations:
             lam = self.lam[self.relations.rows, None, None]
             np.add.at(D, self.relations.entries, lam * self.relations.seconds())
-        second.add(D, self._entry_frames, self._entry_frames)
+        second.add(D, self.frames.entry_frames, self.frames.entry_frames)
         self._add_gradients(G, B)
 
 

@@ -27,7 +27,7 @@ from dolfinx_mbd.kernels.body_table import (
 from dolfinx_mbd.kernels.matrices import add_bodies
 from dolfinx_mbd.mechanism.floating_body import FloatingBody, body_tangents
 from dolfinx_mbd.mechanism.protocol import Body
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 
 Table = NDArray[np.int64]
 
@@ -50,7 +50,7 @@ class FloatingBodies:
     `origins` contains the indices of the first coordinates of their origins.
     """
 
-    def __init__(self, system: SystemData) -> None:
+    def __init__(self, system: System) -> None:
         self.members = [k for k, body in enumerate(system.bodies) if _uses_kernels(body)]
         parts: list[Array] = []
         positions: dict[bytes, int] = {}

@@ -10,22 +10,23 @@ from dolfinx_mbd.dynamics.assembly.floating_bodies import FloatingBodies
 from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.mechanism.force_elements import FramePair
 from dolfinx_mbd.mechanism.loads import FrameMotion, JointCoordinate
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 
 Axis = tuple[int, int]
 """Index of a joint, and 0 for its rotation or 1 for its displacement."""
 
 
-class FrameAssembler:
+class Frames:
     """Buffers for frames and joint coordinates of a system.
 
+    `bodies` is the table of the bodies that are evaluated by the kernels for floating frames.
     `time`, `q`, `v` and `a` are the point of evaluation. `angles` are the joint rotations from
     which full turns are counted. `rows` and `scale` (nv,) are the residual and the magnitudes of
     its terms. `position` (nf, 3), `rotation` (nf, 3, 3), `velocities` and `wrenches` (nf, 6) belong
     to the frames.
     """
 
-    def __init__(self, system: SystemData) -> None:
+    def __init__(self, system: System) -> None:
         self.system = system
         nq, nv, nf = system.num_coordinates, system.num_velocities, system.num_frames
         self.q, self.v, self.a = np.zeros(nq), np.zeros(nv), np.zeros(nv)
@@ -37,79 +38,83 @@ class FrameAssembler:
         sizes = np.array([body.num_velocities for body in system.bodies])
         starts = np.array([part.start for part in system.v_slices])
         bodies = system.frame_body
-        self._columns = FrameColumns(bodies, starts[bodies], sizes[bodies])
-        self._jacobians = np.zeros((nf, 6, int(sizes.max())))
+        self.columns = FrameColumns(bodies, starts[bodies], sizes[bodies])
+        self.jacobian_table = np.zeros((nf, 6, int(sizes.max())))
         # Velocities of the columns of the tangents; columns beyond those of a body are zero
         last = max(nv - 1, 0)
-        index = self._columns.start[:, None] + np.arange(self._jacobians.shape[2])
+        index = self.columns.start[:, None] + np.arange(self.jacobian_table.shape[2])
         self._velocity_index = np.minimum(index, last)
-        self._moving = [k for k, body in enumerate(system.bodies) if body.num_velocities]
-        self._tangents = np.zeros_like(self._jacobians)
-        self._floating = FloatingBodies(system)
-        self._others = [k for k in self._moving if k not in self._floating.members]
-        self._views = []
+        self.moving = [k for k, body in enumerate(system.bodies) if body.num_velocities]
+        self.tangent_table = np.zeros_like(self.jacobian_table)
+        self.bodies = FloatingBodies(system)
+        self.others = [k for k in self.moving if k not in self.bodies.members]
+        self.views = []
         for body, qs, vs, fs in zip(
             system.bodies, system.q_slices, system.v_slices, system.frame_slices, strict=True
         ):
             view = (self.q[qs], self.v[vs], self.a[vs], self.wrenches[fs])
-            self._views.append(
+            self.views.append(
                 (body, view, self.rows[vs], self.scale[vs], self.position[fs], self.rotation[fs])
             )
-        for body, (q, *_), _, _, position, rotation in self._views:
+        for body, (q, *_), _, _, position, rotation in self.views:
             if not body.num_velocities:
                 body.poses(q, position, rotation)
         joints = len(system.joints)
-        self._ends = system.first[:joints], system.second[:joints]
-        self._entry_frames = np.column_stack([system.first, system.second])
+        self.joint_ends = system.first[:joints], system.second[:joints]
+        self.entry_frames = np.column_stack([system.first, system.second])
 
     @property
     def has_others(self) -> bool:
         """Whether some moving bodies are not evaluated by the kernels for floating frames."""
-        return bool(self._others)
-
-    @property
-    def bodies(self) -> FloatingBodies:
-        """Table of the bodies that are evaluated by the kernels for floating frames."""
-        return self._floating
+        return bool(self.others)
 
     def update_velocities(self) -> Array:
         """Compute and return velocities (nf, 6) of all frames in global components."""
-        self._update_velocities(self._floating)
+        self.update_velocities_of(self.bodies)
         return self.velocities
 
-    def _update_velocities(self, floating: FloatingBodies) -> None:
+    def update_velocities_of(self, floating: FloatingBodies) -> None:
         """Compute the velocities of the frames of some floating bodies and of all others."""
         floating.velocities(self.q, self.v, self.velocities)
-        for k in self._others:
-            body, (q, v, *_), *_ = self._views[k]
+        for k in self.others:
+            body, (q, v, *_), *_ = self.views[k]
             body.frame_velocities(q, v, self.velocities[self.system.frame_slices[k]])
 
     def update_jacobians(self) -> None:
         """Compute the Jacobians of all frames at the current poses."""
-        self._floating.jacobians(self.q, self._jacobians)
-        for k in self._others:
-            body, (q, *_), *_ = self._views[k]
+        self.bodies.jacobians(self.q, self.jacobian_table)
+        for k in self.others:
+            body, (q, *_), *_ = self.views[k]
             frames, width = self.system.frame_slices[k], body.num_velocities
-            self._jacobians[frames, :, :width] = body.frame_jacobians(q)
+            self.jacobian_table[frames, :, :width] = body.frame_jacobians(q)
 
     def jacobians(self) -> list[Array]:
         """Return the Jacobians (F, 6, nv) of the frames of every body at the current poses."""
         self.update_jacobians()
-        return [jacobian.copy() for jacobian in self._parts(self._jacobians)]
+        return [jacobian.copy() for jacobian in self.parts(self.jacobian_table)]
 
-    def _parts(self, matrices: Array) -> list[Array]:
+    def length(self) -> float:
+        """Return the largest coordinate of a frame, m, for steps of differences."""
+        return max(1e-3, float(np.abs(self.position).max(initial=0.0)))
+
+    def last_derivatives(self) -> tuple[list[Array], list[Array]]:
+        """Return the last Jacobians of the frames of every body, and the velocity tangents."""
+        return self.parts(self.jacobian_table), self.velocity_tangents()
+
+    def parts(self, matrices: Array) -> list[Array]:
         """Return the views (F, 6, nv) of matrices (nf, 6, ·) for the frames of every body."""
         return [
             matrices[frames, :, : body.num_velocities]
             for body, frames in zip(self.system.bodies, self.system.frame_slices, strict=True)
         ]
 
-    def _frame_jacobian(self, frame: int, jacobians: list[Array]) -> tuple[int, Array]:
+    def frame_jacobian(self, frame: int, jacobians: list[Array]) -> tuple[int, Array]:
         """Return the index of the body of a frame and the frame's Jacobian (6, nv of the body)."""
         k = int(self.system.frame_body[frame])
         return k, jacobians[k][frame - self.system.frame_slices[k].start]
 
-    def _motion(self, frame: int) -> FrameMotion:
+    def motion(self, frame: int) -> FrameMotion:
+        """Return the pose and velocities of a frame."""
         velocity = self.velocities[frame]
         return FrameMotion(self.position[frame], self.rotation[frame], velocity[:3], velocity[3:])
 
@@ -118,34 +123,34 @@ class FrameAssembler:
         p, Q, u = self.position, self.rotation, self.velocities
         return FramePair(p[first], Q[first], u[first], p[second], Q[second], u[second])
 
-    def _bodies_of(self, frames: tuple[int, int]) -> tuple[int, int]:
+    def bodies_of(self, frames: tuple[int, int]) -> tuple[int, int]:
         """Return the bodies of two frames."""
         return int(self.system.frame_body[frames[0]]), int(self.system.frame_body[frames[1]])
 
-    def _transform(self, row: Array, frames: tuple[int, int], jacobians: list[Array]) -> Array:
+    def transform(self, row: Array, frames: tuple[int, int], jacobians: list[Array]) -> Array:
         """Transform a row (12,) for the velocities of two frames to a row (nv,) for v."""
         out = np.zeros(self.system.num_velocities)
         for frame, part in zip(frames, (row[:6], row[6:]), strict=True):
-            k, J = self._frame_jacobian(frame, jacobians)
+            k, J = self.frame_jacobian(frame, jacobians)
             if J.size:
                 out[self.system.v_slices[k]] += part @ J
         return out
 
     def frame_biases(self) -> Array:
         """Return the accelerations (nf, 6) of all frames for v̇ = 0."""
-        self._floating.velocity_tangents(self.q, self.v, self._tangents)
-        bias: Array = np.einsum("fij,fj->fi", self._tangents, self.v[self._velocity_index])
-        for k in self._others:
-            body, (q, v, *_), *_ = self._views[k]
+        self.bodies.velocity_tangents(self.q, self.v, self.tangent_table)
+        bias: Array = np.einsum("fij,fj->fi", self.tangent_table, self.v[self._velocity_index])
+        for k in self.others:
+            body, (q, v, *_), *_ = self.views[k]
             bias[self.system.frame_slices[k]] = body.frame_bias(q, v)
         return bias
 
     # ---- coordinates of joints ------------------------------------------------------------------
     def joint_rotations(self) -> Array:
         """Return the rotations of all joints about their axes (nj,), rad, including full turns."""
-        return kernels.joint_angles(self.rotation, *self._ends, self.angles)
+        return kernels.joint_angles(self.rotation, *self.joint_ends, self.angles)
 
-    def _axis(self, coordinate: JointCoordinate) -> Axis:
+    def axis(self, coordinate: JointCoordinate) -> Axis:
         """Return the index of the joint, and 0 for its rotation or 1 for its displacement."""
         return self.system.joint_index(coordinate.joint), int(coordinate.motion == "displacement")
 
@@ -155,7 +160,7 @@ class FrameAssembler:
         Their shapes are (nj, 2), (nj, 2) and (nj, 2, 12). Call `update_velocities` first.
         """
         return kernels.axis_coordinates(
-            self.position, self.rotation, self.velocities, *self._ends, self.angles
+            self.position, self.rotation, self.velocities, *self.joint_ends, self.angles
         )
 
     def joint_displacements(self) -> tuple[Array, Array]:
@@ -163,45 +168,45 @@ class FrameAssembler:
 
         Their shapes are (nj, 3). Call `update_velocities` first.
         """
-        first, second = self._ends
+        first, second = self.joint_ends
         frames = self.position[first], self.rotation[first], self.position[second]
         poses = *frames, self.rotation[second]
         u = np.hstack([self.velocities[first], self.velocities[second]])
         rates = np.einsum("jik,jk->ji", kernels.joint_gradients(*poses)[:, :3], u)
         return kernels.joint_values(*poses)[:, :3], rates
 
-    def _joint_ends(self, axis: Axis) -> tuple[int, int]:
+    def ends_of(self, axis: Axis) -> tuple[int, int]:
         """Return the indices of the two frames of the joint of a coordinate."""
-        return int(self._ends[0][axis[0]]), int(self._ends[1][axis[0]])
+        return int(self.joint_ends[0][axis[0]]), int(self.joint_ends[1][axis[0]])
 
     def axis_gradient(self, joint: str, motion: str) -> Array:
         """Return the derivative (nv,) of the rate of a joint coordinate with respect to v."""
-        axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
+        axis = self.axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
         gradient = self.axis_coordinates()[2][axis]
-        return self._transform(gradient, self._joint_ends(axis), self.jacobians())
+        return self.transform(gradient, self.ends_of(axis), self.jacobians())
 
     def axis_rate_derivative(self, joint: str, motion: str) -> Array:
         """Return the derivative (nv,) of the rate of a joint coordinate with respect to q.
 
         Call `update_velocities` first.
         """
-        axis = self._axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
-        return self._coordinate_derivatives(axis, self.jacobians(), self._velocity_tangents())[1]
+        axis = self.axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
+        return self.coordinate_derivatives(axis, self.jacobians(), self.velocity_tangents())[1]
 
-    def _velocity_tangents(self) -> list[Array]:
+    def velocity_tangents(self) -> list[Array]:
         """Return the derivatives (F, 6, nv) of the frame velocities with respect to q."""
-        self._update_velocity_tangents()
-        return self._parts(self._tangents)
+        self.update_velocity_tangents()
+        return self.parts(self.tangent_table)
 
-    def _update_velocity_tangents(self) -> None:
+    def update_velocity_tangents(self) -> None:
         """Compute the derivatives of all frame velocities with respect to q."""
-        self._floating.velocity_tangents(self.q, self.v, self._tangents)
-        for k in self._others:
-            body, (q, v, *_), *_ = self._views[k]
+        self.bodies.velocity_tangents(self.q, self.v, self.tangent_table)
+        for k in self.others:
+            body, (q, v, *_), *_ = self.views[k]
             frames, width = self.system.frame_slices[k], body.num_velocities
-            self._tangents[frames, :, :width] = body.frame_velocity_tangents(q, v)
+            self.tangent_table[frames, :, :width] = body.frame_velocity_tangents(q, v)
 
-    def _axis_seconds(self, axes: Index) -> Array:
+    def axis_seconds(self, axes: Index) -> Array:
         """Return second derivatives (N, 12, 12) of joint coordinates with respect to poses.
 
         `axes` (N, 2) contains the `Axis` of each coordinate.
@@ -209,7 +214,7 @@ class FrameAssembler:
         D, along = np.empty((len(axes), 12, 12)), axes[:, 1] == 1
         for selection, displacement in ((along, True), (~along, False)):
             if selection.any():
-                first, second = (ends[axes[selection, 0]] for ends in self._ends)
+                first, second = (ends[axes[selection, 0]] for ends in self.joint_ends)
                 one, two = self.rotation[first], self.rotation[second]
                 if displacement:
                     motion = np.zeros((len(first), 6))
@@ -220,20 +225,20 @@ class FrameAssembler:
                     D[selection] = kernels.rotation_second(one, two)
         return D
 
-    def _coordinate_derivatives(
+    def coordinate_derivatives(
         self, axis: Axis, jacobians: list[Array], tangents: list[Array] | None
     ) -> tuple[Array, Array]:
         """Return the derivatives (nv,) of a joint coordinate and its rate with respect to q.
 
         Without `tangents`, the derivative of the rate is not computed and zero.
         """
-        ends = self._joint_ends(axis)
+        ends = self.ends_of(axis)
         gradient = self.axis_coordinates()[2][axis]
-        derivative = self._transform(gradient, ends, jacobians)
+        derivative = self.transform(gradient, ends, jacobians)
         if tangents is None:
             return derivative, np.zeros_like(derivative)
         u = np.concatenate([self.velocities[ends[0]], self.velocities[ends[1]]])
-        rate_derivative = self._transform(
-            u @ self._axis_seconds(np.array([axis]))[0], ends, jacobians
+        rate_derivative = self.transform(
+            u @ self.axis_seconds(np.array([axis]))[0], ends, jacobians
         )
-        return derivative, rate_derivative + self._transform(gradient, ends, tangents)
+        return derivative, rate_derivative + self.transform(gradient, ends, tangents)

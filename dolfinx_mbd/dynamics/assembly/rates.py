@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 
 Index = NDArray[np.integer]
 
 _RATE_TOLERANCE = 1e-7  # largest error of constraint and joint rates relative to the largest rate
 
 
-def consistent_rates(system: SystemData, state: State) -> State:
+def consistent_rates(system: System, state: State) -> State:
     """Return the state with velocities, accelerations and multipliers for Φ̇ = 0 and Φ̈ = 0.
 
     The change of the velocities has the least kinetic energy; coordinates do not change.
@@ -29,7 +29,7 @@ def consistent_rates(system: SystemData, state: State) -> State:
     return State(state.time, state.q, eqs.v.copy(), eqs.a.copy(), eqs.lam.copy(), state.angles)
 
 
-def jerk_at(system: SystemData, state: State, dt: float) -> tuple[Array, Array]:
+def jerk_at(system: System, state: State, dt: float) -> tuple[Array, Array]:
     """Return the jerk (rate of the accelerations) and its constrained part, (nv,) each.
 
     The constrained part is the vector of smallest norm in the mass metric that has the same product
@@ -50,7 +50,7 @@ def _constrained_part(M: Array, B: Array, x: Array) -> Array:
     return saddle(M, B, np.zeros_like(x), B @ x)[0]
 
 
-def _later_assembler(system: SystemData, state: State, dt: float) -> tuple[Assembler, float]:
+def _later_assembler(system: System, state: State, dt: float) -> tuple[Assembler, float]:
     """Return an assembler at the time 0.01 dt after a state, and this time difference (s)."""
     eqs, step = Assembler(system), 0.01 * dt
     eqs.q[:], eqs.angles[:] = state.q, state.angles
@@ -60,7 +60,7 @@ def _later_assembler(system: SystemData, state: State, dt: float) -> tuple[Assem
 
 
 def restart(
-    system: SystemData, state: State, dt: float, offset: Array
+    system: System, state: State, dt: float, offset: Array
 ) -> tuple[State, Array, Array, Array]:
     """Return the consistent state, its constrained jerk and the unconstrained part of `offset`.
 
@@ -118,12 +118,13 @@ def velocities(
         reason = f"the rates of {names} contradict the constraints or each other"
         singular = "no unique velocities: the equations are singular"
         raise AssemblyError(f"{reason if rates else singular} at t = {t:g} s")
-    return None if eqs.has_others else inertia
+    return None if eqs.frames.has_others else inertia
 
 
 def rate_rows(eqs: Assembler, rates: Mapping[str, float]) -> Array:
     """Return the derivatives of joint rates with respect to v, shape (rates, nv)."""
-    rows = [eqs.axis_gradient(name, eqs.system.joint(name).axis_by_default) for name in rates]
+    axes = {name: eqs.system.joint(name).axis_by_default for name in rates}
+    rows = [eqs.frames.axis_gradient(name, axis) for name, axis in axes.items()]
     return np.array(rows).reshape(len(rows), eqs.system.num_velocities)
 
 

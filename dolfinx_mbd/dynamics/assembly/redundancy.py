@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 
 Index = NDArray[np.integer]
 
@@ -40,7 +40,7 @@ class Redundancy(NamedTuple):
         return f"{self.name} (held by {', '.join(map(repr, self.joints)) or 'the ground'} already)"
 
 
-def _order(system: SystemData) -> list[int]:
+def _order(system: System) -> list[int]:
     """Return the constraints in order of priority; of dependent constraints, the last is redundant.
 
     Drivers come first, then displacements, then rotations. Relations in m such as distances, and
@@ -63,7 +63,7 @@ def _order(system: SystemData) -> list[int]:
     return sorted(range(system.num_constraints), key=rank)
 
 
-def without_units(system: SystemData, B: Array) -> tuple[Array, Array, Array]:
+def without_units(system: System, B: Array) -> tuple[Array, Array, Array]:
     """Return the dimensionless constraint matrix and the factors of its rows and columns.
 
     Lengths are relative to the size of the mechanism, angles in rad. A common factor for the
@@ -83,7 +83,7 @@ def without_units(system: SystemData, B: Array) -> tuple[Array, Array, Array]:
 
 
 def independent_rows(
-    system: SystemData, matrix: Array, limit: float = DEPENDENT
+    system: System, matrix: Array, limit: float = DEPENDENT
 ) -> tuple[list[int], Array]:
     """Return the indices of independent rows of a matrix (nc, n), and all remainders (nc,).
 
@@ -115,7 +115,7 @@ def independent_rows(
 
 
 def find_redundant(
-    system: SystemData, B: Array, columns: Index | None = None, limit: float = DEPENDENT
+    system: System, B: Array, columns: Index | None = None, limit: float = DEPENDENT
 ) -> list[Redundancy]:
     """Return the redundant constraints, each with the constraints on which it depends.
 
@@ -137,7 +137,7 @@ def find_redundant(
 
 
 def least_norm_multipliers(
-    system: SystemData, B_all: Array, B_part: Array, lam: Array, length: float
+    system: System, B_all: Array, B_part: Array, lam: Array, length: float
 ) -> Array:
     """Return the minimum-norm multipliers (nc,) that give the same forces as `lam`.
 

@@ -156,8 +156,8 @@ def _ideal_state(
     eqs.q[:] = coordinates(system)
     assemble(eqs, t, system.rigid)
     eqs.update_poses(t)
-    eqs.update_velocities()
-    fits = not len(system.elastic) and not (eqs.contact_states()[:, 0] < 0.0).any()
+    eqs.frames.update_velocities()
+    fits = not len(system.elastic) and not (eqs.loads.contact_states()[:, 0] < 0.0).any()
     try:
         with warnings.catch_warnings():
             if fits:

@@ -148,7 +148,7 @@ class Balance:
     def _speed(self) -> float:
         """Return the largest velocity, m/s or rad/s, of frames, and of bodies without frames."""
         eqs, s = self._eqs, self._eqs.system
-        velocities: list[Array] = [eqs.update_velocities().ravel()]
+        velocities: list[Array] = [eqs.frames.update_velocities().ravel()]
         velocities += [
             eqs.v[v][: len(eqs.v[v]) - body.num_elastic]
             for body, v, frames in zip(s.bodies, s.v_slices, s.frame_slices, strict=True)
@@ -319,10 +319,10 @@ def elastic_derivative(
     if len(B):
         X[0, r] = -np.linalg.lstsq(B[:, r], B[:, e], rcond=1e-10)[0]
     inertia, zero = M[np.ix_(r, r)], np.zeros((len(r), n))
-    eqs.update_velocities()
+    eqs.frames.update_velocities()
     rows = np.concatenate([B, rate_rows(eqs, rates)])
     rate_derivatives = [
-        eqs.axis_rate_derivative(name, s.joint(name).axis_by_default) for name in rates
+        eqs.frames.axis_rate_derivative(name, s.joint(name).axis_by_default) for name in rates
     ]
     if len(rows):
         derivative = np.concatenate(

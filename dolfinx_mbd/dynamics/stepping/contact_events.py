@@ -69,7 +69,7 @@ class ContactEvents:
         eqs.v[:] = local
         errors = np.abs(_states(eqs)[:, 1])
         eqs.v[:] = v
-        eqs.update_velocities()
+        eqs.frames.update_velocities()
         touches = (states[:, 0] < 0.0) | (np.array(self.gaps) < 0.0)
         errors = np.where(touches, errors / (_SHARE * self._scales(states, size)), 0.0)
         return states, float(errors.max(initial=0.0))
@@ -150,5 +150,5 @@ def closings(
 
 
 def _states(eqs: Assembler) -> Array:
-    eqs.update_velocities()
-    return eqs.contact_states()
+    eqs.frames.update_velocities()
+    return eqs.loads.contact_states()

@@ -171,7 +171,7 @@ def largest_coordinate(eqs: Assembler) -> float:
 def _largest_coordinates(eqs: Assembler) -> Array:
     """Return the largest coordinate of any frame, and of any frame or origin of a body, m."""
     out = np.empty(2)
-    largest_coordinates(eqs.position, eqs.q, eqs.bodies.origins, 1e-3, out)
+    largest_coordinates(eqs.position, eqs.q, eqs.frames.bodies.origins, 1e-3, out)
     return out
 
 

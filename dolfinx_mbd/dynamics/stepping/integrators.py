@@ -34,7 +34,6 @@ from dolfinx_mbd.dynamics.stepping.iteration_matrix import (
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.kernels.time_steps import correct, predict, right_hand_side
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
-from dolfinx_mbd.mechanism.force_elements import FilmElement
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
@@ -122,8 +121,8 @@ class Stepper:
         self._measure, self._no_noise = Measure(system), np.zeros(system.num_constraints)
         # loads and other bodies may have jumps; floating bodies, joints and drivers are smooth
         self._gaps: Array = np.zeros((0, 2))  # gaps and clearances of oil films
-        self._has_films = any(isinstance(load, FilmElement) for load in system.loads)
-        self._smooth = not (system.loads or self.assembler.has_others)
+        self._has_films = bool(self.assembler.loads.films())
+        self._smooth = not (system.loads or self.assembler.frames.has_others)
 
     def begin(self, state: State, dt: float) -> State:
         """Return a consistent state prepared for the first step.
@@ -379,7 +378,7 @@ class Stepper:
 
     def _check_films(self, state: State) -> None:
         """Raise an error if the deformation at the start closes an oil film."""
-        films = [load for load in self.system.loads if isinstance(load, FilmElement)]
+        films = self.assembler.loads.films()
         if not films:
             return
         self.assembler.angles[:] = state.angles
@@ -399,7 +398,7 @@ class Stepper:
         eqs = self.assembler
         eqs.move(state.q, move)
         eqs.update_poses(t)
-        return eqs.film_gaps()
+        return eqs.loads.film_gaps()
 
     def _limit_correction(self, state: State, t: float, move: Array, solution: Array) -> Array:
         """Return the correction, halved until it leaves all oil films open."""
@@ -493,7 +492,7 @@ def _far_frames(system: System) -> str:
 def _overload(eqs: Assembler, limit: float) -> str:
     """Return a text about the films whose surfaces overlap by more than `limit` clearances."""
     text = ""
-    for film, (gap, clearance) in zip(eqs.films(), eqs.film_gaps(), strict=True):
+    for film, (gap, clearance) in zip(eqs.loads.films(), eqs.loads.film_gaps(), strict=True):
         if not gap >= -limit * clearance:
             text += (
                 f"; the load presses the journal through oil film {film.name!r}: the surfaces "

@@ -138,7 +138,7 @@ class AdaptiveSteps:
         if not self.taken:
             self.contacts = ContactEvents.at(stepper.assembler, state)
         while True:
-            dt = event or self._next_step(state.time, stepper.assembler.contact_spin(state.v))
+            dt = event or self._next_step(state.time, stepper.assembler.loads.contact_spin(state.v))
             event = 0.0
             try:
                 start = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -176,6 +177,11 @@ class FilmBearing(FilmElement):
         g, dg, _ = self.film_loads(self.pair_motion(pair), True)
         D, E = film_tangents(*pair, g, dg)
         return D, E
+
+    def surface_power(self, wrenches: Array, *arguments: Any) -> float:
+        """Return the power on the surface of the journal, which rotates by `journal_speed`, W."""
+        axis = arguments[0].Q2[:, 2]
+        return self.journal_speed * float(wrenches[9:12] @ axis)
 
     @property
     def least_thickness(self) -> float:

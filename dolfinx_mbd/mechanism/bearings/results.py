@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import choice, instance
-from dolfinx_mbd.mechanism.bearings.film_bearing import FilmBearing
 from dolfinx_mbd.results.solution import Solution
 
 __all__ = ["journal_motion"]
@@ -33,11 +34,11 @@ def journal_motion(run: Solution, name: str) -> Array:
         (11, 10)
     """
     instance("run", run, Solution)
-    films = {load.name: load for load in run.system.loads if isinstance(load, FilmBearing)}
+    films: dict[str, Any] = {load.name: load for load in run.system.loads if load.has_film}
     bearing = films[choice("name of a bearing with an oil film", name, films)]
     ends = [run.system.frame_index(frame) for frame in (bearing.first, bearing.second)]
     rows = np.zeros((len(run), 10))
     for row, _, at in run._saved.evaluations():
-        at.update_velocities()
-        rows[row] = bearing.pair_motion(at.pair(ends[0], ends[1]))
+        at.frames.update_velocities()
+        rows[row] = bearing.pair_motion(at.frames.pair(ends[0], ends[1]))
     return rows

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import instance, number, reject
 from dolfinx_mbd.mechanism.contact.laws import ContactLaw
 from dolfinx_mbd.mechanism.force_elements import JointElement
@@ -37,6 +40,7 @@ class JointStop(JointElement):
     """
 
     kind: ClassVar[str] = "end stop"
+    has_contacts: ClassVar[bool] = True
     name: str
     joint: str
     law: ContactLaw
@@ -67,6 +71,11 @@ class JointStop(JointElement):
         lower = () if self.lower is None else ((s - self.lower, 1.0),)
         upper = () if self.upper is None else ((self.upper - s, -1.0),)
         return lower + upper
+
+    def contact_states(self, *arguments: Any) -> Array:
+        """Return gap and gap rate of each stop, and NaN for the normal force, (P, 3)."""
+        s, rate, _ = arguments
+        return np.array([(gap, sign * rate, np.nan) for gap, sign in self.gaps(float(s))])
 
     def magnitude(self, t: float, s: float, rate: float) -> float:
         """Return the torque (N m) or force (N) on the second body."""

@@ -71,11 +71,11 @@ def load_arrows(run: Solution, rows: Rows) -> list[Arrow]:
         t = float(run.time[row])
         at.q[:], at.v[:], at.angles[:] = run.q[row], run.v[row], run.angles[row]
         at.update_poses(t)
-        at.update_velocities()
-        for load, ends, wrench in at.load_wrenches(t):
+        at.frames.update_velocities()
+        for load, ends, wrench in at.loads.wrenches(t):
             k, frame = numbers[load.name], ends[-1]
             frames[k], points[i, k], wrenches[i, k] = frame, at.position[frame], wrench[-6:]
-        for pattern, body, amplitude, pattern_rows in at.pattern_forces(t):
+        for pattern, body, amplitude, pattern_rows in at.loads.pattern_forces(t):
             k, q = numbers[pattern.name], at.q[system.q_slices[body]]
             push = amplitude * pattern_rows
             force, moment = push[:3], rotation_matrices(q[3:7]) @ push[3:6]
@@ -84,6 +84,6 @@ def load_arrows(run: Solution, rows: Rows) -> list[Arrow]:
     return [
         arrow
         for k, load in enumerate(system.loads)
-        if getattr(load, "mark", "") == "arrow"
+        if load.mark == "arrow"
         for arrow in _arrows(load.name, "loads", int(frames[k]), points[:, k], wrenches[:, k])
     ]

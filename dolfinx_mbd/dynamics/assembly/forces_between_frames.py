@@ -1,0 +1,155 @@
+"""Assembly of force elements between two frames."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.dynamics.assembly.frames import Frames
+from dolfinx_mbd.dynamics.assembly.load_terms import LoadDerivatives, StatesOfLoads
+from dolfinx_mbd.mechanism.floating_body import FloatingBody
+from dolfinx_mbd.mechanism.force_elements import FilmElement, PairElement
+
+
+class ForcesBetweenFrames:
+    """Loads with the port ``pair``."""
+
+    def __init__(self, frames: Frames, states: StatesOfLoads, loads: Iterable[PairElement]) -> None:
+        self._frames, self._states, index = frames, states, frames.system.frame_index
+        self.items = [(load, index(load.first), index(load.second)) for load in loads]
+        self.contacts = [item for item in self.items if item[0].has_contacts]
+        self.films = [
+            (cast("FilmElement", load), one, two) for load, one, two in self.items if load.has_film
+        ]
+        self.surface_forces: dict[str, tuple[int, Array]] = {}  # body and force on η, by load
+        # angular velocities of the bodies in contacts
+        self._spins = [part for _, *ends in self.contacts for part in self._spins_of(ends)]
+
+    def _spins_of(self, frames: Iterable[int]) -> list[slice]:
+        """Return the slices of v with the angular velocities of the bodies of some frames."""
+        s = self._frames.system
+        bodies = {int(s.frame_body[frame]) for frame in frames}
+        starts = [s.v_slices[k].start for k in bodies if isinstance(s.bodies[k], FloatingBody)]
+        return [slice(start + 3, start + 6) for start in starts]
+
+    def groups(self) -> list[set[int]]:
+        """Return, for each load, the bodies on whose motion or states it depends or acts."""
+        return [
+            {*self._frames.bodies_of((first, second)), *self._states.body(load.name)}
+            for load, first, second in self.items
+        ]
+
+    def arguments(self, element: PairElement, first: int, second: int) -> tuple[Any, ...]:
+        """Return the arguments of the methods of an element; see `PairElement`."""
+        pair = self._frames.pair(first, second)
+        if element.timed:
+            return pair, self._frames.time, self._states.values(element.name)
+        if element.surface is None:
+            return (pair,)
+        q, v = self._frames.views[int(self._frames.system.frame_body[first])][1][:2]
+        return pair, np.array([element.surface @ q[7:], element.surface @ v[6:]])
+
+    def wrenches(self, t: float) -> Iterator[tuple[PairElement, tuple[int, ...], Array]]:
+        """Yield each load with its frames and the wrenches on the frames, (12,)."""
+        for element, first, second in self.items:
+            wrenches = element.wrenches(*self.arguments(element, first, second))
+            if element.timed:
+                self._states.set_rates(element.name, wrenches[12:])
+            if element.surface is not None:
+                body = int(self._frames.system.frame_body[first])
+                self.surface_forces[element.name] = body, wrenches[12:] @ element.surface
+            yield element, (first, second), wrenches[:12]
+
+    def subtract_surface_forces(self) -> None:
+        """Subtract the forces on elastic surfaces from the residual."""
+        for k, force in self.surface_forces.values():
+            _, _, rows, scale, _, _ = self._frames.views[k]
+            rows[6:] -= force
+            scale[6:] += np.abs(force)
+
+    def power_of_surface(self, load: str) -> float:
+        """Return the power of a load on elastic coordinates, W."""
+        k, force = self.surface_forces[load]
+        return float(force @ self._frames.views[k][1][1][6:])
+
+    def energy(self, *, elastic: bool) -> float:
+        """Return the stored energy, J; if `elastic`, only that of elastic elements."""
+        return sum(
+            load.energy(*self.arguments(load, *ends))
+            for load, *ends in self.items
+            if load.is_elastic or not elastic
+        )
+
+    def power(self) -> tuple[float, float]:
+        """Return the elastic and the total power of the elastic elements, W."""
+        elastic, total, rest = 0.0, 0.0, np.zeros(6)
+        for load, *ends in self.items:
+            if load.is_elastic:
+                pair, *others = arguments = self.arguments(load, *ends)
+                u = np.concatenate([pair.u1, pair.u2])
+                if load.surface is not None:
+                    s, rates = others[0]
+                    u, others = np.concatenate([u, rates]), [np.array([s, np.zeros_like(s)])]
+                total += float(load.wrenches(*arguments) @ u)
+                elastic += float(load.wrenches(pair._replace(u1=rest, u2=rest), *others) @ u)
+        return elastic, total
+
+    def film_gaps(self) -> Array:
+        """Return smallest gap and clearance of all oil films at the current poses, (F, 2), m."""
+        films = [
+            (load.smallest_gap(*self.arguments(load, *ends)), load.clearance)
+            for load, *ends in self.films
+        ]
+        return np.array(films).reshape(-1, 2)
+
+    def contact_spin(self, v: Array) -> float:
+        """Return the largest angular speed of the bodies in contacts at velocities v, rad/s."""
+        parts = (v[part] for part in self._spins)
+        return math.sqrt(max((float(omega @ omega) for omega in parts), default=0.0))
+
+    def add_derivatives(self, target: LoadDerivatives) -> None:
+        """Add the derivatives of the loads."""
+        for element, *ends in self.items:
+            D, E = element.derivatives(*self.arguments(element, *ends))
+            if len(D) > 12:
+                self._add_extended(element, (ends[0], ends[1]), (D, E), target)
+            else:
+                target.add_pair(np.array([ends]), -D, -E)
+
+    def _add_extended(
+        self,
+        element: PairElement,
+        ends: tuple[int, int],
+        derivatives: tuple[Array, Array],
+        target: LoadDerivatives,
+    ) -> None:
+        """Add the derivatives of an element that also acts on elastic coordinates or states."""
+        jacobians, tangents = self._frames.last_derivatives()
+        (k, J), (m, R) = (self._frames.frame_jacobian(end, jacobians) for end in ends)
+        S, T = (self._frames.frame_jacobian(end, tangents)[1] for end in ends)
+        D, E = derivatives
+        count = len(D) - 12
+        more, first = np.arange(12, 12 + count), np.arange(6)
+        parts = [(k, first, J, S), (m, np.arange(6, 12), R, T)]
+        for state_body in self._states.body(element.name):
+            unit, mass = np.eye(count), self._states.mass(state_body)
+            D, E = D.copy(), E.copy()
+            D[12:] *= mass
+            E[12:] *= mass
+            parts.append((state_body, more, unit, np.zeros_like(unit)))
+        if element.surface is not None:
+            extended = np.zeros((6 + count, J.shape[1]))
+            extended[:6], extended[6:, 6:] = J, element.surface
+            tangent = np.zeros_like(extended)
+            tangent[:6] = S
+            parts[0] = k, np.concatenate([first, more]), extended, tangent
+        parts = [part for part in parts if part[2].shape[1]]  # the others do not move
+        for row, i, left, _ in parts:
+            for column, j, right, change in parts:
+                rate = left.T @ E[np.ix_(i, j)]
+                target.K.add(row, column, -left.T @ (D[np.ix_(i, j)] @ right) - rate @ change)
+                target.C.add(row, column, -rate @ right)
