@@ -473,4 +473,3 @@ def _acts_by_a_force(part: Joint | Load, end: str) -> bool:
     return not part.exerts_moments
 
 
-SystemData = System  # the name in some modules of the assembly

@@ -185,7 +185,7 @@ def test_joint_forces_have_no_power(name: str, motion: tuple[Array, ...]) -> Non
     B = at.constraint_matrix()
     at.v[:] = scipy.linalg.null_space(B) @ np.linspace(-1, 2, len(at.v) - np.linalg.matrix_rank(B))
     (w,) = at.joint_wrenches()
-    u, s = at.update_velocities(), at.system
+    u, s = at.frames.update_velocities(), at.system
     size = np.abs(w).max()
     assert abs(w @ np.hstack([u[s.first[0]], u[s.second[0]]])) < 1e-12 * max(1.0, size)
     at.residual(0.0)
