@@ -80,8 +80,9 @@ class System(SystemData):
         """Return the lines about degrees of freedom, redundant constraints and the assembly."""
         velocities = self.num_velocities - len(self.states)
         held, elastic = self.num_constraints, len(self.elastic)
-        at = Assembler(self)
-        at.q[:] = coordinates(self)
+        rigid = self.with_rigid_bodies
+        at = Assembler(rigid)
+        at.q[:] = coordinates(rigid)
         try:
             limit = assemble(at, 0.0, self.rigid)
         except AssemblyError as error:

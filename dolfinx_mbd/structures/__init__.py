@@ -3,5 +3,5 @@
 import lazy_loader
 
 __getattr__, _, _ = lazy_loader.attach(
-    __name__, ["beams", "cables", "prescribed_motion", "rotating"]
+    __name__, ["beams", "cables", "mesh_bodies", "prescribed_motion", "rotating"]
 )
