@@ -353,6 +353,9 @@ MESHES: dict[str, Call] = {
         },
     ),
     "CableBody.frame": lambda b: (_cable().frame, {"name": "end"}),
+    "MeshBody": lambda b: (
+        mbd.MeshBody, {"name": "pad", "model": b.model, "interfaces": (), "viscosity": 1e-4},
+    ),
 }  # fmt: skip
 
 

@@ -138,8 +138,8 @@ class MeshBody:
 
     def _set_interfaces(self, label: str, model: ElasticModel) -> None:
         """Set the interfaces, their nodes and the condensed inertia."""
-        found = mesh_interfaces(model.mesh, model.displacements, self.interfaces, model.facet_tags)
-        averaged = [i.name for i in found if i.kind != "rigid"]
+        groups = mesh_interfaces(model.mesh, model.displacements, self.interfaces, model.facet_tags)
+        averaged = [i.name for i in groups if i.kind != "rigid"]
         if averaged:
             raise InputError(
                 f"{label}: interface {averaged[0]!r} is averaged; a mesh body supports rigid "
@@ -148,12 +148,12 @@ class MeshBody:
                 value=averaged,
             )
         interfaces = []
-        for i in found:
+        for i in groups:
             numbers = self.forces.nodes.numbers_of(i.blocks)
             levers = self.nodes[numbers] - i.point
             interfaces.append(RigidInterface(i.name, i.point, i.axes, numbers, levers))
         held = np.concatenate([np.zeros(0, dtype=np.int64), *(i.nodes for i in interfaces)])
-        blocks = np.concatenate([np.zeros(0, dtype=np.int32), *(i.blocks for i in found)])
+        blocks = np.concatenate([np.zeros(0, dtype=np.int32), *(i.blocks for i in groups)])
         assign(
             self,
             held=held,

@@ -82,14 +82,18 @@ class StepUnknowns:
         coefficients = by_rate, by_speed, 1.0
         if self.solver.coefficients != coefficients:
             self.solver.factorize(coefficients, self.solver.state)
-        self.solver.turn_to(u, body.frames_of(q))
+        self._is_turned = False
 
     def put(self, q: Array, v: Array, a: Array) -> None:
         """Write the motion of the nodes into the coordinates q of the body."""
         nodal = self._body.nodal_of(q)
         nodal[0] = self._body.nodal_of(self._start)[0] + self._move
         nodal[1], nodal[2] = self._velocities, self._accelerations
-        self._body.hold(nodal, self._body.frames_of(q), v, a)
+        frames = self._body.frames_of(q)
+        self._body.hold(nodal, frames, v, a)
+        if not self._is_turned:  # with the predicted rotation, which is almost that of the step
+            self.solver.turn_to(nodal[0], frames)
+            self._is_turned = True
 
     def error(self, tolerance: float) -> float:
         """Return the largest ratio of the residual of a free node to its tolerance."""
@@ -148,6 +152,7 @@ class StepUnknowns:
         self._start, self._derivatives = q, (0.0, 0.0, 0.0)
         zeros = (np.zeros_like(self._body.nodes) for _ in range(4))
         self._move, self._velocities, self._accelerations, self._algorithmic = zeros
+        self._is_turned = True  # statics factorizes at every state
 
     @property
     def displacement(self) -> Array:
