@@ -27,7 +27,6 @@ WITHOUT_MESH = (
     "io/imports/",
     "kernels/",
     "mechanism/",
-    "papers/",
     "results/",
 )
 """Folders that must not import the libraries of meshes and distributed matrices."""
@@ -87,8 +86,9 @@ IMPORTS = {name: Imports(path) for name, path in MODULES.items()}
 def graph(*, inner: bool) -> dict[str, set[str]]:
     """Return the modules of the package that each module imports."""
     return {
-        name: {m for m in found.top | (found.inner if inner else set()) if m in MODULES} - {name}
-        for name, found in IMPORTS.items()
+        name: {m for m in imports.top | (imports.inner if inner else set()) if m in MODULES}
+        - {name}
+        for name, imports in IMPORTS.items()
     }
 
 
@@ -107,8 +107,8 @@ def folder_graph(*, inner: bool) -> dict[str, set[str]]:
     """Return the folders that each folder imports from."""
     folders: dict[str, set[str]] = {}
     for name, targets in graph(inner=inner).items():
-        found = folders.setdefault(folder(name), set())
-        found |= {folder(target) for target in targets} - {folder(name)}
+        upper = folders.setdefault(folder(name), set())
+        upper |= {folder(target) for target in targets} - {folder(name)}
     return folders
 
 
@@ -149,7 +149,7 @@ def test_imports_between_folders_have_no_cycle(inner: bool) -> None:
 
 def test_few_imports_inside_functions() -> None:
     """Imports inside functions serve fast starts of the command line and optional packages."""
-    inner = [(n, m) for n, found in IMPORTS.items() for m in found.inner if m in MODULES]
+    inner = [(n, m) for n, imports in IMPORTS.items() for m in imports.inner if m in MODULES]
     assert {name.split(".")[1] for name, _ in inner} <= {"io", "plotting"}
 
 
@@ -165,8 +165,6 @@ def mesh_libraries(path: Path) -> Iterator[str]:
         yield from sorted(roots & MESH_LIBRARIES - {"ufl"})
     if "gmsh" in roots and part != "geometry" and path != COMPAT:
         yield "gmsh"
-    if part != "papers":
-        yield from sorted(name for name in names if name.startswith("dolfinx_mbd.papers"))
 
 
 def versions_of_dolfinx(path: Path) -> Iterator[str]:
@@ -229,7 +227,6 @@ def test_exports_exist() -> None:
         (mesh_libraries, "dynamics", "def f():\n    import ufl"),
         (mesh_libraries, "forms", "import basix"),
         (mesh_libraries, "reduction", "import gmsh"),
-        (mesh_libraries, "fem", "from dolfinx_mbd.papers import engine"),
         (versions_of_dolfinx, "fem", "from dolfinx.io.gmsh import model_to_mesh"),
         (versions_of_dolfinx, "fem", "new = dolfinx.__version__ > '0.9'"),
         (versions_of_dolfinx, "fem", "geometry.cmap"),
@@ -276,7 +273,7 @@ def test_public_names_have_one_meaning() -> None:
             value = getattr(module, export)
             if not isinstance(value, ModuleType):
                 meanings.setdefault(export, {}).setdefault(id(value), []).append(name)
-    assert {name: found for name, found in meanings.items() if len(found) > 1} == {}
+    assert {name: objects for name, objects in meanings.items() if len(objects) > 1} == {}
 
 
 HEAVY = {"gmsh", "h5py", "matplotlib", "pyvista", "scipy.interpolate", "scipy.optimize"}

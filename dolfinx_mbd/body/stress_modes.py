@@ -10,15 +10,15 @@ extreme value so far. This bound costs as little as the von Mises stress.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.arrays import Array, assign, freeze, frozen
-from dolfinx_mbd.body.parts import mode_rows
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.quantities import QUANTITIES, Quantity, quantity
+from dolfinx_mbd.body.tree import array_of, freeze_arrays
 from dolfinx_mbd.checks import array, choice, integer, reject
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.html import short_repr
@@ -87,6 +87,13 @@ def rows_at(time: Array, times: ArrayLike | None, stride: int = 1) -> NDArray[np
     return np.unique([int(np.argmin(np.abs(time - t))) for t in requested])
 
 
+class _Instants(NamedTuple):
+    """Elastic coordinates at successive instants, and the index of the first one."""
+
+    first: int
+    eta: Array  # (n, instants)
+
+
 def values_over_time(modes: Array, eta: Array, definition: Quantity) -> Array:
     """Return the values of a quantity at all points and instants, shape (nt, np, *shape).
 
@@ -112,9 +119,9 @@ def envelope_over_time(
     count = modes[0].shape[1]
     best, when = np.full(count, -np.inf), np.zeros(count, dtype=np.int64)
     starts = range(0, len(eta), BLOCK_SIZE)
-    parts = [(k, np.ascontiguousarray(eta[k : k + BLOCK_SIZE].T)) for k in starts]
+    parts = [_Instants(k, np.ascontiguousarray(eta[k : k + BLOCK_SIZE].T)) for k in starts]
     if definition.bound is not None:  # the bounds exclude more if large values come first
-        parts.sort(key=lambda part: -float(np.abs(part[1]).max()))
+        parts.sort(key=lambda part: float(np.abs(part.eta).max()), reverse=True)
     for start in range(0, count, BLOCK_SIZE):
         block = np.concatenate([m[:, start : start + BLOCK_SIZE] for m in modes])
         local = np.tensordot(definition.matrix, block, axes=1)
@@ -163,29 +170,21 @@ class StressModes:
         PointEnvelope(value=array([3.]), time=array([1.]))
     """
 
-    points: Array
-    stress: Array
-    cells: NDArray[Any] | None = None
+    points: Array = field(metadata=array_of("p3", "m"))
+    stress: Array = field(metadata=array_of("6pn", "Pa", file_name="modes"))
+    cells: NDArray[Any] | None = field(
+        default=None, metadata=array_of("6cn", "Pa", dtype=np.float32)
+    )
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        freeze(self, "stress modes", points=(-1, 3))
-        freeze(self, "stress modes", stress=(6, len(self.points), -1))
-        if self.cells is not None:
-            shape = (6, -1, self.num_modes)
-            assign(self, cells=frozen("stress modes: cells", self.cells, shape, np.float32))
+        freeze_arrays(self, "stress modes")
 
     @property
     def num_modes(self) -> int:
         """Number of elastic coordinates n."""
         return int(self.stress.shape[2])
-
-    def selected(self, modes: NDArray[np.int64]) -> StressModes:
-        """Return the stress of the modes with the numbers `modes`, starting at 1."""
-        rows = mode_rows("modes", modes, self.num_modes)
-        cells = None if self.cells is None else self.cells[:, :, rows]
-        return StressModes(self.points, self.stress[:, :, rows], cells)
 
     def values(
         self, name: str, history: Any, *, times: ArrayLike | None = None, stride: int = 1

@@ -134,9 +134,9 @@ def test_linkage_of_springs_and_bars() -> None:
     exact = brentq(unbalanced, 0.3, first, xtol=1e-14)
     assert np.isclose(first + state.angles[0] - first, exact, atol=1e-8)
     assert np.isclose(state.q[system.q_slices[3]][0], 2 * length * np.cos(exact), atol=1e-8)
-    found = linearize(system, state)
-    assert found.stability == "stable"
-    assert found.frequencies.shape == (1,)
+    linear = linearize(system, state)
+    assert linear.stability == "stable"
+    assert linear.frequencies.shape == (1,)
 
 
 @pytest.mark.parametrize("speed", [3.0, 6.0, 20.0])
@@ -164,11 +164,11 @@ def test_governor(speed: float) -> None:
     J = across + mass * arm**2
     cosine = min(1.0, mass * GRAVITY * arm / (speed**2 * (J - along)))
     assert np.isclose(np.cos(state.angles[1]), cosine, atol=1e-9)
-    found = linearize(system, state)
+    linear = linearize(system, state)
     square = speed**2 * (J - along) / J * (1 - cosine**2)
     if cosine == 1.0:
         square = (mass * GRAVITY * arm - speed**2 * (J - along)) / J
-    assert np.allclose(found.poles, [1j * np.sqrt(square)], rtol=1e-6)
+    assert np.allclose(linear.poles, [1j * np.sqrt(square)], rtol=1e-6)
     with pytest.raises(ValueError, match="driver 'drive' would move at"):
         equilibrium(system, spin=(0, 0, 2 * speed))
 

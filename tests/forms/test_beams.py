@@ -378,8 +378,8 @@ def test_rigid_motions_and_constant_strains(setting: Setting) -> None:
         (t**2 / 2 * ey, t * ez, E * mean(section.Izz)),
         (t**2 / 2 * ez, -t * ey, E * mean(section.Iyy)),
     ):
-        got = energy_of(lambda x, d=d: d, lambda x, theta=theta: theta)
-        assert got == pytest.approx(expected, rel=1e-11)
+        integral = energy_of(lambda x, d=d: d, lambda x, theta=theta: theta)
+        assert integral == pytest.approx(expected, rel=1e-11)
 
 
 def test_numbers_of_sections() -> None:
@@ -461,13 +461,13 @@ def test_rotating_cantilever(stress: str) -> None:
     n = 6 * (count + 1)
     for gamma, expected in V6.items():
         A = K + gamma**2 * (soft + Kg)
-        found = []
+        frequencies = []
         for plane, number in (((2, 4), 3), ((1, 5), 2)):
             dofs = np.array([6 * k + c for k in range(1, count + 1) for c in plane])
             assert dofs.max() < n
             grid = np.ix_(dofs, dofs)
-            found += list(np.sqrt(eigh(A[grid], M[grid], eigvals_only=True)[:number]))
-        assert found == pytest.approx(expected, rel=1e-4 if stress == "force" else 3e-4)
+            frequencies += list(np.sqrt(eigh(A[grid], M[grid], eigvals_only=True)[:number]))
+        assert frequencies == pytest.approx(expected, rel=1e-4 if stress == "force" else 3e-4)
 
 
 def _stretched(b: Beam, v: Any) -> fem.Function:
@@ -521,6 +521,6 @@ def _along(s: Setting, x: Array) -> Array:
     ],
 )
 def test_refuses(make: Callable[[], Any], argument: str) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         make()
-    assert caught.value.argument == argument
+    assert error.value.argument == argument

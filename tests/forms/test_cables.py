@@ -149,13 +149,13 @@ def test_strain_and_curvature_are_those_of_the_curve() -> None:
         ),
         (ufl.dot(field.curvature, field.curvature) - field.square_of_curvature, lambda p, c: 0.0),
     ):
-        got = fem.assemble_scalar(fem.form(expression * ufl.dx(degree=31)))
+        integral = fem.assemble_scalar(fem.form(expression * ufl.dx(degree=31)))
         total = 0.0
         for a, b in pairwise(UNEVEN):
             x = (a + b) / 2 + (b - a) / 2 * s
             second = (slope(x + 1e-6) - slope(x - 1e-6)) / 2e-6
             total += (b - a) / 2 * np.sum(w * exact(slope(x), second))
-        assert got == pytest.approx(total, rel=1e-7, abs=1e-12)
+        assert integral == pytest.approx(total, rel=1e-7, abs=1e-12)
 
 
 def test_mass_is_that_of_the_curve() -> None:
@@ -410,14 +410,14 @@ def test_data_is_checked() -> None:
     assert rod.axial_stiffness == pytest.approx(STEEL.young * np.pi * 0.015**2)
     assert rod.bending_stiffness == pytest.approx(STEEL.young * np.pi / 4 * 0.015**4)
     assert rod.linear_density == pytest.approx(STEEL.density * np.pi * 0.015**2)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         Cable.from_section(Section.rectangle(0.01, 0.02), STEEL)
-    assert caught.value.argument == "section"
+    assert error.value.argument == "section"
     for bad, argument in (
         ((0.0, 1.0, 1.0, 0.0), "axial_stiffness"),
         ((1.0, -1.0, 1.0, 0.0), "bending_stiffness"),
         ((1.0, 1.0, 1.0, -1.0), "damping"),
     ):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             Cable(*bad)
-        assert caught.value.argument == argument
+        assert error.value.argument == argument

@@ -286,9 +286,9 @@ def test_new_values_need_no_new_form() -> None:
 def test_cross_refuses_shapes_that_do_not_go_together() -> None:
     in_plane, in_space = ufl.as_vector([1.0, 2.0]), ufl.as_vector([1.0, 2.0, 3.0])
     for omega, u in ((in_space, in_plane), (1.0, in_space), (in_plane, in_plane)):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             forms.cross(omega, u)
-        assert caught.value.argument == "omega"
+        assert error.value.argument == "omega"
 
 
 def test_cross_in_the_plane_is_that_of_space() -> None:

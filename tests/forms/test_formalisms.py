@@ -393,7 +393,7 @@ def test_maggi_eliminates_the_reactions_of_a_joint() -> None:
     clamp = np.hstack([np.zeros((len(held), 3)), np.eye(n)[held]])
     A = np.vstack([joint, clamp])
     curvature = -(rate**2) * c + 2 * turn(np.array(rate), c_dot)
-    given = np.concatenate([-curvature, np.zeros(len(held))])
+    right_side = np.concatenate([-curvature, np.zeros(len(held))])
 
     E = np.zeros((n + 3, 1 + len(free)))  # columns: the angle and the free elastic velocities
     E[2, 0], E[:2, 0] = 1, -lever
@@ -404,8 +404,8 @@ def test_maggi_eliminates_the_reactions_of_a_joint() -> None:
     maggi = particular + E @ independent
 
     saddle = np.block([[mass, A.T], [A, np.zeros((len(A), len(A)))]])
-    solution = np.linalg.lstsq(saddle, np.concatenate([-force, given]))[0]
-    assert np.abs(A @ maggi - given).max() < 1e-12 * np.abs(maggi).max()
+    solution = np.linalg.lstsq(saddle, np.concatenate([-force, right_side]))[0]
+    assert np.abs(A @ maggi - right_side).max() < 1e-12 * np.abs(maggi).max()
     assert np.abs(solution[: n + 3] - maggi).max() < 1e-9 * np.abs(maggi).max()
 
     rows(maggi)
@@ -440,13 +440,13 @@ def test_refuses_what_does_not_fit() -> None:
         ("u", fem.Function(s.V.sub(0).collapse()[0]), "of shape (2,) or of shape (3,)"),
         ("plane", "both", "one of"),
     ):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             MovingBody(**arguments | {argument: value})
-        assert caught.value.argument == argument
-        assert expected in (caught.value.expected or "")
-    with pytest.raises(InputError) as caught:
+        assert error.value.argument == argument
+        assert expected in (error.value.expected or "")
+    with pytest.raises(InputError) as error:
         formalisms.maggi(s.body, VirtualVelocities())
-    assert caught.value.argument == "column"
-    with pytest.raises(InputError) as caught:
+    assert error.value.argument == "column"
+    with pytest.raises(InputError) as error:
         formalisms.constrained_rate(s.body, lambda v, w, u: v, VirtualVelocities())
-    assert caught.value.argument == "column"
+    assert error.value.argument == "column"

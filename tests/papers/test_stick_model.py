@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from demos.papers.models.stick_model import Rod, StickModel, StickMotion, _Sticks, newmark
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.mechanisms import rigid_rod, slider_crank
 from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
-from dolfinx_mbd.papers.stick_model import Rod, StickModel, StickMotion, _Sticks, newmark
 
 RNG = np.random.default_rng(7)
 LENGTH, MASS, STIFFNESS = 0.7, 1.3, 2e7
@@ -231,15 +231,15 @@ def test_starts_like_the_closed_form() -> None:
 )
 def test_what_makes_no_sense_is_said(change: dict, argument: str | None) -> None:
     good = {"nodes": [[0.0, 0.0], [1.0, 0.0]], "rods": [Rod(0, 1, 1.0, 1.0)]}
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         StickModel(**(good | change))
-    assert caught.value.argument == argument
+    assert error.value.argument == argument
 
 
 def test_a_rod_without_mass() -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         Rod(0, 1, 0.0, 1.0)
-    assert caught.value.argument == "line_density"
+    assert error.value.argument == "line_density"
 
 
 def test_bad_start_and_times() -> None:

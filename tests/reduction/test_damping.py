@@ -142,8 +142,8 @@ def test_response_is_that_of_the_full_order() -> None:
     R = rigid_motions(x)
     T = np.zeros((len(K), 12 + 12))
     ends = [np.isclose(x[:, 0], end) for end in (x[:, 0].min(), x[:, 0].max())]
-    for k, (own, interface) in enumerate(zip(ends, body.interfaces, strict=True)):
-        T[np.repeat(own, 3), 6 * k : 6 * k + 6] = rigid_motions(x[own], interface.point)
+    for k, (nodes, interface) in enumerate(zip(ends, body.interfaces, strict=True)):
+        T[np.repeat(nodes, 3), 6 * k : 6 * k + 6] = rigid_motions(x[nodes], interface.point)
     T[np.flatnonzero(np.repeat(~(ends[0] | ends[1]), 3)), np.arange(12, 24)] = 1.0
     P = np.eye(len(K)) - R @ np.linalg.solve(R.T @ M @ R, R.T @ M)
     C = P.T @ C @ P
@@ -244,13 +244,13 @@ def test_bad_input(comm: MPI.Comm) -> None:
         with_damping(reduction, "much")
     vector = ufl.SpatialCoordinate(reduction.space.mesh)
     for mu, kind in ((-1.0, InputError), ("oil", InputTypeError), (vector, InputError)):
-        with pytest.raises(kind) as caught:
+        with pytest.raises(kind) as error:
             Viscous(mu)
-        assert caught.value.argument == "viscosity"
+        assert error.value.argument == "viscosity"
     for value in (math.nan, -1.0, object()):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             with_damping(reduction, np.eye(8), thickness=value)
-        assert caught.value.argument == "thickness"
+        assert error.value.argument == "thickness"
     x = ufl.SpatialCoordinate(reduction.space.mesh)
     with pytest.raises(ValueError, match="μ is negative or not finite somewhere"):
         with_damping(reduction, Viscous(0.01 - x[0]))

@@ -71,12 +71,12 @@ def held_solution(kind: Any) -> np.ndarray:
     problem = elastic_problem(ElasticModel(mesh, STEEL))
     F = load_vectors(problem, {"gas": pressure(mesh, "top")})
     K = problem.stiffness.convert("dense").getDenseArray()
-    found = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(["left", "right"], kind))
+    ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(["left", "right"], kind))
     rows = np.zeros((0, len(K)))
-    for i in found:
-        own = np.zeros((len(i.dofs) if kind == "rigid" else 6, len(K)))
-        own[:, i.dofs] = np.eye(len(i.dofs)) if kind == "rigid" else i.rows.T
-        rows = np.vstack([rows, own])
+    for i in ends:
+        block = np.zeros((len(i.dofs) if kind == "rigid" else 6, len(K)))
+        block[:, i.dofs] = np.eye(len(i.dofs)) if kind == "rigid" else i.rows.T
+        rows = np.vstack([rows, block])
     KKT = np.block([[K, rows.T], [rows, np.zeros((len(rows), len(rows)))]])
     u = np.linalg.solve(KKT, np.concatenate([F[:, 0], np.zeros(len(rows))]))[: len(K)]
     return material_points(problem.space, u[:, None], {"p": POINT})[0].modes[0]

@@ -143,10 +143,10 @@ def pin_force(run: Solution) -> np.ndarray:
     return np.linalg.norm(run.joint("crank pin").force[:, :2], axis=1)
 
 
-def off(got: np.ndarray, exact: np.ndarray) -> tuple[float, float]:
+def off(values: np.ndarray, exact: np.ndarray) -> tuple[float, float]:
     """Errors of the peak and of the whole history, both over the exact peak."""
     peak = np.abs(exact).max()
-    return float(abs(np.abs(got).max() / peak - 1)), float(np.abs(got - exact).max() / peak)
+    return float(abs(np.abs(values).max() / peak - 1)), float(np.abs(values - exact).max() / peak)
 
 
 # ---- the exact beam itself

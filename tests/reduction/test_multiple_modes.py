@@ -31,10 +31,10 @@ def compliance(body: ReducedBody) -> np.ndarray:
     return np.asarray(P.T @ np.linalg.solve(body.stiffness, P))[1:, 1:]
 
 
-@pytest.mark.parametrize(("requested", "taken"), [(0, 0), (1, 2), (2, 2), (3, 4), (4, 4)])
+@pytest.mark.parametrize(("requested", "count"), [(0, 0), (1, 2), (2, 2), (3, 4), (4, 4)])
 @pytest.mark.parametrize("orthonormalize", [True, False])
 def test_fixed_interface_modes(
-    comm: MPI.Intracomm, requested: int, taken: int, orthonormalize: bool
+    comm: MPI.Intracomm, requested: int, count: int, orthonormalize: bool
 ) -> None:
     """The tip is as compliant in y as in z, and in no direction between them."""
     body = reduce(
@@ -46,9 +46,9 @@ def test_fixed_interface_modes(
         points={"tip": (0.3, SIDE / 2, SIDE / 2)},
         options=ReductionOptions(orthonormalize=orthonormalize, skin=False),
     ).body
-    assert body.num_modes == taken
-    assert body.provenance["fixed-interface modes"] == taken
-    assert ("modes requested" in body.provenance) == (taken > requested)
+    assert body.num_modes == count
+    assert body.provenance["fixed-interface modes"] == count
+    assert ("modes requested" in body.provenance) == (count > requested)
     C = compliance(body)
     assert C == pytest.approx(C[0, 0] * np.eye(2), rel=1e-6, abs=1e-6 * C[0, 0])
     if requested:
@@ -96,10 +96,10 @@ def test_free_modes(comm: MPI.Intracomm) -> None:
     ).body
     assert body.num_modes == 2
     assert body.provenance["free modes"] == 2
-    found = modal_analysis(bar(comm), STEEL, num_modes=1)
-    assert found.frequencies == pytest.approx(body.frequencies, rel=1e-8)
-    assert found.num_requested == 1
-    assert "2 modes instead of 1" in found.summary()
+    modes = modal_analysis(bar(comm), STEEL, num_modes=1)
+    assert modes.frequencies == pytest.approx(body.frequencies, rel=1e-8)
+    assert modes.num_requested == 1
+    assert "2 modes instead of 1" in modes.summary()
     held = modal_analysis(bar(comm), STEEL, num_modes=3, held=["left"])
     assert len(held.frequencies) == 4
 

@@ -193,13 +193,13 @@ def test_own_space_stiffness_and_density(comm: MPI.Intracomm, bar: Reduction) ->
     form = elastic_stiffness(ufl.TrialFunction(space), ufl.TestFunction(space), STEEL)
     density = fem.Function(fem.functionspace(mesh.mesh, ("DG", 0)))
     density.x.array[:] = STEEL.density
-    own = reduce(
+    custom = reduce(
         ElasticModel(mesh, space=space, stiffness=form, density=density),
         interfaces=ENDS,
         num_modes=6,
     )
-    assert own.space is space
-    assert own.body.frequencies == pytest.approx(bar.body.frequencies, rel=1e-9)
+    assert custom.space is space
+    assert custom.body.frequencies == pytest.approx(bar.body.frequencies, rel=1e-9)
     heavy = reduce(
         ElasticModel(mesh, STEEL, density=4 * STEEL.density), interfaces=ENDS, num_modes=6
     ).body

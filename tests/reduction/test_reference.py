@@ -23,7 +23,7 @@ from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.reduction.options import ReductionOptions
 from dolfinx_mbd.reduction.reference import reduced_modes
 from dolfinx_mbd.reduction.result import Reduction
-from tests.fem.test_bad_input import refused
+from tests.fem.test_bad_input import assert_raises
 from tests.models.bodies import box, rigid_mass
 from tests.models.calls import flat
 
@@ -33,8 +33,8 @@ NUM_MODES = 6
 
 def bar(**arguments: Any) -> Reduction:
     """The bar of V8 with both ends as interfaces."""
-    given: dict[str, Any] = {"interfaces": ENDS, "num_modes": NUM_MODES, "name": "bar"}
-    return flat(reduce, box(MPI.COMM_WORLD), STEEL, **given | arguments)
+    options: dict[str, Any] = {"interfaces": ENDS, "num_modes": NUM_MODES, "name": "bar"}
+    return flat(reduce, box(MPI.COMM_WORLD), STEEL, **options | arguments)
 
 
 def receptance(body: ReducedBody, omega: float) -> np.ndarray:
@@ -177,8 +177,8 @@ def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> Non
     """A column that others make up is dropped, says of which, and changes nothing."""
     mesh = box(comm)
     problem = elastic_problem(ElasticModel(mesh, STEEL))
-    found = mesh_interfaces(mesh, problem.space, ENDS)
-    basis = craig_bampton_basis(problem, found, 2, prefix="test_reference_")
+    ends = mesh_interfaces(mesh, problem.space, ENDS)
+    basis = craig_bampton_basis(problem, ends, 2, prefix="test_reference_")
     weights = np.zeros((14, 1))
     weights[[7, 12]] = [[1.0], [-0.5]]
     more = replace(
@@ -202,7 +202,7 @@ def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "given"),
+    ("text", "options"),
     [
         ("attached_to must be one of 'left', 'right', None; got 'end'", {"attached_to": "end"}),
         ("attached_to must be one of None; got 'left'", {"attached_to": "left", "interfaces": ()}),
@@ -214,9 +214,9 @@ def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> Non
         ),
     ],
 )
-def test_refused(comm: MPI.Intracomm, text: str, given: dict[str, Any]) -> None:
+def test_refused(comm: MPI.Intracomm, text: str, options: dict[str, Any]) -> None:
     """In the user's words, on every rank."""
-    refused(comm, ValueError, text, lambda: bar(**given))
+    assert_raises(comm, ValueError, text, lambda: bar(**options))
 
 
 def test_names_of_interfaces_do_not_matter() -> None:

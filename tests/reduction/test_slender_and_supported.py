@@ -111,7 +111,7 @@ def test_compliance_on_a_foundation() -> None:
         **request,
     ).body
     motion = body.interfaces[1].motion
-    found = motion @ np.linalg.solve(body.stiffness, motion.T)
+    compliance = motion @ np.linalg.solve(body.stiffness, motion.T)
     K = fem.assemble_matrix(fem.form(form)).to_dense()
     x = V.tabulate_dof_coordinates()
     T = np.zeros((len(K), 6))
@@ -124,8 +124,8 @@ def test_compliance_on_a_foundation() -> None:
     inner = ~right & np.repeat(~np.isclose(x[:, 0], 0.0), 3)
     edge = K[inner] @ T
     condensed = T.T @ K @ T - edge.T @ np.linalg.solve(K[np.ix_(inner, inner)], edge)
-    assert found == pytest.approx(
-        np.linalg.inv(condensed), rel=1e-6, abs=1e-9 * np.abs(found).max()
+    assert compliance == pytest.approx(
+        np.linalg.inv(condensed), rel=1e-6, abs=1e-9 * np.abs(compliance).max()
     )
 
 
@@ -134,14 +134,14 @@ def test_floating_body_on_a_foundation(comm: MPI.Intracomm, square: float) -> No
     """The body frame would not feel it: the error names the form, however soft the support."""
     mesh, V, form = forms(comm, square)
     for interfaces in ([], ["left"]):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             reduce(ElasticModel(mesh, STEEL, stiffness=form, space=V), interfaces=interfaces)
-        assert caught.value.argument == "stiffness"
-    with pytest.raises(InputError) as caught:
+        assert error.value.argument == "stiffness"
+    with pytest.raises(InputError) as error:
         reduce(
             ElasticModel(mesh, STEEL, stiffness=form, space=V),
             interfaces=["left"],
             attached_to="left",
             options=ReductionOptions(effective_mass=0.9),
         )
-    assert caught.value.argument == "effective_mass"
+    assert error.value.argument == "effective_mass"

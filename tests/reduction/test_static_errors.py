@@ -205,6 +205,6 @@ def test_stiffening_that_is_there_has_no_reason(comm: MPI.Comm) -> None:
     """And a stiffening that cannot be had is refused."""
     body = mbd.reduce(box(comm), mbd.STEEL, interfaces=["left"], num_modes=2).body
     assert "geometric stiffening" not in body.provenance
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         mbd.reduce(box(comm), mbd.STEEL, interfaces=[], num_modes=2, stiffening=True)
-    assert caught.value.argument == "stiffening"
+    assert error.value.argument == "stiffening"

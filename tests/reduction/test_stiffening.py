@@ -93,8 +93,8 @@ def test_relief_does_not_depend_on_how_the_body_is_held(comm: MPI.Comm) -> None:
     cases = []
     for names in (["left"], ["left", "right"]):
         problem = elastic_problem(mbd.ElasticModel(mesh, STEEL))
-        found = mesh_interfaces(mesh, problem.space, mbd.InterfaceSpec.each(names, "averaged"))
-        basis = craig_bampton_basis(problem, found, 1, prefix="test_relief_", stiffening=True)
+        ends = mesh_interfaces(mesh, problem.space, mbd.InterfaceSpec.each(names, "averaged"))
+        basis = craig_bampton_basis(problem, ends, 1, prefix="test_relief_", stiffening=True)
         assert basis.cases is not None
         u = basis.cases.displacements[:, :6]
         R = rigid_motions(problem.positions)
@@ -157,8 +157,8 @@ def test_spin_up_of_a_cantilever() -> None:
     """V5 (Kane, Ryan and Banerjee): 1 % of the geometrically exact deflection."""
     time, tip = spin_up()
     exact = {t: value for t, value in EXACT.items() if t <= 12}
-    got = np.interp(list(exact), time, tip)
-    assert np.allclose(got, list(exact.values()), atol=0.01 * 0.5738)
+    deflections = np.interp(list(exact), time, tip)
+    assert np.allclose(deflections, list(exact.values()), atol=0.01 * 0.5738)
     assert np.isclose(tip.min(), -0.5738, rtol=0.01)
 
 

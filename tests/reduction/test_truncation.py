@@ -161,8 +161,8 @@ def test_selection_by_effective_mass(bar: Reduction, comm: MPI.Intracomm) -> Non
     kind = bar.body.interfaces[0].kind
     chosen = bar.truncation.by_effective_mass(0.9)
     assert 0 < len(chosen) < 60
-    kept = bar.truncation.effective_masses[np.array(chosen) - 1].sum(axis=0)
-    assert (kept >= 0.9 * bar.truncation.effective_masses.sum(axis=0) - 1e-12).all()
+    masses = bar.truncation.effective_masses[np.array(chosen) - 1].sum(axis=0)
+    assert (masses >= 0.9 * bar.truncation.effective_masses.sum(axis=0) - 1e-12).all()
     few = reduce(
         box(comm),
         STEEL,
@@ -176,13 +176,13 @@ def test_selection_by_effective_mass(bar: Reduction, comm: MPI.Intracomm) -> Non
 
 def test_participation(bar: Reduction) -> None:
     """Shares sum to one; the modes that are kept give the static deflection to the share."""
-    found = participation(bar.body)
-    np.testing.assert_allclose(found.shares.sum(axis=0), 1.0, rtol=1e-12)
-    kept = found.most(0.999)
-    assert len(kept) < bar.body.num_modes
-    small = bar.body.selected(kept)
-    for k, name in enumerate(found.loads):
-        assert found.shares[np.array(kept) - 1, k].sum() >= 0.999
+    shares = participation(bar.body)
+    np.testing.assert_allclose(shares.shares.sum(axis=0), 1.0, rtol=1e-12)
+    numbers = shares.most(0.999)
+    assert len(numbers) < bar.body.num_modes
+    small = bar.body.selected(numbers)
+    for k, name in enumerate(shares.loads):
+        assert shares.shares[np.array(numbers) - 1, k].sum() >= 0.999
         interface, component = name.split()
         row = ("Fx", "Fy", "Fz", "Mx", "My", "Mz").index(component)
         flexibility = []

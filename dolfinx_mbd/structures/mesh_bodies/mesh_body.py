@@ -83,9 +83,9 @@ class MeshBody:
     Note: Collective over the communicator of the mesh.
 
     Example:
-        >>> rod = mbd.MeshBody("rod", rod_mesh, ["left", "right"], material=mbd.STEEL)
-        >>> rod.frame_names
-        ('left', 'right')
+        >>> pad = mbd.MeshBody("pad", mesh, interfaces, material=mbd.STEEL, energy="neo-hookean")
+        >>> pad.frame_names
+        ('left',)
     """
 
     name: str

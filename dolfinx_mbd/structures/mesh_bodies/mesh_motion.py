@@ -35,8 +35,8 @@ class MeshMotion:
 
     Example:
         >>> motion = rod.motion(run)
-        >>> motion.position([(0.5, 0, 0)]).shape == (len(run), 1, 3)
-        True
+        >>> motion.position([(0.5, 0.1, 0.1)]).shape
+        (3, 1, 3)
     """
 
     body: MeshBody

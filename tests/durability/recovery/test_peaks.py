@@ -28,7 +28,7 @@ def bar(comm: MPI.Comm, cell: str, degree: int, cells: tuple[int, int, int]) -> 
 
 
 def motion(reduction: mbd.Reduction, seed: int) -> SimpleNamespace:
-    """Coordinates of similar energies in all modes, in arbitrary units of time."""
+    """Return coordinates with similar energies in all modes, in arbitrary units of time."""
     size = 1.0 / np.sqrt(np.diag(reduction.body.stiffness))
     eta = np.random.default_rng(seed).normal(size=(7, len(size))) * size
     return SimpleNamespace(time=np.linspace(0.0, 3e-3, 7), eta=eta)
@@ -60,7 +60,7 @@ def test_stress_modes_have_the_peak_of_the_table(
         exact = sign * comm.allreduce((sign * values).max(initial=-np.inf), MPI.MAX)
         assert body.stress.peak(name, history, extreme=extreme) == pytest.approx(exact, rel=1e-6)
     # of the first modes only
-    few = body.stress.selected([1, 2])
+    few = body.selected([1, 2]).stress
     part = np.where(np.arange(body.num_modes) < 2, history.eta, 0.0)
     expected = body.stress.peak("von Mises", part)
     assert few.peak("von Mises", history.eta[:, :2]) == pytest.approx(expected, rel=1e-6)
@@ -75,7 +75,7 @@ def test_without_peaks(comm: MPI.Comm) -> None:
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts in pictures."""
+    """Return the texts in pictures."""
     from dolfinx_mbd.plotting.scenes import scene
 
     texts: list[str] = []
