@@ -380,7 +380,6 @@ class System(HtmlView):
             self.bodies, joints, drivers=self.drivers, loads=loads, gravity=self.gravity
         )
 
-<<<<<<< HEAD
     @property
     def with_rigid_bodies(self) -> Self:
         """The system with rigid bodies in place of bodies on their mesh; itself without them."""
@@ -394,14 +393,6 @@ class System(HtmlView):
             bodies, self.whole.joints, drivers=self.drivers, loads=self.loads, gravity=self.gravity
         )
 
-    def with_misfit(self, misfit: Array) -> SystemData:
-        """Return the system with small offsets (nc,) of its constraints, m or rad."""
-        fitted = copy.copy(self)
-        fitted.misfit, fitted.whole = misfit, fitted
-        return fitted
-
-=======
->>>>>>> main
     # ---- look-up --------------------------------------------------------------------------------
     @property
     def parts(self) -> dict[str, Any]:

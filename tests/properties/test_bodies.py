@@ -225,20 +225,20 @@ def test_bodies_of_different_structure() -> None:
         ("first_moments", body.selected([1])),
         ("triangles", body.replace(skin=triangle)),
     ):
-        with pytest.raises(mbd.errors.InputError) as caught:
+        with pytest.raises(mbd.errors.InputError) as record:
             map_arrays(lambda _, a, b: a - b, body, other)
-        assert caught.value.argument == argument
+        assert record.value.argument == argument
     without = map_arrays(lambda _, a, b: a - b, body, body.replace(skin=None))
     assert without.skin is None
-    with pytest.raises(mbd.errors.InputError) as caught:
+    with pytest.raises(mbd.errors.InputError) as record:
         body.transformed(np.ones((2, 2)))
-    assert caught.value.argument == "matrix"
+    assert record.value.argument == "matrix"
 
 
 def test_units_of_declarations() -> None:
     assert powers("N m-1 s2").tolist() == [0.0, 1.0, 0.0]
     assert powers("1").tolist() == powers("Pa m2 N-1").tolist() == [0.0, 0.0, 0.0]
     for wrong in ("Nm", "kg*m", "m^2", "furlong"):
-        with pytest.raises(mbd.errors.InputError) as caught:
+        with pytest.raises(mbd.errors.InputError) as record:
             array_of("n3", wrong)
-        assert caught.value.argument == "unit"
+        assert record.value.argument == "unit"

@@ -123,14 +123,14 @@ def test_checks(body: MagneticBody) -> None:
         ({"attraction": np.triu(np.ones((3, 3)))}, "magnet 'north': attraction"),
         ({"attraction": np.eye(2)}, "magnet 'north': attraction"),
     ):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as record:
             replace(north, **changes)
-        assert caught.value.argument == argument
+        assert record.value.argument == argument
     few = replace(north, motion=np.zeros((6, 2)), attraction=np.eye(2))
     for magnets, argument in (((few,), "magnet 'north'"), ((north, north), "magnets")):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as record:
             body.replace(magnets=magnets)
-        assert caught.value.argument == argument
+        assert record.value.argument == argument
 
 
 def test_derivative(body: MagneticBody) -> None:
@@ -152,6 +152,6 @@ def test_derivative(body: MagneticBody) -> None:
     assert isinstance(middle, MagneticBody) and middle.magnets[1].strength == 6.0
     assert np.allclose(middle.magnets[1].motion, body.magnets[1].motion + 0.5)
     assert np.allclose(middle.magnets[1].axis, np.array([1, 1, 0]) / np.sqrt(2))
-    own = table.at({"p": 2.25})
-    W = np.linalg.lstsq(turned.motion, own.magnets[1].motion, rcond=None)[0]
-    assert np.allclose(W.T @ body.stiffness @ W, own.stiffness)
+    nearby = table.at({"p": 2.25})
+    W = np.linalg.lstsq(turned.motion, nearby.magnets[1].motion, rcond=None)[0]
+    assert np.allclose(W.T @ body.stiffness @ W, nearby.stiffness)

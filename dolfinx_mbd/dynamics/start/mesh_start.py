@@ -15,7 +15,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.dynamics.assembly.rates import accelerations, velocities
 from dolfinx_mbd.dynamics.start.position_assembly import coordinates, fit_misfits
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["mesh_state"]
 
@@ -23,7 +23,7 @@ _MISFIT = 1e-9  # largest violation of a constraint, relative to the size of the
 
 
 def mesh_state(
-    system: SystemData,
+    system: System,
     t: float,
     elastic_start: str,
     start: tuple[Any, Any, Any],
@@ -67,7 +67,7 @@ def mesh_state(
     return eqs.state(t)
 
 
-def _transferred(system: SystemData, rigid: SystemData, state: State) -> tuple[Array, Array]:
+def _transferred(system: System, rigid: System, state: State) -> tuple[Array, Array]:
     """Return coordinates and velocities with the motion of a mechanism with rigid bodies."""
     q, v = np.zeros(system.num_coordinates), np.zeros(system.num_velocities)
     parts = zip(

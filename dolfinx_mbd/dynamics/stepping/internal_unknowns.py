@@ -16,7 +16,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["InternalUnknowns"]
 
@@ -29,7 +29,7 @@ class InternalUnknowns:
         parameters: α_m, α_f, β and γ of the method.
     """
 
-    def __init__(self, system: SystemData, parameters: Array) -> None:
+    def __init__(self, system: System, parameters: Array) -> None:
         self._parameters = parameters
         self._parts: list[tuple[Any, slice, slice]] = [
             (body.step_solver(), q, v)
