@@ -18,18 +18,13 @@ from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.rotations import (
-    exp_quaternion,
-    multiply_quaternions,
-    rotation_matrix,
-    skew,
-    tangent,
-)
+from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.mechanism.bodies import RigidBody
 from dolfinx_mbd.mechanism.floating_body import checked_rotation
 from dolfinx_mbd.mechanism.joints import FrameRef
 from dolfinx_mbd.mechanism.protocol import BodyState, Frame
 from dolfinx_mbd.structures.mesh_bodies.energies import checked_energy
+from dolfinx_mbd.structures.mesh_bodies.frame_coordinates import FrameCoordinates, rotation_matrices
 from dolfinx_mbd.structures.mesh_bodies.mesh_inertia import CondensedInertia
 from dolfinx_mbd.structures.mesh_bodies.mesh_motion import MeshMotion
 from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
@@ -45,7 +40,7 @@ _REST = 1e-9  # largest force at rest, relative to the largest stiffness times t
 
 
 @dataclass(frozen=True, eq=False)
-class MeshBody:
+class MeshBody(FrameCoordinates):
     """A flexible body in a mechanism on its whole mesh, without a reduction.
 
     Displacements, rotations and strains may be arbitrarily large. Use it in place of a
@@ -213,47 +208,6 @@ class MeshBody:
         nodal[0] = position + self.nodes @ R.T - self.nodes
         assign(self, _q0=np.concatenate([frames.ravel(), nodal.ravel()]))
 
-    # ---- parts of the coordinates ---------------------------------------------------------------
-    def frames_of(self, q: Array) -> Array:
-        """Return positions and quaternions of the interfaces in coordinates q, shape (F, 7)."""
-        return q[: 7 * self.num_frames].reshape(-1, 7)
-
-    def nodal_of(self, q: Array) -> Array:
-        """Return displacements, velocities and accelerations of all nodes, shape (3, N, 3).
-
-        The result is a view of q.
-        """
-        return q[7 * self.num_frames :].reshape(3, len(self.nodes), 3)
-
-    def reference_state(self) -> tuple[Array, Array, Array]:
-        """Return displacements, velocities and frames of the undeformed body at the origin."""
-        frames = np.zeros((self.num_frames, 7))
-        frames[:, 3] = 1.0
-        for row, i in zip(frames, self._rigid, strict=False):
-            row[:3] = i.point
-        return np.zeros_like(self.nodes), np.zeros_like(self.nodes), frames
-
-    def rotations_of(self, frames: Array) -> Array:
-        """Return the rotation matrices (F, 3, 3) of the interfaces in frames (F, 7)."""
-        return _rotations(frames)[: len(self._rigid)].reshape(-1, 3, 3)
-
-    def frame_matrices(self, frames: Array) -> Array:
-        """Return the derivatives T of nodal velocities, (N, 3, 6 F), zero at the free nodes."""
-        T = np.zeros((len(self.nodes), 3, 6 * len(self._rigid)))
-        for k, (i, R) in enumerate(zip(self._rigid, _rotations(frames), strict=False)):
-            T[i.nodes, :, 6 * k : 6 * k + 6] = i.matrix(R)
-        return T
-
-    def hold(self, nodal: Array, frames: Array, v: Array, a: Array) -> None:
-        """Set the motion of the nodes of the interfaces, from that of the frames, in `nodal`."""
-        rates, changes = v.reshape(-1, 6), a.reshape(-1, 6)
-        for i, frame, R, rate, change in zip(
-            self._rigid, frames, _rotations(frames), rates, changes, strict=False
-        ):
-            nodal[0, i.nodes] = i.positions(frame[:3], R) - self.nodes[i.nodes]
-            nodal[1, i.nodes] = i.velocities(R, rate)
-            nodal[2, i.nodes] = i.accelerations(R, rate, change)
-
     # ---- protocol of a body ---------------------------------------------------------------------
     def frame(self, name: str) -> FrameRef:
         """Return a reference to an interface, for joints and loads.
@@ -268,55 +222,6 @@ class MeshBody:
             self.name, checks.choice(f"frame of body {self.name!r}", name, self.frame_names)
         )
 
-    def initial_coordinates(self) -> Array:
-        """Return the coordinates of the undeformed body at its initial position."""
-        return self._q0.copy()
-
-    def increment(self, q: Array, delta: Array, out: Array) -> None:
-        """Set `out` to q with moved frames; the free nodes do not move."""
-        out[:] = q
-        old, new = self.frames_of(q), self.frames_of(out)
-        for row, start, change in zip(new, old, delta.reshape(-1, 6), strict=True):
-            row[:3] = start[:3] + change[:3]
-            p = multiply_quaternions(start[3:], exp_quaternion(change[3:]))
-            row[3:] = p / np.linalg.norm(p)
-
-    def increment_tangent(self, delta: Array) -> Array:
-        """Return the tangent operators of the rotations of all frames, shape (F, 3, 3)."""
-        return np.array([tangent(change[3:]) for change in delta.reshape(-1, 6)])
-
-    def poses(self, q: Array, position: Array, rotation: Array) -> None:
-        """Set positions (F, 3) and orientations (F, 3, 3) of the interfaces."""
-        frames = self.frames_of(q)
-        for k, (i, R) in enumerate(zip(self._rigid, _rotations(frames), strict=False)):
-            position[k], rotation[k] = frames[k, :3], R @ i.axes
-
-    def frame_jacobians(self, q: Array) -> Array:
-        """Return the derivatives of the velocities of the interfaces, shape (F, 6, nv)."""
-        out: Array = np.zeros((len(self._rigid), 6, self.num_velocities))
-        for k, R in enumerate(_rotations(self.frames_of(q))[: len(out)]):
-            out[k, :3, 6 * k : 6 * k + 3] = np.eye(3)
-            out[k, 3:, 6 * k + 3 : 6 * k + 6] = R
-        return out
-
-    def frame_velocities(self, q: Array, v: Array, out: Array) -> None:
-        """Set velocities and angular velocities (F, 6) of the interfaces, global components."""
-        rates = v.reshape(-1, 6)
-        for k, R in enumerate(_rotations(self.frames_of(q))[: len(self._rigid)]):
-            out[k, :3], out[k, 3:] = rates[k, :3], R @ rates[k, 3:]
-
-    def frame_velocity_tangents(self, q: Array, v: Array) -> Array:
-        """Return the derivatives of `frame_velocities` with respect to q, shape (F, 6, nv)."""
-        out: Array = np.zeros((len(self._rigid), 6, self.num_velocities))
-        rates = v.reshape(-1, 6)
-        for k, R in enumerate(_rotations(self.frames_of(q))[: len(out)]):
-            out[k, 3:, 6 * k + 3 : 6 * k + 6] = -R @ skew(rates[k, 3:])
-        return out
-
-    def frame_bias(self, q: Array, v: Array) -> Array:
-        """Return the accelerations of the interfaces for v̇ = 0, which are zero, shape (F, 6)."""
-        return np.zeros((len(self._rigid), 6))
-
     def residual(self, state: BodyState, out: Array, scale: Array) -> None:
         """Set the residual of the frames with condensed free nodes, and its scale, (nv,) each.
 
@@ -328,7 +233,7 @@ class MeshBody:
         total = np.sum(terms, axis=0)
         if self._solver is not None:
             total -= self._solver.offset()
-        rotations = _rotations(frames)
+        rotations = rotation_matrices(frames)
         free = total.copy()
         free[self.held] = 0.0
         out[:], scale[:] = 0.0, _MIN_SCALE * self._stiffness * self._size
@@ -391,7 +296,7 @@ class MeshBody:
         if not self._rigid:
             mass = np.diag(self.typical_mass * np.array([1.0] * 3 + [self._size**2] * 3))
             return zero, zero, mass
-        rotations = _rotations(self.frames_of(state.q))
+        rotations = rotation_matrices(self.frames_of(state.q))
         if self._solver is None:
             return zero, zero, self._inertia.mass(rotations)
         matrix = self._solver.condensed()
@@ -438,29 +343,6 @@ class MeshBody:
             omega=self.omega,
         )
 
-    def placed(self, pose: Array, velocity: Array) -> tuple[Array, Array]:
-        """Return coordinates and velocities of the undeformed body with the motion of a rigid body.
-
-        Args:
-            pose: Position and quaternion of the body frame, shape (7,).
-            velocity: Velocity of its origin in global, angular velocity in body components, (6,).
-        """
-        R = rotation_matrix(pose[3:])
-        q, v = self.initial_coordinates(), np.zeros((self.num_frames, 6))
-        frames, nodal = self.frames_of(q), self.nodal_of(q)
-        spin = velocity[3:]
-        frames[:, 3:] = pose[3:]
-        v[:, 3:] = spin if self._rigid else 0.0
-        centre = self._moments[0]
-        points = [i.point for i in self._rigid] or [centre]
-        for frame, rate, point in zip(frames, v, points, strict=True):
-            frame[:3] = pose[:3] + R @ point
-            rate[:3] = velocity[:3] + R @ np.cross(spin, point)
-        nodal[0] = pose[:3] + self.nodes @ R.T - self.nodes
-        nodal[1] = velocity[:3] + np.cross(spin, self.nodes) @ R.T
-        nodal[2] = 0.0
-        return q, v.ravel()
-
     def energies(self, q: Array, v: Array, gravity: Array) -> Array:
         """Return kinetic, elastic and gravitational energy, shape (3,), J (collective)."""
         u, w, _ = self.nodal_of(q)
@@ -492,8 +374,3 @@ class MeshBody:
         q = run.q[:, run.system.q_slices[k]]
         nodal = q[:, 7 * self.num_frames :].reshape(len(q), 3, len(self.nodes), 3)
         return MeshMotion(self, run.time, nodal[:, 0], nodal[:, 1], nodal[:, 2])
-
-
-def _rotations(frames: Array) -> Array:
-    """Return the rotation matrices (F, 3, 3) of frames (F, 7)."""
-    return np.array([rotation_matrix(frame[3:]) for frame in frames])
