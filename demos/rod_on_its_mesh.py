@@ -42,7 +42,7 @@ CRANK, LENGTH, WIDTH, SPEED = 0.15, 0.30, 0.008, 150.0  # m, rad/s
 # The rod is a slender bar of steel. The facets at its ends get the tags 1 and 2.
 
 # +
-corners = [[0, -WIDTH / 2, -WIDTH / 2], [LENGTH, WIDTH / 2, WIDTH / 2]]
+corners = np.array([[0, -WIDTH / 2, -WIDTH / 2], [LENGTH, WIDTH / 2, WIDTH / 2]])
 bar = mesh.create_box(comm, corners, [cells, 1, 1], mesh.CellType.tetrahedron)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.kernels.rotations import (
@@ -12,6 +15,8 @@ from dolfinx_mbd.kernels.rotations import (
     skew,
     tangent,
 )
+from dolfinx_mbd.structures.mesh_bodies.mesh_inertia import CondensedInertia
+from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
 from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface
 
 __all__ = ["FrameCoordinates", "rotation_matrices"]
@@ -23,9 +28,20 @@ class FrameCoordinates:
     The velocities v are those of the frames: ṗ in global components, ω in components of the frame.
     """
 
+    forces: NodalForces
     nodes: Array  # reference positions of all nodes, (N, 3), m
+    held: NDArray[np.int64]  # numbers of the nodes of the interfaces
+    held_blocks: NDArray[np.int32]  # local indices of the owned ones among them
+    frame_names: tuple[str, ...]
     num_frames: int
+    num_coordinates: int
     num_velocities: int
+    num_elastic: int
+    typical_mass: float
+    _size: float
+    _stiffness: float
+    _inertia: CondensedInertia
+    _solver: Any  # `StepUnknowns` in a step, otherwise None
     _rigid: tuple[RigidInterface, ...]
     _moments: tuple[Array, Array]  # centre of mass, and inertia tensor about it
     _q0: Array
