@@ -72,7 +72,7 @@ def test_ranges_on_the_command_line() -> None:
 
 def test_an_animation_has_no_more_pictures_than_times(tmp_path: Path) -> None:
     pytest.importorskip("pyvista")
-    from dolfinx_mbd.plotting.scenes.movie import _rows
+    from dolfinx_mbd.plotting.pictures.movie import _rows
 
     run = simulate(slider_crank(slender_rod(), **ENGINE), t_end=1e-3, dt=1e-4)
     assert np.array_equal(_rows(run, None, 10**15), np.arange(11))

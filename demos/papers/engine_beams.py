@@ -199,8 +199,8 @@ def cylinder(rod: ReducedBody, crank: mbd.FlexibleBody | mbd.RigidBody) -> mbd.S
     ]
     drive = Driver("drive", "main", constant_speed(speed))
     crank_angle = JointCoordinate("main", "rotation")
-    push = JointLoad("gas", "guide", "displacement", force, of=crank_angle)
-    return mbd.System([ground, crank, rods, piston], joints, drivers=[drive], loads=[push])
+    gas = JointLoad("gas", "guide", "displacement", force, of=crank_angle)
+    return mbd.System([ground, crank, rods, piston], joints, drivers=[drive], loads=[gas])
 
 
 def reduced_beam(k: int, name: str, ends: tuple[str, str], density: float) -> ReducedBody:

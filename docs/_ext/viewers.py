@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import html
 import re
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
+
+from dolfinx_mbd.plotting.viewer.page import asset
 
 FOLDER = "_viewers"
 FRAME = re.compile(r'<iframe style="[^"]*" sandbox="[^"]*" srcdoc="([^"]*)"></iframe>')
@@ -19,8 +20,7 @@ SHARED = ("three.min.js", "player.js", "player.css")
 
 def assets() -> dict[str, str]:
     """Return the texts that all viewers contain, by names of files that change with the texts."""
-    folder = files("dolfinx_mbd.plotting") / "assets"
-    texts = ((Path(name), (folder / name).read_text(encoding="utf-8")) for name in SHARED)
+    texts = ((Path(name), asset(name)) for name in SHARED)
     return {
         f"{path.stem}-{hashlib.sha256(text.encode()).hexdigest()[:8]}{path.suffix}": text
         for path, text in texts
@@ -59,9 +59,9 @@ def move_viewers(app: Sphinx, name: str, template: str, context: dict[str, Any],
         )
 
     context["body"] = FRAME.sub(frame, body)
-    for asset, text in texts.items():
-        if not (folder / asset).exists():
-            (folder / asset).write_text(text, encoding="utf-8")
+    for file_name, text in texts.items():
+        if not (folder / file_name).exists():
+            (folder / file_name).write_text(text, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.body import LoadPattern, ModalDamping, ReducedBody
+from dolfinx_mbd.body import LoadPattern, ModalDamping, ReducedBody, Skin
 from dolfinx_mbd.checks import array, choice, flag, instance, number, reject, vector
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
@@ -167,6 +167,11 @@ class RigidBody(FloatingBody):
             {key: (*frame, np.zeros((6, 0))) for key, frame in frames.items()},
             (self.position, self.rotation, self.velocity, self.omega),
         )
+
+    @property
+    def drawing(self) -> Shape | None:
+        """Surface for pictures."""
+        return self.shape
 
     @classmethod
     def box(
@@ -368,6 +373,16 @@ class FlexibleBody(FloatingBody):
             (self.position, self.rotation, self.velocity, self.omega),
             stiffening,
         )
+
+    @property
+    def drawing(self) -> Skin | None:
+        """Surface for pictures."""
+        return self.reduced.skin
+
+    @property
+    def centre(self) -> Array:
+        """Centre of mass of the undeformed body in the body frame, shape (3,), m."""
+        return self.reduced.centre
 
     @property
     def run_quantities(self) -> Quantities:

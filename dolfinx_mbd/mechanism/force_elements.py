@@ -76,6 +76,11 @@ class PairElement(ABC):
         return f"{_place(self.first)} to {_place(self.second)}"
 
     @property
+    def mark(self) -> str:
+        """Shape in pictures, a name in `SHAPES` of `plotting/scene/tubes.py`, or an empty text."""
+        return "coil"
+
+    @property
     def initial_states(self) -> Array:
         """Values of the states of the element at the start, shape (m,)."""
         return np.zeros(0)
@@ -207,6 +212,11 @@ class SpringDamper(PairElement):
         if self.length is not None:
             number(f"load {self.name!r}: length", self.length, low=0.0, unit="m")
 
+    @property
+    def mark(self) -> str:
+        """`coil`, `damper` or `coil and damper`."""
+        return _parts(self)
+
     def placed(self, pair: FramePair) -> SpringDamper:
         """Return the spring, with its free length measured at `pair` if it is not given."""
         if self.length is not None:
@@ -283,6 +293,11 @@ class JointElement(ABC):
         """Joint on which the element acts, for tables."""
         return f"joint {self.joint}"
 
+    @property
+    def mark(self) -> str:
+        """Shape in pictures as for `PairElement`; by default none."""
+        return ""
+
     def _check_joint(self) -> str:
         """Check name, joint and motion, and return a label for messages."""
         label = f"load {checked_name('name', self.name)!r}"
@@ -355,6 +370,11 @@ class JointSpring(JointElement):
         _check_law(self)
         if self.free is not None:
             number(f"{label}: free", self.free)
+
+    @property
+    def mark(self) -> str:
+        """`spiral` about the axis of the joint; `coil`, `damper` or both along it."""
+        return _parts(self) if self.motion == "displacement" else "spiral"
 
     def placed(self, motion: Axis, s: float) -> JointSpring:
         """Return the element with the given motion and, unless specified, `free` set to s."""
@@ -465,6 +485,13 @@ class JointFriction(JointElement):
 def _place(frame: FrameRef) -> str:
     body, name = frame
     return f"{body}: {name}"
+
+
+def _parts(element: SpringDamper | JointSpring) -> str:
+    """Return the shape of a spring, a damper or both in pictures."""
+    if not (element.stiffness > 0 or element.law is not None):
+        return "damper"
+    return "coil and damper" if element.damping > 0 else "coil"
 
 
 def _check_law(element: SpringDamper | JointSpring) -> None:

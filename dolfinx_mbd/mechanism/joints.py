@@ -65,6 +65,17 @@ SLIDING = ("prismatic", "cylindrical", "point_on_line")
 """Kinds of joints with a displacement along z that is a single coordinate."""
 
 
+MARKS = {
+    "revolute": "pin",
+    "cylindrical": "pin",
+    "spherical": "ball",
+    "prismatic": "rail",
+    "point_on_line": "rail",
+    "distance": "rod",
+}
+"""Shapes of joints in pictures; the others are blocks."""
+
+
 class FrameRef(NamedTuple):
     """Names of a body and one of its frames, as returned by `body.frame("name")`."""
 
@@ -173,6 +184,11 @@ class Joint:
     def rows(self) -> tuple[int, ...]:
         """Relative motions that the joint constrains, see `JOINT_KINDS`."""
         return JOINT_KINDS[self.kind] if self.clearance is None else self.clearance.rows(self)
+
+    @property
+    def mark(self) -> str:
+        """Shape in pictures: `pin`, `ball`, `rail`, `rod` or `block`."""
+        return MARKS.get(self.kind, "block")
 
     @property
     def contact_name(self) -> str:

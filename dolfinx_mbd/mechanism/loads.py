@@ -132,6 +132,8 @@ class FrameLoad:
         else:
             vector(f"{label}: value", self.value)
 
+    mark: ClassVar[str] = "arrow"  # shape in pictures
+
     @property
     def location(self) -> str:
         """Frame at which the load acts, for tables."""
@@ -276,6 +278,8 @@ class JointLoad:
     def kind(self) -> str:
         """``torque`` or ``force``."""
         return "torque" if self.motion == "rotation" else "force"
+
+    mark: ClassVar[str] = "arrow"  # shape in pictures
 
     @property
     def location(self) -> str:

@@ -76,6 +76,7 @@ class PatternLoad:
     """
 
     kind: ClassVar[str] = "distributed load"
+    mark: ClassVar[str] = "arrow"  # shape in pictures
     run_quantities: ClassVar[Quantities] = {**LOAD, "amplitude": RunQuantity("1")}
     name: str
     pattern: PatternRef

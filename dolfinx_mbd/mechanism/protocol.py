@@ -89,6 +89,11 @@ class Body(Protocol):
     the rates of v (nv,) in a rotation without deformation, for a quasi-static start.
     `check(system)` raises an error if a system cannot contain the body. `motion(solution)` returns
     the history of a body whose motion is not described by position, rotation and η.
+
+    For pictures, a body with position and quaternion has a property `drawing`, its surface as a
+    `Skin` with modes or a `Shape`; if it is None, bars from the `centre` of mass to the frames
+    represent the body. Other bodies may have a method `line(q)` that returns points (nt, np, 3) on
+    their centre line for coordinates q (nt, nq).
     """
 
     @property

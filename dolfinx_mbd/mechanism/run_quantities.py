@@ -13,10 +13,13 @@ __all__ = [
     "BODY",
     "ELASTIC",
     "ENERGIES",
+    "ETA",
     "FORCES",
     "JOINT",
     "LOAD",
     "MOMENTA",
+    "OMEGA",
+    "QUATERNION",
     "Quantities",
     "RunQuantity",
     "StatePlace",
@@ -59,13 +62,16 @@ class RunQuantity(NamedTuple):
 Quantities = Mapping[str, RunQuantity]
 """Quantities of a part by name."""
 
-_START, _QUATERNION, _OMEGA = slice(0, 3), slice(3, 7), slice(3, 6)
-_ETA, _ETA_RATE = slice(7, None), slice(6, None)
+START, QUATERNION, ETA = slice(0, 3), slice(3, 7), slice(7, None)
+"""Columns of the coordinates q of a body with a floating frame."""
+
+OMEGA, ETA_RATE = slice(3, 6), slice(6, None)
+"""Columns of its velocities v, after those of the origin; also of the rates of v."""
 
 ELASTIC: Quantities = {
-    "eta": RunQuantity("SI", place=StatePlace("q", _ETA)),
-    "eta_rate": RunQuantity("SI/s", place=StatePlace("v", _ETA_RATE)),
-    "eta_acceleration": RunQuantity("SI/s²", place=StatePlace("a", _ETA_RATE)),
+    "eta": RunQuantity("SI", place=StatePlace("q", ETA)),
+    "eta_rate": RunQuantity("SI/s", place=StatePlace("v", ETA_RATE)),
+    "eta_acceleration": RunQuantity("SI/s²", place=StatePlace("a", ETA_RATE)),
 }
 MOMENTA: Quantities = {
     "momentum": RunQuantity("kg m/s", "xyz"),
@@ -78,12 +84,12 @@ ENERGIES: Quantities = {
 }
 
 BODY: Quantities = {
-    "position": RunQuantity("m", "xyz", place=StatePlace("q", _START)),
-    "rotation": RunQuantity("1", "wxyz", place=StatePlace("q", _QUATERNION)),
-    "velocity": RunQuantity("m/s", "xyz", place=StatePlace("v", _START)),
-    "omega": RunQuantity("rad/s", "xyz", place=StatePlace("v", _OMEGA)),
-    "acceleration": RunQuantity("m/s²", "xyz", place=StatePlace("a", _START)),
-    "alpha": RunQuantity("rad/s²", "xyz", place=StatePlace("a", _OMEGA)),
+    "position": RunQuantity("m", "xyz", place=StatePlace("q", START)),
+    "rotation": RunQuantity("1", "wxyz", place=StatePlace("q", QUATERNION)),
+    "velocity": RunQuantity("m/s", "xyz", place=StatePlace("v", START)),
+    "omega": RunQuantity("rad/s", "xyz", place=StatePlace("v", OMEGA)),
+    "acceleration": RunQuantity("m/s²", "xyz", place=StatePlace("a", START)),
+    "alpha": RunQuantity("rad/s²", "xyz", place=StatePlace("a", OMEGA)),
     **ELASTIC,
     **MOMENTA,
     **ENERGIES,

@@ -514,4 +514,4 @@ def _acts_by_a_force(part: Joint | Load, end: str) -> bool:
     return isinstance(part, SpringDamper) or (isinstance(part, FrameLoad) and part.kind == "force")
 
 
-SystemData = System
+SystemData = System  # the name in some modules of the assembly

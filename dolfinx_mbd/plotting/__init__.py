@@ -18,7 +18,11 @@ from dolfinx_mbd.plotting.charts import (
     plot_spectrum,
     plot_waterfall,
 )
-from dolfinx_mbd.plotting.gltf import write_gltf
+from dolfinx_mbd.plotting.gltf_motion import write_gltf
+from dolfinx_mbd.plotting.pictures.body_pictures import plot_body, plot_modes, plot_skin
+from dolfinx_mbd.plotting.pictures.mechanism_pictures import plot_system
+from dolfinx_mbd.plotting.pictures.movie import Animation, animate
+from dolfinx_mbd.plotting.pictures.output import Picture
 from dolfinx_mbd.plotting.result_charts import (
     plot_film_pressure,
     plot_forces,
@@ -26,16 +30,7 @@ from dolfinx_mbd.plotting.result_charts import (
     plot_polar_force,
     plot_work,
 )
-from dolfinx_mbd.plotting.scenes.bodies import (
-    plot_body,
-    plot_modes,
-    plot_skin,
-    skin_displacement,
-    skin_points,
-)
-from dolfinx_mbd.plotting.scenes.mechanism import plot_system
-from dolfinx_mbd.plotting.scenes.movie import Animation, animate
-from dolfinx_mbd.plotting.scenes.output import Picture
+from dolfinx_mbd.plotting.scene.moving_surface import skin_displacement, skin_points
 from dolfinx_mbd.plotting.viewer import notebook as notebook
 from dolfinx_mbd.plotting.viewer.page import Player, player
 

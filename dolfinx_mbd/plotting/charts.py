@@ -13,7 +13,7 @@ from dolfinx_mbd.analyses import Spectrum, Waterfall
 from dolfinx_mbd.body.response import FrequencyResponse
 from dolfinx_mbd.checks import array, choice, instance, names, number, reject
 from dolfinx_mbd.files import write_atomically
-from dolfinx_mbd.plotting.scenes.output import checked_path
+from dolfinx_mbd.plotting.pictures.output import checked_path
 from dolfinx_mbd.results.solution import Solution
 
 BACKWARD = 0.1

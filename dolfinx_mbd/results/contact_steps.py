@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
@@ -19,6 +21,16 @@ _BLOCK = 256  # number of steps that are inspected together
 PENETRATION = 0.1  # largest penetration relative to the size of a contact without a warning
 
 
+class _Impact(NamedTuple):
+    """A compression of a contact point, with the longest step in it relative to its duration."""
+
+    steps: float = 0.0  # length of the longest step relative to the duration of the impact
+    time: float = 0.0
+    period: float = 0.0
+    depth: float = 0.0
+    point: int = 0
+
+
 class ContactSteps:
     """Record of short impacts, missed contacts and large penetrations of a run.
 
@@ -33,11 +45,12 @@ class ContactSteps:
         count = len(self._names)
         self._speed, self._depth, self._step = np.zeros((3, count))  # of compressions
         self._compressed = np.zeros(count, dtype=bool)
-        self._impacts: list[tuple[float, float, float, float, int]] = []
+        self._impacts: list[_Impact] = []
         # Ends and lengths of the last steps and the states at their ends, which `_inspect` clears
         self._steps: list[tuple[float, float, Array]] = []
         self._before = self._last  # states at the start of these steps
-        self._deepest = np.maximum(-self._last[:, 0], 0.0)
+        gap, *_ = self._last.T
+        self._deepest = np.maximum(-gap, 0.0)
         self._deepest_time = np.full(count, time)
         self._missed: tuple[float, float, int] | None = None  # end and length of a step, and row
 
@@ -45,27 +58,27 @@ class ContactSteps:
         """Compare the length of a step with the duration of an impact at the new time."""
         if not self._names:
             return
-        before, states = self._last, self._eqs.contact_states()
+        states = self._eqs.contact_states()
+        (gap_before, rate_before, _), (gap, rate, _) = self._last.T, states.T
         self._last = states
         self._steps.append((time, dt, states))
         if len(self._steps) == _BLOCK:
             self._inspect()
-        touches, starts = states[:, 0] < 0.0, before[:, 0] >= 0.0
+        touches, starts = gap < 0.0, gap_before >= 0.0
         begins = starts & touches
         self._compressed |= begins
-        self._speed = np.where(starts, -before[:, 1], self._speed)
+        self._speed = np.where(starts, -rate_before, self._speed)
         self._depth = np.where(starts, 0.0, self._depth)
-        self._depth = np.maximum(self._depth, -states[:, 0])
+        self._depth = np.maximum(self._depth, -gap)
         self._step = np.where(starts, dt, np.maximum(self._step, dt))
         if begins.any():  # only the time in contact counts
-            gaps = before[begins, 0], states[begins, 0]
-            self._step[begins] *= -gaps[1] / (gaps[0] - gaps[1])
-        peaks = self._compressed & ((states[:, 1] >= 0.0) | ~touches)
+            self._step[begins] *= -gap[begins] / (gap_before[begins] - gap[begins])
+        peaks = self._compressed & ((rate >= 0.0) | ~touches)
         self._compressed &= ~peaks
         for k in map(int, np.flatnonzero(peaks & (self._speed > 0.0))):
             period = _PERIOD * float(self._depth[k] / self._speed[k])
             ratio, depth = float(self._step[k]) / max(period, 1e-300), float(self._depth[k])
-            self._impacts.append((ratio, time, period, depth, k))
+            self._impacts.append(_Impact(ratio, time, period, depth, k))
 
     def _inspect(self) -> None:
         """Record the largest penetrations and the first missed contact of the last steps."""
@@ -124,9 +137,9 @@ class ContactSteps:
         warn(ModelRangeWarning(text, quantity=quantity, value=float(ratios[k]), limit=PENETRATION))
 
     def _warn_of_steps(self) -> None:
-        limit = _WEAK * max((impact[3] for impact in self._impacts), default=0.0)
-        strong = [impact for impact in self._impacts if impact[3] >= limit]
-        ratio, time, period, _, k = max(strong, default=(0.0,) * 4 + (0,))
+        limit = _WEAK * max((impact.depth for impact in self._impacts), default=0.0)
+        strong = [impact for impact in self._impacts if impact.depth >= limit]
+        ratio, time, period, _, k = max(strong, default=_Impact())
         if ratio * _STEPS <= 1.0:
             return
         text = (

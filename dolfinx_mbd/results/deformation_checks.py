@@ -10,6 +10,7 @@ from scipy.linalg import eigh
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import ModelRangeWarning, warn
 from dolfinx_mbd.mechanism.bodies import FlexibleBody
+from dolfinx_mbd.mechanism.run_quantities import ETA, OMEGA
 from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["check_deformation", "largest_deformations", "warn_of_deformation"]
@@ -47,7 +48,7 @@ def largest_deformations(
     for body, qs, vs in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
         if not isinstance(body, FlexibleBody) or not body.num_elastic:
             continue
-        eta = q[:, qs][:, 7:]
+        eta = q[:, qs][:, ETA]
         for interface in body.reduced.interfaces:
             angle, n = _largest_norm(eta, interface.motion[3:].T)
             place = f"interface {interface.name!r} of body {body.name!r} at t = {time[n]:g} s"
@@ -55,7 +56,7 @@ def largest_deformations(
         share, n = _largest_displacement(body, eta)
         yield "elastic displacement", (share, f"body {body.name!r} at t = {time[n]:g} s")
         if not body.stiffening:
-            ratio, n = _spin_ratio(body, v[:, vs][:, 3:6])
+            ratio, n = _spin_ratio(body, v[:, vs][:, OMEGA])
             yield "spin without stiffening", (ratio, f"body {body.name!r} at t = {time[n]:g} s")
 
 

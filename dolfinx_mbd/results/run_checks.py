@@ -18,6 +18,7 @@ from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning, warn
 from dolfinx_mbd.mechanism.bodies import FlexibleBody
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
+from dolfinx_mbd.mechanism.run_quantities import ETA, OMEGA
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.contact_steps import ContactSteps
 from dolfinx_mbd.results.deformation_checks import (
@@ -164,7 +165,7 @@ class RunChecks:
     def _inspect_deformation(self, block: Solution) -> None:
         s = self._system
         for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
-            omega = block.v[:, vs][:, 3:6]
+            omega = block.v[:, vs][:, OMEGA]
             if isinstance(body, FloatingBody):
                 speed = float(np.linalg.norm(omega, axis=1).max())
                 self._record("rotation per step", speed, body.name)
@@ -174,7 +175,7 @@ class RunChecks:
                     self._record("distance of the origin", speed**2 * distance / size, place)
             if not isinstance(body, FlexibleBody) or not body.num_elastic:
                 continue
-            eta = block.q[:, qs][:, 7:]
+            eta = block.q[:, qs][:, ETA]
             energies = stretch_energies(body.reduced, omega, eta)
             before = self._stretch.get(body.name, energies)
             self._stretch[body.name] = (*map(max, before, energies),)
@@ -207,9 +208,10 @@ class RunChecks:
         if self._time == times[0]:
             return
         parts = Solution(self._system, [states[k] for k in rows])._body_energies(slice(None))
-        potential = parts[:, 2] + np.array(stored)[rows]
-        total = parts[:, 0] + parts[:, 1] + potential
-        scale = float((parts[:, 0] + parts[:, 1]).max() + np.ptp(potential))
+        kinetic, elastic, gravity = parts.T
+        potential = gravity + np.array(stored)[rows]
+        total = kinetic + elastic + potential
+        scale = float((kinetic + elastic).max() + np.ptp(potential))
         gain = total - total[0] - np.array(works)[rows]
         n = int(np.argmax(gain))
         speed = self._system.size / (self._time - times[0])

@@ -19,7 +19,14 @@ from dolfinx_mbd.mechanism.force_elements import PairElement, SpringDamper
 from dolfinx_mbd.mechanism.joints import Driver, FrameRef, Joint
 from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
 from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
-from dolfinx_mbd.mechanism.run_quantities import ENERGIES, FORCES, LOAD, MOMENTA, Quantities
+from dolfinx_mbd.mechanism.run_quantities import (
+    ENERGIES,
+    FORCES,
+    LOAD,
+    MOMENTA,
+    QUATERNION,
+    Quantities,
+)
 from dolfinx_mbd.mechanism.system import Load, State, System
 from dolfinx_mbd.results.files.run_files import HISTORY
 from dolfinx_mbd.results.histories import rotation_matrices
@@ -154,7 +161,7 @@ class SavedStates:
 
     def body_axes(self, body: int) -> Array:
         """Return the axes of the frame of a body as columns, (nt, 3, 3)."""
-        return rotation_matrices(self.q[:, self.system.q_slices[body]][:, 3:7])
+        return rotation_matrices(self.q[:, self.system.q_slices[body]][:, QUATERNION])
 
     @cached_property
     def _frame_wrenches(self) -> Array:
@@ -186,7 +193,8 @@ class SavedStates:
             u = np.hstack([at.velocities[s.first], at.velocities[s.second]])
             power[row] = np.einsum("jk,jk->j", wrench[row], u)
             displacement[row], displacement_rate[row] = at.joint_displacements()
-            rotation_rate[row] = at.axis_coordinates()[1][:, 0]
+            _, rates, _ = at.axis_coordinates()
+            rotation_rate[row], _ = rates.T
         joint = np.concatenate([np.arange(joints), s.driven_joints])
         motion = {
             "rotation": self.angles,
@@ -339,6 +347,6 @@ def _load_values(at: Assembler, t: float) -> Iterator[tuple[Load, dict[str, Any]
         yield load, values
     for pattern, body, size, rows in at.pattern_forces(t):
         q, v = at.q[at.system.q_slices[body]], at.v[at.system.v_slices[body]]
-        wrench = size * np.concatenate([rows[:3], rotation_matrix(q[3:7]) @ rows[3:6]])
+        wrench = size * np.concatenate([rows[:3], rotation_matrix(q[QUATERNION]) @ rows[3:6]])
         power = size * float(rows @ v)
         yield pattern, {"wrench": wrench, "power": power, "energy": 0.0, "amplitude": size}

@@ -110,11 +110,11 @@ def shaken_bar() -> tuple[mbd.ReducedBody, mbd.Solution, dict[str, np.ndarray], 
     bar = reduction.body.with_damping(mbd.ModalDamping(0.02))
     flexible = mbd.FlexibleBody("bar", bar)
     ground = mbd.Ground({"wall": mbd.Frame(bar.interface("left").point)})
-    push = mbd.force(
+    load = mbd.force(
         "push", flexible.frame("right"), lambda t, m: (0, 0, 200 * np.sin(60 * t) ** 2)
     )
     clamp = mbd.fixed("clamp", ground.frame("wall"), flexible.frame("left"))
-    run = mbd.simulate(mbd.System([ground, flexible], [clamp], loads=[push]), t_end=0.2, dt=2e-4)
+    run = mbd.simulate(mbd.System([ground, flexible], [clamp], loads=[load]), t_end=0.2, dt=2e-4)
     history = run.body("bar")
     signals = {gauge.name: gauge.history(history).strain[:, 0] for gauge in bar.gauges}
     for end in ("right", "left"):

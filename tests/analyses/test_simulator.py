@@ -185,13 +185,13 @@ def test_inputs_of_every_kind_act() -> None:
     ground, bob = pendulum_bodies()
     rail = RigidBody("rail", 1.0, [0.1] * 3, frames={"o": Frame()})
 
-    def build(push: float = 0.0, k: float = 0.0, place: float = 0.0, motor: Any = 0.0) -> System:
+    def build(lift: float = 0.0, k: float = 0.0, place: float = 0.0, motor: Any = 0.0) -> System:
         joints = [
             revolute("pin", ground.frame("pin"), bob.frame("pin")),
             prismatic("slide", ground.frame("pin"), rail.frame("o")),
         ]
         loads = [
-            force("push", bob.frame("c"), (0.0, push, 0.0), axes="frame"),
+            force("push", bob.frame("c"), (0.0, lift, 0.0), axes="frame"),
             JointLoad("motor", "pin", "rotation", motor),
             SpringDamper("spring", rail.frame("o"), bob.frame("c"), k, length=0.5),
         ]

@@ -46,7 +46,8 @@ INTERNAL = {
     "ReynoldsGrid.gradients", "ReynoldsGrid.load_derivatives", "ReynoldsGrid.load_gradients",
     "ReynoldsGrid.loads", "ReynoldsGrid.solve", "ReynoldsGrid.supply_flow", "rows_of", "size",
     "smallest_gap", "steady_rates", "step", "tangent", "tension", "undone_on_error", "with_files",
-    "with_misfit", "with_points", "wrench", "wrenches",
+    "with_misfit", "with_points", "wrench", "wrenches", "summary_row", "summary_lines",
+    "CableBody.line",
 }  # fmt: skip
 """Methods that the solvers call in their loops, without checks of their arguments."""
 

@@ -150,9 +150,9 @@ def test_order_of_the_statics(comm: MPI.Intracomm, cell: str, degree: int) -> No
         exact = ufl.as_vector(parts)  # zero at x = 0
         sigma = stress(exact, rubber)
         dx, ds = (m(degree=2 * degree + 4) for m in (ufl.dx, ufl.ds))
-        pull = ufl.dot(sigma, ufl.FacetNormal(mesh.mesh))
+        traction = ufl.dot(sigma, ufl.FacetNormal(mesh.mesh))
         body = translational_load(v, rubber.density, ufl.div(sigma) / rubber.density, dx)
-        load = body + traction_load(v, pull, ds)  # ρa₀ = div σ: the body force is −div σ
+        load = body + traction_load(v, traction, ds)  # ρa₀ = div σ: the body force is −div σ
         u = solved(problem, load, dofs_at(problem, 0, 0.0, range(dim)))
         errors.append([norm(comm, e, mesh.mesh) for e in (u - exact, strain(u - exact))])
         problem.destroy()

@@ -55,8 +55,8 @@ def halves(comm: MPI.Intracomm, **options: Any) -> TaggedMesh:
 
 def flexibility(body: ReducedBody, row: int = 0) -> float:
     """Return the relative motion of the ends of a bar under opposite unit forces or moments."""
-    pull = body.interface("right").motion[row] - body.interface("left").motion[row]
-    return float(pull @ np.linalg.solve(body.stiffness, pull))
+    motion = body.interface("right").motion[row] - body.interface("left").motion[row]
+    return float(motion @ np.linalg.solve(body.stiffness, motion))
 
 
 def difference(A: PETSc.Mat, B: PETSc.Mat) -> float:

@@ -204,8 +204,8 @@ def test_clamped_strip_that_is_heated_or_cooled(comm: MPI.Intracomm, share: floa
     rise = share * CRITICAL / PLAIN.thermal_expansion  # type: ignore[operator]
     within = 2 * SHEAR  # of the strip, not of the beam
     assert first_square(comm, Temperature(rise)) / at_rest == pytest.approx(exact, abs=within)
-    pull = ufl.as_matrix([[-share * CRITICAL * PLAIN.young, 0.0], [0.0, 0.0]])
-    assert first_square(comm, pull) / at_rest == pytest.approx(exact, abs=within)
+    stress = ufl.as_matrix([[-share * CRITICAL * PLAIN.young, 0.0], [0.0, 0.0]])
+    assert first_square(comm, stress) / at_rest == pytest.approx(exact, abs=within)
 
 
 def test_buckling_temperature(comm: MPI.Intracomm) -> None:

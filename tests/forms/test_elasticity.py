@@ -29,7 +29,7 @@ def _space(dim: int, degree: int) -> fem.FunctionSpace:
 
 
 def _function(V: fem.FunctionSpace, matrix: np.ndarray, shift: np.ndarray) -> fem.Function:
-    """The linear field x -> matrix x + shift."""
+    """Return the linear field x -> matrix x + shift."""
     f = fem.Function(V)
     dim = len(shift)
     f.interpolate(lambda x: matrix @ x[:dim] + shift[:, None])
@@ -41,7 +41,7 @@ def _scalar(form: ufl.Form) -> float:
 
 
 def _rigid(dim: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Matrices and shifts of the rigid motions: 3 in the plane, 6 in space."""
+    """Return matrices and shifts of the rigid motions: 3 in the plane, 6 in space."""
     motions = [(np.zeros((dim, dim)), shift) for shift in np.eye(dim)]
     for i in range(dim):
         for j in range(i):
@@ -67,8 +67,8 @@ def test_rigid_motions_have_no_energy_and_no_force(dim: int, degree: int) -> Non
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_nothing_else_is_free(dim: int) -> None:
-    """The kernel of one element's stiffness is the rigid motions, and the rest is positive."""
+def test_only_rigid_motions_have_no_energy(dim: int) -> None:
+    """The null space of an element's stiffness are the rigid motions; K is otherwise positive."""
     make = {2: mesh.create_unit_square, 3: mesh.create_unit_cube}[dim]
     V = fem.functionspace(make(MPI.COMM_SELF, *[1] * dim), ("Lagrange", 1, (dim,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)

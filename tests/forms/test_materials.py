@@ -1,4 +1,4 @@
-"""Materials: moduli, presets, the table, orthotropic matrices, and refusals."""
+"""Materials: moduli, presets, the table, orthotropic matrices, and errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CARBON = Orthotropic(
 
 
 def turn(axis: int, angle: float) -> np.ndarray:
-    """Rotation about a coordinate axis."""
+    """Return a rotation about a coordinate axis."""
     i, j = [k for k in range(3) if k != axis]
     Q = np.eye(3)
     Q[[i, j], [i, j]] = np.cos(angle)
@@ -51,7 +51,7 @@ ANYHOW = turn(0, 0.4) @ turn(1, -1.1) @ turn(2, 0.7)
 
 
 def same_as(isotropic: Material, **options: Any) -> Orthotropic:
-    """An isotropic material written as an orthotropic one."""
+    """Return an isotropic material written as an orthotropic one."""
     return Orthotropic(
         young=(isotropic.young,) * 3,
         poisson=(isotropic.poisson,) * 3,
@@ -144,7 +144,7 @@ def test_order_of_the_constants() -> None:
 
 
 def _values(tensor: Any, domain: mesh.Mesh) -> np.ndarray:
-    """∫ of a tensor over the unit domain, by one form for all components."""
+    """Return ∫ of a tensor over the unit domain, by one form for all components."""
     n = tensor.ufl_shape[0]
     unit = fem.Constant(domain, np.zeros((n, n)))
     form = fem.form(ufl.inner(tensor, unit) * ufl.dx(domain=domain))

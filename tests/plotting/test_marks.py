@@ -14,8 +14,11 @@ from dolfinx_mbd.body import LoadPattern
 from dolfinx_mbd.forms import Cable
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
 from dolfinx_mbd.mechanism.mechanisms.gas import AMBIENT_PRESSURE
-from dolfinx_mbd.plotting.scenes.arrows import Arrow, joint_arrows, load_arrows
-from dolfinx_mbd.plotting.scenes.mechanism import DRAWN, Drawing
+from dolfinx_mbd.plotting.pictures.drawing import Drawing
+from dolfinx_mbd.plotting.pictures.mechanism_pictures import drawing_of as film_of
+from dolfinx_mbd.plotting.scene.arrows import joint_arrows, load_arrows
+from dolfinx_mbd.plotting.scene.description import Arrow
+from dolfinx_mbd.plotting.scene.mechanism_scene import DRAWN
 from dolfinx_mbd.results import Solution
 from dolfinx_mbd.structures.cables.cable_body import CableBody
 from tests.plotting.test_plotting import bar
@@ -61,7 +64,7 @@ def hung() -> mbd.System:
 
 def drawing_of(run: Solution, rows: list[int]) -> Drawing:
     options: dict[str, Any] = {"scale": 1.0, "quantity": "displacement", "view": None}
-    return Drawing(run, np.array(rows), marks=DRAWN, **options)
+    return film_of(run, np.array(rows), marks=DRAWN, **options)
 
 
 def actors(plotter: Any) -> dict[str, Any]:
@@ -110,11 +113,13 @@ def test_arrows_have_the_directions_and_the_sizes_of_loads(hung: mbd.System) -> 
     push = next(a for a in load_arrows(run, np.array([0, 100])) if a.name == "push")
     A = mbd.results.histories.rotation_matrices(run.body("beam").rotation[100])
     np.testing.assert_allclose(push.vectors[1], A @ [30.0, -40.0, 0.0], atol=1e-9)
-    marks = drawing_of(at_rest(hung), [0]).marks
+    drawing = drawing_of(at_rest(hung), [0])
     plotter = pv.Plotter(off_screen=True)
-    marks.add_to(plotter, 0)
+    drawing.add_to(plotter, cmap="turbo", opacity=0.5)
     along = actors(plotter)["loads: push (N)"].points @ [0.6, -0.8, 0.0]
-    assert np.ptp(along) == pytest.approx(0.2 * marks.length, rel=0.02)  # it is the longest arrow
+    assert np.ptp(along) == pytest.approx(
+        0.2 * drawing.scene.length, rel=0.02
+    )  # it is the longest arrow
     plotter.close()
 
 
@@ -162,7 +167,7 @@ def test_marks_move_with_the_mechanism(hung: mbd.System) -> None:
         points, along = actors(plotter)["spring strut"].points, tip - upper
         share = (points - upper) @ along / (along @ along)
         assert (share.min(), share.max()) == pytest.approx((0, 1), abs=1e-4)
-    assert "largest force 50 N, moment 35 N m" in drawing.marks.note
+    assert "largest force 50 N, moment 35 N m" in drawing.largest_arrows
     plotter.close()
 
 

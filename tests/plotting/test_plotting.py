@@ -27,8 +27,10 @@ from dolfinx_mbd.mechanism import (
     revolute,
 )
 from dolfinx_mbd.mechanism.mechanisms import rigid_rod, slider_crank
-from dolfinx_mbd.plotting.scenes.mechanism import Drawing, drawn_part
-from dolfinx_mbd.plotting.scenes.scene import camera_of, rounded_up, unit_of
+from dolfinx_mbd.plotting.pictures.drawing import Drawing
+from dolfinx_mbd.plotting.scene.camera import camera_of
+from dolfinx_mbd.plotting.scene.fields import rounded_up, unit_of
+from dolfinx_mbd.plotting.scene.surfaces import skin_of_body
 from dolfinx_mbd.results import Solution
 
 SMALL = (320, 240)
@@ -148,13 +150,15 @@ def test_drawn_surfaces_are_at_those_points(pv: Any, run: Solution) -> None:
 def test_bodies_without_shape_are_bars_to_their_frames() -> None:
     frames = {"a": Frame((0.0, 0.0, 0.0)), "b": Frame((0.0, 0.3, 0.4))}
     body = RigidBody("link", 1.0, (1.0, 1.0, 1.0), (0.0, 0.1, 0.0), frames)
-    part = drawn_part(body, 1.0)
-    assert part is not None and part.bars and not part.flexible
+    part = skin_of_body(body, 1.0)
+    assert part is not None
+    skin, bars = part
+    assert bars and len(skin.modes) == 0
     for point, _ in frames.values():
-        assert np.linalg.norm(part.skin.points - np.asarray(point), axis=1).min() < 0.009
-    assert drawn_part(Ground(), 1.0) is None
-    rod = drawn_part(FlexibleBody("rod", rigid_rod(0.2, 1.0)), 1.0)
-    assert rod is not None and rod.bars and np.ptp(rod.skin.points[:, 0]) > 0.199
+        assert np.linalg.norm(skin.points - np.asarray(point), axis=1).min() < 0.009
+    assert skin_of_body(Ground(), 1.0) is None
+    rod = skin_of_body(FlexibleBody("rod", rigid_rod(0.2, 1.0)), 1.0)
+    assert rod is not None and rod[1] and np.ptp(rod[0].points[:, 0]) > 0.199
 
 
 @pytest.mark.parametrize("view", [None, "xy", "iso", (1.0, 2.0, 3.0), (0.0, 1.0, 0.0)])

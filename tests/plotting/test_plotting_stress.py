@@ -18,8 +18,8 @@ from dolfinx_mbd.mechanism.mechanisms import slider_crank
 pytest.importorskip("pyvista")
 
 from dolfinx_mbd.plotting import animate, plot_skin
-from dolfinx_mbd.plotting.scenes import scene
-from dolfinx_mbd.plotting.scenes.mechanism import Drawing
+from dolfinx_mbd.plotting.pictures import canvas
+from dolfinx_mbd.plotting.pictures.mechanism_pictures import drawing_of
 from tests.body.test_stress_modes import one_mode_body
 from tests.models.bodies import box
 from tests.plotting.test_plotting import bar
@@ -68,7 +68,7 @@ def test_the_maximum_is_marked(
         texts["caption"] = caption
         plotter.close()
 
-    monkeypatch.setattr(scene, "complete", complete)
+    monkeypatch.setattr(canvas, "complete", complete)
     plot_skin(body, sign * np.array([10e6, 20e6, 80e6, 30e6]), title="greatest stress")
     assert texts["label"] == f"{sign * 80} MPa"
     assert texts["ring"] == tuple(SKIN.points[node])
@@ -92,10 +92,10 @@ def test_movie_in_colours_of_stress(tmp_path: Path) -> None:
     k = int(np.argmax(np.abs(eta)))
     low = int(np.argmin(np.abs(eta)))
     options: dict[str, Any] = {"quantity": "von Mises", "scale": 1.0, "marks": ("joints",)}
-    drawing = Drawing(run, np.array([low, k]), view=None, **options)
-    assert drawing.title == "von Mises stress, averaged over cells (MPa)"
-    assert drawing.limits is not None
-    assert drawing.limits[1] == pytest.approx(1e3 * abs(eta[k]), rel=0.05)
+    drawing = drawing_of(run, np.array([low, k]), view=None, **options)
+    assert drawing.field.text == "von Mises stress, averaged over cells (MPa)"
+    assert drawing.field.limits is not None
+    assert drawing.field.limits[1] == pytest.approx(1e3 * abs(eta[k]), rel=0.05)
     times = run.time[[low, k]]
     path = tmp_path / "run.gif"
     shown = animate(run, path, times=times, window=(640, 480), **options)

@@ -7,7 +7,7 @@ import pytest
 
 from dolfinx_mbd.mechanism import box_shape, cylinder_shape
 from dolfinx_mbd.mechanism.shapes import Shape
-from dolfinx_mbd.plotting.scenes.rounding import Rounding
+from dolfinx_mbd.plotting.pictures.rounding import Rounding
 
 pv = pytest.importorskip("pyvista", exc_type=ImportError)
 

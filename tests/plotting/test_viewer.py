@@ -66,6 +66,12 @@ def numbers(item: dict[str, str]) -> np.ndarray:
     return np.frombuffer(base64.b64decode(item["data"]), KINDS[item["type"]]).astype(float)
 
 
+def vectors_of(arrow: dict[str, Any]) -> np.ndarray:
+    """Return the vectors of an arrow, shape (nt, 3)."""
+    (scale,) = arrow["vectors"]["scale"]
+    return scale * numbers(arrow["vectors"]["values"]).reshape(-1, 3)
+
+
 def scene_in(page: Player) -> dict[str, Any]:
     """Return the scene that a page contains."""
     match = re.search(r'<script type="application/json" id="scene">(.*?)</script>', page.html)
@@ -199,7 +205,7 @@ def test_cables_are_lines_that_follow_the_run() -> None:
     system, rope = hanging()
     run = simulate(system, start=equilibrium(system), t_end=0.02, dt=2e-3)
     scene = scene_in(player(run))
-    (line,) = scene["cables"]
+    (line,) = scene["lines"]
     points = numbers(line["points"]).reshape(-1, line["count"], 3)
     time = numbers(scene["time"])
     places = np.linspace(0.0, 1.3, line["count"])
@@ -215,7 +221,7 @@ def test_modes_of_a_cable_end_at_its_frames() -> None:
     linearized = linearize(system, equilibrium(system))
     scene = scene_in(player(linearized, modes=[4, 5, 6]))  # after rotations of the ball
     for view in scene["views"]:
-        line = np.array(view["cables"][0]).reshape(2, -1, 3)
+        line = np.array(view["lines"][0]).reshape(2, -1, 3)
         frames = np.array(view["frames"])
         middle = system.frame_index(system.joints[2].first)
         assert np.allclose(line[:, 8], frames[middle, :, :3], atol=1e-5)
@@ -510,7 +516,8 @@ def test_mechanisms_at_rest_and_their_modes(browser: Any, tmp_path: Path) -> Non
     )
     rest = tmp_path / "rest.html"
     scene = scene_in(player(system, rest))
-    assert [len(scene[k]) for k in ("joints", "springs", "arrows")] == [1, 1, 1]
+    groups = [mark["group"] for mark in scene["marks"]]
+    assert [groups.count("joints"), groups.count("springs"), len(scene["arrows"])] == [1, 1, 1]
     tab = Tab(browser, rest)
     assert tab.image().std() > 3 and not tab.page.locator("#bar").is_visible()
 
@@ -543,13 +550,17 @@ def test_marks_are_at_their_frames_and_forces_balance() -> None:
     run = simulate(system, t_end=0.01, dt=1e-3)
     scene = scene_in(player(run))
     frames = {f["index"]: numbers(f["position"]).reshape(-1, 3) for f in scene["frames"]}
-    on_ground = {f["index"]: f["ground"] for f in scene["frames"]}
-    (hook,), (spring,) = scene["joints"], scene["springs"]
+    marks = {mark["name"]: mark for mark in scene["marks"]}
+    hook, spring = marks["joint hook"], marks["spring spring"]
     assert np.allclose(frames[hook["first"]], [0.0, 0.0, 0.5], atol=1e-6)
     assert np.allclose(frames[hook["second"]], [0.0, 0.0, 0.5], atol=1e-6)
-    assert on_ground[hook["first"]] and not on_ground[hook["second"]]
+    tubes = [scene["tubes"][k] for k in marks["ground"]["shape"]]
+    tips = [tube for tube in tubes if tube["radii"][-1] == 0.0]
+    tips = [np.reshape(tube["points"], (-1, 3))[-1] for tube in tips]
+    supported = [[0.0, 0.0, 0.5], [-0.1, 0.0, 0.6]]
+    assert np.allclose(sorted(map(tuple, tips)), sorted(map(tuple, supported)), atol=1e-3)
     assert np.allclose(frames[spring["second"]], run.sensor("weight", "side")[0], atol=1e-4)
-    arrows = {arrow["group"]: numbers(arrow["vector"]).reshape(-1, 3) for arrow in scene["arrows"]}
+    arrows = {arrow["group"]: vectors_of(arrow) for arrow in scene["arrows"]}
     assert np.allclose(arrows["loads"], [0.0, 0.0, 4.0])
     assert np.allclose(arrows["joint forces"], [0.0, 0.0, 16.0], atol=1e-3)  # on the weight
 

@@ -225,20 +225,20 @@ def test_bodies_of_different_structure() -> None:
         ("first_moments", body.selected([1])),
         ("triangles", body.replace(skin=triangle)),
     ):
-        with pytest.raises(mbd.errors.InputError) as record:
+        with pytest.raises(mbd.errors.InputError) as error:
             map_arrays(lambda _, a, b: a - b, body, other)
-        assert record.value.argument == argument
+        assert error.value.argument == argument
     without = map_arrays(lambda _, a, b: a - b, body, body.replace(skin=None))
     assert without.skin is None
-    with pytest.raises(mbd.errors.InputError) as record:
+    with pytest.raises(mbd.errors.InputError) as error:
         body.transformed(np.ones((2, 2)))
-    assert record.value.argument == "matrix"
+    assert error.value.argument == "matrix"
 
 
 def test_units_of_declarations() -> None:
     assert powers("N m-1 s2").tolist() == [0.0, 1.0, 0.0]
     assert powers("1").tolist() == powers("Pa m2 N-1").tolist() == [0.0, 0.0, 0.0]
     for wrong in ("Nm", "kg*m", "m^2", "furlong"):
-        with pytest.raises(mbd.errors.InputError) as record:
+        with pytest.raises(mbd.errors.InputError) as error:
             array_of("n3", wrong)
-        assert record.value.argument == "unit"
+        assert error.value.argument == "unit"

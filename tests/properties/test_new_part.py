@@ -123,14 +123,14 @@ def test_checks(body: MagneticBody) -> None:
         ({"attraction": np.triu(np.ones((3, 3)))}, "magnet 'north': attraction"),
         ({"attraction": np.eye(2)}, "magnet 'north': attraction"),
     ):
-        with pytest.raises(InputError) as record:
+        with pytest.raises(InputError) as error:
             replace(north, **changes)
-        assert record.value.argument == argument
+        assert error.value.argument == argument
     few = replace(north, motion=np.zeros((6, 2)), attraction=np.eye(2))
     for magnets, argument in (((few,), "magnet 'north'"), ((north, north), "magnets")):
-        with pytest.raises(InputError) as record:
+        with pytest.raises(InputError) as error:
             body.replace(magnets=magnets)
-        assert record.value.argument == argument
+        assert error.value.argument == argument
 
 
 def test_derivative(body: MagneticBody) -> None:

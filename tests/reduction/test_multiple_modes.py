@@ -21,7 +21,7 @@ SIDE = 0.02
 
 
 def bar(comm: MPI.Intracomm) -> Any:
-    """A square bar, whose bending modes come in pairs."""
+    """Return a square bar, whose bending modes come in pairs."""
     return box(comm, (0.3, SIDE, SIDE), (24, 2, 2))
 
 
@@ -59,7 +59,7 @@ def test_fixed_interface_modes(
 
 
 def test_a_reducer_gives_the_same(comm: MPI.Intracomm) -> None:
-    """Whichever number is reduced first."""
+    """The order of the requested numbers has no effect."""
     with Reducer(bar(comm), STEEL, interfaces=["left"]) as reducer:
         no_skin = ReductionOptions(skin=False)
         bodies = [reducer.reduce(n, attached_to="left", options=no_skin).body for n in (1, 3, 1)]
@@ -68,7 +68,7 @@ def test_a_reducer_gives_the_same(comm: MPI.Intracomm) -> None:
 
 
 def test_up_to_a_double_frequency(comm: MPI.Intracomm) -> None:
-    """A limit between two equal frequencies, which round-off sets apart, leaves none out."""
+    """A limit between two frequencies that differ by round-off includes both modes."""
     request: dict[str, Any] = {"interfaces": ["left"], "num_modes": 6, "skin": False}
     full = flat(reduce, bar(comm), STEEL, **request).body
     for first in (0, 2):
@@ -105,7 +105,7 @@ def test_free_modes(comm: MPI.Intracomm) -> None:
 
 
 def test_participation_takes_pairs(comm: MPI.Intracomm) -> None:
-    """A force in y acts on both modes of a pair, in a ratio that is chance."""
+    """A force in y acts on both modes of a pair, in an arbitrary ratio."""
     body = reduce(
         bar(comm), STEEL, interfaces=["left"], num_modes=6, options=ReductionOptions(skin=False)
     ).body

@@ -52,7 +52,7 @@ def test_slender_bodies(
 
 
 def test_inaccurate_solver(comm: MPI.Intracomm) -> None:
-    """An iterative method that stops early is still refused: its residual is not round-off."""
+    """An iterative method that stops early is an error: its residual is not round-off."""
     options = {"ksp_type": "cg", "pc_type": "jacobi", "ksp_rtol": 1e-3, "ksp_max_it": 4000}
     with pytest.raises(FactorizationError, match="residual"):
         reduce(box(comm), STEEL, interfaces=["left", "right"], petsc_options=options)
@@ -76,7 +76,7 @@ def test_soft_interfaces_are_released() -> None:
 
 
 def forms(comm: MPI.Intracomm, square: float) -> tuple[Any, Any, Any]:
-    """A bar, its space, and its stiffness on an elastic foundation that adds this to all ω²."""
+    """Return a bar, its space, and its stiffness with a foundation that adds this to all ω²."""
     mesh = box(comm)
     V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (3,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
@@ -131,7 +131,7 @@ def test_compliance_on_a_foundation() -> None:
 
 @pytest.mark.parametrize("square", [1e2, 1e8])
 def test_floating_body_on_a_foundation(comm: MPI.Intracomm, square: float) -> None:
-    """The body frame would not feel it: the error names the form, however soft the support."""
+    """It would not act on the rigid motion: the error names the form, even of a soft support."""
     mesh, V, form = forms(comm, square)
     for interfaces in ([], ["left"]):
         with pytest.raises(InputError) as error:

@@ -1,4 +1,4 @@
-"""Geometric stiffening of reduced bodies: buckling, spin-up (V5), relief however held."""
+"""Geometric stiffening of reduced bodies: buckling, spin-up (V5), inertia relief."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEEL = mbd.Material(2.1e11, 0.3, 7850.0)
 
 
 def bar(comm: MPI.Comm, length: float, side: float, cells: tuple[int, int, int]) -> mbd.TaggedMesh:
-    """A bar along x from the origin, ends named left and right."""
+    """Return a bar along x from the origin with the interfaces left and right."""
     low, high = [0.0, -side / 2, -side / 2], [length, side / 2, side / 2]
     box = dmesh.create_box(comm, [low, high], cells, cell_type=dmesh.CellType.hexahedron)
     return tagged(box, length)
@@ -120,7 +120,7 @@ def test_unit_spins_are_centrifugal_loads() -> None:
 
 
 def spin_up(attached: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """V5: time and tip deflection of a cantilever spun up to 6 rad/s in 15 s."""
+    """Simulate V5; return time and tip deflection of a cantilever spun up to 6 rad/s in 15 s."""
     length, EA, EI, rhoA, T, top = 10.0, 2.8e7, 1.4e4, 1.2, 15.0, 6.0
     height = np.sqrt(12 * EI / EA)
     material = mbd.Material(EA / height, 0.0, rhoA / height)
@@ -171,7 +171,7 @@ def test_attached_to_the_hub_the_cantilever_softens() -> None:
     assert np.abs(tip).max() > 5
 
 
-def test_stiffening_can_be_left_out_and_asked_for(comm: MPI.Comm) -> None:
+def test_stiffening_is_an_option(comm: MPI.Comm) -> None:
     mesh = bar(comm, 0.2, 0.02, (4, 1, 1))
     plain = mbd.reduce(mesh, STEEL, interfaces=["left"], num_modes=2, stiffening=False).body
     assert plain.stiffening is None and "stiffening     no" in plain.summary()

@@ -62,7 +62,10 @@ def film_pressures(q: Array, h: Array, values: Array, p: Array, slopes: Array) -
 
 @inner_kernel
 def _end_flow(q: Array, flow: Array, links: Integers, ends: Array, mu: float) -> float:
-    """Return the flow out of both ends, with the sources of the half cells at the ends."""
+    """Return the volume flow out of both ends of the bearing.
+
+    The sources are those of the half cells at the ends.
+    """
     total, last = 0.0, q.shape[1] - 1
     for i in range(q.shape[0]):
         for j, inner, face in ((0, 1, 0), (last, last - 1, last - 1)):
@@ -99,7 +102,10 @@ def grid_loads(
     modulus = values[MODULUS] if contact else 0.0
     for i in range(n):
         theta = 2.0 * math.pi * i / n
-        P0, P1 = 0.0, 0.0
+        P0, P1 = (
+            0.0,
+            0.0,
+        )  # integrals over the node's strip: pressure, axial position times pressure
         for j in range(columns):
             weight = Z[WEIGHT, j]
             p, slope, _ = film_pressure(q[i, j], values[BARUS])

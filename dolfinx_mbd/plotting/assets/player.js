@@ -127,7 +127,7 @@ window.player = (() => {
       this.geometry.setAttribute("position", this.positions);
       this.geometry.setAttribute("color", this.colours);
       this.plain = new THREE.Color(PALETTE[k % PALETTE.length]);
-      const glass = !this.flexible && !data.bodies[k].bars;
+      const glass = this.glass = !this.flexible && !data.bodies[k].bars;
       this.material = new THREE.MeshStandardMaterial({
         color: this.plain, metalness: 0.15, roughness: 0.55, side: THREE.DoubleSide,
         transparent: glass, opacity: glass ? 0.5 : 1, depthWrite: !glass,
@@ -183,7 +183,15 @@ window.player = (() => {
       return greatest(v);
     }
 
-    paint(quantity, limit) {
+    /** Make the surface nearly transparent, or restore it. */
+    fade(on) {
+      if (this.faded === on) return;
+      this.faded = on;
+      Object.assign(this.material, { transparent: on || this.glass, depthWrite: !(on || this.glass),
+        opacity: on ? 0.12 : this.glass ? 0.5 : 1, needsUpdate: true });
+    }
+
+    paint(quantity, limit, least = 0) {
       const coloured = this.has(quantity);
       if (this.material.vertexColors !== coloured) {
         this.material.vertexColors = coloured;
@@ -193,109 +201,148 @@ window.player = (() => {
       if (!coloured) return;
       const out = this.colours.array, { source } = this.part;
       for (let i = 0; i < source.length; i++) {
-        const level = limit > 0 ? Math.min(255, Math.round((255 * this.values[source[i]]) / limit)) : 0;
+        const part = limit > least ? (this.values[source[i]] - least) / (limit - least) : 0;
+        const level = Math.min(255, Math.max(0, Math.round(255 * part)));
         for (let j = 0; j < 3; j++) out[3 * i + j] = TABLE[3 * level + j];
       }
       this.colours.needsUpdate = true;
     }
   }
 
-  // ---- Marks: joints, springs, the ground, forces, cables -------------------------------------
-  const Y = new THREE.Vector3(0, 1, 0), Z = new THREE.Vector3(0, 0, 1), size = data.length;
-  const JOINT = new THREE.MeshStandardMaterial({ color: 0xc8551b, roughness: 0.5 });
-  const SPRING = new THREE.LineBasicMaterial({ color: 0x2f9e63 });
-  const GROUND = new THREE.MeshStandardMaterial({ color: 0x777777, roughness: 0.9 });
-  const CABLE = new THREE.MeshStandardMaterial({ color: 0x3b62c2, roughness: 0.6 });
-  const ROD = new THREE.CylinderGeometry(1, 1, 1, 10, 1).translate(0, 0.5, 0); // from 0 to 1 along y
-  const FORCE = {
-    "joint forces": new THREE.MeshStandardMaterial({ color: 0xd63a6a, roughness: 0.6, depthTest: false, transparent: true }),
-    loads: new THREE.MeshStandardMaterial({ color: 0x8f47c2, roughness: 0.6, depthTest: false, transparent: true }),
-  };
+  // ---- Marks, lines and arrows: all of them are tubes -----------------------------------------
+  const Z = new THREE.Vector3(0, 0, 1), size = data.length;
+  const IN_FRONT = ["joint forces", "loads"];
   const frames = new Map((data.frames ?? []).map((frame) => [frame.index, {
-    ...frame, position: numbers(frame.position), axis: numbers(frame.axis),
+    position: numbers(frame.position), axis: numbers(frame.axis),
   }]));
-  const arrows = (data.arrows ?? []).map((arrow) => ({ ...arrow, vector: numbers(arrow.vector) }));
-  const longest = greatest(arrows.map((arrow) => arrow.greatest)) || 1;
-  const cables = (data.cables ?? []).map((cable) => ({ ...cable, points: numbers(cable.points) }));
+  const tubes = (data.tubes ?? []).map(({ points, radii, sides }) =>
+    ({ points, sides, radii: radii.length > 1 ? radii : new Array(points.length / 3).fill(radii[0]) }));
+  const lines = (data.lines ?? []).map((line) => ({ ...line, points: numbers(line.points) }));
+  const arrows = (data.arrows ?? []).map((arrow) => ({
+    ...arrow, vectors: scaled(arrow.vectors)[0], points: arrow.points && numbers(arrow.points),
+  }));
+  const materials = new Map(Object.entries(data.colours ?? {}).map(([group, color]) => {
+    const over = IN_FRONT.includes(group);
+    return [group, new THREE.MeshStandardMaterial({ color, roughness: 0.6, depthTest: !over, transparent: over })];
+  }));
 
-  function jointShape(kind) {
-    const r = 0.011 * size;
-    if (kind === "spherical") return new THREE.SphereGeometry(1.2 * r, 20, 14);
-    if (kind === "revolute" || kind === "cylindrical") {
-      return new THREE.CylinderGeometry(0.6 * r, 0.6 * r, 5 * r, 20).rotateX(Math.PI / 2);
+  /** Add the points and the triangles of a closed surface around a line to two lists. */
+  function addTube({ points, radii, sides }, out, triangles) {
+    const n = points.length / 3, first = out.length / 3;
+    const at = (k) => new THREE.Vector3().fromArray(points, 3 * Math.min(n - 1, Math.max(0, k)));
+    const x = new THREE.Vector3(), y = new THREE.Vector3(), t = new THREE.Vector3();
+    for (let k = 0; k < n; k++) {
+      const before = at(k).sub(at(k - 1)).normalize(), after = at(k + 1).sub(at(k)).normalize();
+      t.copy(before).add(after).normalize();
+      if (k === 0) x.set(...(Math.abs(t.x) < 0.6 ? [1, 0, 0] : [0, 1, 0]));
+      x.addScaledVector(t, -x.dot(t)).normalize();
+      y.crossVectors(t, x);
+      for (const r of k === 0 ? [0, radii[0]] : k === n - 1 ? [radii[k], 0] : [radii[k]]) {
+        for (let i = 0; i < sides; i++) {
+          const angle = (Math.PI * (2 * i + 1)) / sides;
+          const p = at(k).addScaledVector(x, r * Math.cos(angle)).addScaledVector(y, r * Math.sin(angle));
+          out.push(p.x, p.y, p.z);
+        }
+      }
     }
-    if (kind === "prismatic" || kind === "point_on_line") {
-      return new THREE.CylinderGeometry(0.25 * r, 0.25 * r, 18 * r, 12).rotateX(Math.PI / 2);
+    for (let k = 0; k < n + 1; k++) {
+      for (let i = 0; i < sides; i++) {
+        const a = first + k * sides + i, d = first + k * sides + ((i + 1) % sides);
+        triangles.push(a, d, d + sides, a, d + sides, a + sides);
+      }
     }
-    return new THREE.BoxGeometry(1.6 * r, 1.6 * r, 1.6 * r);
   }
 
-  function coil() { // from 0 to 1 along y, with radius 1
-    const points = [];
-    for (let i = 0; i <= 160; i++) {
-      const y = i / 160, turn = 16 * Math.PI * Math.min(1, Math.max(0, (y - 0.1) / 0.8));
-      const r = y > 0.1 && y < 0.9 ? 1 : 0;
-      points.push(r * Math.cos(turn), y, r * Math.sin(turn));
+  function geometryOf(list) {
+    const points = [], triangles = [], geometry = new THREE.BufferGeometry();
+    for (const tube of list) addTube(tube, points, triangles);
+    const { source, corners } = split(points, triangles), out = new Float32Array(3 * source.length);
+    source.forEach((k, i) => { for (let j = 0; j < 3; j++) out[3 * i + j] = points[3 * k + j]; });
+    geometry.setAttribute("position", new THREE.BufferAttribute(out, 3));
+    geometry.setIndex(new THREE.BufferAttribute(corners, 1));
+    geometry.computeVertexNormals();
+    return geometry;
+  }
+
+  const straight = (from, to, radii, sides) => ({ points: [...from, ...to], radii, sides });
+
+  /** An arrow along z from 0 to its length, or on a circle about z with this radius. */
+  function arrowTubes(length, moment) {
+    const r = 0.014 * size, head = Math.min(2.8 * r, (moment ? 1 : 0.6) * length), thin = 0.13 * head, wide = 0.38 * head;
+    if (!moment) {
+      return [straight([0, 0, 0], [0, 0, length - head], [thin, thin], 12),
+        straight([0, 0, length - head], [0, 0, length], [wide, 0], 24)];
     }
-    return new THREE.BufferGeometry().setAttribute("position", new THREE.BufferAttribute(new Float32Array(points), 3));
+    const arc = Array.from({ length: 40 }, (_, i) => (1.5 * Math.PI * i) / 39);
+    return [{ points: arc.flatMap((a) => [length * Math.cos(a), length * Math.sin(a), 0]), radii: arc.map(() => thin), sides: 12 },
+      straight([0, -length, 0], [head, -length, 0], [wide, 0], 24)];
   }
 
   class Marks {
     constructor(scene) {
       this.groups = {};
-      for (const name of ["joints", "springs", "ground", "joint forces", "loads", "cables"]) {
-        this.groups[name] = new THREE.Group();
-        scene.add(this.groups[name]);
-      }
-      const add = (name, object) => { this.groups[name].add(object); return object; };
-      this.joints = (data.joints ?? []).map((joint) =>
-        [joint, add("joints", joint.kind === "distance"
-          ? new THREE.Mesh(ROD, CABLE) : new THREE.Mesh(jointShape(joint.kind), JOINT))]);
-      this.springs = (data.springs ?? []).map((spring) => [spring, add("springs", new THREE.Line(coil(), SPRING))]);
-      this.ground = [...frames.values()].filter((frame) => frame.ground).map((frame) =>
-        [frame, add("ground", new THREE.Mesh(new THREE.BoxGeometry(0.05 * size, 0.012 * size, 0.05 * size), GROUND))]);
-      this.arrows = arrows.map((arrow) => {
-        const group = add(arrow.group, new THREE.Group()), r = 0.006 * size;
-        group.add(new THREE.Mesh(new THREE.CylinderGeometry(r, r, 1, 12).translate(0, 0.5, 0), FORCE[arrow.group]),
-          new THREE.Mesh(new THREE.ConeGeometry(2.6 * r, 7 * r, 16).translate(0, 3.5 * r, 0), FORCE[arrow.group]));
-        return [arrow, group];
-      });
-      this.cables = cables.map((cable) =>
-        Array.from({ length: cable.count - 1 }, () => add("cables", new THREE.Mesh(ROD, CABLE))));
+      for (const name of materials.keys()) scene.add(this.groups[name] = new THREE.Group());
+      const add = (group) => {
+        const mesh = new THREE.Mesh(new THREE.BufferGeometry(), materials.get(group));
+        mesh.frustumCulled = false;
+        this.groups[group].add(mesh);
+        return mesh;
+      };
+      this.marks = (data.marks ?? []).map((mark) => [mark, add(mark.group)]);
+      this.lines = lines.map((line) => [line, add(line.group)]);
+      this.arrows = arrows.map((arrow) => [arrow, add(arrow.group)]);
     }
 
-    move(where, poses, lines) {
+    /** Replace the shape of a mesh if its key has changed. */
+    shape(mesh, key, create) {
+      if (mesh.userData.key === key) return;
+      mesh.userData.key = key;
+      mesh.geometry.dispose();
+      mesh.geometry = geometryOf(create());
+    }
+
+    move(where, poses, linePoints) {
+      for (const [mark, mesh] of this.marks) {
+        if (mark.first === undefined) this.shape(mesh, "fixed", () => mark.shape.map((k) => tubes[k]));
+        else this.place(mark, mesh, poses);
+      }
+      this.lines.forEach(([line, mesh], k) => {
+        mesh.userData.key = null;
+        this.shape(mesh, "line", () => [{ points: linePoints(k), radii: new Array(line.count).fill(line.radius), sides: 8 }]);
+      });
       const vector = new THREE.Vector3();
-      for (const [joint, mark] of this.joints) {
-        if (joint.kind === "distance") { stretch(mark, poses(joint.first).position, poses(joint.second).position, 0.004 * size); continue; }
-        mark.position.copy(poses(joint.second).position);
-        mark.quaternion.setFromUnitVectors(Z, poses(joint.first).axis);
+      for (const [arrow, mesh] of this.arrows) {
+        if (!settings.shown.has(arrow.group)) continue;
+        vector.fromArray(between(arrow.vectors, 3, where)).multiplyScalar(arrow.scale);
+        const length = vector.length(), longest = arrow.unit === "N" ? 0.2 : 0.07;
+        mesh.visible = length > 0.01 * longest * size;
+        if (!mesh.visible) continue;
+        if (arrow.frame < 0) mesh.position.fromArray(between(arrow.points, 3, where));
+        else mesh.position.copy(poses(arrow.frame).position);
+        if (arrow.inward) mesh.position.sub(vector);
+        this.shape(mesh, length, () => arrowTubes(length, arrow.unit !== "N"));
+        mesh.quaternion.setFromUnitVectors(Z, vector.normalize());
       }
-      for (const [spring, mark] of this.springs) {
-        stretch(mark, poses(spring.first).position, poses(spring.second).position, 0.014 * size);
-      }
-      for (const [frame, mark] of this.ground) mark.position.copy(poses(frame.index).position);
-      for (const [arrow, group] of this.arrows) {
-        vector.fromArray(between(arrow.vector, 3, where));
-        const length = (0.22 * size * vector.length()) / longest;
-        group.visible = length > 0.004 * size;
-        group.position.copy(poses(arrow.frame).position);
-        group.quaternion.setFromUnitVectors(Y, vector.normalize());
-        group.children[0].scale.y = Math.max(length, 1e-9);
-        group.children[1].position.y = length;
-      }
-      this.cables.forEach((pieces, k) => {
-        const points = lines(k), at = (i) => new THREE.Vector3().fromArray(points, 3 * i);
-        pieces.forEach((piece, i) => stretch(piece, at(i), at(i + 1), 0.004 * size));
-      });
     }
-  }
 
-  function stretch(object, from, to, width) {
-    const along = new THREE.Vector3().subVectors(to, from), length = along.length() || 1e-12;
-    object.position.copy(from);
-    object.scale.set(width, length, width);
-    object.quaternion.setFromUnitVectors(Y, along.divideScalar(length));
+    place(mark, mesh, poses) {
+      const start = poses(mark.first), end = poses(mark.second).position;
+      const along = new THREE.Vector3().subVectors(end, start.position), length = along.length();
+      const sleeve = mark.connects && mark.size && length < 2 * mark.size;
+      if (!mark.connects || sleeve) {
+        this.shape(mesh, sleeve ? "sleeve" : "shape", () => (sleeve ? mark.sleeve : mark.shape).map((k) => tubes[k]));
+        mesh.position.copy(end);
+        mesh.quaternion.setFromUnitVectors(Z, start.axis);
+        mesh.scale.z = 1;
+        return;
+      }
+      const first = mesh.userData.length ??= length || 1; // later lengths stretch this shape
+      this.shape(mesh, "stretched", () => mark.shape.map((k) =>
+        ({ ...tubes[k], points: tubes[k].points.map((value, i) => (i % 3 === 2 ? first * value : value)) })));
+      mesh.position.copy(start.position);
+      mesh.quaternion.setFromUnitVectors(Z, along.divideScalar(length || 1));
+      mesh.scale.z = Math.max(length / first, 1e-9);
+    }
   }
 
   // ---- Views: one for a motion, one for each mode ---------------------------------------------
@@ -321,8 +368,8 @@ window.player = (() => {
   });
 
   const settings = {
-    colour: "displacement", range: "fixed", scale: data.scale ?? 1, playing: false,
-    seconds: 8, hidden: new Set(), shown: new Set(["joints", "springs", "ground", "loads", "cables"]),
+    colour: "displacement", range: "fixed", low: 0, high: 1, isolated: null, cut: "none", place: 0.5, scale: data.scale ?? 1, playing: false,
+    seconds: 8, hidden: new Set(), shown: new Set(Object.keys(data.colours ?? {}).filter((group) => group !== "joint forces")),
   };
   let t = start, dirty = true;
 
@@ -353,10 +400,11 @@ window.player = (() => {
   }
 
   function framePose(index, view, where) {
-    const frame = frames.get(index);
+    const frame = frames.get(index), fixed = { row: 0, weight: 0 };
+    if (frame.position.length === 3) where = fixed;
     const position = new THREE.Vector3().fromArray(between(frame.position, 3, where));
     const axis = new THREE.Vector3().fromArray(between(frame.axis, 3, where)).normalize();
-    if (view.mode?.frames) {
+    if (view.mode?.frames?.length) {
       const move = real(view.mode.frames[index], 2 * Math.PI * t).map((value) => value * settings.scale);
       position.add(new THREE.Vector3(...move.slice(0, 3)));
       axis.add(new THREE.Vector3(...move.slice(3)).cross(axis)).normalize();
@@ -364,10 +412,10 @@ window.player = (() => {
     return { position, axis };
   }
 
-  function cablePoints(k, view, where) {
-    const { points, count } = cables[k], out = between(points, 3 * count, where);
-    if (!view.mode?.cables) return out;
-    const move = real(view.mode.cables[k], 2 * Math.PI * t);
+  function linePoints(k, view, where) {
+    const { points, count } = lines[k], out = between(points, 3 * count, where);
+    if (!view.mode?.lines?.length) return out;
+    const move = real(view.mode.lines[k], 2 * Math.PI * t);
     return out.map((value, i) => value + settings.scale * move[i]);
   }
 
@@ -375,14 +423,20 @@ window.player = (() => {
     const where = place(modal ? start : t);
     for (const view of views) {
       view.surfaces.forEach((surface, k) => surface.move(bodyState(k, view, where), settings.scale));
-      view.marks.move(where, (index) => framePose(index, view, where), (k) => cablePoints(k, view, where));
+      view.marks.move(where, (index) => framePose(index, view, where), (k) => linePoints(k, view, where));
       const running = greatest(view.surfaces.map((surface) =>
         settings.hidden.has(surface.name) ? 0 : surface.evaluate(settings.colour)));
-      view.limit = settings.range === "running" ? running : fixedLimit(view, running);
+      const whole = settings.range === "running" ? running : fixedLimit(view, running);
+      const [factor] = unit(settings.colour, whole), byHand = settings.range === "by hand";
+      view.whole = whole;
+      view.least = byHand ? settings.low / factor : 0;
+      view.limit = byHand ? settings.high / factor : whole;
       for (const surface of view.surfaces) {
-        surface.paint(settings.colour, view.limit);
+        surface.paint(settings.colour, view.limit, view.least);
         surface.mesh.visible = !settings.hidden.has(surface.name);
+        surface.fade(settings.isolated !== null && settings.isolated !== surface.name);
       }
+      drawTraces(view);
       for (const [name, group] of Object.entries(view.marks.groups)) group.visible = settings.shown.has(name);
     }
     legend();
@@ -480,6 +534,8 @@ window.player = (() => {
   function draw() {
     const { clientWidth: width, clientHeight: height } = stage;
     renderer?.setSize(width, height, false);
+    cutting = planes();
+    if (renderer) renderer.clippingPlanes = cutting;
     views.forEach((view, k) => {
       const { x, y, width: w, height: h } = tile(k);
       view.label.style.left = `${x}px`;
@@ -493,6 +549,86 @@ window.player = (() => {
       view.lamp.target.position.copy(controls.target);
       renderer.render(view.scene, camera);
     });
+  }
+
+  // ---- Cutting plane, triad and scale bar -----------------------------------------------------
+  let cutting = [];
+
+  /** The plane that hides one side of the scene, in the form of a plane of three.js. */
+  function planes() {
+    const axis = ["x", "y", "z"].indexOf(settings.cut);
+    if (axis < 0) return [];
+    const values = data.hull.map((point) => point[axis]), low = Math.min(...values), high = Math.max(...values);
+    const normal = new THREE.Vector3().setComponent(axis, -1);
+    return [{ normal, constant: low + settings.place * (high - low) }];
+  }
+
+  const triad = element("canvas", { id: "triad" });
+  stage.append(element("span", { className: "scene-only" }, triad));
+
+  /** Draw the directions of x, y, z, and a bar of a round length at the centre of the scene. */
+  function drawTriad() {
+    const style = getComputedStyle(document.documentElement), ratio = Math.min(window.devicePixelRatio, 2);
+    const pen = triad.getContext("2d"), view = camera.matrixWorldInverse.elements;
+    triad.width = 230 * ratio;
+    triad.height = 70 * ratio;
+    pen.scale(ratio, ratio);
+    pen.font = "12px system-ui, sans-serif";
+    pen.lineWidth = 2;
+    ["x", "y", "z"].forEach((name, i) => {
+      const across = 24 * view[4 * i], up = 24 * view[4 * i + 1];
+      pen.strokeStyle = pen.fillStyle = ["#c23b3b", "#3a8f4d", "#3b62c2"][i];
+      pen.beginPath(); pen.moveTo(195, 38); pen.lineTo(195 + across, 38 - up); pen.stroke();
+      pen.fillText(name, 192 + 1.3 * across, 42 - 1.3 * up);
+    });
+    const depth = camera.position.distanceTo(controls.target);
+    const perPixel = (2 * depth * Math.tan((camera.fov * Math.PI) / 360)) / tile(0).height;
+    const most = 130 * perPixel, power = 10 ** Math.floor(Math.log10(most));
+    const length = [5, 2, 1].map((n) => n * power).find((value) => value <= most), width = length / perPixel;
+    const [factor, symbol] = unit("length", length);
+    pen.strokeStyle = pen.fillStyle = style.getPropertyValue("--ink");
+    pen.beginPath(); pen.moveTo(8, 50); pen.lineTo(8, 56); pen.lineTo(8 + width, 56); pen.lineTo(8 + width, 50); pen.stroke();
+    pen.fillText(`${Number((factor * length).toPrecision(3))} ${symbol}`, 8, 44);
+    Object.assign(triad.dataset, { length, width });
+  }
+
+  // ---- Traces of points -----------------------------------------------------------------------
+  const traces = [];
+
+  /** Add the path of a node of a body, or remove it. */
+  function trace(body, node) {
+    const k = data.bodies.findIndex(({ name }) => name === body), same = (item) => item.k === k && item.node === node;
+    const index = traces.findIndex(same);
+    if (index >= 0) traces.splice(index, 1)[0].line.removeFromParent();
+    else if (!modal) traces.push({ k, node, line: null });
+    dirty = true;
+  }
+
+  /** Positions of a node at all instants. */
+  function pathOf({ k, node }) {
+    const { points, modes } = parts[data.bodies[k].part], path = [];
+    for (let row = 0; row < time.length; row++) {
+      const { position, rotation, eta } = bodyState(k, views[0], { row, weight: 0 });
+      const local = [0, 1, 2].map((j) => points[3 * node + j] +
+        settings.scale * modes.reduce((sum, mode, m) => sum + eta[m] * mode[3 * node + j], 0));
+      const turn = new THREE.Quaternion(rotation[1], rotation[2], rotation[3], rotation[0]).normalize();
+      path.push(...new THREE.Vector3(...local).applyQuaternion(turn).toArray().map((x, j) => x + position[j]));
+    }
+    return path;
+  }
+
+  function drawTraces(view) {
+    for (const item of traces) {
+      if (item.line && item.scale === settings.scale) continue;
+      item.line?.removeFromParent();
+      item.scale = settings.scale;
+      item.path = pathOf(item);
+      const geometry = new THREE.BufferGeometry();
+      geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(item.path), 3));
+      item.line = new THREE.Line(geometry, new THREE.LineBasicMaterial({ color: 0xd1242f }));
+      item.line.frustumCulled = false;
+      view.scene.add(item.line);
+    }
   }
 
   const DIRECTIONS = { x: [1, 0, 0], y: [0, -1, 0], z: [0, 0, 1], oblique: data.towards };
@@ -528,14 +664,13 @@ window.player = (() => {
   }
 
   function unit(quantity, most) {
-    if (quantity === "field") return [1, data.field[1]];
+    if (quantity === "field") return [1, data.field?.[1] ?? ""];
     if (quantity === "stress") return [1e-6, "MPa"];
     if (most < 1e-4) return [1e6, "µm"];
     return most < 2 ? [1e3, "mm"] : [1, "m"];
   }
 
-  const NAMES = { displacement: "elastic displacement", stress: "von Mises stress, averaged over cells",
-    field: data.field?.[0] };
+  const NAMES = { ...data.quantities, field: data.field?.[0] };
 
   /** The greatest stress in single cells, in MPa, if the page contains it. */
   function peakText() {
@@ -547,9 +682,9 @@ window.player = (() => {
     const box = document.getElementById("legend"), name = NAMES[settings.colour];
     box.hidden = !views.some((view) => view.surfaces.some((surface) => surface.has(settings.colour)));
     if (box.hidden) return;
-    const limit = views[0].limit, [factor, symbol] = unit(settings.colour, limit);
+    const { limit, least, whole } = views[0], [factor, symbol] = unit(settings.colour, whole);
     const colours = MAP.map((c) => `rgb(${c})`).join(",");
-    const scale = element("i"), ends = modal ? ["0", "largest"] : [0, 0.5, 1].map((part) => format(part * factor * limit));
+    const scale = element("i"), ends = modal ? ["0", "largest"] : [0, 0.5, 1].map((part) => format(factor * (least + part * (limit - least))));
     scale.style.background = `linear-gradient(90deg,${colours})`;
     box.replaceChildren(symbol && !modal ? `${name} (${symbol})` : name, scale,
       element("span", {}, ...ends.map((text) => element("b", { textContent: text }))),
@@ -570,8 +705,10 @@ window.player = (() => {
     camera.updateProjectionMatrix();
     ray.setFromCamera(new THREE.Vector2((2 * (x - r.x)) / r.width - 1, 1 - (2 * (y - r.y)) / r.height), camera);
     const meshes = views[k].surfaces.filter((s) => s.mesh.visible).map((s) => s.mesh);
-    const hits = ray.intersectObjects(meshes, false);
-    const hit = hits.find((entry) => !entry.object.material.transparent) ?? hits[0];
+    const hits = ray.intersectObjects(meshes, false).filter(({ point }) =>
+      cutting.every(({ normal, constant }) => normal.dot(point) + constant >= 0));
+    const front = hits.filter(({ object }) => !object.userData.surface.faded);
+    const hit = front.find((entry) => !entry.object.material.transparent) ?? front[0] ?? hits[0];
     if (!hit) return null;
     const surface = hit.object.userData.surface, { source, points } = surface.part;
     const [i] = [hit.face.a, hit.face.b, hit.face.c].sort((a, b) => near(a) - near(b));
@@ -597,7 +734,7 @@ window.player = (() => {
       if (modal) {
         lines.push(`${NAMES[found.quantity]} ${format((100 * found.value) / views[found.view].limit)} % of the greatest`);
       } else {
-        const [f, s] = unit(found.quantity, views[0].limit);
+        const [f, s] = unit(found.quantity, views[0].whole);
         lines.push(`${NAMES[found.quantity]} ${format(f * found.value)} ${s}`);
       }
     }
@@ -636,7 +773,8 @@ window.player = (() => {
   const button = (text, title, action) => element("button", { textContent: text, title, onclick: change(action) });
 
   const KEY_TEXTS = [[["space"], "play, pause"], [["←", "→"], "step"], [["X", "Y", "Z", "O"], "views"], [["C"], "colour"],
-    [["+", "-"], "magnification"], [["D"], "light, dark"], [["P"], "save a picture"]];
+    [["+", "-"], "magnification"], [["D"], "light, dark"], [["P"], "save a picture"], [["V"], "save curves"],
+    [["click"], "isolate a body"], [["Esc"], "show all bodies"], [["shift", "click"], "trace of a point"]];
 
   function buildPanel() {
     const all = document.getElementById("panel"), panel = element("div", { className: "scene-only" });
@@ -657,30 +795,35 @@ window.player = (() => {
         select("colour", [...(data.field ? [["field", NAMES.field]] : []), ["displacement", "displacement"],
           ...(stress ? [["stress", "von Mises stress"]] : []), ["none", "none"]],
           (value) => { settings.colour = value; }),
-        ...(modal ? [] : [select("range", [["fixed", "whole motion"], ["running", "this instant"]],
-          (value) => { settings.range = value; })]),
+        ...(modal ? [] : [select("range", [["fixed", "whole motion"], ["running", "this instant"], ["by hand", "by hand"]],
+          (value) => setRange(value)), element("div", { className: "row", id: "ends" }, limitInput("low"), limitInput("high"))]),
         element("h2", { textContent: modal ? "Amplitude" : "Elastic displacement" }),
         element("label", {}, magnify, shown));
-      if (!modal && data.joints?.length) {
+      if (!modal && materials.has("joints")) {
         panel.append(element("small", { textContent: "Joints are not magnified; gaps come from the magnification." }));
       }
     }
     panel.append(element("h2", { textContent: "View" }), element("div", { className: "row" },
       ...["x", "y", "z", "oblique"].map((name) => button(name, `Look along ${name}`, () => look(name))),
       button("◐", "Light or dark (D)", theme), button("⤓ picture", "Save a picture (P)", () => picture())));
+    const cutAt = element("input", { type: "range", min: 0, max: 1, step: 0.01, value: settings.place, ariaLabel: "place of the cut",
+      oninput: change(() => { settings.place = Number(cutAt.value); }) });
+    controlsOf.place = cutAt;
+    panel.append(select("cut", [["none", "no"], ["x", "along x"], ["y", "along y"], ["z", "along z"]],
+      (value) => { settings.cut = value; }), element("label", {}, cutAt));
     if (data.bodies.length > 1) {
       panel.append(element("h2", { textContent: "Bodies" }), ...data.bodies.map((body) =>
         tick(body.name, true, (on) => toggle(settings.hidden, body.name)(!on))));
     }
-    const groups = ["joints", "springs", "ground", "cables", "joint forces", "loads"]
-      .filter((name) => views[0].marks.groups[name].children.length);
+    const groups = [...materials.keys()];
     if (groups.length) {
       panel.append(element("h2", { textContent: "Marks" }),
         ...groups.map((name) => tick(name, settings.shown.has(name), toggle(settings.shown, name))));
     }
     if (data.signals?.length) {
       all.append(element("h2", { textContent: "Curves" }),
-        ...curves.map((curve, k) => tick(curve.label, k === 0, (on) => { curve.shown = on; layoutCurves(); })));
+        ...curves.map((curve, k) => tick(curve.label, k === 0, (on) => { curve.shown = on; layoutCurves(); })),
+        button("⤓ CSV", "Save the shown curves (V)", saveCurves));
     }
     all.append(element("h2", { textContent: "Keys" }), element("table", {}, ...KEY_TEXTS.map(([keys, text]) =>
       element("tr", {}, element("td", {}, ...keys.flatMap((key) => [element("kbd", { textContent: key }), " "])),
@@ -688,6 +831,22 @@ window.player = (() => {
     const menu = document.getElementById("menu");
     menu.onclick = change(() => all.classList.toggle("closed"));
     if (window.matchMedia("(max-width: 800px)").matches) all.classList.add("closed");
+  }
+
+  const limitInput = (name) => controlsOf[name] = element("input", { type: "number", step: "any", value: settings[name],
+    ariaLabel: name === "low" ? "lower limit" : "upper limit", onchange: change(() => { settings[name] = Number(controlsOf[name].value); }) });
+
+  /** Choose the range of the colours; a range by hand starts with the present one. */
+  function setRange(value) {
+    if (value === "by hand" && settings.range !== value) {
+      const { limit, least, whole } = views[0], [factor] = unit(settings.colour, whole);
+      settings.low = Number((factor * least).toPrecision(3));
+      settings.high = Number((factor * limit).toPrecision(3));
+      controlsOf.low.value = settings.low;
+      controlsOf.high.value = settings.high;
+    }
+    settings.range = value;
+    document.getElementById("ends").hidden = value !== "by hand";
   }
 
   function buildBar() {
@@ -734,6 +893,36 @@ window.player = (() => {
     });
   }
 
+  /** Save the shown curves: a row for each value, with its curve and its time. */
+  function saveCurves() {
+    const quoted = (text) => `"${text.replaceAll('"', '""')}"`, rows = ["curve,time (s),value"];
+    for (const { label, time: x, values: y, shown } of curves) {
+      if (shown) x.forEach((value, i) => rows.push(`${quoted(label)},${value},${y[i]}`));
+    }
+    const blob = new Blob([`${rows.join("\n")}\n`], { type: "text/csv" });
+    const link = element("a", { href: URL.createObjectURL(blob), download: `${data.title}.csv` });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  let span = [start, end]; // times that the curves show
+
+  /** Zoom the curves about the time at the pointer. */
+  function zoomCurves(event) {
+    event.preventDefault();
+    const box = event.currentTarget.getBoundingClientRect(), factor = event.deltaY < 0 ? 0.8 : 1.25;
+    const fixed = span[0] + ((event.clientX - box.left) / box.width) * (span[1] - span[0]);
+    span = [Math.max(start, fixed + factor * (span[0] - fixed)), Math.min(end, fixed + factor * (span[1] - fixed))];
+    dirty = true;
+  }
+
+  /** Round numbers between two numbers. */
+  function ticks(low, high, count) {
+    const step = (high - low) / count, power = 10 ** Math.floor(Math.log10(step));
+    const round = [1, 2, 5, 10].map((n) => n * power).find((value) => value >= step), first = Math.ceil(low / round);
+    return Array.from({ length: Math.max(0, Math.floor(high / round) - first + 1) }, (_, i) => round * (first + i));
+  }
+
   // ---- Curves ---------------------------------------------------------------------------------
   const curves = (data.signals ?? []).map((signal, k) => ({
     label: signal.label, time: numbers(signal.time), values: numbers(signal.values), shown: k === 0,
@@ -744,7 +933,8 @@ window.player = (() => {
     box.replaceChildren();
     box.hidden = !curves.some((curve) => curve.shown);
     for (const curve of curves) {
-      curve.canvas = curve.shown ? element("canvas", { onpointerdown: seekTo, onpointermove: seekTo }) : null;
+      curve.canvas = curve.shown ? element("canvas", { onpointerdown: seekTo, onpointermove: seekTo, onwheel: zoomCurves,
+        ondblclick: change(() => { span = [start, end]; }) }) : null;
       if (curve.canvas) box.append(curve.canvas);
     }
     dirty = true;
@@ -754,7 +944,7 @@ window.player = (() => {
     if (!event.buttons) return;
     run(false);
     const box = event.currentTarget.getBoundingClientRect();
-    t = start + Math.min(1, Math.max(0, (event.clientX - box.left) / box.width)) * (end - start);
+    t = span[0] + Math.min(1, Math.max(0, (event.clientX - box.left) / box.width)) * (span[1] - span[0]);
     dirty = true;
   }
 
@@ -770,9 +960,20 @@ window.player = (() => {
       if (low > 0 && low < high - low) low = 0; // zero belongs to a curve that comes near it
       if (high < 0 && -high < high - low) high = 0;
       if (!(high > low)) [low, high] = [low - 0.5, high + 0.5];
-      const across = (value) => (width * (value - start)) / (end - start);
-      const down = (value) => height - 6 - ((height - 26) * (value - low)) / (high - low);
+      const across = (value) => (width * (value - span[0])) / (span[1] - span[0]);
+      const down = (value) => height - 18 - ((height - 38) * (value - low)) / (high - low);
       pen.strokeStyle = style.getPropertyValue("--line");
+      pen.fillStyle = style.getPropertyValue("--weak");
+      pen.font = "10px system-ui, sans-serif";
+      for (const value of ticks(low, high, 3)) {
+        pen.beginPath(); pen.moveTo(0, down(value)); pen.lineTo(width, down(value)); pen.stroke();
+        pen.fillText(format(value), 2, down(value) - 2);
+      }
+      const [factor, symbol] = span[1] - span[0] < 1 ? [1e3, "ms"] : [1, "s"];
+      for (const value of ticks(factor * span[0], factor * span[1], 8)) {
+        pen.fillText(`${Number(value.toPrecision(6))} ${symbol}`, across(value / factor) + 2, height - 4);
+        pen.beginPath(); pen.moveTo(across(value / factor), height - 18); pen.lineTo(across(value / factor), height); pen.stroke();
+      }
       if (low <= 0 && high >= 0) { pen.beginPath(); pen.moveTo(0, down(0)); pen.lineTo(width, down(0)); pen.stroke(); }
       pen.strokeStyle = style.getPropertyValue("--mark");
       pen.beginPath();
@@ -804,7 +1005,8 @@ window.player = (() => {
       settings.colour = node.value;
     },
     "+": () => magnify(10 ** 0.25), "-": () => magnify(10 ** -0.25),
-    d: theme, p: picture,
+    d: theme, p: picture, v: saveCurves,
+    Escape: () => { settings.isolated = null; },
   };
 
   function magnify(factor) {
@@ -813,7 +1015,7 @@ window.player = (() => {
   }
 
   window.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || /SELECT/.test(event.target.tagName)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || /SELECT/.test(event.target.tagName) || event.target.type === "number") return;
     const action = KEYS[event.key] ?? KEYS[event.key.toLowerCase()];
     if (!action || (event.target.tagName === "BUTTON" && event.key === " ")) return;
     event.preventDefault();
@@ -827,7 +1029,16 @@ window.player = (() => {
   });
   stage.addEventListener("pointermove", tell);
   stage.addEventListener("pointerleave", () => { hint.hidden = true; });
-  stage.addEventListener("click", () => { if (visible) openScene(); });
+  let pressed = [0, 0];
+  stage.addEventListener("pointerdown", (event) => { pressed = [event.clientX, event.clientY]; }, true);
+  stage.addEventListener("click", (event) => {
+    if (visible) openScene();
+    if (Math.hypot(event.clientX - pressed[0], event.clientY - pressed[1]) > 4) return; // the view was turned
+    const box = stage.getBoundingClientRect(), hit = probe(event.clientX - box.left, event.clientY - box.top);
+    if (hit && event.shiftKey) trace(hit.body, hit.node);
+    else if (hit && data.bodies.length > 1) settings.isolated = settings.isolated === hit.body ? null : hit.body;
+    dirty = true;
+  });
 
   let last = 0;
 
@@ -849,12 +1060,14 @@ window.player = (() => {
     dirty = false;
     update();
     draw();
+    drawTriad();
     showTime();
     drawCurves();
   }
 
   if (window.matchMedia("(prefers-color-scheme: dark)").matches) document.documentElement.classList.add("dark");
   buildPanel();
+  if (document.getElementById("ends")) document.getElementById("ends").hidden = true;
   buildBar();
   layoutCurves();
   look("oblique");
@@ -872,6 +1085,7 @@ window.player = (() => {
     },
     seek(value) { run(false); t = value; refresh(); },
     set(name, value) {
+      if (name === "range" && document.getElementById("ends")) setRange(value);
       settings[name] = value;
       if (controlsOf[name]) controlsOf[name].value = value;
       controlsOf.showScale?.();
@@ -879,5 +1093,7 @@ window.player = (() => {
     },
     get time() { return t; },
     get limit() { return views[0].limit; },
+    get paths() { return traces.map(({ path }) => path); },
+    get span() { return span; },
   };
 })();

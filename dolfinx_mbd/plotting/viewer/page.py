@@ -22,9 +22,9 @@ from dolfinx_mbd.checks import file_path, instance, number, reject
 from dolfinx_mbd.files import contains, write_atomically
 from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.parallel import on_rank_zero
-from dolfinx_mbd.plotting.viewer.marks import Signals
-from dolfinx_mbd.plotting.viewer.mechanism_modes import linearized_scene
-from dolfinx_mbd.plotting.viewer.scene import body_scene, motion_scene, system_scene
+from dolfinx_mbd.plotting.scene.mechanism_scene import initial_state
+from dolfinx_mbd.plotting.scene.modes import body_modes, linearized_modes
+from dolfinx_mbd.plotting.viewer.page_scene import Signals, motion_page, page_scene
 from dolfinx_mbd.results.solution import Solution
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Player:
     """A page with an interactive scene; notebooks display it.
 
     Args:
-        scene: The scene as a JSON object, see `dolfinx_mbd.plotting.viewer.scene`.
+        scene: The scene as a JSON object, see `dolfinx_mbd.plotting.viewer.page_scene`.
 
     Example:
         >>> page = mbd.plotting.player(body)
@@ -55,13 +55,13 @@ class Player:
         """The page as text."""
         parts = {
             "TITLE": html.escape(self._scene["title"]),
-            "STYLE": _asset("player.css"),
+            "STYLE": asset("player.css"),
             "SCENE": json.dumps(self._scene, separators=(",", ":")).replace("<", "\\u003c"),
-            "THREE": _asset("three.min.js"),
-            "PLAYER": _asset("player.js"),
+            "THREE": asset("three.min.js"),
+            "PLAYER": asset("player.js"),
         }
         parts["HASHES"] = " ".join(_hash(f"\n{parts[name]}\n") for name in ("THREE", "PLAYER"))
-        return re.sub("%([A-Z]+)%", lambda match: parts[match[1]], _asset("player.html"))
+        return re.sub("%([A-Z]+)%", lambda match: parts[match[1]], asset("player.html"))
 
     def save(self, path: str | Path) -> Path:
         """Write the page to a file and return its path; missing directories are created.
@@ -95,8 +95,16 @@ def _hash(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-def _asset(name: str) -> str:
-    return (files("dolfinx_mbd.plotting") / "assets" / name).read_text(encoding="utf-8")
+def asset(name: str) -> str:
+    """Return a file of the viewer as it stands in pages.
+
+    Indentation and lines with comments only of its own scripts and styles are omitted.
+    """
+    text = (files("dolfinx_mbd.plotting") / "assets" / name).read_text(encoding="utf-8")
+    if name not in ("player.js", "player.css"):
+        return text
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))
 
 
 def player(
@@ -171,17 +179,17 @@ def player(
     instance("source", source, (Solution, System, ReducedBody, LinearizedSystem))
     assert isinstance(source, Solution | System | ReducedBody | LinearizedSystem)
     if isinstance(source, ReducedBody):
-        scene = body_scene(source, chosen_modes(modes, source.num_modes))
+        scene = page_scene(body_modes(source, chosen_modes(modes, source.num_modes)))
         name = source.name
     elif isinstance(source, LinearizedSystem):
-        scene = linearized_scene(source, chosen_modes(modes, len(source.poles)))
+        scene = page_scene(linearized_modes(source, chosen_modes(modes, len(source.poles))))
         name = "modes of a mechanism"
     elif isinstance(source, Solution):
-        scene, name = motion_scene(source, signals=signals, field=field), "mechanism"
+        scene, name = motion_page(source, signals=signals, field=field), "mechanism"
         if field:
             scene["field"] = list(field_name)
     else:
-        scene, name = system_scene(source), "mechanism"
+        scene, name = motion_page(initial_state(source), signals={}), "mechanism"
     page = Player({"title": title or name, "scale": scale, **scene})
     if path is not None:
         page.save(path)
@@ -196,9 +204,9 @@ def _rotating_page(
     title: str,
 ) -> Player:
     """Return the page of the modes of a rotating body; rank 0 writes it (collective)."""
-    from dolfinx_mbd.plotting.viewer.rotating import rotating_scene
+    from dolfinx_mbd.plotting.scene.rotating_modes import rotating_modes
 
-    scene = rotating_scene(source, chosen_modes(modes, len(source.eigenvalues)))
+    scene = page_scene(rotating_modes(source, chosen_modes(modes, len(source.eigenvalues))))
     name = title or f"modes at {source.speed:.4g} rad/s"
     page = Player({"title": name, "scale": scale, **scene})
     if path is not None:

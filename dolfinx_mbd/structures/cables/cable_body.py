@@ -18,9 +18,11 @@ from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.run_quantities import Quantities, RunQuantity
 from dolfinx_mbd.structures.cables.line_body import AbsoluteBody, LineForms, hermite
 
-#: Joints that constrain only the point of a frame, then joints that also constrain its z axis.
-_BY_POINT = ("spherical", "distance")
-_BY_TANGENT = ("revolute", "cylindrical", "planar", "point_on_line", "point_on_plane")
+_POINT_JOINTS = ("spherical", "distance")
+"""Kinds of joints that constrain only the point of a frame."""
+
+_TANGENT_JOINTS = ("revolute", "cylindrical", "planar", "point_on_line", "point_on_plane")
+"""Kinds of joints that may also constrain the z axis of a frame, the tangent of the cable."""
 
 
 class CableFrame(NamedTuple):
@@ -204,7 +206,7 @@ class CableBody(AbsoluteBody):
         for joint in system.joints:
             if self.name not in (joint.first.body, joint.second.body):
                 continue
-            if joint.kind not in _BY_POINT + _BY_TANGENT:
+            if joint.kind not in _POINT_JOINTS + _TANGENT_JOINTS:
                 raise InputError(
                     f"{joint.kind} joint {joint.name!r} holds the rotation of body {self.name!r} "
                     "about its tangent, which a cable does not have; use a spherical joint, or a "
@@ -215,6 +217,21 @@ class CableBody(AbsoluteBody):
                     f"a driver or a load rotates joint {joint.name!r} about the tangent of body "
                     f"{self.name!r}: a cable carries no torsion"
                 )
+
+    def line(self, q: ArrayLike) -> Array:
+        """Return points on the centre line for pictures: the nodes and three between them.
+
+        Args:
+            q: Coordinates of the cable, shape (nt, nq).
+
+        Returns:
+            Points, shape (nt, np, 3), m.
+        """
+        last = len(self.nodes) - 1
+        places = np.interp(np.linspace(0, last, 4 * last + 1), np.arange(last + 1), self.nodes)
+        nodal = self.nodal(np.asarray(q))
+        weights = hermite(self.nodes, places)
+        return np.einsum("pk,tkc->tpc", weights, nodal.reshape(len(nodal), -1, 3))
 
     def motion(self, run: Any, places: ArrayLike | None = None) -> CableMotion:
         """Return the motion of the cable in a run.

@@ -75,17 +75,17 @@ def test_without_peaks(comm: MPI.Comm) -> None:
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the texts in pictures."""
-    from dolfinx_mbd.plotting.scenes import scene
+    """The texts in pictures."""
+    from dolfinx_mbd.plotting.pictures import canvas
 
     texts: list[str] = []
-    caption = scene.add_caption
+    caption = canvas.add_caption
 
     def record(plotter: Any, text: str, *arguments: Any) -> Any:
         texts.append(text)
         return caption(plotter, text, *arguments)
 
-    monkeypatch.setattr(scene, "add_caption", record)
+    monkeypatch.setattr(canvas, "add_caption", record)
     return texts
 
 

@@ -212,8 +212,8 @@ def test_bar_in_tension(comm: MPI.Intracomm) -> None:
 
     def stretch(kind: Any) -> float:
         body = reduce(box(comm), STEEL, interfaces=InterfaceSpec.each(ENDS, kind), num_modes=0).body
-        pull = body.interface("right").motion[0] - body.interface("left").motion[0]
-        return float(pull @ np.linalg.solve(body.stiffness, pull))
+        motion = body.interface("right").motion[0] - body.interface("left").motion[0]
+        return float(motion @ np.linalg.solve(body.stiffness, motion))
 
     exact = LENGTH / (STEEL.young * HEIGHT * WIDTH)
     assert stretch("averaged") == pytest.approx(exact, rel=1e-8)

@@ -484,8 +484,8 @@ def pair(kind: str, driven: bool = False) -> tuple[CableBody, System]:
     ground = Ground(frames={"wall": Frame((RADIUS, 0.0, 0.0), ALONG_X)})
     joint = Joint("wall", kind, ground.frame("wall"), rod.frame("start"))
     drivers = [Driver("twist", "wall", constant_speed(1.0))] if driven else []
-    push = [force("push", rod.frame("end"), (0.0, 1.0, 0.0))]
-    return rod, System([ground, rod], [joint], drivers=drivers, loads=push)
+    loads = [force("push", rod.frame("end"), (0.0, 1.0, 0.0))]
+    return rod, System([ground, rod], [joint], drivers=drivers, loads=loads)
 
 
 @pytest.mark.parametrize("kind", ["fixed", "prismatic", "universal"])

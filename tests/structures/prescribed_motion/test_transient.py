@@ -392,8 +392,8 @@ def test_energy_is_kept() -> None:
     total, kinetic = np.array(values).T
     assert np.abs(total).max() < 1e-9 * kinetic.max()
     power = equations.dot(state.v, equations.motion_terms(state.v, nothing))
-    push = np.sqrt(equations.dot(*[equations.motion_terms(state.v, nothing)] * 2))
-    assert abs(power) < 1e-13 * push * np.sqrt(equations.dot(state.v, state.v))
+    magnitude = np.sqrt(equations.dot(*[equations.motion_terms(state.v, nothing)] * 2))
+    assert abs(power) < 1e-13 * magnitude * np.sqrt(equations.dot(state.v, state.v))
     equations.destroy()
 
 
@@ -492,10 +492,10 @@ def test_a_force_at_a_named_point_is_that_at_an_interface(comm: MPI.Intracomm) -
     ).body
     left = body.interface("left")
     body = body.replace(points=(MaterialPoint("hook", left.point, left.motion[:3].T),))
-    push = np.array([1.0, 20.0, -3.0, 0.0, 0.0, 0.0])
+    wrench = np.array([1.0, 20.0, -3.0, 0.0, 0.0, 0.0])
     etas = []
     for name in ("left", "hook"):
-        motion = PrescribedMotion(wrenches={name: push}, gravity=(0.0, -9.81, 0.0))
+        motion = PrescribedMotion(wrenches={name: wrench}, gravity=(0.0, -9.81, 0.0))
         result = modal_transient(body, motion, t_end=1e-3, dt=1e-5, stiffening=False)
         etas.append(result.eta)
     np.testing.assert_allclose(etas[1], etas[0], rtol=1e-10, atol=1e-14)

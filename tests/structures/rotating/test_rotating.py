@@ -459,17 +459,17 @@ def test_several_materials(comm: MPI.Comm) -> None:
     outer = dmesh.compute_midpoints(mesh.mesh, 2, cells)[:, 0] > 0.25
     tags = dmesh.meshtags(mesh.mesh, 2, cells, np.where(outer, 2, 1).astype(np.int32))
     heavy = mbd.Material(STEEL.young, STEEL.poisson, 2 * STEEL.density)
-    pull = []
+    results = []
     for material in (STEEL, {1: STEEL, 2: STEEL}, {1: STEEL, 2: heavy}):
         s = rotating_structure(
             mbd.ElasticModel(mesh, material, cell_tags=tags, plane="stress", thickness=0.01),
             held=["root"],
         )
         assert s.geometric is not None
-        pull.append((s.geometric.norm(), *rotating_modes(s, 500.0, num_modes=2).frequencies))
+        results.append((s.geometric.norm(), *rotating_modes(s, 500.0, num_modes=2).frequencies))
         s.destroy()
-    assert np.allclose(pull[0], pull[1], rtol=1e-10)
-    assert pull[2][0] > 1.5 * pull[0][0]
+    assert np.allclose(results[0], results[1], rtol=1e-10)
+    assert results[2][0] > 1.5 * results[0][0]
 
 
 @pytest.mark.parametrize(

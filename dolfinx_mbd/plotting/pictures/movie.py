@@ -12,15 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import instance, integer, memory, number, reject
 from dolfinx_mbd.files import write_atomically
-from dolfinx_mbd.plotting.scenes.mechanism import (
-    DISPLACEMENT,
-    DRAWN,
-    Drawing,
-    check_marks,
-    saved_rows,
-)
-from dolfinx_mbd.plotting.scenes.output import check_drawing, checked_path
-from dolfinx_mbd.plotting.scenes.scene import CMAP, add_caption, new_plotter
+from dolfinx_mbd.plotting.pictures.canvas import CMAP, add_caption, new_plotter
+from dolfinx_mbd.plotting.pictures.drawing import Drawing
+from dolfinx_mbd.plotting.pictures.mechanism_pictures import check_marks, drawing_of, saved_rows
+from dolfinx_mbd.plotting.pictures.output import check_drawing, checked_path
+from dolfinx_mbd.plotting.scene.mechanism_scene import DRAWN
+from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT
 from dolfinx_mbd.results.solution import Solution
 
 Array = NDArray[np.float64]
@@ -111,7 +108,7 @@ def animate(
     rows = _rows(solution, times, frames)
     memory("window", window, 4.0 * len(rows) * window[0] * window[1])
     kinds = check_marks(marks)
-    drawing = Drawing(solution, rows, scale=scale, quantity=quantity, marks=kinds, view=view)
+    drawing = drawing_of(solution, rows, scale=scale, quantity=quantity, marks=kinds, view=view)
     images = _images(drawing, {"cmap": cmap, "opacity": opacity}, window)
     write_atomically(path, lambda file: write(file, images, fps), "animation")
     return Animation(path, solution.time[rows], fps)
@@ -131,9 +128,9 @@ def _images(drawing: Drawing, options: dict[str, Any], window: tuple[int, int]) 
     try:
         drawing.add_to(plotter, **options)
         caption = add_caption(plotter, "t", drawing.camera, drawing.foot)
-        for k in range(len(drawing.time)):
+        for k in range(len(drawing.scene.time)):
             drawing.move(k)
-            caption.input = drawing.caption(k, ".2f") + drawing.marks.note
+            caption.input = drawing.caption(k, ".2f") + drawing.largest_arrows
             plotter.render()
             yield np.array(plotter.screenshot(None, return_img=True)[..., :3])
     finally:

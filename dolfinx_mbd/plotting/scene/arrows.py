@@ -1,15 +1,13 @@
-"""Positions of all frames, and the forces and moments that pictures of mechanisms show."""
+"""Positions of all frames, and the forces and moments on mechanisms as arrows."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
-from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
 from dolfinx_mbd.mechanism.system import System
+from dolfinx_mbd.plotting.scene.description import Arrow
 from dolfinx_mbd.results.histories import rotation_matrices
 from dolfinx_mbd.results.solution import Solution
 
@@ -29,27 +27,6 @@ def frame_histories(system: System, q: Array) -> tuple[Array, Array]:
     """Return positions (nt, F, 3) and rotations (nt, F, 3, 3) of all frames."""
     poses = [frame_poses(system, row) for row in q]
     return np.array([p for p, _ in poses]), np.array([A for _, A in poses])
-
-
-@dataclass(frozen=True, eq=False)
-class Arrow:
-    """A force or a moment at nt times in global components."""
-
-    name: str
-    group: str  # a kind of marks
-    unit: str  # N or N m
-    frame: int  # index of the frame at which it acts; -1 for the resultant of a distributed load
-    points: Array  # points at which it acts, (nt, 3), m
-    vectors: Array  # (nt, 3)
-
-    @property
-    def size(self) -> float:
-        """Largest magnitude over time."""
-        return float(np.linalg.norm(self.vectors, axis=1).max(initial=0.0))
-
-    def text(self, k: int) -> str:
-        """Return name and value at an instant."""
-        return f"{self.name}: {value_text(float(np.linalg.norm(self.vectors[k])), self.unit)}"
 
 
 def _arrows(name: str, group: str, frame: int, points: Array, wrenches: Array) -> list[Arrow]:
@@ -81,7 +58,7 @@ def joint_arrows(run: Solution, rows: Rows, *, drivers: bool = False) -> list[Ar
 
 
 def load_arrows(run: Solution, rows: Rows) -> list[Arrow]:
-    """Return the forces and moments of loads at frames, and of joint loads on the second bodies.
+    """Return the forces and moments of loads that declare `mark = "arrow"`, on their last frames.
 
     A distributed load is represented by its resultant force at a point of its line of action.
     """
@@ -107,13 +84,6 @@ def load_arrows(run: Solution, rows: Rows) -> list[Arrow]:
     return [
         arrow
         for k, load in enumerate(system.loads)
-        if isinstance(load, FrameLoad | JointLoad) or frames[k] < 0
+        if getattr(load, "mark", "") == "arrow"
         for arrow in _arrows(load.name, "loads", int(frames[k]), points[:, k], wrenches[:, k])
     ]
-
-
-def value_text(value: float, unit: str) -> str:
-    """Return a number with three digits and its unit with a prefix, such as 25.6 kN."""
-    factors = ((1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"))
-    factor, prefix = next((pair for pair in factors if value >= pair[0]), (1.0, ""))
-    return f"{value / factor:.3g} {prefix}{unit}"

@@ -12,72 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.body import ReducedBody, Skin, StressModes
+from dolfinx_mbd.body import ReducedBody, Skin
 from dolfinx_mbd.body.parts import chosen_modes
-from dolfinx_mbd.checks import array, flag, increasing, instance, integer, number, reject, vector
-from dolfinx_mbd.plotting.scenes import scene
-from dolfinx_mbd.plotting.scenes.output import Picture, check_drawing, check_size, taken
-from dolfinx_mbd.plotting.scenes.scene import (
+from dolfinx_mbd.checks import array, flag, increasing, instance, integer, number, reject
+from dolfinx_mbd.plotting.pictures import canvas
+from dolfinx_mbd.plotting.pictures.canvas import (
     CMAP,
-    Camera,
     DrawnSurface,
     add_bar,
     add_text,
-    camera_of,
+    apply_camera,
 )
-from dolfinx_mbd.results.histories import rotation_matrices
+from dolfinx_mbd.plotting.pictures.output import Picture, check_drawing, check_size, taken
+from dolfinx_mbd.plotting.scene.camera import Camera, camera_of, length_of
+from dolfinx_mbd.plotting.scene.fields import rounded_up, unit_of
+from dolfinx_mbd.plotting.scene.moving_surface import skin_displacement, skin_points
+from dolfinx_mbd.plotting.scene.surfaces import skin_of
 
 Array = NDArray[np.float64]
-
-
-def skin_displacement(skin: Skin, eta: ArrayLike) -> Array:
-    """Return the elastic displacement of the skin's nodes in body components, shape (ns, 3), m.
-
-    Args:
-        skin: A skin with n modes.
-        eta: Elastic coordinates, shape (n,).
-
-    Raises:
-        InputError: The number of elastic coordinates differs from the number of modes.
-
-    Example:
-        >>> mbd.plotting.skin_displacement(body.skin, [1e-3, 0.0]).shape
-        (4, 3)
-    """
-    count = len(instance("skin", skin, Skin).modes)
-    values: Array = array("eta", eta, (count,), expected=f"{count} elastic coordinates")
-    return np.asarray(np.tensordot(values, skin.modes, axes=1), dtype=np.float64)
-
-
-def skin_points(
-    skin: Skin,
-    eta: ArrayLike,
-    *,
-    scale: float = 1.0,
-    position: ArrayLike = (0.0, 0.0, 0.0),
-    rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
-) -> Array:
-    """Return the positions r + A (x + scale Σ ψ_k η_k) of the skin's nodes, shape (ns, 3), m.
-
-    Args:
-        skin: A skin with n modes.
-        eta: Elastic coordinates, shape (n,).
-        scale: Scale factor of the elastic displacement.
-        position: Position r of the origin of the body frame, shape (3,), m.
-        rotation: Quaternion (w, x, y, z) of the body frame.
-
-    Raises:
-        InputError: An array has the wrong shape.
-
-    Example:
-        >>> mbd.plotting.skin_points(body.skin, [0.0, 0.0], position=(1.0, 0.0, 0.0))[0]
-        array([ 0.5 , -0.02,  0.  ])
-    """
-    instance("skin", skin, Skin)
-    scale, origin = number("scale", scale), vector("position", position, unit="m")
-    deformed = skin.points + scale * skin_displacement(skin, eta)
-    rotated = deformed @ rotation_matrices(vector("rotation", rotation, 4)).T
-    return np.asarray(origin + rotated, dtype=float)
 
 
 def plot_modes(
@@ -125,13 +77,13 @@ def plot_modes(
     columns = min(columns, len(numbers))
     rows, foot = math.ceil(len(numbers) / columns), 80
     width, height = columns * panel[0], rows * panel[1] + foot
-    plotter = scene.new_plotter(
+    plotter = canvas.new_plotter(
         (width, height),
         shape=(rows + 1, columns),
         row_weights=[*[panel[1] / height] * rows, foot / height],
         groups=[(rows, range(columns))],
     )
-    greatest = number("amplitude", amplitude) * scene.length_of(skin.points)
+    greatest = number("amplitude", amplitude) * length_of(skin.points)
     shapes = []
     for k in numbers:
         size = np.linalg.norm(skin.modes[k], axis=1).max()
@@ -143,7 +95,7 @@ def plot_modes(
         _draw(plotter, skin, skin.points + u, values, (0.0, 1.0), cmap, outline)
         title = f"{k + 1}: {body.modes[k].label}, {_hertz(body.modes[k].frequency)}"
         add_text(plotter, title, (0.5, 0.96), ("center", "top"))
-        camera.apply(plotter, above=0.08, margin=0.04)
+        apply_camera(camera, plotter, above=0.08, margin=0.04)
     plotter.subplot(rows, 0)
     wide = min(0.8, 420 / width)
     place = 0.5 - wide / 2, 0.15, wide, 0.4
@@ -191,17 +143,17 @@ def plot_body(
     flag("outline", outline)
     check_drawing(path, cmap, window)
     if scale is None:
-        size = 0.08 * scene.length_of(skin.points)
+        size = 0.08 * length_of(skin.points)
         scale = float(f"{size / greatest:.1g}") if greatest > 0 else 1.0
-    factor, unit = scene.unit_of(greatest)
-    limits = 0.0, scene.rounded_up(factor * greatest)
+    factor, unit = unit_of(greatest)
+    limits = 0.0, rounded_up(factor * greatest)
     points = skin_points(skin, eta, scale=scale)
-    canvas = scene.plotter_of(plotter, window)
-    _draw(canvas, skin, points, factor * values, limits, cmap, outline)
-    add_bar(canvas, f"displacement ({unit})", limits, cmap)
+    plane = canvas.plotter_of(plotter, window)
+    _draw(plane, skin, points, factor * values, limits, cmap, outline)
+    add_bar(plane, f"displacement ({unit})", limits, cmap)
     camera = camera_of(np.vstack([skin.points, points]), view)
     caption = f"{body.name}, displacement × {scale:g}"
-    return scene.complete(canvas, caption, camera, path, plotter)
+    return canvas.complete(plane, caption, camera, path, plotter)
 
 
 def plot_skin(
@@ -257,10 +209,10 @@ def plot_skin(
     label = label or quantity
     check_drawing(path, cmap, window)
     if limits is None:
-        limits = min(0.0, float(scaled.min())), scene.rounded_up(float(scaled.max()))
+        limits = min(0.0, float(scaled.min())), rounded_up(float(scaled.max()))
     elif len(increasing("limits", limits)) != 2:
         reject("limits", limits, "the minimum and the maximum of the colours")
-    plotter = scene.new_plotter(window)
+    plotter = canvas.new_plotter(window)
     surface = _draw(plotter, skin, skin.points, scaled, limits, cmap, True)
     add_bar(plotter, label if peak is None else f"{label}, averaged over cells", limits, cmap)
     if peak is None:
@@ -273,15 +225,15 @@ def plot_skin(
     visible = [one for one in cameras if _is_visible(one, surface, point)]
     camera = visible[0] if visible else camera
     value = " ".join([f"{extreme:.4g}", *re.findall(r"\((.*)\)$", label)])
-    scene.add_ring(plotter, point)
-    length = scene.length_of(skin.points)
-    scene.add_labels(plotter, point[None] + 0.02 * length * camera.right, [value])
+    canvas.add_ring(plotter, point)
+    length = length_of(skin.points)
+    canvas.add_labels(plotter, point[None] + 0.02 * length * camera.right, [value])
     factor, unit = (1e3, "mm") if length < 10 else (1.0, "m")
     rounded = length * np.round(point / length, 9) + 0.0  # no remainders of coordinates that are 0
     place = ", ".join(f"{x:.4g}" for x in factor * rounded)
     hidden = "" if visible else " (behind the surface)"
     caption = f"{title or body.name}: {name} {value}{when} at ({place}) {unit}{hidden}"
-    return scene.complete(plotter, caption, camera, path)
+    return canvas.complete(plotter, caption, camera, path)
 
 
 def _mirror_cameras(skin: Skin, camera: Camera) -> list[Camera]:
@@ -296,24 +248,6 @@ def _is_visible(camera: Camera, surface: DrawnSurface, point: Array) -> bool:
     start = point + 1e-3 * camera.depth * camera.towards
     hits, _ = surface.mesh.ray_trace(start, point + 2 * camera.depth * camera.towards)
     return len(hits) == 0
-
-
-def stress_on_skin(body: ReducedBody) -> StressModes | None:
-    """Return the stress of the modes of a body if it is known at the nodes of its skin."""
-    skin, stress = body.skin, body.stress
-    if skin is None or stress is None or stress.points.shape != skin.points.shape:
-        return None
-    slack = 1e-9 * scene.length_of(skin.points)
-    return stress if np.allclose(stress.points, skin.points, rtol=0, atol=slack) else None
-
-
-def skin_of(body: ReducedBody) -> Skin:
-    """Return the skin of a body, or raise an error that describes how to create one."""
-    instance("body", body, ReducedBody)
-    if body.skin is None or len(body.skin.triangles) == 0:
-        how = "reduce it with reduce(..., skin=True), or give ReducedBody.from_arrays a Skin"
-        reject("body", body, "a body with a skin", hint=how)
-    return body.skin
 
 
 def _draw(

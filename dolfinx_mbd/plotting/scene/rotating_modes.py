@@ -1,8 +1,6 @@
-"""Scene of the player for modes of a rotating body on a mesh that may be distributed."""
+"""Scene of modes of a rotating body on a mesh that may be distributed."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from dolfinx import fem
@@ -11,12 +9,13 @@ from numpy.typing import NDArray
 from dolfinx_mbd.body import Skin
 from dolfinx_mbd.fem.fields import surface_skin
 from dolfinx_mbd.parallel import on_rank_zero
-from dolfinx_mbd.plotting.scenes.scene import length_of
-from dolfinx_mbd.plotting.viewer.scene import modes_scene, whirl_title
+from dolfinx_mbd.plotting.scene.camera import length_of
+from dolfinx_mbd.plotting.scene.description import Mode, Scene
+from dolfinx_mbd.plotting.scene.modes import shapes_scene, whirl_title
 from dolfinx_mbd.structures.beams.shapes import surface_around
 from dolfinx_mbd.structures.rotating import RotatingModes
 
-__all__ = ["rotating_scene"]
+__all__ = ["rotating_modes"]
 
 Array = NDArray[np.float64]
 
@@ -24,22 +23,24 @@ RADIUS = 0.01
 """Radius of the tube that represents a beam, relative to its length."""
 
 
-def rotating_scene(modes: RotatingModes, numbers: list[int]) -> dict[str, Any]:
+def rotating_modes(modes: RotatingModes, numbers: list[int]) -> Scene:
     """Return the scene that shows modes of a rotating body in the rotating frame (collective)."""
     z = modes.vectors[:, numbers]
     parts = np.asfortranarray(np.hstack([z.real, z.imag]))
     line = modes.space.mesh.topology.dim == 1
     skin = _tube(modes.space, parts) if line else surface_skin(modes.space, parts)
-    views = [
-        {
-            "title": whirl_title(number, float(modes.whirl[number])),
-            "frequency": float(modes.frequencies[number]),
-            "damping": float(modes.damping_ratios[number]),
-        }
+    heads = [
+        Mode(
+            whirl_title(number, float(modes.whirl[number])),
+            float(modes.frequencies[number]),
+            float(modes.damping_ratios[number]),
+            (),
+            (),
+        )
         for number in numbers
     ]
     shapes = skin.modes[: len(numbers)] + 1j * skin.modes[len(numbers) :]
-    return modes_scene("rotating body", skin, shapes, views)
+    return shapes_scene("rotating body", skin, shapes, heads)
 
 
 def _tube(space: fem.FunctionSpace, modes: Array) -> Skin:

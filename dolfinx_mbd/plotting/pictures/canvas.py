@@ -1,22 +1,21 @@
-"""Elements of pyvista scenes: camera, moving surfaces, colour bar and text."""
+"""Elements of pictures in pyvista: camera, moving surfaces, colour bar and text."""
 
 from __future__ import annotations
 
-import math
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dolfinx_mbd.body.parts import Skin
-from dolfinx_mbd.checks import array, instance, reject
+from dolfinx_mbd.checks import instance
 from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.plotting.scenes.output import Picture, taken
-from dolfinx_mbd.plotting.scenes.rounding import Rounding
+from dolfinx_mbd.plotting.pictures.output import Picture, taken
+from dolfinx_mbd.plotting.pictures.rounding import Rounding
+from dolfinx_mbd.plotting.scene.camera import Camera
 
 Array = NDArray[np.float64]
 
@@ -24,14 +23,6 @@ INK = "#2b2f36"
 CMAP = "turbo"
 FINE = 20_000  # a surface with more triangles is not subdivided
 FOOT = 0.13  # fraction of the height of a picture that its colour bar occupies
-
-VIEWS = {
-    "xy": ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0)),
-    "xz": ((0.0, -1.0, 0.0), (0.0, 0.0, 1.0)),
-    "yz": ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)),
-    "iso": ((1.0, -1.0, 0.8), (0.0, 0.0, 1.0)),
-}
-"""Direction from the scene to the eye, and upward direction, by name of the view."""
 
 
 def pyvista() -> Any:
@@ -71,99 +62,26 @@ def plotter_of(plotter: Any, window: tuple[int, int]) -> Any:
     return instance("plotter", plotter, pyvista().BasePlotter)
 
 
-@dataclass(frozen=True, eq=False)
-class Camera:
-    """A parallel projection of a scene."""
+def apply_camera(
+    camera: Camera, plotter: Any, *, below: float = 0.0, above: float = 0.0, margin: float = 0.06
+) -> None:
+    """Set the camera of a plotter.
 
-    towards: Array  # unit vector from the scene to the eye
-    up: Array  # unit vector that points upwards in the picture
-    centre: Array  # centre of the visible rectangle, m
-    half: tuple[float, float]  # half width and half height of the rectangle, m
-    depth: float  # size of the scene, m
-
-    @property
-    def right(self) -> Array:
-        """Unit vector that points to the right in the picture."""
-        return np.asarray(np.cross(self.up, self.towards), dtype=float)
-
-    def apply(
-        self, plotter: Any, *, below: float = 0.0, above: float = 0.0, margin: float = 0.06
-    ) -> None:
-        """Set the camera of a plotter.
-
-        `below`, `above` and `margin` (on all sides) are the fractions of the picture that remain
-        free of objects.
-        """
-        left, bottom, right, top = plotter.renderer.GetViewport()
-        width, height = plotter.window_size
-        aspect = width * (right - left) / (height * (top - bottom))
-        free = 1.0 - below - above - 2 * margin
-        scale = max(self.half[1] / free, self.half[0] / (aspect * (1.0 - 2 * margin)))
-        focal = self.centre + scale * (above - below) * self.up
-        plotter.enable_parallel_projection()
-        plotter.camera.focal_point = focal
-        plotter.camera.position = focal + 4 * self.depth * self.towards
-        plotter.camera.up = self.up
-        plotter.camera.parallel_scale = scale
-        plotter.renderer.ResetCameraClippingRange()
-
-
-def camera_of(
-    points: Array,
-    view: str | ArrayLike | None,
-    *,
-    normal: ArrayLike | None = None,
-    up: ArrayLike | None = None,
-) -> Camera:
-    """Return a camera that shows points (np, 3) in the direction of a view; see `plot_system`.
-
-    Without a view, the camera looks obliquely onto the plane with the normal `normal`. By default
-    the normal is the axis along which the points extend least. `up` is the preferred upward
-    direction.
+    `below`, `above` and `margin` (on all sides) are the fractions of the picture that remain
+    free of objects.
     """
-    if normal is None:
-        normal = np.eye(3)[2 - np.argmin(np.ptp(points, axis=0)[::-1])]
-    n: Array = np.asarray(normal, dtype=float) / np.linalg.norm(normal)
-    if isinstance(view, str):
-        if view not in VIEWS:
-            reject("view", view, f"one of {', '.join(VIEWS)} or a direction (3,)")
-        towards, upright = (np.array(v) for v in VIEWS[view])
-    else:
-        upright = _upward_direction(n, up)
-        towards = n + 0.55 * np.cross(upright, n) + 0.45 * upright
-        if view is not None:
-            expected = f"a name ({', '.join(VIEWS)}) or three numbers that are not all zero"
-            towards = array("view", view, (3,), expected=expected)
-            if not np.linalg.norm(towards) > 0:
-                reject("view", view, expected)
-            if np.linalg.norm(np.cross(towards, upright)) < 0.05 * np.linalg.norm(towards):
-                upright = n
-    towards = towards / np.linalg.norm(towards)
-    right = np.cross(upright, towards)
-    right /= np.linalg.norm(right)
-    top = np.cross(towards, right)
-    projected = points @ np.column_stack([right, top])
-    middle = 0.5 * (points.max(axis=0) + points.min(axis=0))
-    shift = 0.5 * (projected.max(axis=0) + projected.min(axis=0)) - (middle @ right, middle @ top)
-    depth = length_of(points)
-    width, height = np.maximum(0.5 * np.ptp(projected, axis=0), 0.01 * depth)
-    centre = middle + shift[0] * right + shift[1] * top
-    return Camera(towards, top, centre, (float(width), float(height)), depth)
-
-
-def _upward_direction(normal: Array, up: ArrayLike | None) -> Array:
-    """Return the unit vector in the plane normal to `normal` that is closest to `up`."""
-    upright = np.eye(3)[1 if abs(normal[2]) > 0.7 else 2]
-    preferred = upright if up is None else np.asarray(up, dtype=float)
-    if np.linalg.norm(np.cross(preferred, normal)) > 0.1 * np.linalg.norm(preferred):
-        upright = preferred
-    upright = upright - (upright @ normal) * normal
-    return upright / np.linalg.norm(upright)
-
-
-def length_of(points: ArrayLike) -> float:
-    """Return the diagonal of the bounding box of points (np, 3), m; 1 if they coincide."""
-    return float(np.linalg.norm(np.ptp(np.asarray(points), axis=0))) or 1.0
+    left, bottom, right, top = plotter.renderer.GetViewport()
+    width, height = plotter.window_size
+    aspect = width * (right - left) / (height * (top - bottom))
+    free = 1.0 - below - above - 2 * margin
+    scale = max(camera.half[1] / free, camera.half[0] / (aspect * (1.0 - 2 * margin)))
+    focal = camera.centre + scale * (above - below) * camera.up
+    plotter.enable_parallel_projection()
+    plotter.camera.focal_point = focal
+    plotter.camera.position = focal + 4 * camera.depth * camera.towards
+    plotter.camera.up = camera.up
+    plotter.camera.parallel_scale = scale
+    plotter.renderer.ResetCameraClippingRange()
 
 
 class DrawnSurface:
@@ -228,22 +146,6 @@ class DrawnSurface:
         """Add the edges to a plotter at their present positions."""
         if self.outline.n_points:
             plotter.add_mesh(self.outline, color=INK, line_width=1, opacity=opacity)
-
-
-def rounded_up(value: float) -> float:
-    """Return a value rounded up for five labels: its two digits form a multiple of four."""
-    if value <= 0:
-        return 1.0
-    power = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return 4 * math.ceil(value / power / 4 - 1e-9) * power
-
-
-def unit_of(greatest: float) -> tuple[float, str]:
-    """Return the factor and name of a suitable unit of length for a displacement (m)."""
-    for factor, name in ((1.0, "m"), (1e3, "mm"), (1e6, "µm")):
-        if greatest * factor >= 0.1:
-            return factor, name
-    return (1e9, "nm") if greatest > 0 else (1e3, "mm")
 
 
 def add_bar(
@@ -317,7 +219,7 @@ def add_labels(plotter: Any, points: Array, labels: list[str]) -> None:
 
 def add_caption(plotter: Any, caption: str, camera: Camera, foot: float = FOOT) -> Any:
     """Add a caption and the directions of x, y, z, set the camera, and return the caption."""
-    camera.apply(plotter, below=foot, above=0.05)
+    apply_camera(camera, plotter, below=foot, above=0.05)
     plotter.add_axes(color=INK, line_width=2)
     return add_text(plotter, caption, align=("left", "top"))
 

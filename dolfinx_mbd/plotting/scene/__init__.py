@@ -1,0 +1,1 @@
+"""The scene: a description of surfaces, marks and arrows, which all renderers draw."""
