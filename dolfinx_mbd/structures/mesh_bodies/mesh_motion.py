@@ -9,6 +9,7 @@ import numpy as np
 from dolfinx import fem
 from numpy.typing import ArrayLike
 
+from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.fields import locate
 from dolfinx_mbd.html import short_repr
@@ -67,7 +68,11 @@ class MeshMotion:
     def _at(self, points: ArrayLike, nodal: Array) -> tuple[Array, Array]:
         """Return points (np, 3), and nodal values (nt, N, 3) interpolated at them, (nt, np, 3)."""
         forces = self.body.forces
-        names = {f"{k}": p for k, p in enumerate(np.reshape(np.asarray(points, float), (-1, 3)))}
+        expected = "positions in the undeformed mesh, shape (np, 3), m"
+        numbers = checks.array("points", points, expected=expected)
+        if numbers.shape[-1:] != (3,):
+            checks.reject("points", points, expected)
+        names = {str(k): point for k, point in enumerate(numbers.reshape(-1, 3))}
         x, cells, local = locate(forces.space.mesh, names)
         out = np.zeros((len(nodal), len(x), 3))
         function = fem.Function(forces.space)
@@ -85,8 +90,14 @@ class MeshMotion:
             instant: Index of the time.
             out: Function to overwrite; by default a new one.
 
+        Raises:
+            InputError: The run has no such time.
+
         Note: Collective.
         """
+        count = len(self.time)
+        instant = checks.integer("instant", instant, low=-count, high=count - 1)
+        checks.instance("out", out, (fem.Function, type(None)))
         space = self.body.forces.space
         result = fem.Function(space, name="displacement") if out is None else out
         self.body.forces.nodes.assign(result, self.displacement[instant])
