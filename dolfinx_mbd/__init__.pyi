@@ -105,6 +105,7 @@ from .mechanism import Bushing as Bushing
 from .mechanism import Clearance as Clearance
 from .mechanism import Contact as Contact
 from .mechanism import ContactLaw as ContactLaw
+from .mechanism import Curve as Curve
 from .mechanism import Driver as Driver
 from .mechanism import FlexibleBody as FlexibleBody
 from .mechanism import Frame as Frame
@@ -117,6 +118,7 @@ from .mechanism import Joint as Joint
 from .mechanism import JointCoordinate as JointCoordinate
 from .mechanism import JointFriction as JointFriction
 from .mechanism import JointLoad as JointLoad
+from .mechanism import JointRelation as JointRelation
 from .mechanism import JointSpring as JointSpring
 from .mechanism import JointStop as JointStop
 from .mechanism import PairLoad as PairLoad
@@ -132,6 +134,7 @@ from .mechanism import bearings as bearings
 from .mechanism import bore_contact as bore_contact
 from .mechanism import box_shape as box_shape
 from .mechanism import constant_speed as constant_speed
+from .mechanism import constant_velocity as constant_velocity
 from .mechanism import contact_damping as contact_damping
 from .mechanism import cylinder_shape as cylinder_shape
 from .mechanism import cylindrical as cylindrical
@@ -142,15 +145,21 @@ from .mechanism import force as force
 from .mechanism import guide_contact as guide_contact
 from .mechanism import hertz_stiffness as hertz_stiffness
 from .mechanism import integrated as integrated
+from .mechanism import knife_edge as knife_edge
 from .mechanism import line_stiffness as line_stiffness
 from .mechanism import mechanisms as mechanisms
 from .mechanism import place as place
 from .mechanism import planar as planar
 from .mechanism import plane_contact as plane_contact
+from .mechanism import point_on_curve as point_on_curve
 from .mechanism import point_on_line as point_on_line
 from .mechanism import point_on_plane as point_on_plane
 from .mechanism import prismatic as prismatic
+from .mechanism import rack_and_pinion as rack_and_pinion
 from .mechanism import revolute as revolute
+from .mechanism import rolling_ball as rolling_ball
+from .mechanism import rolling_disc as rolling_disc
+from .mechanism import screw as screw
 from .mechanism import sphere_contact as sphere_contact
 from .mechanism import spherical as spherical
 from .mechanism import torque as torque

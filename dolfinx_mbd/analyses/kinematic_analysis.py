@@ -72,7 +72,8 @@ def kinematic_analysis(
         KinematicError: Bodies are free to move, or the mechanism has passed a singular position.
             After a singular position, the drivers do not determine the motion.
         AssemblyError: The mechanism cannot be assembled at the first time.
-        InputError: An argument is invalid, or a load has states.
+        InputError: An argument is invalid, a load has states, or a joint restricts velocities but
+            not positions, such as `rolling_ball`.
 
     Example:
         >>> run = mbd.kinematic_analysis(driven, [0.0, 0.1, 0.2])
@@ -80,6 +81,7 @@ def kinematic_analysis(
         [19.62  19.229 18.071]
     """
     instance("system", system, System).check_no_states("kinematic_analysis")
+    system.check_holonomic("kinematic_analysis")
     choice("elastic_start", elastic_start, ("undeformed", "quasi-static"))
     instants = increasing("times", times, unit="s").tolist()
     if len(instants) > 1:

@@ -254,8 +254,9 @@ def linearize(
     Raises:
         SteadyError: The forces do not balance, or the coefficients or the effects of inputs and
             outputs change along the motion.
-        InputError: The state belongs to another system, the constraints fix every coordinate, or an
-            input or output is invalid.
+        InputError: The state belongs to another system, the constraints fix every coordinate, an
+            input or output is invalid, or the bodies move and a joint restricts velocities but not
+            positions, such as `rolling_ball`.
 
     Example:
         >>> state = mbd.equilibrium(pendulum)
@@ -333,6 +334,7 @@ def _steady_coefficients(at: Assembler, t: float, axes: Axes) -> tuple[SmallMoti
     speeds[s.states] = 0.0
     if not speeds.any():
         return motions, basis, 0.0
+    s.check_holonomic("linearize, about a motion,")
     if s.num_constraints:
         row, speed = constraint_speed(at, t)
         if speed > _BALANCE * speeds.max():

@@ -9,9 +9,7 @@ For small angles these are displacements and rotations of the second frame relat
 The last three are regular at every angle about z if this rotation is free: −e_y·f_z and e_x·f_z
 keep the z axes parallel, e_y·f_x alone keeps the pins of a universal joint perpendicular.
 
-A distance |d| is the first motion if e_x is along d. These axes rotate with d and not with the
-first body. This difference affects only the second derivatives (:func:`distance_second`,
-:func:`distance_bias`).
+Joints that constrain other functions of the relative motion are relations (see `relation`).
 """
 
 from __future__ import annotations
@@ -42,9 +40,6 @@ from dolfinx_mbd.kernels.small_vectors import (
 
 #: Relative rotations: index of the motion, sign, and axes of the first and the second frame.
 _ROTATIONS = ((3, -1.0, 1, 2), (4, 1.0, 0, 2), (5, 1.0, 1, 0))
-
-#: Codes of special joints (argument `form`); 0 stands for all other joints.
-DISTANCE, OPPOSITE = 1, 2
 
 
 @kernel
@@ -270,7 +265,7 @@ def constraint_rows(
     first: NDArray[np.int64],
     second: NDArray[np.int64],
     turns: Array,
-    form: NDArray[np.int64],
+    signs: Array,
     rows: NDArray[np.int64],
     offsets: Array,
     lam: Array,
@@ -280,13 +275,16 @@ def constraint_rows(
 ) -> None:
     """Compute the constraints minus offsets (nc,); subtract Gᵀλ from the wrenches (nf, 6).
 
-    `rows` (nc, 2) contains joint and motion of each constraint; see `joint_frames` for `turns` and
-    `form`. `spread` (J, 6) receives λ (nc,) by joint and motion.
+    `rows` (nc, 2) contains joint and motion of each constraint. Rows with a negative motion belong
+    to relations and are left out. See `joint_frames` for `turns` and `signs`. `spread` (J, 6)
+    receives λ (nc,) by joint and motion.
     """
-    p1, Q1, p2, Q2 = joint_frames(position, rotation, first, second, turns, form)
+    p1, Q1, p2, Q2 = joint_frames(position, rotation, first, second, turns, signs)
     g, G = joint_values(p1, Q1, p2, Q2), joint_gradients(p1, Q1, p2, Q2)
     for c in range(lam.shape[0]):
         j, motion = rows[c, 0], rows[c, 1]
+        if motion < 0:
+            continue
         spread[j, motion] = lam[c]
         values[c] = g[j, motion] - offsets[c]
         for k in range(6):
@@ -301,79 +299,23 @@ def joint_frames(
     first: NDArray[np.int64],
     second: NDArray[np.int64],
     turns: Array,
-    form: NDArray[np.int64],
+    signs: Array,
 ) -> tuple[Array, Array, Array, Array]:
     """Return the poses of both frames of every joint, (J, 3) and (J, 3, 3) each.
 
-    First frames are rotated about z by `turns` (J,): driver angles, 0 for joints. If `form` is
-    DISTANCE, x of the first frame is along the connecting line instead. If it is OPPOSITE, the
-    second frame is rotated by half a turn about x, so that the z axes agree.
+    First frames are rotated about z by `turns` (J,): driver angles, 0 for joints. The y and z axes
+    of second frames are multiplied by `signs` (J,): −1 is half a turn about x, so that opposite z
+    axes agree.
     """
     J = first.shape[0]
     p1, p2 = np.zeros((J, 3)), np.zeros((J, 3))
     Q1, Q2 = np.zeros((J, 3, 3)), np.zeros((J, 3, 3))
     for j in range(J):
         c, s = math.cos(turns[j]), math.sin(turns[j])
-        half = -1.0 if form[j] == OPPOSITE else 1.0
         for k in range(3):
             p1[j, k], p2[j, k] = position[first[j], k], position[second[j], k]
             x, y, z = vector3(rotation[first[j], k], 0)
             put3(Q1[j, k], 0, (c * x + s * y, c * y - s * x, z))
             x, y, z = vector3(rotation[second[j], k], 0)
-            put3(Q2[j, k], 0, (x, half * y, half * z))
-        if form[j] == DISTANCE:
-            _align(Q1[j], _relative_position(p1, p2, j))
+            put3(Q2[j, k], 0, (x, signs[j] * y, signs[j] * z))
     return p1, Q1, p2, Q2
-
-
-@inner_kernel
-def _align(Q: Array, d: Vector3) -> None:
-    """Write axes with x along d into Q, unless d is zero."""
-    length = math.sqrt(dot3(d, d))
-    if length == 0.0:
-        return
-    x = scaled3(1.0 / length, d)
-    least = min(abs(x[0]), abs(x[1]), abs(x[2]))
-    if abs(x[0]) == least:
-        y = cross3(x, (1.0, 0.0, 0.0))
-    elif abs(x[1]) == least:
-        y = cross3(x, (0.0, 1.0, 0.0))
-    else:
-        y = cross3(x, (0.0, 0.0, 1.0))
-    y = scaled3(1.0 / math.sqrt(dot3(y, y)), y)
-    z = cross3(x, y)
-    for k in range(3):
-        put3(Q[k], 0, (x[k], y[k], z[k]))
-
-
-@kernel
-def distance_second(
-    p1: Array, Q1: Array, p2: Array, lam: Array, form: NDArray[np.int64], D: Array
-) -> None:
-    """Write the derivative λ/|d| (I − nnᵀ) of Gᵀλ into D (J, 12, 12) for distance joints."""
-    for j in range(form.shape[0]):
-        if form[j] == DISTANCE:
-            d, n = _relative_position(p1, p2, j), _axis(Q1, j, 0)
-            size = lam[j, 0] / max(math.sqrt(dot3(d, d)), 1e-300)
-            for i in range(12):
-                for k in range(12):
-                    D[j, i, k] = 0.0
-            P = plus3(((size, 0.0, 0.0), (0.0, size, 0.0), (0.0, 0.0, size)), outer3(-size, n, n))
-            add33(D[j], 0, 0, 1.0, P)
-            add33(D[j], 6, 6, 1.0, P)
-            add33(D[j], 0, 6, -1.0, P)
-            add33(D[j], 6, 0, -1.0, P)
-
-
-@kernel
-def distance_bias(
-    p1: Array, Q1: Array, u1: Array, p2: Array, u2: Array, form: NDArray[np.int64], bias: Array
-) -> None:
-    """Write constraint accelerations of distance joints for zero accelerations into bias (J, 6)."""
-    for j in range(form.shape[0]):
-        if form[j] == DISTANCE:
-            d, u = _relative_position(p1, p2, j), _relative_position(u1, u2, j)
-            along = dot3(_axis(Q1, j, 0), u)
-            for k in range(6):
-                bias[j, k] = 0.0
-            bias[j, 0] = (dot3(u, u) - along * along) / max(math.sqrt(dot3(d, d)), 1e-300)

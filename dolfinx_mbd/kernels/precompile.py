@@ -29,14 +29,14 @@ _MAX_HELPERS = 3  # largest number of helpers
 KERNELS = """
 frames.frame_poses i2 f1 f1 f2 f3
 floating_frame_tangents.tangents i2 f1 f1 f1 f1 f1 f2 f1
-joints.joint_frames f2 f3 i1 i1 f1 i1
+joints.joint_frames f2 f3 i1 i1 f1 f1
 joints.joint_values f2 f3 f2 f3
 frames.frame_jacobians i2 f1 f1 f3
 joints.joint_gradients f2 f3 f2 f3
 frames.frame_velocities i2 f1 f1 f1 f2
 joints.axis_coordinates f2 f3 f2 i1 i1 f1
 joints.add_axis_forces f1 f3 i2 i2 f2
-joints.constraint_rows f2 f3 i1 i1 f1 i1 i2 f1 f1 f2 f2 f1
+joints.constraint_rows f2 f3 i1 i1 f1 f1 i2 f1 f1 f2 f2 f1
 floating_frame.residual i2 f1 f1 f1 f1 f1 f2 f1 f1
 joints.joint_second f2 f3 f2 f3 f2
 matrices.add_bodies f1 i1 i1 f2 f2 f2
@@ -63,7 +63,7 @@ elimination.eliminate f2 b i2 i1 i1 i1 f1 i1 f2
 elimination.reduce_columns i2 i1 i1 f1 i1 f2 f2
 elimination.expand_columns i2 i1 i1 f1 f2 f2
 parameter_terms.inertia_forces i2 f1 f2 f2 f2 f1 f2
-parameter_terms.joint_wrenches i2 f1 f2 f3 f2 i1 i1 f2 i1 i2 f2 f2 f3 f2
+parameter_terms.joint_wrenches i2 f1 f2 f3 f2 i1 i1 f2 f1 i2 f2 f2 f3 f2
 parameter_terms.wrench_forces i2 f1 f2 f3 f2
 contacts.contact_wrenches f1 f2 f1 f1 f2 f1 f2 f2 f1
 contacts.contact_derivatives f1 f2 f1 f1 f2 f1 f2 f2 f1

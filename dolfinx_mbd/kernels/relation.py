@@ -14,14 +14,30 @@ increments δφ of rotations about the axes of the first frame,
 
 where δu = δṗ₂ − δṗ₁ + d×δω₁. A law gives the components of a wrench w in the axes of the first
 frame. The rotation of these axes changes w by δφ₁×w in addition.
+
+A constraint g(d, R) = 0 is a law too: with δg = g_d·δd + g_θ·δθ, its multiplier λ exerts the force
+−λ g_d and the moment −λ g_θ on the second frame. The same chain rule thus gives the gradient of a
+constraint and its derivative. A constraint on velocities has the form g_d·v + g_θ·ω = 0.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
-from dolfinx_mbd.kernels.small_vectors import Array, Vector3, cross3, vector3
+from dolfinx_mbd.kernels.small_vectors import (
+    Array,
+    Vector3,
+    add3,
+    cross3,
+    mv3,
+    put3,
+    scaled3,
+    vector3,
+)
 
 Motion = tuple[Array, Array, Array, Array]  #: d, R, v and ω
 
@@ -157,3 +173,110 @@ def pair_tangents(Q1: Array, u1: Array, motion: Motion, f: Array, G: Array) -> t
     _rotate(Q1, D)
     _rotate(Q1, E)
     return D, E
+
+
+@kernel
+def relative_poses(
+    position: Array, rotation: Array, first: NDArray[np.int64], second: NDArray[np.int64]
+) -> tuple[Array, Array]:
+    """Return d (N, 3) and R (N, 3, 3) of N pairs of frames."""
+    N = first.shape[0]
+    d, R = np.zeros((N, 3)), np.zeros((N, 3, 3))
+    for n in range(N):
+        i, j = first[n], second[n]
+        for a in range(3):
+            for k in range(3):
+                d[n, a] += rotation[i, k, a] * (position[j, k] - position[i, k])
+                for b in range(3):
+                    R[n, a, b] += rotation[i, k, a] * rotation[j, k, b]
+    return d, R
+
+
+@inner_kernel
+def _force_and_moments(Q1: Array, d: Array, slope: Array) -> tuple[Vector3, Vector3, Vector3]:
+    """Return the gradient of a constraint in global components: g_d, g_θ and −g_θ − d×g_d."""
+    Q = vector3(Q1[0], 0), vector3(Q1[1], 0), vector3(Q1[2], 0)
+    force, moment = mv3(Q, vector3(slope, 0)), mv3(Q, vector3(slope, 3))
+    lever = cross3(mv3(Q, vector3(d, 0)), force)
+    return force, moment, scaled3(-1.0, add3(moment, lever))
+
+
+@kernel
+def constraint_gradients(
+    rotation: Array, first: NDArray[np.int64], pairs: NDArray[np.int64], d: Array, slopes: Array
+) -> Array:
+    """Return the gradients (n, 12) of constraints with respect to the poses of both frames.
+
+    `pairs` (n,) are the pairs of frames of the constraints, `slopes` (n, 6) their derivatives with
+    respect to d and θ.
+    """
+    out = np.zeros((pairs.shape[0], 12))
+    for n in range(pairs.shape[0]):
+        k = pairs[n]
+        force, moment, opposite = _force_and_moments(rotation[first[k]], d[k], slopes[n])
+        put3(out[n], 0, scaled3(-1.0, force))
+        put3(out[n], 3, opposite)
+        put3(out[n], 6, force)
+        put3(out[n], 9, moment)
+    return out
+
+
+@kernel
+def constraint_seconds(
+    rotation: Array,
+    first: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+    d: Array,
+    slopes: Array,
+    second: Array,
+) -> Array:
+    """Return the derivatives (n, 12, 12) of `constraint_gradients` with respect to poses.
+
+    `second` (n, 6, 6) contains the derivatives of the slopes with respect to d and θ.
+    """
+    out, zero = np.zeros((pairs.shape[0], 12, 12)), np.zeros(6)
+    law, rest, axes = np.zeros((6, 12)), np.zeros(3), np.eye(3)
+    for n in range(pairs.shape[0]):
+        k = pairs[n]
+        law[:, :6] = second[n]
+        motion = d[k], axes, rest, rest
+        out[n] = pair_tangents(rotation[first[k]], zero, motion, slopes[n], law)[0]
+    return out
+
+
+@kernel
+def apply_constraints(
+    rotation: Array,
+    frames: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    d: Array,
+    slopes: Array,
+    lam: Array,
+    wrenches: Array,
+) -> None:
+    """Subtract the gradients of constraints times their multipliers from the wrenches (nf, 6).
+
+    `frames` (N, 2) are the frames of the pairs, `rows` (n,) the indices of the constraints in
+    `lam` (nc,); see `constraint_gradients` for the other arguments.
+    """
+    for n in range(rows.shape[0]):
+        i, j, size = frames[pairs[n], 0], frames[pairs[n], 1], lam[rows[n]]
+        force, moment, opposite = _force_and_moments(rotation[i], d[pairs[n]], slopes[n])
+        for k in range(3):
+            wrenches[i, k] += size * force[k]
+            wrenches[i, 3 + k] -= size * opposite[k]
+            wrenches[j, k] -= size * force[k]
+            wrenches[j, 3 + k] -= size * moment[k]
+
+
+@kernel
+def distance_rows(lengths: Array, d: Array) -> tuple[Array, Array]:
+    """Return |d| − L (N, 1) and its derivatives (N, 1, 6) for displacements d (N, 3)."""
+    values, slopes = np.zeros((d.shape[0], 1)), np.zeros((d.shape[0], 1, 6))
+    for n in range(d.shape[0]):
+        size = math.sqrt(d[n, 0] * d[n, 0] + d[n, 1] * d[n, 1] + d[n, 2] * d[n, 2])
+        values[n, 0] = size - lengths[n]
+        for k in range(3):
+            slopes[n, 0, k] = d[n, k] / max(size, 1e-300)
+    return values, slopes

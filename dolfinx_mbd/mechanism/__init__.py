@@ -27,6 +27,9 @@ from dolfinx_mbd.mechanism.bushings import (
     Bushing,
     TabulatedBearing,
 )
+from dolfinx_mbd.mechanism.constant_velocity import (
+    constant_velocity,
+)
 from dolfinx_mbd.mechanism.contact.clearance import (
     Clearance,
     GuideClearance,
@@ -54,6 +57,9 @@ from dolfinx_mbd.mechanism.force_elements import (
     JointFriction,
     JointSpring,
     SpringDamper,
+)
+from dolfinx_mbd.mechanism.joint_relations import (
+    JointRelation,
 )
 from dolfinx_mbd.mechanism.joints import (
     JOINT_KINDS,
@@ -97,10 +103,25 @@ from dolfinx_mbd.mechanism.pattern_loads import (
 from dolfinx_mbd.mechanism.placement import (
     place,
 )
+from dolfinx_mbd.mechanism.point_on_curve import (
+    Curve,
+    point_on_curve,
+)
 from dolfinx_mbd.mechanism.protocol import (
     Body,
     BodyState,
     Frame,
+)
+from dolfinx_mbd.mechanism.rack import (
+    rack_and_pinion,
+)
+from dolfinx_mbd.mechanism.rolling import (
+    knife_edge,
+    rolling_ball,
+    rolling_disc,
+)
+from dolfinx_mbd.mechanism.screw import (
+    screw,
 )
 from dolfinx_mbd.mechanism.shapes import (
     Shape,
@@ -124,6 +145,7 @@ __all__ = [
     "Clearance",
     "Contact",
     "ContactLaw",
+    "Curve",
     "Driver",
     "FlexibleBody",
     "Frame",
@@ -137,6 +159,7 @@ __all__ = [
     "JointCoordinate",
     "JointFriction",
     "JointLoad",
+    "JointRelation",
     "JointSpring",
     "JointStop",
     "PairLoad",
@@ -152,6 +175,7 @@ __all__ = [
     "bore_contact",
     "box_shape",
     "constant_speed",
+    "constant_velocity",
     "contact_damping",
     "cylinder_shape",
     "cylindrical",
@@ -162,14 +186,20 @@ __all__ = [
     "guide_contact",
     "hertz_stiffness",
     "integrated",
+    "knife_edge",
     "line_stiffness",
     "place",
     "planar",
     "plane_contact",
+    "point_on_curve",
     "point_on_line",
     "point_on_plane",
     "prismatic",
+    "rack_and_pinion",
     "revolute",
+    "rolling_ball",
+    "rolling_disc",
+    "screw",
     "sphere_contact",
     "spherical",
     "torque",

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.kernels.joints import DISTANCE, OPPOSITE
 from dolfinx_mbd.mechanism.force_elements import FramePair, PairElement
 from dolfinx_mbd.mechanism.joints import TURNING, Axis, Joint
 
@@ -52,22 +49,7 @@ class InitialPoses:
             return float(Q1[:, 2] @ (p2 - p1))
         return math.atan2(float(Q1[:, 1] @ Q2[:, 0]), float(Q1[:, 0] @ Q2[:, 0]))
 
-    def with_length(self, joint: Joint) -> Joint:
-        """Return a distance joint with its length, and other joints unchanged."""
-        if joint.kind != "distance" or joint.length is not None:
-            return joint
-        p1, _, _, p2, _, _ = self.pair(joint)
-        length = float(np.linalg.norm(p2 - p1))
-        if length == 0.0:
-            raise InputError(
-                f"distance joint {joint.name!r}: its points coincide at the initial positions of "
-                "the bodies; specify its length, or use a spherical joint"
-            )
-        return replace(joint, length=length)
-
-    def form(self, joint: Joint) -> int:
-        """Return the code of a joint for the kernels: DISTANCE, OPPOSITE (z axes) or 0."""
-        if joint.kind == "distance":
-            return DISTANCE
+    def axes_sign(self, joint: Joint) -> float:
+        """Return −1 for joints that rotate about z and have opposite z axes, otherwise 1."""
         _, Q1, _, _, Q2, _ = self.pair(joint)
-        return OPPOSITE if joint.kind in TURNING and Q1[:, 2] @ Q2[:, 2] < 0 else 0
+        return -1.0 if joint.kind in TURNING and Q1[:, 2] @ Q2[:, 2] < 0 else 1.0

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import choice, function, instance, integer, number, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.mechanism.joint_relations import Distance, JointRelation
 from dolfinx_mbd.mechanism.run_quantities import JOINT, Quantities
 
 if TYPE_CHECKING:
-    from dolfinx_mbd.mechanism.force_elements import PairElement
+    from dolfinx_mbd.mechanism.force_elements import FramePair, PairElement
 
 __all__ = [
     "JOINT_KINDS",
@@ -63,17 +64,14 @@ TURNING = ("revolute", "cylindrical", "planar")
 """Kinds of joints with a rotation about z that is a single coordinate."""
 SLIDING = ("prismatic", "cylindrical", "point_on_line")
 """Kinds of joints with a displacement along z that is a single coordinate."""
-
-
 MARKS = {
     "revolute": "pin",
     "cylindrical": "pin",
     "spherical": "ball",
     "prismatic": "rail",
     "point_on_line": "rail",
-    "distance": "rod",
 }
-"""Shapes of joints in pictures; the others are blocks."""
+"""Shapes of joints without a relation in pictures; the others are blocks."""
 
 
 class FrameRef(NamedTuple):
@@ -125,9 +123,12 @@ class Joint:
     as moment z. The force of a distance joint acts along the line from the first point to the
     second; it is reported as force x and is negative in tension.
 
+    Joints that constrain other functions of the relative motion have a `relation`, for example
+    those of `screw` and `rolling_disc`.
+
     Attributes:
         name: Name in the system and in the results.
-        kind: A key of `JOINT_KINDS`.
+        kind: A key of `JOINT_KINDS`, or the kind of the relation.
         first: Reference frame of the joint, for example `ground.frame("bearing")`.
         second: Frame of another body.
         length: Length of a distance joint, m; by default the initial distance between the points.
@@ -137,6 +138,8 @@ class Joint:
         rate: Initial rate of the rotation of a revolute, cylindrical or planar joint, rad/s, or of
             the displacement of a prismatic or point-on-line joint, m/s. By default it follows from
             other initial velocities.
+        relation: Constraints that are not among the six motions; None for the kinds of
+            `JOINT_KINDS`.
 
     Raises:
         InputError: The kind is unknown, both frames belong to one body, a length is not positive,
@@ -156,10 +159,12 @@ class Joint:
     length: float | None = None
     clearance: JointClearance | None = None
     rate: float | None = None
+    relation: JointRelation | None = None
 
     def __post_init__(self) -> None:
         label = f"joint {checked_name('name', self.name)!r}"
-        choice(f"{label}: kind", self.kind, JOINT_KINDS)
+        instance(f"{label}: relation", self.relation, (JointRelation, type(None)))
+        choice(f"{label}: kind", self.kind, [self.relation.kind] if self.relation else JOINT_KINDS)
         for end in ("first", "second"):
             assign(self, **{end: checked_frame(f"{label}: {end}", getattr(self, end))})
         if self.first.body == self.second.body:
@@ -172,7 +177,7 @@ class Joint:
                 reject(f"{label}: length", self.length, f"None for a {self.kind} joint")
             number(f"{label}: length", self.length, positive=True, unit="m")
         if self.rate is not None:
-            if self.kind not in TURNING + SLIDING:
+            if not self.motions:
                 reject(f"{label}: rate", self.rate, f"None for a {self.kind} joint")
             number(f"{label}: rate", self.rate)
         if self.clearance is not None:
@@ -181,14 +186,41 @@ class Joint:
             self.clearance.rows(self)
 
     @property
+    def constraint(self) -> JointRelation | None:
+        """Constraints that are not among the six relative motions."""
+        return Distance(self.length) if self.kind == Distance.kind else self.relation
+
+    @property
     def rows(self) -> tuple[int, ...]:
-        """Relative motions that the joint constrains, see `JOINT_KINDS`."""
+        """Relative motions that the joint constrains, see `JOINT_KINDS`, and numbers of others."""
+        if self.constraint is not None:
+            return tuple(sorted((*self.constraint.held, *self.constraint.rows)))
         return JOINT_KINDS[self.kind] if self.clearance is None else self.clearance.rows(self)
 
     @property
+    def motions(self) -> tuple[Axis, ...]:
+        """Free motions about and along z that are single coordinates."""
+        if self.constraint is not None:
+            return self.constraint.motions
+        kinds = zip(MOTIONS, (TURNING, SLIDING), strict=True)
+        return tuple(motion for motion, names in kinds if self.kind in names)
+
+    @property
+    def reports_multipliers(self) -> bool:
+        """Whether the negative multipliers are the force and the moment in the results."""
+        related = self.constraint is None or self.constraint.reports_multipliers
+        return related and self.clearance is None
+
+    @property
     def mark(self) -> str:
-        """Shape in pictures: `pin`, `ball`, `rail`, `rod` or `block`."""
-        return MARKS.get(self.kind, "block")
+        """Shape in pictures: pin, ball, rod, rail or block."""
+        return self.constraint.mark if self.constraint else MARKS.get(self.kind, "block")
+
+    def placed(self, pair: FramePair) -> Joint:
+        """Return the joint with the quantities that follow from the initial poses of its frames."""
+        if self.constraint is None:
+            return self
+        return replace(self, **self.constraint.placed(f"{self.kind} joint {self.name!r}", pair))
 
     @property
     def contact_name(self) -> str:
@@ -198,8 +230,8 @@ class Joint:
     def row_name(self, motion: int) -> str:
         """Return the name of a relative motion, 0 to 5, for messages."""
         motion = integer("motion", motion, low=0, high=5)
-        if self.kind == "distance":
-            return "length"
+        if self.constraint is not None and motion in self.constraint.rows:
+            return self.constraint.rows[motion]
         if self.kind == "universal" and motion == 5:
             return "angle between its pins"
         return f"{'rotation about' if motion > 2 else 'displacement along'} {'xyz'[motion % 3]}"
@@ -207,7 +239,7 @@ class Joint:
     @property
     def axis_by_default(self) -> Axis:
         """The only free motion about or along the axis, or the rotation if both are free."""
-        return "displacement" if self.kind in ("prismatic", "point_on_line") else "rotation"
+        return self.motions[0] if self.motions else "rotation"
 
     def axis(self, motion: Axis | None, what: str) -> Axis:
         """Return a free motion of the joint, by default `axis_by_default`.
@@ -216,8 +248,8 @@ class Joint:
         """
         checked_name("what", what)
         motion = choice(f"{what}: motion", motion, MOTIONS, none=True) or self.axis_by_default
-        kinds = TURNING if motion == "rotation" else SLIDING
-        if self.kind not in kinds:
+        if motion not in self.motions:
+            kinds = TURNING if motion == "rotation" else SLIDING
             raise InputError(
                 f"{what}: {self.kind} joint {self.name!r} has no {motion} as one coordinate; its "
                 f"kind must be one of {kinds}",

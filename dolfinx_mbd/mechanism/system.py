@@ -249,9 +249,9 @@ class System(HtmlView):
         """Measure unspecified lengths, offsets and angles at the initial positions."""
         placement = InitialPoses(self)
         self.size = placement.size
-        self.joints = tuple(placement.with_length(joint) for joint in self.joints)
-        forms = [placement.form(joint) for joint in self.joints]
-        self.form = np.array(forms + [0] * len(self.drivers), dtype=np.int64)
+        self.joints = tuple(joint.placed(placement.pair(joint)) for joint in self.joints)
+        signs = [placement.axes_sign(joint) for joint in self.joints]
+        self.axes_signs = np.array(signs + [1.0] * len(self.drivers))
         drivers: dict[tuple[str, Axis], Driver] = {}
         for driver in self.drivers:
             joint = self.joint(driver.joint)
@@ -321,7 +321,6 @@ class System(HtmlView):
         self._all_rows: Table = np.array(rows, dtype=np.int64).reshape(-1, 2).T
         self.first = np.array([self.frame_index(j.first) for j, _ in entries], dtype=np.int64)
         self.second = np.array([self.frame_index(j.second) for j, _ in entries], dtype=np.int64)
-        self.lengths = np.array([joint.length or 0.0 for joint, _ in entries])
         driven = [self.joint_index(driver.joint) for driver in self.drivers]
         self.driven_joints = np.array(driven, dtype=np.int64)
         self._hold(np.ones(len(rows), dtype=bool), np.zeros(len(rows)))
@@ -333,6 +332,14 @@ class System(HtmlView):
         self.misfit = misfits[held]
         self.num_constraints = len(self.misfit)
         self.entry_slices = _slices(np.bincount(self.row_entry, minlength=len(self.first)))
+        self.velocity_rows = self._velocity_rows()
+
+    def _velocity_rows(self) -> NDArray[np.bool_]:
+        """Return which constraints (nc,) restrict velocities, but not positions."""
+        speeds = [j.constraint.on_velocities if j.constraint else () for j in self.joints]
+        speeds += [()] * len(self.drivers)
+        rows = zip(self.row_entry, self.row_motion, strict=True)
+        return np.array([motion in speeds[entry] for entry, motion in rows], dtype=bool)
 
     def _with_constraints(self, *selection: Any) -> Self:
         """Return a copy with other constraints; see `_hold`."""
@@ -448,6 +455,19 @@ class System(HtmlView):
                 value=self,
             )
 
+    def check_holonomic(self, task: str) -> None:
+        """Raise an error if constraints restrict velocities only; `task` is the analysis."""
+        if self.velocity_rows.any():
+            entry = int(self.row_entry[np.argmax(self.velocity_rows)])
+            joint = self.joints[entry]
+            raise InputError(
+                f"{task} does not support the {joint.kind.replace('_', '-')} joint {joint.name!r}, "
+                "which restricts velocities but not positions. Use simulate, or equilibrium and "
+                "linearize at rest",
+                argument="system",
+                value=self,
+            )
+
     # ---- names and checks for messages --------------------------------------------------------
     def check_step(self, t: float, dt: float) -> None:
         """Raise an error if a driver rotates by half a turn or more in a step from t to t + dt.
@@ -509,8 +529,10 @@ def _frame_references(part: Joint | Load) -> list[tuple[str, FrameRef]]:
 def _acts_by_a_force(part: Joint | Load, end: str) -> bool:
     """Return whether a joint or load exerts a force, but no moment, on the frame at an end."""
     if isinstance(part, Joint):
+        if part.constraint is not None:
+            return end in part.constraint.point_ends
         slides = end == "second" and part.kind in ("point_on_line", "point_on_plane")
-        return slides or part.kind in ("spherical", "distance")
+        return slides or part.kind == "spherical"
     return isinstance(part, SpringDamper) or (isinstance(part, FrameLoad) and part.kind == "force")
 
 

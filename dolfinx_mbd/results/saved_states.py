@@ -228,7 +228,7 @@ class SavedStates:
     def _reactions(self, entry: int) -> tuple[Array, Array]:
         """Return force and moment of a joint or driver in axes of its first frame, (nt, 3) each."""
         s, reactions = self.system.whole, np.zeros((len(self.time), 6))
-        if entry < len(s.joints) and s.joints[entry].clearance is not None:
+        if entry < len(s.joints) and not s.joints[entry].reports_multipliers:
             element = self.element(s.joints[entry].name, "first")
             return element.attribute("force"), element.attribute("moment")
         rows = np.flatnonzero(s.row_entry == entry)

@@ -26,6 +26,19 @@ def _joint(name: str) -> Call:
     return lambda b: (getattr(mbd, name), {"name": "a", **b.frames})
 
 
+def _parabola(u: float) -> tuple[float, float, float]:
+    return u, u * u, 0.0
+
+
+_PARABOLA = mbd.Curve.of(_parabola, 0.0, 1.0, count=20)
+
+
+def _rolling(b: Bench, body: str) -> dict[str, Any]:
+    """Return the arguments of a joint of a rolling body."""
+    frames = b.frames
+    return {"name": "a", "plane": frames["first"], body: frames["second"], "radius": 0.1}
+
+
 def _pull(motion: mbd.PairMotion) -> tuple[Any, ...]:
     return -motion.displacement, -motion.omega, -motion.states
 
@@ -231,6 +244,21 @@ MECHANISMS: dict[str, Call] = {
     "consistent_state": lambda b: (mbd.consistent_state, {"system": b.pendulum, "t": 0.0}),
     "constant_speed": lambda b: (mbd.constant_speed, {"speed": 10.0}),
     "cylinder_shape": lambda b: (mbd.cylinder_shape, {"radius": 0.1, "length": 0.2}),
+    "Curve": lambda b: (
+        mbd.Curve,
+        {"points": [(k, k**2, 0.0) for k in range(7)], "parameters": np.arange(7.0)},
+    ),
+    "Curve.arc_coordinate": lambda b: (_PARABOLA.arc_coordinate, {"points": [(0.5, 0.2, 0.0)]}),
+    "Curve.of": lambda b: (
+        mbd.Curve.of,
+        {"function_of_parameter": _parabola, "start": 0.0, "end": 1.0, "count": 20},
+    ),
+    "Curve.point": lambda b: (_PARABOLA.point, {"u": 0.5}),
+    "Curve.through": lambda b: (
+        mbd.Curve.through,
+        {"points": [(k, k**2, 0.0) for k in range(7)], "closed": False},
+    ),
+    "constant_velocity": _joint("constant_velocity"),
     "cylindrical": _joint("cylindrical"),
     "differentiated": lambda b: (mbd.differentiated, {"position": np.sin}),
     "distance": lambda b: (mbd.distance, {"name": "a", **b.ends, "length": 0.1}),
@@ -290,7 +318,15 @@ MECHANISMS: dict[str, Call] = {
         mbd.place,
         {"body": mbd.FlexibleBody("rod", b.rod), "by": "big_end", "at": (1.0, 0.0, 0.0)},
     ),
+    "knife_edge": lambda b: (
+        mbd.knife_edge,
+        {"name": "a", "plane": b.frames["first"], "blade": b.frames["second"]},
+    ),
     "planar": _joint("planar"),
+    "point_on_curve": lambda b: (
+        mbd.point_on_curve,
+        {"name": "a", **b.frames, "curve": _PARABOLA},
+    ),
     "point_on_line": _joint("point_on_line"),
     "point_on_plane": _joint("point_on_plane"),
     "prismatic": _joint("prismatic"),
@@ -303,7 +339,20 @@ MECHANISMS: dict[str, Call] = {
         mbd.resume,
         {"path": b.file("checkpoint.npz").with_suffix(""), "system": b.crank},
     ),
+    "rack_and_pinion": lambda b: (
+        mbd.rack_and_pinion,
+        {
+            "name": "a",
+            "rack": b.frames["first"],
+            "pinion": b.frames["second"],
+            "radius": 0.1,
+            "offset": 0.0,
+        },
+    ),
     "revolute": _joint("revolute"),
+    "rolling_ball": lambda b: (mbd.rolling_ball, _rolling(b, "ball")),
+    "rolling_disc": lambda b: (mbd.rolling_disc, _rolling(b, "disc")),
+    "screw": lambda b: (mbd.screw, {"name": "a", **b.frames, "pitch": 0.01}),
     "rigid_rod": lambda b: (mbd.mechanisms.rigid_rod, {"length": 0.3, "mass": 1.0}),
     "rod_length": lambda b: (mbd.mechanisms.rod_length, {"rod": b.rod}),
     "Functional": lambda b: (mbd.Functional, {"output": "bob.position.y", "kind": "mean"}),

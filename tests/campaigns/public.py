@@ -18,14 +18,16 @@ RECORDS = {
     "FrameMotion", "FrameRef", "FrequencyResponse", "GaugeHistory", "HalfPower", "Identification",
     "IdentifiedLoads", "Impact", "InverseDynamics", "Iterate", "JointCoordinate", "JointHistory",
     "KinematicError", "LinearizedBody", "LinearizedSystem", "LinearSensitivities", "LoadCases",
-    "MeshMotion", "MatrixError", "MatrixFileError", "ModalAnalysis", "ModalPairs", "ModalTransient",
-    "Optimum", "PairMotion",
-    "Participation", "PatternRef", "Picture", "Player", "PowerSpectrum", "Reduction", "Redundancy",
+    "MeshMotion",
+    "MatrixError", "MatrixFileError", "ModalAnalysis", "ModalPairs", "ModalTransient", "Optimum",
+    "PairMotion",
+    "JointRelation", "Participation", "PatternRef", "Picture", "Player", "PowerSpectrum",
+    "Reduction", "Redundancy",
     "ReynoldsGrid", "RotatingModes", "RotatingStructure", "RunFileError", "RunGradient",
     "RunSensitivities", "SNLine", "Solution", "Spectrum", "SpinningEquilibrium", "State",
     "SteadyError", "StepError", "Strength", "StudyError", "Transient", "Waterfall", "WeakPlace",
 }  # fmt: skip
-"""Results, references, errors and warnings: the package makes them and checks them in use."""
+"""Results, references, errors, warnings and base classes, which are checked in use."""
 
 INTERNAL = {
     "advance", "after_jump", "Asperities.energy", "BearingTable.at", "begin", "CableBody.check",
@@ -36,11 +38,15 @@ INTERNAL = {
     "frame_velocities", "frame_velocity_tangents", "FullMatrices.rows", "gaps", "GearPair.states",
     "GuideClearance.element", "GuideClearance.rows", "increment", "increment_tangent",
     "initial_coordinates", "initial_velocities", "JointFriction.gaps", "JointSpring.gaps",
-    "JointStop.gaps", "LinearizedSystem.to_control", "local_error", "magnitude", "memory",
+    "JointStop.gaps", "JointRelation.evaluate", "JointRelation.parameters",
+    "JointRelation.problem", "JointRelation.second", "JointRelation.values", "Curve.derivative",
+    "Curve.normal", "Curve.parameter", "check_holonomic",
+    "LinearizedSystem.to_control", "local_error", "magnitude", "memory",
     "MeshBody.check_tangent", "MeshBody.frame_matrices", "MeshBody.frames_of", "MeshBody.hold",
     "MeshBody.nodal_of", "MeshBody.placed", "MeshBody.reference_state", "MeshBody.rigid_body",
     "MeshBody.rotations_of", "MeshBody.settle", "MeshBody.step_solver", "nodal_error",
     "momenta", "motion", "nodal", "quantities", "relative", "slopes", "stored_energy",
+    "summary_lines", "summary_row",
     "Bushing.value", "GearPair.value", "PairLoad.value", "TabulatedBearing.value",
     "JointLoad.evaluate", "origin_distance", "PatternLoad.frame_derivatives", "check_no_states",
     "OilSupply.extent", "OilSupply.nearest", "OilFilm.element", "OilFilm.rows", "OilSupply.covers",
@@ -49,7 +55,7 @@ INTERNAL = {
     "ReynoldsGrid.gradients", "ReynoldsGrid.load_derivatives", "ReynoldsGrid.load_gradients",
     "ReynoldsGrid.loads", "ReynoldsGrid.solve", "ReynoldsGrid.supply_flow", "rows_of", "size",
     "smallest_gap", "steady_rates", "step", "tangent", "tension", "undone_on_error", "with_files",
-    "with_misfit", "with_points", "wrench", "wrenches", "summary_row", "summary_lines",
+    "with_misfit", "with_points", "wrench", "wrenches",
     "CableBody.line",
 }  # fmt: skip
 """Methods that the solvers call in their loops, without checks of their arguments."""

@@ -130,7 +130,15 @@ class MechanismChange:
         fixed = [(at.position, at.rotation) for at in (self._base, *self.assemblers.values())]
         self._frames_change = geometry or not same(fixed, fixed[:1] * len(fixed))
         constants = [
-            (s.lengths, s.misfit, s.form, s.first, s.second, s.row_entry, s.row_motion)
+            (
+                *(joint.constraint for joint in s.joints),
+                s.misfit,
+                s.axes_signs,
+                s.first,
+                s.second,
+                s.row_entry,
+                s.row_motion,
+            )
             for s in (self.system, *self.systems.values())
         ]
         self._joints_change = not same(constants, constants[:1] * len(constants))
@@ -232,10 +240,15 @@ class MechanismChange:
             turns, offsets = np.zeros((count, len(s.first))), np.zeros((count, s.num_constraints))
             for i, t in enumerate(states.time):
                 turns[i], offsets[i] = at.driver_positions(t)
-            bodies, motions = at.bodies, np.column_stack([s.row_entry, s.row_motion])
+            bodies = at.bodies
             joint_wrenches(bodies.table, bodies.data, at.position, at.rotation, states.q, s.first,
-                           s.second, turns, s.form, motions, offsets, states.lam, wrenches,
-                           values)  # fmt: skip
+                           s.second, turns, s.axes_signs, at.motion_rows, offsets, states.lam,
+                           wrenches, values)  # fmt: skip
+            if at.relations:
+                for i, state in enumerate(states.states):
+                    at.put(state)
+                    at.update_poses(state.time)
+                    at.add_relations(wrenches[i], values[i])
         return wrenches, values
 
     def _forces(self, factor: int, states: States, wrenches: Array) -> Array:

@@ -201,7 +201,7 @@ def _entry(system: System, output: str) -> tuple[str, int, float] | None:
     if name not in names or key not in ("force", "moment") or not system.held.all():
         return None
     entry = names.index(name)
-    if getattr(joints[entry], "clearance", None) is not None:
+    if not getattr(joints[entry], "reports_multipliers", True):
         return None
     motion = "xyz".index(axis) + (3 if key == "moment" else 0)
     rows = np.flatnonzero((system.row_entry == entry) & (system.row_motion == motion))

@@ -280,7 +280,8 @@ class ParameterTerms:
 
 
 def _check_smooth(system: System) -> None:
-    """Raise an error if a mechanism has contacts or end stops."""
+    """Raise an error if a mechanism has contacts, end stops or constraints on velocities only."""
+    system.check_holonomic("a derivative of a run")
     for load in system.loads:
         stops = isinstance(load, JointElement) and load.gaps(0.0)
         if stops or isinstance(load, ContactElement):

@@ -142,7 +142,8 @@ def run_gradient(
         InputError: A value is zero and has no step, `build` returns mechanisms of different sizes,
             the output is not a single number or depends on other times, the mechanism is not a
             smooth function of a parameter, a load jumps at a time that depends on the motion or on
-            a parameter, or the mechanism has contacts or end stops.
+            a parameter, or the mechanism has contacts, end stops or constraints on velocities only,
+            such as those of `rolling_ball`.
         StepError: A step does not converge.
 
     Warns:

@@ -151,7 +151,8 @@ def run_sensitivities(
     Raises:
         InputError: A value is zero and has no step, `build` returns mechanisms of different sizes,
             the mechanism is not a smooth function of a parameter, a load jumps at a time that
-            depends on the motion or on a parameter, or the mechanism has contacts or end stops.
+            depends on the motion or on a parameter, or the mechanism has contacts, end stops or
+            constraints on velocities only, such as those of `rolling_ball`.
         StepError: A step does not converge.
 
     Warns:

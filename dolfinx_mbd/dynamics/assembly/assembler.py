@@ -10,6 +10,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.blocks import Blocks, DenseBlocks, FrameTerms, SparseBlocks
 from dolfinx_mbd.dynamics.assembly.floating_bodies import FloatingBodies
 from dolfinx_mbd.dynamics.assembly.loads import LoadAssembler
+from dolfinx_mbd.dynamics.assembly.relation_rows import RelationRows
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_vector, skew
@@ -56,7 +57,8 @@ class Assembler(LoadAssembler):
 
     `angles` are the joint rotations at the last accepted time; `update_poses` sets the rotations of
     driven joints to the driver angles. `residual` computes the residual `rows`, its `scale` and the
-    constraint `values` (nc,).
+    constraint `values` (nc,). The value of a constraint on velocities is its rate times
+    `rate_scale` (s).
     """
 
     def __init__(self, system: SystemData) -> None:
@@ -66,8 +68,11 @@ class Assembler(LoadAssembler):
         self._entries = len(system.first)
         self._entry_multipliers = np.zeros((self._entries, 6))
         self._driver_angles = np.zeros(self._entries)
-        self._offsets = system.lengths[system.row_entry] + system.misfit
+        self._offsets = system.misfit.copy()
+        self.relations, self.rate_scale = RelationRows(system), 1.0
         self._row_indices = np.column_stack([system.row_entry, system.row_motion])
+        self.motion_rows = self._row_indices.copy()
+        self.motion_rows[self.relations.rows, 1] = -1
         self._corrections: dict[int, Array] = {}
         self._driver_motions: tuple[float, list[tuple[float, float, float]]] = (np.nan, [])
         fixed = [k for k, joint in enumerate(system.joints) if set(joint.rows) >= {3, 4, 5}]
@@ -77,8 +82,6 @@ class Assembler(LoadAssembler):
             if driver.along == "rotation"
         ]
         self._rotation_entries = np.array(fixed + driven, dtype=np.int64)
-        sliding = any(driver.along == "displacement" for driver in system.drivers)
-        self._has_distances = bool(sliding or (system.form == kernels.DISTANCE).any())
 
     # ---- states ---------------------------------------------------------------------------------
     def put(self, state: State) -> None:
@@ -141,7 +144,7 @@ class Assembler(LoadAssembler):
     def _joint_frames(self) -> tuple[Array, Array, Array, Array]:
         s = self.system
         p1, Q1, p2, Q2 = kernels.joint_frames(
-            self.position, self.rotation, s.first, s.second, self._driver_angles, s.form
+            self.position, self.rotation, s.first, s.second, self._driver_angles, s.axes_signs
         )
         for entry, correction in self._corrections.items():
             Q1[entry] = correction @ Q1[entry]
@@ -152,7 +155,8 @@ class Assembler(LoadAssembler):
 
         The value of a rotation constraint is the sine of its error and also vanishes at half a
         turn. An error above 1 rad is therefore replaced by an error of 1 rad about the same axis.
-        Later calls of `constraint_matrix` use the same replacement.
+        Later calls of `constraint_matrix` use the same replacement. The values of constraints on
+        velocities are zero.
         """
         self.update_poses(t)
         p1, Q1, p2, Q2 = self._joint_frames()
@@ -161,6 +165,9 @@ class Assembler(LoadAssembler):
             for entry, correction in self._corrections.items():
                 Q1[entry] = correction @ Q1[entry]
         values = kernels.joint_values(p1, Q1, p2, Q2)
+        if self.relations:
+            self.relations.update(self.position, self.rotation)
+            values[self.relations.entries, self.relations.motions] = self.relations.values
         return values[self.system.row_entry, self.system.row_motion] - self._offsets
 
     def _find_corrections(self, Q1: Array, Q2: Array) -> dict[int, Array]:
@@ -189,14 +196,22 @@ class Assembler(LoadAssembler):
         """
         s, lam = self.system, np.zeros((self._entries, 6))
         lam[s.row_entry, s.row_motion] = self.lam
-        return -np.einsum("jm,jmk->jk", lam, kernels.joint_gradients(*self._joint_frames()))
+        return -np.einsum("jm,jmk->jk", lam, self._gradients(*self._joint_frames()))
 
     def constraint_matrix(self) -> Array:
         """Return B, shape (nc, nv), at the current poses."""
         B = DenseBlocks(self.system.entry_slices, self.system.v_slices)
         self.update_jacobians()
-        self._add_gradients(kernels.joint_gradients(*self._joint_frames()), B)
+        self._add_gradients(self._gradients(*self._joint_frames()), B)
         return B.array
+
+    def _gradients(self, p1: Array, Q1: Array, p2: Array, Q2: Array) -> Array:
+        """Return the gradients (entries, 6, 12) of all constraints by joint and number."""
+        G = kernels.joint_gradients(p1, Q1, p2, Q2)
+        if self.relations:
+            self.relations.update(self.position, self.rotation)
+            G[self.relations.entries, self.relations.motions] = self.relations.gradients()
+        return G
 
     def _add_gradients(self, gradients: Array, B: Blocks) -> None:
         """Add gradients (entries, 6, 12) to B, using the last Jacobians."""
@@ -210,7 +225,7 @@ class Assembler(LoadAssembler):
         p1, Q1, p2, Q2 = self._joint_frames()
         velocities = self.update_velocities()
         bias = self.frame_biases()
-        G = kernels.joint_gradients(p1, Q1, p2, Q2)
+        G = self._gradients(p1, Q1, p2, Q2)
         u1, u2 = velocities[s.first].copy(), velocities[s.second]
         b1, b2 = bias[s.first].copy(), bias[s.second]
         rate, acceleration_terms = np.zeros((self._entries, 6)), np.zeros((self._entries, 6))
@@ -224,8 +239,10 @@ class Assembler(LoadAssembler):
             b1[k, 3:] += acceleration * Q1[k, :, 2] + skew(u1[k, 3:]) @ spin
             u1[k, 3:] += spin
         second = kernels.joint_bias(p1, Q1, u1, p2, Q2, u2)
-        if self._has_distances:
-            kernels.distance_bias(p1, Q1, u1, p2, u2, s.form, second)
+        if self.relations:
+            entries, numbers = self.relations.entries, self.relations.motions
+            u = np.hstack([u1, u2])[entries]
+            second[entries, numbers] = np.einsum("ni,nij,nj->n", u, self.relations.seconds(), u)
         second += (G @ np.hstack([b1, b2])[:, :, None])[:, :, 0] + acceleration_terms
         return rate[s.row_entry, s.row_motion], second[s.row_entry, s.row_motion]
 
@@ -236,13 +253,14 @@ class Assembler(LoadAssembler):
         """
         s = self.system
         p1, Q1, p2, Q2 = self._joint_frames()
-        G = kernels.joint_gradients(p1, Q1, p2, Q2)
+        G = self._gradients(p1, Q1, p2, Q2)
         hessians = np.zeros((6, self._entries, 12, 12))
         for motion in range(6):
             unit = np.tile(np.eye(6)[motion], (self._entries, 1))
             hessians[motion] = kernels.joint_second(p1, Q1, p2, Q2, unit)
-            if self._has_distances:
-                kernels.distance_second(p1, Q1, p2, unit, s.form, hessians[motion])
+        if self.relations:
+            related = self.relations.motions, self.relations.entries
+            hessians[related] = self.relations.seconds()
         jacobians = self.jacobians()
         speeds = np.concatenate(
             [J @ w[part] for J, part in zip(jacobians, s.v_slices, strict=True)]
@@ -283,14 +301,35 @@ class Assembler(LoadAssembler):
             s.first,
             s.second,
             self._driver_angles,
-            s.form,
-            self._row_indices,
+            s.axes_signs,
+            self.motion_rows,
             self._offsets,
             self.lam,
             self._entry_multipliers,
             self.wrenches,
             self.values,
         )
+        if self.relations:
+            self.add_relations(self.wrenches, self.values)
+
+    def add_relations(self, wrenches: Array, values: Array) -> None:
+        """Add the forces of relations to wrenches (nf, 6), and set their values in (nc,)."""
+        relations = self.relations
+        relations.update(self.position, self.rotation)
+        relations.subtract_forces(self.lam, wrenches)
+        values[relations.rows] = relations.values - self._offsets[relations.rows]
+        speeds = relations.rows[relations.on_velocities]
+        if len(speeds):
+            values[speeds] = self.rate_scale * relations.rates(self.update_velocities())
+
+    def problem(self) -> str:
+        """Return why a joint cannot be in its present position, or an empty text."""
+        if not self.relations or not (
+            problem := self.relations.problem(self.position, self.rotation)
+        ):
+            return ""
+        joint = self.system.joints[problem[0]]
+        return f"{joint.kind.replace('_', '-')} joint {joint.name!r}: {problem[1]}"
 
     def residual(self, t: float) -> None:
         """Evaluate `rows`, `scale` and `values` at (t, q, v, a, λ).
@@ -388,14 +427,18 @@ class Assembler(LoadAssembler):
         second.add_to(K, self._jacobians, self._jacobians, self._columns)
 
     def _add_joints(self, multipliers: Array, second: FrameTerms, B: Blocks) -> None:
-        """Add derivatives of the constraints and of their wrenches for multipliers (entries, 6)."""
-        s = self.system
+        """Add derivatives of the constraints and of their wrenches for multipliers (entries, 6).
+
+        The multipliers of relations are those of the last call of `residual`.
+        """
         p1, Q1, p2, Q2 = self._joint_frames()
         D = kernels.joint_second(p1, Q1, p2, Q2, multipliers)
-        if self._has_distances:
-            kernels.distance_second(p1, Q1, p2, multipliers, s.form, D)
+        G = self._gradients(p1, Q1, p2, Q2)
+        if self.relations:
+            lam = self.lam[self.relations.rows, None, None]
+            np.add.at(D, self.relations.entries, lam * self.relations.seconds())
         second.add(D, self._entry_frames, self._entry_frames)
-        self._add_gradients(kernels.joint_gradients(p1, Q1, p2, Q2), B)
+        self._add_gradients(G, B)
 
 
 def extent(eqs: Assembler) -> float:

@@ -33,7 +33,7 @@ def jerk_at(system: SystemData, state: State, dt: float) -> tuple[Array, Array]:
     """Return the jerk (rate of the accelerations) and its constrained part, (nv,) each.
 
     The constrained part is the vector of smallest norm in the mass metric that has the same product
-    with B as the jerk.
+    as the jerk with the gradients of the constraints on positions.
     """
     eqs, step = _later_assembler(system, state, dt)
     eqs.update_poses(state.time + step)
@@ -42,8 +42,12 @@ def jerk_at(system: SystemData, state: State, dt: float) -> tuple[Array, Array]:
     if system.num_constraints == 0:
         return jerk, np.zeros_like(jerk)
     M, B = eqs.inertia(state.time + step)
-    constrained, _ = saddle(M, B, np.zeros_like(jerk), B @ jerk)
-    return jerk, constrained
+    return jerk, _constrained_part(M, B[~system.velocity_rows], jerk)
+
+
+def _constrained_part(M: Array, B: Array, x: Array) -> Array:
+    """Return the vector of smallest norm in the mass metric with the same product B x."""
+    return saddle(M, B, np.zeros_like(x), B @ x)[0]
 
 
 def _later_assembler(system: SystemData, state: State, dt: float) -> tuple[Assembler, float]:
@@ -57,15 +61,16 @@ def _later_assembler(system: SystemData, state: State, dt: float) -> tuple[Assem
 
 def restart(
     system: SystemData, state: State, dt: float, offset: Array
-) -> tuple[State, Array, Array]:
+) -> tuple[State, Array, Array, Array]:
     """Return the consistent state, its constrained jerk and the unconstrained part of `offset`.
 
     `offset` (nv,) is a difference of accelerations. The jerk (nv,) follows from the third time
-    derivative of the constraints alone; stiff forces do not affect it.
+    derivative of the constraints alone; stiff forces do not affect it. The last result is its part
+    due to the constraints on positions.
     """
     consistent = consistent_rates(system, state)
     if system.num_constraints == 0:
-        return consistent, np.zeros_like(offset), offset
+        return consistent, np.zeros_like(offset), offset, np.zeros_like(offset)
     eqs, step = _later_assembler(system, consistent, dt)
     eqs.update_poses(consistent.time + step)
     M, B = eqs.inertia(consistent.time + step)
@@ -73,8 +78,11 @@ def restart(
     zero = np.zeros_like(offset)
     lower = np.asarray(-(B @ consistent.a + bias) / step, dtype=float)
     constrained, _ = saddle(M, B, zero, lower)
-    part, _ = saddle(M, B, zero, B @ offset)
-    return consistent, constrained, offset - part
+    free = offset - _constrained_part(M, B, offset)
+    by_positions = constrained
+    if system.velocity_rows.any():
+        by_positions = _constrained_part(M, B[~system.velocity_rows], constrained)
+    return consistent, constrained, free, by_positions
 
 
 def velocities(

@@ -43,9 +43,10 @@ class Redundancy(NamedTuple):
 def _order(system: SystemData) -> list[int]:
     """Return the constraints in order of priority; of dependent constraints, the last is redundant.
 
-    Drivers come first, then displacements, then rotations. Distances, and displacements of hinges
-    along their axes, come last. If the hinges are parallel, their rotation constraints alone keep
-    each body in its plane in every position, so that a misfit of the planes does not tilt a body.
+    Drivers come first, then displacements, then rotations. Relations in m such as distances, and
+    displacements of hinges along their axes, come last. If the hinges are parallel, their rotation
+    constraints alone keep each body in its plane in every position, so that a misfit of the planes
+    does not tilt a body.
     """
     joints = len(system.joints)
 
@@ -55,8 +56,9 @@ def _order(system: SystemData) -> list[int]:
             return 0, row
         if motion >= 3:
             return 2, row
-        kind = system.joints[entry].kind
-        return (3 if (kind, motion) in (("revolute", 2), ("distance", 0)) else 1), row
+        joint = system.joints[entry]
+        related = joint.constraint is not None and motion in joint.constraint.rows
+        return (3 if related or (joint.kind, motion) == ("revolute", 2) else 1), row
 
     return sorted(range(system.num_constraints), key=rank)
 

@@ -28,7 +28,6 @@ from dolfinx_mbd.dynamics.start.position_assembly import (
 from dolfinx_mbd.dynamics.start.quasi_static import Balance
 from dolfinx_mbd.dynamics.stepping.convergence import Measure
 from dolfinx_mbd.errors import InputError, PlacementWarning
-from dolfinx_mbd.mechanism.joints import SLIDING, TURNING
 from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["check_state", "consistent_state", "move", "transferred_state"]
@@ -140,6 +139,8 @@ def consistent_state(
             return _with_held_rows(eqs, state, rows)
         Balance(eqs, t, rates).start(start)
     eqs.update_poses(t)
+    if problem := eqs.problem():
+        raise AssemblyError(f"at t = {t:g} s: {problem}")
     return eqs.state(t)
 
 
@@ -183,7 +184,7 @@ def _joint_rates(
     for name, rate in rates.items():
         number(f"rates[{name!r}]", rate)
         joint = system.joint(name)
-        if joint.kind not in TURNING + SLIDING:
+        if not joint.motions:
             raise InputError(f"{joint.kind} joint {name!r} has no single rate to start with")
         if by_default and joint.rate not in (None, rate):
             raise InputError(

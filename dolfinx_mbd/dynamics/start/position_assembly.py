@@ -108,7 +108,9 @@ def _newton(eqs: Assembler, t: float, rigid: Index, limit: float) -> tuple[Array
     noise = 4 * np.finfo(float).eps * float(np.abs(eqs.position).max(initial=0.0)) / s.size
     for _ in range(_MAX_ITERATIONS):
         values = eqs.constraints(t)
-        matrix, row_factors, columns = without_units(s, eqs.constraint_matrix())
+        B = eqs.constraint_matrix()
+        B[s.velocity_rows] = 0.0
+        matrix, row_factors, columns = without_units(s, B)
         values, matrix = row_factors * values, matrix[:, rigid]
         independent: list[int] = list(rows)
         remainders: Array = np.ones(len(rows))

@@ -204,6 +204,7 @@ class Stepper:
         eqs, t = self.assembler, state.time + dt
         derivatives = self._step_derivatives(dt)
         eqs.angles[:] = state.angles
+        eqs.rate_scale = 1.0 / derivatives[1]
         move, algorithmic = self._predict(state, dt)
         if self._has_films:
             self._correct_prediction(state, dt, move, algorithmic, derivatives)
@@ -271,13 +272,13 @@ class Stepper:
             return state
         if self._internal:
             return self._rescaled_with_nodes(state, new / dt)
-        consistent, constrained, free = restart(
+        consistent, constrained, free, by_positions = restart(
             self.system, state, dt, state.memory["algorithmic"] - state.a
         )
         acceleration_offset, velocity_offset = self._start_offsets(new)
         memory = {
             "algorithmic": consistent.a + (new / dt) * free + acceleration_offset * constrained,
-            "velocity": consistent.v + velocity_offset * constrained,
+            "velocity": consistent.v + velocity_offset * by_positions,
             "earlier": _resample(state, new / dt),
         }
         return replace(consistent, memory=memory)
@@ -374,6 +375,8 @@ class Stepper:
         if self._has_films and not self._gaps[:, 0].min() >= 0.0:
             if overload := _overload(self.assembler, 1.0):
                 raise StepError(f"t = {t:.6g} s{overload}, or try a smaller dt", t)
+        if problem := self.assembler.problem():
+            raise StepError(f"t = {t:.6g} s: {problem}", t)
         if monitor.slow and not self._internal:
             self._factor = None
         earlier = (state.a, state.lam), *state.memory.get("earlier", ())[:1]

@@ -75,7 +75,20 @@ class IterationMatrix:
         S = np.zeros((size, size), order="F")
         fill(tangent.K, tangent.C, tangent.M, tangent.B, self._columns, tangents,
              by_rate, by_speed, self._mass, S)  # fmt: skip
+        if self._system.velocity_rows.any():
+            self._add_velocity_rows(eqs, tangents, by_speed, S)
         return S, tangent.M
+
+    def _add_velocity_rows(
+        self, eqs: Assembler, tangents: Array, by_speed: float, S: Array
+    ) -> None:
+        """Add the derivatives of constraints on velocities with respect to positions."""
+        n, rows = self._system.num_velocities, np.flatnonzero(self._system.velocity_rows)
+        change = eqs.constraint_derivatives(eqs.v)[rows]
+        for column, turn in zip(self._columns, tangents, strict=True):
+            part = slice(column, column + 3)
+            change[:, part] = change[:, part] @ turn
+        S[n + rows, :n] += self._mass / by_speed * change
 
     def _block_matrices(
         self, tangent: TangentBlocks, tangents: Array, by_rate: float, by_speed: float

@@ -39,7 +39,7 @@ def _arrows(name: str, group: str, frame: int, points: Array, wrenches: Array) -
 def joint_arrows(run: Solution, rows: Rows, *, drivers: bool = False) -> list[Arrow]:
     """Return the forces and moments of joints, or of drivers as loads, on their second bodies.
 
-    The forces of distance joints are omitted: they act along the line between the points.
+    The forces of rods are omitted: they act along the line between the points.
     """
     system, arrows = run.system, []
     position, rotation = frame_histories(system, run.q[rows])
@@ -47,7 +47,7 @@ def joint_arrows(run: Solution, rows: Rows, *, drivers: bool = False) -> list[Ar
     if drivers:
         pairs = [(driver.name, system.joint(driver.joint)) for driver in system.drivers]
     for name, joint in pairs:
-        if joint.kind != "distance":
+        if joint.mark != "rod":
             first, second = system.frame_index(joint.first), system.frame_index(joint.second)
             history = run.joint(name)
             local = np.stack([history.force[rows], history.moment[rows]], axis=1)

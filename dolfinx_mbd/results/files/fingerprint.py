@@ -31,7 +31,7 @@ _LANGUAGE = frozenset(vars(types.new_class("C"))) | {  # attributes of each clas
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _LEFT_OUT = frozenset({"provenance", "shape", "skin"})  # attributes without effect on results
 # Attributes that are ignored if None: version 3 did not have them
-_LATER = frozenset({"clearance", "omega", "rate", "velocity"})
+_LATER = frozenset({"clearance", "omega", "rate", "relation", "velocity"})
 
 
 def fingerprint(system: System) -> dict[str, str]:

@@ -18,8 +18,8 @@ from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.run_quantities import Quantities, RunQuantity
 from dolfinx_mbd.structures.cables.line_body import AbsoluteBody, LineForms, hermite
 
-_POINT_JOINTS = ("spherical", "distance")
-"""Kinds of joints that constrain only the point of a frame."""
+_POINT_JOINTS = ("spherical",)
+"""Kinds of joints that constrain only the point of a frame, besides those with a relation."""
 
 _TANGENT_JOINTS = ("revolute", "cylindrical", "planar", "point_on_line", "point_on_plane")
 """Kinds of joints that may also constrain the z axis of a frame, the tangent of the cable."""
@@ -206,7 +206,9 @@ class CableBody(AbsoluteBody):
         for joint in system.joints:
             if self.name not in (joint.first.body, joint.second.body):
                 continue
-            if joint.kind not in _POINT_JOINTS + _TANGENT_JOINTS:
+            end = "first" if joint.first.body == self.name else "second"
+            by_point = joint.constraint is not None and end in joint.constraint.point_ends
+            if joint.kind not in _POINT_JOINTS + _TANGENT_JOINTS and not by_point:
                 raise InputError(
                     f"{joint.kind} joint {joint.name!r} holds the rotation of body {self.name!r} "
                     "about its tangent, which a cable does not have; use a spherical joint, or a "

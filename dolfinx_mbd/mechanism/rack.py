@@ -1,0 +1,94 @@
+"""Racks and pinions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.checks import number, reject
+from dolfinx_mbd.mechanism.joint_relations import (
+    JointRelation,
+    angle_about_z,
+    angle_second,
+    angle_slope,
+    nearest_turn,
+)
+from dolfinx_mbd.mechanism.joints import FrameRef, Joint
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.mechanism.force_elements import FramePair
+
+__all__ = ["RackAndPinion", "rack_and_pinion"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RackAndPinion(JointRelation):
+    """Displacement x = x₀ − r φ of the centre of a pinion of radius r along a rack."""
+
+    kind: ClassVar[str] = "rack_and_pinion"
+    rows: ClassVar[dict[int, str]] = {0: "rolling along the rack"}
+    radius: float
+    offset: float | None = None
+
+    def values(self, d: Array, R: Array) -> Array:
+        """Return x − x₀ + r φ; full turns of φ are those for which it is smallest."""
+        turn = (d[0] - (self.offset or 0.0)) / self.radius
+        return np.array([self.radius * nearest_turn(turn + angle_about_z(R))])
+
+    def slopes(self, d: Array, R: Array) -> Array:
+        """Return the derivatives of x + r φ."""
+        return np.array([[1.0, 0.0, 0.0, *(self.radius * angle_slope(R))]])
+
+    def second(self, d: Array, R: Array) -> Array:
+        """Return the second derivatives of r φ."""
+        out = np.zeros((1, 6, 6))
+        out[0, 3:, 3:] = self.radius * angle_second(R)
+        return out
+
+    def placed(self, label: str, pair: FramePair) -> dict[str, Any]:
+        """Return the relation with x₀."""
+        if self.offset is not None:
+            return {}
+        d, R = pair.Q1.T @ (pair.p2 - pair.p1), pair.Q1.T @ pair.Q2
+        return {"relation": replace(self, offset=float(d[0]) + self.radius * angle_about_z(R))}
+
+
+def rack_and_pinion(
+    name: str, rack: FrameRef, pinion: FrameRef, radius: float, *, offset: float | None = None
+) -> Joint:
+    """Return a pinion that rolls on the pitch line of a rack.
+
+    The joint constrains one motion only, x = x₀ − r φ, where x is the position of the centre of the
+    pinion along the rack and φ its rotation about z relative to the rack. Other joints must guide
+    both bodies, for example `revolute` and `prismatic`. The teeth touch at the distance r from the
+    centre, in the direction −y of the rack for a positive radius.
+
+    Args:
+        name: Name in the system and in the results.
+        rack: Frame of the rack with x along the rack and z parallel to the axis of the pinion.
+        pinion: Frame at the centre of the pinion, with z along its axis.
+        radius: Radius r of the pitch circle, m; negative if the rack is on the side +y.
+        offset: Position x₀ at the angle φ = 0, m; by default it follows from the initial positions.
+
+    Returns:
+        The joint.
+
+    Raises:
+        InputError: The radius is zero, or another argument is invalid.
+
+    Example:
+        >>> joint = mbd.rack_and_pinion("teeth", ground.frame("bearing"), rod.frame("left"), 0.05)
+        >>> joint.rows
+        (0,)
+    """
+    label = f"joint {name!r}"
+    if number(f"{label}: radius", radius, unit="m") == 0.0:
+        reject(f"{label}: radius", radius, "a number other than zero, m")
+    if offset is not None:
+        number(f"{label}: offset", offset, unit="m")
+    return Joint(name, RackAndPinion.kind, rack, pinion, relation=RackAndPinion(radius, offset))
