@@ -100,7 +100,7 @@ rod = mbd.MeshBody("rod", model, interfaces, position=position)
 revolution = 2 * np.pi / SPEED
 run = mbd.simulate(slider_crank(rod), t_end=revolution, dt=2e-4)
 report(f"mesh body: {3 * len(rod.nodes)} displacements, {run.iterations / (len(run) - 1):.1f}")
-report("iterations a step; each is one solution with a factor that is computed once for the run")
+report("iterations a step; each is one solution with a factor that turns with the rod")
 # -
 
 # A slow mechanism, in which the vibration is small, shows that the reduced body agrees. The forces

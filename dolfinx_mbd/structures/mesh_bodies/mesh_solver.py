@@ -10,7 +10,7 @@ where b and c are derivatives of the time integration. With Y = A⁻¹C, the fra
     (S − CᵀY) δs = −(r_s − Yᵀr_u),    δu = −A⁻¹r_u − Y δs.
 
 A body that rotates by Λ after its matrix was factorized and hardly strains has the matrix Λ A Λᵀ.
-The same factor therefore serves for a whole run of a stiff body, whatever its rotation. If the
+The same factor therefore serves for many steps of a stiff body, whatever its rotation. If the
 iteration converges slowly, the matrix is factorized again at the present state.
 """
 

@@ -204,7 +204,7 @@ def deflection(rod: MeshBody, run: mbd.Solution) -> Any:
 
 
 def test_slender_slider_crank() -> None:
-    """Case W1 against a geometrically exact beam, with one factorization in the whole run."""
+    """Case W1 against a geometrically exact beam."""
     rod, run = crank_run()
     w = deflection(rod, run)
     assert np.isclose(w.max(), 1.6371e-3, rtol=0.01)
