@@ -186,6 +186,7 @@ from .structures.beams import BeamModel as BeamModel
 from .structures.beams import reduce_beam as reduce_beam
 from .structures.beams import rotating_beam as rotating_beam
 from .structures.cables import CableBody as CableBody
+from .structures.mesh_bodies import MeshBody as MeshBody
 from .structures.prescribed_motion import PrescribedMotion as PrescribedMotion
 from .structures.prescribed_motion import transient as transient
 from .structures.rotating import campbell as campbell

@@ -48,6 +48,7 @@ FOLDERS = (
     "reduction",
     "structures.beams",
     "structures.cables",
+    "structures.mesh_bodies",
     "structures.prescribed_motion",
     "structures.rotating",
 )

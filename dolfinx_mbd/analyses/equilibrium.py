@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.analyses.linearization import constraint_speed, unbalanced
+from dolfinx_mbd.analyses.mesh_equilibrium import mesh_equilibrium
 from dolfinx_mbd.analyses.small_motions import (
     Axes,
     SmallMotions,
@@ -107,6 +108,15 @@ def _search(
 ) -> State:
     """Return the equilibrium that is reached from the point of evaluation."""
     system = at.system
+    if system.with_rigid_bodies is not system:
+        if omega.any():
+            raise InputError(
+                "an equilibrium of a mechanism with bodies on their mesh is at rest; simulate the "
+                "run-up to a spin with damping, or reduce the bodies",
+                argument="spin",
+                value=omega,
+            )
+        return mesh_equilibrium(at, t, tolerance)
     axes = Axes.common(system, omega)
     _restore(at, t)
     for _ in range(max_iterations):

@@ -336,6 +336,19 @@ class System(HtmlView):
             self.bodies, joints, drivers=self.drivers, loads=loads, gravity=self.gravity
         )
 
+    @property
+    def with_rigid_bodies(self) -> Self:
+        """The system with rigid bodies in place of bodies on their mesh; itself without them."""
+        if not any(hasattr(body, "rigid_body") for body in self.bodies):
+            return self
+        bodies = [
+            body.rigid_body() if hasattr(body, "rigid_body") else body
+            for body in self.mechanical_bodies
+        ]
+        return type(self)(
+            bodies, self.whole.joints, drivers=self.drivers, loads=self.loads, gravity=self.gravity
+        )
+
     # ---- look-up --------------------------------------------------------------------------------
     @property
     def parts(self) -> dict[str, Any]:

@@ -2,4 +2,4 @@
 
 from dolfinx_mbd.lazy import names_in
 
-__getattr__ = names_in(__name__, "beams", "cables", "prescribed_motion", "rotating")
+__getattr__ = names_in(__name__, "beams", "cables", "mesh_bodies", "prescribed_motion", "rotating")

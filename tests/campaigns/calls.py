@@ -8,12 +8,14 @@ as a tuple under ``"*x"``). A test compares the names with what the package expo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import ufl
+from dolfinx import mesh
+from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import body, export, forms, geometry, imports, plotting
@@ -353,7 +355,34 @@ MESHES: dict[str, Call] = {
         },
     ),
     "CableBody.frame": lambda b: (_cable().frame, {"name": "end"}),
+    "MeshBody": lambda b: (
+        mbd.MeshBody,
+        {"name": "pad", "model": _pad().model, "material": mbd.STEEL, "viscosity": 1e-4},
+    ),
+    "MeshBody.frame": lambda b: (_pad().frame, {"name": "left"}),
+    "MeshMotion.position": lambda b: (_pad_motion().position, {"points": [(0.5, 0.1, 0.1)]}),
+    "MeshMotion.function": lambda b: (_pad_motion().function, {"instant": 1}),
 }  # fmt: skip
+
+
+@cache
+def _pad() -> mbd.MeshBody:
+    """Return a body on its mesh."""
+    box = mesh.create_box(
+        MPI.COMM_WORLD, [np.zeros(3), np.array([1, 0.2, 0.2])], [4, 1, 1], mesh.CellType.hexahedron
+    )
+    end = mesh.locate_entities_boundary(box, 2, lambda x: np.isclose(x[0], 0.0))
+    left = mbd.InterfaceSpec(end, point=(0, 0.1, 0.1), axes=np.eye(3))
+    return mbd.MeshBody("pad", box, {"left": left}, material=mbd.STEEL)
+
+
+@cache
+def _pad_motion() -> Any:
+    """Return the motion of a body on its mesh in two steps."""
+    ground = mbd.Ground({"wall": mbd.Frame((0, 0.1, 0.1))})
+    clamp = mbd.fixed("clamp", ground.frame("wall"), _pad().frame("left"))
+    run = mbd.simulate(mbd.System([ground, _pad()], [clamp]), t_end=2e-3, dt=1e-3)
+    return _pad().motion(run)
 
 
 def _cable() -> mbd.CableBody:

@@ -413,7 +413,17 @@ class Assembler:
             for target, block in zip((K, C, M), parts, strict=True):
                 target.add(k, k, block)
 
+    def settle(self, t: float) -> None:
+        """Set the accelerations of unknowns that bodies condense, at the accelerations `a`."""
+        for k in self._others:
+            body, (q, v, a, wrenches), *_ = self._views[k]
+            if hasattr(body, "settle"):
+                body.settle(BodyState(t, q, v, a, self.system.gravity, wrenches), q)
+
     def _add_tangent(self, t: float, K: Blocks, C: Blocks, M: Blocks, B: Blocks) -> None:
+        for k in self._others:
+            if hasattr(body := self.system.bodies[k], "check_tangent"):
+                body.check_tangent()
         self._add_bodies(t, K, C, M)
         self.frames.update_jacobians()
         second, multipliers = FrameTerms(), self._entry_multipliers.copy()

@@ -147,6 +147,7 @@ def accelerations(
         raise AssemblyError(
             f"no unique accelerations at t = {t:g} s: the equations are singular"
         ) from error
+    eqs.settle(t)
 
 
 def steady_accelerations(eqs: Assembler, free: Index) -> Array:

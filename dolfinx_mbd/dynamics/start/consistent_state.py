@@ -15,6 +15,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, choice, instance, number
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.dynamics.assembly.rates import accelerations, rate_rows, saddle, velocities
+from dolfinx_mbd.dynamics.start.mesh_start import mesh_state
 from dolfinx_mbd.dynamics.start.named_vectors import named_vector
 from dolfinx_mbd.dynamics.start.position_assembly import (
     assemble,
@@ -105,6 +106,8 @@ def consistent_state(
     if isinstance(q, Mapping):
         q = named_vector(system, "q", q)
     speeds = named_vector(system, "v", v) if isinstance(v, Mapping) else None
+    if system.with_rigid_bodies is not system:
+        return mesh_state(system, t, elastic_start, (q, v, rates), consistent_state)
     by_default = q is None and v is None and (t == 0.0 or not system.drivers)
     rates = _joint_rates(system, rates, by_default)
     if q is None and v is None and system.has_clearance:

@@ -23,6 +23,7 @@ from dolfinx_mbd.checks import flag, instance, number
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.assembly.rates import jerk_at, restart
 from dolfinx_mbd.dynamics.stepping.convergence import Measure, Monitor, largest_coordinate
+from dolfinx_mbd.dynamics.stepping.internal_unknowns import InternalUnknowns
 from dolfinx_mbd.dynamics.stepping.iteration_matrix import (
     DenseFactor,
     Factor,
@@ -114,6 +115,7 @@ class Stepper:
         self.sparse = large if sparse is None else flag("sparse", sparse)
         self.assembler = Assembler(system)
         self._parameters = np.array([method.alpha_m, method.alpha_f, method.beta, method.gamma])
+        self._internal = InternalUnknowns(system, self._parameters)
         self._rhs = np.zeros(size)
         self._factor: Factor | None = None
         self._mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
@@ -139,6 +141,9 @@ class Stepper:
         if "algorithmic" in state.memory:
             return state
         self._check_films(state)
+        if self._internal:
+            memory = {"algorithmic": state.a, **self._internal.initial_memory(state)}
+            return replace(state, memory=memory)
         jerk, constrained = jerk_at(self.system, state, dt)
         acceleration_offset, velocity_offset = self._start_offsets(dt)
         return replace(
@@ -187,6 +192,14 @@ class Stepper:
 
     def _step(self, state: State, dt: float, corrections: int = -1) -> State:
         """Return the state after a step; if `corrections` is positive, make this number."""
+        if not self._internal:
+            return self._iterate(state, dt, corrections)
+        self._factor = None  # the matrix of the step turns with the bodies
+        with self._internal.step(state, dt, self._step_derivatives(dt)):
+            return self._iterate(state, dt, corrections)
+
+    def _iterate(self, state: State, dt: float, corrections: int) -> State:
+        """Return the state after the iterations of a step; see `_step`."""
         eqs, t = self.assembler, state.time + dt
         derivatives = self._step_derivatives(dt)
         eqs.angles[:] = state.angles
@@ -199,8 +212,7 @@ class Stepper:
         monitor = Monitor(self._smooth)
         for iteration in range(_MAX_ITERATIONS + 1):
             eqs.move(state.q, move)
-            eqs.residual(t)
-            error = self._measure.residual(eqs, self.tolerance, derivatives[0])
+            error = self._residual_error(t, derivatives[0])
             if not math.isfinite(error):
                 break
             outdated = self._factor is not None
@@ -211,6 +223,7 @@ class Stepper:
                 last = error <= 1.0 or monitor.is_round_off
                 error = max(error, self._joint_error(solution, derivatives[0], last))
             monitor.add_error(error)
+            self._internal.add_error(error)
             if error <= 1.0 or monitor.exhausted:
                 return self._accept(state, t, algorithmic, monitor)
             if not math.isfinite(error) or iteration == _MAX_ITERATIONS:
@@ -233,7 +246,11 @@ class Stepper:
 
     def memory(self) -> dict[str, Any]:
         """Return the counters and the last factorization, to store them in a checkpoint."""
-        counts = {"iterations": self.iterations, "factorizations": self.factorizations}
+        counts: dict[str, Any] = {
+            "iterations": self.iterations,
+            "factorizations": self.factorizations,
+            **self._internal.factor_memory(),
+        }
         return counts if self._factor is None else counts | self._factor.memory()
 
     def restore(self, memory: Mapping[str, Any]) -> None:
@@ -241,6 +258,7 @@ class Stepper:
         self.iterations = int(memory["iterations"])
         self.factorizations = int(memory["factorizations"])
         self._factor = restore_factor(memory)
+        self._internal.restore(memory)
 
     # ---- changes of the step --------------------------------------------------------------------
     def rescaled(self, state: State, dt: float, new: float) -> State:
@@ -251,6 +269,8 @@ class Stepper:
         """
         if new == dt:
             return state
+        if self._internal:
+            return self._rescaled_with_nodes(state, new / dt)
         consistent, constrained, free, by_positions = restart(
             self.system, state, dt, state.memory["algorithmic"] - state.a
         )
@@ -261,6 +281,15 @@ class Stepper:
             "earlier": _resample(state, new / dt),
         }
         return replace(consistent, memory=memory)
+
+    def _rescaled_with_nodes(self, state: State, ratio: float) -> State:
+        """Return the state for a longer step if bodies condense unknowns: also their memory."""
+        memory = {
+            "algorithmic": state.a + ratio * (state.memory["algorithmic"] - state.a),
+            "earlier": _resample(state, ratio),
+            **self._internal.rescaled(state, ratio),
+        }
+        return replace(state, memory=memory)
 
     def after_jump(self, state: State, dt: float) -> State:
         """Return a state prepared for the next step after a jump of the loads at its time.
@@ -273,6 +302,8 @@ class Stepper:
             state: A state returned by `begin` or `step` before the loads changed.
             dt: Next time step, s.
         """
+        if self._internal:  # the nodes of bodies on their mesh follow the loads in the next step
+            return state
         eqs, derivatives, n = self.assembler, self._step_derivatives(dt), self.system.num_velocities
         eqs.put(state)
         for _ in range(_JUMP_ITERATIONS):
@@ -310,6 +341,13 @@ class Stepper:
         rhs[:n] = self._factor.mass @ (c * dt * dt * (after.a - before.a))
         return self._factor.solve(rhs)[:n], self._factor.mass
 
+    def nodal_error(self, before: State, after: State, dt: float) -> float:
+        """Return the local error of the nodes of bodies on their mesh in a step, m."""
+        m = self.method
+        return self._internal.local_error(
+            before, after, (m.beta + 0.5 * (m.alpha_m - m.alpha_f) - 1 / 6) * dt * dt
+        )
+
     # ---- formulas of the method -----------------------------------------------------------------
     def _step_derivatives(self, dt: float) -> Derivatives:
         """Return ∂a/∂q, ∂v/∂q and the derivative of algorithmic accelerations with respect to a."""
@@ -338,13 +376,26 @@ class Stepper:
                 raise StepError(f"t = {t:.6g} s{overload}, or try a smaller dt", t)
         if problem := self.assembler.problem():
             raise StepError(f"t = {t:.6g} s: {problem}", t)
-        if monitor.slow:
+        if monitor.slow and not self._internal:
             self._factor = None
         earlier = (state.a, state.lam), *state.memory.get("earlier", ())[:1]
-        memory = {"algorithmic": algorithmic, "earlier": earlier}
+        memory = {"algorithmic": algorithmic, "earlier": earlier, **self._internal.memory()}
         return replace(self.assembler.state(t), memory=memory)
 
     # ---- Newton's method ------------------------------------------------------------------------
+    def _residual_error(self, t: float, by_rate: float) -> float:
+        """Evaluate the residual; return its largest ratio to the tolerance, without constraints."""
+        eqs, tolerance = self.assembler, self.tolerance
+        self._internal.put(eqs)
+        eqs.residual(t)
+        error = self._measure.residual(eqs, tolerance, by_rate)
+        if self._internal and math.isfinite(error):
+            error = max(error, self._internal.error(tolerance))
+            if self._internal.refactorized(eqs):
+                eqs.residual(t)
+                self._factor = None
+        return error
+
     def _refactor(self, t: float, dt: float, move: Array, derivatives: Derivatives) -> None:
         matrix, mass = self._matrix.evaluate(self.assembler, t, move, *derivatives[:2])
         factorize = SparseFactor if self.sparse else DenseFactor.of
@@ -452,6 +503,7 @@ class Stepper:
         if self._has_films:
             solution = self._limit_correction(state, t, move, solution)
         correct(solution, by_speed, by_rate, ratio, mass, move, eqs.v, eqs.a, algorithmic, eqs.lam)
+        self._internal.correct(solution[: len(move)])
         self.iterations += 1
         return self._measure.is_round_off(solution[: len(move)], largest_coordinate(eqs))
 

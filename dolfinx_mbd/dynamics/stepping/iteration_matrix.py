@@ -45,8 +45,19 @@ class IterationMatrix:
             for k, (body, part) in enumerate(zip(system.bodies, system.v_slices, strict=True))
             if body.num_velocities and len(body.increment_tangent(zero[part]))
         ]
-        self._tangent_index = {k: index for index, k in enumerate(rotating)}
-        self._columns = np.array([system.v_slices[k].start + 3 for k in rotating], dtype=np.int64)
+        # a body may have several rotations, each after a displacement
+        counts = [system.bodies[k].increment_tangent(zero[system.v_slices[k]]).size // 9
+                  for k in rotating]  # fmt: skip
+        starts = np.cumsum([0, *counts]).tolist()
+        self._tangent_index = {k: range(*starts[i : i + 2]) for i, k in enumerate(rotating)}
+        self._columns = np.array(
+            [
+                system.v_slices[k].start + 3 + 6 * j
+                for k, count in zip(rotating, counts, strict=True)
+                for j in range(count)
+            ],
+            dtype=np.int64,
+        )
 
     def evaluate(
         self, eqs: Assembler, t: float, move: Array, by_rate: float, by_speed: float
@@ -99,8 +110,11 @@ class IterationMatrix:
     def _rotation_tangents(self, move: Array) -> Array:
         """Return the tangent operators of the rotations of all bodies that rotate, (·, 3, 3)."""
         bodies, slices = self._system.bodies, self._system.v_slices
-        tangents = [bodies[k].increment_tangent(move[slices[k]]) for k in self._tangent_index]
-        return np.array(tangents).reshape(-1, 3, 3)
+        tangents = [
+            bodies[k].increment_tangent(move[slices[k]]).reshape(-1, 3, 3)
+            for k in self._tangent_index
+        ]
+        return np.concatenate([np.zeros((0, 3, 3)), *tangents])
 
     def _convert_columns(self, block: Array, tangents: Array, body: int) -> Array:
         """Convert the rotation columns of a block from small rotations to rotation vectors.
@@ -110,7 +124,9 @@ class IterationMatrix:
         if body not in self._tangent_index:
             return block
         block = block.copy()
-        block[:, 3:6] = block[:, 3:6] @ tangents[self._tangent_index[body]]
+        for j, index in enumerate(self._tangent_index[body]):
+            part = slice(3 + 6 * j, 6 + 6 * j)
+            block[:, part] = block[:, part] @ tangents[index]
         return block
 
 

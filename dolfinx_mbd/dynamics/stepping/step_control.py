@@ -195,6 +195,7 @@ class AdaptiveSteps:
         local, mass = stepper.local_error(before, after, dt)
         contacts, gap_error = self.contacts.error(stepper.assembler, local, self.length)
         errors, deformation = [gap_error], list(self.deformation)
+        errors.append(stepper.nodal_error(before, after, dt) / self.length)
         for k, (body, part, q) in enumerate(zip(s.bodies, s.v_slices, s.q_slices, strict=True)):
             if not body.num_velocities:
                 continue

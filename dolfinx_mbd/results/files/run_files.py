@@ -32,7 +32,7 @@ HISTORY = ("time", "q", "v", "a", "lam", "angles")
 """Attributes of a state that are saved at each time."""
 
 # Arrays in `State.memory`; its other entry, `earlier`, is a list of pairs
-_MEMORY = ("algorithmic", "velocity")
+_MEMORY = ("algorithmic", "velocity", "nodes")
 
 
 class RunFileError(FileError):

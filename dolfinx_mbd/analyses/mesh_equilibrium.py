@@ -1,0 +1,127 @@
+"""Static equilibrium of mechanisms with bodies on their whole mesh.
+
+Newton's method with the tangents of the deformed bodies, whose free nodes are condensed to the
+frames. The unbalanced forces R₀ and the violations of the constraints at the start are removed in
+steps: R(x) = (1 − p) R₀ is solved for p up to 1, with steps that are halved if Newton's method
+fails, for example where a body buckles.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.dynamics.assembly.rates import saddle
+from dolfinx_mbd.dynamics.start.quasi_static import EquilibriumError
+from dolfinx_mbd.dynamics.stepping.convergence import Measure, largest_coordinate
+from dolfinx_mbd.dynamics.stepping.internal_unknowns import InternalUnknowns
+from dolfinx_mbd.errors import SolverError
+from dolfinx_mbd.mechanism.system import State
+
+__all__ = ["mesh_equilibrium"]
+
+_ITERATIONS = 12  # largest number of Newton corrections in a load step
+_COARSE = 1e-6  # tolerance before the last load step
+_SMALLEST = 2.0**-10  # smallest load step
+_TURN = 0.7  # largest correction of a rotation, rad, or relative to the size of the mechanism
+
+
+class _Start(NamedTuple):
+    """Unbalanced forces and violations at the start; they vanish with 1 − p."""
+
+    rows: Array
+    values: Array
+
+
+class _Failure(Exception):
+    """Newton's method does not converge in a load step."""
+
+
+def mesh_equilibrium(at: Assembler, t: float, tolerance: float) -> State:
+    """Return the equilibrium that is reached from the coordinates of the assembler.
+
+    Args:
+        at: Assembler with the initial coordinates.
+        t: Time of drivers and loads, s.
+        tolerance: Largest unbalanced force, relative to the forces on the same body.
+
+    Raises:
+        EquilibriumError: A load step does not converge; `load` is the part of the load that was
+            reached.
+    """
+    at.system.check_no_states("the equilibrium of a body on its mesh")
+    at.v[:], at.a[:], at.lam[:] = 0.0, 0.0, 0.0
+    nodes = InternalUnknowns(at.system, np.zeros(4))
+    with nodes.statics(at.q):
+        try:
+            start = _unbalanced(at, t, nodes)
+            done, step = 0.0, 1.0
+            while done < 1.0:
+                before = at.q.copy(), at.lam.copy(), nodes.displacements()
+                target = min(1.0, done + step)
+                try:
+                    _newton(at, t, nodes, start, target, tolerance)
+                except (_Failure, SolverError, np.linalg.LinAlgError) as error:
+                    at.q[:], at.lam[:] = before[:2]
+                    nodes.return_to(before[2])
+                    step *= 0.5
+                    if step < _SMALLEST:
+                        raise EquilibriumError(
+                            f"no equilibrium at t = {t:g} s: Newton's method fails at "
+                            f"{100 * done:.3g} % of the load ({error}). A body buckles or snaps "
+                            "through there, nothing resists a motion, or the load is too large "
+                            "for the material",
+                            load=done,
+                        ) from None
+                else:
+                    done, step = target, 2.0 * step
+        finally:
+            nodes.set_offset(0.0)
+    at.update_poses(t)
+    return at.state(t)
+
+
+def _unbalanced(at: Assembler, t: float, nodes: InternalUnknowns) -> _Start:
+    """Store the unbalanced forces of the nodes at the start; return those of the frames."""
+    nodes.put(at)
+    nodes.factorize(at)
+    at.residual(t)
+    nodes.store_offset()
+    nodes.set_offset(1.0)
+    at.residual(t)
+    return _Start(at.rows.copy(), at.values.copy())
+
+
+def _newton(
+    at: Assembler, t: float, nodes: InternalUnknowns, start: _Start, p: float, tolerance: float
+) -> None:
+    """Find the equilibrium with the part p of the load."""
+    measure, system = Measure(at.system), at.system
+    allowed = tolerance if p == 1.0 else max(tolerance, _COARSE)
+    nodes.set_offset(1.0 - p)
+    settled = False
+    for _ in range(_ITERATIONS):
+        nodes.factorize(at)
+        at.residual(t)
+        at.rows -= (1.0 - p) * start.rows
+        values = at.values - (1.0 - p) * start.values
+        error = max(measure.residual(at, allowed, 0.0), nodes.error(allowed))
+        closed = np.abs(values).max(initial=0.0) <= 1e-12 * max(system.size, 1.0)
+        if not np.isfinite(error):
+            raise _Failure("forces are not finite: a cell may be inverted")
+        if (error <= 1.0 and closed) or settled:
+            return
+        tangent = at.tangent(t)
+        delta, change = saddle(tangent.K, tangent.B, -at.rows, -values)
+        if not np.abs(delta * measure.lengths).max() <= _TURN * system.size:
+            raise _Failure("a correction is too large")
+        at.move(at.q.copy(), delta)
+        at.lam += change
+        size = nodes.correct(delta)
+        nodes.put(at)
+        # corrections of the size of round-off cannot reduce the error further
+        settled = size <= 1e-14 * largest_coordinate(at)
+    raise _Failure(f"{_ITERATIONS} iterations do not converge")

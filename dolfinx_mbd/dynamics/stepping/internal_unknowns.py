@@ -1,0 +1,166 @@
+"""Unknowns in the bodies of a mechanism that are condensed to the frames of these bodies.
+
+A body on its whole mesh has far more unknowns than frames. It condenses the unknowns of its free
+nodes in every iteration of a step, so that the equations of the mechanism contain only its frames.
+Such a body has a method `step_solver`, which returns an object with the methods that are called
+here; see `dolfinx_mbd.structures.mesh_bodies.step_unknowns.StepUnknowns`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.mechanism.system import State, System
+
+__all__ = ["InternalUnknowns"]
+
+
+class InternalUnknowns:
+    """The unknowns of all bodies of a system that condense a part of their unknowns.
+
+    Args:
+        system: The mechanism.
+        parameters: α_m, α_f, β and γ of the method.
+    """
+
+    def __init__(self, system: System, parameters: Array) -> None:
+        self._parameters = parameters
+        self._parts: list[tuple[Any, slice, slice]] = [
+            (body.step_solver(), q, v)
+            for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True)
+            if hasattr(body, "step_solver")
+        ]
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    @contextmanager
+    def step(self, state: State, dt: float, derivatives: Sequence[float]) -> Iterator[None]:
+        """Predict the unknowns; within the block, the bodies condense them."""
+        memory = self._split(state)
+        try:
+            for (part, q, _), values in zip(self._parts, memory, strict=True):
+                part.predict(state.q[q], values, self._parameters, dt, derivatives)
+                part.enter()
+            yield
+        finally:
+            for part, *_ in self._parts:
+                part.leave()
+
+    def put(self, eqs: Assembler) -> None:
+        """Write the unknowns into the coordinates of an assembler, after its frames moved."""
+        for part, q, v in self._parts:
+            part.put(eqs.q[q], eqs.v[v], eqs.a[v])
+
+    def error(self, tolerance: float) -> float:
+        """Return the largest ratio of a residual of the unknowns to its tolerance."""
+        return max((part.error(tolerance) for part, *_ in self._parts), default=0.0)
+
+    def add_error(self, error: float) -> None:
+        """Record the error of an iteration, relative to the tolerance."""
+        for part, *_ in self._parts:
+            part.add_error(error)
+
+    def refactorized(self, eqs: Assembler) -> bool:
+        """Compute new matrices of bodies if the errors decrease slowly; return whether it did."""
+        return any([part.refactorized(eqs.q[q]) for part, q, _ in self._parts])
+
+    def correct(self, delta: Array) -> float:
+        """Correct the unknowns after increments (nv,); return the largest correction, m."""
+        return max((part.correct(delta[v]) for part, _, v in self._parts), default=0.0)
+
+    # ---- statics --------------------------------------------------------------------------------
+    @contextmanager
+    def statics(self, q: Array) -> Iterator[None]:
+        """Start at rest at the coordinates q; within the block, the bodies condense statically."""
+        try:
+            for part, qs, _ in self._parts:
+                part.start_at_rest(q[qs].copy())
+                part.enter()
+            yield
+        finally:
+            for part, *_ in self._parts:
+                part.leave()
+
+    def factorize(self, eqs: Assembler) -> None:
+        """Compute the matrices of the bodies at the coordinates of an assembler."""
+        for part, q, _ in self._parts:
+            part.factorize_at(eqs.q[q])
+
+    def displacements(self) -> list[Array]:
+        """Return the displacements of the nodes of all bodies since the start."""
+        return [part.displacement for part, *_ in self._parts]
+
+    def return_to(self, displacements: list[Array]) -> None:
+        """Return to the result of an earlier call of `displacements`."""
+        for (part, *_), values in zip(self._parts, displacements, strict=True):
+            part.displacement = values
+
+    def store_offset(self) -> None:
+        """Store the present unbalanced forces of the nodes."""
+        for part, *_ in self._parts:
+            part.store_offset()
+
+    def set_offset(self, factor: float) -> None:
+        """Subtract the stored forces, times a factor, from the forces of the nodes."""
+        for part, *_ in self._parts:
+            part.offset_factor = factor
+
+    # ---- memory ---------------------------------------------------------------------------------
+
+    def initial_memory(self, state: State) -> dict[str, Array]:
+        """Return the entry of `State.memory` for a start without earlier steps."""
+        if not self._parts:
+            return {}
+        return self._joined([part.initial_memory(state.q[q]) for part, q, _ in self._parts])
+
+    def memory(self) -> dict[str, Array]:
+        """Return the entry of `State.memory` after a step."""
+        return self._joined([part.memory() for part, *_ in self._parts]) if self._parts else {}
+
+    def rescaled(self, state: State, ratio: float) -> dict[str, Array]:
+        """Return the entry of `State.memory` for steps that are longer by a ratio."""
+        parts = zip(self._parts, self._split(state), strict=True)
+        return self._joined([p.rescaled(state.q[q], values, ratio) for (p, q, _), values in parts])
+
+    def local_error(self, before: State, after: State, factor: float) -> float:
+        """Return the largest local error of the displacements of a body in a step, m."""
+        errors = [p.local_error(before.q[q], after.q[q], factor) for p, q, _ in self._parts]
+        return max(errors, default=0.0)
+
+    def factor_memory(self) -> dict[str, Array]:
+        """Return the arrays by name from which `restore` computes equal matrices."""
+        return {
+            f"nodes_{k}_{name}": values
+            for k, (part, *_) in enumerate(self._parts)
+            for name, values in part.factor_memory().items()
+        }
+
+    def restore(self, memory: Mapping[str, Any]) -> None:
+        """Compute the matrices that `factor_memory` describes."""
+        for k, (part, *_) in enumerate(self._parts):
+            prefix = f"nodes_{k}_"
+            names = [name for name in memory if name.startswith(prefix)]
+            part.restore({name.removeprefix(prefix): np.asarray(memory[name]) for name in names})
+
+    def _joined(self, parts: list[Array]) -> dict[str, Array]:
+        return {"nodes": np.concatenate([part.reshape(3, -1) for part in parts], axis=1)}
+
+    def _split(self, state: State) -> list[Array]:
+        """Return the memory of each body, (3, N, 3)."""
+        parts, first = [], 0
+        for part, q, _ in self._parts:
+            like = part.initial_memory(state.q[q])
+            if "nodes" not in state.memory:
+                parts.append(like)
+                continue
+            values = state.memory["nodes"][:, first : first + like[0].size]
+            parts.append(np.ascontiguousarray(values).reshape(like.shape))
+            first += like[0].size
+        return parts

@@ -1,0 +1,164 @@
+"""Coordinates of a mesh body: frames of its interfaces, and motion of its nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.kernels.rotations import (
+    exp_quaternion,
+    multiply_quaternions,
+    rotation_matrix,
+    skew,
+    tangent,
+)
+from dolfinx_mbd.structures.mesh_bodies.mesh_inertia import CondensedInertia
+from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
+from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface
+
+__all__ = ["FrameCoordinates", "rotation_matrices"]
+
+
+class FrameCoordinates:
+    """Coordinates q of a body: position and quaternion of each frame, then u, u̇ and ü of all nodes.
+
+    The velocities v are those of the frames: ṗ in global components, ω in components of the frame.
+    """
+
+    forces: NodalForces
+    nodes: Array  # reference positions of all nodes, (N, 3), m
+    held: NDArray[np.int64]  # numbers of the nodes of the interfaces
+    held_blocks: NDArray[np.int32]  # local indices of the owned ones among them
+    frame_names: tuple[str, ...]
+    num_frames: int
+    num_coordinates: int
+    num_velocities: int
+    num_elastic: int
+    typical_mass: float
+    _size: float
+    _stiffness: float
+    _inertia: CondensedInertia
+    _solver: Any  # `StepUnknowns` in a step, otherwise None
+    _rigid: tuple[RigidInterface, ...]
+    _moments: tuple[Array, Array]  # centre of mass, and inertia tensor about it
+    _q0: Array
+
+    def frames_of(self, q: Array) -> Array:
+        """Return positions and quaternions of the interfaces in coordinates q, shape (F, 7)."""
+        return q[: 7 * self.num_frames].reshape(-1, 7)
+
+    def nodal_of(self, q: Array) -> Array:
+        """Return displacements, velocities and accelerations of all nodes, shape (3, N, 3).
+
+        The result is a view of q.
+        """
+        return q[7 * self.num_frames :].reshape(3, len(self.nodes), 3)
+
+    def reference_state(self) -> tuple[Array, Array, Array]:
+        """Return displacements, velocities and frames of the undeformed body at the origin."""
+        frames = np.zeros((self.num_frames, 7))
+        frames[:, 3] = 1.0
+        for row, i in zip(frames, self._rigid, strict=False):
+            row[:3] = i.point
+        return np.zeros_like(self.nodes), np.zeros_like(self.nodes), frames
+
+    def rotations_of(self, frames: Array) -> Array:
+        """Return the rotation matrices (F, 3, 3) of the interfaces in frames (F, 7)."""
+        return rotation_matrices(frames)[: len(self._rigid)].reshape(-1, 3, 3)
+
+    def frame_matrices(self, frames: Array) -> Array:
+        """Return the derivatives T of nodal velocities, (N, 3, 6 F), zero at the free nodes."""
+        T = np.zeros((len(self.nodes), 3, 6 * len(self._rigid)))
+        for k, (i, R) in enumerate(zip(self._rigid, rotation_matrices(frames), strict=False)):
+            T[i.nodes, :, 6 * k : 6 * k + 6] = i.matrix(R)
+        return T
+
+    def hold(self, nodal: Array, frames: Array, v: Array, a: Array) -> None:
+        """Set the motion of the nodes of the interfaces, from that of the frames, in `nodal`."""
+        rates, changes = v.reshape(-1, 6), a.reshape(-1, 6)
+        for i, frame, R, rate, change in zip(
+            self._rigid, frames, rotation_matrices(frames), rates, changes, strict=False
+        ):
+            nodal[0, i.nodes] = i.positions(frame[:3], R) - self.nodes[i.nodes]
+            nodal[1, i.nodes] = i.velocities(R, rate)
+            nodal[2, i.nodes] = i.accelerations(R, rate, change)
+
+    def initial_coordinates(self) -> Array:
+        """Return the coordinates of the undeformed body at its initial position."""
+        return self._q0.copy()
+
+    def increment(self, q: Array, delta: Array, out: Array) -> None:
+        """Set `out` to q with moved frames; the free nodes do not move."""
+        out[:] = q
+        old, new = self.frames_of(q), self.frames_of(out)
+        for row, start, change in zip(new, old, delta.reshape(-1, 6), strict=True):
+            row[:3] = start[:3] + change[:3]
+            p = multiply_quaternions(start[3:], exp_quaternion(change[3:]))
+            row[3:] = p / np.linalg.norm(p)
+
+    def increment_tangent(self, delta: Array) -> Array:
+        """Return the tangent operators of the rotations of all frames, shape (F, 3, 3)."""
+        return np.array([tangent(change[3:]) for change in delta.reshape(-1, 6)])
+
+    def poses(self, q: Array, position: Array, rotation: Array) -> None:
+        """Set positions (F, 3) and orientations (F, 3, 3) of the interfaces."""
+        frames = self.frames_of(q)
+        for k, (i, R) in enumerate(zip(self._rigid, rotation_matrices(frames), strict=False)):
+            position[k], rotation[k] = frames[k, :3], R @ i.axes
+
+    def frame_jacobians(self, q: Array) -> Array:
+        """Return the derivatives of the velocities of the interfaces, shape (F, 6, nv)."""
+        out: Array = np.zeros((len(self._rigid), 6, self.num_velocities))
+        for k, R in enumerate(rotation_matrices(self.frames_of(q))[: len(out)]):
+            out[k, :3, 6 * k : 6 * k + 3] = np.eye(3)
+            out[k, 3:, 6 * k + 3 : 6 * k + 6] = R
+        return out
+
+    def frame_velocities(self, q: Array, v: Array, out: Array) -> None:
+        """Set velocities and angular velocities (F, 6) of the interfaces, global components."""
+        rates = v.reshape(-1, 6)
+        for k, R in enumerate(rotation_matrices(self.frames_of(q))[: len(self._rigid)]):
+            out[k, :3], out[k, 3:] = rates[k, :3], R @ rates[k, 3:]
+
+    def frame_velocity_tangents(self, q: Array, v: Array) -> Array:
+        """Return the derivatives of `frame_velocities` with respect to q, shape (F, 6, nv)."""
+        out: Array = np.zeros((len(self._rigid), 6, self.num_velocities))
+        rates = v.reshape(-1, 6)
+        for k, R in enumerate(rotation_matrices(self.frames_of(q))[: len(out)]):
+            out[k, 3:, 6 * k + 3 : 6 * k + 6] = -R @ skew(rates[k, 3:])
+        return out
+
+    def frame_bias(self, q: Array, v: Array) -> Array:
+        """Return the accelerations of the interfaces for v̇ = 0, which are zero, shape (F, 6)."""
+        return np.zeros((len(self._rigid), 6))
+
+    def placed(self, pose: Array, velocity: Array) -> tuple[Array, Array]:
+        """Return coordinates and velocities of the undeformed body with the motion of a rigid body.
+
+        Args:
+            pose: Position and quaternion of the body frame, shape (7,).
+            velocity: Velocity of its origin in global, angular velocity in body components, (6,).
+        """
+        R = rotation_matrix(pose[3:])
+        q, v = self.initial_coordinates(), np.zeros((self.num_frames, 6))
+        frames, nodal = self.frames_of(q), self.nodal_of(q)
+        spin = velocity[3:]
+        frames[:, 3:] = pose[3:]
+        v[:, 3:] = spin if self._rigid else 0.0
+        centre = self._moments[0]
+        points = [i.point for i in self._rigid] or [centre]
+        for frame, rate, point in zip(frames, v, points, strict=True):
+            frame[:3] = pose[:3] + R @ point
+            rate[:3] = velocity[:3] + R @ np.cross(spin, point)
+        nodal[0] = pose[:3] + self.nodes @ R.T - self.nodes
+        nodal[1] = velocity[:3] + np.cross(spin, self.nodes) @ R.T
+        nodal[2] = 0.0
+        return q, v.ravel()
+
+
+def rotation_matrices(frames: Array) -> Array:
+    """Return the rotation matrices (F, 3, 3) of frames (F, 7)."""
+    return np.array([rotation_matrix(frame[3:]) for frame in frames])

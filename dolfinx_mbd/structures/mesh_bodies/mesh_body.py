@@ -1,0 +1,376 @@
+"""Bodies of a mechanism on their whole mesh, with large deformation and any material."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from dolfinx.mesh import Mesh
+from numpy.typing import ArrayLike
+
+from dolfinx_mbd import checks
+from dolfinx_mbd.arrays import Array, assign
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model, reject_prestress
+from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
+from dolfinx_mbd.fem.material_fields import Materials
+from dolfinx_mbd.fem.meshing import TaggedMesh
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.rotations import rotation_matrix
+from dolfinx_mbd.mechanism.bodies import RigidBody
+from dolfinx_mbd.mechanism.floating_body import checked_rotation
+from dolfinx_mbd.mechanism.joints import FrameRef
+from dolfinx_mbd.mechanism.protocol import BodyState, Frame
+from dolfinx_mbd.structures.mesh_bodies.energies import checked_energy
+from dolfinx_mbd.structures.mesh_bodies.frame_coordinates import FrameCoordinates, rotation_matrices
+from dolfinx_mbd.structures.mesh_bodies.mesh_inertia import CondensedInertia
+from dolfinx_mbd.structures.mesh_bodies.mesh_motion import MeshMotion
+from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
+from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface
+from dolfinx_mbd.structures.mesh_bodies.step_unknowns import StepUnknowns
+
+__all__ = ["MeshBody"]
+
+# Smallest forces for scaling, relative to the largest stiffness times the size
+_MIN_SCALE = 1e-12
+_ROUND_OFF = 4e-16  # round-off of the forces, relative to the stiffness times the displacement
+_REST = 1e-9  # largest force at rest, relative to the largest stiffness times the size
+
+
+@dataclass(frozen=True, eq=False)
+class MeshBody(FrameCoordinates):
+    """A flexible body in a mechanism on its whole mesh, without a reduction.
+
+    Displacements, rotations and strains may be arbitrarily large. Use it in place of a
+    `FlexibleBody`: interfaces, position, rotation and velocities have the same meaning, so that
+    only the line with the body changes. All MPI ranks of the communicator of the mesh must build
+    the mechanism and run the simulation together; they share the mesh.
+
+    `simulate` starts a mesh body undeformed. Interfaces are rigid: their nodes follow the frame.
+
+    Attributes:
+        name: Name in the system and in the results.
+        model: An `ElasticModel`, or a mesh with `material`; a body in space.
+        interfaces: Interfaces as in `reduce`, which must be rigid; none for a body that flies
+            freely.
+        material: Material for a mesh without an `ElasticModel`.
+        energy: Energy density of the material: ``"saint-venant-kirchhoff"`` (Hooke's law for large
+            rotations and small strains), ``"neo-hookean"`` (large strains of isotropic materials),
+            or a function that returns UFL, J/m³, for the displacement u.
+        viscosity: Retardation time of Kelvin-Voigt damping, s: a stress τ C:Ė is added, where C is
+            the elasticity tensor and E the Green-Lagrange strain. It does not resist rotations.
+        mass_damping: Coefficient of damping forces proportional to the velocity and the density,
+            1/s. They also resist rigid motions.
+        quadrature_degree: Degree of the quadrature of energy and viscosity; by default 2 p for
+            tetrahedra and 2 p + 1 for hexahedra of degree p.
+        position: Initial position of the origin of the mesh, shape (3,), m.
+        rotation: Initial orientation: quaternion (w, x, y, z) or rotation matrix.
+        velocity: Initial velocity of the origin of the mesh in global components, (3,), m/s; by
+            default as for `FlexibleBody`.
+        omega: Initial angular velocity in body components, (3,), rad/s.
+
+    Raises:
+        InputError: An argument is invalid, an interface is not on the mesh or overlaps another, or
+            the energy has forces at rest.
+
+    Note: Collective over the communicator of the mesh.
+
+    Example:
+        >>> pad = mbd.MeshBody("pad", mesh, interfaces, material=mbd.STEEL, energy="neo-hookean")
+        >>> pad.frame_names
+        ('left',)
+    """
+
+    name: str
+    model: ElasticModel | TaggedMesh | Mesh
+    interfaces: Iterable[str] | Mapping[str, Any] = ()
+    _: KW_ONLY
+    material: Materials | None = None
+    energy: str | Callable[[Any], Any] = "saint-venant-kirchhoff"
+    viscosity: float = 0.0
+    mass_damping: float = 0.0
+    quadrature_degree: int | None = None
+    position: ArrayLike = (0.0, 0.0, 0.0)
+    rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0)
+    velocity: ArrayLike | None = None
+    omega: ArrayLike | None = None
+
+    __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        label = f"body {checks.name('name', self.name)!r}"
+        model = elastic_model(self.model, self.material)
+        if model.displacements.dofmap.bs != 3:
+            raise InputError(
+                f"{label}: a mesh body needs a mesh of volumes in space; this mesh is plane. "
+                "Reduce a plane body and use FlexibleBody",
+                argument="model",
+                value=model,
+            )
+        reject_prestress(model, "MeshBody")
+        viscosity = checks.number(f"{label}: viscosity", self.viscosity, low=0.0, unit="s")
+        damping = checks.number(f"{label}: mass_damping", self.mass_damping, low=0.0, unit="1/s")
+        energy = checked_energy(label, self.energy, model)
+        if viscosity and model.materials is None:
+            raise InputError(
+                f"{label}: viscosity needs a material, whose elasticity tensor it uses",
+                argument="viscosity",
+                value=viscosity,
+            )
+        degree = self.quadrature_degree
+        if degree is None:
+            element = model.displacements.ufl_element()
+            is_simplex = element.cell_type.name == "tetrahedron"
+            degree = 2 * element.degree + (0 if is_simplex else 1)
+        degree = checks.integer(f"{label}: quadrature_degree", degree, low=1, high=30)
+        forces = NodalForces(model, energy, viscosity, damping, degree)
+        assign(self, forces=forces, nodes=forces.nodes.positions, _solver=None)
+        self._set_interfaces(label, model)
+        self._set_scales(label)
+        self._set_start(label)
+
+    def _set_interfaces(self, label: str, model: ElasticModel) -> None:
+        """Set the interfaces, their nodes and the condensed inertia."""
+        groups = mesh_interfaces(model.mesh, model.displacements, self.interfaces, model.facet_tags)
+        averaged = [i.name for i in groups if i.kind != "rigid"]
+        if averaged:
+            raise InputError(
+                f"{label}: interface {averaged[0]!r} is averaged; a mesh body supports rigid "
+                "interfaces only. Use kind='rigid', or reduce the body and use FlexibleBody",
+                argument="interfaces",
+                value=averaged,
+            )
+        interfaces = []
+        for i in groups:
+            numbers = self.forces.nodes.numbers_of(i.blocks)
+            levers = self.nodes[numbers] - i.point
+            interfaces.append(RigidInterface(i.name, i.point, i.axes, numbers, levers))
+        held = np.concatenate([np.zeros(0, dtype=np.int64), *(i.nodes for i in interfaces)])
+        blocks = np.concatenate([np.zeros(0, dtype=np.int32), *(i.blocks for i in groups)])
+        assign(
+            self,
+            held=held,
+            held_blocks=blocks,
+            _rigid=tuple(interfaces),
+            _inertia=CondensedInertia(self.forces, interfaces, held, blocks),
+            frame_names=tuple(i.name for i in interfaces),
+            num_frames=max(1, len(interfaces)),
+        )
+
+    def _set_scales(self, label: str) -> None:
+        """Set mass and scales, and check that the energy has no forces at rest."""
+        forces, x = self.forces, self.nodes
+        mass = float(forces.lumped.sum())
+        centre = forces.lumped @ x / mass
+        r = x - centre
+        second = r.T @ forces.apply_mass(r)
+        inertia = np.trace(second) * np.eye(3) - second
+        zero = np.zeros_like(x)
+        forces.set_state(zero, zero)
+        K = forces.matrix(0.0, 0.0)
+        diagonal = K.getDiagonal()
+        stiffness = float(diagonal.max()[1])
+        diagonal.destroy()
+        K.destroy()
+        size = float(np.ptp(x, axis=0).max())
+        rest = float(np.abs(forces.elastic()).max())
+        if not rest <= _REST * stiffness * size:
+            raise InputError(
+                f"{label}: the energy has forces of up to {rest:.3g} N at the undeformed shape; "
+                "subtract the terms that are linear in the strain, or check logarithms and powers",
+                argument="energy",
+                value=self.energy,
+            )
+        assign(
+            self,
+            typical_mass=mass,
+            _size=size,
+            _stiffness=stiffness,
+            _moments=(centre, 0.5 * (inertia + inertia.T)),
+            num_coordinates=7 * self.num_frames + 9 * len(x),
+            num_velocities=6 * self.num_frames,
+            num_elastic=6 * self.num_frames - 6,
+        )
+
+    def _set_start(self, label: str) -> None:
+        position = checks.metres(self.position)
+        position = checks.vector(f"{label}: position", position, unit="m")
+        quaternion = checked_rotation(f"{label}: rotation", self.rotation)
+        frames = np.zeros((self.num_frames, 7))
+        frames[:, :3] = position
+        frames[:, 3:] = quaternion
+        R = rotation_matrix(quaternion)
+        for row, i in zip(frames, self._rigid, strict=False):
+            row[:3] += R @ i.point
+        nodal: Array = np.zeros((3, len(self.nodes), 3))
+        nodal[0] = position + self.nodes @ R.T - self.nodes
+        assign(self, _q0=np.concatenate([frames.ravel(), nodal.ravel()]))
+
+    # ---- protocol of a body ---------------------------------------------------------------------
+    def frame(self, name: str) -> FrameRef:
+        """Return a reference to an interface, for joints and loads.
+
+        Args:
+            name: Name of the interface.
+
+        Raises:
+            InputError: The body has no such interface; the message lists the names.
+        """
+        return FrameRef(
+            self.name, checks.choice(f"frame of body {self.name!r}", name, self.frame_names)
+        )
+
+    def residual(self, state: BodyState, out: Array, scale: Array) -> None:
+        """Set the residual of the frames with condensed free nodes, and its scale, (nv,) each.
+
+        In a step, the free nodes are condensed with the matrix of the step; at an instant, with the
+        mass matrix.
+        """
+        frames = self.frames_of(state.q)
+        terms = self._nodal_forces(state)
+        total = np.sum(terms, axis=0)
+        if self._solver is not None:
+            total -= self._solver.offset()
+        rotations = rotation_matrices(frames)
+        free = total.copy()
+        free[self.held] = 0.0
+        out[:], scale[:] = 0.0, _MIN_SCALE * self._stiffness * self._size
+        for k, (i, R, wrench) in enumerate(
+            zip(self._rigid, rotations, state.wrenches, strict=False)
+        ):
+            part = slice(6 * k, 6 * k + 6)
+            load = np.concatenate([wrench[:3], R.T @ wrench[3:]])
+            out[part] = i.resultant(R, total[i.nodes]) - load
+            scale[part] += np.abs(load)
+            for term in terms:
+                scale[part] += i.magnitude(term[i.nodes])
+        if self._solver is not None:
+            self._solver.evaluated(total, terms, self._round_off(state.q))
+        if not self._rigid:
+            self._follow_centre(state, terms, out, scale)
+        elif self._solver is None:
+            out -= self._inertia.frame_forces(rotations, free)
+        else:
+            out -= self._solver.frame_forces(free)
+
+    def _nodal_forces(self, state: BodyState) -> list[Array]:
+        """Return the forces of inertia, elasticity, weight and damping at all nodes, (N, 3) each.
+
+        Their sum is the residual of the nodes.
+        """
+        nodal = self.nodal_of(state.q).copy()
+        self.hold(nodal, self.frames_of(state.q), state.v, state.a)
+        u, w, a = nodal
+        forces = self.forces
+        forces.set_state(u, w)
+        terms = [forces.apply_mass(a), forces.elastic()]
+        terms.append(-forces.lumped[:, None] * state.gravity)
+        damping = forces.damping(w)
+        return terms if damping is None else [*terms, damping]
+
+    def _round_off(self, q: Array) -> float:
+        return _ROUND_OFF * self._stiffness * float(np.abs(self.nodal_of(q)[0]).max() + self._size)
+
+    def _follow_centre(
+        self, state: BodyState, terms: list[Array], out: Array, scale: Array
+    ) -> None:
+        """Let the frame of a body without interfaces follow the centre of mass, not turning."""
+        inertia, *others = terms
+        resultant = inertia if self._solver is not None else -np.sum(others, axis=0)
+        mass = self.typical_mass * np.array([1.0] * 3 + [self._size**2] * 3)
+        out[:] = mass * state.a
+        out[:3] -= resultant.sum(axis=0)
+        scale += np.abs(mass * state.a)
+        for term in terms:
+            scale[:3] += np.abs(term.sum(axis=0))
+
+    def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
+        """Return the matrices of the frames with condensed free nodes, (nv, nv) each.
+
+        In a step, the first matrix contains all derivatives of the step, and the others are zero.
+        At an instant, only the mass matrix is meaningful.
+        """
+        zero: Array = np.zeros((self.num_velocities,) * 2)
+        if not self._rigid:
+            mass = np.diag(self.typical_mass * np.array([1.0] * 3 + [self._size**2] * 3))
+            return zero, zero, mass
+        rotations = rotation_matrices(self.frames_of(state.q))
+        if self._solver is None:
+            return zero, zero, self._inertia.mass(rotations)
+        matrix = self._solver.condensed()
+        for k, (i, R) in enumerate(zip(self._rigid, rotations, strict=True)):
+            part = slice(6 * k + 3, 6 * k + 6)
+            matrix[part, part] += i.lever_stiffness(R, self._solver.forces[i.nodes])
+        return matrix, zero, zero
+
+    def check_tangent(self) -> None:
+        """Raise an error outside of a time step, where the stiffness is not available."""
+        if self._solver is None:
+            raise InputError(
+                f"body {self.name!r} is on its whole mesh, which this analysis does not support: "
+                "use simulate or Simulator, or reduce the body and use FlexibleBody",
+                argument="system",
+                value=self.name,
+            )
+
+    def settle(self, state: BodyState, q: Array) -> None:
+        """Set the accelerations of the nodes in q so that their forces are in equilibrium."""
+        terms = self._nodal_forces(state)
+        free = np.sum(terms, axis=0)
+        nodal = self.nodal_of(q)
+        nodal[2] -= self._inertia.solution(free)
+        self.hold(nodal, self.frames_of(q), state.v, state.a)
+
+    def step_solver(self) -> Any:
+        """Return a solver of the free nodes for the time steps of one run."""
+        return StepUnknowns(self)
+
+    def rigid_body(self) -> RigidBody:
+        """Return a rigid body with the same mass, frames and initial motion."""
+        centre, inertia = self._moments
+        frames = {i.name: Frame(i.point, i.axes) for i in self._rigid}
+        return RigidBody(
+            self.name,
+            self.typical_mass,
+            inertia,
+            centre,
+            frames,
+            self.position,
+            self.rotation,
+            velocity=self.velocity,
+            omega=self.omega,
+        )
+
+    def energies(self, q: Array, v: Array, gravity: Array) -> Array:
+        """Return kinetic, elastic and gravitational energy, shape (3,), J (collective)."""
+        u, w, _ = self.nodal_of(q)
+        self.forces.set_state(u, w)
+        kinetic = 0.5 * float(np.vdot(w, self.forces.apply_mass(w)))
+        first = self.forces.lumped @ (self.nodes + u)
+        return np.array([kinetic, self.forces.energy(), -float(gravity @ first)])
+
+    def momenta(self, q: Array, v: Array) -> Array:
+        """Return linear and angular momentum about the global origin, (6,) (collective)."""
+        u, w, _ = self.nodal_of(q)
+        momentum = self.forces.apply_mass(w)
+        moment = np.cross(self.nodes + u, momentum).sum(axis=0)
+        return np.concatenate([momentum.sum(axis=0), moment])
+
+    def motion(self, run: Any) -> MeshMotion:
+        """Return the motion of all nodes in a run.
+
+        Args:
+            run: Solution of a mechanism with this body.
+
+        Returns:
+            Displacements, velocities and accelerations at the saved times.
+
+        Raises:
+            InputError: The run has no body with this name.
+        """
+        k = run.system.body_index(self.name)
+        q = run.q[:, run.system.q_slices[k]]
+        nodal = q[:, 7 * self.num_frames :].reshape(len(q), 3, len(self.nodes), 3)
+        return MeshMotion(self, run.time, nodal[:, 0], nodal[:, 1], nodal[:, 2])

@@ -1,0 +1,104 @@
+"""Motion of a mesh body in a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from dolfinx import fem
+from numpy.typing import ArrayLike
+
+from dolfinx_mbd import checks
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.fem.fields import locate
+from dolfinx_mbd.html import short_repr
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.structures.mesh_bodies.mesh_body import MeshBody
+
+__all__ = ["MeshMotion"]
+
+
+@dataclass(frozen=True, eq=False)
+class MeshMotion:
+    """Motion of the nodes of a mesh body at nt times of a run; see `MeshBody.motion`.
+
+    Every rank holds all N nodes, whose reference positions are `body.nodes`.
+
+    Attributes:
+        body: The body.
+        time: Times, shape (nt,), s.
+        displacement: Displacements from the reference mesh, shape (nt, N, 3), m, in global
+            components; they contain the rigid motion.
+        velocity: Velocities, shape (nt, N, 3), m/s.
+        acceleration: Accelerations, shape (nt, N, 3), m/s².
+
+    Example:
+        >>> motion = rod.motion(run)
+        >>> motion.position([(0.5, 0.1, 0.1)]).shape
+        (3, 1, 3)
+    """
+
+    body: MeshBody
+    time: Array
+    displacement: Array
+    velocity: Array
+    acceleration: Array
+
+    __repr__ = short_repr
+
+    def position(self, points: ArrayLike) -> Array:
+        """Return the positions of material points over time.
+
+        Args:
+            points: Positions in the undeformed mesh, shape (np, 3), m.
+
+        Returns:
+            Positions in global components, shape (nt, np, 3), m.
+
+        Raises:
+            InputError: A point is not in the mesh.
+
+        Note: Collective.
+        """
+        x, values = self._at(points, self.displacement)
+        return x + values
+
+    def _at(self, points: ArrayLike, nodal: Array) -> tuple[Array, Array]:
+        """Return points (np, 3), and nodal values (nt, N, 3) interpolated at them, (nt, np, 3)."""
+        forces = self.body.forces
+        expected = "positions in the undeformed mesh, shape (np, 3), m"
+        numbers = checks.array("points", points, expected=expected)
+        if numbers.shape[-1:] != (3,):
+            checks.reject("points", points, expected)
+        names = {str(k): point for k, point in enumerate(numbers.reshape(-1, 3))}
+        x, cells, local = locate(forces.space.mesh, names)
+        out = np.zeros((len(nodal), len(x), 3))
+        function = fem.Function(forces.space)
+        for row, values in zip(out, nodal, strict=True):
+            forces.nodes.assign(function, values)
+            if len(local):
+                row[local] = function.eval(x[local], cells[local]).reshape(-1, 3)
+        comm = forces.comm
+        return x, np.asarray(comm.bcast(comm.reduce(out, root=0), root=0))
+
+    def function(self, instant: int, out: fem.Function | None = None) -> fem.Function:
+        """Return the displacement at a time as a function on the mesh.
+
+        Args:
+            instant: Index of the time.
+            out: Function to overwrite; by default a new one.
+
+        Raises:
+            InputError: The run has no such time.
+
+        Note: Collective.
+        """
+        count = len(self.time)
+        instant = checks.integer("instant", instant, low=-count, high=count - 1)
+        checks.instance("out", out, (fem.Function, type(None)))
+        space = self.body.forces.space
+        result = fem.Function(space, name="displacement") if out is None else out
+        self.body.forces.nodes.assign(result, self.displacement[instant])
+        return result

@@ -1,0 +1,156 @@
+"""Forces of a deformable body at the nodes of its mesh, by UFL, for arbitrary displacements.
+
+In the total Lagrangian description with the displacement u in the inertial frame, the energy
+
+    ∫ W(u) dX
+
+gives the internal forces by its first derivative and the tangent stiffness by its second. There is
+no floating frame: rotation, stiffening and buckling are part of W.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import ufl
+from dolfinx import default_scalar_type, fem, la
+from dolfinx.fem import petsc as fem_petsc
+from mpi4py import MPI
+from petsc4py import PETSc
+from ufl.core.expr import Expr
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem.assembly import assembled_matrix, scalar_space
+from dolfinx_mbd.fem.elastic_model import ElasticModel
+from dolfinx_mbd.fem.linalg.blocks import multiply
+from dolfinx_mbd.structures.mesh_bodies.nodal_vectors import NodalVectors
+
+__all__ = ["NodalForces"]
+
+Energy = Callable[[Any], Any]
+
+
+class NodalForces:
+    """Internal forces, mass and tangents of a body; nodal values have the shape (N, 3).
+
+    Args:
+        model: Mesh, space and density.
+        energy: Energy density as UFL of the displacement, J/m³.
+        viscosity: Retardation time τ of Kelvin-Voigt damping, s: the stress τ C:Ė in the axes of
+            the undeformed body is added, where E is the Green-Lagrange strain and C the elasticity
+            tensor of the material.
+        mass_damping: Coefficient of damping forces proportional to the momentum, 1/s.
+        quadrature_degree: Degree of the quadrature of energy and viscosity.
+
+    Note: Collective.
+    """
+
+    def __init__(
+        self,
+        model: ElasticModel,
+        energy: Energy,
+        viscosity: float,
+        mass_damping: float,
+        quadrature_degree: int,
+    ) -> None:
+        V = model.displacements
+        self.space, self.comm = V, V.mesh.comm
+        self.nodes = NodalVectors(V)
+        self._u, self._w = fem.Function(V), fem.Function(V)
+        test, trial = ufl.TestFunction(V), ufl.TrialFunction(V)
+        density = energy(self._u)
+        if not isinstance(density, Expr) or density.ufl_shape != ():
+            raise InputError(
+                f"the energy must be a scalar UFL expression, J/m³; got {density!r}",
+                argument="energy",
+                value=density,
+            )
+        self._mass_damping = mass_damping
+        dx = ufl.dx(metadata={"quadrature_degree": quadrature_degree})
+        internal = ufl.derivative(density * dx, self._u, test)
+        self._energy = fem.form(density * dx)
+        self._force = fem.form(internal)
+        self._stiffness = fem.form(ufl.derivative(internal, self._u, trial))
+        self._viscous: tuple[fem.Form, fem.Form, fem.Form] | None = None
+        if viscosity:
+            assert model.materials is not None
+            tau = fem.Constant(V.mesh, default_scalar_type(viscosity))
+            law = model.materials.law
+            damping = tau * _viscous_work(self._u, self._w, test, law) * dx
+            derivatives = (ufl.derivative(damping, f, trial) for f in (self._u, self._w))
+            self._viscous = tuple(map(fem.form, (damping, *derivatives)))  # type: ignore[assignment]
+        W = scalar_space(V)
+        p, r = ufl.TrialFunction(W), ufl.TestFunction(W)
+        self.scalar_mass = assembled_matrix(model.mass_density * p * r * ufl.dx)
+        self._mass_form = fem.form(model.mass_density * ufl.inner(trial, test) * ufl.dx)
+        self.mass = fem_petsc.assemble_matrix(self._mass_form)
+        self.mass.assemble()
+        self.lumped = self.apply_mass(np.ones((len(self.nodes), 1)))[:, 0]
+
+    # ---- inertia --------------------------------------------------------------------------------
+    def apply_mass(self, values: Array) -> Array:
+        """Return the products of the mass matrix and nodal values, shape (N, k) (collective)."""
+        local = np.asfortranarray(values[self.nodes.owned])
+        return self.nodes.gathered_block(multiply(self.scalar_mass, local))
+
+    # ---- forces and energies --------------------------------------------------------------------
+    def set_state(self, u: Array, w: Array) -> None:
+        """Set the displacements and the velocities, (N, 3) each, for the methods below."""
+        self.nodes.assign(self._u, u)
+        self.nodes.assign(self._w, w)
+
+    def energy(self) -> float:
+        """Return the elastic energy, J (collective)."""
+        local = float(fem.assemble_scalar(self._energy))
+        return float(self.comm.bcast(self.comm.reduce(local, op=MPI.SUM, root=0), root=0))
+
+    def elastic(self) -> Array:
+        """Return the elastic forces (N, 3), N (collective)."""
+        return self._vector(self._force)
+
+    def damping(self, w: Array) -> Array | None:
+        """Return the damping forces (N, 3), N, at the velocities w, or None without damping."""
+        total = None if self._viscous is None else self._vector(self._viscous[0])
+        if self._mass_damping:
+            part = self._mass_damping * self.apply_mass(w)
+            total = part if total is None else total + part
+        return total
+
+    def _vector(self, form: fem.Form) -> Array:
+        b = fem.assemble_vector(form)
+        b.scatter_reverse(la.InsertMode.add)
+        return self.nodes.gathered(b.array[: 3 * len(self.nodes.owned)])
+
+    def matrix(self, mass: float, rate: float, stiffness: float = 1.0) -> PETSc.Mat:
+        """Return mass · M + rate · D + stiffness · K at the present state (collective)."""
+        A = fem_petsc.assemble_matrix(self._stiffness)
+        A.assemble()
+        if self._viscous is not None:
+            for form, factor in zip(self._viscous[1:], (1.0, rate), strict=True):
+                if factor:
+                    D = fem_petsc.assemble_matrix(form)
+                    D.assemble()
+                    A.axpy(factor, D, structure=PETSc.Mat.Structure.SAME_NONZERO_PATTERN)
+                    D.destroy()
+        if stiffness != 1.0:
+            A.scale(stiffness)
+        factor = mass + rate * self._mass_damping
+        if factor:
+            A.axpy(factor, self.mass, structure=PETSc.Mat.Structure.SAME_NONZERO_PATTERN)
+        return A
+
+
+def _viscous_work(
+    u: fem.Function, w: fem.Function, test: Expr, law: Callable[[Expr], Expr]
+) -> Expr:
+    """Return the density of the virtual work of the stress C:Ė."""
+    F = ufl.Identity(3) + ufl.grad(u)
+
+    def strain_rate(rate: Expr) -> Expr:
+        product = F.T * ufl.grad(rate)
+        return (product + product.T) / 2
+
+    return ufl.inner(law(strain_rate(w)), strain_rate(test))

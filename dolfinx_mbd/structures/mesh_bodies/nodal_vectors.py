@@ -1,0 +1,78 @@
+"""Vectors of nodal values that every MPI rank holds completely, in an order of the geometry."""
+
+from __future__ import annotations
+
+import numpy as np
+from dolfinx import fem
+from numpy.typing import NDArray
+
+from dolfinx_mbd.arrays import Array
+
+
+class NodalVectors:
+    """Exchange of nodal values (N, dim) between all ranks and the functions of a space.
+
+    All ranks hold the values of all nodes. The nodes are sorted by their coordinates, so that their
+    order does not depend on the number of ranks.
+
+    Args:
+        space: Blocked Lagrange space.
+
+    Attributes:
+        positions: Positions of all nodes, shape (N, dim), m.
+        owned: Numbers of the owned nodes of this rank in the global order.
+    """
+
+    def __init__(self, space: fem.FunctionSpace) -> None:
+        self._comm, self._dim = space.mesh.comm, space.dofmap.bs
+        count = space.dofmap.index_map.size_local
+        x = space.tabulate_dof_coordinates()[:count, : self._dim]
+        parts = self._comm.allgather(np.ascontiguousarray(x))
+        gathered = np.concatenate(parts)
+        size = float(np.ptp(gathered, axis=0).max())
+        keys = np.round((gathered - gathered.min(axis=0)) / (1e-8 * size))
+        order = np.lexsort(keys.T[::-1])
+        self.positions = gathered[order]
+        number = np.empty(len(order), dtype=np.int64)
+        number[order] = np.arange(len(order))
+        first = sum(len(part) for part in parts[: self._comm.rank])
+        self.owned: NDArray[np.int64] = number[first : first + count]
+        self._order = order
+        self._counts = [self._dim * len(part) for part in parts]
+        index = fem.Function(space)
+        index.x.array[: count * self._dim] = np.repeat(self.owned, self._dim)
+        index.x.scatter_forward()
+        self._local = np.rint(index.x.array[:: self._dim]).astype(np.int64)
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def gathered(self, owned: Array) -> Array:
+        """Return the values of all nodes from the values of the owned nodes (collective).
+
+        Args:
+            owned: Values of the owned nodes, shape (owned nodes, dim) or (owned nodes · dim,).
+        """
+        received = np.empty((len(self), self._dim))
+        values = np.ascontiguousarray(owned, dtype=np.float64)
+        self._comm.Allgatherv(values, (received, self._counts))
+        return received[self._order]
+
+    def gathered_block(self, owned: Array) -> Array:
+        """Return nodal columns (N, dim, k) from the owned rows (owned nodes · dim, k) (collective).
+
+        With one row for each owned node, the result has the shape (N, k).
+        """
+        parts = self._comm.allgather(np.ascontiguousarray(owned))
+        rows = np.concatenate(parts)
+        if len(rows) != len(self):
+            rows = rows.reshape(len(self), self._dim, rows.shape[1])
+        return np.asarray(rows[self._order])
+
+    def numbers_of(self, blocks: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the sorted global numbers of owned blocks of all ranks (collective)."""
+        return np.unique(np.concatenate(self._comm.allgather(self.owned[blocks])))
+
+    def assign(self, function: fem.Function, values: Array) -> None:
+        """Set a function, with its ghosts, to the values (N, dim) of all nodes."""
+        function.x.array[:] = values[self._local].ravel()

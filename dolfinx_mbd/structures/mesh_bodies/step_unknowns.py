@@ -1,0 +1,230 @@
+"""Unknowns of the free nodes of a mesh body in the time steps of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.kernels.time_steps import predict
+from dolfinx_mbd.structures.mesh_bodies.mesh_solver import MeshSolver
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.structures.mesh_bodies.mesh_body import MeshBody
+
+__all__ = ["StepUnknowns"]
+
+_COSTLY = 7.0  # number of further iterations that cost more than a new factorization
+
+
+class StepUnknowns:
+    """Displacements, velocities and accelerations of the free nodes in a step.
+
+    A stepper calls `predict`, then `put`, `error`, `correct` in each iteration. Between `enter` and
+    `leave`, the body condenses its free nodes with the matrix of the step.
+
+    Args:
+        body: The body.
+    """
+
+    def __init__(self, body: MeshBody) -> None:
+        self._body, self.solver = body, MeshSolver(body)
+        self.forces = np.zeros_like(body.nodes)
+        self._scale = self._noise = 0.0
+        self._errors: list[float] = []
+        self._offset = np.zeros_like(body.nodes)
+        self.offset_factor = 0.0
+
+    # ---- calls of the stepper -------------------------------------------------------------------
+    def enter(self) -> None:
+        """Let the body condense its free nodes with the matrix of the step."""
+        object.__setattr__(self._body, "_solver", self)
+
+    def leave(self) -> None:
+        """End a step."""
+        object.__setattr__(self._body, "_solver", None)
+
+    def initial_memory(self, q: Array) -> Array:
+        """Return the memory at the start: algorithmic and two earlier accelerations, (3, N, 3)."""
+        a = self._body.nodal_of(q)[2]
+        return np.array([a, np.full_like(a, np.nan), np.full_like(a, np.nan)])
+
+    def predict(
+        self, q: Array, memory: Array, parameters: Array, dt: float, derivatives: Sequence[float]
+    ) -> None:
+        """Predict the motion of the nodes from the coordinates q and the memory of the last step.
+
+        Args:
+            q: Coordinates of the body at the start of the step.
+            memory: See `initial_memory`.
+            parameters: α_m, α_f, β and γ of the method.
+            dt: Step, s.
+            derivatives: Derivatives of accelerations and velocities with respect to increments,
+                and of algorithmic accelerations with respect to accelerations.
+        """
+        body = self._body
+        self._start, self._derivatives = q, derivatives
+        u, w, a = body.nodal_of(q)
+        old, one, two = memory
+        guess = a
+        if not np.isnan(one[0, 0]):
+            guess = 2 * a - one if np.isnan(two[0, 0]) else 3 * (a - one) + two
+        self._accelerations, self._last = guess.copy(), (a, one)
+        self._algorithmic, self._move, self._velocities = (np.empty_like(u) for _ in range(3))
+        predict(
+            guess.ravel(), a.ravel(), old.ravel(), w.ravel(), parameters, dt,
+            self._algorithmic.ravel(), self._move.ravel(), self._velocities.ravel(),
+        )  # fmt: skip
+        self._errors = []
+        by_rate, by_speed, _ = derivatives
+        coefficients = by_rate, by_speed, 1.0
+        if self.solver.coefficients != coefficients:
+            self.solver.factorize(coefficients, self.solver.state)
+        self._is_turned = False
+
+    def put(self, q: Array, v: Array, a: Array) -> None:
+        """Write the motion of the nodes into the coordinates q of the body."""
+        nodal = self._body.nodal_of(q)
+        nodal[0] = self._body.nodal_of(self._start)[0] + self._move
+        nodal[1], nodal[2] = self._velocities, self._accelerations
+        frames = self._body.frames_of(q)
+        self._body.hold(nodal, frames, v, a)
+        if not self._is_turned:  # with the predicted rotation, which is almost that of the step
+            self.solver.turn_to(nodal[0], frames)
+            self._is_turned = True
+
+    def error(self, tolerance: float) -> float:
+        """Return the largest ratio of the residual of a free node to its tolerance."""
+        most = float(np.abs(self._free()).max())
+        return most / (tolerance * self._scale + self._noise)
+
+    def add_error(self, error: float) -> None:
+        """Record the error of an iteration, relative to the tolerance."""
+        self._errors.append(error)
+
+    def refactorized(self, q: Array) -> bool:
+        """Factorize at the present state if errors decrease slowly; return whether it did."""
+        error = self._errors[-1] if self._errors else 0.0
+        if error <= 1.0 or len(self._errors) < 3:
+            return False
+        ratio = (self._errors[-1] / self._errors[-3]) ** 0.5
+        if ratio < 1.0 and np.log(error) < -_COSTLY * np.log(ratio):
+            return False
+        assert self.solver.coefficients is not None
+        self.factorize_at(q)
+        self._errors = []
+        return True
+
+    def factorize_at(self, q: Array) -> None:
+        """Factorize with the present coefficients at the coordinates q of the body."""
+        u, w, _ = self._body.nodal_of(q)
+        frames = self._body.frames_of(q).copy()
+        coefficients = self.solver.coefficients or (0.0, 0.0, 1.0)
+        self.solver.factorize(coefficients, (u.copy(), w.copy(), frames))
+
+    def _free(self) -> Array:
+        """Return the forces at the free nodes, zero at the interfaces, (N, 3)."""
+        free = self.forces.copy()
+        free[self._body.held] = 0.0
+        return free
+
+    def correct(self, delta: Array) -> float:
+        """Correct the free nodes after increments δs (nv,) of the frames; return the largest, m."""
+        by_rate, by_speed, ratio = self._derivatives
+        change = -self.solver.solution(self._free())
+        if len(self._body.frame_names):
+            change -= self.solver.motion(delta)
+        self._move = self._move + change
+        self._velocities += by_speed * change
+        self._accelerations += by_rate * change
+        self._algorithmic += ratio * by_rate * change
+        return float(np.abs(change).max())
+
+    def memory(self) -> Array:
+        """Return the memory for the next step; see `initial_memory`."""
+        return np.array([self._algorithmic, *self._last])
+
+    # ---- statics --------------------------------------------------------------------------------
+    def start_at_rest(self, q: Array) -> None:
+        """Start a static iteration at the coordinates q of the body, without velocities."""
+        self._start, self._derivatives = q, (0.0, 0.0, 0.0)
+        zeros = (np.zeros_like(self._body.nodes) for _ in range(4))
+        self._move, self._velocities, self._accelerations, self._algorithmic = zeros
+        self._is_turned = True  # statics factorizes at every state
+
+    @property
+    def displacement(self) -> Array:
+        """Displacements of the nodes since the start, (N, 3), m."""
+        return self._move
+
+    @displacement.setter
+    def displacement(self, values: Array) -> None:
+        self._move = values
+
+    def store_offset(self) -> None:
+        """Store the present forces at the nodes; `offset_factor` times them is subtracted."""
+        self._offset = self.forces.copy()
+
+    def offset(self) -> Array:
+        """Return the forces (N, 3) that are subtracted from the forces at the nodes."""
+        return self.offset_factor * self._offset
+
+    # ---- memory of a run ------------------------------------------------------------------------
+    def rescaled(self, q: Array, memory: Array, ratio: float) -> Array:
+        """Return the memory for a step that is longer by a ratio; see `Stepper.rescaled`."""
+        a = self._body.nodal_of(q)[2]
+        old, one, two = memory
+        slope = a - one
+        curve = np.zeros_like(a) if np.isnan(two[0, 0]) else a - 2 * one + two
+        earlier = [a - x * slope + 0.5 * x * (x - 1) * curve for x in (ratio, 2 * ratio)]
+        return np.array([a + ratio * (old - a), *earlier])
+
+    def local_error(self, before: Array, after: Array, factor: float) -> float:
+        """Return the local error of the displacements of a step, root mean square over the mass, m.
+
+        Args:
+            before: Coordinates of the body before the step.
+            after: Coordinates after it.
+            factor: Error of Newmark's formula divided by the change of the accelerations, s².
+        """
+        body = self._body
+        change = factor * (body.nodal_of(after)[2] - body.nodal_of(before)[2])
+        force = body.forces.apply_mass(change)
+        force[body.held] = 0.0
+        error = self._derivatives[0] * self.solver.solution(force)
+        energy = float(np.vdot(error, body.forces.apply_mass(error)))
+        return float(np.sqrt(max(energy, 0.0) / body.typical_mass))
+
+    def factor_memory(self) -> dict[str, Array]:
+        """Return the arrays from which `restore` computes an equal factor."""
+        if self.solver.coefficients is None:
+            return {}
+        u, w, frames = self.solver.state
+        coefficients = np.array(self.solver.coefficients)
+        return {"u": u, "w": w, "frames": frames, "coefficients": coefficients}
+
+    def restore(self, memory: dict[str, Array]) -> None:
+        """Compute the factor that `factor_memory` describes."""
+        if not memory:
+            self.solver = MeshSolver(self._body)
+            return
+        b, c, k = (float(number) for number in memory["coefficients"])
+        same = self.solver.coefficients == (b, c, k)
+        if not same or not np.array_equal(self.solver.state[0], memory["u"]):
+            self.solver.factorize((b, c, k), (memory["u"], memory["w"], memory["frames"]))
+
+    # ---- calls of the body ----------------------------------------------------------------------
+    def evaluated(self, total: Array, terms: Sequence[Array], noise: float) -> None:
+        """Store the forces (N, 3) at all nodes, their terms and their round-off."""
+        self.forces, self._noise = total, noise
+        self._scale = max(float(np.abs(term).max()) for term in terms)
+
+    def frame_forces(self, forces: Array) -> Array:
+        """Return Yᵀf; see `MeshSolver`."""
+        return self.solver.frame_forces(forces)
+
+    def condensed(self) -> Array:
+        """Return S − CᵀY; see `MeshSolver`."""
+        return self.solver.condensed()
