@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -37,6 +38,7 @@ extensions = [
     "viewers",
 ]
 exclude_patterns = [
+    "papers/models",
     "coming_from/*.py",
     "_build",
     "_ext",
@@ -120,3 +122,4 @@ def copy_demos() -> None:
 
 
 copy_demos()
+shutil.copytree(ROOT / "demos/papers/models", HERE / "papers/models", dirs_exist_ok=True)

@@ -27,7 +27,6 @@ WITHOUT_MESH = (
     "io/imports/",
     "kernels/",
     "mechanism/",
-    "papers/",
     "results/",
 )
 """Folders that must not import the libraries of meshes and distributed matrices."""
@@ -165,8 +164,6 @@ def mesh_libraries(path: Path) -> Iterator[str]:
         yield from sorted(roots & MESH_LIBRARIES - {"ufl"})
     if "gmsh" in roots and part != "geometry" and path != COMPAT:
         yield "gmsh"
-    if part != "papers":
-        yield from sorted(name for name in names if name.startswith("dolfinx_mbd.papers"))
 
 
 def versions_of_dolfinx(path: Path) -> Iterator[str]:
@@ -229,7 +226,6 @@ def test_exports_exist() -> None:
         (mesh_libraries, "dynamics", "def f():\n    import ufl"),
         (mesh_libraries, "forms", "import basix"),
         (mesh_libraries, "reduction", "import gmsh"),
-        (mesh_libraries, "fem", "from dolfinx_mbd.papers import engine"),
         (versions_of_dolfinx, "fem", "from dolfinx.io.gmsh import model_to_mesh"),
         (versions_of_dolfinx, "fem", "new = dolfinx.__version__ > '0.9'"),
         (versions_of_dolfinx, "fem", "geometry.cmap"),

@@ -45,8 +45,9 @@ from dolfinx_mbd.mechanism import (
 from dolfinx_mbd.mechanism.mechanisms import ALONG_X
 from dolfinx_mbd.mechanism.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure
 from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
-from dolfinx_mbd.papers.two_beam_engine import PlanarBeam, TwoBeamEngine
 from dolfinx_mbd.tutorials import check, report
+
+from models.two_beam_engine import PlanarBeam, TwoBeamEngine
 
 Array = NDArray[np.float64]
 results = tutorials.results_folder("engine_beams")

@@ -26,8 +26,9 @@ from scipy.integrate import solve_ivp
 import dolfinx_mbd as mbd
 from dolfinx_mbd import tutorials
 from dolfinx_mbd.mechanism import JointLoad, revolute
-from dolfinx_mbd.papers.stick_model import Rod, StickModel, StickMotion, newmark
 from dolfinx_mbd.tutorials import check, report
+
+from models.stick_model import Rod, StickModel, StickMotion, newmark
 
 results = tutorials.results_folder("planar_mechanisms")
 Torque = Callable[[float, float, float], float]

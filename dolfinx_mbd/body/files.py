@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dolfinx_mbd.archive import Kind, archive_writer, errors_as, is_archive, read_archive
-from dolfinx_mbd.body.gauges import StrainGauge
-from dolfinx_mbd.body.parts import (
-    Bore,
-    EffectiveMasses,
-    Interface,
-    LoadPattern,
-    MaterialPoint,
-    Mode,
-    Skin,
-    Stiffening,
-)
-from dolfinx_mbd.body.stress_modes import StressModes
+from dolfinx_mbd.body.tree import array_fields, leaves, part_fields
 from dolfinx_mbd.checks import file_path
 from dolfinx_mbd.errors import FileError
 from dolfinx_mbd.files import has_content, write_atomically
@@ -30,36 +19,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FORMAT_VERSION = 2  # newest version of the file format that can be read
-
-_MATRICES = ("first_moments", "second_moments", "mass", "stiffness", "damping")
-
-_LISTS: dict[str, tuple[type[Any], str, tuple[str, ...]]] = {
-    "interfaces": (Interface, "interface", ("point", "axes", "motion")),
-    "points": (MaterialPoint, "point", ("position", "modes")),
-    "loads": (LoadPattern, "load", ("force", "moment", "modes", "moments")),
-    "gauges": (StrainGauge, "gauge", ("position", "normal", "directions", "modes")),
-    "bores": (Bore, "bore", ("displacement",)),
-}
-"""Class, prefix and array attributes of the entries of each list of the body.
-
-The name of an array in the file is `<prefix>_<index>_<attribute>`.
-"""
-
-_BORE = ("name", "radius", "length", "error")
-
-_PARTS: dict[str, tuple[type[Any], dict[str, str]]] = {
-    "skin": (Skin, {f"skin_{key}": key for key in ("points", "triangles", "modes")}),
-    "stiffening": (Stiffening, {f"stiffening_{k}": k for k in ("spin", "interfaces", "work")}),
-    "stress": (
-        StressModes,
-        {"stress_points": "points", "stress_modes": "stress", "stress_cells": "cells"},
-    ),
-    "effective_masses": (
-        EffectiveMasses,
-        {f"effective_mass_{key}": key for key in ("frequencies", "shares")},
-    ),
-}
-"""Optional parts of the body: class, and a mapping from array names to attributes."""
 
 
 class BodyFileError(FileError):
@@ -74,28 +33,8 @@ def save_body(body: ReducedBody, path: str | Path) -> Path:
     path = file_path("path", path)
     if not path.suffix and not path.is_dir():
         path = path.with_suffix(".npz")
-    header = {
-        "units": "SI: m, kg, s, rad",
-        "name": body.name,
-        "total_mass": body.total_mass,
-        "reference": body.reference,
-        "interfaces": [{"name": i.name, "kind": i.kind} for i in body.interfaces],
-        "points": [p.name for p in body.points],
-        "loads": [p.name for p in body.loads],
-        "gauges": [{"name": g.name, "length": g.length} for g in body.gauges],
-        "bores": [{key: getattr(b, key) for key in _BORE} for b in body.bores],
-        "modes": [asdict(m) for m in body.modes],
-        "left_out": [asdict(m) for m in body.left_out],
-        "provenance": dict(body.provenance),
-    }
-    arrays = {name: getattr(body, name) for name in _MATRICES}
-    for attribute, (_, prefix, keys) in _LISTS.items():
-        for k, entry in enumerate(getattr(body, attribute)):
-            arrays |= {f"{prefix}_{k}_{key}": getattr(entry, key) for key in keys}
-    for attribute, (_, names) in _PARTS.items():
-        part = getattr(body, attribute)
-        values = {name: getattr(part, key, None) for name, key in names.items()}
-        arrays |= {name: value for name, value in values.items() if value is not None}
+    header = {"units": "SI: m, kg, s, rad"} | _header(body)
+    arrays = {place: value for place, _, value in leaves(body)}
     write = archive_writer(_KIND, header, arrays)
     return write_atomically(path, write, "body file", replaces=is_body_file)
 
@@ -105,41 +44,60 @@ def is_body_file(path: Path) -> bool:
     return not has_content(path) or is_archive(path, _KIND)
 
 
-def read_body(path: str | Path, create: Callable[..., T]) -> T:
-    """Return the body in a file; `create` is called with the attributes of a body."""
+def read_body(path: str | Path, create: type[T]) -> T:
+    """Return the body in a file as an instance of a class."""
     if file_path("path", path).suffix.lower() == ".msh":
         text = f"{path}: a mesh, not a reduced body; read it with read_mesh and reduce it"
         raise BodyFileError(f"{text}, or use 'dolfinx-mbd reduce'", path=path)
     header, arrays = read_archive(path, _KIND)
     with errors_as(_KIND, path):
-        heads: dict[str, list[dict[str, Any]]] = {
-            "interfaces": [{"name": i["name"], "kind": i["kind"]} for i in header["interfaces"]],
-            "points": [{"name": name} for name in header["points"]],
-            "loads": [{"name": name} for name in header.get("loads", [])],
-            "gauges": [{k: g[k] for k in ("name", "length")} for g in header.get("gauges", [])],
-            "bores": [{key: b[key] for key in _BORE} for b in header.get("bores", [])],
-        }
-        parts: dict[str, Any] = {name: arrays[name] for name in _MATRICES}
-        for attribute, (kind, prefix, keys) in _LISTS.items():
-            parts[attribute] = [
-                kind(**head, **{key: arrays[f"{prefix}_{k}_{key}"] for key in keys})
-                for k, head in enumerate(heads[attribute])
-            ]
-        for attribute, (kind, names) in _PARTS.items():
-            values = {key: arrays[name] for name, key in names.items() if name in arrays}
-            parts[attribute] = kind(**values) if values else None
-        return create(
-            name=header["name"],
-            total_mass=header["total_mass"],
-            modes=_modes(header["modes"]),
-            left_out=_modes(header.get("left_out", [])),
-            reference=header["reference"],
-            provenance=header["provenance"],
-            **parts,
-        )
+        return _read(create, header, arrays, "")
 
 
-def _modes(rows: list[dict[str, Any]]) -> list[Mode]:
-    return [
-        Mode(m["label"], m["frequency"], m.get("character", ""), m.get("reason", "")) for m in rows
-    ]
+def _header(tree: Any) -> dict[str, Any]:
+    """Return the texts and numbers of a body or of a part, without arrays."""
+    arrays, parts = array_fields(tree), part_fields(tree)
+    header: dict[str, Any] = {}
+    for entry in fields(tree):
+        name, value = entry.name, getattr(tree, entry.name)
+        if name not in parts:
+            if name not in arrays or not arrays[name].axes:
+                header[name] = dict(value) if isinstance(value, Mapping) else value
+        elif parts[name].is_list:
+            heads = [_header(part) for part in value]
+            header[name] = [h["name"] if set(h) == {"name"} else h for h in heads]
+        elif value is not None and (head := _header(value)):
+            header[name] = head
+    return header
+
+
+def _read(
+    kind: type[T], header: Mapping[str, Any] | str, arrays: Mapping[str, Any], prefix: str
+) -> T:
+    """Return a body or a part from its texts and numbers, and its arrays in the file.
+
+    The names of the arrays start with `prefix`. Files of earlier versions lack some entries.
+    """
+    header = {"name": header} if isinstance(header, str) else header
+    values: dict[str, Any] = {}
+    declarations, parts = array_fields(kind), part_fields(kind)
+    for entry in fields(kind):  # type: ignore[arg-type]
+        name, array = entry.name, declarations.get(entry.name)
+        if array is not None and array.axes:
+            place = f"{prefix}{array.file_name or name}"
+            if place in arrays or entry.default is not None:
+                values[name] = arrays[place]
+        elif name not in parts:
+            if name in header:
+                values[name] = header[name]
+        elif parts[name].is_list:
+            part, start = parts[name], f"{prefix}{parts[name].label}_"
+            values[name] = tuple(
+                _read(part.kind, head, arrays, f"{start}{k}_")
+                for k, head in enumerate(header.get(name, []))
+            )
+        else:
+            start = f"{prefix}{parts[name].label}_"
+            if name in header or any(place.startswith(start) for place in arrays):
+                values[name] = _read(parts[name].kind, header.get(name, {}), arrays, start)
+    return kind(**values)

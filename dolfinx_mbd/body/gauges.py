@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dolfinx_mbd.arrays import Array, assign, freeze
-from dolfinx_mbd.body.parts import mode_rows
+from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body.stress_modes import motion_of
+from dolfinx_mbd.body.tree import array_of, freeze_arrays, number_of
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.checks import number, reject
 from dolfinx_mbd.errors import InputError
@@ -39,20 +38,19 @@ class StrainGauge:
     """
 
     name: str
-    position: Array
-    normal: Array
-    directions: Array
-    length: float
-    modes: Array
+    position: Array = field(metadata=array_of("3", "m"))
+    normal: Array = field(metadata=array_of("3", "1", directions=True))
+    directions: Array = field(metadata=array_of("g3", "1", directions=True))
+    length: float = field(metadata=number_of("m"))
+    modes: Array = field(metadata=array_of("gn", "1"))
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
         label = f"gauge {checked_name('name', self.name)!r}"
-        freeze(self, label, position=(3,), normal=(3,), directions=(-1, 3))
+        freeze_arrays(self, label)
         if len(self.directions) not in (1, 3):
             reject(f"{label}: directions", self.directions, "the directions of 1 or 3 grids")
-        freeze(self, label, modes=(len(self.directions), -1))
         assign(self, length=number(f"{label}: length", self.length, positive=True, unit="m"))
 
     @property
@@ -68,11 +66,6 @@ class StrainGauge:
         if len(self.directions) == 1:
             return (self.name,)
         return tuple(f"{self.name} {round(angle)}°" for angle in np.rad2deg(self.angles))
-
-    def selected(self, modes: NDArray[np.int64]) -> StrainGauge:
-        """Return the gauge for the modes with the numbers `modes`, starting at 1."""
-        rows = mode_rows("modes", modes, self.modes.shape[1])
-        return replace(self, modes=self.modes[:, rows])
 
     def history(self, motion: Any) -> GaugeHistory:
         """Return the strains over a motion.

@@ -7,13 +7,14 @@ the axes of the body frame.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.arrays import Array, assign, freeze, frozen
+from dolfinx_mbd.arrays import Array, assign
+from dolfinx_mbd.body.tree import array_of, freeze_arrays, number_of
 from dolfinx_mbd.checks import (
     array,
     choice,
@@ -74,16 +75,16 @@ class Interface:
 
     name: str
     kind: str
-    point: Array
-    axes: Array
-    motion: Array
+    point: Array = field(metadata=array_of("3", "m"))
+    axes: Array = field(metadata=array_of("33", "1"))
+    motion: Array = field(metadata=array_of("wn", "m"))
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
         label = f"interface {checked_name('name', self.name)!r}"
         choice(f"{label}: kind", self.kind, ("rigid", "averaged"))
-        freeze(self, label, point=(3,), axes=(3, 3), motion=(6, -1))
+        freeze_arrays(self, label)
         rotation_matrix(f"{label}: axes", self.axes)
 
 
@@ -103,7 +104,7 @@ class Mode:
     """
 
     label: str
-    frequency: float
+    frequency: float = field(metadata=number_of("Hz"))
     character: str = ""
     reason: str = ""
 
@@ -138,13 +139,13 @@ class MaterialPoint:
     """
 
     name: str
-    position: Array
-    modes: Array
+    position: Array = field(metadata=array_of("3", "m"))
+    modes: Array = field(metadata=array_of("n3", "m"))
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        freeze(self, f"point {checked_name('name', self.name)!r}", position=(3,), modes=(-1, 3))
+        freeze_arrays(self, f"point {checked_name('name', self.name)!r}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,17 +170,15 @@ class LoadPattern:
     """
 
     name: str
-    force: Array
-    moment: Array
-    modes: Array
-    moments: Array
+    force: Array = field(metadata=array_of("3", "N"))
+    moment: Array = field(metadata=array_of("3", "N m"))
+    modes: Array = field(metadata=array_of("n", "J"))
+    moments: Array = field(metadata=array_of("n3", "N m"))
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        label = f"load {checked_name('name', self.name)!r}"
-        freeze(self, label, force=(3,), moment=(3,), modes=(-1,))
-        freeze(self, label, moments=(len(self.modes), 3))
+        freeze_arrays(self, f"load {checked_name('name', self.name)!r}")
 
 
 POLYNOMIALS = 3
@@ -216,10 +215,10 @@ class Bore:
     """
 
     name: str
-    radius: float
-    length: float
-    displacement: Array
-    error: float = 0.0
+    radius: float = field(metadata=number_of("m"))
+    length: float = field(metadata=number_of("m"))
+    displacement: Array = field(metadata=array_of("h3n", "m"))
+    error: float = field(default=0.0, metadata=number_of("1"))
 
     __repr__ = short_repr
 
@@ -229,7 +228,7 @@ class Bore:
             value = number(f"{label}: {key}", getattr(self, key), positive=True, unit="m")
             assign(self, **{key: value})
         assign(self, error=number(f"{label}: error", self.error, low=0.0))
-        freeze(self, label, displacement=(-1, POLYNOMIALS, -1))
+        freeze_arrays(self, label)
         if len(self.displacement) % 2 == 0:
             reject(f"{label}: displacement", self.displacement, "an array with 2K+1 rows")
 
@@ -286,20 +285,17 @@ class Skin:
         1
     """
 
-    points: Array
-    triangles: NDArray[np.int64]
-    modes: Array
+    points: Array = field(metadata=array_of("p3", "m"))
+    triangles: NDArray[np.int64] = field(metadata=array_of("t3", "1", dtype=np.int64))
+    modes: Array = field(metadata=array_of("np3", "m"))
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        freeze(self, "skin", points=(-1, 3))
-        count = len(self.points)
-        triangles = frozen("skin: triangles", self.triangles, (-1, 3), np.int64)
+        freeze_arrays(self, "skin")
+        count, triangles = len(self.points), self.triangles
         if triangles.size and not 0 <= triangles.min() <= triangles.max() < count:
-            reject("skin: triangles", self.triangles, f"indices from 0 to {count - 1}")
-        assign(self, triangles=triangles)
-        freeze(self, "skin", modes=(-1, count, 3))
+            reject("skin: triangles", triangles, f"indices from 0 to {count - 1}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,14 +316,13 @@ class EffectiveMasses:
         ('fixed 1', 'fixed 2')
     """
 
-    frequencies: Array
-    shares: Array
+    frequencies: Array = field(metadata=array_of("f", "Hz"))
+    shares: Array = field(metadata=array_of("fd", "1"))
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        freeze(self, "effective masses", frequencies=(-1,))
-        freeze(self, "effective masses", shares=(len(self.frequencies), -1))
+        freeze_arrays(self, "effective masses")
         if self.shares.shape[1] not in (3, 6):
             reject("effective masses: shares", self.shares, "an array with 3 or 6 columns")
 
@@ -364,27 +359,14 @@ class Stiffening:
         True
     """
 
-    spin: Array
-    interfaces: Array
-    work: Array | None = None
+    spin: Array = field(metadata=array_of("6nn", "kg m2", symmetric=True))
+    interfaces: Array = field(metadata=array_of("iwnn", "m", symmetric=True))
+    work: Array | None = field(default=None, metadata=array_of("l", "1"))
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        freeze(self, "stiffening", spin=(6, -1, -1))
-        n = self.spin.shape[-1]
-        freeze(self, "stiffening", interfaces=(-1, 6, n, n))
-        for name in ("spin", "interfaces"):
-            matrices = getattr(self, name)
-            size = np.abs(matrices).max(initial=0.0)
-            if not np.allclose(matrices, np.swapaxes(matrices, -1, -2), rtol=0, atol=1e-9 * size):
-                reject(f"stiffening: {name}", matrices, "symmetric matrices")
-        if self.work is not None:
-            freeze(self, "stiffening", work=(6 + 6 * len(self.interfaces),))
-
-    def selected(self, modes: NDArray[np.int64]) -> Stiffening:
-        """Return the matrices for the modes with the numbers `modes`, starting at 1."""
-        columns = mode_rows("modes", modes, self.spin.shape[-1])
-        rows = columns[:, None]
-        spin, interfaces = self.spin[:, rows, columns], self.interfaces[:, :, rows, columns]
-        return Stiffening(spin, interfaces, self.work)
+        freeze_arrays(self, "stiffening")
+        if self.work is not None and len(self.work) != 6 + 6 * len(self.interfaces):
+            expected = f"an array of shape ({6 + 6 * len(self.interfaces)},)"
+            reject("stiffening: work", self.work, expected)

@@ -38,6 +38,16 @@ from dolfinx_mbd.body.parts import (
 )
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.body.summary import summary
+from dolfinx_mbd.body.tree import (
+    array_of,
+    checked,
+    list_of,
+    map_arrays,
+    number_of,
+    part_fields,
+    part_of,
+    with_values,
+)
 from dolfinx_mbd.body.validation import check_body
 from dolfinx_mbd.checks import array, integer, reject, unknown
 from dolfinx_mbd.errors import InputError, InputTypeError
@@ -91,25 +101,27 @@ class ReducedBody(HtmlView):
     """
 
     name: str
-    total_mass: float
-    first_moments: Array
-    second_moments: Array
-    mass: Array
-    stiffness: Array
-    damping: Array
-    interfaces: tuple[Interface, ...] = ()
-    modes: tuple[Mode, ...] = ()
-    points: tuple[MaterialPoint, ...] = ()
-    skin: Skin | None = None
-    stiffening: Stiffening | None = None
+    total_mass: float = field(metadata=number_of("kg"))
+    first_moments: Array = field(metadata=array_of("N3", "kg m"))
+    second_moments: Array = field(metadata=array_of("NN33", "kg m2"))
+    mass: Array = field(metadata=array_of("nn", "kg m2"))
+    stiffness: Array = field(metadata=array_of("nn", "J"))
+    damping: Array = field(metadata=array_of("nn", "J s"))
+    interfaces: tuple[Interface, ...] = field(default=(), metadata=list_of(Interface, "interface"))
+    modes: tuple[Mode, ...] = field(default=(), metadata=list_of(Mode, "mode"))
+    points: tuple[MaterialPoint, ...] = field(default=(), metadata=list_of(MaterialPoint, "point"))
+    skin: Skin | None = field(default=None, metadata=part_of(Skin, "skin"))
+    stiffening: Stiffening | None = field(default=None, metadata=part_of(Stiffening, "stiffening"))
     reference: str = "mean axis"
     provenance: Mapping[str, str | int | float] = field(default_factory=dict)
-    left_out: tuple[Mode, ...] = ()
-    stress: StressModes | None = None
-    loads: tuple[LoadPattern, ...] = ()
-    effective_masses: EffectiveMasses | None = None
-    gauges: tuple[StrainGauge, ...] = ()
-    bores: tuple[Bore, ...] = ()
+    left_out: tuple[Mode, ...] = field(default=(), metadata=list_of(Mode, "left_out"))
+    stress: StressModes | None = field(default=None, metadata=part_of(StressModes, "stress"))
+    loads: tuple[LoadPattern, ...] = field(default=(), metadata=list_of(LoadPattern, "load"))
+    effective_masses: EffectiveMasses | None = field(
+        default=None, metadata=part_of(EffectiveMasses, "effective_mass")
+    )
+    gauges: tuple[StrainGauge, ...] = field(default=(), metadata=list_of(StrainGauge, "gauge"))
+    bores: tuple[Bore, ...] = field(default=(), metadata=list_of(Bore, "bore", all_modes=True))
 
     def __post_init__(self) -> None:
         check_body(self)
@@ -278,25 +290,40 @@ class ReducedBody(HtmlView):
         k = np.sort(mode_rows("modes", modes, self.num_modes))
         warn_of_cut_groups(self.name, self.stiffness, self.mass, k)
         omitted = (mode for i, mode in enumerate(self.modes) if i not in k)
-        block, rows = np.ix_(k, k), np.concatenate([[0], k + 1])
-        skin, cases, stress, numbers = self.skin, self.stiffening, self.stress, k + 1
-        return self.replace(
-            first_moments=self.first_moments[rows],
-            second_moments=self.second_moments[np.ix_(rows, rows)],
-            mass=self.mass[block],
-            stiffness=self.stiffness[block],
-            damping=self.damping[block],
-            interfaces=tuple(replace(i, motion=i.motion[:, k]) for i in self.interfaces),
-            modes=tuple(self.modes[i] for i in k),
-            left_out=self.left_out + tuple(replace(mode, reason=reason) for mode in omitted),
-            points=tuple(replace(p, modes=p.modes[k]) for p in self.points),
-            loads=tuple(replace(p, modes=p.modes[k], moments=p.moments[k]) for p in self.loads),
-            gauges=tuple(gauge.selected(numbers) for gauge in self.gauges),
-            skin=None if skin is None else replace(skin, modes=skin.modes[k]),
-            stiffening=None if cases is None else cases.selected(numbers),
-            stress=None if stress is None else stress.selected(numbers),
-            bores=self.bores if len(numbers) == self.num_modes else (),
-        )
+        kept = tuple(self.modes[i] for i in k)
+        left_out = self.left_out + tuple(replace(mode, reason=reason) for mode in omitted)
+        body = map_arrays(lambda declaration, values: declaration.selected(values, k), self)
+        return self._in_modes(body, modes=kept, left_out=left_out)
+
+    def transformed(self, matrix: ArrayLike) -> ReducedBody:
+        """Return the body with other elastic coordinates η′, where η = T η′.
+
+        The table of modes is new, with Rayleigh quotients as frequencies. A body with fewer
+        coordinates has no elastic bores.
+
+        Args:
+            matrix: Matrix T with linearly independent columns, shape (n, n′).
+
+        Raises:
+            InputError: The matrix has another number of rows, or dependent columns.
+
+        Example:
+            >>> swapped = body.transformed([[0.0, 1.0], [1.0, 0.0]])
+            >>> bool(swapped.stiffness[0, 0] == body.stiffness[1, 1])
+            True
+        """
+        T = array("matrix", matrix, (self.num_modes, None))
+        if T.size and np.linalg.matrix_rank(T) < T.shape[1]:
+            reject("matrix", matrix, "a matrix with linearly independent columns")
+        body = map_arrays(lambda declaration, values: declaration.transformed(values, T), self)
+        return self._in_modes(body, modes=())
+
+    def _in_modes(self, body: ReducedBody, **values: Any) -> ReducedBody:
+        """Return a body with some attributes changed, after checks of all its parts."""
+        if body.num_modes < self.num_modes:
+            parts = part_fields(self).items()
+            values |= {name: () if p.is_list else None for name, p in parts if p.all_modes}
+        return checked(with_values(body, **values))
 
     def with_damping(self, *dampings: Damping | ArrayLike) -> ReducedBody:
         """Return a copy of the body whose damping is the sum of the arguments.

@@ -10,15 +10,15 @@ extreme value so far. This bound costs as little as the von Mises stress.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.arrays import Array, assign, freeze, frozen
-from dolfinx_mbd.body.parts import mode_rows
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.quantities import QUANTITIES, Quantity, quantity
+from dolfinx_mbd.body.tree import array_of, freeze_arrays
 from dolfinx_mbd.checks import array, choice, integer, reject
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.html import short_repr
@@ -163,29 +163,21 @@ class StressModes:
         PointEnvelope(value=array([3.]), time=array([1.]))
     """
 
-    points: Array
-    stress: Array
-    cells: NDArray[Any] | None = None
+    points: Array = field(metadata=array_of("p3", "m"))
+    stress: Array = field(metadata=array_of("6pn", "Pa", file_name="modes"))
+    cells: NDArray[Any] | None = field(
+        default=None, metadata=array_of("6cn", "Pa", dtype=np.float32)
+    )
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        freeze(self, "stress modes", points=(-1, 3))
-        freeze(self, "stress modes", stress=(6, len(self.points), -1))
-        if self.cells is not None:
-            shape = (6, -1, self.num_modes)
-            assign(self, cells=frozen("stress modes: cells", self.cells, shape, np.float32))
+        freeze_arrays(self, "stress modes")
 
     @property
     def num_modes(self) -> int:
         """Number of elastic coordinates n."""
         return int(self.stress.shape[2])
-
-    def selected(self, modes: NDArray[np.int64]) -> StressModes:
-        """Return the stress of the modes with the numbers `modes`, starting at 1."""
-        rows = mode_rows("modes", modes, self.num_modes)
-        cells = None if self.cells is None else self.cells[:, :, rows]
-        return StressModes(self.points, self.stress[:, :, rows], cells)
 
     def values(
         self, name: str, history: Any, *, times: ArrayLike | None = None, stride: int = 1

@@ -4,45 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dolfinx_mbd.arrays import Array, assign, freeze, frozen
-from dolfinx_mbd.body.gauges import StrainGauge
-from dolfinx_mbd.body.parts import (
-    Bore,
-    EffectiveMasses,
-    Interface,
-    LoadPattern,
-    MaterialPoint,
-    Mode,
-    Skin,
-    Stiffening,
-)
-from dolfinx_mbd.body.stress_modes import StressModes
+from dolfinx_mbd.arrays import Array, assign, frozen
+from dolfinx_mbd.body.parts import Mode
+from dolfinx_mbd.body.tree import freeze_arrays, num_modes, part_fields
 from dolfinx_mbd.checks import array, instance, items, name, number, reject
 from dolfinx_mbd.errors import InputError
 
 if TYPE_CHECKING:
     from dolfinx_mbd.body.reduced_body import ReducedBody
-
-
-_LISTS: dict[str, type[Any]] = {
-    "interfaces": Interface,
-    "modes": Mode,
-    "points": MaterialPoint,
-    "left_out": Mode,
-    "loads": LoadPattern,
-    "gauges": StrainGauge,
-    "bores": Bore,
-}
-_PARTS: dict[str, type[Any]] = {
-    "skin": Skin,
-    "stiffening": Stiffening,
-    "stress": StressModes,
-    "effective_masses": EffectiveMasses,
-}
 
 
 def check_body(body: ReducedBody) -> None:
@@ -54,16 +27,16 @@ def check_body(body: ReducedBody) -> None:
     name("name", body.name)
     instance("reference", body.reference, str)
     assign(body, total_mass=number("total_mass", body.total_mass, positive=True, unit="kg"))
-    freeze(body, first_moments=(n + 1, 3), second_moments=(n + 1, n + 1, 3, 3))
-    freeze(body, mass=(n, n), stiffness=(n, n), damping=(n, n))
+    freeze_arrays(body)
     for key in ("mass", "stiffness", "damping"):
         check_matrix(key, getattr(body, key))
     if not np.allclose(body.second_moments, body.second_moments.transpose(1, 0, 3, 2)):
         reject("second_moments", body.second_moments, "an array with H_kl^ab = H_lk^ba")
-    for key, kind in _LISTS.items():
-        assign(body, **{key: items(key, getattr(body, key), kind)})
-    for key, kind in _PARTS.items():
-        instance(key, getattr(body, key), (kind, type(None)))
+    for key, part in part_fields(body).items():
+        if part.is_list:
+            assign(body, **{key: items(key, getattr(body, key), part.kind)})
+        else:
+            instance(key, getattr(body, key), (part.kind, type(None)))
     provenance = instance("provenance", body.provenance, Mapping)
     assign(body, provenance=MappingProxyType(dict(provenance)))
     assign(body, modes=body.modes or _default_modes(body.mass, body.stiffness))
@@ -72,24 +45,20 @@ def check_body(body: ReducedBody) -> None:
 
 def _check_parts(body: ReducedBody, n: int) -> None:
     """Check that all parts of a body have n modes, and that names differ."""
-    for argument in ("interfaces", "points", "loads", "gauges", "bores"):
-        names = [part.name for part in getattr(body, argument)]
-        if len(set(names)) < len(names):
-            reject(argument, names, "a list of parts with different names")
-    counts = {"modes": len(body.modes)}
-    counts |= {f"interface {i.name!r}": i.motion.shape[1] for i in body.interfaces}
-    counts |= {f"point {p.name!r}": len(p.modes) for p in body.points}
-    counts |= {f"load {p.name!r}": len(p.modes) for p in body.loads}
-    counts |= {f"gauge {g.name!r}": g.modes.shape[1] for g in body.gauges}
-    counts |= {f"bore {b.name!r}": b.displacement.shape[2] for b in body.bores}
+    counts: dict[str, int | None] = {"modes": len(body.modes)}
+    for argument, declaration in part_fields(body).items():
+        value, label = getattr(body, argument), declaration.label
+        if declaration.is_list:
+            names = [part.name for part in value if hasattr(part, "name")]
+            if len(set(names)) < len(names):
+                reject(argument, names, "a list of parts with different names")
+            counts |= {f"{label} {getattr(part, 'name', '')!r}": num_modes(part) for part in value}
+        elif value is not None:
+            counts[label] = num_modes(value)
     for bore in body.bores:
         body.interface(bore.name)
-    if body.skin is not None:
-        counts["skin"] = len(body.skin.modes)
-    if body.stress is not None:
-        counts["stress"] = body.stress.num_modes
     for argument, count in counts.items():
-        if count != n:
+        if count not in (n, None):
             text = f"{argument}: {count} modes, but the matrices of the body have {n}"
             raise InputError(text, argument=argument, value=count, expected=f"{n} modes")
     if body.stiffening is not None:

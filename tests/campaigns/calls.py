@@ -584,6 +584,7 @@ BODIES: dict[str, Call] = {
     "ReducedBody.save": lambda b: (b.rod.save, {"path": b.folder / "saved.npz"}),
     "ReducedBody.selected": lambda b: (b.rod.selected, {"modes": [1, 3]}),
     "ReducedBody.summary": lambda b: (b.rod.summary, {}),
+    "ReducedBody.transformed": lambda b: (b.rod.transformed, {"matrix": np.eye(b.rod.num_modes)}),
     "ReducedBody.truncated": lambda b: (b.rod.truncated, {"num_modes": 2}),
     "ReducedBody.with_damping": lambda b: (
         b.rod.with_damping,
@@ -606,10 +607,6 @@ BODIES: dict[str, Call] = {
         body.Stiffening,
         {"spin": np.zeros((6, 2, 2)), "interfaces": np.zeros((2, 6, 2, 2))},
     ),
-    "Stiffening.selected": lambda b: (
-        b.reduction.body.stiffening.selected,
-        {"modes": np.array([1])},
-    ),
     "StrainGauge": lambda b: (
         body.StrainGauge,
         {
@@ -618,7 +615,6 @@ BODIES: dict[str, Call] = {
         },
     ),
     "StrainGauge.history": lambda b: (_gauge().history, {"motion": b.history}),
-    "StrainGauge.selected": lambda b: (_gauge().selected, {"modes": np.array([1])}),
     "StressModes": lambda b: (
         body.StressModes,
         {"points": np.zeros((2, 3)), "stress": np.zeros((6, 2, 8))},
@@ -631,7 +627,6 @@ BODIES: dict[str, Call] = {
         _stress(b).peak,
         {"name": "von Mises", "history": b.history},
     ),
-    "StressModes.selected": lambda b: (_stress(b).selected, {"modes": np.array([1])}),
     "StressModes.values": lambda b: (
         _stress(b).values,
         {"name": "von Mises", "history": b.history},

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import dolfinx_mbd as mbd
+from demos.papers.models.stick_model import Rod, StickModel, newmark
 from dolfinx_mbd.mechanism.mechanisms import rigid_rod, slider_crank
-from dolfinx_mbd.papers.stick_model import Rod, StickModel, newmark
 
 DENSITY, YOUNG = 7800.0, 2.1e11
 AREAS, LENGTHS = (2.564e-4, 1.282e-4), (0.1, 0.4)

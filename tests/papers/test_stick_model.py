@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from demos.papers.models.stick_model import Rod, StickModel, StickMotion, _Sticks, newmark
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.mechanisms import rigid_rod, slider_crank
 from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
-from dolfinx_mbd.papers.stick_model import Rod, StickModel, StickMotion, _Sticks, newmark
 
 RNG = np.random.default_rng(7)
 LENGTH, MASS, STIFFNESS = 0.7, 1.3, 2e7

@@ -13,9 +13,9 @@ from mpi4py import MPI
 from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
+from demos.papers.models.two_beam_engine import PlanarBeam, TwoBeamEngine, undamped_response
 from dolfinx_mbd.forms import Material
 from dolfinx_mbd.forms.beam_sections import Section
-from dolfinx_mbd.papers.two_beam_engine import PlanarBeam, TwoBeamEngine, undamped_response
 from dolfinx_mbd.structures.beams.model import BeamModel
 from dolfinx_mbd.structures.beams.statics import beam_modes
 

@@ -6,20 +6,19 @@ of time relative to SI units, the modes become ψ' = L ψ, and
 
     S' = m L S,    H' = m L² H,    M' = m L² M,    C' = m L² / T C,    K' = m L² / T² K.
 
-Positions and displacements of interfaces and points are multiplied by L; rotations do not change.
-The geometric stiffness due to a unit spin (with the energy ω² ηᵀKη) is multiplied by m L², the
-geometric stiffness due to a unit force by L, and the geometric stiffness due to a unit moment by 1.
+The declarations of the arrays in `dolfinx_mbd.body` contain the units of all parts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 
-from dolfinx_mbd.body import ReducedBody, Stiffening
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.body.tree import checked, map_arrays
 from dolfinx_mbd.checks import choice, name, number
 
 
@@ -95,42 +94,9 @@ def as_units(units: Units | str) -> Units:
 
 
 def scaled(body: ReducedBody, units: Units | str) -> ReducedBody:
-    """Return a body converted from SI to other units; see the module for the factors.
-
-    Stress modes, strain gauges, bores, distributed loads and effective masses are omitted, because
-    none of the exported file formats can store them.
-    """
+    """Return a body with all its parts, converted from SI to other units."""
     units = as_units(units)
-    if (units.length, units.mass, units.time) == (1.0, 1.0, 1.0):
+    scales = np.array([units.length, units.mass, units.time])
+    if (scales == 1.0).all():
         return body
-    L, J = units.length, units.inertia
-    factors = np.repeat([L, 1.0], 3)  # for displacements and rotations; for unit forces and moments
-    stiffening = body.stiffening
-    if stiffening is not None:
-        interfaces = factors[:, None, None] * stiffening.interfaces
-        stiffening = Stiffening(J * stiffening.spin, interfaces)
-    skin = body.skin
-    if skin is not None:
-        skin = replace(skin, points=L * skin.points, modes=L * skin.modes)
-    return body.replace(
-        total_mass=units.mass * body.total_mass,
-        first_moments=units.mass * L * body.first_moments,
-        second_moments=J * body.second_moments,
-        mass=J * body.mass,
-        damping=J / units.time * body.damping,
-        stiffness=units.moment * body.stiffness,
-        interfaces=tuple(
-            replace(i, point=L * i.point, motion=factors[:, None] * i.motion)
-            for i in body.interfaces
-        ),
-        points=tuple(replace(p, position=L * p.position, modes=L * p.modes) for p in body.points),
-        loads=(),
-        gauges=(),
-        bores=(),
-        effective_masses=None,
-        skin=skin,
-        stiffening=stiffening,
-        stress=None,
-        modes=tuple(replace(m, frequency=m.frequency / units.time) for m in body.modes),
-        left_out=tuple(replace(m, frequency=m.frequency / units.time) for m in body.left_out),
-    )
+    return checked(map_arrays(lambda array, v: array.factor(scales, np.shape(v)) * v, body))
