@@ -64,11 +64,13 @@ def main() -> None:
         times: dict[bool, list[float]] = {False: [], True: []}
         factorizations = 0.0
         for _ in range(arguments.rounds):
-            for sparse, own in times.items():
+            for sparse, samples in times.items():
                 if sparse or links <= DENSE_UP_TO:
                     milliseconds, factorizations = step_time(system, sparse)
-                    own.append(milliseconds)
-        shown = [f"{statistics.median(own):.2f}" if own else "-" for own in times.values()]
+                    samples.append(milliseconds)
+        shown = [
+            f"{statistics.median(samples):.2f}" if samples else "-" for samples in times.values()
+        ]
         chosen = "sparse" if Stepper(system).sparse else "dense"
         size = system.num_velocities + system.num_constraints
         print(

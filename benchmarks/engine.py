@@ -142,9 +142,9 @@ def exudyn(directory: Path, steps: int, *, all_nodes: bool = False, sparse: bool
         items.MarkerNodeCoordinate(nodeNumber=mbs.AddNode(items.NodePointGround()), coordinate=0)
     )
     for k in range(6):
-        own = mbs.AddMarker(items.MarkerNodeCoordinate(nodeNumber=shaft, coordinate=k))
+        marker = mbs.AddMarker(items.MarkerNodeCoordinate(nodeNumber=shaft, coordinate=k))
         drive = {"velocityLevel": True, "offset": SPEED} if k == 5 else {}
-        mbs.AddObject(items.CoordinateConstraint(markerNumbers=[zero, own], **drive))
+        mbs.AddObject(items.CoordinateConstraint(markerNumbers=[zero, marker], **drive))
 
     length = float(np.linalg.norm(data["small_end point"] - data["big_end point"]))
     sensors = []
@@ -183,8 +183,8 @@ def exudyn(directory: Path, steps: int, *, all_nodes: bool = False, sparse: bool
         )
         mbs.AddObject(items.MassPoint(nodeNumber=piston, mass=PISTON))
         for axis in (1, 2):
-            own = mbs.AddMarker(items.MarkerNodeCoordinate(nodeNumber=piston, coordinate=axis))
-            mbs.AddObject(items.CoordinateConstraint(markerNumbers=[zero, own]))
+            marker = mbs.AddMarker(items.MarkerNodeCoordinate(nodeNumber=piston, coordinate=axis))
+            mbs.AddObject(items.CoordinateConstraint(markerNumbers=[zero, marker]))
         at_small = mbs.AddMarker(items.MarkerSuperElementPosition(**small))
         at_piston = mbs.AddMarker(items.MarkerNodePosition(nodeNumber=piston))
         mbs.AddObject(items.SphericalJoint(markerNumbers=[at_small, at_piston]))
@@ -313,14 +313,14 @@ def table(runs: dict[str, list[dict[str, Any]]], dofs: int) -> None:
     print("| program | ms a step (runs) | ratio | CPU ms | ratio | iterations, LU a step | off |")
     print("|---|---|---|---|---|---|---|")
     reference_ms, reference_cpu = (median(runs["package"], key) for key in ("ms", "cpu"))
-    for program, own in runs.items():
-        ms = median(own, "ms")
-        every = ", ".join(f"{run['ms']:.3f}" for run in own)
-        path = np.array(own[0]["path"])
+    for program, samples in runs.items():
+        ms = median(samples, "ms")
+        every = ", ".join(f"{run['ms']:.3f}" for run in samples)
+        path = np.array(samples[0]["path"])
         off = np.abs(path - reference[: len(path)]).max() / RADIUS
-        counts = f"{median(own, 'iterations'):.2f}, {median(own, 'factorizations'):.2f}"
+        counts = f"{median(samples, 'iterations'):.2f}, {median(samples, 'factorizations'):.2f}"
         assert off < 1e-4, f"{program}: a piston's path is off by {off:.1e} of the crank radius"
-        cpu = median(own, "cpu")
+        cpu = median(samples, "cpu")
         print(
             f"| {program} | {ms:.3f} ({every}) | {ms / reference_ms:.2f} "
             f"| {cpu:.3f} | **{cpu / reference_cpu:.2f}** | {counts} | {off:.0e} |"

@@ -123,9 +123,9 @@ def main() -> None:
                 assert not warm[case][-1]["compiled"], "a second process compiles kernels again"
                 assert warm[case][-1]["end"] == cold[case][-1]["end"]
     table(cold, warm)
-    own = cold[arguments.cases[0]][-1]["own"]
-    for name in sorted(own, key=lambda name: -own[name])[: arguments.functions]:
-        print(f"{own[name]:.2f} s  {name}")
+    seconds = cold[arguments.cases[0]][-1]["own"]
+    for name in sorted(seconds, key=lambda name: -seconds[name])[: arguments.functions]:
+        print(f"{seconds[name]:.2f} s  {name}")
 
 
 def table(cold: dict[str, list[dict[str, Any]]], warm: dict[str, list[dict[str, Any]]]) -> None:

@@ -274,49 +274,51 @@ def compare_paths(paths: list[str], rounds: int) -> None:
     """Print the table of both solvers, and the size at which their costs are equal."""
     print("| dofs | path | s | CPU s | peak GB | all frequencies differ by | parts, s |")
     print("|---|---|---|---|---|---|---|")
-    found: dict[str, list[tuple[float, float, float]]] = {"direct": [], "iterative": []}
+    measured: dict[str, list[tuple[float, float, float]]] = {"direct": [], "iterative": []}
     for path in paths:
-        runs: dict[str, list[dict[str, Any]]] = {path: [] for path in found}
+        runs: dict[str, list[dict[str, Any]]] = {path: [] for path in measured}
         for _ in range(rounds):
-            for solver, own in runs.items():
-                own.append(child(__file__, [solver, path]))
+            for solver, samples in runs.items():
+                samples.append(child(__file__, [solver, path]))
         reference = np.array(runs["direct"][0]["hz"])
-        for solver, own in runs.items():
-            error = np.max(np.abs(np.array(own[0]["hz"]) / reference - 1))
+        for solver, samples in runs.items():
+            error = np.max(np.abs(np.array(samples[0]["hz"]) / reference - 1))
             assert error < 1e-9, f"{solver}: frequencies differ by {error:.1e}"
-            keys = [key for key in own[0] if key.startswith("seconds, ")]
-            parts = ", ".join(f"{k.removeprefix('seconds, ')} {median(own, k):.1f}" for k in keys)
-            cpu, peak = median(own, "cpu"), median(own, "peak")
+            keys = [key for key in samples[0] if key.startswith("seconds, ")]
+            parts = ", ".join(
+                f"{k.removeprefix('seconds, ')} {median(samples, k):.1f}" for k in keys
+            )
+            cpu, peak = median(samples, "cpu"), median(samples, "peak")
             print(
-                f"| {own[0]['dofs']:,} | {solver} | {median(own, 'seconds'):.1f} | {cpu:.1f} "
-                f"| {peak:.2f} | {error:.0e} | {parts} |",
+                f"| {samples[0]['dofs']:,} | {solver} | {median(samples, 'seconds'):.1f} "
+                f"| {cpu:.1f} | {peak:.2f} | {error:.0e} | {parts} |",
                 flush=True,
             )
-            found[solver].append((float(own[0]["dofs"]), cpu, peak))
+            measured[solver].append((float(samples[0]["dofs"]), cpu, peak))
     if len(paths) > 1:
-        break_even({solver: np.array(values) for solver, values in found.items()})
+        break_even({solver: np.array(values) for solver, values in measured.items()})
 
 
-def break_even(found: dict[str, np.ndarray]) -> None:
+def break_even(measured: dict[str, np.ndarray]) -> None:
     """Extrapolate time and memory from the two largest sizes, and print where they are equal."""
     growth: dict[str, np.ndarray] = {}
-    for solver, values in found.items():
+    for solver, values in measured.items():
         (n1, *first), (n2, *last) = values[-2:]
         growth[solver] = np.log(np.divide(last, first)) / np.log(n2 / n1)
         print(
             f"{solver}: between the largest sizes processor time grows as "
             f"n^{growth[solver][0]:.2f}, peak memory as n^{growth[solver][1]:.2f}"
         )
-    for solver, values in found.items():
+    for solver, values in measured.items():
         size, _, peak = values[-1]
         limit = size * (MEMORY / peak) ** (1 / growth[solver][1])
         print(f"{solver}: passes {MEMORY:.0f} GB at about {limit / 1e6:.1f} million dofs")
-    ratio = found["iterative"][-1, 1] / found["direct"][-1, 1]
+    ratio = measured["iterative"][-1, 1] / measured["direct"][-1, 1]
     difference = growth["direct"][0] - growth["iterative"][0]
     if ratio > 1 and difference <= 0:
         print(f"iterative takes {ratio:.1f} times the processor time; the ratio does not fall")
         return
-    meet = found["direct"][-1, 0] * ratio ** (1 / difference)
+    meet = measured["direct"][-1, 0] * ratio ** (1 / difference)
     print(f"equal processor time at about {meet / 1e6:.1f} million dofs (ratio now {ratio:.1f})")
 
 

@@ -42,8 +42,8 @@ def measure(path: Path, package: str, block: int) -> dict[str, Any]:
     eigen.BLOCK_SIZE = lanczos.BLOCK_SIZE = block
     mesh = read(path)
     problem = elastic_problem(ElasticModel(mesh, STEEL))
-    found = mesh_interfaces(mesh, problem.space, ENDS)
-    held = np.concatenate([i.dofs for i in found])
+    ends = mesh_interfaces(mesh, problem.space, ENDS)
+    held = np.concatenate([i.dofs for i in ends])
     K, M = problem.stiffness, problem.mass()
     constrain(K, held, 1.0)
     constrain(M, held, 0.0)
@@ -116,8 +116,8 @@ def main() -> None:
                 for package, block in cases:
                     path = f"{directory}/{size}.msh"
                     runs[package, block].append(child(__file__, [path, package, str(block)]))
-            for (package, block), own in runs.items():
-                row(package, block, own)
+            for (package, block), samples in runs.items():
+                row(package, block, samples)
 
 
 def row(package: str, block: int, runs: list[dict[str, Any]]) -> None:

@@ -84,14 +84,14 @@ def main() -> None:
         runs = child(__file__, [f"x{arguments.rounds}", directory])["runs"]
     print("| displacements | CPU ms a step (range) | ratio (middle half) | iterations | off |")
     print("|---|---|---|---|---|")
-    times = np.array([[run["cpu"] for run in own] for own in runs])
+    times = np.array([[run["cpu"] for run in samples] for samples in runs])
     reference = np.array(runs[0][0]["path"])
-    for rod, own, ms in zip(made, runs, times, strict=True):
+    for rod, samples, ms in zip(made, runs, times, strict=True):
         low, middle, high = np.percentile(ms / times[0], [25, 50, 75])
-        off = np.abs(np.array(own[0]["path"]) - reference).max() / RADIUS
+        off = np.abs(np.array(samples[0]["path"]) - reference).max() / RADIUS
         print(
             f"| {rod['dofs']:,} | {np.median(ms):.3f} ({ms.min():.3f} to {ms.max():.3f}) "
-            f"| **{middle:.3f}** ({low:.3f} to {high:.3f}) | {median(own, 'iterations'):.3f} "
+            f"| **{middle:.3f}** ({low:.3f} to {high:.3f}) | {median(samples, 'iterations'):.3f} "
             f"| {off:.0e} |"
         )
 

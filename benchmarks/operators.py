@@ -75,11 +75,11 @@ def measure(path: Path) -> dict[str, Any]:
         "assemble": seconds(assemble, 5),
         "refill": seconds(refill, 5),
     }
-    own = inertia_matrix(problem, W)
+    matrix = inertia_matrix(problem, W)
     existing.mult(X, Y)
     difference = np.abs(apply_inertia(problem, W, x) - Y.array).max() / np.abs(Y.array).max()
     scale = existing.norm(PETSc.NormType.NORM_INFINITY)
-    existing.axpy(-1.0, own, structure=PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN)
+    existing.axpy(-1.0, matrix, structure=PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN)
     difference = max(difference, existing.norm(PETSc.NormType.NORM_INFINITY) / scale)
     assert difference < 1e-12, f"operators differ by {difference:.1e}"
     return {**times, "dofs": problem.num_dofs, "versions": versions()}

@@ -69,15 +69,21 @@ def shares(profile: cProfile.Profile) -> tuple[dict[str, float], list[tuple[str,
     """Return the time of each part, s, and the functions with the longest times without callees."""
     stats: dict[Any, Any] = pstats.Stats(profile).stats  # type: ignore[attr-defined]
     seconds: Counter[str] = Counter()
-    for function, (_, _, own, _, callers) in stats.items():
+    for function, (_, _, own_seconds, _, callers) in stats.items():
         part = part_of(function)
         if part is not None or not callers:
-            seconds[part or "other"] += own
+            seconds[part or "other"] += own_seconds
             continue
         for caller, (_, _, of_it, _) in callers.items():
             seconds[part_of(caller) or "other"] += of_it
-    listed = sorted(((own, calls, f) for f, (_, calls, own, _, _) in stats.items()), reverse=True)
-    top = [(f"{Path(f[0]).name}: {f[2]}".removeprefix("~: "), n, own) for own, n, f in listed[:15]]
+    listed = sorted(
+        ((own_seconds, calls, f) for f, (_, calls, own_seconds, _, _) in stats.items()),
+        reverse=True,
+    )
+    top = [
+        (f"{Path(f[0]).name}: {f[2]}".removeprefix("~: "), n, own_seconds)
+        for own_seconds, n, f in listed[:15]
+    ]
     return dict(seconds.most_common()), top
 
 
@@ -138,14 +144,14 @@ def main() -> None:
         return
     for name in arguments.works:
         child(__file__, [name])
-        found = child(__file__, [name])
-        total = sum(found["parts"].values())
-        print(f"\n{name}: {found['seconds']:.1f} s, {found['cpu']:.1f} s of the processor\n")
+        profile = child(__file__, [name])
+        total = sum(profile["parts"].values())
+        print(f"\n{name}: {profile['seconds']:.1f} s, {profile['cpu']:.1f} s of the processor\n")
         print("| part | s | % |\n|---|---|---|")
-        for part, seconds in found["parts"].items():
+        for part, seconds in profile["parts"].items():
             print(f"| {part} | {seconds:.2f} | {100 * seconds / total:.0f} |")
         print("\n| function | calls | s by itself |\n|---|---|---|")
-        for function, calls, seconds in found["top"]:
+        for function, calls, seconds in profile["top"]:
             print(f"| `{function}` | {calls:,} | {seconds:.2f} |")
 
 

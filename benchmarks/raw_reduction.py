@@ -145,9 +145,9 @@ def craig_bampton(
     clock.append(time.perf_counter())
 
     T = np.zeros((size, 6 * len(nodes)), order="F")
-    for k, own in enumerate(nodes):
-        r = x[own] - x[own].mean(axis=0)
-        rows = 3 * own[:, None] + np.arange(3)
+    for k, indices in enumerate(nodes):
+        r = x[indices] - x[indices].mean(axis=0)
+        rows = 3 * indices[:, None] + np.arange(3)
         for i in range(3):
             T[rows[:, i], 6 * k + i] = 1.0
             T[rows, 6 * k + 3 + i] = np.cross(np.eye(3)[i], r)

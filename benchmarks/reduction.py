@@ -186,14 +186,14 @@ def table(path: str, rounds: int, programs: Sequence[str] = PROGRAMS) -> None:
         for program in programs:
             runs[program].append(child(__file__, [program, path]))
     reference = runs[programs[0]]
-    for program, own in runs.items():
-        difference = np.max(np.abs(np.array(own[0]["hz"]) / np.array(reference[0]["hz"]) - 1))
+    for program, samples in runs.items():
+        difference = np.max(np.abs(np.array(samples[0]["hz"]) / np.array(reference[0]["hz"]) - 1))
         assert difference < 1e-9 or "averaged" in (program, programs[0]), (
             f"{program}: frequencies differ by {difference:.1e}"
         )
-        values = {key: median(own, key) for key in own[0] if key != "hz"}
+        values = {key: median(samples, key) for key in samples[0] if key != "hz"}
         over = {key: values[key] / median(reference, key) for key in ("seconds", "cpu", "peak")}
-        every = ", ".join(f"{run['seconds']:.1f}" for run in own)
+        every = ", ".join(f"{run['seconds']:.1f}" for run in samples)
         known = ("seconds", "dofs", "cpu", "peak")
         parts = [
             f"{key.removeprefix('seconds, ')} {value:.2f}"
@@ -201,7 +201,7 @@ def table(path: str, rounds: int, programs: Sequence[str] = PROGRAMS) -> None:
             if key not in known
         ]
         print(
-            f"| {own[0]['dofs']:,} | {program} | {values['seconds']:.2f} ({every}) "
+            f"| {samples[0]['dofs']:,} | {program} | {values['seconds']:.2f} ({every}) "
             f"| {over['seconds']:.2f} | {values['cpu']:.2f} | **{over['cpu']:.2f}** "
             f"| {values['peak']:.2f} | {over['peak']:.2f} | {', '.join(parts)} |",
             flush=True,

@@ -63,12 +63,12 @@ def phases(path: Path, solver: str) -> dict[str, float]:
 def best(call: Callable[[], Any], rounds: int = 3) -> float:
     """Return the smallest processor time of a call, s, after one call that is not timed."""
     call()
-    taken = []
+    times = []
     for _ in range(rounds):
         start = time.process_time()
         call()
-        taken.append(time.process_time() - start)
-    return min(taken)
+        times.append(time.process_time() - start)
+    return min(times)
 
 
 def product_alone(path: Path) -> dict[str, float]:
@@ -121,41 +121,41 @@ def measured_parts(path: Path) -> dict[str, float]:
     assembled(path.with_name("warm_up.msh"))
     start = time.process_time()
     problem, held = assembled(path)
-    found: dict[str, float] = {"assembly": time.process_time() - start, "dofs": problem.num_dofs}
+    parts: dict[str, float] = {"assembly": time.process_time() - start, "dofs": problem.num_dofs}
     start = time.process_time()
     solver = IterativeSolver(problem.stiffness, problem.space, held, prefix="scaling_")
-    found["set-up"] = time.process_time() - start
+    parts["set-up"] = time.process_time() - start
     B = np.asfortranarray(np.random.default_rng(0).standard_normal((solver.rows, BLOCK)))
     B[held] = 0.0
     level: Any = solver.level
     coarse = np.ones((level.interpolation.getLocalSize()[1], BLOCK), order="F")
-    found["product"] = best(lambda: solver.multiply(B)) / BLOCK
-    found["coarse solution"] = best(lambda: level.solve_coarse(coarse)) / BLOCK
-    found["cycle"] = best(lambda: solver.precondition(B)) / BLOCK
+    parts["product"] = best(lambda: solver.multiply(B)) / BLOCK
+    parts["coarse solution"] = best(lambda: level.solve_coarse(coarse)) / BLOCK
+    parts["cycle"] = best(lambda: solver.precondition(B)) / BLOCK
     start = time.process_time()
     solver.solve(B)
-    found["iterations"] = float(solver.iterations[0] / solver.iterations[1])
-    found["one solution"] = (time.process_time() - start) / BLOCK
+    parts["iterations"] = float(solver.iterations[0] / solver.iterations[1])
+    parts["one solution"] = (time.process_time() - start) / BLOCK
     start = time.process_time()
     lowest_modes_iteratively(solver, problem, MODES)
-    found["modes"] = time.process_time() - start
-    found["mode iterations"], found["vectors"] = map(float, counts[-1])
-    k = np.diag(np.arange(1.0, 3 * found["vectors"] + 1))
-    size = int(found["vectors"])
-    found["small problem"] = best(lambda: lobpcg._small_problem(k, np.eye(len(k)), size, size))
+    parts["modes"] = time.process_time() - start
+    parts["mode iterations"], parts["vectors"] = map(float, counts[-1])
+    k = np.diag(np.arange(1.0, 3 * parts["vectors"] + 1))
+    size = int(parts["vectors"])
+    parts["small problem"] = best(lambda: lobpcg._small_problem(k, np.eye(len(k)), size, size))
     solver.destroy()
     K = problem.stiffness.copy()
     constrain(K, held, 1.0)
     start = time.process_time()
     ksp = cholesky(K, prefix="scaling_", options={"pc_factor_mat_solver_type": "mumps"})
-    found["factorization"] = time.process_time() - start
-    found["direct solution"] = best(lambda: solve(ksp, B)) / BLOCK
+    parts["factorization"] = time.process_time() - start
+    parts["direct solution"] = best(lambda: solve(ksp, B)) / BLOCK
     factor = ksp.getPC().getFactorMatrix()
-    found["factor, operations"] = factor.getMumpsRinfog(3)
+    parts["factor, operations"] = factor.getMumpsRinfog(3)
     entries = factor.getMumpsInfog(29)
-    found["factor, entries"] = float(entries if entries >= 0 else -1e6 * entries)
-    found["largest front"] = float(factor.getMumpsInfog(11))
-    return found
+    parts["factor, entries"] = float(entries if entries >= 0 else -1e6 * entries)
+    parts["largest front"] = float(factor.getMumpsInfog(11))
+    return parts
 
 
 def direct_model(m: dict[str, float], ratio: float, ranks: int) -> dict[str, float]:

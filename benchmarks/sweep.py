@@ -94,8 +94,10 @@ def overhead(directory: str) -> dict[str, Any]:
 
 def processor() -> float:
     """Return the processor time of this process and of the children that have ended, s."""
-    own, children = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in (own, children))
+    this_process, children = map(
+        resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return sum(usage.ru_utime + usage.ru_stime for usage in (this_process, children))
 
 
 def prepare(directory: Path, size: float) -> str:
@@ -140,10 +142,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         versions = prepare(Path(directory), arguments.size)
         for _ in range(arguments.rounds):
-            for program, own in runs.items():
+            for program, samples in runs.items():
                 count = str(os.cpu_count())
                 free = dict.fromkeys(THREADS, count) if program == "loop, threads" else {}
-                own.append(child(__file__, [program, directory, *sizes], **free))
+                samples.append(child(__file__, [program, directory, *sizes], **free))
     print(f"{arguments.cases} runs of {arguments.steps} steps; {versions}\n")
     table(runs, arguments.cases)
 
@@ -154,25 +156,28 @@ def table(runs: dict[str, list[dict[str, Any]]], cases: int) -> None:
     print("|---|---|---|---|---|---|")
     loop = runs["loop"]
     for program in PROGRAMS:
-        own = runs[program]
-        seconds, cpu = median(own, "s"), median(own, "cpu")
-        every = ", ".join(f"{run['s']:.2f}" for run in own)
+        samples = runs[program]
+        seconds, cpu = median(samples, "s"), median(samples, "cpu")
+        every = ", ".join(f"{run['s']:.2f}" for run in samples)
         speedup, work = median(loop, "s") / seconds, cpu / median(loop, "cpu")
         print(
             f"| {program} | {seconds:.2f} ({every}) | {cases / seconds:.2f} "
             f"| **{speedup:.2f}** | {cpu:.2f} | {work:.2f} |"
         )
         if program != "loop, threads":
-            assert all(run["peaks"] == loop[0]["peaks"] for run in own), f"{program}: other numbers"
-    own = runs["overhead"]
-    each, here = (1e3 * median(own, key) / EMPTY for key in ("cases", "cases here"))
-    start = median(own, "pool of 2")
+            assert all(run["peaks"] == loop[0]["peaks"] for run in samples), (
+                f"{program}: other numbers"
+            )
+    samples = runs["overhead"]
+    each, here = (1e3 * median(samples, key) / EMPTY for key in ("cases", "cases here"))
+    start = median(samples, "pool of 2")
     print(
         f"\nTwo worker processes take {start:.2f} s to start and end, and the first table "
-        f"{median(own, 'table'):.2f} s (the import of xarray). A case costs "
+        f"{median(samples, 'table'):.2f} s (the import of xarray). A case costs "
         f"{each - 1e3 * start / EMPTY:.2f} ms in a worker process and {here:.2f} ms in this "
-        f"process. The body has {own[0]['megabytes']:.1f} MB: {1e3 * median(own, 'dumps'):.1f} ms "
-        f"to pack once, {1e3 * median(own, 'loads'):.1f} ms to unpack in each worker."
+        f"process. The body has {samples[0]['megabytes']:.1f} MB: "
+        f"{1e3 * median(samples, 'dumps'):.1f} ms to pack once, "
+        f"{1e3 * median(samples, 'loads'):.1f} ms to unpack in each worker."
     )
 
 

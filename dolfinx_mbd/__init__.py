@@ -14,7 +14,7 @@ from typing import Any
 
 import lazy_loader
 
-from dolfinx_mbd.html import before_first_view
+from dolfinx_mbd.html import supply
 
 __version__ = "0.2.0"
 
@@ -33,4 +33,5 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
 
 
-before_first_view(lambda: importlib.import_module("dolfinx_mbd.plotting"))  # it registers scenes
+supply("scenes", lambda: importlib.import_module("dolfinx_mbd.plotting"))  # it registers scenes
+supply("freedom", lambda: importlib.import_module("dolfinx_mbd.dynamics.freedom").freedom)

@@ -78,7 +78,6 @@ from .durability.recovery import section_forces as section_forces
 from .dynamics import Adaptive as Adaptive
 from .dynamics import GeneralizedAlpha as GeneralizedAlpha
 from .dynamics import ImplicitEuler as ImplicitEuler
-from .dynamics import System as System
 from .dynamics import consistent_state as consistent_state
 from .dynamics import redundancies as redundancies
 from .fem import TaggedMesh as TaggedMesh
@@ -127,6 +126,7 @@ from .mechanism import RigidBody as RigidBody
 from .mechanism import Shape as Shape
 from .mechanism import SpringDamper as SpringDamper
 from .mechanism import State as State
+from .mechanism import System as System
 from .mechanism import TabulatedBearing as TabulatedBearing
 from .mechanism import bearings as bearings
 from .mechanism import bore_contact as bore_contact

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import fields
@@ -12,12 +13,17 @@ LONGEST = 60
 """Largest number of characters of a field in the text of an object."""
 
 _SCENES: dict[type, Callable[[Any], str]] = {}
-_LOADERS: list[Callable[[], Any]] = []
+_SOURCES: dict[str, Callable[[], Any]] = {}
 
 
-def before_first_view(load: Callable[[], Any]) -> None:
-    """Call a function before the first object is shown, which registers scenes."""
-    _LOADERS.append(load)
+def supply(name: str, load: Callable[[], Any]) -> None:
+    """Register a function that imports what views need from higher layers; see `supplied`."""
+    _SOURCES[name] = load
+
+
+def supplied(name: str) -> Any:
+    """Return what the function that `supply` registered imports."""
+    return _SOURCES[name]()
 
 
 def register_scene(kind: type, scene: Callable[[Any], str]) -> None:
@@ -51,8 +57,7 @@ class HtmlView(ABC):
         """Return the rows of the table."""
 
     def _repr_html_(self) -> str:
-        while _LOADERS:
-            _LOADERS.pop()()
+        supplied("scenes")
         scenes = (scene(self) for kind, scene in _SCENES.items() if isinstance(self, kind))
         return f"{html_table(self._html_rows())}{next(scenes, '')}"
 
@@ -68,3 +73,17 @@ def html_table(rows: Iterable[Iterable[str]], head: Iterable[str] = ()) -> str:
     for first, *others in rows:
         lines.append(cells("th", [first]) + cells("td", others))
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+
+
+def table_head(titles: str) -> list[str]:
+    """Return a blank line, the titles of columns and a line that underlines them."""
+    return ["", titles, re.sub(r"\S+(?: \S+)*", lambda title: "-" * len(title[0]), titles)]
+
+
+def vector_text(values: Iterable[float], scale: float = 1.0) -> str:
+    """Return scaled numbers in columns; lengths in m, scaled by 1000, are rounded to 1e-8 m."""
+    texts = []
+    for value in values:
+        number = round(float(value), 8) if scale != 1.0 else float(value)
+        texts.append(f"{scale * number if abs(number) >= 1e-12 else 0.0:10.4g}")
+    return "  ".join(texts)

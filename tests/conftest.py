@@ -98,10 +98,10 @@ def _look_up_once() -> Iterator[None]:
         key = name, tuple(objects), str(folder)
         if key in loaded and Path(folder, f"{name}.c.cached").exists():
             return loaded[key]
-        found = load(name, objects, folder, timeout)
-        if found[0] is not None:  # (else it is to be compiled)
-            loaded[key] = found
-        return found
+        entry = load(name, objects, folder, timeout)
+        if entry[0] is not None:  # (else it is to be compiled)
+            loaded[key] = entry
+        return entry
 
     def made_once(element: Any) -> Any:
         kind = element.cell_type

@@ -1,4 +1,4 @@
-"""Bad input: what is refused, and in which words. One list, from the mesh to the pictures.
+"""Bad input: errors and their messages. One list, from the mesh to the pictures.
 
 Every case raises one error, the same on every rank, that names the cause and what would do.
 """
@@ -123,9 +123,9 @@ BALL = spherical("ball", GROUND.frame("x"), BOB.frame("o"))
 SPIN = constant_speed(1.0)
 
 
-def reduced(**given: Any) -> Call:
+def reduced(**options: Any) -> Call:
     """Reduce a box; some arguments are wrong."""
-    arguments = {"material": STEEL, "interfaces": ["left"], "num_modes": 2, "degree": 1} | given
+    arguments = {"material": STEEL, "interfaces": ["left"], "num_modes": 2, "degree": 1} | options
 
     def call(b: Bench) -> object:
         mesh = box(b.comm)
@@ -136,9 +136,9 @@ def reduced(**given: Any) -> Call:
     return call
 
 
-def on_mesh(make: Callable[[MPI.Intracomm], Any], **given: Any) -> Call:
+def on_mesh(make: Callable[[MPI.Intracomm], Any], **options: Any) -> Call:
     """Reduce a free body with a mesh of its own."""
-    arguments = {"material": STEEL, "interfaces": (), "num_modes": 2, "degree": 1} | given
+    arguments = {"material": STEEL, "interfaces": (), "num_modes": 2, "degree": 1} | options
     return lambda b: flat(reduce, make(b.comm), **arguments)
 
 
@@ -171,28 +171,28 @@ def no_group(model: Any) -> None:
     model.mesh.generate(3)
 
 
-def engine(**given: Any) -> Call:
-    return lambda b: mechanisms.inline_engine(slender_rod(), **({"speed": 10.0} | given))
+def engine(**options: Any) -> Call:
+    return lambda b: mechanisms.inline_engine(slender_rod(), **({"speed": 10.0} | options))
 
 
-def design(**given: Any) -> Call:
-    return lambda b: mechanisms.EngineDesign(**given)
+def design(**options: Any) -> Call:
+    return lambda b: mechanisms.EngineDesign(**options)
 
 
-def slider(rod: Any = None, **given: Any) -> Call:
-    return lambda b: mechanisms.slider_crank(rod or slender_rod(), **(CRANK | given))
+def slider(rod: Any = None, **options: Any) -> Call:
+    return lambda b: mechanisms.slider_crank(rod or slender_rod(), **(CRANK | options))
 
 
-def system(bodies: Any = (GROUND, BOB), joints: Any = (PIVOT,), **given: Any) -> Call:
-    return lambda b: System(bodies, joints, **given)
+def system(bodies: Any = (GROUND, BOB), joints: Any = (PIVOT,), **options: Any) -> Call:
+    return lambda b: System(bodies, joints, **options)
 
 
 def run(
-    *, drivers: Any = (), loads: Any = (), t_end: Any = 0.1, dt: Any = 0.01, **given: Any
+    *, drivers: Any = (), loads: Any = (), t_end: Any = 0.1, dt: Any = 0.01, **options: Any
 ) -> Call:
     """Run a pendulum."""
     return lambda b: simulate(
-        System([GROUND, BOB], [PIVOT], drivers=drivers, loads=loads), t_end=t_end, dt=dt, **given
+        System([GROUND, BOB], [PIVOT], drivers=drivers, loads=loads), t_end=t_end, dt=dt, **options
     )
 
 
@@ -351,7 +351,7 @@ REDUCTION = [
     case("modes of modal_analysis", "num_modes must be",
          lambda b: modal_analysis(box(b.comm), STEEL, num_modes=-2)),
     case("degree 0", "degree must be .*; got 0", reduced(degree=0)),
-    case("degree in words", "degree must be .*; got 'two'",
+    case("degree as text", "degree must be .*; got 'two'",
          reduced(degree="two")),
     case("negative cut-off", "up_to must be .*; got -1.0", reduced(up_to=-1.0)),
     case("cut-off below all modes", "no mode is below up_to=1 Hz; the first is at",
@@ -375,7 +375,7 @@ MATERIALS = [
     case("a name for a material", "expected a material, got 'steel'; give STEEL",
          reduced(material="steel"), TypeError),
     case("negative density", "density must be", reduced(density=-1.0)),
-    case("density in words", "density must be .*; got '7850'",
+    case("density as text", "density must be .*; got '7850'",
          reduced(density="7850")),
     case("density negative somewhere", "density is not positive everywhere",
          reduced(density=ufl.as_ufl(-1.0))),
@@ -453,7 +453,7 @@ BODIES = [
          lambda b: slender_rod().truncated(9)),
     case("zero mass", "^body 'b': mass must be .*; got 0.0",
          lambda b: RigidBody("b", 0.0, [1] * 3)),
-    case("mass in words", "^body 'b': mass must be .* in kg; got '1 kg'",
+    case("mass as text", "^body 'b': mass must be .* in kg; got '1 kg'",
          lambda b: RigidBody("b", "1 kg", [1] * 3)),
     case("no inertia about an axis", "a moment is zero; give a thin rod its true small moment",
          lambda b: RigidBody("b", 1.0, [0, 1, 1])),
@@ -528,7 +528,7 @@ SYSTEMS = [
          system(loads=[force("f", ("bob", "end"), (0, 0, 1))])),
     case("load at a body", "'f': frame must be a frame of a body",
          lambda b: force("f", "bob", (0, 0, 1)), TypeError),
-    case("load in words", "^load 'f': value must be 3 finite numbers; got '10 N'",
+    case("load as text", "^load 'f': value must be 3 finite numbers; got '10 N'",
          lambda b: force("f", BOB.frame("tip"), "10 N")),
 ]  # fmt: skip
 
@@ -574,7 +574,7 @@ RUNS = [
     case("dt = 0", "^dt must be a positive.*got 0", run(dt=0.0)),
     case("dt = nan", "dt must be a positive", run(dt=math.nan)),
     case("end before start", "t_end must be after the start", run(t_end=-1.0)),
-    case("time in words", "^t_end must be a.*got '1 s'",
+    case("time as text", "^t_end must be a.*got '1 s'",
          run(t_end="1 s"), TypeError),
     case("stride", "^stride must be a whole number", run(stride=0)),
     case("tolerance", "^tolerance must be a positive", run(tolerance=0.0)),
@@ -582,7 +582,7 @@ RUNS = [
     case("start of another system", "start has 24 coordinates, the system 7",
          lambda b: run(start=b.run.final_state)(b)),
     case("redundant", "^redundant must be .* got 'ignore'", run(redundant="ignore")),
-    case("method in words", "^method must be GeneralizedAlpha", run(method="bdf"), TypeError),
+    case("method as text", "^method must be GeneralizedAlpha", run(method="bdf"), TypeError),
     case("spectral radius", "^rho must be .* from 0 to 1; got 1.5",
          lambda b: GeneralizedAlpha.from_spectral_radius(1.5)),
     case("unknown keyword", "unexpected keyword argument 'stepsize'", run(stepsize=3), TypeError),
@@ -637,9 +637,9 @@ ALL = [
 
 @pytest.mark.parametrize(("call", "kind", "text"), ALL)
 def test_refused(bench: Bench, call: Call, kind: type[Exception], text: str) -> None:
-    with pytest.raises(kind, match=text) as caught:
+    with pytest.raises(kind, match=text) as error:
         call(bench)
-    assert len(set(bench.comm.allgather(str(caught.value)))) == 1
+    assert len(set(bench.comm.allgather(str(error.value)))) == 1
 
 
 def test_mesh_in_millimetres(bench: Bench) -> None:
@@ -685,9 +685,9 @@ def test_interrupted_run(bench: Bench, stride: int) -> None:
             raise KeyboardInterrupt
         return 0.0, 1.0, 0.0
 
-    with pytest.warns(errors.MbdWarning, match="interrupted at t = 0.05 s") as caught:
+    with pytest.warns(errors.MbdWarning, match="interrupted at t = 0.05 s") as records:
         solution = run(loads=[force("push", BOB.frame("tip"), press)], stride=stride)(bench)
-    assert [w.message.value for w in caught] == [pytest.approx(0.05)]  # type: ignore[union-attr]
+    assert [w.message.value for w in records] == [pytest.approx(0.05)]  # type: ignore[union-attr]
     assert isinstance(solution, Solution)
     assert not solution.complete
     assert solution.time[-1] == pytest.approx(0.05)
@@ -700,9 +700,9 @@ def test_step_that_fails_keeps_what_was_before(bench: Bench) -> None:
     def late(t: float, motion: Any) -> tuple[float, float, float]:
         return wild(t, motion) if t > 0.055 else (0.0, 1.0, 0.0)
 
-    with pytest.raises(StepError, match=r"from t = 0.05 s to 0.06 s") as caught:
+    with pytest.raises(StepError, match=r"from t = 0.05 s to 0.06 s") as error:
         run(loads=[force("push", BOB.frame("tip"), late)], stride=4)(bench)
-    solution = caught.value.solution
+    solution = error.value.solution
     assert solution is not None and not solution.complete
     assert solution.time[-1] == pytest.approx(0.05)
 

@@ -46,11 +46,11 @@ def test_numbers(value: Any, number: float) -> None:
 @pytest.mark.parametrize("value", NO_NUMBERS, ids=lambda value: type(value).__name__)
 @pytest.mark.parametrize("check", [checks.number, checks.integer])
 def test_no_numbers(check: Callable[..., Any], value: Any) -> None:
-    with pytest.raises(InputTypeError) as caught:
+    with pytest.raises(InputTypeError) as error:
         check("mass", value)
-    assert caught.value.argument == "mass"
-    assert caught.value.value is value or isinstance(value, np.ndarray)
-    assert caught.value.expected
+    assert error.value.argument == "mass"
+    assert error.value.value is value or isinstance(value, np.ndarray)
+    assert error.value.expected
 
 
 @pytest.mark.parametrize(
@@ -61,19 +61,19 @@ def test_no_numbers(check: Callable[..., Any], value: Any) -> None:
     ],
 )  # fmt: skip
 def test_numbers_out_of_range(value: Any, limits: dict[str, Any]) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         checks.number("mass", value, unit="kg", **limits)
-    assert not isinstance(caught.value, InputTypeError)
-    assert caught.value.argument == "mass"
-    assert "kg" in str(caught.value)
+    assert not isinstance(error.value, InputTypeError)
+    assert error.value.argument == "mass"
+    assert "kg" in str(error.value)
 
 
 def test_whole_numbers() -> None:
     assert checks.integer("count", np.int64(3), low=0, high=3) == 3
     for value, kind in ((2.0, InputTypeError), (-1, InputError), (4, InputError)):
-        with pytest.raises(kind) as caught:
+        with pytest.raises(kind) as error:
             checks.integer("count", value, low=0, high=3)
-        assert caught.value.argument == "count"
+        assert error.value.argument == "count"
 
 
 def test_flags() -> None:
@@ -88,8 +88,8 @@ def test_arrays() -> None:
     array = checks.array("eta", source, (None, 2))
     assert array.dtype == float and not array.flags.writeable
     assert np.array_equal(array, source)
-    given = np.ones(3)
-    assert checks.vector("point", given) is not given and given.flags.writeable
+    point = np.ones(3)
+    assert checks.vector("point", point) is not point and point.flags.writeable
     assert np.isnan(checks.array("eta", [math.nan], finite=False)).all()
 
 
@@ -101,27 +101,27 @@ def test_arrays() -> None:
     ],
 )  # fmt: skip
 def test_no_vectors(value: Any) -> None:
-    with pytest.raises(InputTypeError) as caught:
+    with pytest.raises(InputTypeError) as error:
         checks.vector("point", value)
-    assert caught.value.argument == "point"
+    assert error.value.argument == "point"
 
 
 @pytest.mark.parametrize(
     "value", [[], [1.0, 2.0], np.zeros((3, 3)), 1.0, [math.nan] * 3, [0.0, math.inf, 0.0]]
 )
 def test_vectors_that_do_not_fit(value: Any) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         checks.vector("point", value)
-    assert caught.value.argument == "point"
+    assert error.value.argument == "point"
 
 
 def test_choices() -> None:
     assert checks.choice("plane", "strain", ("strain", "stress")) == "strain"
     assert checks.choice("plane", None, ("strain",), none=True) is None
     for value in (None, "Strain", 1, ["strain"], np.array(["strain", "stress"]), math.nan):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             checks.choice("plane", value, ("strain", "stress"))
-        assert caught.value.argument == "plane"
+        assert error.value.argument == "plane"
     with pytest.raises(InputError):  # (True == 1)
         checks.choice("dim", True, (1, 2))
 
@@ -144,9 +144,9 @@ def test_names() -> None:
 def test_instances_and_functions() -> None:
     assert checks.instance("count", 1, (int, type(None))) == 1
     assert checks.function("law", math.sin) is math.sin
-    with pytest.raises(InputTypeError) as caught:
+    with pytest.raises(InputTypeError) as error:
         checks.instance("count", "1", (int, type(None)), "a count")
-    assert caught.value.expected == "int or None (a count)"
+    assert error.value.expected == "int or None (a count)"
     with pytest.raises(InputTypeError):
         checks.function("law", 3.0, "law(s, rate)")
 
@@ -182,17 +182,17 @@ def test_paths() -> None:
         (None, InputTypeError), (1, InputTypeError), (b"rod", InputTypeError), ("", InputError),
         ("a\0b", InputError), ("rod.msh", InputError), ("rod", InputError),
     ):  # fmt: skip
-        with pytest.raises(kind) as caught:
+        with pytest.raises(kind) as error:
             checks.file_path("path", value, (".npz",))
-        assert caught.value.argument == "path"
+        assert error.value.argument == "path"
 
 
 def test_messages_are_short() -> None:
     for value in ("x" * 10_000, list(range(10_000)), np.zeros(10_000), {"a": "b" * 9_999}):
-        with pytest.raises(Error) as caught:
+        with pytest.raises(Error) as error:
             checks.number("mass", value)
-        assert len(str(caught.value)) < 300
-        assert "\n" not in str(caught.value)
+        assert len(str(error.value)) < 300
+        assert "\n" not in str(error.value)
 
 
 def expressions() -> list[Any]:
@@ -208,9 +208,9 @@ def test_expressions_are_refused_at_once(k: int) -> None:
     """The conversion of a `fem.Function` to a number does not end."""
     value = expressions()[k]
     for check in (checks.array, checks.vector, checks.number):
-        with pytest.raises(InputTypeError) as caught:
+        with pytest.raises(InputTypeError) as error:
             check("values", value)
-        assert caught.value.argument == "values"
+        assert error.value.argument == "values"
 
 
 def test_messages_contain_no_addresses() -> None:
@@ -226,9 +226,9 @@ def test_increasing_numbers() -> None:
     for values in ([0, 1, 2], range(3), iter([0.0, 1.0, 2.0]), np.arange(3)):
         assert checks.increasing("times", values).tolist() == [0.0, 1.0, 2.0]
     for value in ([], [1.0, 1.0], [1.0, 0.0], [0.0, math.nan], [[0.0, 1.0]], 1.0, None, "times"):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             checks.increasing("times", value)
-        assert caught.value.argument == "times"
+        assert error.value.argument == "times"
     with pytest.raises(InputError):
         checks.increasing("times", [0.0, 1.0], least=3)
 
@@ -237,9 +237,9 @@ def test_objects_with_attributes() -> None:
     path = Path("rod.npz")
     assert checks.object_with("path", path, "name", "suffix") is path
     for value in (None, 1.0, "rod", Path):
-        with pytest.raises(InputTypeError) as caught:
+        with pytest.raises(InputTypeError) as error:
             checks.object_with("path", value, "name", "suffix")
-        assert caught.value.argument == "path"
+        assert error.value.argument == "path"
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ OTHERS = (
 SLOW = ("mechanism.bearings", "structures.cables", "durability")
 """Folders whose examples take several seconds."""
 
-MODULES = ("fem.elastic_model", "fem.modal.natural_modes", "dynamics.system")
+MODULES = ("fem.elastic_model", "fem.modal.natural_modes", "mechanism.system")
 """Modules whose examples are run on any number of ranks."""
 
 SHOWN: set[type] = set()

@@ -1,4 +1,4 @@
-"""Language of the package: complete docstrings, plain words, spelling, short functions."""
+"""Language of all sources: plain words, spelling; of the package: docstrings, short functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="reads sources o
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "dolfinx_mbd"
-VAGUE = {"felt", "found", "given", "kept", "own", "told", "wanted"}
+VAGUE = {
+    *("asked", "caught", "felt", "found", "given", "got", "kept", "own", "refused", "said"),
+    *("told", "want", "wanted"),
+}
 """Words that are no names of variables: they do not say what the variable holds."""
 
 PHRASES = {
@@ -64,9 +67,14 @@ LINES = 60
 """Greatest number of code lines of a function, without its docstring and comments."""
 
 
-def sources() -> list[Path]:
-    """Return the files of the package."""
-    return sorted(PACKAGE.rglob("*.py"))
+FOLDERS = ["tests", "benchmarks", "demos", "meshes", "docs/_ext"]
+"""Folders outside the package whose names and phrases follow the same rules."""
+
+
+def sources(*folders: str) -> list[Path]:
+    """Return the files of the package and of other folders, without this file."""
+    paths = [path for folder in ("dolfinx_mbd", *folders) for path in (ROOT / folder).rglob("*.py")]
+    return sorted(path for path in paths if path != Path(__file__))
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
@@ -90,19 +98,25 @@ def phrases(path: Path) -> Iterator[str]:
 
 
 def vague_names(path: Path) -> Iterator[str]:
-    """Yield the names of variables that do not say what the variable holds."""
+    """Yield the names of variables and functions that do not say what they hold or return."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        name = node.id if isinstance(node, ast.Name) else getattr(node, "arg", None)
-        if name in VAGUE and not isinstance(node, ast.keyword):
+        name = None
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            name = node.id
+        elif isinstance(node, ast.arg):
+            name = node.arg
+        elif isinstance(node, ast.FunctionDef):
+            name = node.name
+        if name in VAGUE:
             yield f"line {getattr(node, 'lineno', 0)}: {name}"
 
 
 def test_plain_phrases() -> None:
-    assert offences(sources(), phrases) == []
+    assert offences(sources(*FOLDERS), phrases) == []
 
 
 def test_names_of_variables() -> None:
-    assert offences(sources(), vague_names) == []
+    assert offences(sources(*FOLDERS), vague_names) == []
 
 
 def code_lines(node: ast.FunctionDef, lines: list[str]) -> int:
@@ -197,6 +211,7 @@ def test_docstrings_name_the_parameters() -> None:
         (phrases, "'gone on with'"),
         (vague_names, "found = 1"),
         (vague_names, "def f(own): pass"),
+        (vague_names, "def refused(): pass"),
         (long_functions, "def f():\n" + "    x = 1\n" * (LINES + 1)),
         (incomplete_sections, 'def f(a, b):\n    """F.\n\n    Args:\n        a: A.\n    """'),
     ],

@@ -86,8 +86,9 @@ IMPORTS = {name: Imports(path) for name, path in MODULES.items()}
 def graph(*, inner: bool) -> dict[str, set[str]]:
     """Return the modules of the package that each module imports."""
     return {
-        name: {m for m in found.top | (found.inner if inner else set()) if m in MODULES} - {name}
-        for name, found in IMPORTS.items()
+        name: {m for m in imports.top | (imports.inner if inner else set()) if m in MODULES}
+        - {name}
+        for name, imports in IMPORTS.items()
     }
 
 
@@ -106,8 +107,8 @@ def folder_graph(*, inner: bool) -> dict[str, set[str]]:
     """Return the folders that each folder imports from."""
     folders: dict[str, set[str]] = {}
     for name, targets in graph(inner=inner).items():
-        found = folders.setdefault(folder(name), set())
-        found |= {folder(target) for target in targets} - {folder(name)}
+        upper = folders.setdefault(folder(name), set())
+        upper |= {folder(target) for target in targets} - {folder(name)}
     return folders
 
 
@@ -148,7 +149,7 @@ def test_imports_between_folders_have_no_cycle(inner: bool) -> None:
 
 def test_few_imports_inside_functions() -> None:
     """Imports inside functions serve fast starts of the command line and optional packages."""
-    inner = [(n, m) for n, found in IMPORTS.items() for m in found.inner if m in MODULES]
+    inner = [(n, m) for n, imports in IMPORTS.items() for m in imports.inner if m in MODULES]
     assert {name.split(".")[1] for name, _ in inner} <= {"io", "plotting"}
 
 
@@ -272,7 +273,7 @@ def test_public_names_have_one_meaning() -> None:
             value = getattr(module, export)
             if not isinstance(value, ModuleType):
                 meanings.setdefault(export, {}).setdefault(id(value), []).append(name)
-    assert {name: found for name, found in meanings.items() if len(found) > 1} == {}
+    assert {name: objects for name, objects in meanings.items() if len(objects) > 1} == {}
 
 
 HEAVY = {"gmsh", "h5py", "matplotlib", "pyvista", "scipy.interpolate", "scipy.optimize"}

@@ -199,8 +199,8 @@ def cylinder(rod: ReducedBody, crank: mbd.FlexibleBody | mbd.RigidBody) -> mbd.S
     ]
     drive = Driver("drive", "main", constant_speed(speed))
     crank_angle = JointCoordinate("main", "rotation")
-    push = JointLoad("gas", "guide", "displacement", force, of=crank_angle)
-    return mbd.System([ground, crank, rods, piston], joints, drivers=[drive], loads=[push])
+    gas = JointLoad("gas", "guide", "displacement", force, of=crank_angle)
+    return mbd.System([ground, crank, rods, piston], joints, drivers=[drive], loads=[gas])
 
 
 def reduced_beam(k: int, name: str, ends: tuple[str, str], density: float) -> ReducedBody:
@@ -300,16 +300,16 @@ def of_run(name: str) -> dict[str, Array]:
     return dict(zip(QUANTITIES, columns, strict=True))
 
 
-found = {name: of_frame(*response) for name, response in responses.items()}
-found |= {name: of_run(name) for name in runs}
+measured = {name: of_frame(*response) for name, response in responses.items()}
+measured |= {name: of_run(name) for name in runs}
 eta = runs["C 3D rod"].body("rod").eta
 big, small = (eta @ rods["C 3D rod"].interface(end).motion.T for end in ends)
-found["C own frame"] = dict(
+measured["C own frame"] = dict(
     zip(QUANTITIES, (big[:, 0], big[:, 1], big[:, 5], small[:, 0], small[:, 5]), strict=False)
 )
 for columns in (QUANTITIES[:5], QUANTITIES[5:]):
     report("\nranges over 0.04 s (mm, mrad)\n" + " " * 16 + "".join(f"{c:>22}" for c in columns))
-    for name, values in found.items():
+    for name, values in measured.items():
         cells = [
             f"{1e3 * values[c].min():.4f} … {1e3 * values[c].max():.4f}"
             for c in columns
@@ -324,7 +324,7 @@ tables = {  # Adams and the analytic model in the paper, mm or mrad
 }
 for k, (name, rows) in enumerate(tables.items(), 1):
     report(f"\ntable {k}: greatest |{name}| in each 0.01 s (mm, mrad)")
-    for label, values in found.items():
+    for label, values in measured.items():
         quarters = [1e3 * np.abs(part).max() for part in np.array_split(values[name][:-1], 4)]
         report(f"  {label:<18}" + "".join(f"{q:10.4f}" for q in quarters))
     for label, printed in zip(("the paper, Adams", "the paper, frame"), rows, strict=True):
@@ -373,7 +373,7 @@ for file, title, models, columns in (
     ("middle_welded", at_middle + "welded", welded, QUANTITIES[5:]),
     ("middle_pinned", at_middle + "pinned", (*joined, "B, shank's mass"), QUANTITIES[5:]),
 ):
-    curves = {f"{c} (mm, mrad)": {m: 1e3 * found[m][c] for m in models} for c in columns}
+    curves = {f"{c} (mm, mrad)": {m: 1e3 * measured[m][c] for m in models} for c in columns}
     path = results / f"{file}.png"
     tutorials.plot_histories(path, degrees, curves, title=title, xticks=np.arange(0, 1441, 180))
 
@@ -418,7 +418,7 @@ E, EI, density = alloy.young, alloy.young * rod_section.Izz, rod_material.densit
 along, sideways = tutorials.middle_acceleration(radius, length, speed, time).T
 across = {
     name: 1e3 * np.abs(values["across, chord"]).max()
-    for name, values in found.items()
+    for name, values in measured.items()
     if "along" in values
 }
 
@@ -436,16 +436,16 @@ least = bar(density, length)
 check("B across, middle", across["B beams"], least, amplified * least, "mm")
 check("A with a pin across, over the bar's", across["A with a pin"] / least, 0.798, 0.802)
 for name in ("q4", "q5", "q7", "q9"):
-    one, other = (np.ptp(found[model][name]) for model in ("A with a pin", "B beams"))
+    one, other = (np.ptp(measured[model][name]) for model in ("A with a pin", "B beams"))
     check(f"A with a pin over B, range of {name}", one / other, 1 / amplified, 1.0)
 inertia = -density * along * length**2 / (8 * E)
-fit = found["B beams"]["along, chord"] @ inertia / (inertia @ inertia)
+fit = measured["B beams"]["along, chord"] @ inertia / (inertia @ inertia)
 check("B along from the chord, over the closed form", fit, 1.027, 1.037)
 shank = length - 0.5 * (geometry.big_outer + geometry.small_outer)
 limits = bar(alloy.density, shank), across["B, shank's mass"]
 check("C across, middle, from shank to rod as a bar", across["C 3D rod"], *limits, "mm")
 check("the paper's 0.0214 mm across over C", 0.0214 / across["C 3D rod"], 0.9, 1.3)
-ratio = np.abs(found["A complete"]["q6"]).max() / np.abs(found["A with a pin"]["q6"]).max()
+ratio = np.abs(measured["A complete"]["q6"]).max() / np.abs(measured["A with a pin"]["q6"]).max()
 check("rotation of the rod's end, weld over pin", ratio, 14, 18)
 for name, run in runs.items():
     check(f"{name}, violation of constraints", run.constraint_violation().max(), 0.0, 1e-10)

@@ -43,7 +43,7 @@ from dolfinx_mbd.tutorials import check, report
 results = tutorials.results_folder("spatial_crank_slider")
 crank_length, length, diameter = 2.0, 17.0, 0.030
 crank_mass, rod_mass, slider_mass = 1.0, 0.5, 1.0
-speed, push, printed = -np.pi / 10, -10.0, 5e9
+speed, thrust, printed = -np.pi / 10, -10.0, 5e9
 section = mbd.Section.circle(diameter / 2)
 density = rod_mass / (section.area * length)
 inertia = rod_mass * length**2 / 12
@@ -53,10 +53,10 @@ report(
     f"""Table 1                          printed  what follows from the rest of it
 inertia of the rod (kg m²)       0.1      {inertia:.2f} = m l²/12
 density of the rod (kg/m³)       none     {density:.1f} from 0.5 kg; a plastic has 1000
-load on the slider (N)           {push:g}      it buckles at {euler_load * printed:.2f} (Euler)
+load on the slider (N)           {thrust:g}      it buckles at {euler_load * printed:.2f} (Euler)
 force on its pin along x (N)     0        the load is along x: about 10
 flexible less rigid along y (N)  12       {weight:.2f}: weight of slider and half the rod
-smaller and larger moduli        none     it buckles below {-push / euler_load:.3g} N/m²"""
+smaller and larger moduli        none     it buckles below {-thrust / euler_load:.3g} N/m²"""
 )
 # -
 
@@ -119,7 +119,7 @@ def mechanism(
     kind: str,
     young: float = printed,
     *,
-    load: float = push,
+    load: float = thrust,
     inertia: float = inertia,
     tilt: float = 0.0,
     line: Line = (0.0, 0.0),
@@ -204,14 +204,14 @@ cables = {E: alpha_run(mechanism("cable", E)) for E in moduli}
 soft, stiff = cables[moduli[0]], bow(cables[moduli[-1]])
 floating = alpha_run(mechanism("floating", moduli[-1]))
 buckling = alpha_run(mechanism("cable", printed), t_end=6.0)
-pulled = alpha_run(mechanism("cable", printed, load=-push))
+pulled = alpha_run(mechanism("cable", printed, load=-thrust))
 euler = {kind: euler_run(mechanism(kind, moduli[0])) for kind in ("rigid", "cable")}
 half = euler_run(mechanism("cable", moduli[0]), dt=dt / 2)
 
 t, closed = rigid.time, slider_place(rigid.time)
 x, v, a = slider(rigid)
 drive = rigid.joint("drive").moment[:, 2]
-work = cumulative_trapezoid(drive * speed + push * v, t, initial=0.0)
+work = cumulative_trapezoid(drive * speed + thrust * v, t, initial=0.0)
 energy = rigid.energies().total
 balance = np.abs(energy - energy[0] - work).max() / energy.max()
 pin_force = [np.linalg.norm(r.joint("slider pin").force, axis=1).max() for r in (rigid, table)]
@@ -238,7 +238,7 @@ late, offs, formula = t > 5.0, {}, {}
 for E, run in cables.items():
     offs[E] = np.abs(slider(run) - slider(rigid))[:, late].max(axis=1)
     w = np.linalg.norm(bow(run), axis=1)[late].max()
-    formula[E] = -push * length / (E * section.area) + (np.pi * w) ** 2 / (4 * length)
+    formula[E] = -thrust * length / (E * section.area) + (np.pi * w) ** 2 / (4 * length)
     values = 1e3 * np.array([w, offs[E][0], formula[E], *offs[E][1:]])
     report(f"{E:<8.3g}" + "".join(f"{value:10.4f}" for value in values))
 bow_error = [

@@ -27,13 +27,13 @@ def folder_of(module: str, names: set[str]) -> str | None:
 def imports_of(path: Path) -> set[str]:
     """Return the modules that a file imports when it is loaded."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    found: set[str] = set()
+    modules: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.ImportFrom):
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+            modules |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    return found
+            modules |= {alias.name for alias in node.names}
+    return modules
 
 
 def read_package(package: Path) -> tuple[dict[str, set[str]], dict[str, int]]:

@@ -14,8 +14,6 @@ horizontally, the same pendulum with a driver, and a simulation:
     >>> run = mbd.simulate(pendulum, t_end=0.5, dt=1e-3)
 """
 
-import lazy_loader
-
 from dolfinx_mbd.analyses.equilibrium import (
     equilibrium,
     quasi_static_motion,
@@ -54,6 +52,7 @@ from dolfinx_mbd.analyses.studies.sweep import (
     StudyError,
     sweep,
 )
+from dolfinx_mbd.lazy import names_in
 
 __all__ = [
     "IdentifiedLoads",
@@ -78,4 +77,4 @@ __all__ = [
     "waterfall",
 ]
 
-__getattr__, _, _ = lazy_loader.attach(__name__, ["studies"])
+__getattr__ = names_in(__name__, "studies")

@@ -32,7 +32,7 @@ from dolfinx_mbd.dynamics.start.quasi_static import EquilibriumError
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.deformation_checks import check_deformation
 from dolfinx_mbd.results.solution import Solution
 
@@ -44,7 +44,7 @@ _FLOOR = 1e-12  # eigenvalues of the stiffness below this fraction of the larges
 
 
 def equilibrium(
-    system: SystemData,
+    system: System,
     *,
     t: float = 0.0,
     spin: ArrayLike | None = None,
@@ -87,7 +87,7 @@ def equilibrium(
         >>> print(f"{np.degrees(state.angles[0]):.3f}°")
         -90.000°
     """
-    instance("system", system, SystemData)
+    instance("system", system, System)
     t = number("t", t, unit="s")
     omega = np.zeros(3) if spin is None else vector("spin", spin, unit="rad/s")
     number("tolerance", tolerance, positive=True, high=1.0)
@@ -127,7 +127,7 @@ def _search(
 
 
 def quasi_static_motion(
-    system: SystemData, times: Iterable[float], *, spin: ArrayLike | None = None
+    system: System, times: Iterable[float], *, spin: ArrayLike | None = None
 ) -> Solution:
     """Find a sequence of equilibria for slowly changing drivers and loads, without inertia forces.
 
@@ -151,7 +151,7 @@ def quasi_static_motion(
         >>> print(run.joint("drive").moment[:, 2].round(3))  # 2 kg × 9.81 m/s² × 1 m × cos φ
         [19.62  19.229 18.071]
     """
-    instance("system", system, SystemData)
+    instance("system", system, System)
     omega = np.zeros(3) if spin is None else vector("spin", spin, unit="rad/s")
     at = Assembler(system)
     at.q[:] = coordinates(system)

@@ -19,7 +19,7 @@ from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.loads import JointCoordinate
 from dolfinx_mbd.mechanism.motions import check_drivers
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.solution import Solution
 
 Array = NDArray[np.float64]
@@ -43,7 +43,7 @@ class KinematicError(SolverError, ValueError):
 
 
 def kinematic_analysis(
-    system: SystemData,
+    system: System,
     times: Iterable[float],
     *,
     elastic_start: Literal["undeformed", "quasi-static"] = "undeformed",
@@ -79,7 +79,7 @@ def kinematic_analysis(
         >>> print(run.joint("drive").moment[:, 2].round(3))  # N m
         [19.62  19.229 18.071]
     """
-    instance("system", system, SystemData).check_no_states("kinematic_analysis")
+    instance("system", system, System).check_no_states("kinematic_analysis")
     choice("elastic_start", elastic_start, ("undeformed", "quasi-static"))
     instants = increasing("times", times, unit="s").tolist()
     if len(instants) > 1:
@@ -222,7 +222,7 @@ class InverseDynamics:
 
 
 def inverse_dynamics(
-    system: SystemData,
+    system: System,
     motion: Solution,
     *,
     actuators: Iterable[str | JointCoordinate] = (),
@@ -255,7 +255,7 @@ def inverse_dynamics(
         >>> print(forces.efforts["pin"].round(3))  # N m
         [19.62  19.229 18.071]
     """
-    instance("system", system, SystemData).check_no_states("inverse_dynamics")
+    instance("system", system, System).check_no_states("inverse_dynamics")
     instance("motion", motion, Solution, "of simulate or kinematic_analysis")
     number("tolerance", tolerance, positive=True, high=1.0)
     if motion.q.shape[1] != system.num_coordinates or motion.v.shape[1] != system.num_velocities:
@@ -292,7 +292,7 @@ def inverse_dynamics(
     )
 
 
-def _coordinate(system: SystemData, actuator: str | JointCoordinate) -> JointCoordinate:
+def _coordinate(system: System, actuator: str | JointCoordinate) -> JointCoordinate:
     instance("every entry of actuators", actuator, (str, JointCoordinate))
     name, motion = (
         (actuator, None) if isinstance(actuator, str) else (actuator.joint, actuator.motion)

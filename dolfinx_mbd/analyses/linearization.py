@@ -35,7 +35,7 @@ from dolfinx_mbd.dynamics.stepping.convergence import (
     row_groups,
 )
 from dolfinx_mbd.errors import InputError, SolverError
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.deformation_checks import check_deformation
 from dolfinx_mbd.results.outputs import Outputs, Requests
 
@@ -85,7 +85,7 @@ class LinearizedSystem:
         [0.4972] stable
     """
 
-    system: SystemData
+    system: System
     state: State
     mass: Array
     damping: Array
@@ -219,7 +219,7 @@ class LinearizedSystem:
 
 
 def linearize(
-    system: SystemData,
+    system: System,
     state: State,
     *,
     axes: Literal["auto", "body", "global"] | ArrayLike = "auto",
@@ -273,7 +273,7 @@ def linearize(
         >>> print(f"{result.response([0.0])[0, 0, 0].real:.5f} rad/(N m)")
         0.05097 rad/(N m)
     """
-    instance("system", system, SystemData)
+    instance("system", system, System)
     check_state("state", state, system)
     signals = Inputs(system, inputs), Outputs(outputs)
     check_inputs(signals[0])

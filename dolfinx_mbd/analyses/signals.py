@@ -20,7 +20,7 @@ from dolfinx_mbd.mechanism.force_elements import JointElement, SpringDamper
 from dolfinx_mbd.mechanism.joints import Driver
 from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
 from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 
 __all__ = ["Inputs"]
 
@@ -55,7 +55,7 @@ class _Parameter(NamedTuple):
             return 0.0
         return float(value if self.component is None else np.asarray(value)[self.component])
 
-    def unit(self, system: SystemData) -> str:
+    def unit(self, system: System) -> str:
         """Return the unit, or "" if it is unknown."""
         part = self.part
         if isinstance(part, FrameLoad):
@@ -106,7 +106,7 @@ class Inputs:
         ((0.5, 0.0, 0.0), (0.0, 2.0, 0.0))
     """
 
-    def __init__(self, system: SystemData, names: Sequence[str]) -> None:
+    def __init__(self, system: System, names: Sequence[str]) -> None:
         self.names = checked_names("inputs", names)
         if not self.names:
             self.system, self._parameters = system, []
@@ -170,12 +170,11 @@ def _parameters(part: Any) -> Iterator[tuple[str, _Parameter]]:
                 yield f"{part.name}.{field.name}", _Parameter(part, field.name)
 
 
-def _with_parts(system: SystemData, parts: Mapping[int, Any]) -> SystemData:
+def _with_parts(system: System, parts: Mapping[int, Any]) -> System:
     """Return a copy of a system with other loads and drivers."""
     part = copy.copy(system)
     part.loads = tuple(parts[id(load)] for load in system.loads)
     part.drivers = tuple(parts[id(driver)] for driver in system.drivers)
-    part.whole = part if system.whole is system else _with_parts(system.whole, parts)
     return part
 
 

@@ -15,7 +15,7 @@ from dolfinx_mbd.checks import file_path, instance, integer, memory, number
 from dolfinx_mbd.dynamics.stepping.integrators import StepError
 from dolfinx_mbd.dynamics.stepping.step_control import Adaptive
 from dolfinx_mbd.errors import MbdWarning, warn
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.progress import Progress, is_shown, progress_bar
 from dolfinx_mbd.results.files.run_files import HISTORY
 from dolfinx_mbd.results.files.run_folder import check_disk
@@ -27,7 +27,7 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 @one_blas_thread()
 def simulate(
-    system: SystemData,
+    system: System,
     *,
     t_end: float,
     dt: float | Adaptive | Literal["adaptive"],
@@ -130,7 +130,7 @@ def simulate(
 @one_blas_thread()
 def resume(
     path: str | Path,
-    system: SystemData,
+    system: System,
     *,
     outputs: Mapping[str, Output] | None = None,
     progress: Progress = False,
@@ -166,27 +166,27 @@ def resume(
     return _run_to_end(read_run(path, system, Outputs(outputs)), progress)
 
 
-def _run_to_end(run: RecordedRun, progress: Progress) -> Solution:
+def _run_to_end(record: RecordedRun, progress: Progress) -> Solution:
     """Take the remaining steps and return the solution."""
-    with closing(run):
+    with closing(record):
         try:
-            with progress_bar(run.steps.total, progress, "simulate", "step") as bar:
-                while not run.steps.done:
-                    run.advance()
+            with progress_bar(record.run.steps.total, progress, "simulate", "step") as bar:
+                while not record.run.steps.done:
+                    record.advance()
                     if bar is not None:
-                        bar.update(run.steps.progress - bar.n)
-            run.write()
+                        bar.update(record.run.steps.progress - bar.n)
+            record.write()
         except StepError as error:
-            run.write()
-            error.solution = run.solution()
-            run.checks.warn()
+            record.write()
+            error.solution = record.solution()
+            record.checks.warn()
             raise
         except KeyboardInterrupt:
-            run.record()
-            run.write()
-            time = run.state.time
+            record.record()
+            record.write()
+            time = record.run.state.time
             text = f"interrupted at t = {time:g} s; the results so far are returned"
             warn(MbdWarning(text, quantity="time", value=time))
-        solution = run.solution()
-        run.checks.warn()
+        solution = record.solution()
+        record.checks.warn()
         return solution

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
@@ -18,10 +17,10 @@ from dolfinx_mbd.dynamics.start.consistent_state import check_state, consistent_
 from dolfinx_mbd.dynamics.start.position_assembly import fit_misfits
 from dolfinx_mbd.dynamics.stepping.integrators import StepError, Stepper
 from dolfinx_mbd.dynamics.stepping.run import Run, Snapshot
-from dolfinx_mbd.dynamics.stepping.step_control import Adaptive, AdaptiveSteps, FixedSteps, Steps
+from dolfinx_mbd.dynamics.stepping.step_control import Adaptive, steps_until
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.motions import check_drivers
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.files.fingerprint import differences, digest, fingerprint
 from dolfinx_mbd.results.outputs import Outputs, Requests
 from dolfinx_mbd.results.solution import Solution
@@ -94,7 +93,7 @@ class Simulator(Run):
     @one_blas_thread()
     def __init__(
         self,
-        system: SystemData,
+        system: System,
         *,
         dt: float | Adaptive,
         t_end: float | None = None,
@@ -106,7 +105,7 @@ class Simulator(Run):
         inputs: Sequence[str] = (),
         outputs: Requests | None = None,
     ) -> None:
-        instance("system", system, SystemData)
+        instance("system", system, System)
         _check_start(start, system)
         first = start.time if isinstance(start, State) else 0.0
         if t_end is not None and not number("t_end", t_end, unit="s") > first:
@@ -133,7 +132,7 @@ class Simulator(Run):
         stepper = Stepper(system, method, tolerance=tolerance)
         self._dt, self._t_end, self._start = dt, t_end, start
         state = self._first_state(system, start)
-        super().__init__(system, stepper, _steps(dt, system, state.time, t_end), state)
+        super().__init__(system, stepper, steps_until(t_end, dt, state.time, system), state)
         self._first = self._snapshot()
         if not self._outputs.functions:
             self._outputs.of(Solution(system, [state]))  # checks the names
@@ -239,7 +238,7 @@ class Simulator(Run):
                 self._set_inputs(self._inputs.merged(inputs))
             if start is not None or inputs is not None:
                 self.state = self._first_state(self.system, self._start if start is None else start)
-                self.steps = _steps(self._dt, self.system, self.state.time, self._t_end)
+                self.steps = steps_until(self._t_end, self._dt, self.state.time, self.system)
         return self.state
 
     def save(self) -> Snapshot:
@@ -296,8 +295,8 @@ class Simulator(Run):
         }
         return fingerprint(self._original) | {k: digest(value) for k, value in settings.items()}
 
-    def _snapshot(self) -> Snapshot:
-        return super()._snapshot()._replace(inputs=self._inputs.values)
+    def _input_values(self) -> tuple[float, ...]:
+        return self._inputs.values
 
     def _return_to(self, snapshot: Snapshot) -> None:
         super()._return_to(snapshot)
@@ -308,26 +307,13 @@ class Simulator(Run):
         self._inputs.put(values)
         self.stepper.assembler.put(self.state)
 
-    def _first_state(self, system: SystemData, start: State | Mapping[str, float] | None) -> State:
+    def _first_state(self, system: System, start: State | Mapping[str, float] | None) -> State:
         if isinstance(start, State):
             return start
         return consistent_state(system, 0.0, elastic_start=self._elastic_start, rates=start)
 
 
-def _check_start(start: State | Mapping[str, float] | None, system: SystemData) -> None:
+def _check_start(start: State | Mapping[str, float] | None, system: System) -> None:
     instance("start", start, (State, Mapping, type(None)), "a state or rates of joints by name")
     if isinstance(start, State):
         check_state("start", start, system)
-
-
-def _steps(
-    control: float | Adaptive, system: SystemData, start: float, t_end: float | None
-) -> Steps:
-    """Return the steps from a time to the end, or without an end."""
-    if isinstance(control, Adaptive):
-        assert t_end is not None
-        return AdaptiveSteps.of(control, system, start, t_end)
-    if t_end is None:
-        return FixedSteps(control, sys.maxsize)
-    count = max(1, round(min((t_end - start) / control, sys.maxsize)))
-    return FixedSteps((t_end - start) / count, count)

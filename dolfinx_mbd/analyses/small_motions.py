@@ -38,12 +38,12 @@ from dolfinx_mbd.kernels.rotations import (
     tangent,
 )
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 
 Array = NDArray[np.float64]
 
 
-def _frames(system: SystemData, q: Array) -> Iterator[tuple[int, slice, slice, Array]]:
+def _frames(system: System, q: Array) -> Iterator[tuple[int, slice, slice, Array]]:
     """Yield index, displacement slice, rotation slice and rotation matrix of each body frame."""
     for k, body in enumerate(system.bodies):
         if isinstance(body, FloatingBody):
@@ -64,7 +64,7 @@ class Axes:
     spin: Array
 
     @classmethod
-    def of_bodies(cls, system: SystemData, q: Array, v: Array) -> Axes:
+    def of_bodies(cls, system: System, q: Array, v: Array) -> Axes:
         """Return the axes of the body frames."""
         axes = cls.common(system, np.zeros(3))
         for k, _, rotation, A in _frames(system, q):
@@ -72,7 +72,7 @@ class Axes:
         return axes
 
     @classmethod
-    def common(cls, system: SystemData, spin: Array) -> Axes:
+    def common(cls, system: System, spin: Array) -> Axes:
         """Return common axes that rotate with `spin` and now coincide with the global axes."""
         count = len(system.bodies)
         return cls(np.tile(np.eye(3), (count, 1, 1)), np.tile(np.asarray(spin, float), (count, 1)))

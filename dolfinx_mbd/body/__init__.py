@@ -4,8 +4,6 @@ The parts of the package that use a mesh create a `ReducedBody`; the parts that 
 use it. Neither depends on the other, and this folder does not import DOLFINx.
 """
 
-import lazy_loader
-
 from dolfinx_mbd.body.comparison import Comparison, compare
 from dolfinx_mbd.body.damping import ModalDamping, Rayleigh
 from dolfinx_mbd.body.files import BodyFileError
@@ -24,6 +22,7 @@ from dolfinx_mbd.body.parts import (
 from dolfinx_mbd.body.reduced_body import ReducedBody
 from dolfinx_mbd.body.static_errors import static_errors
 from dolfinx_mbd.body.stress_modes import StressModes
+from dolfinx_mbd.lazy import names_in
 
 __all__ = [
     "BodyFileError",
@@ -48,4 +47,4 @@ __all__ = [
     "static_errors",
 ]
 
-__getattr__, _, _ = lazy_loader.attach(__name__, ["response"])
+__getattr__ = names_in(__name__, "response")

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body.reduced_body import ReducedBody
+from dolfinx_mbd.body.tree import array_fields, part_fields
 from dolfinx_mbd.checks import instance
+
+NEGLIGIBLE = 1e-12
+"""Size of an array, in units of the body, below which differences are compared with this size."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +59,14 @@ class Comparison:
 
 
 def compare(first: ReducedBody, second: ReducedBody) -> Comparison:
-    """Compare mass properties, interfaces, flexibility at the interfaces, and frequencies.
+    """Compare mass properties, interfaces, flexibility at the interfaces, parts, and frequencies.
 
     Differences of lengths are relative to the radius of gyration. The flexibility Θ K⁻¹ Θᵀ contains
     the motions of all interfaces under unit wrenches at the interfaces; Θ maps elastic coordinates
     to these motions. The flexibility depends on the reference condition, but not on the choice of
-    the elastic coordinates. The frequencies follow from K and M with the body frame at rest.
+    the elastic coordinates. Neither do the differences of other parts: of each array, they compare
+    the root mean square over nodes and over motions of unit strain energy. The frequencies follow
+    from K and M with the body frame at rest.
 
     Args:
         first: A reduced body.
@@ -82,7 +89,6 @@ def compare(first: ReducedBody, second: ReducedBody) -> Comparison:
         _vector("principal inertia (kg m²)", moments_a, moments_b),
         _text("reference", a.reference, b.reference),
         _text("elastic coordinates", str(a.num_modes), str(b.num_modes)),
-        _text("stiffening", *("no" if c.stiffening is None else "yes" for c in (a, b))),
         _text("interfaces", ", ".join(names_a), ", ".join(names_b)),
     ]
     if names_a == names_b:
@@ -91,6 +97,7 @@ def compare(first: ReducedBody, second: ReducedBody) -> Comparison:
             rows.append(_text(f"{i.name}, kind", i.kind, j.kind))
         if names_a and a.num_modes and b.num_modes:
             rows.append(_flexibility(a, b))
+    rows += _parts(a, b)
     pairs = zip(_frequencies(a), _frequencies(b), strict=False)
     rows += [_number(f"mode {k} (Hz)", x, y) for k, (x, y) in enumerate(pairs, 1)]
     return Comparison((a.name, b.name), tuple(rows))
@@ -102,6 +109,64 @@ def _frequencies(body: ReducedBody) -> NDArray:
         return np.zeros(0)
     squares = scipy.linalg.eigh(body.stiffness, body.mass, eigvals_only=True)
     return np.sqrt(np.maximum(squares, 0.0)) / (2 * np.pi)
+
+
+def _parts(a: ReducedBody, b: ReducedBody) -> list[Row]:
+    """Compare the parts that have no other row, such as gauges and the skin."""
+    rows = []
+    length, lowest = np.sqrt(np.trace(a.central_inertia) / (2 * a.total_mass)), _frequencies(a)[:1]
+    units = np.array([length, a.total_mass, 1 / (2 * np.pi * lowest.sum() or 1.0)])
+    for attribute, declaration in part_fields(a).items():
+        if attribute in ("interfaces", "modes", "left_out"):
+            continue
+        values = [getattr(body, attribute) for body in (a, b)]
+        parts, others = (v if declaration.is_list else (v,) * (v is not None) for v in values)
+        names = [", ".join(getattr(p, "name", "yes") for p in v) or "no" for v in (parts, others)]
+        if parts or others:
+            rows.append(_text(attribute.replace("_", " "), *names))
+        if names[0] == names[1]:
+            for part, other in zip(parts, others, strict=True):
+                name = f"{declaration.label.replace('_', ' ')} {getattr(part, 'name', 'arrays')}"
+                sizes = _sizes(a, part, units), _sizes(b, other, units)
+                rows.append(Row(name, "", "", _difference(*sizes)))
+    return rows
+
+
+def _sizes(body: ReducedBody, part: Any, units: NDArray) -> list[NDArray]:
+    """Return the sizes of the arrays of a part in units of length, mass and time.
+
+    The size of an array is the root of the sum of squares over motions of unit strain energy, which
+    form a basis of all motions, and of the mean square over axes of any length, such as nodes.
+    """
+    squares, vectors = np.linalg.eigh(body.stiffness)
+    positive = squares > 1e-12 * squares.max(initial=0.0)
+    basis = vectors[:, positive] / np.sqrt(squares[positive] / 2)
+    length, mass, time = units
+    basis *= np.sqrt(mass) * length / time  # the unit of the strain energy
+    sizes = []
+    for name, array in array_fields(part).items():
+        values = getattr(part, name)
+        if values is None or np.issubdtype(array.dtype, np.integer):
+            continue
+        scaled = array.factor(1 / units, np.shape(values)) * array.transformed(values, basis)
+        modes = tuple(k for k, axis in enumerate(array.axes) if axis in "nN")
+        free = tuple(k for k, axis in enumerate(array.axes) if axis.isalpha() and axis not in "nNw")
+        if modes or free:
+            count = max(int(np.prod([scaled.shape[k] for k in free])), 1)
+            scaled = np.sqrt((scaled**2).sum(axis=modes + free) / count)
+        sizes.append(np.asarray(scaled))
+    return sizes
+
+
+def _difference(first: list[NDArray], second: list[NDArray]) -> float | None:
+    """Return the greatest difference of arrays relative to their entries, None if shapes differ."""
+    if [x.shape for x in first] != [y.shape for y in second]:
+        return None
+    worst = 0.0
+    for x, y in zip(first, second, strict=True):
+        size = max(np.abs(x).max(initial=0.0), np.abs(y).max(initial=0.0), NEGLIGIBLE)
+        worst = max(worst, float(np.abs(x - y).max(initial=0.0) / size))
+    return worst
 
 
 def _flexibility(a: ReducedBody, b: ReducedBody) -> Row:

@@ -78,17 +78,18 @@ class Rayleigh:
             array([0.01, 0.02])
         """
         f, z = vector("frequencies", frequencies, 2, unit="Hz"), vector("ratios", ratios, 2)
-        if not (f > 0).all() or f[0] == f[1]:
+        (first, second), (ratio, _) = f, z
+        if not (f > 0).all() or first == second:
             reject("frequencies", frequencies, "two different positive numbers in Hz")
         if (z < 0).any():
             reject("ratios", ratios, "two numbers of at least 0")
         w = 2 * np.pi * f
         mass, stiffness = np.linalg.solve(np.column_stack([0.5 / w, 0.5 * w]), z)
-        size = np.abs(z).max() * w.max(), np.abs(z).max() / w.min()
-        if mass < -1e-12 * size[0] or stiffness < -1e-12 * size[1]:
-            low, high = sorted(z[0] * ratio for ratio in (f[0] / f[1], f[1] / f[0]))
-            expected = f"from {low:.4g} to {high:.4g} at {f[1]:g} Hz"
-            reason = f"{z[0]:g} at {f[0]:g} Hz; ModalDamping accepts any ratios"
+        largest = np.abs(z).max()
+        if mass < -1e-12 * largest * w.max() or stiffness < -1e-12 * largest / w.min():
+            low, high = sorted((ratio * first / second, ratio * second / first))
+            expected = f"from {low:.4g} to {high:.4g} at {second:g} Hz"
+            reason = f"{ratio:g} at {first:g} Hz; ModalDamping accepts any ratios"
             reject("ratios", ratios, f"{expected}, for Rayleigh damping with the ratio {reason}")
         return cls(max(0.0, float(mass)), max(0.0, float(stiffness)))
 

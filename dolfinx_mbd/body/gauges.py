@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from dolfinx_mbd.body.tree import array_of, freeze_arrays, number_of
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.checks import number, reject
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.html import short_repr, vector_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +43,9 @@ class StrainGauge:
     directions: Array = field(metadata=array_of("g3", "1", directions=True))
     length: float = field(metadata=number_of("m"))
     modes: Array = field(metadata=array_of("gn", "1"))
+    summary_titles: ClassVar[str] = (
+        "strain gauge               position (mm)                      grids  length (mm)"
+    )
 
     __repr__ = short_repr
 
@@ -52,6 +55,11 @@ class StrainGauge:
         if len(self.directions) not in (1, 3):
             reject(f"{label}: directions", self.directions, "the directions of 1 or 3 grids")
         assign(self, length=number(f"{label}: length", self.length, positive=True, unit="m"))
+
+    def summary_row(self) -> str:
+        """Return the row of the gauge in the summary of the body."""
+        grids = f"{len(self.directions):>5}  {1e3 * self.length:11.3g}"
+        return f"{self.name:<24} {vector_text(self.position, 1e3)}  {grids}"
 
     @property
     def angles(self) -> Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from dolfinx_mbd.checks import (
     rotation_matrix,
 )
 from dolfinx_mbd.checks import name as checked_name
-from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.html import short_repr, table_head, vector_text
 
 SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
 """Pairs (i, j) of the products ω_iω_j, in the order of `Stiffening.spin`."""
@@ -78,6 +78,9 @@ class Interface:
     point: Array = field(metadata=array_of("3", "m"))
     axes: Array = field(metadata=array_of("33", "1"))
     motion: Array = field(metadata=array_of("wn", "m"))
+    summary_titles: ClassVar[str] = (
+        "interface        kind      point (mm)                         axis z"
+    )
 
     __repr__ = short_repr
 
@@ -86,6 +89,11 @@ class Interface:
         choice(f"{label}: kind", self.kind, ("rigid", "averaged"))
         freeze_arrays(self, label)
         rotation_matrix(f"{label}: axes", self.axes)
+
+    def summary_row(self) -> str:
+        """Return the row of the interface in the summary of the body."""
+        axis = ", ".join(f"{component + 0.0:.3g}" for component in self.axes[:, 2])
+        return f"{self.name:<16} {self.kind:<8} {vector_text(self.point, 1e3)}  ({axis})"
 
 
 @dataclass(frozen=True)
@@ -141,11 +149,16 @@ class MaterialPoint:
     name: str
     position: Array = field(metadata=array_of("3", "m"))
     modes: Array = field(metadata=array_of("n3", "m"))
+    summary_titles: ClassVar[str] = "point                      position (mm)"
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
         freeze_arrays(self, f"point {checked_name('name', self.name)!r}")
+
+    def summary_row(self) -> str:
+        """Return the row of the point in the summary of the body."""
+        return f"{self.name:<24} {vector_text(self.position, 1e3)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,11 +187,18 @@ class LoadPattern:
     moment: Array = field(metadata=array_of("3", "N m"))
     modes: Array = field(metadata=array_of("n", "J"))
     moments: Array = field(metadata=array_of("n3", "N m"))
+    summary_titles: ClassVar[str] = (
+        "load of size 1             resultant (N)                      moment (N m)"
+    )
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
         freeze_arrays(self, f"load {checked_name('name', self.name)!r}")
+
+    def summary_row(self) -> str:
+        """Return the row of the load in the summary of the body."""
+        return f"{self.name:<24} {vector_text(self.force)}  {vector_text(self.moment)}"
 
 
 POLYNOMIALS = 3
@@ -219,6 +239,9 @@ class Bore:
     length: float = field(metadata=number_of("m"))
     displacement: Array = field(metadata=array_of("h3n", "m"))
     error: float = field(default=0.0, metadata=number_of("1"))
+    summary_titles: ClassVar[str] = (
+        "elastic bore     radius (mm)  length (mm)  pressure modes  compliance error"
+    )
 
     __repr__ = short_repr
 
@@ -231,6 +254,12 @@ class Bore:
         freeze_arrays(self, label)
         if len(self.displacement) % 2 == 0:
             reject(f"{label}: displacement", self.displacement, "an array with 2K+1 rows")
+
+    def summary_row(self) -> str:
+        """Return the row of the bore in the summary of the body."""
+        size = f"{self.name:<16} {1e3 * self.radius:11.5g}  {1e3 * self.length:11.5g}"
+        patterns = len(self.displacement) * POLYNOMIALS
+        return f"{size}  {patterns:14}  {100 * self.error:14.2f} %"
 
     @property
     def harmonics(self) -> int:
@@ -336,6 +365,20 @@ class EffectiveMasses:
         """Names of the columns of `shares`."""
         plane = self.shares.shape[1] == 3
         return ("x", "y", "about z") if plane else ("x", "y", "z", "about x", "about y", "about z")
+
+    def summary_lines(self) -> list[str]:
+        """Return the table of effective masses in percent, with their sums, for the summary."""
+        columns = "".join(f"  {name:>7}" for name in self.directions)
+        lines = table_head(f"     effective mass (%)       frequency (Hz){columns}")
+        for label, frequency, shares in zip(
+            self.labels, self.frequencies, self.shares, strict=True
+        ):
+            lines.append(f"     {label:<24} {frequency:14.2f}{_percent(shares)}")
+        return [*lines, f"     {'sum':<24} {'':14}{_percent(self.shares.sum(axis=0))}"]
+
+
+def _percent(shares: Array) -> str:
+    return "".join(f"  {100 * share:7.2f}" for share in shares)
 
 
 @dataclass(frozen=True, eq=False)

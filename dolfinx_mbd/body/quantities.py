@@ -97,24 +97,29 @@ def _size_and_lode(deviator: Array) -> tuple[Array, Array]:
     """Return |S| and the Lode angle of deviators (5, m)."""
     size = np.sqrt(_sum_of_squares(deviator))
     s = deviator / np.where(size > 0, size, 1.0)
-    c = np.sqrt(2 / 3) * s[0]  # the component zz; g is half of xx − yy
-    g, d, e, f = np.sqrt(0.5) * s[1:]
+    zz, *others = s
+    g, d, e, f = (np.sqrt(0.5) * row for row in others)  # g is half of xx − yy
+    c = np.sqrt(2 / 3) * zz
     dd, ee, ff = d * d, e * e, f * f
-    t = np.empty_like(s)
-    t[0] = 1.5 * c * c - 2 * g * g + ee + ff - 2 * dd
-    t[1] = np.sqrt(3.0) * (ff - ee - 2 * c * g)
-    t[2] = np.sqrt(12.0) * (e * f - d * c)
-    t[3] = np.sqrt(12.0) * (d * f + e * (0.5 * c - g))
-    t[4] = np.sqrt(12.0) * (d * e + f * (0.5 * c + g))
+    t = np.stack(
+        [
+            1.5 * c * c - 2 * g * g + ee + ff - 2 * dd,
+            np.sqrt(3.0) * (ff - ee - 2 * c * g),
+            np.sqrt(12.0) * (e * f - d * c),
+            np.sqrt(12.0) * (d * f + e * (0.5 * c - g)),
+            np.sqrt(12.0) * (d * e + f * (0.5 * c + g)),
+        ]
+    )
     difference, total = (np.sqrt(_sum_of_squares(v)) for v in (s - t, s + t))
     return size, 2 / 3 * np.arctan2(difference, total)
 
 
 def _sum_of_squares(rows: Array) -> Array:
     """Return the sum of the squares of the rows (rows, ...), and leave them unchanged."""
-    total = rows[0] * rows[0]
+    first, *others = rows
+    total = first * first
     square = np.empty_like(total)
-    for row in rows[1:]:
+    for row in others:
         total += np.multiply(row, row, out=square)
     return total
 
@@ -124,9 +129,10 @@ def _principal_bound(rows: Array, sign: float) -> Array:
 
     If `sign` is −1, return the upper bound −tr/3 + √(2/3) |S| of −σ_3.
     """
-    bound = np.sqrt(_sum_of_squares(rows[1:]))
+    mean, deviator = rows[0], rows[1:]
+    bound = np.sqrt(_sum_of_squares(deviator))
     bound *= np.sqrt(2 / 3) * (1 + BOUND_MARGIN)
-    bound += sign * rows[0]
+    bound += sign * mean
     return bound
 
 

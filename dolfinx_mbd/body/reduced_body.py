@@ -290,10 +290,10 @@ class ReducedBody(HtmlView):
         k = np.sort(mode_rows("modes", modes, self.num_modes))
         warn_of_cut_groups(self.name, self.stiffness, self.mass, k)
         omitted = (mode for i, mode in enumerate(self.modes) if i not in k)
-        kept = tuple(self.modes[i] for i in k)
+        selection = tuple(self.modes[i] for i in k)
         left_out = self.left_out + tuple(replace(mode, reason=reason) for mode in omitted)
         body = map_arrays(lambda declaration, values: declaration.selected(values, k), self)
-        return self._in_modes(body, modes=kept, left_out=left_out)
+        return self._in_modes(body, modes=selection, left_out=left_out)
 
     def transformed(self, matrix: ArrayLike) -> ReducedBody:
         """Return the body with other elastic coordinates η′, where η = T η′.
@@ -323,7 +323,7 @@ class ReducedBody(HtmlView):
         if body.num_modes < self.num_modes:
             parts = part_fields(self).items()
             values |= {name: () if p.is_list else None for name, p in parts if p.all_modes}
-        return checked(with_values(body, **values))
+        return checked(with_values(body, **values), self)
 
     def with_damping(self, *dampings: Damping | ArrayLike) -> ReducedBody:
         """Return a copy of the body whose damping is the sum of the arguments.

@@ -87,6 +87,13 @@ def rows_at(time: Array, times: ArrayLike | None, stride: int = 1) -> NDArray[np
     return np.unique([int(np.argmin(np.abs(time - t))) for t in requested])
 
 
+class _Instants(NamedTuple):
+    """Elastic coordinates at successive instants, and the index of the first one."""
+
+    first: int
+    eta: Array  # (n, instants)
+
+
 def values_over_time(modes: Array, eta: Array, definition: Quantity) -> Array:
     """Return the values of a quantity at all points and instants, shape (nt, np, *shape).
 
@@ -112,9 +119,9 @@ def envelope_over_time(
     count = modes[0].shape[1]
     best, when = np.full(count, -np.inf), np.zeros(count, dtype=np.int64)
     starts = range(0, len(eta), BLOCK_SIZE)
-    parts = [(k, np.ascontiguousarray(eta[k : k + BLOCK_SIZE].T)) for k in starts]
+    parts = [_Instants(k, np.ascontiguousarray(eta[k : k + BLOCK_SIZE].T)) for k in starts]
     if definition.bound is not None:  # the bounds exclude more if large values come first
-        parts.sort(key=lambda part: -float(np.abs(part[1]).max()))
+        parts.sort(key=lambda part: float(np.abs(part.eta).max()), reverse=True)
     for start in range(0, count, BLOCK_SIZE):
         block = np.concatenate([m[:, start : start + BLOCK_SIZE] for m in modes])
         local = np.tensordot(definition.matrix, block, axes=1)

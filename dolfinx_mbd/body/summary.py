@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dolfinx_mbd.body.parts import POLYNOMIALS
 from dolfinx_mbd.body.static_errors import SUMMARY_LIMIT, weighted_errors
+from dolfinx_mbd.body.tree import leaves, part_fields
 from dolfinx_mbd.errors import UnitsWarning, warn
+from dolfinx_mbd.html import table_head, vector_text
 
 if TYPE_CHECKING:
     from dolfinx_mbd.body.reduced_body import ReducedBody
@@ -27,11 +27,7 @@ The computed mass is then 1e9 times too large: a body of 1 g seems to have a mas
 def summary(body: ReducedBody) -> str:
     """Return the text of `ReducedBody.summary`."""
     lines = [*_properties(body), *_places(body), *_table_of_modes(body)]
-    lines += [*_effective_masses(body), *_static_response(body)]
-    if body.skin is not None:
-        lines += ["", f"skin: {len(body.skin.points)} nodes, {len(body.skin.triangles)} triangles"]
-    if body.stress is not None:
-        lines += [f"stress modes at {len(body.stress.points)} points"]
+    lines += [*_static_response(body), *_sizes(body)]
     if body.provenance:
         lines += ["", "provenance"]
         lines += [f"  {key:<22} {value}" for key, value in body.provenance.items()]
@@ -44,8 +40,8 @@ def _properties(body: ReducedBody) -> list[str]:
     plane = "no (a plane mesh deforms in its plane only)" if "plane" in body.provenance else ""
     rows = {
         "mass": f"{body.total_mass:.6g} kg",
-        "centre of mass (mm)": _vector(body.centre, 1e3),
-        "principal inertia (kg m²)": _vector(np.linalg.eigvalsh(body.central_inertia)),
+        "centre of mass (mm)": vector_text(body.centre, 1e3),
+        "principal inertia (kg m²)": vector_text(np.linalg.eigvalsh(body.central_inertia)),
         "reference": body.reference,
         "geometric stiffening": no_stiffening if body.stiffening is None else "yes",
         "out-of-plane bending": plane,
@@ -57,65 +53,42 @@ def _properties(body: ReducedBody) -> list[str]:
 
 
 def _places(body: ReducedBody) -> list[str]:
-    """Return the tables of interfaces, points, loads and strain gauges."""
-    lines = _header("interface        kind      point (mm)                         axis z")
-    for i in body.interfaces:
-        axis = ", ".join(f"{component + 0.0:.3g}" for component in i.axes[:, 2])
-        lines.append(f"{i.name:<16} {i.kind:<8} {_vector(i.point, 1e3)}  ({axis})")
-    if not body.interfaces:
-        lines.append("(none)")
-    if body.bores:
-        lines += _header(
-            "elastic bore     radius (mm)  length (mm)  pressure modes  compliance error"
-        )
-        for b in body.bores:
-            size = f"{b.name:<16} {1e3 * b.radius:11.5g}  {1e3 * b.length:11.5g}"
-            patterns = len(b.displacement) * POLYNOMIALS
-            lines.append(f"{size}  {patterns:14}  {100 * b.error:14.2f} %")
-    if body.points:
-        lines += _header("point                      position (mm)")
-        lines += [f"{p.name:<24} {_vector(p.position, 1e3)}" for p in body.points]
-    if body.loads:
-        lines += _header(
-            "load of size 1             resultant (N)                      moment (N m)"
-        )
-        lines += [f"{p.name:<24} {_vector(p.force)}  {_vector(p.moment)}" for p in body.loads]
-    if body.gauges:
-        lines += _header(
-            "strain gauge               position (mm)                      grids  length"
-        )
-        for g in body.gauges:
-            grids = f"{len(g.directions):>5}  {1e3 * g.length:11.3g}"
-            lines.append(f"{g.name:<24} {_vector(g.position, 1e3)}  {grids}")
+    """Return the tables of lists of parts whose class describes a row."""
+    lines: list[str] = []
+    for attribute, declaration in part_fields(body).items():
+        parts, titles = getattr(body, attribute), getattr(declaration.kind, "summary_titles", "")
+        if titles and (parts or attribute == "interfaces"):
+            lines += [*table_head(titles), *([p.summary_row() for p in parts] or ["(none)"])]
     return lines
+
+
+def _sizes(body: ReducedBody) -> list[str]:
+    """Return the shapes of the arrays of all other parts, or their own tables."""
+    lines, tables = [], []
+    for attribute, declaration in part_fields(body).items():
+        value = getattr(body, attribute)
+        if hasattr(declaration.kind, "summary_titles") or attribute in ("modes", "left_out"):
+            continue
+        for part in value if declaration.is_list else [value] * (value is not None):
+            if hasattr(part, "summary_lines"):
+                tables += part.summary_lines()
+                continue
+            shapes = ", ".join(f"{place} {np.shape(array)}" for place, _, array in leaves(part))
+            lines.append(
+                f"{' '.join((declaration.label, getattr(part, 'name', ''))).strip()}: {shapes}"
+            )
+    return [*tables, *([""] if lines else []), *lines]
 
 
 def _table_of_modes(body: ReducedBody) -> list[str]:
-    lines = _header("  k  mode                         frequency (Hz)  character")
+    lines = table_head("  k  mode                         frequency (Hz)  character")
     for k, m in enumerate(body.modes, 1):
         lines.append(f"{k:>3}  {m.label:<28} {m.frequency:14.2f}  {m.character}".rstrip())
     if body.left_out:
-        lines += _header("     left out                     frequency (Hz)  reason")
+        lines += table_head("     left out                     frequency (Hz)  reason")
     for m in body.left_out:
         lines.append(f"     {m.label:<28} {m.frequency:14.2f}  {m.reason}".rstrip())
     return lines
-
-
-def _effective_masses(body: ReducedBody) -> list[str]:
-    """Return the table of effective masses in percent, with their sums."""
-    masses = body.effective_masses
-    if masses is None:
-        return []
-    columns = "".join(f"  {name:>7}" for name in masses.directions)
-    rows = zip(masses.labels, masses.frequencies, masses.shares, strict=True)
-    lines = _header(f"     effective mass (%)       frequency (Hz){columns}")
-    for label, frequency, shares in rows:
-        lines.append(f"     {label:<24} {frequency:14.2f}{_percent(shares)}")
-    return [*lines, f"     {'sum':<24} {'':14}{_percent(masses.shares.sum(axis=0))}"]
-
-
-def _percent(shares: np.ndarray) -> str:
-    return "".join(f"  {100 * share:7.2f}" for share in shares)
 
 
 def _static_response(body: ReducedBody) -> list[str]:
@@ -125,25 +98,12 @@ def _static_response(body: ReducedBody) -> list[str]:
     if large:
         titles = "unit load not represented    error of the strain energy of the static response"
         return [
-            *_header(" " * 5 + titles),
+            *table_head(" " * 5 + titles),
             *(f"     {name:<28} {100 * error:8.1f} %" for name, error in large.items()),
             "     (use more modes, or a load mode: `loads` with load_modes=True)",
         ]
     text = f"static response: the modes represent all {len(errors)} unit loads within "
     return ["", f"{text}{100 * SUMMARY_LIMIT:g} % of the strain energy"] if errors else []
-
-
-def _header(titles: str) -> list[str]:
-    """Return a blank line, the titles of columns and a line that underlines them."""
-    return ["", titles, re.sub(r"\S+(?: \S+)*", lambda title: "-" * len(title[0]), titles)]
-
-
-def _vector(values: np.ndarray, scale: float = 1.0) -> str:
-    if scale != 1.0:  # round lengths to 1e-8 m
-        values = np.round(values, 8)
-    return "  ".join(
-        f"{value * scale:10.4g}" for value in np.where(np.abs(values) < 1e-12, 0.0, values)
-    )
 
 
 def warn_of_units(mass: float, size: float, verb: str = "weighs") -> None:

@@ -58,8 +58,11 @@ def powers(unit: str) -> Array:
     array([0., 1., 0.])
     """
     total = np.zeros(3)
-    for name, power in re.findall(r"([A-Za-z]+|1)(-?\d*)", unit):
-        total += np.array(_UNITS[name]) * int(power or 1)
+    for factor in unit.split():
+        match = re.fullmatch(r"(?P<name>[A-Za-z]+|1)(?P<power>-?\d*)", factor)
+        if match is None or match["name"] not in _UNITS:
+            reject("unit", unit, f"powers of {', '.join(_UNITS)}, such as 'N m-1'")
+        total += np.array(_UNITS[match["name"]]) * int(match["power"] or 1)
     return total
 
 
@@ -90,6 +93,9 @@ class ArrayDeclaration:
     symmetric: bool = False
     directions: bool = False
     file_name: str = ""
+
+    def __post_init__(self) -> None:
+        powers(self.unit)  # raises an error if the unit is unknown
 
     def factor(self, scales: Array, shape: tuple[int, ...]) -> Array:
         """Return the factors of a conversion to units of length, mass and time.
@@ -201,7 +207,7 @@ def map_arrays(function: Callable[..., Any], first: T, *others: T) -> T:
     """
     trees = (first, *others)
     arrays, parts = array_fields(first), part_fields(first)
-    result: T = object.__new__(type(first))
+    result: dict[str, Any] = {}
     for entry in fields(first):  # type: ignore[arg-type]
         name, values = entry.name, [getattr(tree, entry.name) for tree in trees]
         value = values[0]
@@ -210,22 +216,30 @@ def map_arrays(function: Callable[..., Any], first: T, *others: T) -> T:
         elif name in arrays or (name in parts and any(v is None for v in values)):
             value = None
         elif name in parts and parts[name].is_list:
-            value = tuple(map_arrays(function, *entries) for entries in _same_entries(name, values))
+            parts_at = _same_entries(name, values)
+            value = tuple(map_arrays(function, *entries) for entries in parts_at)
         elif name in parts:
             value = map_arrays(function, *values)
-        assign(result, **{name: value})
-    return result
+        result[name] = value
+    same = all(value is getattr(first, name) for name, value in result.items())
+    return first if same else with_values(first, **result)
 
 
 def _mapped(
     function: Callable[..., Any], name: str, declaration: ArrayDeclaration, values: list[Any]
 ) -> Any:
     """Return the value of a function of arrays at one place of all trees."""
+    shapes = [np.shape(value) for value in values]
+    if any(shape != shapes[0] for shape in shapes):
+        _differ(name, shapes)
     if not np.issubdtype(declaration.dtype, np.integer):
         value = function(declaration, *values)
-        return np.asarray(value, declaration.dtype) if declaration.axes else float(value)
+        if not declaration.axes:
+            return float(value)
+        same = isinstance(value, np.ndarray) and value.dtype == declaration.dtype
+        return value if same else np.asarray(value, declaration.dtype)
     if any(not np.array_equal(value, values[0]) for value in values):
-        _differ(name, [np.shape(value) for value in values])
+        _differ(name, values)
     return values[0]
 
 
@@ -249,14 +263,19 @@ def with_values(tree: T, **values: Any) -> T:
     return result
 
 
-def checked(tree: T) -> T:
-    """Return a tree after the checks of its class and of all its parts."""
+def checked(tree: T, former: T | None = None) -> T:
+    """Return a tree after the checks of its class and of all its parts.
+
+    Parts that also belong to `former`, a tree that has been checked, are not checked again.
+    """
     values = {f.name: getattr(tree, f.name) for f in fields(tree)}  # type: ignore[arg-type]
-    for name, part in part_fields(tree).items():
-        if part.is_list:
-            values[name] = tuple(checked(entry) for entry in values[name])
-        elif values[name] is not None:
-            values[name] = checked(values[name])
+    for name, declaration in part_fields(tree).items():
+        value, known = values[name], getattr(former, name, None)
+        if declaration.is_list:
+            ids = {id(part) for part in known or ()}
+            values[name] = tuple(p if id(p) in ids else checked(p) for p in value)
+        elif value is not known and value is not None:
+            values[name] = checked(value)
     return type(tree)(**values)
 
 

@@ -1,7 +1,5 @@
 """Derivatives of bodies and runs, optimization, and identification from measurements."""
 
-import lazy_loader
-
 from dolfinx_mbd.design.runs.functionals import (
     Functional,
 )
@@ -17,6 +15,7 @@ from dolfinx_mbd.design.runs.run_sensitivities import (
     RunSensitivities,
     run_sensitivities,
 )
+from dolfinx_mbd.lazy import names_in
 
 __all__ = [
     "Functional",
@@ -28,6 +27,4 @@ __all__ = [
     "run_sensitivities",
 ]
 
-__getattr__, _, _ = lazy_loader.attach(
-    __name__, ["identification", "optimization", "runs", "sensitivity"]
-)
+__getattr__ = names_in(__name__, "identification", "optimization", "runs", "sensitivity")

@@ -16,8 +16,6 @@ The examples of this folder assume the following lines:
     >>> eta = np.full(bar.body.num_modes, 1e-6)
 """
 
-import lazy_loader
-
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.durability.cycles import Cycles, count_cycles, equivalent_range
 from dolfinx_mbd.durability.fatigue_material import (
@@ -33,6 +31,7 @@ from dolfinx_mbd.durability.life import fatigue
 from dolfinx_mbd.durability.load_spectra import load_spectrum
 from dolfinx_mbd.durability.static_strength import strength
 from dolfinx_mbd.durability.strength_result import Strength, WeakPlace
+from dolfinx_mbd.lazy import names_in
 
 __all__ = [
     "EXAMPLES",
@@ -55,4 +54,4 @@ __all__ = [
     "strength",
 ]
 
-__getattr__, _, _ = lazy_loader.attach(__name__, ["acoustics", "recovery"])
+__getattr__ = names_in(__name__, "acoustics", "recovery")

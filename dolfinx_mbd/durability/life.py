@@ -32,6 +32,7 @@ from dolfinx_mbd.errors import InputError, InputTypeError, ModelRangeWarning, wa
 from dolfinx_mbd.kernels.fatigue.damage import (
     COLUMNS,
     LAW,
+    STRENGTH,
     cycle_damages,
     neuber_stresses,
     plane_damage,
@@ -246,7 +247,7 @@ def _mean_message(task: _Task, mean: float, point: Array) -> str:
         cure = "use 'Smith-Watson-Topper' or 'FKM', or another criterion"
     return (
         f"{what}, {1e-6 * mean:.4g} MPa at ({at}) mm, reaches the tensile strength, "
-        f"{1e-6 * task.law[1]:.4g} MPa: {cause}, or the point is a singularity of the model "
+        f"{1e-6 * task.law[STRENGTH]:.4g} MPa: {cause}, or the point is a singularity of the model "
         f"({cure})"
     )
 

@@ -1,7 +1,5 @@
 """Assembly of the equations of motion, consistent initial states, and time steps."""
 
-import lazy_loader
-
 from dolfinx_mbd.dynamics.assembly.assembler import (
     AssemblyError,
 )
@@ -27,9 +25,8 @@ from dolfinx_mbd.dynamics.stepping.integrators import (
 from dolfinx_mbd.dynamics.stepping.step_control import (
     Adaptive,
 )
-from dolfinx_mbd.dynamics.system import (
-    System,
-)
+from dolfinx_mbd.lazy import names_in
+from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.time_integration import (
     GeneralizedAlpha,
 )
@@ -48,4 +45,4 @@ __all__ = [
     "redundancies",
 ]
 
-__getattr__, _, _ = lazy_loader.attach(__name__, ["assembly", "start", "stepping"])
+__getattr__ = names_in(__name__, "assembly", "start", "stepping")

@@ -17,12 +17,11 @@ The examples of this folder use a steel bar of length 1 m with two named ends, a
     >>> problem = elastic_problem(mbd.ElasticModel(mbd.build_mesh(bar, MPI.COMM_WORLD), mbd.STEEL))
 """
 
-import lazy_loader
-
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh, read_mesh, write_mesh
 from dolfinx_mbd.fem.operators import apply_inertia, frame_load, inertia_matrix
+from dolfinx_mbd.lazy import names_in
 
 __all__ = [
     "ElasticModel",
@@ -35,4 +34,4 @@ __all__ = [
     "write_mesh",
 ]
 
-__getattr__, _, _ = lazy_loader.attach(__name__, ["interfaces", "iterative", "linalg", "modal"])
+__getattr__ = names_in(__name__, "interfaces", "iterative", "linalg", "modal")

@@ -118,35 +118,34 @@ class ConnectingRod:
                 value = metres(getattr(self, field.name))
                 length = number(field.name, value, low=1e-6, high=1e6, unit="m")
                 assign(self, **{field.name: length})
-        for argument, holds, expected in self._conditions():
-            if not holds:
+        for argument, valid, expected in self._conditions():
+            if not valid:
                 reject(argument, getattr(self, argument), expected)
 
     def _conditions(self) -> Iterator[tuple[str, bool, str]]:
         """Yield for each condition a parameter, whether it is valid, and a text for the error."""
 
-        def below(small: str, large: str, share: float = 1.0) -> tuple[str, bool, str]:
-            limit = share * getattr(self, large)
-            times = "" if share == 1 else f"{share:.3g} times "
+        def below(small: str, large: str, factor: float = 1.0) -> tuple[str, bool, str]:
+            limit = factor * getattr(self, large)
+            times = "" if factor == 1 else f"{factor:.3g} times "
             return small, getattr(self, small) < limit, f"less than {times}{large}, {limit:.4g} m"
 
         for end in ("big", "small"):
             yield below(f"{end}_bore", f"{end}_outer", _MAX_BORE)
             yield below(f"shank_{end}", f"{end}_outer", _MAX_SHANK / math.cos(self._flank_angle()))
-            width, ring = self.flange_width, getattr(self, f"{end}_width")
-            yield "flange_width", width <= ring, f"at most {end}_width, {ring:g} m"
-            fits = width == ring or width <= _MAX_FLANGE * ring
-            expected = (
-                f"equal to {end}_width, {ring:g} m, or less than {_MAX_FLANGE} times {end}_width"
-            )
+            width, ring_width = self.flange_width, getattr(self, f"{end}_width")
+            yield "flange_width", width <= ring_width, f"at most {end}_width, {ring_width:g} m"
+            fits = width == ring_width or width <= _MAX_FLANGE * ring_width
+            expected = f"equal to {end}_width, {ring_width:g} m, "
+            expected += f"or less than {_MAX_FLANGE} times {end}_width"
             yield "flange_width", fits, f"{expected} (a small step causes slivers)"
         yield below("web_thickness", "flange_width")
-        rings = (self.big_outer + self.small_outer) / 2
-        yield "length", rings < self.length, f"above {rings:g} m, (big_outer + small_outer)/2"
+        least = (self.big_outer + self.small_outer) / 2  # the rings touch
+        yield "length", least < self.length, f"above {least:g} m, (big_outer + small_outer)/2"
         first, last = (fillet.tangent.real for fillet in self._fillets())
-        ends = f"smaller, as the fillets overlap (they end at x = {first:g} m and {last:g} m)"
-        ends += "; or change fillet_small, the rings or length"
-        yield "fillet_big", first < last, ends
+        expected = f"smaller, as the fillets overlap (they end at x = {first:g} m and {last:g} m)"
+        expected += "; or change fillet_small, the rings or length"
+        yield "fillet_big", first < last, expected
         x0, r0, x1, r1 = self._pocket()
         end_radius, minimum = min(r0, r1), _MIN_POCKET_RADIUS * self.length
         expected = (

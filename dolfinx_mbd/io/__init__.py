@@ -1,5 +1,5 @@
 """Export, import and the command line."""
 
-import lazy_loader
+from dolfinx_mbd.lazy import names_in
 
-__getattr__, _, _ = lazy_loader.attach(__name__, ["cli", "export", "imports"])
+__getattr__ = names_in(__name__, "cli", "export", "imports")

@@ -13,8 +13,7 @@ The examples of this folder assume the following lines, and a reduced `body` wit
     >>> hinge = mbd.revolute("hinge", ground.frame("bearing"), rod.frame("left"))
 """
 
-import lazy_loader
-
+from dolfinx_mbd.lazy import names_in
 from dolfinx_mbd.mechanism.bearing_tables import (
     BearingTable,
 )
@@ -111,6 +110,7 @@ from dolfinx_mbd.mechanism.shapes import (
 from dolfinx_mbd.mechanism.system import (
     STANDARD_GRAVITY,
     State,
+    System,
 )
 
 __all__ = [
@@ -147,6 +147,7 @@ __all__ = [
     "Shape",
     "SpringDamper",
     "State",
+    "System",
     "TabulatedBearing",
     "bore_contact",
     "box_shape",
@@ -175,4 +176,4 @@ __all__ = [
     "universal",
 ]
 
-__getattr__, _, _ = lazy_loader.attach(__name__, ["bearings", "contact", "mechanisms"])
+__getattr__ = names_in(__name__, "bearings", "contact", "mechanisms")

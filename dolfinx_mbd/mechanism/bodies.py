@@ -19,6 +19,7 @@ from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.joints import FrameRef
 from dolfinx_mbd.mechanism.pattern_loads import PatternRef
 from dolfinx_mbd.mechanism.protocol import BodyState, Frame, checked_frames
+from dolfinx_mbd.mechanism.run_quantities import Quantities, RunQuantity
 from dolfinx_mbd.mechanism.shapes import Shape, box_shape, cylinder_shape
 
 __all__ = ["DEFAULT_DAMPING_RATIO", "FlexibleBody", "Ground", "RigidBody"]
@@ -367,6 +368,13 @@ class FlexibleBody(FloatingBody):
             (self.position, self.rotation, self.velocity, self.omega),
             stiffening,
         )
+
+    @property
+    def run_quantities(self) -> Quantities:
+        """Quantities of the body over a run, with the strains of its gauges."""
+        labels = [label for gauge in self.reduced.gauges for label in gauge.labels]
+        strains = {f"{label}.strain": RunQuantity("1") for label in labels}
+        return {**super().run_quantities, **strains}
 
     @property
     def point_names(self) -> tuple[str, ...]:

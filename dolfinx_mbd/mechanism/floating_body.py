@@ -17,6 +17,7 @@ from dolfinx_mbd.kernels.floating_frame_tangents import tangents
 from dolfinx_mbd.kernels.rotations import quaternion_from_matrix, tangent
 from dolfinx_mbd.mechanism.joints import FrameRef
 from dolfinx_mbd.mechanism.protocol import BodyState
+from dolfinx_mbd.mechanism.run_quantities import BODY, FORCES, Quantities
 
 __all__ = ["FloatingBody", "body_tangents", "checked_rotation"]
 
@@ -109,6 +110,12 @@ class FloatingBody:
             InputError: The body has no such frame; the message lists the names.
         """
         return FrameRef(self.name, choice(f"frame of body {self.name!r}", name, self.frame_names))
+
+    @property
+    def run_quantities(self) -> Quantities:
+        """Quantities of the body over a run, with the forces at its frames."""
+        ends = {f"{name}.{key}": q for name in self.frame_names for key, q in FORCES.items()}
+        return {**BODY, **ends}
 
     def origin_distance(self) -> tuple[float, float]:
         """Return the distance from the origin to the centre of mass, and the gyration radius, m."""

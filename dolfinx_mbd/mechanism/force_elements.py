@@ -20,6 +20,7 @@ from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.joints import MOTIONS, Axis, FrameRef, checked_frame
 from dolfinx_mbd.mechanism.loads import JointCoordinate, slopes
+from dolfinx_mbd.mechanism.run_quantities import LOAD, Quantities, RunQuantity
 
 __all__ = [
     "ContactElement",
@@ -64,6 +65,7 @@ class PairElement(ABC):
     first: FrameRef
     second: FrameRef
     kind: ClassVar[str] = "force"  # for tables and messages
+    run_quantities: ClassVar[Quantities] = LOAD
     timed: ClassVar[bool] = False  # whether time and states are further arguments of its methods
     is_elastic: ClassVar[bool] = False
     """Whether the forces without velocities are minus the gradient of `energy`."""
@@ -111,13 +113,19 @@ class PairElement(ABC):
 
     @abstractmethod
     def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
-        """Return relative motion and its rate by the names of the fields of `ElementHistory`."""
+        """Return relative motion and its rate by the names of `run_quantities`."""
 
 
 class FilmElement(PairElement):
     """Base class of oil films: no correction in the iterations of a step may close the gap."""
 
     kind: ClassVar[str] = "oil film"
+    run_quantities: ClassVar[Quantities] = {
+        **LOAD,
+        "film_thickness": RunQuantity("m"),
+        "peak_pressure": RunQuantity("Pa"),
+        "side_flow": RunQuantity("m³/s"),
+    }
     clearance: float
 
     @property
@@ -134,6 +142,13 @@ class ContactElement(PairElement):
     """Base class of force elements that act while a gap is negative."""
 
     kind: ClassVar[str] = "contact"
+    run_quantities: ClassVar[Quantities] = {
+        **LOAD,
+        "gap": RunQuantity("m", counts="point"),
+        "gap_rate": RunQuantity("m/s", counts="point"),
+        "normal_force": RunQuantity("N", counts="point"),
+        "dissipated": RunQuantity("J"),
+    }
 
     @abstractmethod
     def states(self, pair: FramePair) -> Array:
@@ -171,6 +186,12 @@ class SpringDamper(PairElement):
     """
 
     kind: ClassVar[str] = "spring-damper"
+    run_quantities: ClassVar[Quantities] = {
+        **LOAD,
+        "length": RunQuantity("m"),
+        "length_rate": RunQuantity("m/s"),
+        "tension": RunQuantity("N"),
+    }
     is_elastic: ClassVar[bool] = True
     name: str
     first: FrameRef
@@ -252,6 +273,7 @@ class JointElement(ABC):
     """Base class of force elements about or along the z axis of a joint."""
 
     kind: ClassVar[str] = "force"  # for tables and messages
+    run_quantities: ClassVar[Quantities] = LOAD
     name: str
     joint: str
     motion: Axis | None

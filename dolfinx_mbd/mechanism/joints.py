@@ -6,12 +6,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import choice, function, instance, integer, number, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.mechanism.run_quantities import JOINT, Quantities
 
 if TYPE_CHECKING:
     from dolfinx_mbd.mechanism.force_elements import PairElement
@@ -136,6 +137,7 @@ class Joint:
         (0, 1, 2)
     """
 
+    run_quantities: ClassVar[Quantities] = JOINT
     name: str
     kind: str
     first: FrameRef
@@ -342,6 +344,7 @@ class Driver:
         (5.0, 10.0, 0.0)
     """
 
+    run_quantities: ClassVar[Quantities] = JOINT
     name: str
     joint: str
     motion: Callable[[float], tuple[float, float, float]]

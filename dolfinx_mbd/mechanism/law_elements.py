@@ -80,7 +80,7 @@ class LawElement(PairElement):
         """Return the stored energy, J."""
 
     def quantities(self, motion: PairMotion) -> dict[str, ArrayLike]:
-        """Return relative motion and its rate by the names of the fields of `ElementHistory`."""
+        """Return relative motion and its rate by the names of `run_quantities`."""
         return {
             "displacement": motion.displacement,
             "displacement_rate": motion.velocity,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,7 @@ from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import exp_rotation, skew
 from dolfinx_mbd.mechanism.joints import MOTIONS, Axis, FrameRef, checked_frame
+from dolfinx_mbd.mechanism.run_quantities import LOAD, Quantities
 
 __all__ = [
     "FrameLoad",
@@ -114,6 +115,7 @@ class FrameLoad:
         >>> weight = mbd.FrameLoad("weight", rod.frame("right"), (0, -9.81, 0))
     """
 
+    run_quantities: ClassVar[Quantities] = LOAD
     name: str
     frame: FrameRef
     value: Value
@@ -242,6 +244,7 @@ class JointLoad:
         >>> motor = mbd.JointLoad("motor", "hinge", "rotation", lag, states=[0.0])
     """
 
+    run_quantities: ClassVar[Quantities] = LOAD
     name: str
     joint: str
     motion: Axis

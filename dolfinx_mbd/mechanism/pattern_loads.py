@@ -28,6 +28,7 @@ from dolfinx_mbd.mechanism.loads import (
     motion_derivatives,
     slopes,
 )
+from dolfinx_mbd.mechanism.run_quantities import LOAD, Quantities, RunQuantity
 
 __all__ = ["PatternLoad", "PatternRef", "pattern_rows", "pattern_tangent"]
 
@@ -75,6 +76,7 @@ class PatternLoad:
     """
 
     kind: ClassVar[str] = "distributed load"
+    run_quantities: ClassVar[Quantities] = {**LOAD, "amplitude": RunQuantity("1")}
     name: str
     pattern: PatternRef
     value: float | Callable[..., float]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -16,26 +15,26 @@ from dolfinx_mbd.body import LoadPattern
 from dolfinx_mbd.checks import choice, flag, instance, integer, items, number, vector
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.html import HtmlView, short_repr
-from dolfinx_mbd.kernels.joints import DISTANCE, OPPOSITE
+from dolfinx_mbd.html import HtmlView, short_repr, supplied
 from dolfinx_mbd.mechanism.bodies import Ground
 from dolfinx_mbd.mechanism.force_elements import (
-    FramePair,
     JointElement,
     PairElement,
     SpringDamper,
 )
-from dolfinx_mbd.mechanism.joints import TURNING, Axis, Driver, FrameRef, Joint, checked_frame
+from dolfinx_mbd.mechanism.initial_poses import InitialPoses
+from dolfinx_mbd.mechanism.joints import Axis, Driver, FrameRef, Joint, checked_frame
 from dolfinx_mbd.mechanism.load_states import LoadStates, state_names
 from dolfinx_mbd.mechanism.loads import FrameLoad, JointCoordinate, JointLoad
 from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
 from dolfinx_mbd.mechanism.protocol import Body
+from dolfinx_mbd.mechanism.system_table import table_lines
 
-__all__ = ["STANDARD_GRAVITY", "Load", "State", "SystemData"]
+__all__ = ["STANDARD_GRAVITY", "Load", "State", "System"]
 
 Array = NDArray[np.float64]
-
-_REST = np.zeros(6)
+Table = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 _LISTS = "System(bodies, joints, drivers=[...], loads=[...])"
 
@@ -60,9 +59,10 @@ class State:
         memory: Data that the integrator passes from step to step.
 
     Example:
-        >>> state: mbd.State = mbd.consistent_state(mbd.System([ground, rod], [hinge]))
+        >>> stone = mbd.RigidBody("stone", 1.0, [0.01] * 3)
+        >>> state: mbd.State = mbd.consistent_state(mbd.System([stone]))
         >>> state.q.shape, state.lam.shape
-        ((7,), (5,))
+        ((7,), (0,))
     """
 
     time: float
@@ -81,8 +81,30 @@ def _slices(counts: Iterable[int]) -> list[slice]:
     return [slice(*bounds) for bounds in pairwise(np.cumsum([0, *counts], dtype=int).tolist())]
 
 
-class SystemData(HtmlView):
-    """Numbered data of a mechanism for the solvers; see `System` for the arguments."""
+class System(HtmlView):
+    """Bodies connected by joints, with drivers and loads; `print(system)` shows a table.
+
+    Unspecified distances, offsets and free lengths of joints, drivers and loads are measured at the
+    initial positions of the bodies, before the assembly.
+
+    Args:
+        bodies: Bodies; at most one of them is a `Ground`.
+        joints: Joints between frames of two bodies.
+        drivers: Prescribed rotations and displacements of joints.
+        loads: Forces and torques, springs, bushings and friction.
+        gravity: Acceleration of gravity in global components, shape (3,), m/s².
+
+    Raises:
+        InputError: A name is repeated or unknown, or a driver does not match its joint; the message
+            lists the valid names.
+
+    Example:
+        >>> ground = mbd.Ground({"bearing": mbd.Frame()})
+        >>> bob = mbd.RigidBody("bob", 1.0, [0.01] * 3, frames={"pivot": mbd.Frame((0, 1, 0))})
+        >>> hinge = mbd.revolute("hinge", ground.frame("bearing"), bob.frame("pivot"))
+        >>> mbd.System([ground, bob], [hinge], gravity=(0, -9.81, 0))
+        <System: 2 bodies, 1 joints, 0 drivers, 0 loads; 6 velocities (0 elastic), 5 constraints>
+    """
 
     _title = "a System(bodies, joints)"  # in messages about arguments
 
@@ -180,6 +202,16 @@ class SystemData(HtmlView):
         )
         self.mechanical_bodies = self.bodies[: len(self.mechanical_bodies)]
 
+    def summary(self) -> str:
+        """Return a table of bodies, joints, drivers, loads and degrees of freedom.
+
+        The table also lists redundant constraints and the bodies that the assembly at t = 0 moves.
+        """
+        return "\n".join([*table_lines(self), "", *supplied("freedom")(self)])
+
+    def __str__(self) -> str:
+        return self.summary()
+
     def _html_rows(self) -> list[tuple[str, str]]:
         groups: dict[str, tuple[Any, ...]] = {
             "bodies": self.mechanical_bodies,
@@ -215,7 +247,7 @@ class SystemData(HtmlView):
 
     def _place(self) -> None:
         """Measure unspecified lengths, offsets and angles at the initial positions."""
-        placement = _Placement(self)
+        placement = InitialPoses(self)
         self.size = placement.size
         self.joints = tuple(placement.with_length(joint) for joint in self.joints)
         forms = [placement.form(joint) for joint in self.joints]
@@ -234,7 +266,7 @@ class SystemData(HtmlView):
         self.drivers = tuple(drivers.values())
         self.loads = tuple(self._placed(load, placement) for load in self.loads)
 
-    def _placed(self, load: Load, placement: _Placement) -> Load:
+    def _placed(self, load: Load, placement: InitialPoses) -> Load:
         """Check the references of a load; return it with unspecified lengths and angles set."""
         label = f"load {load.name!r}"
         if isinstance(load, PairElement):
@@ -286,56 +318,75 @@ class SystemData(HtmlView):
             for driver in self.drivers
         ]
         rows = [(k, motion) for k, (_, motions) in enumerate(entries) for motion in motions]
-        self.row_entry, self.row_motion = np.array(rows, dtype=np.int64).reshape(-1, 2).T.copy()
-        self.num_constraints = len(rows)
+        self._all_rows: Table = np.array(rows, dtype=np.int64).reshape(-1, 2).T
         self.first = np.array([self.frame_index(j.first) for j, _ in entries], dtype=np.int64)
         self.second = np.array([self.frame_index(j.second) for j, _ in entries], dtype=np.int64)
-        self.entry_slices = self._entry_slices()
         self.lengths = np.array([joint.length or 0.0 for joint, _ in entries])
         driven = [self.joint_index(driver.joint) for driver in self.drivers]
         self.driven_joints = np.array(driven, dtype=np.int64)
-        self.misfit: Array = np.zeros(self.num_constraints)
-        self.whole: SystemData = self
-        self.least_norm = False
+        self._hold(np.ones(len(rows), dtype=bool), np.zeros(len(rows)))
 
-    def _entry_slices(self) -> list[slice]:
-        """Return the slices of the constraints of each joint, then of each driver."""
-        return _slices(np.bincount(self.row_entry, minlength=len(self.first)))
+    def _hold(self, held: Mask, misfits: Array, least_norm: bool = False) -> None:
+        """Select constraints by a mask, with the offsets of all constraints, m or rad."""
+        self.held, self._misfits, self.least_norm = held, misfits, least_norm
+        self.row_entry, self.row_motion = self._all_rows[:, held].copy()
+        self.misfit = misfits[held]
+        self.num_constraints = len(self.misfit)
+        self.entry_slices = _slices(np.bincount(self.row_entry, minlength=len(self.first)))
 
-    def without_rows(self, rows: Sequence[int], *, least_norm: bool = False) -> SystemData:
+    def _with_constraints(self, *selection: Any) -> Self:
+        """Return a copy with other constraints; see `_hold`."""
+        part = copy.copy(self)
+        part._hold(*selection)
+        return part
+
+    def without_rows(self, rows: Sequence[int], *, least_norm: bool = False) -> Self:
         """Return the system without some constraints; its `whole` is the complete system.
 
         With `least_norm`, the joint forces in solutions have minimum norm over all constraints.
         """
         rows = [self._row(row) for row in items("rows", rows, (int, np.integer))]
-        remaining = np.setdiff1d(np.arange(self.num_constraints), np.array(rows, dtype=np.int64))
-        part = copy.copy(self)
-        part.row_entry, part.row_motion = self.row_entry[remaining], self.row_motion[remaining]
-        part.misfit = self.misfit[remaining]
-        part.num_constraints = len(remaining)
-        part.entry_slices = part._entry_slices()
-        part.whole, part.least_norm = self.whole, flag("least_norm", least_norm)
-        return part
+        held = self.held.copy()
+        held[np.flatnonzero(held)[rows]] = False
+        return self._with_constraints(held, self._misfits, flag("least_norm", least_norm))
+
+    def with_misfit(self, misfit: Array) -> Self:
+        """Return the system with small offsets (nc,) of its constraints, m or rad."""
+        misfits = self._misfits.copy()
+        misfits[self.held] = misfit
+        return self._with_constraints(self.held, misfits, self.least_norm)
+
+    @property
+    def whole(self) -> Self:
+        """The system with all constraints; the system itself if none was dropped."""
+        if self.held.all():
+            return self
+        return self._with_constraints(np.ones_like(self.held), self._misfits)
+
+    @property
+    def has_clearance(self) -> bool:
+        """Whether a joint has a clearance."""
+        return any(joint.clearance is not None for joint in self.joints)
 
     @property
     def ideal(self) -> Self:
         """The system without clearances; the system itself if it has none."""
-        elements = {joint.contact_name for joint in self.joints if joint.clearance is not None}
-        if not elements:
+        if not self.has_clearance:
             return self
+        elements = {joint.contact_name for joint in self.joints if joint.clearance is not None}
         joints = [replace(joint, clearance=None) for joint in self.joints]
         loads = [load for load in self.loads if load.name not in elements]
         return type(self)(
             self.bodies, joints, drivers=self.drivers, loads=loads, gravity=self.gravity
         )
 
-    def with_misfit(self, misfit: Array) -> SystemData:
-        """Return the system with small offsets (nc,) of its constraints, m or rad."""
-        fitted = copy.copy(self)
-        fitted.misfit, fitted.whole = misfit, fitted
-        return fitted
-
     # ---- look-up --------------------------------------------------------------------------------
+    @property
+    def parts(self) -> dict[str, Any]:
+        """Bodies that move, joints, drivers and loads by name, in the order of results."""
+        bodies = [body for body in self.mechanical_bodies if body.num_velocities]
+        return {part.name: part for part in (*bodies, *self.joints, *self.drivers, *self.loads)}
+
     def body_index(self, name: str) -> int:
         """Return the index of a body; the error for an unknown name lists the bodies."""
         names = [body.name for body in self.bodies]
@@ -450,53 +501,4 @@ def _acts_by_a_force(part: Joint | Load, end: str) -> bool:
     return isinstance(part, SpringDamper) or (isinstance(part, FrameLoad) and part.kind == "force")
 
 
-class _Placement:
-    """Poses of all frames at the initial positions of the bodies."""
-
-    def __init__(self, system: SystemData) -> None:
-        self._index, count = system.frame_index, system.num_frames
-        self.position, self.rotation = np.zeros((count, 3)), np.zeros((count, 3, 3))
-        points = [self.position]
-        for body, part in zip(system.bodies, system.frame_slices, strict=True):
-            q = body.initial_coordinates()
-            body.poses(q, self.position[part], self.rotation[part])
-            if body.num_velocities - body.num_elastic == 6:
-                points.append(q[None, :3])
-        # Size: longest side of the bounding box of all frames and bodies, m; 1 m if the box is a
-        # point
-        every = np.vstack(points)
-        size = float(np.ptp(every, axis=0).max()) if len(every) else 0.0
-        self.size = size if size > 1e-9 else 1.0
-
-    def pair(self, item: Joint | PairElement) -> FramePair:
-        """Return the poses of the frames of a joint or an element, at rest."""
-        one, two = self._index(item.first), self._index(item.second)
-        p, Q = self.position, self.rotation
-        return FramePair(p[one], Q[one], _REST, p[two], Q[two], _REST)
-
-    def along(self, joint: Joint, motion: Axis) -> float:
-        """Return the rotation (within half a turn) about or the displacement along the axis."""
-        p1, Q1, _, p2, Q2, _ = self.pair(joint)
-        if motion == "displacement":
-            return float(Q1[:, 2] @ (p2 - p1))
-        return math.atan2(float(Q1[:, 1] @ Q2[:, 0]), float(Q1[:, 0] @ Q2[:, 0]))
-
-    def with_length(self, joint: Joint) -> Joint:
-        """Return a distance joint with its length, and other joints unchanged."""
-        if joint.kind != "distance" or joint.length is not None:
-            return joint
-        p1, _, _, p2, _, _ = self.pair(joint)
-        length = float(np.linalg.norm(p2 - p1))
-        if length == 0.0:
-            raise InputError(
-                f"distance joint {joint.name!r}: its points coincide at the initial positions of "
-                "the bodies; specify its length, or use a spherical joint"
-            )
-        return replace(joint, length=length)
-
-    def form(self, joint: Joint) -> int:
-        """Return the code of a joint for the kernels: DISTANCE, OPPOSITE (z axes) or 0."""
-        if joint.kind == "distance":
-            return DISTANCE
-        _, Q1, _, _, Q2, _ = self.pair(joint)
-        return OPPOSITE if joint.kind in TURNING and Q1[:, 2] @ Q2[:, 2] < 0 else 0
+SystemData = System

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.results.tables import Named, component_names, label, unit_of
+from dolfinx_mbd.results.series import Series
 
 Array = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ class Difference(NamedTuple):
 
 
 def compare(
-    times: tuple[Array, Array], arrays: tuple[Iterable[Named], Iterable[Named]]
+    times: tuple[Array, Array], data: tuple[Iterable[Series], Iterable[Series]]
 ) -> dict[str, Difference]:
     """Return the differences of two runs by name; see `Solution.compare`."""
     first, second = times
@@ -56,27 +56,23 @@ def compare(
             argument="other",
         )
     rows, others = np.flatnonzero(same), near[same]
-    one, two = ({label(name, key): (key, x) for name, key, x in part} for part in arrays)
+    one, two = ({series.name: series for series in part} for part in data)
     table = {}
     for name in dict.fromkeys([*one, *two]):
-        mine, other = _values(one, name), _values(two, name)
-        if mine is None or other is None:
+        mine, other = _series(one, name), _series(two, name)
+        if mine is None or other is None or other.values.shape[1:] != mine.values.shape[1:]:
             continue
-        (key, values), (_, other_values) = mine, other
-        unit = unit_of(key, values)
-        if other_values.shape[1:] != values.shape[1:] or not (unit or not key):
-            continue
-        size = _norm(values[rows])
-        change = _norm(values[rows] - other_values[others])
-        if key.endswith("rotation") and values.shape[1:] == (4,):  # ±p are the same rotation
-            change = np.minimum(change, _norm(values[rows] + other_values[others]))
+        first_values, second_values = mine.values[rows], other.values[others]
+        change = _norm(first_values - second_values)
+        if mine.quantity.components == "wxyz":  # ±p are the same rotation
+            change = np.minimum(change, _norm(first_values + second_values))
         n = int(np.argmax(change))
         table[name] = Difference(
             largest=float(change[n]),
             rms=float(np.sqrt(np.mean(change**2))),
             time=float(first[rows[n]]),
-            scale=float(size.max()),
-            unit=unit,
+            scale=float(_norm(first_values).max()),
+            unit=mine.unit,
         )
     if not table:
         text = "the runs have no quantity in common"
@@ -84,16 +80,12 @@ def compare(
     return table
 
 
-def _values(arrays: dict[str, tuple[str, Array]], name: str) -> tuple[str, Array] | None:
-    """Return key and values of a quantity, or of a component of a quantity that a run has."""
-    if name in arrays:
-        return arrays[name]
-    base, _, part = name.rpartition(".")
-    key, whole = arrays.get(base, ("", None))
-    names = [] if whole is None or whole.ndim != 2 else component_names(key, whole)
-    if whole is None or part not in names:
-        return None
-    return f"{key}.{part}", whole[:, names.index(part)]
+def _series(data: dict[str, Series], name: str) -> Series | None:
+    """Return a quantity, or a component of a quantity that a run has, or None."""
+    whole, _, component = name.rpartition(".")
+    if name in data or whole not in data:
+        return data.get(name)
+    return data[whole].component(component)
 
 
 def _norm(values: Array) -> Array:

@@ -10,7 +10,7 @@ from scipy.linalg import eigh
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import ModelRangeWarning, warn
 from dolfinx_mbd.mechanism.bodies import FlexibleBody
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["check_deformation", "largest_deformations", "warn_of_deformation"]
 
@@ -30,7 +30,7 @@ Worst = Mapping[str, tuple[float, str]]  #: largest value of each quantity, and 
 
 
 def largest_deformations(
-    system: SystemData, time: Array, q: Array, v: Array
+    system: System, time: Array, q: Array, v: Array
 ) -> Iterator[tuple[str, tuple[float, str]]]:
     """Yield quantities with their largest value over time and its place, for each body.
 
@@ -87,7 +87,7 @@ def warn_of_deformation(worst: Worst) -> None:
     _warn("spin without stiffening", value, SPIN, text)
 
 
-def check_deformation(system: SystemData, states: list[State]) -> None:
+def check_deformation(system: System, states: list[State]) -> None:
     """Warn of deformations outside the range of the theory, for example of an equilibrium."""
     time, q, v = (np.array([getattr(x, key) for x in states]) for key in ("time", "q", "v"))
     worst: dict[str, tuple[float, str]] = {}

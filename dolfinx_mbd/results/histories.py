@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from functools import cached_property
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.integrate import cumulative_trapezoid
 
 from dolfinx_mbd.html import HtmlView, short_repr
 from dolfinx_mbd.kernels.rotations import rotation_rows
 from dolfinx_mbd.results.impacts import Impact, find_impacts
-from dolfinx_mbd.results.tables import unit_of
+from dolfinx_mbd.results.series import PartData
 
 Array = NDArray[np.float64]
 
@@ -27,12 +25,47 @@ def rotation_matrices(quaternions: ArrayLike) -> Array:
     return np.moveaxis(np.array(_rows(*components)), (0, 1), (-2, -1))
 
 
-def _empty_array() -> Array:
-    return np.zeros((0, 6))
+class History(HtmlView):
+    """Quantities of one part of a mechanism over nt saved times, as attributes.
+
+    Args:
+        data: The quantities by name. Attributes that the class annotates and that do not apply to
+            the part are empty.
+    """
+
+    _kind: ClassVar[str]
+    name: str
+    time: Array
+
+    def __init__(self, data: PartData) -> None:
+        self.name, self.time, self._data = data.name, data.time, data
+
+    def __getattr__(self, key: str) -> Array:
+        known = () if key.startswith("_") else (self._data.quantities, type(self).__annotations__)
+        if any(key in names for names in known):
+            return self._data.attribute(key)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {key!r}")
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {', '.join(self._data.keys())} at {len(self.time)} times>"
+
+    def _html_rows(self) -> list[tuple[str, str]]:
+        rows = [
+            (self._kind, self.name),
+            ("times", f"{self.time[0]:g} to {self.time[-1]:g} s, {len(self.time)} saved"),
+        ]
+        for series in self._data:
+            values, unit = series.values, series.unit
+            if values.ndim == 2:
+                most = np.linalg.norm(values, axis=1).max()
+                rows.append((series.key, f"at most {most:.5g} {unit} (magnitude)"))
+            elif values.ndim == 1:
+                text = f"{values.min():.5g} to {values.max():.5g} {unit}"
+                rows.append((series.key, text))
+        return rows
 
 
-@dataclass(frozen=True, eq=False)
-class BodyHistory:
+class BodyHistory(History):
     """Motion of a body's frame and its elastic coordinates over nt saved times.
 
     Attributes:
@@ -48,6 +81,12 @@ class BodyHistory:
             body.
         eta_rate: Rates of the elastic coordinates, (nt, n), m/s.
         eta_acceleration: Accelerations of the elastic coordinates, (nt, n), m/s².
+        momentum: Linear momentum in global components, (nt, 3), kg m/s.
+        angular_momentum: Angular momentum about the global origin in global components, (nt, 3),
+            kg m²/s.
+        kinetic_energy: Kinetic energy, (nt,), J.
+        elastic_energy: Elastic energy of the deformation, (nt,), J.
+        gravity_energy: Gravitational energy, (nt,), J.
 
     Example:
         >>> bob = run.body("bob")
@@ -57,8 +96,7 @@ class BodyHistory:
         18.017 J
     """
 
-    name: str
-    time: Array
+    _kind = "body"
     position: Array
     rotation: Array
     velocity: Array
@@ -68,46 +106,13 @@ class BodyHistory:
     eta: Array
     eta_rate: Array
     eta_acceleration: Array
-    _wrenches: Callable[[], dict[str, Array]] = field(default=dict, repr=False)
-    _energies: Callable[[], Array] = field(default=_empty_array, repr=False)
-    _momenta: Callable[[], Array] = field(default=_empty_array, repr=False)
-
-    @cached_property
-    def _energy(self) -> Array:
-        return self._energies()
+    momentum: Array
+    angular_momentum: Array
+    kinetic_energy: Array
+    elastic_energy: Array
+    gravity_energy: Array
 
     @property
-    def kinetic_energy(self) -> Array:
-        """Kinetic energy, (nt,), J."""
-        return self._energy[:, 0]
-
-    @property
-    def elastic_energy(self) -> Array:
-        """Elastic energy of the deformation, (nt,), J."""
-        return self._energy[:, 1]
-
-    @property
-    def gravity_energy(self) -> Array:
-        """Gravitational energy, (nt,), J."""
-        return self._energy[:, 2]
-
-    @cached_property
-    def _momentum(self) -> Array:
-        return self._momenta()
-
-    @property
-    def momentum(self) -> Array:
-        """Linear momentum in global components, (nt, 3), kg m/s."""
-        return self._momentum[:, :3]
-
-    @property
-    def angular_momentum(self) -> Array:
-        """Angular momentum about the global origin in global components, (nt, 3), kg m²/s."""
-        return self._momentum[:, 3:]
-
-    __repr__ = short_repr
-
-    @cached_property
     def wrenches(self) -> dict[str, Array]:
         """Forces and moments on the body at each interface, by name, (nt, 6), N and N m.
 
@@ -117,11 +122,19 @@ class BodyHistory:
         dropped redundant constraints are not included; with ``redundant="keep"`` the forces have
         minimum norm.
         """
-        return self._wrenches()
+        data, ends = self._data, (".force", ".moment")
+        names = [key.removesuffix(ends[0]) for key in data.keys() if key.endswith(ends[0])]
+        wrenches = {
+            name: np.hstack([data.attribute(name + end) for end in ends])
+            for name in names
+            if all(name + end in data for end in ends)
+        }
+        if not wrenches:
+            data.attribute("wrenches")  # raises an error if the run did not save them
+        return wrenches
 
 
-@dataclass(frozen=True, eq=False)
-class JointHistory:
+class JointHistory(History):
     """Forces and motion of a joint or a driver over nt saved times.
 
     `Solution.element` returns the forces on both bodies, also in other axes.
@@ -136,6 +149,16 @@ class JointHistory:
             frame, (nt, 3), N m. The moment of a universal joint is normal to both pins and is
             reported as moment z.
         rotation: Rotation about the axis, including full turns, (nt,), rad.
+        rotation_rate: Rate of the rotation, (nt,), rad/s; NaN if x of the second frame is along the
+            axis.
+        displacement: Position of the second point relative to the first in the first frame,
+            (nt, 3), m.
+        displacement_rate: Rate of the displacement, (nt, 3), m/s.
+        violation: Largest violation of the constraints of the joint or driver, (nt,), m or rad.
+            Dropped redundant constraints are included.
+        power: Power that the joint or the driver supplies to both bodies, (nt,), W. The power of a
+            joint is zero within the accuracy of the time steps.
+        work: Work on both bodies since the first saved time, (nt,), J, by the trapezoidal rule.
 
     Example:
         >>> history = run.joint("pin")
@@ -145,67 +168,23 @@ class JointHistory:
         -4.234 rad/s
     """
 
-    name: str
-    time: Array
+    _kind = "joint"
     force: Array
     moment: Array
     rotation: Array
-    _motion: Callable[[], Mapping[str, Array]] = field(default=dict, repr=False)
-
-    __repr__ = short_repr
-
-    @property
-    def rotation_rate(self) -> Array:
-        """Rate of the rotation, (nt,), rad/s; NaN if x of the second frame is along the axis."""
-        return self._motion()["rotation_rate"]
-
-    @property
-    def displacement(self) -> Array:
-        """Position of the second point relative to the first in the first frame, (nt, 3), m."""
-        return self._motion()["displacement"]
-
-    @property
-    def displacement_rate(self) -> Array:
-        """Rate of the displacement, (nt, 3), m/s."""
-        return self._motion()["displacement_rate"]
-
-    @property
-    def power(self) -> Array:
-        """Power that the joint or the driver supplies to both bodies, (nt,), W.
-
-        The power of a joint is zero within the accuracy of the time steps.
-        """
-        return self._motion()["power"]
-
-    @property
-    def work(self) -> Array:
-        """Work on both bodies since the first saved time, (nt,), J, by the trapezoidal rule."""
-        return _integral(self.power, self.time)
-
-    @property
-    def violation(self) -> Array:
-        """Largest violation of the constraints of the joint or driver, (nt,), m or rad.
-
-        Dropped redundant constraints are included.
-        """
-        return self._motion()["violation"]
+    rotation_rate: Array
+    displacement: Array
+    displacement_rate: Array
+    violation: Array
+    power: Array
+    work: Array
 
 
-def _integral(rate: Array, time: Array) -> Array:
-    """Return the integral over time from the first saved time, (nt,)."""
-    return np.asarray(cumulative_trapezoid(rate, time, initial=0.0), dtype=float)
-
-
-def _empty_field() -> Array:
-    """Return the value of a field that does not apply to an element."""
-    return np.zeros(0)
-
-
-@dataclass(frozen=True, eq=False)
-class ElementHistory(HtmlView):
+class ElementHistory(History):
     """Forces, motion, power and energy of a load, spring, joint or driver over nt saved times.
 
-    Fields that do not apply to an element are empty. The components of forces and moments refer to
+    Attributes that do not apply to an element are empty. An element may have further quantities,
+    which its class declares. The components of forces and moments refer to
     the `axes` of `Solution.element`, by default the global axes. Moments are about the point of the
     frame on which they act, or about the origin of the body frame for a distributed load.
 
@@ -240,6 +219,9 @@ class ElementHistory(HtmlView):
         peak_pressure: Largest pressure of the oil film, (nt,), Pa.
         side_flow: Flow of oil out of both ends of the bearing, (nt,), m³/s.
         states: States of a load that has states, (nt, m).
+        work: Work on the bodies since the first saved time, (nt,), J, by the trapezoidal rule.
+        dissipated: Energy that a contact has dissipated since the first saved time, (nt,), J. It is
+            computed from the saved times; save every step for an exact value.
 
     Example:
         >>> strut = mbd.SpringDamper("strut", ground.frame("pin"), ("bob", "tip"), 400.0, 5.0)
@@ -253,61 +235,30 @@ class ElementHistory(HtmlView):
         True
     """
 
-    name: str
-    time: Array
+    _kind = "element"
     force: Array
     moment: Array
     power: Array
+    work: Array
     energy: Array
-    first_force: Array = field(default_factory=_empty_field)
-    first_moment: Array = field(default_factory=_empty_field)
-    length: Array = field(default_factory=_empty_field)
-    length_rate: Array = field(default_factory=_empty_field)
-    tension: Array = field(default_factory=_empty_field)
-    displacement: Array = field(default_factory=_empty_field)
-    displacement_rate: Array = field(default_factory=_empty_field)
-    rotation: Array = field(default_factory=_empty_field)
-    rotation_rate: Array = field(default_factory=_empty_field)
-    amplitude: Array = field(default_factory=_empty_field)
-    gap: Array = field(default_factory=_empty_field)
-    gap_rate: Array = field(default_factory=_empty_field)
-    normal_force: Array = field(default_factory=_empty_field)
-    film_thickness: Array = field(default_factory=_empty_field)
-    peak_pressure: Array = field(default_factory=_empty_field)
-    side_flow: Array = field(default_factory=_empty_field)
-    states: Array = field(default_factory=_empty_field)
-
-    def _html_rows(self) -> list[tuple[str, str]]:
-        rows = [
-            ("element", self.name),
-            ("times", f"{self.time[0]:g} to {self.time[-1]:g} s, {len(self.time)} saved"),
-        ]
-        for item in fields(self)[2:]:
-            values = getattr(self, item.name)
-            if values.size and values.ndim == 2:
-                most = np.linalg.norm(values, axis=1).max()
-                text = f"at most {most:.5g} {unit_of(item.name, values)} (magnitude)"
-                rows.append((item.name, text))
-            elif values.size:
-                text = f"{values.min():.5g} to {values.max():.5g} {unit_of(item.name, values)}"
-                rows.append((item.name, text))
-        return rows
-
-    @property
-    def work(self) -> Array:
-        """Work on the bodies since the first saved time, (nt,), J, by the trapezoidal rule."""
-        return _integral(self.power, self.time)
-
-    @property
-    def dissipated(self) -> Array:
-        """Energy that a contact has dissipated since the first saved time, (nt,), J.
-
-        It is empty for other elements. It is computed from the saved times; save every step for an
-        exact value.
-        """
-        if not self.gap.size:
-            return _empty_field()
-        return self.energy[0] - self.energy - self.work
+    first_force: Array
+    first_moment: Array
+    length: Array
+    length_rate: Array
+    tension: Array
+    displacement: Array
+    displacement_rate: Array
+    rotation: Array
+    rotation_rate: Array
+    amplitude: Array
+    gap: Array
+    gap_rate: Array
+    normal_force: Array
+    dissipated: Array
+    film_thickness: Array
+    peak_pressure: Array
+    side_flow: Array
+    states: Array
 
     @property
     def impacts(self) -> tuple[Impact, ...]:
@@ -316,8 +267,6 @@ class ElementHistory(HtmlView):
             return ()
         histories = self.gap, self.gap_rate, self.normal_force, self.dissipated
         return find_impacts(self.time, *histories)
-
-    __repr__ = short_repr
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,9 @@ from dolfinx_mbd.checks import array, function, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism.run_quantities import RunQuantity
+from dolfinx_mbd.results.series import INTEGRALS, Series
 from dolfinx_mbd.results.solution import Solution
-from dolfinx_mbd.results.tables import INTEGRATED, component, label, unit_of
 
 __all__ = ["Output", "Outputs", "Requests"]
 
@@ -55,28 +56,23 @@ class Outputs:
         """Return the values over time of outputs that are single numbers, (nt, outputs)."""
         columns = np.empty((len(solution), len(self.names)))
         for k, name in enumerate(self.names):
-            values = self._values(name, solution)
-            if name not in self.functions and name.rpartition(".")[2] in INTEGRATED:
+            items = self._series(name, solution)
+            if name not in self.functions and name.rpartition(".")[2] in INTEGRALS:
                 hint = "work depends on earlier times: add up the power of each step"
                 reject("outputs", name, "quantities at one time", hint=hint)
-            whole = values.get(name)
-            if whole is None or whole.ndim != 1:
-                parts = (component(key, v) for key, v in values.items() if v.ndim == 2)
+            numbers = [s.values for s in items if s.name == name and s.values.ndim == 1]
+            if not numbers:
+                vectors = (series for series in items if series.values.ndim == 2)
+                parts = (next(series.components()).name for series in vectors)
                 example = next(parts, "pin.force.x")
                 reject("outputs", name, f"numbers: a quantity or a component such as {example}")
-            columns[:, k] = whole
+            (columns[:, k],) = numbers
         return columns
 
     def units(self, solution: Solution) -> dict[str, str]:
         """Return the units of outputs that are single numbers by name; "" for functions."""
-        units = dict.fromkeys(self.names, "")
-        for name in self.names:
-            if name not in self.functions:
-                units |= {
-                    label(part, key): unit_of(key, values)
-                    for part, key, values in solution._arrays([name])
-                }
-        return units
+        series = [s for name in self.names for s in self._series(name, solution)]
+        return {name: "" for name in self.names} | {s.name: s.unit for s in series}
 
     def arrays(self, solution: Solution) -> dict[str, Array]:
         """Return the values of all outputs over time by name, as in `Solution.histories`.
@@ -88,24 +84,20 @@ class Outputs:
         for name in self.names:
             part, _, key = name.rpartition(".")
             requests = [name]
-            if name not in self.functions and part and key in INTEGRATED:
-                requests = [f"{part}.{source}" for source in INTEGRATED[key]]
+            if name not in self.functions and part and key in INTEGRALS:
+                requests = [f"{part}.{source}" for source in INTEGRALS[key].sources]
             try:
-                values = [self._values(request, solution) for request in requests]
+                items = [s for request in requests for s in self._series(request, solution)]
             except InputError:
-                values = [self._values(name, solution)]  # the message contains the requested name
-            for items in values:
-                arrays |= items
-        for key in [*arrays]:
-            if key.rpartition(".")[2] in INTEGRATED and key not in self.functions:
-                del arrays[key]
+                items = self._series(name, solution)  # the message contains the requested name
+            arrays |= {s.name: s.values for s in items if not s.part or s.key not in INTEGRALS}
         return arrays
 
-    def _values(self, name: str, solution: Solution) -> dict[str, Array]:
+    def _series(self, name: str, solution: Solution) -> list[Series]:
         if name not in self.functions:
-            return {label(part, key): v for part, key, v in solution._arrays([name])}
+            return [*solution._series([name])]
         value = np.asarray(self.functions[name](solution))
         if value.shape != (len(solution),):
             expected = f"one number for each time, shape {(len(solution),)}"
             reject(f"outputs[{name!r}]", value, expected)
-        return {name: array(f"outputs[{name!r}]", value)}
+        return [Series("", name, RunQuantity(""), array(f"outputs[{name!r}]", value))]

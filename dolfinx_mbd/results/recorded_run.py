@@ -20,7 +20,7 @@ from dolfinx_mbd.checks import file_path, instance, reject
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.dynamics.stepping.run import Run
 from dolfinx_mbd.dynamics.stepping.step_control import steps_from
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.files.run_files import (
     HISTORY,
     check_system,
@@ -32,7 +32,7 @@ from dolfinx_mbd.results.files.run_folder import CHECKPOINT, KIND, RunFolder, re
 from dolfinx_mbd.results.outputs import Outputs
 from dolfinx_mbd.results.run_checks import RunChecks
 from dolfinx_mbd.results.saved_outputs import SavedOutputs
-from dolfinx_mbd.results.solution import Solution
+from dolfinx_mbd.results.solution import Solution, solution_of
 from dolfinx_mbd.results.solution_files import saved_rows
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
@@ -42,8 +42,8 @@ _PERIOD = 60.0  # longest time between two checkpoints, s
 _BLOCK_BYTES, _BLOCK_ROWS = 2**23, 5000  # largest size of the states in a block
 
 
-class RecordedRun(Run):
-    """A run that saves its state, or outputs, every `stride` steps.
+class RecordedRun:
+    """A run, and its states or outputs after every `stride` steps.
 
     Args:
         run: The run.
@@ -55,8 +55,7 @@ class RecordedRun(Run):
     def __init__(
         self, run: Run, stride: int, outputs: Outputs | None = None, folder: Path | None = None
     ) -> None:
-        super().__init__(run.system, run.stepper, run.steps, run.state)
-        self.stride, self.outputs = stride, outputs
+        self.run, self.stride, self.outputs = run, stride, outputs
         self.checks = RunChecks(run.system, run.stepper, run.state)
         self._block = [run.state]  # saved states that were not written yet
         self._last = run.state.time
@@ -69,29 +68,29 @@ class RecordedRun(Run):
     def use(self, folder: RunFolder) -> None:
         """Write the saved values to a folder."""
         self._folder, self._limit = folder, self._block_rows()
-        self._identity = system_rows(self.system)
+        self._identity = system_rows(self.run.system)
         self._written = time.monotonic()
 
     def _block_rows(self) -> int:
-        size = 8 * sum(np.size(getattr(self.state, key)) for key in HISTORY)
+        size = 8 * sum(np.size(getattr(self.run.state, key)) for key in HISTORY)
         return min(_BLOCK_ROWS, 1 + _BLOCK_BYTES // size)
 
     def advance(self) -> State:
         """Take one step, save the state if it is due, and return it."""
-        state = super().advance()
+        state = self.run.advance()
         self.checks.update(state, saved=self._is_due)
         self.record()
         return state
 
     @property
     def _is_due(self) -> bool:
-        return self.steps.taken % self.stride == 0 or self.steps.done
+        return self.run.steps.taken % self.stride == 0 or self.run.steps.done
 
     def record(self) -> None:
         """Save the present state if it is due and not saved yet; write a block if it is full."""
-        if self._is_due and self._last < self.state.time:
-            self._block.append(self.state)
-            self._last = self.state.time
+        if self._is_due and self._last < self.run.state.time:
+            self._block.append(self.run.state)
+            self._last = self.run.state.time
         full = len(self._block) >= self._limit
         if full or (self._folder is not None and time.monotonic() - self._written > _PERIOD):
             self.write()
@@ -101,7 +100,7 @@ class RecordedRun(Run):
         if self._limit == sys.maxsize:
             return
         if self._block:
-            block = Solution(self.system, self._block)
+            block = Solution(self.run.system, self._block)
             self.checks.inspect(block)
             rows = _saved_rows(block, self.outputs)
             if self._folder is None:
@@ -116,11 +115,11 @@ class RecordedRun(Run):
 
     def solution(self) -> Solution:
         """Return the saved values, with the present state as the last state."""
-        counts = {key: getattr(self.stepper, key) for key in ("iterations", "factorizations")}
-        facts: dict[str, Any] = {"complete": self.steps.done, **counts}
+        counts = {key: getattr(self.run.stepper, key) for key in ("iterations", "factorizations")}
+        facts: dict[str, Any] = {"complete": self.run.steps.done, **counts}
         if self._limit == sys.maxsize:
-            earlier = [state for state in self._block if state.time < self.state.time]
-            run = Solution(self.system, [*earlier, self.state], **facts)
+            earlier = [state for state in self._block if state.time < self.run.state.time]
+            run = Solution(self.run.system, [*earlier, self.run.state], **facts)
             self.checks.inspect(run)
             return run
         if self._folder is None:
@@ -128,11 +127,11 @@ class RecordedRun(Run):
                 self.write()
             assert self.outputs is not None
             names = [*self.outputs.names]
-            saved: Any = SavedOutputs(self.system, np.concatenate(self._rows), names)
+            saved: Any = SavedOutputs(self.run.system, np.concatenate(self._rows), names)
         else:
             assert self._folder.rows is not None
-            saved = saved_rows(self.system, self._folder.rows, self._requested_outputs())
-        return Solution._of(self.system, saved, self.state, **facts)
+            saved = saved_rows(self.run.system, self._folder.rows, self._requested_outputs())
+        return solution_of(self.run.system, saved, self.run.state, **facts)
 
     def close(self) -> None:
         """Permit other processes to write to the folder."""
@@ -146,29 +145,29 @@ class RecordedRun(Run):
         """Return the header and the arrays of a checkpoint."""
         header = {
             **self._identity,
-            "method": asdict(self.stepper.method),
-            "tolerance": self.stepper.tolerance,
-            "reuse": self.stepper.reuse,
-            "steps": self.steps.record(),
+            "method": asdict(self.run.stepper.method),
+            "tolerance": self.run.stepper.tolerance,
+            "reuse": self.run.stepper.reuse,
+            "steps": self.run.steps.record(),
             "stride": self.stride,
             "requested": self._requested_outputs(),
             "functions": [] if self.outputs is None else [*self.outputs.functions],
             "checks": self.checks.memory(),
-            "complete": self.steps.done,
-            "iterations": self.stepper.iterations,
-            "factorizations": self.stepper.factorizations,
+            "complete": self.run.steps.done,
+            "iterations": self.run.stepper.iterations,
+            "factorizations": self.run.stepper.factorizations,
             "last": self._last,
         }
-        memory = {f"stepper_{k}": np.asarray(v) for k, v in self.stepper.memory().items()}
-        return header, state_arrays("now", self.state) | memory
+        memory = {f"stepper_{k}": np.asarray(v) for k, v in self.run.stepper.memory().items()}
+        return header, state_arrays("now", self.run.state) | memory
 
 
-def read_run(path: str | Path, system: SystemData, outputs: Outputs | None = None) -> RecordedRun:
+def read_run(path: str | Path, system: System, outputs: Outputs | None = None) -> RecordedRun:
     """Return the run that a folder contains; it continues in the same folder.
 
     `outputs` contains the functions among the outputs of the run.
     """
-    instance("system", system, SystemData)
+    instance("system", system, System)
     path = file_path("path", path)
     header, arrays, rows = read_folder(path)
     with errors_as(KIND, path / CHECKPOINT):

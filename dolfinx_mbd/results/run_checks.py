@@ -18,13 +18,12 @@ from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning, warn
 from dolfinx_mbd.mechanism.bodies import FlexibleBody
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.contact_steps import ContactSteps
 from dolfinx_mbd.results.deformation_checks import (
     largest_deformations,
     warn_of_deformation,
 )
-from dolfinx_mbd.results.files.run_files import held_rows
 from dolfinx_mbd.results.film_checks import FilmChecks
 from dolfinx_mbd.results.solution import Solution
 
@@ -56,7 +55,7 @@ class RunChecks:
     `inspect` with all saved states, which may come in several blocks.
     """
 
-    def __init__(self, system: SystemData, stepper: Stepper, state: State) -> None:
+    def __init__(self, system: System, stepper: Stepper, state: State) -> None:
         self._system, self._at = system, stepper.assembler
         self._at.put(state)
         self._at.residual(state.time)
@@ -229,7 +228,7 @@ class RunChecks:
             return
         at = Assembler(whole)
         size = np.where(whole.row_motion < 3, whole.size, 1.0)
-        held = held_rows(block.system)
+        held = block.system.held
         for n in range(0, len(block), max(1, len(block) // 50)):
             at.q[:], at.angles[:] = block.q[n], block.angles[n]
             share = np.abs(at.constraints(float(block.time[n]))) / size

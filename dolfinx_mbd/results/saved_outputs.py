@@ -2,69 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanism.system import SystemData
-from dolfinx_mbd.results.histories import BodyHistory, ElementHistory, JointHistory
-from dolfinx_mbd.results.tables import INTEGRATED, QUANTITIES
+from dolfinx_mbd.mechanism.joints import Driver, Joint
+from dolfinx_mbd.mechanism.run_quantities import ELASTIC
+from dolfinx_mbd.mechanism.system import System
+from dolfinx_mbd.results.series import PartData, Values
 
 Array = NDArray[np.float64]
-_H = TypeVar("_H", bound="_SavedHistory")
-
-
-class _SavedHistory:
-    """History with some quantities only; an error explains how to obtain the other quantities."""
-
-    def __init__(self, name: str, time: Array, values: dict[str, Array], whole: bool) -> None:
-        vars(self).update(values, name=name, time=time, saved=tuple(values), _whole=whole)
-
-    def __getattribute__(self, key: str) -> Any:
-        values = object.__getattribute__(self, "__dict__")
-        if key in values:
-            return values[key]
-        wrenches = _wrenches(values) if key == "wrenches" else {}
-        if wrenches:
-            return wrenches
-        integrated = key in INTEGRATED and all(part in values for part in INTEGRATED[key])
-        if (key not in QUANTITIES and key != "wrenches") or integrated:
-            return object.__getattribute__(self, key)
-        if values["_whole"]:  # the quantity does not apply to this part
-            return {} if key == "wrenches" else np.zeros((len(values["time"]), 0))
-        name = values["name"]
-        raise InputError(
-            f"the run did not save {name}.{key}: add {name + '.' + key!r} or {name!r} to outputs=",
-            argument="outputs",
-            value=f"{name}.{key}",
-        )
-
-    def __repr__(self) -> str:
-        return f"<{self.name}: {', '.join(self.saved)} at {len(self.time)} times>"
-
-
-class _SavedBody(_SavedHistory, BodyHistory):
-    """History of a body with some quantities only."""
-
-
-class _SavedJoint(_SavedHistory, JointHistory):
-    """History of a joint or driver with some quantities only."""
-
-
-class _SavedElement(_SavedHistory, ElementHistory):
-    """History of a load with some quantities only."""
-
-
-def _wrenches(values: dict[str, Any]) -> dict[str, Array]:
-    """Return the wrenches of the frames whose forces and moments were saved."""
-    frames = [key.removesuffix(".force") for key in values if key.endswith(".force")]
-    return {
-        frame: np.hstack([values[f"{frame}.force"], values[f"{frame}.moment"]])
-        for frame in frames
-        if f"{frame}.moment" in values
-    }
 
 
 class SavedOutputs:
@@ -76,19 +25,16 @@ class SavedOutputs:
         requested: Names of the outputs, as the user wrote them.
     """
 
-    def __init__(self, system: SystemData, rows: NDArray[np.void], requested: list[str]) -> None:
+    def __init__(self, system: System, rows: NDArray[np.void], requested: list[str]) -> None:
         self.system, self.rows, self.requested = system, rows, requested
         self.time: Array = rows["time"]
         self.values: dict[str, Array] = {
             name: rows[name] for name in rows.dtype.names or () if name != "time"
         }
-        self._joints = [*(j.name for j in system.joints), *(d.name for d in system.drivers)]
-        loads = [load.name for load in system.loads]
-        parts = [*(body.name for body in system.mechanical_bodies), *self._joints, *loads]
         self._parts: dict[str, dict[str, Array]] = {}
         self.functions: dict[str, Array] = {}
         for name, values in self.values.items():
-            owners = [part for part in parts if name.startswith(f"{part}.")]
+            owners = [part for part in system.parts if name.startswith(f"{part}.")]
             if name in requested and not owners:
                 self.functions[name] = values
             else:
@@ -103,26 +49,9 @@ class SavedOutputs:
         """Return the names of the parts and functions whose values were saved."""
         return [*self._parts, *self.functions]
 
-    def body(self, k: int) -> BodyHistory:
-        """Return the history of the body with index k."""
-        body = self.system.bodies[k]
-        history = self._history(_SavedBody, body.name)
-        if not body.num_elastic:
-            none = np.zeros((len(self.time), 0))
-            vars(history).update(eta=none, eta_rate=none, eta_acceleration=none)
-        return history
-
-    def joint(self, name: str) -> JointHistory:
-        """Return the history of a joint or driver."""
-        return self._history(_SavedJoint, name)
-
-    def element(self, name: str, axes: str) -> ElementHistory:
-        """Return the history of a load in global axes."""
-        if name in self._joints or axes != "global":
-            raise self._error(f"run.element({name!r}, axes={axes!r})")
-        return self._history(_SavedElement, name)
-
-    def _history(self, kind: type[_H], name: str) -> _H:
+    def data(self, name: str) -> PartData:
+        """Return the saved quantities of a part."""
+        part, whole = self.system.parts[name], name in self.requested
         if name not in self._parts:
             raise InputError(
                 f"the run did not save {name!r}: add it to outputs=; saved: "
@@ -130,16 +59,34 @@ class SavedOutputs:
                 argument="outputs",
                 value=name,
             )
-        values, whole = dict(self._parts[name]), name in self.requested
-        history = kind(name, self.time, dict(values), whole)
-        for key, sources in INTEGRATED.items():
-            if all(source in values for source in sources):
-                if whole or f"{name}.{key}" in self.requested:
-                    values[key] = getattr(history, key)
-        for source in {source for sources in INTEGRATED.values() for source in sources}:
-            if not whole and f"{name}.{source}" not in self.requested:
-                values.pop(source, None)
-        return kind(name, self.time, values, whole)
+        arrays, empty = dict(self._parts[name]), np.zeros((len(self.time), 0))
+        if not getattr(part, "num_elastic", 1):  # a rigid body
+            arrays |= {key: empty for key in ELASTIC}
+
+        def absent(key: str) -> Array:
+            if whole:  # the quantity does not apply to this part
+                return empty
+            raise InputError(
+                f"the run did not save {name}.{key}: add {name + '.' + key!r} or {name!r} to "
+                "outputs=",
+                argument="outputs",
+                value=f"{name}.{key}",
+            )
+
+        def is_requested(key: str) -> bool:
+            return whole or arrays.get(key) is empty or f"{name}.{key}" in self.requested
+
+        values: dict[str, Values] = {
+            key: lambda array=array: array  # type: ignore[misc]
+            for key, array in arrays.items()
+        }
+        return PartData(name, self.time, part.run_quantities, values).only(is_requested, absent)
+
+    def element(self, name: str, axes: str) -> PartData:
+        """Return the saved quantities of a load in global axes."""
+        if isinstance(self.system.parts[name], Joint | Driver) or axes != "global":
+            raise self._error(f"run.element({name!r}, axes={axes!r})")
+        return self.data(name)
 
     def __getattr__(self, key: str) -> Any:
         if key.startswith("__"):

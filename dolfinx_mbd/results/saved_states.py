@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.body import StrainGauge
 from dolfinx_mbd.checks import choice
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, extent
 from dolfinx_mbd.dynamics.assembly.redundancy import least_norm_multipliers
 from dolfinx_mbd.kernels.rotations import rotation_matrix
+from dolfinx_mbd.mechanism.bodies import FlexibleBody
 from dolfinx_mbd.mechanism.force_elements import PairElement, SpringDamper
 from dolfinx_mbd.mechanism.joints import Driver, FrameRef, Joint
 from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
 from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
-from dolfinx_mbd.mechanism.system import Load, State, SystemData
-from dolfinx_mbd.results.files.run_files import HISTORY, held_rows
-from dolfinx_mbd.results.histories import (
-    BodyHistory,
-    ElementHistory,
-    JointHistory,
-    rotation_matrices,
-)
+from dolfinx_mbd.mechanism.run_quantities import ENERGIES, FORCES, LOAD, MOMENTA, Quantities
+from dolfinx_mbd.mechanism.system import Load, State, System
+from dolfinx_mbd.results.files.run_files import HISTORY
+from dolfinx_mbd.results.histories import rotation_matrices
+from dolfinx_mbd.results.series import INTEGRALS, PartData, Values
 
 Array = NDArray[np.float64]
 
@@ -42,25 +41,26 @@ class SavedStates:
     lam: Array
     angles: Array
 
-    def __init__(self, system: SystemData, states: Sequence[State]) -> None:
+    def __init__(self, system: System, states: Sequence[State]) -> None:
         self.system = system
         for key in HISTORY:
             setattr(self, key, np.array([getattr(state, key) for state in states]))
 
     @classmethod
-    def of_rows(cls, system: SystemData, rows: NDArray[np.void]) -> SavedStates:
+    def of_rows(cls, system: System, rows: NDArray[np.void]) -> SavedStates:
         """Return the saved states in an array with a field for each attribute of a state."""
-        return cls._of(system, {key: rows[key] for key in HISTORY})
+        return cls.of_arrays(system, {key: rows[key] for key in HISTORY})
 
     @classmethod
-    def _of(cls, system: SystemData, arrays: dict[str, Array]) -> SavedStates:
+    def of_arrays(cls, system: System, arrays: dict[str, Array]) -> SavedStates:
+        """Return the saved states in arrays by the names of the attributes of a state."""
         saved = cls(system, ())
         vars(saved).update(arrays)
         return saved
 
     def part(self, times: slice) -> SavedStates:
         """Return the states at some of the times."""
-        return self._of(self.system, {key: getattr(self, key)[times] for key in HISTORY})
+        return self.of_arrays(self.system, {key: getattr(self, key)[times] for key in HISTORY})
 
     def states(self) -> Iterator[State]:
         """Yield the states without the memory of the integrator."""
@@ -84,7 +84,7 @@ class SavedStates:
         The multipliers of dropped constraints are zero. With ``redundant="keep"`` the multipliers
         have minimum norm.
         """
-        whole, held = self.system.whole, held_rows(self.system)
+        whole, held = self.system.whole, self.system.held
         multipliers = np.zeros((len(self.time), len(held)))
         multipliers[:, held] = self.lam
         if self.system.least_norm:
@@ -98,31 +98,47 @@ class SavedStates:
 
     def names(self) -> list[str]:
         """Return the names of all bodies that move, all joints, drivers and loads."""
+        return [*self.system.parts]
+
+    def data(self, name: str) -> PartData:
+        """Return the quantities of a body that moves, a joint, a driver or a load."""
         s = self.system
-        bodies = [body.name for body in s.mechanical_bodies if body.num_velocities]
-        return [*bodies, *(part.name for part in (*s.joints, *s.drivers, *s.loads))]
+        if name in self.joint_names:
+            return self._joint(name)
+        if name in (load.name for load in s.loads):
+            return self.element(name, "global")
+        return self._body(s.body_index(name))
 
     # ---- bodies ---------------------------------------------------------------------------------
-    def body(self, k: int) -> BodyHistory:
-        """Return the history of the body with index k; the body must have a floating frame."""
-        s = self.system
-        q, v, a = self.q[:, s.q_slices[k]], self.v[:, s.v_slices[k]], self.a[:, s.v_slices[k]]
-        return BodyHistory(
-            name=s.bodies[k].name,
-            time=self.time,
-            position=q[:, :3],
-            rotation=q[:, 3:7],
-            velocity=v[:, :3],
-            omega=v[:, 3:6],
-            acceleration=a[:, :3],
-            alpha=a[:, 3:6],
-            eta=q[:, 7:],
-            eta_rate=v[:, 6:],
-            eta_acceleration=a[:, 6:],
-            _wrenches=partial(self.interface_wrenches, k),
-            _energies=partial(self.body_energies, k),
-            _momenta=partial(self.body_momenta, k),
-        )
+    def _body(self, k: int) -> PartData:
+        """Return the quantities of the body with index k."""
+        s, body = self.system, self.system.bodies[k]
+        quantities: Quantities = getattr(body, "run_quantities", {})
+        if hasattr(body, "motion"):  # the body has no floating frame
+            motion = cache(lambda: body.motion(self))
+            of_motion: dict[str, Values] = {
+                key: lambda key=key: getattr(motion(), key)  # type: ignore[misc]
+                for key in quantities
+            }
+            return PartData(body.name, self.time, quantities, of_motion)
+        arrays = {
+            "q": self.q[:, s.q_slices[k]],
+            "v": self.v[:, s.v_slices[k]],
+            "a": self.a[:, s.v_slices[k]],
+        }
+        places = {key: q.place for key, q in quantities.items() if q.place is not None}
+        values: dict[str, Values] = {
+            key: lambda place=place: arrays[place.array][:, place.columns]  # type: ignore[misc]
+            for key, place in places.items()
+        }
+        values |= _together(MOMENTA, lambda: _vectors(self.body_momenta(k)))
+        values |= _together(ENERGIES, lambda: self.body_energies(k).T)
+        ends = [f"{frame}.{key}" for frame in body.frame_names for key in FORCES]
+        values |= _together(ends, lambda: self._interface_forces(k))
+        for gauge in body.reduced.gauges if isinstance(body, FlexibleBody) else ():
+            keys = [f"{label}.strain" for label in gauge.labels]
+            values |= _together(keys, partial(_strains, gauge, values["eta"]))
+        return PartData(body.name, self.time, quantities, values)
 
     def body_energies(self, body: int, rows: slice | NDArray[np.integer] = slice(None)) -> Array:
         """Return the kinetic, elastic and gravitational energy of a body, (rows, 3), J."""
@@ -149,13 +165,10 @@ class SavedStates:
             wrenches[row] = at.wrenches
         return wrenches
 
-    def interface_wrenches(self, body: int) -> dict[str, Array]:
-        """Return the wrenches at the frames of a body; see `BodyHistory`."""
-        s = self.system
-        names, wrenches = s.bodies[body].frame_names, self._frame_wrenches
-        wrenches = wrenches[:, s.frame_slices[body]].reshape(len(self.time), -1, 2, 3)
-        rotated = np.einsum("tji,tfpj->ftpi", self.body_axes(body), wrenches)
-        return dict(zip(names, rotated.reshape(len(names), len(self.time), 6), strict=True))
+    def _interface_forces(self, body: int) -> Array:
+        """Return force and moment at each frame of a body in its axes, (2 frames, nt, 3)."""
+        vectors = _vectors(self._frame_wrenches[:, self.system.frame_slices[body]])
+        return np.einsum("tji,ptj->pti", self.body_axes(body), vectors)
 
     # ---- joints and drivers ---------------------------------------------------------------------
     @cached_property
@@ -184,24 +197,36 @@ class SavedStates:
         motion = {key: values[:, joint] for key, values in motion.items()}
         return motion | {"wrench": wrench, "power": power, "violation": violation}
 
-    def joint(self, name: str) -> JointHistory:
-        """Return the history of a joint or a driver."""
-        s = self.system.whole
-        entry = [*(j.name for j in s.joints), *(d.name for d in s.drivers)].index(name)
-        reactions = np.zeros((len(self.time), 6))
+    @property
+    def joint_names(self) -> list[str]:
+        """Names of the joints and drivers."""
+        return [part.name for part in self._entry_parts()]
+
+    def _entry_parts(self) -> list[Joint | Driver]:
+        return [*self.system.joints, *self.system.drivers]
+
+    def _joint(self, name: str) -> PartData:
+        """Return the quantities of a joint or a driver, with forces in axes of the first frame."""
+        s, entry = self.system.whole, self.joint_names.index(name)
+        part = self._entry_parts()[entry]
+        joint = entry if entry < len(s.joints) else int(s.driven_joints[entry - len(s.joints)])
+        values = _together(FORCES, lambda: self._reactions(entry))
+        values["rotation"] = lambda: self.angles[:, joint]
+        for key in part.run_quantities:
+            if key not in (*values, *INTEGRALS):
+                values[key] = lambda key=key: self.entries[key][:, entry]  # type: ignore[misc]
+        return PartData(name, self.time, part.run_quantities, values)
+
+    def _reactions(self, entry: int) -> tuple[Array, Array]:
+        """Return force and moment of a joint or driver in axes of its first frame, (nt, 3) each."""
+        s, reactions = self.system.whole, np.zeros((len(self.time), 6))
+        if entry < len(s.joints) and s.joints[entry].clearance is not None:
+            element = self.element(s.joints[entry].name, "first")
+            return element.attribute("force"), element.attribute("moment")
         rows = np.flatnonzero(s.row_entry == entry)
         reactions[:, s.row_motion[rows]] -= self.multipliers[:, rows]
-        joint = entry if entry < len(s.joints) else int(s.driven_joints[entry - len(s.joints)])
-        forces = reactions[:, :3], reactions[:, 3:]
-        if entry < len(s.joints) and s.joints[entry].clearance is not None:
-            element = self.element(name, axes="first")
-            forces = element.force, element.moment
-        motion = partial(self.entry_motion, entry)
-        return JointHistory(name, self.time, *forces, self.angles[:, joint], motion)
-
-    def entry_motion(self, entry: int) -> dict[str, Array]:
-        """Return motion, wrenches, power and violation of a joint or driver over time."""
-        return {key: values[:, entry] for key, values in self.entries.items()}
+        force, moment = _vectors(reactions)
+        return force, moment
 
     # ---- loads ----------------------------------------------------------------------------------
     @cached_property
@@ -217,8 +242,8 @@ class SavedStates:
             for name, row in rows.items()
         }
 
-    def element(self, name: str, axes: str) -> ElementHistory:
-        """Return the history of a joint, driver or load; see `Solution.element`."""
+    def element(self, name: str, axes: str) -> PartData:
+        """Return the quantities of a joint, driver or load; see `Solution.element`."""
         s, nt = self.system, len(self.time)
         parts: dict[str, Joint | Driver | Load] = {
             part.name: part for part in (*s.joints, *s.drivers, *s.loads)
@@ -227,21 +252,30 @@ class SavedStates:
         frames = _frames(part, s)
         ends = ("first", "second")[-max(1, len(frames)) :]
         choice(f"axes of {name!r}", axes, ("global", *ends))
+        quantities = part.run_quantities
         if isinstance(part, Joint | Driver):
-            values = self.entry_motion([*parts].index(name)) | {"energy": np.zeros(nt)}
-            del values["violation"]
+            entry, quantities = [*parts].index(name), LOAD
+            arrays = {key: x[:, entry] for key, x in self.entries.items() if key != "violation"}
+            arrays["energy"] = np.zeros(nt)
         else:
-            values = dict(self._loads[name])
-        vectors = values.pop("wrench").reshape(nt, -1, 3)
+            arrays = dict(self._loads[name])
+        vectors = _vectors(arrays.pop("wrench"))
         if axes != "global":
             if isinstance(part, PatternLoad):
                 Q = self.body_axes(s.body_index(part.pattern.body))
             else:
                 Q = self._frame_axes(frames[ends.index(axes)])
-            vectors = np.einsum("tji,tpj->tpi", Q, vectors)
-        *first, force, moment = np.moveaxis(vectors, 1, 0)
-        values |= zip(("first_force", "first_moment"), first, strict=False)
-        return ElementHistory(name, self.time, force, moment, **values)
+            vectors = np.einsum("tji,ptj->pti", Q, vectors)
+        *first, force, moment = vectors
+        arrays = {"force": force, "moment": moment, **arrays}
+        arrays |= zip(("first_force", "first_moment"), first, strict=False)
+        keys = [key for key in quantities if key in arrays]
+        keys += [key for key in arrays if key not in quantities]  # `PartData` reports them
+        values: dict[str, Values] = {
+            key: lambda key=key: arrays[key]  # type: ignore[misc]
+            for key in keys
+        }
+        return PartData(name, self.time, quantities, values)
 
     def _frame_axes(self, frame: FrameRef) -> Array:
         """Return the axes of a frame as columns, (nt, 3, 3)."""
@@ -251,7 +285,23 @@ class SavedStates:
         return axes
 
 
-def _frames(part: Joint | Driver | Load, system: SystemData) -> tuple[FrameRef, ...]:
+def _together(keys: Iterable[str], arrays: Callable[[], Iterable[Array]]) -> dict[str, Values]:
+    """Return the functions of several quantities that are computed together, when first used."""
+    computed = cache(lambda: dict(zip(keys, arrays(), strict=True)))
+    return {key: lambda key=key: computed()[key] for key in keys}  # type: ignore[misc]
+
+
+def _strains(gauge: StrainGauge, eta: Values) -> Array:
+    """Return the strain of each grid of a gauge over time, (grids, nt)."""
+    return (eta() @ gauge.modes.T).T
+
+
+def _vectors(rows: Array) -> Array:
+    """Split rows of numbers into vectors, and return the vectors over time, (n, nt, 3)."""
+    return np.moveaxis(rows.reshape(len(rows), -1, 3), 1, 0)
+
+
+def _frames(part: Joint | Driver | Load, system: System) -> tuple[FrameRef, ...]:
     """Return the frames on which a part acts; a distributed load has none."""
     if isinstance(part, PatternLoad):
         return ()

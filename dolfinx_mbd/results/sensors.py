@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -150,12 +149,3 @@ class Sensors:
         if not isinstance(part, FlexibleBody):
             raise InputError(f"body {body!r} is not flexible and has no strain gauges")
         return part.reduced.gauge(name).history(self.body(body))
-
-    def _strains(self, name: str) -> Iterator[tuple[str, str, Array]]:
-        """Yield the strains of the gauges of a body; each grid has its own name."""
-        body = self.system.bodies[self.system.body_index(name)]
-        for gauge in body.reduced.gauges if isinstance(body, FlexibleBody) else ():
-            strains = self.gauge(name, gauge.name).strain.T
-            yield from (
-                (name, f"{g}.strain", x) for g, x in zip(gauge.labels, strains, strict=True)
-            )

@@ -14,7 +14,8 @@ from dolfinx_mbd.checks import names as checked_names
 from dolfinx_mbd.dynamics.assembly.rates import consistent_rates
 from dolfinx_mbd.dynamics.start.consistent_state import transferred_state
 from dolfinx_mbd.html import HtmlView
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.run_quantities import RunQuantity
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.comparison import Difference, compare
 from dolfinx_mbd.results.files.run_files import HISTORY, write_table
 from dolfinx_mbd.results.histories import (
@@ -26,15 +27,9 @@ from dolfinx_mbd.results.histories import (
 from dolfinx_mbd.results.saved_outputs import SavedOutputs
 from dolfinx_mbd.results.saved_states import SavedStates
 from dolfinx_mbd.results.sensors import Sensors
+from dolfinx_mbd.results.series import Series
 from dolfinx_mbd.results.solution_files import read_solution, write_solution
-from dolfinx_mbd.results.tables import (
-    Named,
-    columns,
-    dataset,
-    label,
-    quantities,
-    quantity,
-)
+from dolfinx_mbd.results.tables import columns, dataset
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -66,7 +61,7 @@ class Solution(Sensors, HtmlView):
 
     def __init__(
         self,
-        system: SystemData,
+        system: System,
         states: Sequence[State],
         *,
         complete: bool = True,
@@ -78,15 +73,6 @@ class Solution(Sensors, HtmlView):
         self.complete, self.iterations = complete, iterations
         self.factorizations = factorizations
         self._set_saved(SavedStates(system, states))
-
-    @classmethod
-    def _of(
-        cls, system: SystemData, saved: SavedStates | SavedOutputs, final: State, **facts: Any
-    ) -> Solution:
-        """Return a solution of saved values and its last state."""
-        run = cls(system, [final], **facts)
-        run._set_saved(saved)
-        return run
 
     def _set_saved(self, saved: SavedStates | SavedOutputs) -> None:
         self._saved, self.time = saved, saved.time
@@ -118,7 +104,7 @@ class Solution(Sensors, HtmlView):
         saved = self._saved.part(instance("times", times, slice, hint))
         if not len(saved.time):
             reject("times", times, f"a slice that contains some of the {len(self)} saved times")
-        return Solution._of(self.system, saved, self.final_state, **self._facts())
+        return solution_of(self.system, saved, self.final_state, **self._facts())
 
     def _html_rows(self) -> list[tuple[str, str]]:
         times = f"{self.time[0]:g} to {self.time[-1]:g} s, {len(self)} saved"
@@ -174,7 +160,7 @@ class Solution(Sensors, HtmlView):
             InputError: The name is unknown; the message lists the joints and drivers.
         """
         choice("name of a joint or driver", name, self._joints)
-        return self._saved.joint(name)
+        return JointHistory(self._saved.data(name))
 
     def element(
         self, name: str, *, axes: Literal["global", "first", "second"] = "global"
@@ -201,16 +187,16 @@ class Solution(Sensors, HtmlView):
             >>> run.element("pin", axes="second").force.shape  # N, in the axes of the bob
             (501, 3)
         """
-        return self._saved.element(name, axes)
+        return ElementHistory(self._saved.element(name, axes))
 
     def _body(self, k: int) -> BodyHistory:
-        motion = getattr(self.system.bodies[k], "motion", None)
-        if motion is None or isinstance(self._saved, SavedOutputs):
-            return self._saved.body(k)
-        return motion(self)  # type: ignore[no-any-return]
+        body = self.system.bodies[k]
+        if hasattr(body, "motion") and isinstance(self._saved, SavedStates):
+            return body.motion(self)  # type: ignore[no-any-return]
+        return BodyHistory(self._saved.data(body.name))
 
-    def _arrays(self, names: Sequence[str] | None = None) -> Iterator[Named]:
-        """Yield name, quantity and values of each history that is not empty.
+    def _series(self, names: Sequence[str] | None = None) -> Iterator[Series]:
+        """Yield the quantities that are not empty, by default of all parts.
 
         A name denotes a part, or a quantity such as ``pin.force``.
         """
@@ -218,35 +204,23 @@ class Solution(Sensors, HtmlView):
         functions = getattr(self._saved, "functions", {})
         for request in valid if names is None else checked_names("names", names):
             if request in functions:
-                yield request, "", functions[request]
+                yield Series("", request, RunQuantity(""), functions[request])
                 continue
             parts = [name for name in valid if request == name or request.startswith(f"{name}.")]
             name = max(parts, key=len, default="")
             choice("name of a body, joint, driver or load", name or request, valid)
-            kinds = (
-                (self._bodies, self.body),
-                (self._joints, self.joint),
-                (valid, self.element),
-            )
-            history: object = next(get for group, get in kinds if name in group)(name)
-            has_strains = name in self._bodies and isinstance(self._saved, SavedStates)
-            key = request[len(name) + 1 :]
-            if not key:
-                yield from ((name, key, values) for key, values in quantities(history))
-                yield from self._strains(name) if has_strains else ()
-            elif has_strains and key.endswith(".strain"):
-                strains = {entry[1]: entry for entry in self._strains(name)}
-                yield strains[choice(f"strain of {name!r}", key, strains)]
+            data = self._saved.data(name)
+            if request == name:
+                yield from data
             else:
-                yield name, key, quantity(name, history, key)
+                yield data.series(request[len(name) + 1 :])
 
     def histories(self) -> dict[str, Array]:
         """Return `time` and all nonempty histories by name, for example `rod.position`.
 
         The first axis of each array corresponds to `time`.
         """
-        arrays = {label(name, key): values for name, key, values in self._arrays()}
-        return {"time": self.time, **arrays}
+        return {"time": self.time, **{series.name: series.values for series in self._series()}}
 
     def projected(self) -> Solution:
         """Return a solution whose velocities, accelerations and multipliers obey the constraints.
@@ -257,7 +231,7 @@ class Solution(Sensors, HtmlView):
         states = [consistent_rates(self.system, state) for state in self._saved.states()]
         return Solution(self.system, states, **self._facts())
 
-    def state_for(self, system: SystemData) -> State:
+    def state_for(self, system: System) -> State:
         """Return the end of this run as a state of another mechanism, for `simulate(start=...)`.
 
         Bodies are matched by their names. Bodies without a match start from their initial
@@ -304,7 +278,7 @@ class Solution(Sensors, HtmlView):
         return write_solution(path, self.system, self._saved, self.final_state, self._facts())
 
     @classmethod
-    def load(cls, path: str | Path, system: SystemData) -> Solution:
+    def load(cls, path: str | Path, system: System) -> Solution:
         """Read a solution that `save` wrote, or a folder that `simulate(path=...)` wrote.
 
         `system` is compared with the description in the file. The code of functions is not
@@ -324,7 +298,7 @@ class Solution(Sensors, HtmlView):
             FileWarning: The run in a folder did not reach its end.
         """
         system, saved, final, facts = read_solution(path, system)
-        return cls._of(system, saved, final, **facts)
+        return solution_of(system, saved, final, **facts)
 
     def to_csv(self, path: str | Path, names: Sequence[str] | None = None) -> Path:
         """Write histories as comma-separated values and return the path of the file.
@@ -348,7 +322,7 @@ class Solution(Sensors, HtmlView):
             >>> path.read_text().splitlines()[0].split(",")[:2]
             ['time [s]', 'pin.force.x [N]']
         """
-        table = {"time [s]": self.time} | columns(self._arrays(names))
+        table = {"time [s]": self.time} | columns(self._series(names))
         return write_table(path, list(table), np.column_stack(list(table.values())))
 
     def to_xarray(self, names: Sequence[str] | None = None) -> Dataset:
@@ -374,7 +348,7 @@ class Solution(Sensors, HtmlView):
             >>> table.shape
             (501, 3)
         """
-        return dataset(self.time, self._arrays(names))
+        return dataset(self.time, self._series(names))
 
     def compare(self, other: Solution, names: Sequence[str] | None = None) -> dict[str, Difference]:
         """Return the differences of two runs by name, for example `pin.force`.
@@ -400,8 +374,7 @@ class Solution(Sensors, HtmlView):
         instance("other", other, Solution, "another run")
         if names is None:
             names = [name for name in self.names() if name in other.names()]
-        arrays = self._arrays(names), other._arrays(names)
-        return compare((self.time, other.time), arrays)
+        return compare((self.time, other.time), (self._series(names), other._series(names)))
 
     # ---- derived quantities ---------------------------------------------------------------------
     def energies(self) -> Energies:
@@ -434,3 +407,12 @@ class Solution(Sensors, HtmlView):
         Dropped redundant constraints are included.
         """
         return self._saved.entries["violation"].max(axis=1, initial=0.0)
+
+
+def solution_of(
+    system: System, saved: SavedStates | SavedOutputs, final: State, **facts: Any
+) -> Solution:
+    """Return a solution of saved values and its last state."""
+    run = Solution(system, [final], **facts)
+    run._set_saved(saved)
+    return run

@@ -12,7 +12,7 @@ import numpy as np
 from dolfinx_mbd.archive import errors_as, read_archive
 from dolfinx_mbd.checks import file_path, instance
 from dolfinx_mbd.errors import FileWarning, warn
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.files.run_files import (
     HISTORY,
     check_system,
@@ -34,7 +34,7 @@ Saved = SavedStates | SavedOutputs
 
 
 def write_solution(
-    path: str | Path, system: SystemData, saved: Saved, final: State, facts: Mapping[str, Any]
+    path: str | Path, system: System, saved: Saved, final: State, facts: Mapping[str, Any]
 ) -> Path:
     """Write a solution to one file; see `Solution.save`."""
     header = {**system_rows(system), "units": "SI: m, kg, s, rad", **facts}
@@ -47,11 +47,9 @@ def write_solution(
     return write_run(path, _KIND, header, arrays | state_arrays("final", final))
 
 
-def read_solution(
-    path: str | Path, system: SystemData
-) -> tuple[SystemData, Saved, State, dict[str, Any]]:
+def read_solution(path: str | Path, system: System) -> tuple[System, Saved, State, dict[str, Any]]:
     """Return the system of a run, its saved values, its last state, and facts about it."""
-    instance("system", system, SystemData)
+    instance("system", system, System)
     path = file_path("path", path)
     if path.is_dir():
         header, arrays, rows = read_folder(path)
@@ -79,7 +77,7 @@ def read_solution(
         return system, SavedStates(system, states_from(arrays)), final, _facts(header)
 
 
-def saved_rows(system: SystemData, rows: Rows, requested: list[str] | None) -> Saved:
+def saved_rows(system: System, rows: Rows, requested: list[str] | None) -> Saved:
     """Return the states or the outputs in the rows of a run."""
     if requested is None:
         return SavedStates.of_rows(system, rows.mapped())

@@ -1,7 +1,5 @@
 """Rotating structures, prescribed motions, beams, cables and other models of one body."""
 
-import lazy_loader
+from dolfinx_mbd.lazy import names_in
 
-__getattr__, _, _ = lazy_loader.attach(
-    __name__, ["beams", "cables", "prescribed_motion", "rotating"]
-)
+__getattr__ = names_in(__name__, "beams", "cables", "prescribed_motion", "rotating")

@@ -56,27 +56,27 @@ def test_hanging_flexible_pendulum(start: float) -> None:
     assert linearize(system, state).stability != "unstable"
 
 
-def lever(push: float | None, stiffness: float = 40.0) -> System:
+def lever(tip_force: float | None, stiffness: float = 40.0) -> System:
     """A lever on a torsion spring with a force down at its tip: k φ = −F l cos φ."""
     ground = Ground({"o": Frame()})
     arm = RigidBody(
         "arm", 1.0, [0.01] * 3, (0.5, 0, 0), frames={"o": Frame(), "tip": Frame((1.0, 0, 0))}
     )
     spring = JointLoad("spring", "pin", "rotation", lambda t, s, rate: -stiffness * s)
-    value = (0.0, -push, 0.0) if push is not None else lambda t, m: (0.0, -10.0 * t, 0.0)
+    value = (0.0, -tip_force, 0.0) if tip_force is not None else lambda t, m: (0.0, -10.0 * t, 0.0)
     load = force("load", arm.frame("tip"), value)
     joint = revolute("pin", ground.frame("o"), arm.frame("o"))
     return System([ground, arm], [joint], loads=[spring, load])
 
 
-def lever_angle(push: float, stiffness: float = 40.0) -> float:
-    return float(brentq(lambda x: stiffness * x + push * np.cos(x), -1.6, 0.0, xtol=1e-14))
+def lever_angle(load: float, stiffness: float = 40.0) -> float:
+    return float(brentq(lambda x: stiffness * x + load * np.cos(x), -1.6, 0.0, xtol=1e-14))
 
 
-@pytest.mark.parametrize("push", [0.0, 5.0, 60.0, 1000.0])
-def test_spring_loaded_lever(push: float) -> None:
-    state = equilibrium(lever(push))
-    assert np.isclose(state.angles[0], lever_angle(push), atol=1e-8)
+@pytest.mark.parametrize("load", [0.0, 5.0, 60.0, 1000.0])
+def test_spring_loaded_lever(load: float) -> None:
+    state = equilibrium(lever(load))
+    assert np.isclose(state.angles[0], lever_angle(load), atol=1e-8)
 
 
 def test_slow_load() -> None:
@@ -97,7 +97,7 @@ def test_linkage_of_springs_and_bars() -> None:
     With both bars at φ to the slider's line the spring's force N and the load F balance at
     F = 2 N tan φ, N = k (2l cos φ₀ − 2l cos φ)·(−1).
     """
-    length, first, stiffness, push = 1.0, 0.6, 800.0, 100.0
+    length, first, stiffness, load = 1.0, 0.6, 800.0, 100.0
     ground = Ground({"o": Frame(), "line": Frame((0, 0, 0), ALONG_X)})
     frames = {"a": Frame(), "b": Frame((length, 0, 0))}
 
@@ -123,20 +123,20 @@ def test_linkage_of_springs_and_bars() -> None:
     ]
     loads = [
         JointLoad("spring", "guide", "displacement", lambda t, s, rate: -stiffness * (s - span)),
-        force("push", left.frame("b"), (0.0, -push, 0.0)),
+        force("push", left.frame("b"), (0.0, -load, 0.0)),
     ]
     system = System([ground, left, right, slider], joints, loads=loads)
     state = equilibrium(system)
 
     def unbalanced(phi: float) -> float:
-        return push - 2 * stiffness * (2 * length * np.cos(phi) - span) * np.tan(phi)
+        return load - 2 * stiffness * (2 * length * np.cos(phi) - span) * np.tan(phi)
 
     exact = brentq(unbalanced, 0.3, first, xtol=1e-14)
     assert np.isclose(first + state.angles[0] - first, exact, atol=1e-8)
     assert np.isclose(state.q[system.q_slices[3]][0], 2 * length * np.cos(exact), atol=1e-8)
-    found = linearize(system, state)
-    assert found.stability == "stable"
-    assert found.frequencies.shape == (1,)
+    linear = linearize(system, state)
+    assert linear.stability == "stable"
+    assert linear.frequencies.shape == (1,)
 
 
 @pytest.mark.parametrize("speed", [3.0, 6.0, 20.0])
@@ -164,11 +164,11 @@ def test_governor(speed: float) -> None:
     J = across + mass * arm**2
     cosine = min(1.0, mass * GRAVITY * arm / (speed**2 * (J - along)))
     assert np.isclose(np.cos(state.angles[1]), cosine, atol=1e-9)
-    found = linearize(system, state)
+    linear = linearize(system, state)
     square = speed**2 * (J - along) / J * (1 - cosine**2)
     if cosine == 1.0:
         square = (mass * GRAVITY * arm - speed**2 * (J - along)) / J
-    assert np.allclose(found.poles, [1j * np.sqrt(square)], rtol=1e-6)
+    assert np.allclose(linear.poles, [1j * np.sqrt(square)], rtol=1e-6)
     with pytest.raises(ValueError, match="driver 'drive' would move at"):
         equilibrium(system, spin=(0, 0, 2 * speed))
 

@@ -100,12 +100,12 @@ def test_torque_of_a_known_motion() -> None:
     motion = simulate(driven, t_end=0.03, dt=2e-4)
     passive = System(driven.bodies, driven.joints, gravity=driven.gravity)
     for actuator in ("main", JointCoordinate("main", "rotation")):
-        found = inverse_dynamics(passive, motion, actuators=[actuator])
+        result = inverse_dynamics(passive, motion, actuators=[actuator])
         exact = [torque(t, 0.0, 0.0) for t in motion.time]
-        assert np.allclose(found.efforts[actuator], exact, rtol=1e-6)
+        assert np.allclose(result.efforts[actuator], exact, rtol=1e-6)
         size = np.abs(motion.lam).max()
-        assert np.allclose(found.solution.lam, motion.lam, atol=1e-6 * size)
-        assert np.array_equal(found.solution.angles[-1], motion.angles[-1])
+        assert np.allclose(result.solution.lam, motion.lam, atol=1e-6 * size)
+        assert np.array_equal(result.solution.angles[-1], motion.angles[-1])
     with pytest.raises(ValueError, match="the axis of each joint once"):
         inverse_dynamics(passive, motion, actuators=["main", "main"])
     with pytest.raises(ValueError, match=r"no joint, driver or actuator carries .*'crank', moment"):
@@ -163,11 +163,11 @@ def test_a_driven_four_bar_closes() -> None:
 
 def test_singular_positions_are_reported() -> None:
     """A rocker cannot be driven past its limits, where crank and coupler are in line."""
-    with pytest.raises(KinematicError, match="singular") as caught:
+    with pytest.raises(KinematicError, match="singular") as error:
         kinematic_analysis(four_bar("hinge"), np.linspace(0, 3, 301))
-    run = caught.value.solution
+    run = error.value.solution
     assert run is not None
-    assert 0 < run.time[-1] < caught.value.time < 3
+    assert 0 < run.time[-1] < error.value.time < 3
     crank = run.body("coupler").position[-1]
     coupler = run.sensor("coupler", (0.9, 0, 0))[-1] - crank
     sine = np.cross(crank, coupler)[2] / (0.5 * 0.9)

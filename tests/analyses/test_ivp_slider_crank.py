@@ -92,13 +92,13 @@ def test_equations_are_those_of_the_reference() -> None:
         turn = rotation_matrix(body.rotation[0])
         phi = float(np.arctan2(turn[1, 0], turn[0, 0]))
         expected = simeon(phi, body.eta[0], body.omega[0, 2], body.eta_rate[0], SPEED * t)
-        found = [
+        computed = [
             0,
             body.alpha[0, 2],
             run.body("piston").acceleration[0, 0],
             *body.eta_acceleration[0],
         ]
-        for one, two in ((found[1:3], expected[1:3]), (found[3:], expected[3:7])):
+        for one, two in ((computed[1:3], expected[1:3]), (computed[3:], expected[3:7])):
             assert np.allclose(one, two, rtol=0, atol=1e-9 * np.abs(two).max())
         assert np.allclose(multipliers(run), expected[7:], atol=1e-8 * np.abs(expected[7:]).max())
 

@@ -81,10 +81,10 @@ def test_strut_on_a_torsion_spring(share: float) -> None:
     load = force("load", strut.frame("top"), (0.0, -40.0 * share, 0.0))
     joint = revolute("foot", ground.frame("o"), strut.frame("o"))
     system = System([ground, strut], [joint], loads=[spring, load])
-    found = linearize(system, consistent_state(system))
+    linear = linearize(system, consistent_state(system))
     square = 80.0 * (1 - share) / (0.01 + 0.5**2)
-    assert np.isclose(found.poles[0] ** 2, -square, rtol=1e-7)
-    assert (found.stability == "unstable") == (share > 1)
+    assert np.isclose(linear.poles[0] ** 2, -square, rtol=1e-7)
+    assert (linear.stability == "unstable") == (share > 1)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_two_masses_on_springs() -> None:
         JointLoad("s2", "between", "displacement", lambda t, s, rate: -k2 * s),
     ]
     system = System([ground, one, two], joints, loads=loads)
-    found = linearize(system, consistent_state(system))
+    linear = linearize(system, consistent_state(system))
     A = np.zeros((4, 4))
     A[:2, 2:] = np.eye(2)
     A[2:, :2] = -np.diag([1 / m1, 1 / m2]) @ np.array([[k1 + k2, -k2], [-k2, k2]])
@@ -129,11 +129,11 @@ def test_two_masses_on_springs() -> None:
     poles, vectors = np.linalg.eig(A)
     order = np.argsort(abs(poles) + 1e9 * (poles.imag < 0))[:2]
     poles, vectors = poles[order], vectors[:2, order]
-    assert np.allclose(found.poles, poles, rtol=1e-7)  # differences of the loads' functions
-    assert np.allclose(found.damping_ratios, -poles.real / abs(poles), rtol=1e-6)
-    assert found.stability == "asymptotically stable"
+    assert np.allclose(linear.poles, poles, rtol=1e-7)  # differences of the loads' functions
+    assert np.allclose(linear.damping_ratios, -poles.real / abs(poles), rtol=1e-6)
+    assert linear.stability == "asymptotically stable"
     for k in range(2):
-        shape = found.mode("two", k + 1)[0] / found.mode("one", k + 1)[0]
+        shape = linear.mode("two", k + 1)[0] / linear.mode("one", k + 1)[0]
         assert np.isclose(shape, vectors[1, k] / vectors[0, k], rtol=1e-6)
 
 
@@ -155,14 +155,14 @@ def test_sleeping_top(share: float, axes: str) -> None:
     spin = share * 2 * np.sqrt(J * MASS * GRAVITY * ARM) / ALONG
     system = top(spin)
     state = consistent_state(system, v=np.array([0, 0, 0, 0, 0, spin]))
-    found = linearize(system, state, axes=axes)  # type: ignore[arg-type]
-    assert (found.stability == "unstable") == (share < 1)
-    assert found.poles[0] == 0  # it may spin faster
+    linear = linearize(system, state, axes=axes)  # type: ignore[arg-type]
+    assert (linear.stability == "unstable") == (share < 1)
+    assert linear.poles[0] == 0  # it may spin faster
     roots = np.roots([J, -1j * ALONG * spin, -MASS * GRAVITY * ARM])
     if axes == "body":  # a whirl at ν is one at |ν − ω| there
         roots = roots.real + 1j * np.abs(roots.imag - spin)
     for pole in roots:
-        assert np.abs(found.poles[1:] - pole).min() < 1e-9 * spin
+        assert np.abs(linear.poles[1:] - pole).min() < 1e-9 * spin
 
 
 def test_top_in_steady_precession() -> None:
@@ -176,12 +176,12 @@ def test_top_in_steady_precession() -> None:
     v = np.zeros(6)
     v[3:] = 0.0, precession * np.sin(tilt), spin
     state = consistent_state(system, q=q, v=v)
-    found = linearize(system, state, axes=(0, 0, precession))
-    assert found.stability != "unstable"
+    linear = linearize(system, state, axes=(0, 0, precession))
+    assert linear.stability != "unstable"
     # nutation: ω² = (I ω₃/J − 2 Ω cos θ)² + Ω² sin²θ
     across = ALONG * spin / J - 2 * precession * np.cos(tilt)
     exact = np.hypot(across, precession * np.sin(tilt))
-    assert np.isclose(found.poles[-1].imag, exact, rtol=1e-9)
+    assert np.isclose(linear.poles[-1].imag, exact, rtol=1e-9)
     with pytest.raises(SteadyError, match=r"in body axes .* in global axes"):
         linearize(system, state)
 
@@ -205,11 +205,11 @@ def test_pinned_beam() -> None:
         prismatic("c", ground.frame("b"), slot.frame("b")),
     ]
     system = System([ground, body, slot], joints)
-    found = linearize(system, consistent_state(system))
+    linear = linearize(system, consistent_state(system))
     k = np.arange(1, 4) * np.pi / length
     expected = k**2 * np.sqrt(young * side**2 / 12 / density) / (2 * np.pi)
-    assert found.frequencies.shape == (4,)  # and the first axial mode
-    assert np.allclose(found.frequencies[:3], expected, rtol=1e-6)
+    assert linear.frequencies.shape == (4,)  # and the first axial mode
+    assert np.allclose(linear.frequencies[:3], expected, rtol=1e-6)
 
 
 def test_a_held_body_is_as_linearized_by_itself() -> None:
@@ -245,12 +245,12 @@ def test_a_held_body_is_as_linearized_by_itself() -> None:
     motions = small_motions(at, 0.0, axes)
     M, C, K = motions.reduced(free_directions(motions))
     A = np.block([[np.zeros_like(M), np.eye(len(M))], [-K, -C]])  # M = 1
-    found = np.linalg.eigvals(A)
+    poles = np.linalg.eigvals(A)
     expected = linearize_body(reduced, held=["one"], spin=spin * axis, about=one.point).poles()
     still = linearize_body(reduced, held=["one"]).poles()
     assert np.abs(expected[0] / still[0] - 1) > 1e-2
     for pole in expected:
-        assert np.abs(found - pole).min() < 1e-9 * np.abs(expected).max()
+        assert np.abs(poles - pole).min() < 1e-9 * np.abs(expected).max()
 
 
 def test_a_spinning_rod_on_a_hub() -> None:
@@ -265,13 +265,13 @@ def test_a_spinning_rod_on_a_hub() -> None:
     ]
     drive = Driver("drive", "bearing", constant_speed(spin))
     system = System([ground, hub, body], joints, drivers=[drive])
-    found = linearize(system, consistent_state(system))
-    assert found.axes == "body"
-    assert found.stability == "stable"
+    linear = linearize(system, consistent_state(system))
+    assert linear.axes == "body"
+    assert linear.stability == "stable"
     expected = linearize_body(rod, held=["big_end"], spin=(0, 0, spin), about="big_end").poles()
     still = linearize_body(rod, held=["big_end"]).poles()
     assert np.abs(expected / still - 1).max() > 3e-3
-    assert np.allclose(found.poles, expected, rtol=1e-4)
+    assert np.allclose(linear.poles, expected, rtol=1e-4)
 
 
 def spinning_rod() -> ReducedBody:
@@ -321,12 +321,12 @@ def test_coefficients_are_derivatives_of_the_rows() -> None:
 
     zero, eps = np.zeros(8), 1e-3
     for k, unit in enumerate(eps * np.eye(8)):
-        for found, one, two in (
+        for matrix, one, two in (
             (motions.stiffness[:, k], rows(unit, zero), rows(-unit, zero)),
             (motions.rate[:, k], rows(zero, unit), rows(zero, -unit)),
         ):
             slope = (one - two) / (2 * eps)
-            assert np.allclose(found, slope, atol=1e-4 * np.abs(slope).max()), k
+            assert np.allclose(matrix, slope, atol=1e-4 * np.abs(slope).max()), k
 
 
 def test_poles_are_those_of_a_simulated_decay() -> None:
@@ -350,8 +350,8 @@ def test_constraints_that_repeat_each_other_may_stay() -> None:
         revolute("two", ground.frame("p"), bob.frame("p")),
     ]
     system = System([ground, bob], joints, gravity=(0, -GRAVITY, 0))
-    found = linearize(system, equilibrium(system))
-    assert np.allclose(found.poles, [1j * np.sqrt(GRAVITY * 0.5 / 0.26)], rtol=1e-12)
+    linear = linearize(system, equilibrium(system))
+    assert np.allclose(linear.poles, [1j * np.sqrt(GRAVITY * 0.5 / 0.26)], rtol=1e-12)
 
 
 def test_what_is_not_steady_is_refused() -> None:

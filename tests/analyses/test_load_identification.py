@@ -76,11 +76,11 @@ def test_what_the_signals_do_not_determine() -> None:
     """Two gauges determine two combinations; a pair of sensors on the axis sees no force across."""
     rod, run, signals = measured()
     two = {name: signals[name] for name in ("first upper", "first lower")}
-    with pytest.warns(errors.AccuracyWarning, match="determine 2 of 4") as record:
+    with pytest.warns(errors.AccuracyWarning, match="determine 2 of 4") as records:
         result = mbd.identify_loads(rod, run.time, two, LOADS, omega=run.body("rod").omega)
     assert result.rank == 2 and len(result.combinations) == 2
     assert set(result.unobserved) <= set(LOADS) and result.unobserved
-    assert record[0].message.value == pytest.approx(result.resolution.min())  # type: ignore[union-attr]
+    assert records[0].message.value == pytest.approx(result.resolution.min())  # type: ignore[union-attr]
     along = {name: signals[name] for name in ("big_end ax", "small_end ax")}
     with pytest.warns(errors.AccuracyWarning):
         blind = mbd.identify_loads(rod, run.time, along, ["big_end fx", "big_end fz"])
@@ -110,11 +110,11 @@ def shaken_bar() -> tuple[mbd.ReducedBody, mbd.Solution, dict[str, np.ndarray], 
     bar = reduction.body.with_damping(mbd.ModalDamping(0.02))
     flexible = mbd.FlexibleBody("bar", bar)
     ground = mbd.Ground({"wall": mbd.Frame(bar.interface("left").point)})
-    push = mbd.force(
+    load = mbd.force(
         "push", flexible.frame("right"), lambda t, m: (0, 0, 200 * np.sin(60 * t) ** 2)
     )
     clamp = mbd.fixed("clamp", ground.frame("wall"), flexible.frame("left"))
-    run = mbd.simulate(mbd.System([ground, flexible], [clamp], loads=[push]), t_end=0.2, dt=2e-4)
+    run = mbd.simulate(mbd.System([ground, flexible], [clamp], loads=[load]), t_end=0.2, dt=2e-4)
     history = run.body("bar")
     signals = {gauge.name: gauge.history(history).strain[:, 0] for gauge in bar.gauges}
     for end in ("right", "left"):
@@ -191,9 +191,9 @@ def test_a_signal_that_is_nearly_zero() -> None:
     """An accelerometer at a clamp: round-off of a simulation gets no weight."""
     bar, run, signals, exact = shaken_bar()
     assert np.abs(signals["left az"]).max() < 1e-3
-    with pytest.warns(errors.AccuracyWarning, match="'left az' is nearly zero") as record:
+    with pytest.warns(errors.AccuracyWarning, match="'left az' is nearly zero") as records:
         result = mbd.identify_loads(bar, run.time, signals, SHAKEN, up_to=300.0)
-    assert len(record) == 1 and relative_error(result, exact) < 0.01
+    assert len(records) == 1 and relative_error(result, exact) < 0.01
     noise = {"left az": 0.01}
     result = mbd.identify_loads(bar, run.time, signals, SHAKEN, up_to=300.0, noise=noise)
     assert relative_error(result, exact) < 0.01

@@ -18,9 +18,9 @@ def test_slider_crank_from_rest() -> None:
     at dt = 1e-4, 3e-4 against the paper's Adams run."""
     run = simulate(crank_from_rest(), t_end=0.5, dt=1e-4)
     angles = run.joint("main").rotation[1000::1000]
-    own = [0.245340903, 0.801813625, 1.463351621, 2.451874435, 4.211921311]
+    expected = [0.245340903, 0.801813625, 1.463351621, 2.451874435, 4.211921311]
     adams = [0.245329, 0.801768, 1.463285, 2.451681, 4.210979]
-    assert np.allclose(angles, own, rtol=1e-5)
+    assert np.allclose(angles, expected, rtol=1e-5)
     assert np.allclose(angles, adams, rtol=3e-4)
 
 
@@ -28,8 +28,8 @@ def test_robotic_arm() -> None:
     """V1, Table 2 of Hać and Łazęcki: a rod with a payload, torque 1 + 0.5 sin φ."""
     run = simulate(robotic_arm(), t_end=1.0, dt=1e-4)
     angles = run.joint("base").rotation[2000::2000]
-    own = [0.033195, 0.133880, 0.305375, 0.553192, 0.884680]
-    assert np.allclose(angles, own, rtol=1e-5, atol=5e-7)  # the reference has six decimals
+    expected = [0.033195, 0.133880, 0.305375, 0.553192, 0.884680]
+    assert np.allclose(angles, expected, rtol=1e-5, atol=5e-7)  # the reference has six decimals
     assert np.allclose(angles, [0.033195, 0.13388, 0.305375, 0.553190, 0.884672], rtol=3e-4)
 
 

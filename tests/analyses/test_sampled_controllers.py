@@ -33,7 +33,7 @@ def wheel(names: tuple[str, ...] = ("motor",), dt: float = STEP) -> mbd.Simulato
 def test_the_limit_of_a_rate_feedback(gain: float, stable: bool, dt: float) -> None:
     """The speed of a wheel with the torque −c ω, held over a step, changes by 1 − c dt/J."""
     simulator = wheel(dt=dt)
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         for _ in range(400):
             speed = simulator.outputs["axle.rotation_rate"]
@@ -41,7 +41,7 @@ def test_the_limit_of_a_rate_feedback(gain: float, stable: bool, dt: float) -> N
                 break
             simulator.step({"motor": -gain * INERTIA / dt * speed})
     assert (abs(speed) < 1.0) == stable
-    texts = [w.message for w in caught]
+    texts = [w.message for w in records]
     assert len(texts) == (not stable)
     if not stable:
         (warning,) = texts
@@ -87,19 +87,19 @@ def test_the_error_of_a_step_names_the_inputs_that_grew(damping: float) -> None:
     simulator = arm()
     with pytest.raises(
         mbd.dynamics.StepError, match=r"'motor' from .* Details: the step from"
-    ) as caught:
+    ) as error:
         for _ in range(2000):
             y = simulator.outputs
             simulator.step({"motor": -damping * (y["pin.rotation"] + y["pin.rotation_rate"])})
-    assert "push" not in str(caught.value)
-    assert "gains" in str(caught.value)
-    assert caught.value.time == pytest.approx(simulator.state.time + 1e-4)
+    assert "push" not in str(error.value)
+    assert "gains" in str(error.value)
+    assert error.value.time == pytest.approx(simulator.state.time + 1e-4)
 
 
 def test_a_step_that_fails_for_another_reason_has_its_own_message() -> None:
     simulator = arm()
     for value in (0.0, 0.1, 0.2, 0.3, 0.2, 0.1):
         simulator.step({"motor": value})
-    with pytest.raises(mbd.dynamics.StepError) as caught:
+    with pytest.raises(mbd.dynamics.StepError) as error:
         simulator.step({"motor": 1e30})
-    assert "gains" not in str(caught.value)
+    assert "gains" not in str(error.value)

@@ -185,13 +185,13 @@ def test_inputs_of_every_kind_act() -> None:
     ground, bob = pendulum_bodies()
     rail = RigidBody("rail", 1.0, [0.1] * 3, frames={"o": Frame()})
 
-    def build(push: float = 0.0, k: float = 0.0, place: float = 0.0, motor: Any = 0.0) -> System:
+    def build(lift: float = 0.0, k: float = 0.0, place: float = 0.0, motor: Any = 0.0) -> System:
         joints = [
             revolute("pin", ground.frame("pin"), bob.frame("pin")),
             prismatic("slide", ground.frame("pin"), rail.frame("o")),
         ]
         loads = [
-            force("push", bob.frame("c"), (0.0, push, 0.0), axes="frame"),
+            force("push", bob.frame("c"), (0.0, lift, 0.0), axes="frame"),
             JointLoad("motor", "pin", "rotation", motor),
             SpringDamper("spring", rail.frame("o"), bob.frame("c"), k, length=0.5),
         ]
@@ -281,9 +281,9 @@ def test_a_snapshot_of_another_simulator_is_refused(other: Callable[[], Simulato
     """Their states have equal sizes; the refused snapshot changes nothing."""
     snapshot, simulator, plain = Simulator(crank(), dt=1e-4).save(), other(), other()
     for saved in (snapshot, pickle.loads(pickle.dumps(snapshot)), snapshot._replace(origin=None)):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             simulator.restore(saved)
-        assert caught.value.argument == "snapshot"
+        assert error.value.argument == "snapshot"
     assert same(simulator.step(), plain.step())
 
 
@@ -399,9 +399,9 @@ def test_a_failed_step_changes_nothing(broken: Any) -> None:
     ],
 )
 def test_wrong_arguments(options: dict[str, Any], argument: str) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         Simulator(arm(SpringDamper("spring", *ends())), **{"dt": 0.01, **options})
-    assert caught.value.argument == argument
+    assert error.value.argument == argument
 
 
 def test_wrong_inputs_and_outputs() -> None:
@@ -423,9 +423,9 @@ def test_wrong_inputs_and_outputs() -> None:
         assert simulator.state is before.state
     with pytest.raises(InputTypeError):
         simulator.step({"motor": "1"})  # type: ignore[dict-item]
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         _ = simulator.outputs
-    assert caught.value.argument == "outputs['bad']"
+    assert error.value.argument == "outputs['bad']"
     with pytest.raises(InputError):
         Simulator(system, dt=Adaptive(), t_end=1.0, inputs=["motor"])
     with pytest.raises(InputError):

@@ -103,6 +103,6 @@ def test_unequal_steps_are_refused_or_resampled() -> None:
 )
 def test_bad_input(argument: str, value: Any) -> None:
     arguments = {"time": TIME, "signal": tone(50.0)} | {argument: value}
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         spectrum(**arguments)
-    assert caught.value.argument == argument
+    assert error.value.argument == argument

@@ -40,7 +40,7 @@ class Lattice:
             self.K += EA / length * np.outer(row, row)
         self.M = np.diag(np.repeat(self.masses, 3))
         self.ends = {"left": grid[:, 0] == 0, "right": grid[:, 0] == count - 1}
-        self.points = {name: self.x[own].mean(axis=0) for name, own in self.ends.items()}
+        self.points = {name: self.x[nodes].mean(axis=0) for name, nodes in self.ends.items()}
         self.T = self._transform()
         self.R = self._rigid(self.x, np.zeros(3))
         self.modes = self._modes()
@@ -59,9 +59,9 @@ class Lattice:
     def _transform(self) -> np.ndarray:
         between = np.flatnonzero(~(self.ends["left"] | self.ends["right"]))
         T = np.zeros((3 * len(self.x), 12 + 3 * len(between)))
-        for k, (name, own) in enumerate(self.ends.items()):
-            rows = np.flatnonzero(np.repeat(own, 3))
-            T[rows, 6 * k : 6 * k + 6] = self._rigid(self.x[own], self.points[name])
+        for k, (name, nodes) in enumerate(self.ends.items()):
+            rows = np.flatnonzero(np.repeat(nodes, 3))
+            T[rows, 6 * k : 6 * k + 6] = self._rigid(self.x[nodes], self.points[name])
         for k, node in enumerate(between):
             T[3 * node : 3 * node + 3, 12 + 3 * k : 15 + 3 * k] = np.eye(3)
         return T
@@ -109,8 +109,10 @@ class Lattice:
         matrices = []
         for c in range(18):
             A = self.modes.T @ self.reduced(self.tensions_stiffness(u[:, c])) @ self.modes
-            for k, (name, own) in enumerate(self.ends.items()):
-                virial = np.einsum("pi,pj->ij", forces[own, :, c], self.x[own] - self.points[name])
+            for k, (name, nodes) in enumerate(self.ends.items()):
+                virial = np.einsum(
+                    "pi,pj->ij", forces[nodes, :, c], self.x[nodes] - self.points[name]
+                )
                 turn = self.modes[6 * k + 3 : 6 * k + 6]
                 A = A + turn.T @ (virial - np.trace(virial) * np.eye(3)) @ turn
             matrices.append(0.5 * (A + A.T))

@@ -49,7 +49,7 @@ def body() -> ReducedBody:
 
 
 def contents(path: Path) -> str:
-    """All of a body: numbers to the bit, names and texts, and which parts there are."""
+    """Return everything that a body file contains: exact numbers, names, texts, optional parts."""
     header, arrays = read_archive(path, _KIND)
     rows = {name: [a.dtype.str, a.shape, a.tobytes().hex()] for name, a in arrays.items()}
     return json.dumps([header, rows], sort_keys=True)
@@ -89,8 +89,8 @@ def directory_bits(data: bytes) -> list[int]:
     return [*bits, *range(8 * tail, 8 * len(data))]
 
 
-def refused(path: Path, bits: Iterable[int], load: Callable[[], object], kind: type) -> int:
-    """How many of these bits, when flipped, make a file unreadable; the others change nothing."""
+def count_errors(path: Path, bits: Iterable[int], load: Callable[[], object], kind: type) -> int:
+    """Return how many of these bits make a file unreadable if flipped; others change nothing."""
     data, before = path.read_bytes(), load()
     count = 0
     for bit in bits:
@@ -119,7 +119,7 @@ def test_every_flipped_bit_of_a_file_is_refused_or_changes_nothing(tmp_path: Pat
     data = path.read_bytes()
     start, end = data.index("{".encode("utf-32-le")), data.rindex("}".encode("utf-32-le"))
     bits = [*range(8 * start), *range(8 * start, 8 * end, 9), *range(8 * end, 8 * len(data))]
-    count = refused(path, bits, load, FileError)
+    count = count_errors(path, bits, load, FileError)
     assert 0.7 * len(bits) < count < len(bits)  # (the rest: dates, versions and flags of the zip)
 
 
@@ -130,7 +130,7 @@ def test_flipped_bits_of_a_body(tmp_path: Path) -> None:
     data, rng = path.read_bytes(), np.random.default_rng(1)
     directory = rng.choice(directory_bits(data), 1500, replace=False).tolist()
     others = rng.choice(8 * len(data), 500, replace=False).tolist()
-    count = refused(path, [*directory, *others], lambda: contents(path), BodyFileError)
+    count = count_errors(path, [*directory, *others], lambda: contents(path), BodyFileError)
     assert 1200 < count < 2000
 
 
@@ -282,9 +282,9 @@ def test_paths_that_are_no_files(tmp_path: Path) -> None:
         ReducedBody.load(tmp_path)
     assert error.value.path == str(tmp_path)
     for wrong in ("", "a\0b", None, 5):
-        with pytest.raises(InputError) as refused:
+        with pytest.raises(InputError) as exc_info:
             ReducedBody.load(wrong)  # type: ignore[arg-type]
-        assert refused.value.argument == "path"
+        assert exc_info.value.argument == "path"
     assert issubclass(BodyFileError, FileError)
 
 

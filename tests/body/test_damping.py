@@ -67,11 +67,11 @@ def test_rayleigh_from_two_ratios(body: ReducedBody) -> None:
     assert only_stiffness.stiffness == pytest.approx(0.01 / (np.pi * 100.0))
 
 
-@pytest.mark.parametrize("given", ["one", "each"])
-def test_modal_ratios_in_any_coordinates(body: ReducedBody, given: str) -> None:
+@pytest.mark.parametrize("number", ["one", "each"])
+def test_modal_ratios_in_any_coordinates(body: ReducedBody, number: str) -> None:
     n = body.num_modes
-    expected = np.full(n, 0.03) if given == "one" else np.linspace(0.0, 0.04, n)
-    damping = ModalDamping(0.03 if given == "one" else expected)
+    expected = np.full(n, 0.03) if number == "one" else np.linspace(0.0, 0.04, n)
+    damping = ModalDamping(0.03 if number == "one" else expected)
     for one in (body, mixed(body)):
         damped = one.with_damping(damping)
         assert np.allclose(ratios(damped), expected, rtol=1e-6, atol=1e-9)
@@ -153,17 +153,17 @@ def test_logarithmic_decrement_of_a_simulated_mode(
     w = 2 * np.pi * body.frequencies[mode]
     zeta = damping.ratio(body.frequencies[mode]) if isinstance(damping, Rayleigh) else 0.02
     out = free_decay(damped, mode, 1 / 200)
-    got = decrement(out[:, 0], out[:, 1])
+    measured = decrement(out[:, 0], out[:, 1])
     exact = 2 * np.pi * zeta / np.sqrt(1 - zeta**2)
-    assert got == pytest.approx(exact, rel=5e-4)
+    assert measured == pytest.approx(exact, rel=5e-4)
     z = (-zeta + 1j * np.sqrt(1 - zeta**2)) * w / (200 * body.frequencies[mode]) / 2
     ahead = np.log((1 + z) / (1 - z))
-    assert got == pytest.approx(-2 * np.pi * ahead.real / ahead.imag, rel=2e-5)
+    assert measured == pytest.approx(-2 * np.pi * ahead.real / ahead.imag, rel=2e-5)
     assert np.abs(out[:, 2:]).max() < 1e-12  # of a fall by millimetres; m and rad/2
 
 
 @contextmanager
-def refused(argument: str, expected: str = "") -> Iterator[None]:
+def input_error(argument: str, expected: str = "") -> Iterator[None]:
     with pytest.raises(InputError) as error:
         yield
     assert error.value.argument == argument
@@ -172,24 +172,24 @@ def refused(argument: str, expected: str = "") -> Iterator[None]:
 
 def test_bad_input(body: ReducedBody) -> None:
     for wrong in (-1.0, np.nan, np.inf, "1", True, None):
-        with refused("Rayleigh damping: mass"):
+        with input_error("Rayleigh damping: mass"):
             Rayleigh(mass=wrong)
-    with refused("modal damping: ratios"):
+    with input_error("modal damping: ratios"):
         ModalDamping((0.1, -0.1))
-    with refused("modal damping: ratios"):
+    with input_error("modal damping: ratios"):
         ModalDamping("much")
-    with refused("modal damping: ratios"):
+    with input_error("modal damping: ratios"):
         body.with_damping(ModalDamping((0.1, 0.2)))
-    with refused("ratios", "from 0.005 to 0.02 at 200 Hz"):
+    with input_error("ratios", "from 0.005 to 0.02 at 200 Hz"):
         Rayleigh.from_ratios((100.0, 200.0), (0.01, 0.03))
-    with refused("frequencies"):
+    with input_error("frequencies"):
         Rayleigh.from_ratios((100.0,), (0.01,))
-    with refused("frequencies"):
+    with input_error("frequencies"):
         Rayleigh.from_ratios((100.0, 100.0), (0.01, 0.02))
     for wrong in (0.01, "Rayleigh", [1.0]):
-        with refused("damping"):
+        with input_error("damping"):
             body.with_damping(wrong)
-    with refused("damping"):
+    with input_error("damping"):
         body.with_damping(np.eye(3))
-    with refused("damping"):
+    with input_error("damping"):
         body.with_damping(-np.eye(12))

@@ -44,7 +44,7 @@ def test_a_selection_that_cuts_a_pair_is_told() -> None:
         warnings.simplefilter("error")
         pair.selected([1])
         pair.selected([2, 3])
-    with pytest.warns(AccuracyWarning) as caught:
+    with pytest.warns(AccuracyWarning) as records:
         pair.selected([1, 2])
-    (warning,) = [w.message for w in caught if isinstance(w.message, AccuracyWarning)]
+    (warning,) = [w.message for w in records if isinstance(w.message, AccuracyWarning)]
     assert (warning.quantity, warning.value) == ("multiple frequencies that are cut", 1)

@@ -78,9 +78,9 @@ def test_truncated_and_rigid() -> None:
     rigid = whole.rigid()
     assert rigid.num_modes == 0 and rigid.reference == "rigid"
     assert np.array_equal(rigid.inertia, whole.inertia)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         whole.truncated(4)
-    assert (caught.value.argument, caught.value.value) == ("num_modes", 4)
+    assert (error.value.argument, error.value.value) == ("num_modes", 4)
 
 
 def same(one: ReducedBody, two: ReducedBody) -> None:
@@ -102,7 +102,7 @@ def same(one: ReducedBody, two: ReducedBody) -> None:
 
 
 @pytest.mark.parametrize("num_modes", [0, 3])
-def test_a_file_comes_back_to_the_bit(tmp_path: Path, num_modes: int) -> None:
+def test_a_body_is_saved_and_loaded_exactly(tmp_path: Path, num_modes: int) -> None:
     first = body(num_modes)
     path = first.save(tmp_path / "rod")
     assert path.name == "rod.npz"
@@ -115,9 +115,9 @@ def test_a_truncated_file_is_refused_at_every_length(tmp_path: Path) -> None:
     data = path.read_bytes()
     for size in (0, 1, 10, len(data) // 3, len(data) // 2, len(data) - 1):
         path.write_bytes(data[:size])
-        with pytest.raises(BodyFileError) as caught:
+        with pytest.raises(BodyFileError) as error:
             ReducedBody.load(path)
-        assert caught.value.path == str(path)
+        assert error.value.path == str(path)
 
 
 def test_a_damaged_array_is_refused(tmp_path: Path) -> None:
@@ -126,24 +126,24 @@ def test_a_damaged_array_is_refused(tmp_path: Path) -> None:
     start = data.index(b"second_moments.npy") + 300
     data[start : start + 8] = b"\xff" * 8
     path.write_bytes(bytes(data))
-    with pytest.raises(BodyFileError) as caught:
+    with pytest.raises(BodyFileError) as error:
         ReducedBody.load(path)
-    assert caught.value.path == str(path)
+    assert error.value.path == str(path)
 
 
 def test_nothing_is_half_written(tmp_path: Path) -> None:
     path = body().save(tmp_path / "rod.npz")
     before = path.read_bytes()
-    with pytest.raises(OSError) as caught:
+    with pytest.raises(OSError) as error:
         body().save(tmp_path / "rod.npz" / "rod.npz")
-    assert caught.value.errno == errno.ENOTDIR
+    assert error.value.errno == errno.ENOTDIR
     full = Path("/dev/full")
     if full.exists() and os.access(full, os.W_OK):
         target = tmp_path / "full"
         target.mkdir()
-        with pytest.raises(OSError) as caught:
+        with pytest.raises(OSError) as error:
             _save_on_a_full_disk(target / "rod.npz")
-        assert caught.value.errno == errno.ENOSPC
+        assert error.value.errno == errno.ENOSPC
         assert list(target.iterdir()) == []
     assert path.read_bytes() == before
 

@@ -138,12 +138,12 @@ def test_stress_modes_are_kept_in_the_file(tmp_path: Path) -> None:
     assert shorter is not None
     assert np.array_equal(shorter.stress, stress.stress[:, :, :1])
     assert body.rigid().stress is None
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         one_mode_body(3).replace(stress=stress)
-    assert (caught.value.argument, caught.value.expected) == ("stress", "3 modes")
-    with pytest.raises(InputError) as caught:
+    assert (error.value.argument, error.value.expected) == ("stress", "3 modes")
+    with pytest.raises(InputError) as error:
         StressModes(np.zeros((3, 3)), np.zeros((6, 4, 2)))
-    assert caught.value.argument == "stress modes: stress"
+    assert error.value.argument == "stress modes: stress"
 
 
 def test_bad_input(modes: StressModes, history: SimpleNamespace) -> None:
@@ -152,25 +152,27 @@ def test_bad_input(modes: StressModes, history: SimpleNamespace) -> None:
     nothing = SimpleNamespace(time=time[:0], eta=eta[:0])
     infinite = SimpleNamespace(time=time, eta=np.where(eta == eta[3, 2], np.inf, eta))
 
-    def refused(argument: str, call: Callable[[], object], expected: str = "") -> None:
-        with pytest.raises(InputError) as caught:
+    def assert_input_error(argument: str, call: Callable[[], object], expected: str = "") -> None:
+        with pytest.raises(InputError) as error:
             call()
-        assert caught.value.argument == argument
-        assert expected in str(caught.value.expected)
+        assert error.value.argument == argument
+        assert expected in str(error.value.expected)
 
     most: Any = "most"
-    refused("quantity", lambda: modes.envelope("vonMises", history), "'von Mises'")
-    refused("quantity", lambda: modes.envelope("stress", history), "'von Mises'")
-    refused("name", lambda: modes.values("strain xx", history), "stress alone")
-    refused("extreme", lambda: modes.envelope("von Mises", history, extreme=most))
-    refused("history", lambda: modes.envelope("von Mises", short), f"({TIMES}, {MODES})")
-    refused("history", lambda: modes.envelope("von Mises", nothing), "instants")
-    refused("history", lambda: modes.envelope("von Mises", infinite), "finite")
+    assert_input_error("quantity", lambda: modes.envelope("vonMises", history), "'von Mises'")
+    assert_input_error("quantity", lambda: modes.envelope("stress", history), "'von Mises'")
+    assert_input_error("name", lambda: modes.values("strain xx", history), "stress alone")
+    assert_input_error("extreme", lambda: modes.envelope("von Mises", history, extreme=most))
+    assert_input_error("history", lambda: modes.envelope("von Mises", short), f"({TIMES}, {MODES})")
+    assert_input_error("history", lambda: modes.envelope("von Mises", nothing), "instants")
+    assert_input_error("history", lambda: modes.envelope("von Mises", infinite), "finite")
     with pytest.raises(InputTypeError):
         modes.envelope("von Mises", "run")
-    refused("times", lambda: modes.values("von Mises", history, times=[0.2, 2.0]), "0.1 to 0.9 s")
-    refused("times", lambda: modes.values("von Mises", history, times=[]))
-    refused("stride", lambda: modes.values("von Mises", history, stride=0))
+    assert_input_error(
+        "times", lambda: modes.values("von Mises", history, times=[0.2, 2.0]), "0.1 to 0.9 s"
+    )
+    assert_input_error("times", lambda: modes.values("von Mises", history, times=[]))
+    assert_input_error("stride", lambda: modes.values("von Mises", history, stride=0))
     assert np.array_equal(rows_at(np.array([0.0, 1.0, 2.0]), [2.1, 0.4, 0.1]), [0, 2])
 
 

@@ -15,7 +15,7 @@ from tests.campaigns.runner import MINUTES, PARTS, SEED, run_part, table
 
 
 def main() -> int:
-    """Run the parts, print a table, and return 1 if something went wrong."""
+    """Run the parts, print a table, and return 1 if a part failed."""
     times = ", ".join(f"{part} {minutes}" for part, minutes in MINUTES.items())
     parser = argparse.ArgumentParser(
         prog="python3 -m tests.campaigns",

@@ -115,8 +115,8 @@ def attempt(case: Case) -> Outcome:
 def _place(error: BaseException) -> str:
     """Return an error and the last line of the package that it passed."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "dolfinx_mbd/" in f.filename]
+    calls = [f for f in frames if "dolfinx_mbd/" in f.filename]
     where = ""
-    if own:
-        where = f" ({own[-1].filename.rpartition('dolfinx_mbd/')[2]}:{own[-1].lineno})"
+    if calls:
+        where = f" ({calls[-1].filename.rpartition('dolfinx_mbd/')[2]}:{calls[-1].lineno})"
     return f"{type(error).__name__}{where}: {' '.join(str(error).split())}"

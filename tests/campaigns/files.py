@@ -76,42 +76,42 @@ REVEALED = {
 Damage = Callable[[bytes, random.Random], bytes]
 
 
-def _bytes_changed(data: bytes, chance: random.Random) -> bytes:
+def _bytes_changed(data: bytes, rng: random.Random) -> bytes:
     changed = bytearray(data)
-    for _ in range(chance.choice((1, 1, 2, 10))):
-        changed[chance.randrange(len(data))] = chance.randrange(256)
+    for _ in range(rng.choice((1, 1, 2, 10))):
+        changed[rng.randrange(len(data))] = rng.randrange(256)
     return bytes(changed)
 
 
-def _truncated(data: bytes, chance: random.Random) -> bytes:
-    return data[: chance.randrange(len(data))]
+def _truncated(data: bytes, rng: random.Random) -> bytes:
+    return data[: rng.randrange(len(data))]
 
 
-def _block_lost(data: bytes, chance: random.Random) -> bytes:
-    start, length = chance.randrange(len(data)), chance.choice((1, 16, 512))
+def _block_lost(data: bytes, rng: random.Random) -> bytes:
+    start, length = rng.randrange(len(data)), rng.choice((1, 16, 512))
     return data[:start] + data[start + length :]
 
 
-def _block_twice(data: bytes, chance: random.Random) -> bytes:
-    start, length = chance.randrange(len(data)), chance.choice((1, 16, 512))
+def _block_twice(data: bytes, rng: random.Random) -> bytes:
+    start, length = rng.randrange(len(data)), rng.choice((1, 16, 512))
     return data[: start + length] + data[start:]
 
 
-def _block_zero(data: bytes, chance: random.Random) -> bytes:
-    start, length = chance.randrange(len(data)), chance.choice((4, 64, 512))
+def _block_zero(data: bytes, rng: random.Random) -> bytes:
+    start, length = rng.randrange(len(data)), rng.choice((4, 64, 512))
     return data[:start] + bytes(len(data[start : start + length])) + data[start + length :]
 
 
-def _line_lost(data: bytes, chance: random.Random) -> bytes:
+def _line_lost(data: bytes, rng: random.Random) -> bytes:
     lines = data.split(b"\n")
-    del lines[chance.randrange(len(lines))]
+    del lines[rng.randrange(len(lines))]
     return b"\n".join(lines)
 
 
-def _word_changed(data: bytes, chance: random.Random) -> bytes:
+def _word_changed(data: bytes, rng: random.Random) -> bytes:
     words = data.split(b" ")
     new = (b"nan", b"-1", b"0", b"1e308", b"99999999999999999999", b"", b"x", b"inf")
-    words[chance.randrange(len(words))] = chance.choice(new)
+    words[rng.randrange(len(words))] = rng.choice(new)
     return b" ".join(words)
 
 
@@ -144,10 +144,10 @@ def cases(folder: Path, *, only: str | None = None, seed: int = 0) -> Iterator[C
                 )  # fmt: skip
         for attack in DAMAGES:
             for number in range(RANDOM // len(DAMAGES)):
-                chance = random.Random(f"{seed} {name} {attack} {number}")
+                rng = random.Random(f"{seed} {name} {attack} {number}")
                 yield Case(
                     name, attack, str(number),
-                    lambda n=name, d=data, a=attack, c=chance: _read(
+                    lambda n=name, d=data, a=attack, c=rng: _read(
                         bench, n, DAMAGES[a](d, c), a
                     ),
                 )  # fmt: skip

@@ -105,10 +105,10 @@ def cases(folder: Path, *, only: str | None = None, seed: int = 0) -> Iterator[C
         calls = _saved(bench, kind).calls
         for way, kill in (("call", _at_call(calls)), ("time", _after_time(0.06))):
             for number in range(KILLS):
-                chance = random.Random(f"{seed} {kind} {way} {number}")
+                rng = random.Random(f"{seed} {kind} {way} {number}")
                 yield Case(
                     kind, f"kill at a {way}", str(number),
-                    lambda k=kind, f=kill, c=chance: _killed(_saved(bench, k), f(c)),
+                    lambda k=kind, f=kill, c=rng: _killed(_saved(bench, k), f(c)),
                 )  # fmt: skip
     if only in (None, "checkpoint"):
         path = bench.folder / "kill-run"
@@ -116,18 +116,18 @@ def cases(folder: Path, *, only: str | None = None, seed: int = 0) -> Iterator[C
         calls = int(0.99 * _count(lambda: _checkpointed(bench, path)))  # (it must not end before)
         for way, kill in (("call", _at_call(calls)), ("time", _after_time(0.3))):
             for number in range(KILLS):
-                chance = random.Random(f"{seed} checkpoint {way} {number}")
+                rng = random.Random(f"{seed} checkpoint {way} {number}")
                 yield Case(
                     "checkpoint", f"kill at a {way}", str(number),
-                    lambda f=kill, c=chance: _run_killed(bench, path, f(c), expected),
+                    lambda f=kill, c=rng: _run_killed(bench, path, f(c), expected),
                 )  # fmt: skip
 
 
 def _at_call(calls: int) -> Killer:
     """Return a way to kill a child at a random one of a number of calls and returns."""
 
-    def killer(chance: random.Random) -> Callable[[Work], str | None]:
-        last = chance.randrange(1, calls)
+    def killer(rng: random.Random) -> Callable[[Work], str | None]:
+        last = rng.randrange(1, calls)
 
         def count(*_: Any) -> None:
             nonlocal last
@@ -142,7 +142,7 @@ def _at_call(calls: int) -> Killer:
 
 def _after_time(most: float) -> Killer:
     """Return a way to kill a child after a random time, in seconds."""
-    return lambda chance: lambda work: _fork(work, chance.uniform(0.0, most))
+    return lambda rng: lambda work: _fork(work, rng.uniform(0.0, most))
 
 
 def _fork(work: Work, seconds: float | None) -> str | None:

@@ -32,9 +32,9 @@ class File:
         groups: Dimension, number and name of each group.
     """
 
-    def __init__(self, chance: random.Random, shift: float = 0.0) -> None:
-        n = [chance.randint(1, 3) for _ in range(3)]
-        size = [chance.uniform(0.05, 0.2) for _ in range(3)]
+    def __init__(self, rng: random.Random, shift: float = 0.0) -> None:
+        n = [rng.randint(1, 3) for _ in range(3)]
+        size = [rng.uniform(0.05, 0.2) for _ in range(3)]
         grid = list(product(*(range(k + 1) for k in n)))
         number = {place: k + 1 for k, place in enumerate(grid)}
         self.nodes = {
@@ -92,30 +92,30 @@ def _end(n: list[int]) -> Iterator[list[tuple[int, int, int]]]:
 Change = Callable[[File, random.Random], Any]
 
 
-def _reversed(file: File, chance: random.Random) -> None:
-    for cell in chance.sample(file.cells, len(file.cells) // 2):
+def _reversed(file: File, rng: random.Random) -> None:
+    for cell in rng.sample(file.cells, len(file.cells) // 2):
         cell[0], cell[1] = cell[1], cell[0]
 
 
-def _renumbered(file: File, chance: random.Random) -> None:
-    new = dict(zip(file.nodes, chance.sample(range(1, 10**6), len(file.nodes)), strict=True))
+def _renumbered(file: File, rng: random.Random) -> None:
+    new = dict(zip(file.nodes, rng.sample(range(1, 10**6), len(file.nodes)), strict=True))
     file.nodes = {new[k]: x for k, x in file.nodes.items()}
     file.cells = [[new[k] for k in cell] for cell in file.cells]
     file.facets = [([new[k] for k in facet], group) for facet, group in file.facets]
 
 
-def _degenerate(file: File, chance: random.Random) -> None:
-    cell = chance.choice(file.cells)
+def _degenerate(file: File, rng: random.Random) -> None:
+    cell = rng.choice(file.cells)
     file.nodes[cell[3]] = list(np.mean([file.nodes[k] for k in cell[:3]], axis=0))
 
 
-def _folded(file: File, chance: random.Random) -> None:
-    node = chance.choice(list(file.nodes))
-    file.nodes[node] = [x + chance.uniform(-0.3, 0.3) for x in file.nodes[node]]
+def _folded(file: File, rng: random.Random) -> None:
+    node = rng.choice(list(file.nodes))
+    file.nodes[node] = [x + rng.uniform(-0.3, 0.3) for x in file.nodes[node]]
 
 
-def _second_order_cell(file: File, chance: random.Random) -> None:
-    cell = file.cells.pop(chance.randrange(len(file.cells)))
+def _second_order_cell(file: File, rng: random.Random) -> None:
+    cell = file.cells.pop(rng.randrange(len(file.cells)))
     middles = []
     for i, j in ((0, 1), (1, 2), (0, 2), (0, 3), (2, 3), (1, 3)):
         middles.append(max(file.nodes) + 1)
@@ -126,54 +126,54 @@ def _second_order_cell(file: File, chance: random.Random) -> None:
 
 
 VALID: dict[str, Change] = {
-    "valid": lambda file, chance: None,
+    "valid": lambda file, rng: None,
     "reversed cells": _reversed,
     "numbers with gaps": _renumbered,
-    "shuffled cells": lambda file, chance: chance.shuffle(file.cells),
-    "empty group": lambda file, chance: file.groups.append((2, 7, "empty")),
+    "shuffled cells": lambda file, rng: rng.shuffle(file.cells),
+    "empty group": lambda file, rng: file.groups.append((2, 7, "empty")),
 }
 """Changes after which the mesh must be accepted."""
 
 INVALID: dict[str, Change] = {
     "degenerate cell": _degenerate,
     "folded cells": _folded,
-    "duplicate cell": lambda file, chance: file.cells.append(list(chance.choice(file.cells))),
-    "duplicate node": lambda file, chance: _duplicate_node(file, chance),
-    "several parts": lambda file, chance: file.join(File(chance, shift=1.0)),
-    "touching parts": lambda file, chance: file.join(File(chance)),
-    "missing cell": lambda file, chance: file.cells.pop(chance.randrange(len(file.cells))),
-    "missing node": lambda file, chance: file.nodes.pop(chance.choice(list(file.nodes))),
-    "missing last node": lambda file, chance: file.nodes.pop(max(file.nodes)),
-    "unused node": lambda file, chance: file.nodes.update({10**6: [0.0, 0.0, 0.0]}),
-    "not finite": lambda file, chance: file.nodes.update({1: [float("nan"), 0.0, 0.0]}),
-    "huge": lambda file, chance: file.nodes.update({1: [1e200, 0.0, 0.0]}),
+    "duplicate cell": lambda file, rng: file.cells.append(list(rng.choice(file.cells))),
+    "duplicate node": lambda file, rng: _duplicate_node(file, rng),
+    "several parts": lambda file, rng: file.join(File(rng, shift=1.0)),
+    "touching parts": lambda file, rng: file.join(File(rng)),
+    "missing cell": lambda file, rng: file.cells.pop(rng.randrange(len(file.cells))),
+    "missing node": lambda file, rng: file.nodes.pop(rng.choice(list(file.nodes))),
+    "missing last node": lambda file, rng: file.nodes.pop(max(file.nodes)),
+    "unused node": lambda file, rng: file.nodes.update({10**6: [0.0, 0.0, 0.0]}),
+    "not finite": lambda file, rng: file.nodes.update({1: [float("nan"), 0.0, 0.0]}),
+    "huge": lambda file, rng: file.nodes.update({1: [1e200, 0.0, 0.0]}),
     "mixed orders": _second_order_cell,
-    "wrong tag": lambda file, chance: file.groups.pop(),
-    "same name": lambda file, chance: file.groups.append((2, 3, "end")),
-    "same number": lambda file, chance: file.groups.append((2, 2, "other")),
-    "facet inside": lambda file, chance: file.facets.append((chance.choice(file.cells)[:3], 2)),
-    "facet of no cell": lambda file, chance: file.facets.append(([1, 2, max(file.nodes)], 2)),
-    "no facets": lambda file, chance: file.facets.clear(),
-    "no cells": lambda file, chance: file.cells.clear(),
-    "cell with a node twice": lambda file, chance: chance.choice(file.cells).__setitem__(
+    "wrong tag": lambda file, rng: file.groups.pop(),
+    "same name": lambda file, rng: file.groups.append((2, 3, "end")),
+    "same number": lambda file, rng: file.groups.append((2, 2, "other")),
+    "facet inside": lambda file, rng: file.facets.append((rng.choice(file.cells)[:3], 2)),
+    "facet of no cell": lambda file, rng: file.facets.append(([1, 2, max(file.nodes)], 2)),
+    "no facets": lambda file, rng: file.facets.clear(),
+    "no cells": lambda file, rng: file.cells.clear(),
+    "cell with a node twice": lambda file, rng: rng.choice(file.cells).__setitem__(
         1, file.cells[0][0]
     ),
-    "facet of three cells": lambda file, chance: _third_cell(file, chance),
+    "facet of three cells": lambda file, rng: _third_cell(file, rng),
 }
 """Changes after which the mesh may be refused."""
 
 
-def _duplicate_node(file: File, chance: random.Random) -> None:
-    cell = chance.choice(file.cells)
+def _duplicate_node(file: File, rng: random.Random) -> None:
+    cell = rng.choice(file.cells)
     new = max(file.nodes) + 1
     file.nodes[new] = list(file.nodes[cell[0]])
     cell[0] = new
 
 
-def _third_cell(file: File, chance: random.Random) -> None:
+def _third_cell(file: File, rng: random.Random) -> None:
     new = max(file.nodes) + 1
     file.nodes[new] = [0.5, 0.5, 0.5]
-    file.cells.append([*chance.choice(file.cells)[:3], new])
+    file.cells.append([*rng.choice(file.cells)[:3], new])
 
 
 def cases(folder: Path, *, only: str | None = None, seed: int = 0) -> Iterator[Case]:
@@ -192,9 +192,9 @@ def cases(folder: Path, *, only: str | None = None, seed: int = 0) -> Iterator[C
 def _mesh(folder: Path, kind: str, seed: str) -> str | None:
     """Read and reduce a mesh; return what is wrong with the body."""
     comm = MPI.COMM_WORLD
-    chance = random.Random(seed)
-    file = File(chance)
-    (VALID | INVALID)[kind](file, chance)
+    rng = random.Random(seed)
+    file = File(rng)
+    (VALID | INVALID)[kind](file, rng)
     path = folder / "mesh.msh"
     if comm.rank == 0:
         path.write_text(file.text())

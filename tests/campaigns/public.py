@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
+from types import ModuleType
 
 import dolfinx_mbd as mbd
 
@@ -54,23 +57,26 @@ def public_names() -> set[str]:
     A name that two modules export with different meanings carries its module.
     """
     names: dict[int, str] = {}
-    taken: dict[str, object] = {}
-    folders = {name: getattr(mbd, name) for name in mbd.__all__}
-    folders = {f"{name}.": value for name, value in folders.items() if inspect.ismodule(value)}
-    modules = {"": mbd, **folders}
+    objects: dict[str, object] = {}
+    modules: dict[str, ModuleType] = {"": mbd}
+    for folder in pkgutil.walk_packages(mbd.__path__, "dolfinx_mbd."):
+        if folder.ispkg:
+            module = importlib.import_module(folder.name)
+            if "__all__" in vars(module) and folder.name != "dolfinx_mbd.io.cli":
+                modules[f"{folder.name.removeprefix('dolfinx_mbd.')}."] = module
     for prefix, module in modules.items():
-        if module is mbd.errors:
-            continue
         for name in module.__all__:
             value = getattr(module, name)
             if not callable(value) or id(value) in names:
                 continue
             if not getattr(value, "__module__", "").startswith("dolfinx_mbd"):
                 continue
-            label = name if name not in taken else f"{prefix}{name}"
-            taken[name] = value
+            label = name if name not in objects else f"{prefix}{name}"
+            objects[name] = value
             names[id(value)] = label
-    classes = {label: taken[label] for label in names.values() if inspect.isclass(taken.get(label))}
+    classes = {
+        label: objects[label] for label in names.values() if inspect.isclass(objects.get(label))
+    }
     methods = {
         f"{label}.{name}"
         for label, kind in classes.items()

@@ -58,7 +58,7 @@ def test_constant_amplitude_has_the_life_of_the_line(criterion: Any, amplitude: 
         result = fatigue(body, WAVE, criterion=criterion, rule=rule)
         exact = criterion in ("von Mises", "principal")
         if rule == "original" and amplitude <= 200e6 and not exact:
-            continue  # planes half a degree off are below the endurance limit
+            continue  # stresses on planes at half a degree from it are below the endurance limit
         if line.life(amplitude) == np.inf:
             assert result.life_cycles[0] == np.inf
             continue
@@ -326,10 +326,10 @@ def test_a_stress_above_the_tensile_strength_gives_a_warning(
     """Corrections that do not contain the tensile strength, and stresses that do no damage."""
     body = body_with(1e6 * np.array(AXIAL), 700e6 * np.array(AXIAL))
     options: dict[str, Any] = {"criterion": criterion, "mean_stress": correction}
-    with pytest.warns(ModelRangeWarning, match=r"3, 4, 5|3000, 4000, 5000") as caught:
+    with pytest.warns(ModelRangeWarning, match=r"3, 4, 5|3000, 4000, 5000") as records:
         fatigue(body, 1.2 * np.array(WAVE), **options)
-    assert [w.message.value for w in caught] == [pytest.approx(840e6)]  # type: ignore[union-attr]
-    assert caught[0].message.limit == 800e6  # type: ignore[union-attr]
+    assert [w.message.value for w in records] == [pytest.approx(840e6)]  # type: ignore[union-attr]
+    assert records[0].message.limit == 800e6  # type: ignore[union-attr]
     with pytest.warns(ModelRangeWarning):
         fatigue(body, [1.2, 1.2, 1.2], **options)  # no cycle
     with warnings.catch_warnings():
@@ -350,9 +350,9 @@ def test_strain_life_compares_the_stress_of_neubers_rule() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fatigue(body, 1.3 * np.array(WAVE), **options)
-    with pytest.warns(ModelRangeWarning) as caught:
+    with pytest.warns(ModelRangeWarning) as records:
         fatigue(body, 8.0 * np.array(WAVE), **options)
-    stress = caught[0].message.value  # type: ignore[union-attr]
+    stress = records[0].message.value  # type: ignore[union-attr]
     strain = stress / 207e9 + (stress / data.hardening) ** (1 / data.hardening_exponent)
     assert stress * strain == pytest.approx((8 * 800e6) ** 2 / 207e9, rel=1e-9)
 

@@ -209,9 +209,9 @@ def test_result_does_not_depend_on_the_number_of_ranks() -> None:
     """The table of all ranks is that of one rank that holds the whole mesh."""
     comm = MPI.COMM_WORLD
     tables = []
-    for own in (comm, MPI.COMM_SELF):
+    for ranks in (comm, MPI.COMM_SELF):
         source = mbd.reduce(
-            box(own, cells=(6, 2, 1)), SLENDER, interfaces=["left", "right"], num_modes=3
+            box(ranks, cells=(6, 2, 1)), SLENDER, interfaces=["left", "right"], num_modes=3
         )
         wrench = {"left": [1e3, -2e3, 500.0, 3.0, 5.0, -8.0], "right": [4e3, 1e3, 100.0, 0, 0, 20]}
         cases = mbd.inertia_relief(source, wrench)

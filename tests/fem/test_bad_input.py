@@ -21,15 +21,17 @@ from dolfinx_mbd.reduction import reduce
 from tests.models.bodies import box
 
 
-def refused(comm: MPI.Intracomm, kind: type[Exception], text: str, call: Callable[[], Any]) -> None:
-    """The call raises the same error on every rank."""
-    with pytest.raises(kind, match=text) as caught:
+def assert_raises(
+    comm: MPI.Intracomm, kind: type[Exception], text: str, call: Callable[[], Any]
+) -> None:
+    """Assert that a call raises the same error on every rank."""
+    with pytest.raises(kind, match=text) as error:
         call()
-    assert len(set(comm.allgather(str(caught.value)))) == 1
+    assert len(set(comm.allgather(str(error.value)))) == 1
 
 
 def test_spaces_that_do_not_fit(comm: MPI.Intracomm) -> None:
-    """Discontinuous, scalar, or of another mesh."""
+    """Spaces may not be discontinuous, scalar or on another mesh."""
     mesh = box(comm).mesh
     other = create_box(comm, [np.zeros(3), np.ones(3)], [2, 2, 2], CellType.hexahedron)
     for space in (
@@ -37,7 +39,7 @@ def test_spaces_that_do_not_fit(comm: MPI.Intracomm) -> None:
         fem.functionspace(mesh, ("Lagrange", 1)),
         fem.functionspace(other, ("Lagrange", 1, (3,))),
     ):
-        refused(
+        assert_raises(
             comm,
             ValueError,
             "continuous vector Lagrange space",
@@ -55,7 +57,7 @@ def test_stiffness_forms_that_do_not_fit(comm: MPI.Intracomm) -> None:
         ("bilinear", v[0] * ufl.dx),
         ("contains a support", elastic_stiffness(u, v, STEEL) + 1e12 * ufl.inner(u, v) * ufl.ds),
     ):
-        refused(
+        assert_raises(
             comm,
             ValueError,
             text,
@@ -66,11 +68,11 @@ def test_stiffness_forms_that_do_not_fit(comm: MPI.Intracomm) -> None:
 
 
 def test_facets_inside_the_body(comm: MPI.Intracomm) -> None:
-    """They have no surface to find an axis on."""
+    """Interior facets have no outer surface that determines an axis."""
     mesh = create_box(comm, [np.zeros(3), np.ones(3)], [2, 1, 1], CellType.hexahedron)
     facets = locate_entities(mesh, 2, lambda x: np.isclose(x[0], 0.5))
     tags = meshtags(mesh, 2, facets, np.ones(len(facets), dtype=np.int32))
-    refused(
+    assert_raises(
         comm,
         ValueError,
         "no facets on the surface",
@@ -79,7 +81,7 @@ def test_facets_inside_the_body(comm: MPI.Intracomm) -> None:
 
 
 def test_errors_of_one_rank_are_errors_of_all(comm: MPI.Intracomm) -> None:
-    """Whichever rank sees them."""
+    """An error on any one rank is raised on all ranks."""
     last = comm.size - 1
 
     def one_sided() -> None:
@@ -87,16 +89,16 @@ def test_errors_of_one_rank_are_errors_of_all(comm: MPI.Intracomm) -> None:
             if comm.rank == last:
                 raise KeyError("only here")
 
-    refused(comm, KeyError, "only here", one_sided)
+    assert_raises(comm, KeyError, "only here", one_sided)
 
     def with_an_object_that_cannot_be_sent() -> None:
         with shared_errors(comm):
             if comm.rank == last:
                 raise InputTypeError("only here", argument="x", value=lambda: None)
 
-    refused(comm, InputTypeError, "only here", with_an_object_that_cannot_be_sent)
+    assert_raises(comm, InputTypeError, "only here", with_an_object_that_cannot_be_sent)
     message = "told" if comm.rank == last else None
-    refused(comm, OSError, "told", lambda: raise_together(comm, message, OSError))
+    assert_raises(comm, OSError, "told", lambda: raise_together(comm, message, OSError))
     raise_together(comm, None)
 
 
@@ -104,9 +106,9 @@ def test_errors_name_the_rank(comm: MPI.Intracomm) -> None:
     """In the text, or as a note of an error of unknown type; not if all ranks have the error."""
     last = comm.size - 1
     expected = f"(on rank {last} of {comm.size} ranks)" if last else ""
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         raise_together(comm, "told" if comm.rank == last else None)
-    assert str(caught.value) == f"told {expected}".strip()
+    assert str(error.value) == f"told {expected}".strip()
     with pytest.raises(InputError, match=r"^told$"):
         raise_together(comm, "told")
     with pytest.raises(KeyError) as other, shared_errors(comm):

@@ -70,20 +70,20 @@ def test_frequencies_fall_with_the_degree_to_the_same_limit(comm: MPI.Intracomm,
     """A larger space is never stiffer; cubics are within 0.5 %, in the plane 1 %, of V8."""
     mesh = FLAT[cell](comm)
     dim = mesh.mesh.topology.dim
-    found = [
+    frequencies = [
         modal_analysis(
             ElasticModel(mesh, STEEL, degree=degree, **_options(mesh)), num_modes=4
         ).frequencies
         for degree in (1, 2, 3)
     ]
-    assert (found[0] > found[1]).all()
-    assert (found[1] > found[2]).all()
+    assert (frequencies[0] > frequencies[1]).all()
+    assert (frequencies[1] > frequencies[2]).all()
     count = len(V8[dim])
-    assert found[2][:count] == pytest.approx(V8[dim], rel={3: 0.005, 2: 0.01}[dim])
+    assert frequencies[2][:count] == pytest.approx(V8[dim], rel={3: 0.005, 2: 0.01}[dim])
 
 
 def _ring(recombine: bool, solid: bool, size: float = 0.012) -> Callable[[Any], None]:
-    """A ring of second-order cells with the bore as "bore" and the outer surface as "rim"."""
+    """Return a ring of second-order cells with the groups "bore" and "rim" (outer surface)."""
 
     def build(model: Any) -> None:
         occ = model.occ
@@ -116,14 +116,14 @@ def _ring(recombine: bool, solid: bool, size: float = 0.012) -> Callable[[Any], 
 
 
 def _round(model: Any, dim: int, radius: float) -> list[int]:
-    """Entities all of whose points are at a radius from the z axis."""
-    found = []
+    """Return the entities whose points are all at a given radius from the z axis."""
+    tags = []
     for _, tag in model.getEntities(dim):
         low, high = (np.array(b) for b in model.getParametrizationBounds(dim, tag))
         points = [model.getValue(dim, tag, low + s * (high - low)) for s in (0.1, 0.4, 0.9)]
         if all(abs(np.hypot(x, y) - radius) < 1e-6 * radius for x, y, _ in points):
-            found.append(tag)
-    return found
+            tags.append(tag)
+    return tags
 
 
 CURVED = {
@@ -138,7 +138,7 @@ CURVED = {
 @pytest.mark.parametrize("cell", CURVED)
 @pytest.mark.parametrize("degree", [2, 3])
 def test_curved_ring(comm: MPI.Intracomm, cell: str, degree: int) -> None:
-    """Mass and inertia of a ring, to the fourth-order error of its boundary."""
+    """Mass and inertia of a ring have the fourth-order error of its boundary."""
     mesh = build_mesh(CURVED[cell], comm)
     assert mesh.mesh.topology.cell_name() == cell
     assert compat.geometry_degree(mesh.mesh) == 2
@@ -163,20 +163,20 @@ def test_frequencies_of_plane_rings_agree(comm: MPI.Intracomm) -> None:
     """Free rings of triangles and of quadrilaterals, P2 and P3: the lowest (double) modes."""
     options: dict[str, Any] = {"plane": "stress", "thickness": 0.004}
     meshes = [build_mesh(_ring(recombine, False, 0.005), comm) for recombine in (False, True)]
-    found = [
+    frequencies = [
         modal_analysis(ElasticModel(mesh, STEEL, degree=degree, **options), num_modes=2).frequencies
         for mesh in meshes
         for degree in (2, 3)
     ]
-    finest = found[-1].mean()
-    for pair in found:
+    finest = frequencies[-1].mean()
+    for pair in frequencies:
         assert pair.mean() == pytest.approx(finest, rel=0.01)
         assert pair[1] == pytest.approx(pair[0], rel=0.01)
 
 
 @pytest.mark.parametrize("cell", CURVED)
 def test_degree_below_the_geometry_is_refused(comm: MPI.Intracomm, cell: str) -> None:
-    """Rotations would not lie in the space."""
+    """The space would not contain rigid rotations."""
     mesh = build_mesh(CURVED[cell], comm)
     with pytest.raises(ValueError, match=r"degree 1 and the mesh geometric order 2.*degree=2"):
         reduce(ElasticModel(mesh, STEEL, degree=1, **_options(mesh)), interfaces=["bore"])

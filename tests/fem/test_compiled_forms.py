@@ -38,16 +38,16 @@ ENDS = ("left", "right")
 @contextmanager
 def compilations() -> Iterator[list[str]]:
     """The modules that FFCx generates and compiles in a with block, on this rank."""
-    found: list[str] = []
+    commands: list[str] = []
     compile_objects = ffcx_jit._compile_objects
 
     def counted(*arguments: object, **settings: object) -> object:
-        found.append(str(arguments[3]))
+        commands.append(str(arguments[3]))
         return compile_objects(*arguments, **settings)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ffcx_jit, "_compile_objects", counted)
-        yield found
+        yield commands
 
 
 def material(k: int) -> Material:
@@ -116,19 +116,19 @@ CASES: dict[str, Callable[[MPI.Intracomm, int], object]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_other_numbers_need_no_new_code(comm: MPI.Intracomm, case: str) -> None:
     CASES[case](comm, 0)
-    with compilations() as found:
+    with compilations() as commands:
         CASES[case](comm, 1)
-    assert comm.allgather(found) == [[]] * comm.size
+    assert comm.allgather(commands) == [[]] * comm.size
 
 
 def test_a_number_in_a_form_is_new_code(comm: MPI.Intracomm) -> None:
     """The counter of the other tests finds new forms."""
     mesh = bar(comm, 0).mesh
     number = comm.bcast(float(np.random.default_rng().random()), root=0)
-    with compilations() as found:
+    with compilations() as commands:
         for _ in range(3):
             fem.form(number * ufl.dx(domain=mesh))
-    assert sum(map(len, comm.allgather(found))) == 1
+    assert sum(map(len, comm.allgather(commands))) == 1
 
 
 one_rank = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="compiles on one rank")
@@ -142,14 +142,14 @@ def compiled(folder: Path) -> float:
 
 
 def interrupt(source: Path, age: float) -> None:
-    """Leave what an interruption of the compiler leaves, some seconds ago."""
+    """Write the files that an interrupted compiler leaves, with an age in seconds."""
     source.with_name(f"{source.name}.cached").unlink()
     os.utime(source, (time.time() - age,) * 2)
 
 
 @one_rank
 def test_an_interrupted_compilation_is_removed_before_tests(tmp_path: Path) -> None:
-    """DOLFINx waits for it in vain, and compiles the form again without it."""
+    """DOLFINx would wait for the missing library; without these files it compiles the form."""
     assert compiled(tmp_path) == pytest.approx(1.0)
     (source,) = tmp_path.glob("libffcx_*.c")
     interrupt(source, LONGEST_COMPILATION + 10)
@@ -163,11 +163,11 @@ def test_an_interrupted_compilation_is_removed_before_tests(tmp_path: Path) -> N
 
 @one_rank
 def test_other_files_of_compiled_forms_are_kept(tmp_path: Path) -> None:
-    """Those of a compiler at work, those that are complete, and those of other programs."""
+    """Files of a running compiler, complete files, and files of other programs stay."""
     files = {"libffcx_forms_young.c": 10.0}
     files |= dict.fromkeys(("libffcx_forms_old.c", "libffcx_elements_old.c"), 1e3)
-    kept = ("libffcx_forms_ready.c", "libffcx_forms_ready.c.cached", "libffcx_forms_ready.so")
-    files |= dict.fromkeys((*kept, "other.c", "libffcx_forms_old.o"), 1e3)
+    current = ("libffcx_forms_ready.c", "libffcx_forms_ready.c.cached", "libffcx_forms_ready.so")
+    files |= dict.fromkeys((*current, "other.c", "libffcx_forms_old.o"), 1e3)
     for name, age in files.items():
         Path(tmp_path, name).touch()
         os.utime(Path(tmp_path, name), (time.time() - age,) * 2)
@@ -178,7 +178,7 @@ def test_other_files_of_compiled_forms_are_kept(tmp_path: Path) -> None:
 
 
 @one_rank
-def test_forms_are_where_they_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_folder_is_that_of_dolfinx(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
     assert cache_of_forms() == Path("/elsewhere/fenics")
     monkeypatch.undo()

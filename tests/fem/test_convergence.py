@@ -40,7 +40,7 @@ CORK = Material(1e9, 0.0, 1000.0)
 
 
 def solved(problem: ElasticProblem, load: ufl.Form, held: np.ndarray) -> fem.Function:
-    """Static displacement with some owned degrees of freedom held."""
+    """Return the static displacement with some owned degrees of freedom held."""
     b = fem.assemble_vector(fem.form(load))
     b.scatter_reverse(InsertMode.add)
     forces = b.array[: problem.num_owned].copy()
@@ -57,13 +57,13 @@ def solved(problem: ElasticProblem, load: ufl.Form, held: np.ndarray) -> fem.Fun
 
 
 def dofs_at(problem: ElasticProblem, axis: int, value: float, components: Any) -> np.ndarray:
-    """Owned degrees of freedom of some components in a plane of the coordinates."""
+    """Return the owned degrees of freedom of some components in a coordinate plane."""
     at = np.flatnonzero(np.isclose(problem.positions[:, axis], value, atol=1e-9))
     return (problem.dim * at[:, None] + np.atleast_1d(components)).ravel()
 
 
 def norm(comm: MPI.Intracomm, expression: Any, mesh: Any, degree: int = 8) -> float:
-    """L2 norm."""
+    """Return the L2 norm."""
     form = fem.form(ufl.inner(expression, expression) * ufl.dx(domain=mesh, degree=degree))
     return float(np.sqrt(comm.allreduce(fem.assemble_scalar(form))))
 
@@ -100,7 +100,7 @@ def test_spinning_bar(comm: MPI.Intracomm, degree: int) -> None:
 
 
 def test_bar_under_angular_acceleration(comm: MPI.Intracomm) -> None:
-    """V7: w(L) = −11ρAαL⁵/120EI, and what a solid adds to it.
+    """V7: w(L) = −11ρAαL⁵/120EI plus two contributions of a solid.
 
     That is the shear of the transverse load, −ραL³/(3·5/6·G), and the bending by the moment ραI a
     length that the load along the bar, ραy, has: −ραL³/3E.
@@ -116,10 +116,10 @@ def test_bar_under_angular_acceleration(comm: MPI.Intracomm) -> None:
     tip = u.x.array[dofs_at(problem, 0, length, 1)]
     bending = 11 * CORK.density * alpha * length**5 / (120 * CORK.young * side**2 / 12)
     shear = CORK.density * alpha * length**3 / (3 * 5 / 6 * CORK.shear)
-    found = comm.allreduce(tip.sum()) / comm.allreduce(len(tip))
+    deflection = comm.allreduce(tip.sum()) / comm.allreduce(len(tip))
     turning = CORK.density * alpha * length**3 / (3 * CORK.young)
     assert min(shear, turning) > 5e-4 * bending
-    assert found == pytest.approx(-bending - shear - turning, rel=2e-5)
+    assert deflection == pytest.approx(-bending - shear - turning, rel=2e-5)
 
 
 MESHES: dict[str, Any] = {
@@ -150,9 +150,9 @@ def test_order_of_the_statics(comm: MPI.Intracomm, cell: str, degree: int) -> No
         exact = ufl.as_vector(parts)  # zero at x = 0
         sigma = stress(exact, rubber)
         dx, ds = (m(degree=2 * degree + 4) for m in (ufl.dx, ufl.ds))
-        pull = ufl.dot(sigma, ufl.FacetNormal(mesh.mesh))
+        traction = ufl.dot(sigma, ufl.FacetNormal(mesh.mesh))
         body = translational_load(v, rubber.density, ufl.div(sigma) / rubber.density, dx)
-        load = body + traction_load(v, pull, ds)  # ρa₀ = div σ: the body force is −div σ
+        load = body + traction_load(v, traction, ds)  # ρa₀ = div σ: the body force is −div σ
         u = solved(problem, load, dofs_at(problem, 0, 0.0, range(dim)))
         errors.append([norm(comm, e, mesh.mesh) for e in (u - exact, strain(u - exact))])
         problem.destroy()
@@ -162,12 +162,12 @@ def test_order_of_the_statics(comm: MPI.Intracomm, cell: str, degree: int) -> No
 
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_order_of_the_frequencies(comm: MPI.Intracomm, degree: int) -> None:
-    """λ of Lamé's mode of a square, ω² = 2π²G/ρL² whatever ν: order 2p, from above."""
+    """Lamé's mode of a square, ω² = 2π²G/ρL² for any ν, converges with order 2p from above."""
     errors = []
     material = Material(1.0, 0.3, 1.0)
     for n in {1: (8, 16), 2: (4, 8), 3: (2, 4)}[degree]:
         mesh = plate(comm, (1.0, 1.0), (n, n))
-        found = modal_analysis(
+        modes = modal_analysis(
             ElasticModel(mesh, material, degree=degree, plane="strain", thickness=1.0), num_modes=8
         )
         x, y = np.pi * ufl.SpatialCoordinate(mesh.mesh)
@@ -176,11 +176,11 @@ def test_order_of_the_frequencies(comm: MPI.Intracomm, degree: int) -> None:
         )  # ∫ψ·ψ = 1
         shares = [
             abs(comm.allreduce(fem.assemble_scalar(fem.form(ufl.inner(m, lame) * ufl.dx))))
-            for m in found.modes
+            for m in modes.modes
         ]
         k = int(np.argmax(shares))
         assert shares[k] > 0.95
-        square = (2 * np.pi * found.frequencies[k]) ** 2
+        square = (2 * np.pi * modes.frequencies[k]) ** 2
         errors.append(square / (2 * np.pi**2 * material.shear) - 1)
     assert min(errors) > 0
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2 * degree, abs=0.35)
@@ -213,9 +213,10 @@ def test_solid_ellipsoid(comm: MPI.Intracomm, order: int) -> None:
 
 
 def test_relief_however_the_body_is_held(comm: MPI.Intracomm) -> None:
-    """A spin with inertia relief: six supports of single nodes, or an averaged end, one stress.
+    """With inertia relief, supports at single nodes and an averaged end give the same stress.
 
-    The supports take no force, as the load is in equilibrium; the displacements differ by a rigid
+    The supports carry no force because the load of the spin is in equilibrium with the inertia
+    forces; the displacements differ by a rigid
     motion, which has no stress.
     """
     mesh = box(comm, (0.2, 0.02, 0.03), (6, 2, 2))
@@ -243,8 +244,8 @@ def test_relief_however_the_body_is_held(comm: MPI.Intracomm) -> None:
         ways.append(solve(ksp, rhs))
         ksp.destroy()
         K.destroy()
-    found = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(["right"], "averaged"))
-    basis = craig_bampton_basis(problem, found, 1, prefix="test_relief_", stiffening=True)
+    interfaces = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(["right"], "averaged"))
+    basis = craig_bampton_basis(problem, interfaces, 1, prefix="test_relief_", stiffening=True)
     assert basis.cases is not None
     ways.append(basis.cases.displacements[:, :6])
     assert np.allclose(gram(comm, R, multiply(problem.stiffness, ways[0])), 0, atol=1e-6)

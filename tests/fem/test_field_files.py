@@ -1,4 +1,4 @@
-"""Files for ParaView: PyVista reads them back, on any number of ranks."""
+"""Files for ParaView, written on any number of ranks, are read by PyVista."""
 
 from __future__ import annotations
 
@@ -201,9 +201,9 @@ def test_a_large_file_is_announced(
 ) -> None:
     path = folder / f"run{suffix}"
     monkeypatch.setattr(field_files, "LARGE", 1e5)
-    with pytest.warns(FileWarning) as caught:
+    with pytest.warns(FileWarning) as records:
         bar.write(path, motion(bar, 300), motion="body")
-    (warning,) = [entry.message for entry in caught if isinstance(entry.message, FileWarning)]
+    (warning,) = [entry.message for entry in records if isinstance(entry.message, FileWarning)]
     assert (warning.quantity, warning.limit) == ("size on disk", 1e5)
     assert warning.value is not None and warning.value > 1e5
 
@@ -221,7 +221,7 @@ def test_a_full_disk(folder: Path, bar: Reduction, monkeypatch: pytest.MonkeyPat
 def test_an_interrupted_file(
     comm: MPI.Intracomm, folder: Path, bar: Reduction, suffix: str
 ) -> None:
-    """The file of before stays. On one rank no part of the new one remains."""
+    """The previous file stays. On one rank no part of the new one remains."""
     path = folder / f"run{suffix}"
     bar.write(path, motion(bar, 3))
     before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
@@ -238,7 +238,7 @@ def test_an_interrupted_file(
 
 
 def test_fewer_times_replace_all_pieces(comm: MPI.Intracomm, folder: Path, bar: Reduction) -> None:
-    """Also those of an interrupted program."""
+    """Pieces that an interrupted program left are replaced, too."""
     path = folder / "run.pvd"
     bar.write(path, motion(bar, 6))
     if comm.rank == 0:

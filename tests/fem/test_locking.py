@@ -23,19 +23,19 @@ RUBBER = mbd.Material(2e9, 0.495, 1200.0)
 
 
 def reported(call: Callable[[], Any]) -> list[tuple[str | None, float | None]]:
-    """Quantities and values of the warnings of meshes that a call gives."""
-    with warnings.catch_warnings(record=True) as caught:
+    """Return quantities and values of the mesh warnings of a call."""
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         call()
     return [
         (w.message.quantity, w.message.value and round(w.message.value, 3))
-        for w in caught
+        for w in records
         if isinstance(w.message, MeshWarning)
     ]
 
 
 def modes(comm: MPI.Comm, cell: CellType, material: Any = mbd.STEEL, degree: int = 1) -> float:
-    """The first frequency of a free bar with one layer of cells."""
+    """Return the first frequency of a free bar with one layer of cells."""
     mesh = box(comm, (0.2, 0.02, 0.02), (10, 1, 1), cell)
     return float(
         mbd.modal_analysis(
@@ -65,7 +65,7 @@ CUBES = (BENDING, round(float(np.sqrt(1 + 1 / 2.6)), 3))
 def test_elements_that_lock(
     comm: MPI.Comm, cell: CellType, material: Any, degree: int, expected: list[Any]
 ) -> None:
-    """The warnings come with elements whose first frequency is more than 1.1 times too high."""
+    """Warnings appear exactly if the first frequency is more than 1.1 times too high."""
     stiff: list[float] = []
     assert reported(lambda: stiff.append(modes(comm, cell, material, degree))) == expected
     exact = modes(comm, CellType.hexahedron, material, 3)
@@ -83,9 +83,9 @@ def test_elements_that_lock(
     ],
 )
 def test_long_hexahedra(comm: MPI.Comm, size: Any, cells: Any) -> None:
-    """The factor of the warning is the measured one; the number of layers has little influence."""
+    """The warning contains the measured factor; the number of layers has little influence."""
     mesh = box(comm, size, cells, CellType.hexahedron)
-    found = []
+    reports = []
     frequencies = []
     for degree in (1, 2):
 
@@ -93,17 +93,17 @@ def test_long_hexahedra(comm: MPI.Comm, size: Any, cells: Any) -> None:
             model = mbd.ElasticModel(mesh, mbd.STEEL, degree=degree)
             frequencies.append(mbd.modal_analysis(model, num_modes=1).frequencies[0])
 
-        found.append(reported(call))
+        reports.append(reported(call))
     factor = frequencies[0] / frequencies[1]
     expected = np.sqrt(1 + (size[0] / cells[0] / size[2]) ** 2 / 2.6)
     assert factor == pytest.approx(expected, rel=0.08)
     warned = [] if expected < 1.05 else [(BENDING, round(float(expected), 3))]
-    assert found == [warned, []]
+    assert reports == [warned, []]
     assert bool(warned) == (factor > 1.1)
 
 
 def test_plane_strips(comm: MPI.Comm) -> None:
-    """A strip in the plane warns, a square does not bend; a turned mesh is the same."""
+    """A strip of long cells gives a warning, other strips and squares do not, in any direction."""
     for size, cells, factor in (
         ((0.4, 0.02), (10, 2), 1.59),
         ((0.02, 0.4), (1, 80), None),
@@ -139,7 +139,7 @@ FRONT_ENDS: dict[str, Callable[[mbd.ElasticModel], Any]] = {
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
 def test_every_front_end_warns(comm: MPI.Comm, front_end: str) -> None:
-    """Once, with linear tetrahedra; not with quadratic ones."""
+    """Linear tetrahedra give one warning, quadratic ones none."""
     mesh = box(comm, cells=(2, 1, 1), cell=CellType.tetrahedron)
     for degree, expected in ((1, [LINEAR]), (2, [])):
 
@@ -162,9 +162,9 @@ def test_plane_stress_does_not_lock_in_volume(comm: MPI.Comm) -> None:
 
 
 def test_the_warning_has_numbers(comm: MPI.Comm) -> None:
-    """Value and limit."""
-    with pytest.warns(MeshWarning) as caught:
+    """The warning contains the value and its limit."""
+    with pytest.warns(MeshWarning) as records:
         modes(comm, CellType.hexahedron, RUBBER)
-    found = [w.message for w in caught if isinstance(w.message, MeshWarning)]
-    assert [m.limit for m in found] == [1.05, 0.49]
-    assert np.isclose(found[1].value or 0.0, 0.495)
+    warned = [w.message for w in records if isinstance(w.message, MeshWarning)]
+    assert [m.limit for m in warned] == [1.05, 0.49]
+    assert np.isclose(warned[1].value or 0.0, 0.495)

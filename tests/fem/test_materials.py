@@ -1,4 +1,4 @@
-"""Bodies of other than one isotropic material, against closed forms and against one."""
+"""Bodies of several, orthotropic and graded materials, against closed forms."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ STIFF, SOFT = Material(2e11, 0.0, 8000.0, "stiff"), Material(5e10, 0.0, 2000.0, 
 
 
 def grouped(mesh: TaggedMesh, inside: Callable[[np.ndarray], np.ndarray]) -> TaggedMesh:
-    """The mesh with the groups of cells "a", whose centres are `inside`, and "b"; owned cells."""
+    """Return the mesh with two groups of cells: "a" with centres `inside`, and "b"."""
     plain = mesh.mesh
     dim = plain.topology.dim
-    own = np.arange(plain.topology.index_map(dim).size_local, dtype=np.int32)
-    centres = plain.geometry.x[compat.geometry_dofmap(plain)[own]].mean(axis=1).T
+    cells = np.arange(plain.topology.index_map(dim).size_local, dtype=np.int32)
+    centres = plain.geometry.x[compat.geometry_dofmap(plain)[cells]].mean(axis=1).T
     values = np.where(inside(centres), 11, 12).astype(np.int32)
     groups = {name: pair for name, pair in mesh.groups.items() if pair[0] < dim}
     groups |= {"a": (dim, 11), "b": (dim, 12)}
-    return TaggedMesh(plain, meshtags(plain, dim, own, values), mesh.facet_tags, groups)
+    return TaggedMesh(plain, meshtags(plain, dim, cells, values), mesh.facet_tags, groups)
 
 
 def halves(comm: MPI.Intracomm, **options: Any) -> TaggedMesh:
-    """The bar in two halves along x."""
+    """Return the bar with two groups of cells along x."""
     return grouped(box(comm, **options), lambda x: x[0] < LENGTH / 2)
 
 
 def flexibility(body: ReducedBody, row: int = 0) -> float:
-    """How far a pair of unit forces (row < 3) or moments at the ends of a bar moves them apart."""
-    pull = body.interface("right").motion[row] - body.interface("left").motion[row]
-    return float(pull @ np.linalg.solve(body.stiffness, pull))
+    """Return the relative motion of the ends of a bar under opposite unit forces or moments."""
+    motion = body.interface("right").motion[row] - body.interface("left").motion[row]
+    return float(motion @ np.linalg.solve(body.stiffness, motion))
 
 
 def difference(A: PETSc.Mat, B: PETSc.Mat) -> float:
@@ -96,7 +96,7 @@ def test_the_same_isotropic_matrices(comm: MPI.Intracomm, options: dict[str, Any
 
 
 def test_fibres_that_turn(comm: MPI.Intracomm) -> None:
-    """Fibres along circles: a ring sector stretched along them feels E₁, across them E₂.
+    """Fibres along circles: the stiffness along them is that of E₁, across them that of E₂.
 
     The energy of a strain field of unit stretch along the fibres is ½ ∫C₁₁, with axes by UFL.
     """
@@ -110,13 +110,13 @@ def test_fibres_that_turn(comm: MPI.Intracomm) -> None:
     C = CARBON.matrix(2, "stress")
     for k, e in enumerate((along, across)):
         form = fem.form(ufl.inner(law(ufl.outer(e, e)), ufl.outer(e, e)) * ufl.dx(degree=6))
-        found = comm.allreduce(fem.assemble_scalar(form))
-        assert found == pytest.approx(0.5 * C[k, k], rel=1e-12)
+        energy = comm.allreduce(fem.assemble_scalar(form))
+        assert energy == pytest.approx(0.5 * C[k, k], rel=1e-12)
 
 
 @pytest.mark.parametrize("angle", [0.0, 0.5])
 def test_tension_along_and_across_the_fibres(comm: MPI.Intracomm, angle: float) -> None:
-    """Pulled by averaged ends, a bar stretches by F L/(E_x A), shear and contraction being free.
+    """A bar pulled at averaged ends stretches by F L/(E_x A) with free shear and contraction.
 
     1/E_x = c⁴/E₁ + s⁴/E₂ + (1/G₁₂ − 2ν₁₂/E₁) s²c².
     """
@@ -131,7 +131,7 @@ def test_tension_along_and_across_the_fibres(comm: MPI.Intracomm, angle: float) 
 
 
 def test_two_bars_in_series(comm: MPI.Intracomm) -> None:
-    """Without Poisson's ratio a stretch is ΣL/(E A), to round-off; so are mass and centre."""
+    """Without Poisson's ratio, compliance is ΣL/(E A); mass and centre are exact, too."""
     body = reduce(
         halves(comm),
         {"a": STIFF, "b": SOFT},
@@ -146,7 +146,7 @@ def test_two_bars_in_series(comm: MPI.Intracomm) -> None:
 
 
 def test_composite_beam_in_bending(comm: MPI.Intracomm) -> None:
-    """Two layers, rigid ends: a pair of moments turns them by M L/EI, ends to the neutral axis.
+    """Opposite moments M at rigid ends of two layers rotate the ends by M L/EI.
 
     Plane sections stay plane, exactly; EI is about the axis without stretch,
     y₀ = ΣE A y/ΣE A, as no force acts.
@@ -174,13 +174,15 @@ def test_graded_bar(comm: MPI.Intracomm) -> None:
 
 
 def test_modulus_as_a_function_on_the_mesh(comm: MPI.Intracomm) -> None:
-    """A `Function` of the user: E and ρ scaled alike leave the frequencies."""
+    """E and ρ scaled by the same user-defined `Function` do not change the frequencies."""
     mesh = box(comm)
     twice = fem.Function(fem.functionspace(mesh.mesh, ("DG", 0)))
     twice.x.array[:] = 2.0
     graded = GradedMaterial(twice * STEEL.young, STEEL.poisson, twice * STEEL.density)
-    found = modal_analysis(mesh, graded, num_modes=3).frequencies
-    assert found == pytest.approx(modal_analysis(mesh, STEEL, num_modes=3).frequencies, rel=1e-9)
+    frequencies = modal_analysis(mesh, graded, num_modes=3).frequencies
+    assert frequencies == pytest.approx(
+        modal_analysis(mesh, STEEL, num_modes=3).frequencies, rel=1e-9
+    )
 
 
 def test_one_material_in_two_groups(comm: MPI.Intracomm) -> None:
@@ -230,18 +232,18 @@ def test_a_sandwich_buckles_at_eulers_load(comm: MPI.Intracomm) -> None:
 
 
 def test_orthotropic_cantilever(comm: MPI.Intracomm) -> None:
-    """A slender bar with fibres along it vibrates like a beam of E₁, shear by G₁₂ (Timoshenko)."""
+    """A slender bar with axial fibres vibrates like a Timoshenko beam of E₁ and G₁₂."""
     length, h = 0.6, 0.01
     fibres = dataclasses.replace(CARBON, poisson=(0.0, 0.0, 0.0))
     mesh = box(comm, (length, h, h), (12, 1, 1))
-    found = modal_analysis(mesh, fibres, num_modes=1, held=["left"]).frequencies[0]
+    frequency = modal_analysis(mesh, fibres, num_modes=1, held=["left"]).frequencies[0]
     rho, e = CARBON.density, CARBON.young[0]
     euler = 1.8751040687**2 / (2 * np.pi) * np.sqrt(e * h**2 / 12 / rho) / length**2
     # Dunkerley: 1/f² = 1/f_bending² + 1/f_shear², a shear cantilever of stiffness 5/6 GA
     shear = np.sqrt(5 / 6 * CARBON.shear[1] / rho) / (4 * length)
     lowest = 1 / np.sqrt(1 / euler**2 + 1 / shear**2)
-    assert lowest < found < euler
-    assert found == pytest.approx(lowest, rel=0.005)
+    assert lowest < frequency < euler
+    assert frequency == pytest.approx(lowest, rel=0.005)
 
 
 @pytest.mark.parametrize("plane", ["strain", "stress"])
@@ -268,8 +270,8 @@ def test_stress_across_a_plane_body(comm: MPI.Intracomm, plane: Any) -> None:
         assert sigma.ufl_shape == (3, 3)
         dx = ufl.dx(domain=mesh.mesh, subdomain_data=mesh.cell_tags)
         for tag, value in zip((11, 12), expected, strict=True):
-            found = comm.allreduce(fem.assemble_scalar(fem.form(sigma[2, 2] * dx(tag))))
-            assert found == pytest.approx(value * LENGTH * HEIGHT / 2, rel=1e-9, abs=1e-9)
+            force = comm.allreduce(fem.assemble_scalar(fem.form(sigma[2, 2] * dx(tag))))
+            assert force == pytest.approx(value * LENGTH * HEIGHT / 2, rel=1e-9, abs=1e-9)
 
 
 def _mixed(comm: MPI.Intracomm) -> ReducedBody:
@@ -278,7 +280,7 @@ def _mixed(comm: MPI.Intracomm) -> ReducedBody:
 
 
 def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
-    """Two materials, one of them orthotropic: eigenvalues 1e-9, dynamic stiffness 1e-8."""
+    """Two materials, one orthotropic: eigenvalues agree to 1e-9, dynamic stiffness to 1e-8."""
     alone, shared = _mixed(MPI.COMM_SELF), _mixed(comm)
     assert np.diag(shared.stiffness) == pytest.approx(np.diag(alone.stiffness), rel=1e-9)
     assert shared.total_mass == pytest.approx(alone.total_mass, rel=1e-12)
@@ -289,7 +291,7 @@ def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
 
 
 def _eye(model: Any) -> None:
-    """An eye with a bush: volumes "shank" and "bush" that share a surface, the bore as "bore"."""
+    """Return an eye with a bush: volumes "shank" and "bush" with a common surface, and "bore"."""
     occ = model.occ
     flat = (3, occ.addBox(-0.02, -0.02, 0, 0.08, 0.04, 0.01))
     round_ = [(3, occ.addCylinder(0, 0, 0, 0, 0, 0.01, radius)) for radius in (0.012, 0.009)]
@@ -314,7 +316,7 @@ def _eye(model: Any) -> None:
 
 
 def test_named_volumes_from_gmsh(comm: MPI.Intracomm) -> None:
-    """An eye with a bronze bush: mass of both, and the summary names them."""
+    """The mass is that of an eye and its bronze bush, and the summary names both."""
     pytest.importorskip("gmsh")
     made_of = {"shank": STEEL, "bush": BRONZE}
     body = reduce(build_mesh(_eye, comm), made_of, interfaces=["bore"], num_modes=1).body
@@ -325,7 +327,7 @@ def test_named_volumes_from_gmsh(comm: MPI.Intracomm) -> None:
 
 
 def test_plain_mesh_with_cell_tags(comm: MPI.Intracomm) -> None:
-    """By tag as by name."""
+    """Groups of cells may be selected by tag or by name."""
     mesh = halves(comm)
     named = modal_analysis(mesh, {"a": STEEL, "b": BRONZE}, num_modes=2).frequencies
     tags: Any = mesh.cell_tags
@@ -345,14 +347,14 @@ def test_summary_names_all_materials(comm: MPI.Intracomm) -> None:
 
 
 def test_units_of_every_material(comm: MPI.Intracomm) -> None:
-    """Each of those in GPa is named; functions of space are not judged."""
+    """The warning names every value that seems to be in GPa; functions of space are not checked."""
     wrong = dataclasses.replace(CARBON, young=(135.0, 10.0, 8.0), shear=(5.0, 4.5, 3.5))
     groups = {"a": Material(100.0, 0.3, 8000.0), "b": wrong}
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         reduce(ElasticModel(halves(comm), groups, degree=2), interfaces=(), num_modes=1)
-    said = [str(w.message) for w in found if w.filename == __file__]
-    assert [text.split(" Pa")[0] for text in said] == [
+    messages = [str(w.message) for w in records if w.filename == __file__]
+    assert [text.split(" Pa")[0] for text in messages] == [
         "implausible: E = 100", "implausible: E = 135"
     ]  # fmt: skip
     x = ufl.SpatialCoordinate((mesh := box(comm)).mesh)
@@ -409,16 +411,16 @@ BAD: list[tuple[str, Callable[[TaggedMesh], Any], str]] = [
 @pytest.mark.parametrize(("made_of", "text"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
 def test_refused(comm: MPI.Intracomm, made_of: Any, text: str) -> None:
     mesh = halves(comm, cells=(12, 2, 2))
-    with pytest.raises(ValueError, match=text) as caught:
+    with pytest.raises(ValueError, match=text) as error:
         elastic_problem(ElasticModel(mesh, made_of(mesh), degree=1))
-    assert len(set(comm.allgather(str(caught.value)))) == 1
+    assert len(set(comm.allgather(str(error.value)))) == 1
 
 
 def test_cells_without_tag(comm: MPI.Intracomm) -> None:
     mesh = box(comm, cells=(12, 1, 1))
-    own = np.arange(mesh.mesh.topology.index_map(3).size_local, dtype=np.int32)
-    x = mesh.mesh.geometry.x[compat.geometry_dofmap(mesh.mesh)[own]].mean(axis=1)[:, 0]
-    some = own[x < LENGTH / 2]
+    owned = np.arange(mesh.mesh.topology.index_map(3).size_local, dtype=np.int32)
+    x = mesh.mesh.geometry.x[compat.geometry_dofmap(mesh.mesh)[owned]].mean(axis=1)[:, 0]
+    some = owned[x < LENGTH / 2]
     tags = meshtags(mesh.mesh, 3, some, np.full(len(some), 1, dtype=np.int32))
     with pytest.raises(ValueError, match="6 of the 12 cells have no material: 6 without a tag"):
         elastic_problem(ElasticModel(mesh.mesh, {1: STEEL}, cell_tags=tags))
@@ -430,7 +432,7 @@ def test_cells_without_tag(comm: MPI.Intracomm) -> None:
         elastic_problem(ElasticModel(mesh.mesh, {1: STEEL}, cell_tags=mesh.facet_tags))
 
 
-def test_values_that_are_no_materials(comm: MPI.Intracomm) -> None:
+def test_arguments_that_are_not_materials(comm: MPI.Intracomm) -> None:
     with pytest.raises(TypeError, match=r"expected a material, got 'steel'; .*material\('steel'\)"):
         elastic_problem(ElasticModel(halves(comm), {"a": STEEL, "b": "steel"}))  # type: ignore[dict-item]
     with pytest.raises(TypeError, match="expected a material, got None"):

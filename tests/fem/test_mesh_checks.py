@@ -18,13 +18,13 @@ from dolfinx_mbd.geometry import ConnectingRod
 @pytest.mark.parametrize("ghosts", [GhostMode.none, GhostMode.shared_facet])
 def test_folded_cells(comm: MPI.Intracomm, ghosts: GhostMode) -> None:
     """A moved node folds cells exactly if det J changes its sign, also between two ranks."""
-    corners, chance, folded = [np.zeros(3), np.ones(3)], np.random.default_rng(0), 0
+    corners, rng, folded = [np.zeros(3), np.ones(3)], np.random.default_rng(0), 0
     for _ in range(30):
         box = create_box(comm, corners, [2, 2, 2], CellType.tetrahedron, ghost_mode=ghosts)
         nodes = compat.geometry_dofmap(box)[: box.topology.index_map(3).size_local]
         x = box.geometry.x
         before = np.linalg.det(x[nodes][:, 1:] - x[nodes][:, :1])
-        place, move = chance.integers(0, 3, 3) / 2, chance.uniform(-0.6, 0.6, 3)
+        place, move = rng.integers(0, 3, 3) / 2, rng.uniform(-0.6, 0.6, 3)
         x[np.linalg.norm(x - place, axis=1) < 1e-9] += move
         after = np.linalg.det(x[nodes][:, 1:] - x[nodes][:, :1])
         if comm.allreduce(int(np.sum(before * after < 0))):
@@ -37,7 +37,7 @@ def test_folded_cells(comm: MPI.Intracomm, ghosts: GhostMode) -> None:
 
 
 def test_single_precision_and_no_communicator(comm: MPI.Intracomm) -> None:
-    """Both are possible in DOLFINx, and raised foreign errors here."""
+    """DOLFINx allows both; the package raises its own errors."""
     corners = [np.zeros(3), np.ones(3)]
     single = create_box(comm, corners, [2, 2, 2], CellType.tetrahedron, dtype=np.float32)
     with pytest.raises(InputError, match="float32 numbers, but this package needs float64"):

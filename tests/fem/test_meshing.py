@@ -21,7 +21,7 @@ gmsh = pytest.importorskip("gmsh")
 
 @pytest.fixture
 def folder(comm: MPI.Intracomm, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One empty directory for all ranks."""
+    """Return one empty directory for all ranks."""
     path = tmp_path_factory.mktemp("meshes") if comm.rank == 0 else None
     return comm.bcast(path, root=0)
 
@@ -32,7 +32,7 @@ def box(
     cells: str = "body",
     facets: tuple[str, ...] = ("low", "high"),
 ) -> Callable[[Any], None]:
-    """A builder of a box 2×1×1 with its ends tagged; empty names leave the groups unnamed."""
+    """Return a builder of a box 2×1×1 with tagged ends; groups with empty names have no names."""
 
     def build(model: Any) -> None:
         volume = model.occ.addBox(0, 0, 0, 2, 1, 1)
@@ -70,7 +70,7 @@ def _write(comm: MPI.Intracomm, builder: Callable[[Any], None], path: Path) -> P
 
 
 def _write_raw(comm: MPI.Intracomm, builder: Callable[[Any], None], path: Path) -> Path:
-    """Write a mesh by gmsh that `write_mesh` would reject."""
+    """Write with gmsh a mesh that `write_mesh` would reject."""
     if comm.rank == 0:
         gmsh.initialize(interruptible=False)
         gmsh.option.setNumber("General.Terminal", 0)
@@ -82,12 +82,12 @@ def _write_raw(comm: MPI.Intracomm, builder: Callable[[Any], None], path: Path) 
 
 
 def _raised(comm: MPI.Intracomm, kind: type[Exception], call: Callable[[], object]) -> str:
-    """The message of the error that `call` raises, which must be the same on every rank."""
-    with pytest.raises(kind) as caught:
+    """Return the message of the error of `call`, which must be the same on every rank."""
+    with pytest.raises(kind) as error:
         call()
-    messages = comm.allgather((type(caught.value), str(caught.value)))
+    messages = comm.allgather((type(error.value), str(error.value)))
     assert len(set(messages)) == 1
-    return str(caught.value)
+    return str(error.value)
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -142,7 +142,7 @@ def test_unknown_names(comm: MPI.Intracomm) -> None:
     assert _raised(comm, ValueError, lambda: msh.facets("bigend")) == (
         "unknown group 'bigend'; this mesh has 'big_end', 'small_end'"
     )
-    # A region is no interface, nor the other way round.
+    # A region is not an interface, and an interface is not a region.
     assert "unknown group 'body'" in _raised(comm, ValueError, lambda: msh.facets("body"))
     assert _raised(comm, ValueError, lambda: msh.cells("big_end")) == (
         "unknown region 'big_end'; this mesh has 'body'"
@@ -150,27 +150,29 @@ def test_unknown_names(comm: MPI.Intracomm) -> None:
 
 
 def test_own_mesh_and_tags(comm: MPI.Intracomm) -> None:
-    """A mesh from elsewhere, with tags or without."""
-    own = mesh.create_unit_cube(comm, 2, 2, 2)
-    facets = mesh.locate_entities_boundary(own, 2, lambda x: np.isclose(x[0], 1.0))
-    tags = mesh.meshtags(own, 2, np.sort(facets), np.full(len(facets), 5, dtype=np.int32))
-    msh = TaggedMesh(own, facet_tags=tags, groups={"end": (2, 5), "start": (2, 6)})
+    """A mesh that was made with DOLFINx, with or without tags."""
+    cube = mesh.create_unit_cube(comm, 2, 2, 2)
+    facets = mesh.locate_entities_boundary(cube, 2, lambda x: np.isclose(x[0], 1.0))
+    tags = mesh.meshtags(cube, 2, np.sort(facets), np.full(len(facets), 5, dtype=np.int32))
+    msh = TaggedMesh(cube, facet_tags=tags, groups={"end": (2, 5), "start": (2, 6)})
     assert np.array_equal(msh.facets("end"), np.sort(facets))
     assert len(msh.facets("start")) == 0
     with pytest.raises(TypeError):
         msh.groups["other"] = (2, 1)  # type: ignore[index]
     with pytest.raises(dataclasses.FrozenInstanceError):
-        msh.mesh = own  # type: ignore[misc]
+        msh.mesh = cube  # type: ignore[misc]
     with pytest.raises(ValueError, match="cell_tags must tag dimension 3; it tags 2"):
-        TaggedMesh(own, cell_tags=tags)
-    assert dict(TaggedMesh(own).groups) == {}
+        TaggedMesh(cube, cell_tags=tags)
+    assert dict(TaggedMesh(cube).groups) == {}
 
 
 def test_named_points_and_curves_do_no_harm(comm: MPI.Intracomm) -> None:
     def build(model: Any) -> None:
         box()(model)
         model.addPhysicalGroup(0, [1], name="corner")
-        model.addPhysicalGroup(1, [1, 2], name="body")  # a name may return in a lower dimension
+        model.addPhysicalGroup(
+            1, [1, 2], name="body"
+        )  # the same name may exist in a lower dimension
 
     assert set(build_mesh(build, comm).groups) == {"body", "low", "high"}
 
@@ -263,7 +265,7 @@ def test_mixed_elements(comm: MPI.Intracomm) -> None:
 
 
 def test_group_without_elements_is_an_empty_interface(comm: MPI.Intracomm, folder: Path) -> None:
-    """A name whose facets were not meshed is known, and empty."""
+    """A group without facets in the mesh exists and is empty."""
 
     def build(model: Any) -> None:
         box()(model)
@@ -275,7 +277,7 @@ def test_group_without_elements_is_an_empty_interface(comm: MPI.Intracomm, folde
 
 
 def test_volume_that_was_not_saved(comm: MPI.Intracomm, folder: Path) -> None:
-    """gmsh leaves out what has no physical group: a solid becomes its surface."""
+    """gmsh does not save volumes without a physical group: only the surface remains."""
 
     def build(model: Any) -> None:
         box()(model)
@@ -287,7 +289,7 @@ def test_volume_that_was_not_saved(comm: MPI.Intracomm, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "this is not a mesh\n", "$MeshFormat\n4.1 0 8\n"])
-def test_file_that_is_no_mesh(comm: MPI.Intracomm, folder: Path, text: str) -> None:
+def test_file_that_is_not_a_mesh(comm: MPI.Intracomm, folder: Path, text: str) -> None:
     path = folder / "no.msh"
     if comm.rank == 0:
         path.write_text(text)
@@ -312,13 +314,13 @@ def test_missing_file_and_directory(comm: MPI.Intracomm, folder: Path) -> None:
     assert "no mesh file" in _raised(comm, FileNotFoundError, lambda: read_mesh(folder, comm))
     with pytest.raises(NotADirectoryError):
         write_mesh(box(), Path(__file__) / "box.msh")
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         write_mesh(box(), "box.vtk")
-    assert (caught.value.argument, caught.value.value) == ("path", "box.vtk")
+    assert (error.value.argument, error.value.value) == ("path", "box.vtk")
 
 
 class _Odd(Exception):
-    """An error that cannot be sent to another rank."""
+    """Error that cannot be pickled and sent to another rank."""
 
     def __init__(self, one: str, two: str) -> None:
         super().__init__(one + two)
@@ -354,7 +356,7 @@ def running_gmsh() -> Iterator[None]:
     gmsh.finalize()
 
 
-def test_a_running_gmsh_is_left_as_it_was(comm: MPI.Intracomm, running_gmsh: None) -> None:
+def test_a_running_gmsh_is_unchanged(comm: MPI.Intracomm, running_gmsh: None) -> None:
     gmsh.model.add("mine")
     gmsh.model.occ.addBox(0, 0, 0, 1, 1, 1)
     gmsh.model.occ.synchronize()

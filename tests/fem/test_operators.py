@@ -54,7 +54,7 @@ TERMS = ("mass", "coriolis", "centrifugal", "euler")
 
 @pytest.fixture(scope="module", params=["box", "tetrahedra", "curved", "plate", "triangles"])
 def problem(request: pytest.FixtureRequest) -> ElasticProblem:
-    """Bodies in space and in the plane, straight and curved cells."""
+    """Return bodies in space and in the plane, with straight and curved cells."""
     comm = MPI.COMM_WORLD
     plane: dict[str, Any] = {"plane": "stress", "thickness": THICKNESS}
     match request.param:
@@ -87,7 +87,7 @@ def weights(name: str, dim: int) -> np.ndarray:
 
 
 def form(problem: ElasticProblem, name: str) -> ufl.Form:
-    """The term as the form of `dolfinx_mbd.forms`."""
+    """Return a term assembled from the form of `dolfinx_mbd.forms`."""
     u, v = ufl.TrialFunction(problem.space), ufl.TestFunction(problem.space)
     mesh, rho = problem.space.mesh, density(problem)
     omega, alpha = (
@@ -108,7 +108,7 @@ def assembled(problem: ElasticProblem, name: str) -> PETSc.Mat:
 
 
 def field(problem: ElasticProblem, columns: int = 2) -> np.ndarray:
-    """Smooth fields that do not depend on the partition, shape (owned dofs, columns)."""
+    """Return smooth fields independent of the partition, shape (owned dofs, columns)."""
     x, dim = problem.positions, problem.dim
     matrix = np.random.default_rng(3).normal(size=(columns, dim, dim))
     return np.sin(30 * np.einsum("kij,nj->nik", matrix, x)).reshape(-1, columns)
@@ -116,7 +116,7 @@ def field(problem: ElasticProblem, columns: int = 2) -> np.ndarray:
 
 @pytest.mark.parametrize("name", TERMS)
 def test_matrix_is_the_assembled_form(problem: ElasticProblem, name: str) -> None:
-    """Entry by entry, 1e-13 of the greatest entry; and it lies in the pattern of K."""
+    """Entries agree to 1e-13 of the largest one; the pattern is part of that of K."""
     A, B = assembled(problem, name), inertia_matrix(problem, weights(name, problem.dim))
     scale = A.norm(PETSc.NormType.NORM_INFINITY)
     A.axpy(-1.0, B, structure=PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN)
@@ -136,9 +136,9 @@ def test_product_is_that_of_the_assembled_form(problem: ElasticProblem, name: st
     expected = multiply(A, X)
     A.destroy()
     size = comm.allreduce(np.abs(expected).max(initial=0), op=MPI.MAX)
-    found = apply_inertia(problem, W, X)
-    assert found.shape == X.shape
-    assert np.abs(found - expected).max(initial=0) < 1e-13 * size
+    product = apply_inertia(problem, W, X)
+    assert product.shape == X.shape
+    assert np.abs(product - expected).max(initial=0) < 1e-13 * size
     single = apply_inertia(problem, W, X[:, 1])
     assert single.shape == X[:, 1].shape
     assert np.abs(single - expected[:, 1]).max(initial=0) < 1e-13 * size
@@ -161,14 +161,14 @@ def test_load_is_the_assembled_one(problem: ElasticProblem, only: str | None) ->
     b.scatter_reverse(InsertMode.add)
     expected = b.array[: problem.num_owned]
     fields = load_fields(problem) if only is None else None
-    found = frame_load(problem, **{key: motion[key] for key in names}, fields=fields)
+    load = frame_load(problem, **{key: motion[key] for key in names}, fields=fields)
     size = problem.comm.allreduce(np.abs(expected).max(initial=0), op=MPI.MAX)
-    assert found.shape == expected.shape
-    assert np.abs(found - expected).max(initial=0) < 1e-13 * size
+    assert load.shape == expected.shape
+    assert np.abs(load - expected).max(initial=0) < 1e-13 * size
 
 
 def test_coriolis_does_no_work(problem: ElasticProblem) -> None:
-    """v·(G v) = 0, and the load of a rotation has its resultant -m ω×(ω×c)."""
+    """v·(G v) = 0, and the resultant of the load of a rotation is -m ω×(ω×c)."""
     V = field(problem, 1)[:, 0]
     omega = MOTION[problem.dim]["omega"]
     G = apply_inertia(problem, coriolis(omega), V)
@@ -181,7 +181,7 @@ def test_coriolis_does_no_work(problem: ElasticProblem) -> None:
 
 
 def test_wrong_shapes_are_named(comm: MPI.Intracomm) -> None:
-    """A vector ω of a plane body, a scalar one in space, a load of two components in space."""
+    """Errors name a vector ω of a plane body, and a scalar ω or a plane load of a solid."""
     flat = elastic_problem(
         ElasticModel(plate(comm, cells=(2, 1)), STEEL, plane="stress", thickness=THICKNESS)
     )
@@ -190,9 +190,9 @@ def test_wrong_shapes_are_named(comm: MPI.Intracomm) -> None:
         inertia_matrix(flat, coriolis([0.0, 0.0, 1.0]))
     with pytest.raises(ValueError, match=r"angular velocities of shape \(3,\)"):
         apply_inertia(solid, spin_matrix(1.0), np.zeros(solid.num_owned))
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         coriolis([1.0, 2.0])
-    assert caught.value.argument == "omega"
-    with pytest.raises(InputError) as caught:
+    assert error.value.argument == "omega"
+    with pytest.raises(InputError) as error:
         frame_load(solid, gravity=[0.0, -9.81])
-    assert caught.value.argument == "gravity"
+    assert error.value.argument == "gravity"

@@ -1,4 +1,4 @@
-"""Prestress by temperature or by a given stress: statics, buckling, and what a free body feels."""
+"""Prestress by temperature or a specified stress: statics, buckling, free bodies."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OTHER = Material(1e11, 0.0, 3000.0, "other", 2.5e-5)
 def under(
     mesh: TaggedMesh, material: Any, prestress: Any, **options: Any
 ) -> tuple[ElasticProblem, PETSc.Mat]:
-    """The prestressed problem of the free body, and K_σ."""
+    """Return the prestressed problem of the free body, and K_σ."""
     problem = elastic_problem(ElasticModel(mesh, material, **options))
     before = problem.stiffness.copy()
     problem = prestressed(problem, prestress, prefix="test_prestress_")
@@ -61,8 +61,8 @@ def test_free_expansion_leaves_no_stress(comm: MPI.Intracomm, made_of: Any, line
 def test_curvature_of_a_bimetal_strip(comm: MPI.Intracomm) -> None:
     """Timoshenko (1925): κ = 6 Δα ΔT (1+m)² / (h (3(1+m)² + (1+mn)(m² + 1/(mn)))).
 
-    m and n are the ratios of the thicknesses and moduli, h is the whole thickness. Away from the
-    ends, by two thicknesses of which the stress has found its shape.
+    m and n are the ratios of the thicknesses and moduli, h is the whole thickness. The
+    test measures at two thicknesses from the ends, where the end effects have decayed.
     """
     length, h, rise = 0.2, 0.01, 50.0
     mesh = grouped(plate(comm, (length, h), (40, 4)), lambda x: x[1] < 0.25 * h)
@@ -86,7 +86,7 @@ def test_curvature_of_a_bimetal_strip(comm: MPI.Intracomm) -> None:
 
 
 def _resistance(problem: ElasticProblem, K_sigma: PETSc.Mat) -> float:
-    """‖K_σ R‖ over ‖K_σ‖ ‖R‖ for the rigid motions R about the middle."""
+    """Return ‖K_σ R‖ / (‖K_σ‖ ‖R‖) for the rigid motions R about the middle."""
     comm = problem.comm
     R = rigid_motions(problem.positions, np.full(problem.dim, 1e-3))
     force = multiply(K_sigma, R)
@@ -124,13 +124,15 @@ CASES: dict[str, tuple[Any, Any, Any, dict[str, Any]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_prestress_does_not_resist_rotation(comm: MPI.Intracomm, case: str) -> None:
-    """K_σ R = 0 for the self-equilibrated σ₀, to round-off; not so for σᵢ as it is given."""
+    """K_σ R = 0 for the self-equilibrated stress σ₀, but not for the specified stress σᵢ."""
     make, made_of, prestress, options = CASES[case]
     mesh = make(comm)
     problem, K_sigma = under(mesh, made_of, prestress(mesh), **options)
     u, v = ufl.TrialFunction(problem.space), ufl.TestFunction(problem.space)
-    state, given = problem.prestress, prestress(mesh)
-    raw = problem.materials.thermal_stress(given.rise) if isinstance(given, Temperature) else given  # type: ignore[union-attr]
+    state, stress = problem.prestress, prestress(mesh)
+    raw = (
+        problem.materials.thermal_stress(stress.rise) if isinstance(stress, Temperature) else stress
+    )  # type: ignore[union-attr]
     form = fem.form(geometric_stiffness(u, v, raw, state.measure))
     G = assemble_matrix(form)
     G.assemble()
@@ -151,7 +153,7 @@ def test_prestress_does_not_resist_rotation(comm: MPI.Intracomm, case: str) -> N
 
 
 def _clamped_squares(load: float, stiffness: float, mass: float, length: float) -> float:
-    """First ω² of a clamped beam under compression: EI w'''' + P w'' = ω² ρA w."""
+    """Return the first ω² of a clamped beam under compression: EI w'''' + P w'' = ω² ρA w."""
     k = load / (2 * stiffness)
 
     def determinant(square: float) -> float:
@@ -188,13 +190,13 @@ def first_square(comm: MPI.Intracomm, prestress: Any) -> float:
     model = ElasticModel(
         strip(comm), PLAIN, degree=3, plane="stress", thickness=0.01, prestress=prestress
     )
-    found = modal_analysis(model, num_modes=1, held=ENDS)
-    return float((2 * np.pi * found.frequencies[0]) ** 2)
+    modes = modal_analysis(model, num_modes=1, held=ENDS)
+    return float((2 * np.pi * modes.frequencies[0]) ** 2)
 
 
 @pytest.mark.parametrize("share", [0.7, -1.5])
 def test_clamped_strip_that_is_heated_or_cooled(comm: MPI.Intracomm, share: float) -> None:
-    """σ = −EαΔT; ω² over that at rest is the one of the beam under this force."""
+    """With σ = −EαΔT, the ratio of ω² to its value without stress is that of a beam."""
     unit, mass = PLAIN.young * THIN**3 / 12, PLAIN.density * THIN
     load = share * CRITICAL * PLAIN.young * THIN
     exact = _clamped_squares(load, unit, mass, LONG) / _clamped_squares(0.0, unit, mass, LONG)
@@ -202,12 +204,12 @@ def test_clamped_strip_that_is_heated_or_cooled(comm: MPI.Intracomm, share: floa
     rise = share * CRITICAL / PLAIN.thermal_expansion  # type: ignore[operator]
     within = 2 * SHEAR  # of the strip, not of the beam
     assert first_square(comm, Temperature(rise)) / at_rest == pytest.approx(exact, abs=within)
-    pull = ufl.as_matrix([[-share * CRITICAL * PLAIN.young, 0.0], [0.0, 0.0]])
-    assert first_square(comm, pull) / at_rest == pytest.approx(exact, abs=within)
+    stress = ufl.as_matrix([[-share * CRITICAL * PLAIN.young, 0.0], [0.0, 0.0]])
+    assert first_square(comm, stress) / at_rest == pytest.approx(exact, abs=within)
 
 
 def test_buckling_temperature(comm: MPI.Intracomm) -> None:
-    """Just below 4π²I/(αAL²) the clamped strip vibrates slowly, just above it is refused."""
+    """Below ΔT = 4π²I/(αAL²) the clamped strip vibrates slowly; above it an error is raised."""
     critical = CRITICAL / PLAIN.thermal_expansion  # type: ignore[operator]
     critical /= 1 + SHEAR
     low = first_square(comm, Temperature(0.998 * critical))
@@ -219,7 +221,8 @@ def test_buckling_temperature(comm: MPI.Intracomm) -> None:
 def test_heat_across_a_strip_softens_its_torsion(comm: MPI.Intracomm) -> None:
     """T = ΔT (2y/b)²: in the middle σ_x = −EαΔT((2y/b)² − 1/3), so ∫σ_x r² dA = −EαΔT t b³/45.
 
-    That is what the torsional stiffness GJ loses (Wagner): the geometric stiffness of a twist θ'x.
+    The torsional stiffness GJ decreases by this integral (Wagner), which is the geometric
+    stiffness of a twist θ'x.
     """
     length, b, t, rise = 0.4, 0.04, 0.002, 100.0
     mesh = box(comm, (length, b, t), (16, 2, 1))
@@ -230,22 +233,22 @@ def test_heat_across_a_strip_softens_its_torsion(comm: MPI.Intracomm) -> None:
     twist = ufl.as_vector([0.0, -(x[0] - length / 2) * z, (x[0] - length / 2) * y])
     form = geometric_stiffness(twist, twist, problem.prestress.stress, problem.prestress.measure)
     (integral,) = form.integrals()
-    found = comm.allreduce(
+    moment = comm.allreduce(
         fem.assemble_scalar(fem.form(middle * integral.integrand() * problem.prestress.measure))
     )
     exact = -PLAIN.young * PLAIN.thermal_expansion * rise * t * b**3 / 45  # type: ignore[operator]
-    assert found / (length / 4) == pytest.approx(exact, rel=1e-3)
+    assert moment / (length / 4) == pytest.approx(exact, rel=1e-3)
 
 
 def heated(comm: MPI.Intracomm) -> tuple[TaggedMesh, Temperature]:
-    """A strip whose edges are hotter than its middle."""
+    """Return a strip whose edges are hotter than its middle."""
     mesh = box(comm, (0.2, 0.03, 0.002), (8, 2, 1))
     y = ufl.SpatialCoordinate(mesh.mesh)[1] - 0.015
     return mesh, Temperature(400 * (y / 0.015) ** 2)
 
 
 def test_reduced_body_has_the_prestressed_frequencies(comm: MPI.Intracomm) -> None:
-    """With free interfaces: as modal analysis finds them, from above, six rigid modes aside."""
+    """With free interfaces, frequencies converge from above to those of modal analysis."""
     mesh, hot = heated(comm)
     free = modal_analysis(ElasticModel(mesh, PLAIN, prestress=hot), num_modes=4)
     assert free.num_rigid == 6
@@ -265,13 +268,13 @@ def test_reduced_body_has_the_prestressed_frequencies(comm: MPI.Intracomm) -> No
 
 
 def test_same_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
-    found = []
+    results = []
     for c in (MPI.COMM_SELF, comm):
         mesh, hot = heated(c)
-        found.append(
+        results.append(
             reduce(ElasticModel(mesh, PLAIN, prestress=hot), interfaces=ENDS, num_modes=4).body
         )
-    assert found[0].frequencies == pytest.approx(found[1].frequencies, rel=1e-9)
+    assert results[0].frequencies == pytest.approx(results[1].frequencies, rel=1e-9)
 
 
 def test_a_free_body_may_buckle_too(comm: MPI.Intracomm) -> None:
@@ -308,9 +311,9 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("changes", "text"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
 def test_refused(comm: MPI.Intracomm, changes: dict[str, Any], text: str) -> None:
-    given = {"material": PLAIN, "prestress": Temperature(1.0)} | changes
+    options = {"material": PLAIN, "prestress": Temperature(1.0)} | changes
     with pytest.raises(ValueError, match=text):
-        modal_analysis(ElasticModel(box(comm), degree=1, **given), num_modes=1)
+        modal_analysis(ElasticModel(box(comm), degree=1, **options), num_modes=1)
 
 
 def test_own_stiffness_has_no_known_stress(comm: MPI.Intracomm) -> None:
@@ -324,7 +327,7 @@ def test_own_stiffness_has_no_known_stress(comm: MPI.Intracomm) -> None:
         )
 
 
-def test_temperature_that_is_no_number_somewhere(comm: MPI.Intracomm) -> None:
+def test_temperature_with_nan(comm: MPI.Intracomm) -> None:
     mesh = box(comm)
     rise = Temperature(ufl.sqrt(ufl.SpatialCoordinate(mesh.mesh)[0] - LENGTH / 2))
     with pytest.raises(ValueError, match="initial stress is not finite everywhere"):

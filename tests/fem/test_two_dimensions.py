@@ -37,7 +37,7 @@ PLATE: Mapping[str, Any] = {"plane": "stress", "thickness": WIDTH}
 
 @pytest.fixture(scope="module")
 def bar() -> Reduction:
-    """A plane bar with both ends as interfaces and points given in either way."""
+    """Return a plane bar with both ends as interfaces and points with two or three coordinates."""
     points = {"middle": (LENGTH / 2, HEIGHT / 2), "end": (LENGTH, HEIGHT / 2, 0.0)}
     mesh = plate(MPI.COMM_WORLD)
     return reduce(ElasticModel(mesh, STEEL, **PLATE), interfaces=ENDS, num_modes=8, points=points)
@@ -46,7 +46,7 @@ def bar() -> Reduction:
 @pytest.mark.parametrize("cell", [CellType.triangle, CellType.quadrilateral])
 @pytest.mark.parametrize("plane", ["strain", "stress"])
 def test_rigid_plate(comm: MPI.Intracomm, cell: CellType, plane: Any) -> None:
-    """Mass, centre and all of the inertia tensor of a plate of that thickness, about any axis."""
+    """Mass, centre and inertia tensor are those of a plate with the specified thickness."""
     a, b, t = 0.3, 0.2, 0.05
     mesh = plate(comm, (a, b), (2, 2), cell, (-0.1, 0.4))
     body = reduce(
@@ -62,7 +62,7 @@ def test_rigid_plate(comm: MPI.Intracomm, cell: CellType, plane: Any) -> None:
 
 
 def test_nothing_moves_out_of_the_plane(bar: Reduction) -> None:
-    """Zero rows for z everywhere; 3 k + n - 3 modes, the first is the fourth of the body."""
+    """Rows of z are zero; there are 3 k + n - 3 modes without the three rigid ones."""
     body = bar.body
     n = body.num_modes
     assert n == 3 * 2 + 8 - 3
@@ -97,7 +97,7 @@ def test_modes_are_orthonormal_and_mean_axis(bar: Reduction) -> None:
 
 
 def test_motion_of_an_interface_is_that_of_its_edges(bar: Reduction) -> None:
-    """The end moves as a rigid edge, at its middle as the named point there."""
+    """The end moves as a rigid edge; its middle moves as the named point at this place."""
     right, end = bar.body.interface("right"), bar.body.point("end")
     assert np.allclose(right.motion[:3].T, end.modes, atol=1e-9 * np.abs(end.modes).max())
     skin = bar.body.skin
@@ -111,7 +111,7 @@ def test_motion_of_an_interface_is_that_of_its_edges(bar: Reduction) -> None:
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 def test_constraint_modes_reproduce_rigid_motions(comm: MPI.Intracomm, kind: str) -> None:
-    """Three of each interface; all of them moving as one move all of the body."""
+    """Each interface has three; a common rigid motion of all interfaces moves the whole body."""
     mesh = plate(comm)
     problem = elastic_problem(ElasticModel(mesh, STEEL, **PLATE))
     interfaces = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(ENDS, kind))
@@ -128,15 +128,15 @@ def test_constraint_modes_reproduce_rigid_motions(comm: MPI.Intracomm, kind: str
 
 
 def test_plate_has_the_frequencies_of_a_bar(comm: MPI.Intracomm) -> None:
-    """V8: in-plane bending of the bar 137×20×12 mm, within 1 % (own Ritz values in space)."""
-    found = modal_analysis(ElasticModel(plate(comm), STEEL, **PLATE), num_modes=3)
-    assert found.num_rigid == 3
-    assert found.frequencies[:2] == pytest.approx([5286.47, 13132.0], rel=0.01)
+    """V8: in-plane bending of the bar 137×20×12 mm, within 1 % of Ritz values in space."""
+    modes = modal_analysis(ElasticModel(plate(comm), STEEL, **PLATE), num_modes=3)
+    assert modes.num_rigid == 3
+    assert modes.frequencies[:2] == pytest.approx([5286.47, 13132.0], rel=0.01)
 
 
 @pytest.mark.parametrize("cell", [CellType.triangle, CellType.quadrilateral])
 def test_reduced_plate_against_reduced_bar(comm: MPI.Intracomm, cell: CellType) -> None:
-    """Both ends rigid: the modes of the bar in space that stay in the plane, within 1 %."""
+    """With both ends rigid, modes are those in-plane modes of the solid bar, within 1 %."""
     model = ElasticModel(plate(comm, cell=cell), STEEL, **PLATE)
     thin = reduce(model, interfaces=ENDS, num_modes=8).body
     solid = reduce(box(comm, cells=(12, 2, 1)), STEEL, interfaces=ENDS, num_modes=16).body
@@ -149,7 +149,7 @@ def test_reduced_plate_against_reduced_bar(comm: MPI.Intracomm, cell: CellType) 
 
 
 def test_plane_strain_is_plane_stress_of_another_material(comm: MPI.Intracomm) -> None:
-    """Exactly, with E/(1-ν²) and ν/(1-ν); and stiffer than plane stress."""
+    """The material has E/(1-ν²) and ν/(1-ν); plane strain is stiffer than plane stress."""
     e, nu = STEEL.young, STEEL.poisson
     other = Material(e / (1 - nu**2), nu / (1 - nu), STEEL.density)
     mesh = plate(comm, cells=(4, 1))
@@ -177,26 +177,26 @@ def test_thickness_scales_mass_and_not_frequency(comm: MPI.Intracomm) -> None:
     assert thick.frequencies == pytest.approx(thin.frequencies, rel=1e-8)
 
 
-def test_own_stiffness_and_density(comm: MPI.Intracomm) -> None:
-    """The user's own form, with the thickness in it, and a density of their own."""
+def test_user_defined_stiffness_and_density(comm: MPI.Intracomm) -> None:
+    """A user-defined form, which includes the thickness, and a user-defined density."""
     mesh, t = plate(comm), WIDTH
     V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (2,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
     form = elastic_stiffness(u, v, STEEL, plane="stress", thickness=t)
     rho = fem.Constant(mesh.mesh, STEEL.density) * (1 + 0 * ufl.SpatialCoordinate(mesh.mesh)[0])
-    own = reduce(
+    custom = reduce(
         ElasticModel(mesh, stiffness=form, space=V, density=rho, thickness=t),
         interfaces=ENDS,
         num_modes=4,
     ).body
     usual = reduce(ElasticModel(mesh, STEEL, **PLATE), interfaces=ENDS, num_modes=4).body
-    assert own.frequencies == pytest.approx(usual.frequencies, rel=1e-8)
-    assert own.total_mass == pytest.approx(usual.total_mass, rel=1e-12)
-    assert own.provenance["plane"] == "own stiffness"
+    assert custom.frequencies == pytest.approx(usual.frequencies, rel=1e-8)
+    assert custom.total_mass == pytest.approx(usual.total_mass, rel=1e-12)
+    assert custom.provenance["plane"] == "own stiffness"
 
 
 def _clamped(load: str, young: float, slender: float) -> tuple[np.ndarray, float]:
-    """Displacement of the tip of a clamped bar of length 1 under a unit load, and ρt.
+    """Return the displacement of the tip of a clamped bar of length 1 under a unit load, and ρt.
 
     Without Poisson's ratio the bar is the one of beam theory. One rank: the law is of the forms.
     """
@@ -252,7 +252,7 @@ def test_centrifugal_stretch_of_a_reduced_bar(comm: MPI.Intracomm) -> None:
 
 
 def test_skin_is_the_plate(bar: Reduction) -> None:
-    """Its area, with normals along z."""
+    """The skin has the area of the plate; its normals are along z."""
     skin = bar.body.skin
     assert skin is not None
     x = skin.points[skin.triangles]
@@ -306,8 +306,8 @@ def test_written_motion_may_leave_the_plane(
 
 def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm, bar: Reduction) -> None:
     points = {"middle": (LENGTH / 2, HEIGHT / 2), "end": (LENGTH, HEIGHT / 2)}
-    own = ElasticModel(plate(MPI.COMM_SELF), STEEL, **PLATE)
-    alone = reduce(own, interfaces=ENDS, num_modes=8, points=points).body
+    model = ElasticModel(plate(MPI.COMM_SELF), STEEL, **PLATE)
+    alone = reduce(model, interfaces=ENDS, num_modes=8, points=points).body
     body = bar.body
     assert body.frequencies == pytest.approx(alone.frequencies, rel=1e-9)
     for one, two in zip(alone.interfaces, body.interfaces, strict=True):
@@ -320,7 +320,7 @@ def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm, bar: Reduction) -
 
 @pytest.mark.parametrize("options", [{"interfaces": ()}, {"attached_to": "left"}])
 def test_other_ways_to_reduce(comm: MPI.Intracomm, options: dict[str, Any]) -> None:
-    """Without interfaces, and attached to one: the three rigid motions are gone from both."""
+    """Bodies without interfaces or attached to one have no rigid motions among their modes."""
     arguments: dict[str, Any] = {"interfaces": ENDS, "num_modes": 4} | options
     body = reduce(ElasticModel(plate(comm), STEEL, **PLATE), **arguments).body
     assert body.num_modes == (3 * len(arguments["interfaces"]) or 3) + 4 - 3
@@ -330,7 +330,7 @@ def test_other_ways_to_reduce(comm: MPI.Intracomm, options: dict[str, Any]) -> N
 
 
 def _holes(model: Any) -> None:
-    """A plane rod: a bar of 24 mm by 160 mm with a hole for a pin near each end."""
+    """Return a plane rod: 24 mm by 160 mm with a hole for a pin near each end."""
     occ = model.occ
     outline = occ.addRectangle(-0.012, -0.012, 0, 0.161, 0.024)
     holes = [occ.addDisk(x, 0, 0, 0.007, 0.007) for x in (0.0, 0.137)]
@@ -375,7 +375,7 @@ def test_plane_rod_in_a_slider_crank(comm: MPI.Intracomm) -> None:
 
 
 def test_plane_and_solid_bar_deflect_alike(comm: MPI.Intracomm) -> None:
-    """In a slider-crank at speed: the middle of the rod against the pins' line, within 2 %."""
+    """Deflections of the middle of a slider-crank's rod agree within 2 %."""
     size = (0.3, 0.008, 0.008)
     middle = {"middle": (0.15, 0.004, 0.004)}
     solid = reduce(
@@ -397,7 +397,7 @@ def test_plane_and_solid_bar_deflect_alike(comm: MPI.Intracomm) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "given"),
+    ("text", "changes"),
     [
         ("needs its thickness", {"thickness": None}),
         ("thickness must be", {"thickness": -1.0}),
@@ -412,12 +412,12 @@ def test_plane_and_solid_bar_deflect_alike(comm: MPI.Intracomm) -> None:
         ("num_modes=5000, but the mesh has", {"num_modes": 5000}),
     ],
 )
-def test_refused(comm: MPI.Intracomm, text: str, given: dict[str, Any]) -> None:
+def test_refused(comm: MPI.Intracomm, text: str, changes: dict[str, Any]) -> None:
     """The same error on every rank."""
-    arguments: dict[str, Any] = {"interfaces": ["left"], "num_modes": 1, **PLATE} | given
-    with pytest.raises(ValueError, match=text) as caught:
+    arguments: dict[str, Any] = {"interfaces": ["left"], "num_modes": 1, **PLATE} | changes
+    with pytest.raises(ValueError, match=text) as error:
         flat(reduce, plate(comm, cells=(2, 1)), STEEL, **arguments)
-    assert len(set(comm.allgather(str(caught.value)))) == 1
+    assert len(set(comm.allgather(str(error.value)))) == 1
 
 
 def test_plane_options_in_space(comm: MPI.Intracomm) -> None:

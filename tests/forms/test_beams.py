@@ -33,7 +33,7 @@ SHIFT = np.array([0.1, -0.2, 0.3])
 
 
 def chain(x: Array, comm: MPI.Comm = SELF, direction: Array | None = None) -> mesh.Mesh:
-    """Intervals between these places, every third one drawn backwards."""
+    """Return a mesh of intervals between these positions; every third one is reversed."""
     points = x[:, None] if direction is None else np.outer(x, direction) + SHIFT
     cells = np.column_stack([np.arange(len(x) - 1), np.arange(1, len(x))]).astype(np.int64)
     cells[::3] = cells[::3, ::-1]
@@ -47,7 +47,7 @@ UNEVEN = np.array([0.2, 0.3, 0.7, 0.8, 1.6, 1.9, 2.0, 3.2])
 
 
 class Setting:
-    """A beam in some motion; alone on its line, or in a skew direction in space and tapered."""
+    """Beam in a random motion: uniform on a line, or tapered in a skew direction in space."""
 
     def __init__(self, skew: bool) -> None:
         self.mesh = chain(UNEVEN, COMM, SKEW[:, 0] if skew else None)
@@ -66,7 +66,7 @@ class Setting:
 
     @staticmethod
     def uniform(Q: fem.FunctionSpace, value: Array) -> fem.Function:
-        """A vector, as a function so that UFL can differentiate by it."""
+        """Return a vector as a function, so that UFL can differentiate with respect to it."""
         f = fem.Function(Q)
         f.interpolate(lambda x: np.outer(value, np.ones(x.shape[1])))
         return f
@@ -102,7 +102,7 @@ class Setting:
         return b.over_section(fibre)
 
     def lagrange(self, energy: ufl.Form) -> ufl.Form:
-        """d/dt ∂T/∂q̇ − ∂T/∂q by the chain rule."""
+        """Return d/dt ∂T/∂q̇ − ∂T/∂q by the chain rule."""
         momentum = ufl.derivative(energy, self.q_dot, self.test)
         turning = self.acceleration - ufl.cross(self.omega, self.velocity)
         rate = (
@@ -120,7 +120,7 @@ def setting(request: pytest.FixtureRequest) -> Setting:
 
 
 def _array(form: ufl.Form) -> Array:
-    """This rank's contributions to a vector or matrix."""
+    """Return this rank's contributions to a vector or matrix."""
     compiled = fem.form(form)
     if len(form.arguments()) == 1:
         return fem.assemble_vector(compiled).array.copy()
@@ -192,7 +192,7 @@ def test_what_the_paper_omits() -> None:
 
 
 class Solid:
-    """A box with the displacements of a beam, which P3 elements represent exactly."""
+    """Box with the displacements of a beam, which P3 elements represent exactly."""
 
     def __init__(self) -> None:
         self.beam = Beam(STUBBY, MATERIAL)
@@ -204,7 +204,7 @@ class Solid:
         self.W = fem.functionspace(self.box, ("Lagrange", 3, (3,)))
 
     def pair(self, nodal: Array) -> tuple[fem.Function, fem.Function]:
-        """The beam with these (d, θ) at x = 0.2, 0.8, 1.4, and the solid; (3, 6)."""
+        """Return the beam with these (d, θ) at x = 0.2, 0.8, 1.4, and the solid; (3, 6)."""
         q, u = fem.Function(self.V), fem.Function(self.W)
         order = np.argsort(self.V.tabulate_dof_coordinates()[:, 0])
         q.x.array.reshape(-1, 6)[order] = nodal
@@ -312,7 +312,7 @@ def test_distributed_force_and_moment() -> None:
 
 
 def test_textbook_matrices() -> None:
-    """The twelve-degree-of-freedom element, integrated by hand."""
+    """Matrices are those of the element with twelve degrees of freedom, integrated by hand."""
     L, s = 1.7, STUBBY
     V = fem.functionspace(mesh.create_interval(SELF, 1, [0.4, 0.4 + L]), ("Lagrange", 1, (6,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
@@ -378,8 +378,8 @@ def test_rigid_motions_and_constant_strains(setting: Setting) -> None:
         (t**2 / 2 * ey, t * ez, E * mean(section.Izz)),
         (t**2 / 2 * ez, -t * ey, E * mean(section.Iyy)),
     ):
-        got = energy_of(lambda x, d=d: d, lambda x, theta=theta: theta)
-        assert got == pytest.approx(expected, rel=1e-11)
+        integral = energy_of(lambda x, d=d: d, lambda x, theta=theta: theta)
+        assert integral == pytest.approx(expected, rel=1e-11)
 
 
 def test_numbers_of_sections() -> None:
@@ -443,7 +443,7 @@ V6 = {
 @pytest.mark.parametrize("stress", ["force", "displacement"])
 def test_rotating_cantilever(stress: str) -> None:
     """V6: flap and lag of a spinning cantilever, the axial force given or from the displacement."""
-    thin = Section.rectangle(1e-4, 1e-4)  # no rotary inertia to speak of
+    thin = Section.rectangle(1e-4, 1e-4)  # negligible rotary inertia
     b, count = Beam(thin, forms.Material(1.0 / thin.Iyy, 0.3, 1.0 / thin.area)), 24
     zero = (0.0, 0.0, 1.0)
     K, M, soft, Kg = _matrices(
@@ -461,17 +461,17 @@ def test_rotating_cantilever(stress: str) -> None:
     n = 6 * (count + 1)
     for gamma, expected in V6.items():
         A = K + gamma**2 * (soft + Kg)
-        found = []
+        frequencies = []
         for plane, number in (((2, 4), 3), ((1, 5), 2)):
             dofs = np.array([6 * k + c for k in range(1, count + 1) for c in plane])
             assert dofs.max() < n
             grid = np.ix_(dofs, dofs)
-            found += list(np.sqrt(eigh(A[grid], M[grid], eigvals_only=True)[:number]))
-        assert found == pytest.approx(expected, rel=1e-4 if stress == "force" else 3e-4)
+            frequencies += list(np.sqrt(eigh(A[grid], M[grid], eigvals_only=True)[:number]))
+        assert frequencies == pytest.approx(expected, rel=1e-4 if stress == "force" else 3e-4)
 
 
 def _stretched(b: Beam, v: Any) -> fem.Function:
-    """The cantilever under the centrifugal load of a unit spin about z."""
+    """Return the cantilever under the centrifugal load of a unit spin about z."""
     V = v.ufl_function_space()
     q = fem.Function(V)
     x = V.tabulate_dof_coordinates()[:, 0]
@@ -521,6 +521,6 @@ def _along(s: Setting, x: Array) -> Array:
     ],
 )
 def test_refuses(make: Callable[[], Any], argument: str) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         make()
-    assert caught.value.argument == argument
+    assert error.value.argument == argument

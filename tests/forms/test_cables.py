@@ -29,7 +29,7 @@ UNEVEN = np.array([0.0, 0.1, 0.5, 0.6, 1.4, 1.7, 1.8, 3.0])
 
 
 def chain(x: Array) -> mesh.Mesh:
-    """Intervals between these places, every third one drawn backwards."""
+    """Return a mesh of intervals between these positions; every third one is reversed."""
     cells = np.column_stack([np.arange(len(x) - 1), np.arange(1, len(x))]).astype(np.int64)
     cells[::3] = cells[::3, ::-1]
     element = basix.ufl.element("Lagrange", "interval", 1, shape=(1,))
@@ -37,7 +37,7 @@ def chain(x: Array) -> mesh.Mesh:
 
 
 class Line:
-    """A cable on a mesh: its values at nodal positions and slopes u (nodes, 2, 3) in order of s."""
+    """Cable on a mesh with nodal positions and slopes u (nodes, 2, 3) in order of s."""
 
     def __init__(self, s: Array, cable: Cable) -> None:
         self.s, self.mesh = s, chain(s)
@@ -95,7 +95,7 @@ class Line:
         load: Callable[[Array, float], tuple[Array, Any]],
         steps: int,
     ) -> Array:
-        """Nodal values in balance with load(u, part) and its derivative, reached in steps."""
+        """Return nodal values in equilibrium with load(u, part), which increases in steps."""
         u = u.copy()
         free = np.setdiff1d(np.arange(u.size), held)
         for part in np.linspace(0.0, 1.0, steps + 1)[1:]:
@@ -112,7 +112,7 @@ class Line:
 
 
 def bent(s: Array, seed: int = 0) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
-    """A smooth curve near the x axis and its slope, a cubic so that the element has it exactly."""
+    """Return a cubic near the x axis and its slope; the element represents cubics exactly."""
     c = 0.1 * np.random.default_rng(seed).normal(size=(4, 3, 1))
     c[1, 0] += 1.0
     return (
@@ -125,7 +125,7 @@ SOFT = Cable(50.0, 2.0, 0.7, damping=0.02)
 
 
 def difference(f: Callable[[Array], Any], x: Array, step: float = 1e-6) -> Array:
-    """Derivative of f by central differences, last axis over x."""
+    """Return the derivative of f by central differences; its last axis belongs to x."""
     units = step * np.eye(x.size).reshape(-1, *x.shape)
     columns = [(np.asarray(f(x + e)) - np.asarray(f(x - e))) / (2 * step) for e in units]
     return np.stack(columns, axis=-1)
@@ -149,13 +149,13 @@ def test_strain_and_curvature_are_those_of_the_curve() -> None:
         ),
         (ufl.dot(field.curvature, field.curvature) - field.square_of_curvature, lambda p, c: 0.0),
     ):
-        got = fem.assemble_scalar(fem.form(expression * ufl.dx(degree=31)))
+        integral = fem.assemble_scalar(fem.form(expression * ufl.dx(degree=31)))
         total = 0.0
         for a, b in pairwise(UNEVEN):
             x = (a + b) / 2 + (b - a) / 2 * s
             second = (slope(x + 1e-6) - slope(x - 1e-6)) / 2e-6
             total += (b - a) / 2 * np.sum(w * exact(slope(x), second))
-        assert got == pytest.approx(total, rel=1e-7, abs=1e-12)
+        assert integral == pytest.approx(total, rel=1e-7, abs=1e-12)
 
 
 def test_mass_is_that_of_the_curve() -> None:
@@ -278,7 +278,7 @@ def test_small_vibrations() -> None:
 
 
 def clamp() -> list[int]:
-    """Position and direction of the first node; its stretch is free."""
+    """Return the held degrees of freedom of the first node: position and direction."""
     return [0, 1, 2, 4, 5]
 
 
@@ -410,14 +410,14 @@ def test_data_is_checked() -> None:
     assert rod.axial_stiffness == pytest.approx(STEEL.young * np.pi * 0.015**2)
     assert rod.bending_stiffness == pytest.approx(STEEL.young * np.pi / 4 * 0.015**4)
     assert rod.linear_density == pytest.approx(STEEL.density * np.pi * 0.015**2)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         Cable.from_section(Section.rectangle(0.01, 0.02), STEEL)
-    assert caught.value.argument == "section"
+    assert error.value.argument == "section"
     for bad, argument in (
         ((0.0, 1.0, 1.0, 0.0), "axial_stiffness"),
         ((1.0, -1.0, 1.0, 0.0), "bending_stiffness"),
         ((1.0, 1.0, 1.0, -1.0), "damping"),
     ):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             Cable(*bad)
-        assert caught.value.argument == argument
+        assert error.value.argument == argument

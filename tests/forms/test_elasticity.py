@@ -29,7 +29,7 @@ def _space(dim: int, degree: int) -> fem.FunctionSpace:
 
 
 def _function(V: fem.FunctionSpace, matrix: np.ndarray, shift: np.ndarray) -> fem.Function:
-    """The linear field x -> matrix x + shift."""
+    """Return the linear field x -> matrix x + shift."""
     f = fem.Function(V)
     dim = len(shift)
     f.interpolate(lambda x: matrix @ x[:dim] + shift[:, None])
@@ -41,7 +41,7 @@ def _scalar(form: ufl.Form) -> float:
 
 
 def _rigid(dim: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Matrices and shifts of the rigid motions: 3 in the plane, 6 in space."""
+    """Return matrices and shifts of the rigid motions: 3 in the plane, 6 in space."""
     motions = [(np.zeros((dim, dim)), shift) for shift in np.eye(dim)]
     for i in range(dim):
         for j in range(i):
@@ -67,8 +67,8 @@ def test_rigid_motions_have_no_energy_and_no_force(dim: int, degree: int) -> Non
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_nothing_else_is_free(dim: int) -> None:
-    """The kernel of one element's stiffness is the rigid motions, and the rest is positive."""
+def test_only_rigid_motions_have_no_energy(dim: int) -> None:
+    """The null space of an element's stiffness are the rigid motions; K is otherwise positive."""
     make = {2: mesh.create_unit_square, 3: mesh.create_unit_cube}[dim]
     V = fem.functionspace(make(MPI.COMM_SELF, *[1] * dim), ("Lagrange", 1, (dim,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
@@ -85,9 +85,9 @@ def test_uniaxial_tension() -> None:
     V = _space(3, 1)
     stretch = np.diag([1.0, -STEEL.poisson, -STEEL.poisson]) * 1e-3
     sigma = stress(_function(V, stretch, np.zeros(3)), STEEL)
-    found = [[_scalar(sigma[i, j] * ufl.dx) for j in range(3)] for i in range(3)]
+    integrals = [[_scalar(sigma[i, j] * ufl.dx) for j in range(3)] for i in range(3)]
     expected = np.diag([STEEL.young * 1e-3, 0.0, 0.0])
-    assert np.allclose(found, expected, rtol=0, atol=1e-13 * STEEL.young * 1e-3 * 10)
+    assert np.allclose(integrals, expected, rtol=0, atol=1e-13 * STEEL.young * 1e-3 * 10)
 
 
 def test_plane_strain() -> None:
@@ -103,9 +103,9 @@ def test_plane_stress() -> None:
     V = _space(2, 1)
     u = _function(V, np.diag([1e-3, -STEEL.poisson * 1e-3]), np.zeros(2))
     sigma = stress(u, STEEL, plane="stress")
-    found = [[_scalar(sigma[i, j] * ufl.dx) for j in range(2)] for i in range(2)]
+    integrals = [[_scalar(sigma[i, j] * ufl.dx) for j in range(2)] for i in range(2)]
     expected = np.diag([STEEL.young * 1e-3, 0.0])
-    assert np.allclose(found, expected, rtol=0, atol=1e-12 * STEEL.young * 1e-3)
+    assert np.allclose(integrals, expected, rtol=0, atol=1e-12 * STEEL.young * 1e-3)
 
 
 @pytest.mark.parametrize("plane", ["strain", "stress"])
@@ -138,18 +138,18 @@ def test_thickness_is_a_factor() -> None:
 
 def test_unknown_plane() -> None:
     V = _space(2, 1)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         stress(fem.Function(V), STEEL, plane="stres")  # type: ignore[arg-type]
-    assert caught.value.argument == "plane"
-    assert caught.value.value == "stres"
+    assert error.value.argument == "plane"
+    assert error.value.value == "stres"
 
 
 def test_strain_is_symmetric_gradient() -> None:
     V = _space(3, 1)
     matrix = np.arange(9.0).reshape(3, 3)
     eps = strain(_function(V, matrix, np.zeros(3)))
-    found = [[_scalar(eps[i, j] * ufl.dx) for j in range(3)] for i in range(3)]
-    assert np.allclose(found, (matrix + matrix.T) / 2, rtol=1e-13, atol=1e-13)
+    integrals = [[_scalar(eps[i, j] * ufl.dx) for j in range(3)] for i in range(3)]
+    assert np.allclose(integrals, (matrix + matrix.T) / 2, rtol=1e-13, atol=1e-13)
 
 
 @pytest.mark.parametrize("dim", [2, 3])
@@ -167,10 +167,10 @@ def test_geometric_stiffness_is_a_second_derivative(dim: int) -> None:
         ufl.derivative(ufl.derivative(energy, w, v), w, u)
         for energy in (quadratic, ufl.inner(sigma, strain) * ufl.dx)
     ]
-    own = assemble_matrix(fem.form(geometric_stiffness(u, v, sigma)))
-    own.assemble()
+    stiffness = assemble_matrix(fem.form(geometric_stiffness(u, v, sigma)))
+    stiffness.assemble()
     for form in second:
         other = assemble_matrix(fem.form(form))
         other.assemble()
-        other.axpy(-1.0, own)
-        assert other.norm() < 1e-13 * own.norm()
+        other.axpy(-1.0, stiffness)
+        assert other.norm() < 1e-13 * stiffness.norm()

@@ -18,7 +18,7 @@ RHO = 7.85
 
 
 class Setting:
-    """A body with some state u, u̇, ü and some motion of its frame, in two or three dimensions."""
+    """Body with a state u, u̇, ü and a motion of its frame, in two or three dimensions."""
 
     def __init__(self, dim: int, degree: int = 2) -> None:
         make = {2: mesh.create_rectangle, 3: mesh.create_box}[dim]
@@ -37,7 +37,7 @@ class Setting:
         return fem.Constant(self.mesh, np.asarray(value, dtype=np.float64))
 
     def field(self, rng: np.random.Generator) -> fem.Function:
-        """A field without symmetry, which does not depend on the partition."""
+        """Return a field without symmetry that does not depend on the partition."""
         dim = self.mesh.geometry.dim
         matrix, phase = rng.normal(size=(dim, dim)), rng.normal(size=(dim, 1))
         f = fem.Function(self.V)
@@ -45,7 +45,7 @@ class Setting:
         return f
 
     def lagrange(self) -> ufl.Form:
-        """Lagrange's equations from the kinetic energy, by automatic differentiation."""
+        """Return Lagrange's equations from the kinetic energy by automatic differentiation."""
         q, q_dot, omega, velocity = map(
             ufl.variable, (self.q, self.q_dot, self.omega, self.velocity)
         )
@@ -64,7 +64,7 @@ class Setting:
         return ufl.inner(rate - ufl.diff(energy, q), self.test) * ufl.dx
 
     def by_hand(self) -> ufl.Form:
-        """The same as the sum of the named forms."""
+        """Return the sum of the named forms."""
         v = self.test
         return (
             forms.mass(self.q_ddot, v, RHO)
@@ -83,7 +83,7 @@ def setting(request: pytest.FixtureRequest) -> Setting:
 
 
 def _array(form: ufl.Form) -> np.ndarray:
-    """This rank's contributions to a vector or matrix."""
+    """Return this rank's contributions to a vector or matrix."""
     compiled = fem.form(form)
     if len(form.arguments()) == 1:
         return fem.assemble_vector(compiled).array.copy()
@@ -174,7 +174,7 @@ def _box(degree: int, cell: mesh.CellType) -> tuple[fem.FunctionSpace, list[np.n
 
 
 def _resultant(V: fem.FunctionSpace, load: Callable[[ufl.core.expr.Expr], ufl.Form]) -> tuple:
-    """Force and moment about the origin: the virtual work of the load on rigid motions."""
+    """Return force and moment about the origin: the virtual work on rigid motions."""
     compiled = fem.form(load(ufl.TestFunction(V)))
     b = fem.assemble_vector(compiled).array  # contributions of this rank's cells
     shape = fem.Function(V)
@@ -249,7 +249,7 @@ def test_resultants_of_the_loads_in_the_plane(degree: int, cell: mesh.CellType) 
         assert moment == pytest.approx(sign * m * (c[0] * a0[1] - c[1] * a0[0]), rel=1e-12)
 
 
-def test_uniform_pressure_has_no_resultant_and_traction_acts_where_it_is_told() -> None:
+def test_uniform_pressure_has_no_resultant_and_traction_acts_on_its_facets() -> None:
     V, (lower, upper) = _box(1, mesh.CellType.tetrahedron)
     n = ufl.FacetNormal(V.mesh)
     force, moment = _resultant(V, lambda v: forms.traction_load(v, -3.0 * n))
@@ -286,9 +286,9 @@ def test_new_values_need_no_new_form() -> None:
 def test_cross_refuses_shapes_that_do_not_go_together() -> None:
     in_plane, in_space = ufl.as_vector([1.0, 2.0]), ufl.as_vector([1.0, 2.0, 3.0])
     for omega, u in ((in_space, in_plane), (1.0, in_space), (in_plane, in_plane)):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             forms.cross(omega, u)
-        assert caught.value.argument == "omega"
+        assert error.value.argument == "omega"
 
 
 def test_cross_in_the_plane_is_that_of_space() -> None:

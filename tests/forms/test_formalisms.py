@@ -21,7 +21,7 @@ NAMES = ("named forms", "Lagrange", "Gibbs-Appell", "Kane", "Maggi", "Hamilton")
 
 
 class Setting:
-    """A body whose state and motion are random, the same on any number of ranks."""
+    """Body with random state and motion, the same on any number of ranks."""
 
     def __init__(
         self, dim: int, plane: str, degree: int = 2, comm: MPI.Intracomm = MPI.COMM_WORLD
@@ -52,7 +52,7 @@ class Setting:
         self.randomize(7)
 
     def randomize(self, seed: int, only: Iterable[str] = ("u", "u_dot", "u_ddot")) -> None:
-        """Another motion, and another state, of which the parts that are not named vanish."""
+        """Assign another motion and state; parts of the state that are not named are zero."""
         rng = np.random.default_rng(seed)
         for constant in self.constants.values():
             constant.value[...] = rng.normal(size=constant.value.shape)
@@ -64,7 +64,7 @@ class Setting:
         self.set_momenta()
 
     def set_momenta(self) -> None:
-        """π and its rate at the nodes: the absolute velocity, and the rate of its components."""
+        """Assign π and its rate at the nodes: absolute velocity, and rate of its components."""
         x, u, u_dot, u_ddot = (self.nodes(f) for f in (self.x, *self.state.values()))
         omega, alpha, v0, a0 = (
             self.constants[n].value for n in ("omega", "alpha", "velocity", "acceleration")
@@ -96,7 +96,7 @@ class Setting:
 
 
 class Switched:
-    """Several forms compiled as one, which assembles each of them alone: compiling is slow."""
+    """Several forms compiled together to save time; each can be assembled alone."""
 
     def __init__(self, msh: mesh.Mesh, parts: dict[str, ufl.Form]) -> None:
         self.index = {name: i for i, name in enumerate(parts)}
@@ -105,7 +105,7 @@ class Switched:
         self.form = fem.form(sum(terms[1:], terms[0]))
 
     def __call__(self, name: str) -> np.ndarray:
-        """This rank's contributions to the vector or matrix, or the number of all ranks."""
+        """Return this rank's contributions to the vector or matrix, or the number of all ranks."""
         self.switch.value[:] = 0
         self.switch.value[self.index[name]] = 1
         if self.form.rank == 0:
@@ -116,7 +116,7 @@ class Switched:
 
 
 def turn(omega: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """ω×a of rows of vectors."""
+    """Return ω×a of rows of vectors."""
     if omega.ndim == 1:
         return np.cross(omega, a)
     return omega * np.stack([-a[..., 1], a[..., 0]], axis=-1)
@@ -344,7 +344,7 @@ def test_columns_satisfy_the_velocity_constraints() -> None:
 def test_maggi_eliminates_the_reactions_of_a_joint() -> None:
     """A body clamped to its frame at one end and hung on a hinge at the other, which may deform.
 
-    Constraints: u̇ = 0 at the left edge, and the mean point of the right edge stands still,
+    Constraints: u̇ = 0 at the left edge, and the mean point of the right edge is at rest,
     V + ω×c + ċ = 0. Lagrange's expressions with multipliers and Maggi's projection give the same
     accelerations, and the joint does no work: the energy stays.
     """
@@ -393,19 +393,19 @@ def test_maggi_eliminates_the_reactions_of_a_joint() -> None:
     clamp = np.hstack([np.zeros((len(held), 3)), np.eye(n)[held]])
     A = np.vstack([joint, clamp])
     curvature = -(rate**2) * c + 2 * turn(np.array(rate), c_dot)
-    given = np.concatenate([-curvature, np.zeros(len(held))])
+    right_side = np.concatenate([-curvature, np.zeros(len(held))])
 
     E = np.zeros((n + 3, 1 + len(free)))  # columns: the angle and the free elastic velocities
     E[2, 0], E[:2, 0] = 1, -lever
     E[3 + free, 1 + np.arange(len(free))], E[:2, 1:] = 1, -mean[:, free]
     assert np.abs(A @ E).max() < 1e-15
-    particular = np.concatenate([-curvature, np.zeros(n + 1)])  # A particular = given
+    particular = np.concatenate([-curvature, np.zeros(n + 1)])  # A particular = right_side
     independent = np.linalg.solve(E.T @ mass @ E, -E.T @ (force + mass @ particular))
     maggi = particular + E @ independent
 
     saddle = np.block([[mass, A.T], [A, np.zeros((len(A), len(A)))]])
-    solution = np.linalg.lstsq(saddle, np.concatenate([-force, given]))[0]
-    assert np.abs(A @ maggi - given).max() < 1e-12 * np.abs(maggi).max()
+    solution = np.linalg.lstsq(saddle, np.concatenate([-force, right_side]))[0]
+    assert np.abs(A @ maggi - right_side).max() < 1e-12 * np.abs(maggi).max()
     assert np.abs(solution[: n + 3] - maggi).max() < 1e-9 * np.abs(maggi).max()
 
     rows(maggi)
@@ -440,13 +440,13 @@ def test_refuses_what_does_not_fit() -> None:
         ("u", fem.Function(s.V.sub(0).collapse()[0]), "of shape (2,) or of shape (3,)"),
         ("plane", "both", "one of"),
     ):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             MovingBody(**arguments | {argument: value})
-        assert caught.value.argument == argument
-        assert expected in (caught.value.expected or "")
-    with pytest.raises(InputError) as caught:
+        assert error.value.argument == argument
+        assert expected in (error.value.expected or "")
+    with pytest.raises(InputError) as error:
         formalisms.maggi(s.body, VirtualVelocities())
-    assert caught.value.argument == "column"
-    with pytest.raises(InputError) as caught:
+    assert error.value.argument == "column"
+    with pytest.raises(InputError) as error:
         formalisms.constrained_rate(s.body, lambda v, w, u: v, VirtualVelocities())
-    assert caught.value.argument == "column"
+    assert error.value.argument == "column"

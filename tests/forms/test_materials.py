@@ -1,4 +1,4 @@
-"""Materials: moduli, presets, the table, orthotropic matrices, and refusals."""
+"""Materials: moduli, presets, the table, orthotropic matrices, and errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CARBON = Orthotropic(
 
 
 def turn(axis: int, angle: float) -> np.ndarray:
-    """Rotation about a coordinate axis."""
+    """Return a rotation about a coordinate axis."""
     i, j = [k for k in range(3) if k != axis]
     Q = np.eye(3)
     Q[[i, j], [i, j]] = np.cos(angle)
@@ -51,7 +51,7 @@ ANYHOW = turn(0, 0.4) @ turn(1, -1.1) @ turn(2, 0.7)
 
 
 def same_as(isotropic: Material, **options: Any) -> Orthotropic:
-    """An isotropic material written as an orthotropic one."""
+    """Return an isotropic material written as an orthotropic one."""
     return Orthotropic(
         young=(isotropic.young,) * 3,
         poisson=(isotropic.poisson,) * 3,
@@ -100,10 +100,10 @@ def test_materials_by_name() -> None:
 
 
 def test_unknown_material() -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         material("stel")
-    assert caught.value.argument == "name"
-    assert all(name in str(caught.value) for name in MATERIALS)
+    assert error.value.argument == "name"
+    assert all(name in str(error.value) for name in MATERIALS)
 
 
 @pytest.mark.parametrize("plane", ["strain", "stress"])
@@ -144,16 +144,16 @@ def test_order_of_the_constants() -> None:
 
 
 def _values(tensor: Any, domain: mesh.Mesh) -> np.ndarray:
-    """∫ of a tensor over the unit domain, by one form for all components."""
+    """Return ∫ of a tensor over the unit domain, by one form for all components."""
     n = tensor.ufl_shape[0]
     unit = fem.Constant(domain, np.zeros((n, n)))
     form = fem.form(ufl.inner(tensor, unit) * ufl.dx(domain=domain))
-    found = np.zeros((n, n))
+    values = np.zeros((n, n))
     for i, j in np.ndindex(n, n):
         unit.value[:] = 0.0
         unit.value[i, j] = 1.0
-        found[i, j] = fem.assemble_scalar(form)
-    return found
+        values[i, j] = fem.assemble_scalar(form)
+    return values
 
 
 @pytest.mark.parametrize(("dim", "plane"), [(3, "strain"), (2, "strain"), (2, "stress")])
@@ -168,14 +168,14 @@ def test_stress_of_a_turned_material(dim: int, plane: Plane) -> None:
     rise, small = 40.0, Q[:dim, :dim]
     as_numbers = dataclasses.replace(CARBON, axes=Q)
     as_ufl = dataclasses.replace(CARBON, axes=ufl.as_matrix(small.tolist()))
-    own = CARBON.matrix(dim, plane)
+    C = CARBON.matrix(dim, plane)
     eps = small.T @ (G + G.T) / 2 @ small
     pairs = (
         [(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)] if dim == 3 else [(0, 0), (1, 1), (0, 1)]
     )
-    found = own @ [eps[i, j] * (1 if i == j else 2) for i, j in pairs]
+    stresses = C @ [eps[i, j] * (1 if i == j else 2) for i, j in pairs]
     by_hand = np.zeros((dim, dim))
-    for (i, j), value in zip(pairs, found, strict=True):
+    for (i, j), value in zip(pairs, stresses, strict=True):
         by_hand[i, j] = by_hand[j, i] = value
     by_hand = small @ by_hand @ small.T
     for turned in (as_numbers, as_ufl):
@@ -230,29 +230,29 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("changes", "argument", "expected"), [b[1:] for b in BAD], ids=[b[0] for b in BAD]
 )
 def test_orthotropic_refuses(changes: dict[str, Any], argument: str, expected: str) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         dataclasses.replace(CARBON, **changes)
-    assert caught.value.argument == argument
-    assert expected in (caught.value.expected or "")
+    assert error.value.argument == argument
+    assert expected in (error.value.expected or "")
 
 
 def test_plane_of_a_plane_body_is_one_of_symmetry() -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         dataclasses.replace(CARBON, axes=turn(0, 0.5)).matrix(2, "stress")
-    assert caught.value.argument == "axes"
+    assert error.value.argument == "axes"
 
 
 def test_others_refuse() -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         GradedMaterial(-1.0, 0.3, ufl.as_ufl(1.0))
-    assert (caught.value.argument, caught.value.value) == ("young", -1.0)
-    with pytest.raises(InputError) as caught:
+    assert (error.value.argument, error.value.value) == ("young", -1.0)
+    with pytest.raises(InputError) as error:
         GradedMaterial(1e9, 0.3, ufl.as_vector([1.0, 2.0]))
-    assert caught.value.argument == "density"
-    with pytest.raises(InputTypeError) as caught:
+    assert error.value.argument == "density"
+    with pytest.raises(InputTypeError) as error:
         Temperature("hot")  # type: ignore[arg-type]
-    assert caught.value.argument == "rise"
-    with pytest.raises(InputError) as caught:
+    assert error.value.argument == "rise"
+    with pytest.raises(InputError) as error:
         thermal_stress(1.0, Material(1e9, 0.0, 100.0, "cork"))
-    assert caught.value.argument == "thermal_expansion"
-    assert "'cork'" in str(caught.value)
+    assert error.value.argument == "thermal_expansion"
+    assert "'cork'" in str(error.value)

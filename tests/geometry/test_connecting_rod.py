@@ -127,7 +127,7 @@ def _nodes(parameters: ConnectingRod) -> tuple[float, int, np.ndarray]:
 
 
 def test_is_repeatable() -> None:
-    """Two runs give the same mesh to the bit."""
+    """Two runs give exactly the same mesh."""
     first, second = (_nodes(ConnectingRod(size=0.008))[2] for _ in range(2))
     assert np.array_equal(first, second)
 
@@ -177,9 +177,9 @@ def test_variations(changes: dict[str, float]) -> None:
     ],
 )
 def test_impossible_values_are_refused(argument: str, value: Any) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         ConnectingRod(**{argument: value})
-    assert caught.value.argument == argument
+    assert error.value.argument == argument
 
 
 @pytest.mark.parametrize(
@@ -200,10 +200,10 @@ def test_impossible_values_are_refused(argument: str, value: Any) -> None:
     ],
 )
 def test_impossible_parameters_are_refused(argument: str, value: float, expected: str) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         ConnectingRod(**{argument: value})  # type: ignore[arg-type]
-    assert (caught.value.argument, caught.value.value) == (argument, value)
-    assert re.search(expected, caught.value.expected or "")
+    assert (error.value.argument, error.value.value) == (argument, value)
+    assert re.search(expected, error.value.expected or "")
 
 
 SPLIT = ConnectingRod(split_big_end=True)
@@ -228,10 +228,10 @@ def test_split_big_end(rod: TaggedMesh, split: TaggedMesh) -> None:
         assert (side * nodes[..., 0] > -1e-9).all()
     cut = ufl.Measure("dS", split.mesh, subdomain_data=split.facet_tags)
     parting = cut(split.groups["parting"][1])
-    found = _integral(split, ufl.avg(one * abs(x[0])), parting)
-    assert found < 1e-12
-    found = _integral(split, ufl.avg(one), parting)
-    assert found == pytest.approx((SPLIT.big_outer - SPLIT.big_bore) * SPLIT.big_width, rel=1e-9)
+    integral = _integral(split, ufl.avg(one * abs(x[0])), parting)
+    assert integral < 1e-12
+    integral = _integral(split, ufl.avg(one), parting)
+    assert integral == pytest.approx((SPLIT.big_outer - SPLIT.big_bore) * SPLIT.big_width, rel=1e-9)
 
 
 def test_split_bore_is_whole(split: TaggedMesh) -> None:
@@ -253,8 +253,8 @@ def test_split_body_is_bonded(comm: MPI.Intracomm) -> None:
 
 def _documented_ranges() -> dict[str, tuple[float, float]]:
     """The table of the docstring: parameter to its range over the length."""
-    found = re.findall(r"(\w+) +([\d.]+) … ([\d.]+)", ConnectingRod.__doc__ or "")
-    return {name: (float(low), float(high)) for name, low, high in found}
+    matches = re.findall(r"(\w+) +([\d.]+) … ([\d.]+)", ConnectingRod.__doc__ or "")
+    return {name: (float(low), float(high)) for name, low, high in matches}
 
 
 RANGES = _documented_ranges()
@@ -337,16 +337,16 @@ def test_script_writes_a_split_rod(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     mesh = read_mesh(tmp_path / "rod.msh", MPI.COMM_SELF)
     assert set(mesh.groups) == {"rod", "cap", "parting", "big_end", "small_end"}
-    refused = run("--big-bore", "0.06")
-    assert refused.returncode == 1
-    assert "big_bore must be less than" in refused.stderr
+    failed = run("--big-bore", "0.06")
+    assert failed.returncode == 1
+    assert "big_bore must be less than" in failed.stderr
 
 
 def test_a_mesh_of_too_many_cells_causes_a_warning_before_gmsh_meshes() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", MeshWarning)
-        with gmsh_session() as gmsh, pytest.raises(MeshWarning) as caught:
+        with gmsh_session() as gmsh, pytest.raises(MeshWarning) as error:
             ConnectingRod(small_width=10.0)(gmsh.model)
-    assert caught.value.quantity == "number of cells"
-    assert caught.value.limit is not None and caught.value.value is not None
-    assert caught.value.limit < 3e5 < caught.value.value < 5e5
+    assert error.value.quantity == "number of cells"
+    assert error.value.limit is not None and error.value.value is not None
+    assert error.value.limit < 3e5 < error.value.value < 5e5

@@ -55,7 +55,7 @@ def _file(
     binary: int = 0,
     change: Callable[[Lines, Lines], None] | None = None,
 ) -> Path:
-    """Write the bar; `change` may edit the lines (in words) of nodes and elements of format 2.2."""
+    """Write the bar; `change` may edit the lists of words of nodes and elements in format 2.2."""
     if comm.rank == 0:
         gmsh.initialize(readConfigFiles=False, interruptible=False)
         gmsh.option.setNumber("General.Terminal", 0)
@@ -82,11 +82,11 @@ def _refused(
     comm: MPI.Intracomm, path: Path, kind: type[Exception] = MeshError, **options: Any
 ) -> Exception:
     """The error of `read_mesh`, which must be the same on all ranks."""
-    with pytest.raises(kind) as caught:
+    with pytest.raises(kind) as error:
         read_mesh(path, comm, **options)
-    assert len(set(comm.allgather((type(caught.value), str(caught.value))))) == 1
-    assert path.name in str(caught.value)
-    return caught.value
+    assert len(set(comm.allgather((type(error.value), str(error.value))))) == 1
+    assert path.name in str(error.value)
+    return error.value
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
@@ -337,9 +337,9 @@ def test_the_environment_of_mpi_does_not_reach_gmsh(
     ],
 )
 def test_bad_arguments(comm: MPI.Intracomm, argument: str, call: Callable[[Any], object]) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         call(comm)
-    assert caught.value.argument == argument
+    assert error.value.argument == argument
 
 
 def _cube(comm: MPI.Intracomm) -> Mesh:
@@ -357,10 +357,10 @@ def test_implausible_sizes(
     if comm.rank == 0:
         write_mesh(ConnectingRod(size=0.05), path)
     comm.Barrier()
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         read_mesh(path, comm, unit=unit)
-    messages = [w.message for w in caught if isinstance(w.message, UnitsWarning)]
+    messages = [w.message for w in records if isinstance(w.message, UnitsWarning)]
     assert [m.limit for m in messages] == ([] if limit is None else [limit])
     assert all(m.quantity == "size" and m.value is not None for m in messages)
 

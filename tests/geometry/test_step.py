@@ -98,8 +98,8 @@ def test_solids_that_touch_are_one_body(parts: Path, comm: MPI.Intracomm) -> Non
     part = StepPart(path=parts / "two.stp", size=0.02, order=1, volumes={"plate": [1], "end": [2]})
     mesh = mbd.build_mesh(part, comm)
     assert set(mesh.groups) == {"plate", "end"}
-    found = mbd.modal_analysis(mbd.ElasticModel(mesh, mbd.STEEL, degree=1), num_modes=1)
-    assert found.num_rigid == 6
+    modes = mbd.modal_analysis(mbd.ElasticModel(mesh, mbd.STEEL, degree=1), num_modes=1)
+    assert modes.num_rigid == 6
 
 
 @pytest.mark.parametrize(
@@ -112,10 +112,10 @@ def test_solids_that_touch_are_one_body(parts: Path, comm: MPI.Intracomm) -> Non
 def test_bad_parts(
     plate: Path, comm: MPI.Intracomm, interfaces: dict, argument: str, value: int, expected: str
 ) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         mbd.build_mesh(StepPart(path=plate, interfaces=interfaces), comm)
-    assert (caught.value.argument, caught.value.value) == (argument, value)
-    assert expected in (caught.value.expected or "")
+    assert (error.value.argument, error.value.value) == (argument, value)
+    assert expected in (error.value.expected or "")
 
 
 @pytest.mark.parametrize(
@@ -133,22 +133,22 @@ def test_bad_parts(
 )
 def test_bad_arguments(plate: Path, argument: str, value: Any) -> None:
     name, inside, _ = argument.partition("[")
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         StepPart(path=plate, **{name: {"a": value} if inside else value})
-    assert caught.value.argument == argument
+    assert error.value.argument == argument
 
 
 def test_bad_files(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError):
         StepPart(path=tmp_path / "none.step")
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as exc_info:
         StepPart(path=tmp_path / "part.igs")
-    assert caught.value.argument == "path"
+    assert exc_info.value.argument == "path"
     for content in ("not a STEP file", "ISO-10303-21; damaged"):
         (tmp_path / "broken.step").write_text(content)
-        with pytest.raises(FileError) as damaged:
+        with pytest.raises(FileError) as error:
             step_surfaces(tmp_path / "broken.step")
-        assert damaged.value.path == str(tmp_path / "broken.step")
+        assert error.value.path == str(tmp_path / "broken.step")
 
 
 def test_a_file_that_is_not_step(tmp_path: Path) -> None:
@@ -156,9 +156,9 @@ def test_a_file_that_is_not_step(tmp_path: Path) -> None:
     path = tmp_path / "part.step"
     path.write_text(f'SystemCall "touch {tmp_path}/executed";\n')
     for call in (lambda: StepPart(path=path), lambda: step_surfaces(path)):
-        with pytest.raises(FileError) as caught:
+        with pytest.raises(FileError) as error:
             call()
-        assert caught.value.path == str(path)
+        assert error.value.path == str(path)
     assert not (tmp_path / "executed").exists()
 
 
@@ -191,10 +191,10 @@ def test_a_crash_of_the_cad_kernel_is_an_error(
         lambda: step_surfaces(path),
         lambda: mbd.build_mesh(StepPart(path, size=0.02, order=1), comm),
     ):
-        with pytest.raises(FileError, match="the file is damaged") as caught:
+        with pytest.raises(FileError, match="the file is damaged") as error:
             call()
-        assert caught.value.path is not None
-        assert Path(caught.value.path).name == path.name  # rank 0 reads it, in a folder of its own
+        assert error.value.path is not None
+        assert Path(error.value.path).name == path.name  # rank 0 reads it, in a folder of its own
     assert not gmsh.isInitialized()
 
 
@@ -219,13 +219,13 @@ def warn_and_fail(path: str) -> None:
 def test_errors_and_warnings_of_a_separate_process() -> None:
     with pytest.raises(CrashError, match="SIGABRT"):
         call_separately(stop, path="x")
-    with pytest.warns(MeshWarning) as caught, pytest.raises(InputError, match=r"^wrong$") as error:
+    with pytest.warns(MeshWarning) as records, pytest.raises(InputError, match=r"^wrong$") as error:
         call_separately(warn_and_fail, path="x")
     assert (error.value.argument, error.value.value, error.value.expected) == (
         "path",
         "x",
         "another",
     )
-    item = caught[0].message
+    item = records[0].message
     assert isinstance(item, MeshWarning)
     assert (item.quantity, item.value, item.limit) == ("cells", 3.0, 2.0)

@@ -30,7 +30,7 @@ class Point:
 
     def rows(self, q=None, v=None, a=None) -> np.ndarray:
         out, scale = np.zeros(len(self.v)), np.zeros(len(self.v))
-        pick = lambda given, own: own if given is None else given  # noqa: E731
+        pick = lambda value, default: default if value is None else value  # noqa: E731
         point = (pick(q, self.q), pick(v, self.v), pick(a, self.a))
         self.body.residual(BodyState(0.0, *point, self.gravity, self.wrenches), out, scale)
         return out
@@ -124,8 +124,8 @@ def test_energies_and_momenta_of_particles(num_modes: int) -> None:
     kinetic = 0.5 * np.sum(p.masses[:, None] * velocity**2)
     elastic = 0.5 * point.q[7:] @ p.K @ point.q[7:]
     potential = -np.sum(p.masses[:, None] * r * point.gravity)
-    got = point.body.energies(point.q, point.v, point.gravity)
-    assert np.allclose(got, [kinetic, elastic, potential], rtol=1e-12)
+    energies = point.body.energies(point.q, point.v, point.gravity)
+    assert np.allclose(energies, [kinetic, elastic, potential], rtol=1e-12)
     momentum = p.masses[:, None] * velocity
     expected = np.concatenate([momentum.sum(axis=0), np.cross(r, momentum).sum(axis=0)])
     assert np.allclose(point.body.momenta(point.q, point.v), expected, rtol=1e-12, atol=1e-12)

@@ -66,7 +66,7 @@ def test_a_driven_displacement(make) -> None:  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("make", [revolute, cylindrical, planar])
 def test_a_driven_rotation(make) -> None:  # type: ignore[no-untyped-def]
-    """Counted from where the body is placed; its moment is J α."""
+    """The angle is relative to the initial rotation of the body; the moment is J α."""
     driver = Driver("drive", "axis", wave, offset=None)
     run = simulate(lift(make, driver, angle=0.7), t_end=0.5, dt=1e-3).projected()
     angle, _, accelerations = np.array([wave(t) for t in run.time]).T
@@ -183,9 +183,9 @@ def test_bad_drivers(make, message: str) -> None:  # type: ignore[no-untyped-def
     ],
 )
 def test_bad_motions(make, argument: str) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         make()
-    assert caught.value.argument == argument
+    assert error.value.argument == argument
 
 
 def test_a_driver_against_a_lock_is_named() -> None:

@@ -143,8 +143,10 @@ def test_reported_reactions_replace_the_joint(kind: str, flexible: bool) -> None
 
 
 def test_universal_joint_has_the_velocity_ratio_of_cardan() -> None:
-    """ω₂/ω₁ = cos β / (1 − sin²β cos²θ), θ from where the first pin is across the bend; and the
-    torques are in the inverse ratio."""
+    """ω₂/ω₁ = cos β / (1 − sin²β cos²θ), and the torques are in the inverse ratio.
+
+    At θ = 0 the pin of the first shaft is in the plane of both shafts.
+    """
     bend, speed, load = 0.6, 10.0, 3.0
     tilted = exp_rotation(np.array([bend, 0.0, 0.0]))
     ground = Ground({"in": Frame(), "tip": Frame(tilted @ [0, 0, 0.5], tilted)})
@@ -167,7 +169,9 @@ def test_universal_joint_has_the_velocity_ratio_of_cardan() -> None:
     system = System([ground, first, second], joints, drivers=drivers, loads=[brake])
     assert redundancies(system) == []
     run = simulate(system, t_end=2 * np.pi / speed, dt=2 * np.pi / speed / 200).projected()
-    angle = run.joint("bearing").rotation  # the pin y of the first shaft is across the bend at 0
+    angle = run.joint(
+        "bearing"
+    ).rotation  # at 0 the pin y of the first shaft is in the plane of both shafts
     ratio = run.body("second").omega[:, 2] / speed
     exact = np.cos(bend) / (1 - (np.sin(bend) * np.sin(angle + np.pi / 2)) ** 2)
     assert np.ptp(exact) > 0.3
@@ -256,17 +260,17 @@ def test_redundant_new_joints_are_named() -> None:
     )
     pivot = revolute("pivot", ground.frame("o"), bar.frame("o"))
     rod = distance("rod", ground.frame("o"), bar.frame("c"))
-    (found,) = redundancies(System([ground, bar], [pivot, rod]))
-    assert str(found) == "distance joint 'rod', length (held by 'pivot' already)"
+    (redundancy,) = redundancies(System([ground, bar], [pivot, rod]))
+    assert str(redundancy) == "distance joint 'rod', length (held by 'pivot' already)"
     planes = [planar(name, ground.frame(name), bar.frame("o")) for name in ("o", "p")]
     names = [str(r) for r in redundancies(System([ground, bar], planes))]
     assert names[0] == "planar joint 'p', displacement along z (held by 'o' already)"
     assert len(names) == 3
     line = point_on_line("line", ground.frame("o"), bar.frame("o"))
-    (found,) = redundancies(
+    (redundancy,) = redundancies(
         System([ground, bar], [line, universal("cross", ground.frame("o"), bar.frame("o"))])
     )[:1]
-    assert found.name.startswith(("point-on-line joint 'line'", "universal joint 'cross'"))
+    assert redundancy.name.startswith(("point-on-line joint 'line'", "universal joint 'cross'"))
 
 
 def dead_centre(**settings) -> System:  # type: ignore[no-untyped-def]

@@ -100,20 +100,20 @@ def test_motions_whose_derivatives_fit(motion: Motion) -> None:
 def test_motions_that_contradict_themselves(
     motion: Motion, value: float | None, actual: float | None
 ) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         check_derivatives("motion", motion, 0.0, 2.0)
-    assert caught.value.argument == "motion"
+    assert error.value.argument == "motion"
     if value is not None:
-        assert caught.value.value == pytest.approx(value, rel=1e-6, abs=1e-9)
+        assert error.value.value == pytest.approx(value, rel=1e-6, abs=1e-9)
     if actual is not None:
-        assert float(str(caught.value.expected)) == pytest.approx(actual, rel=1e-4, abs=1e-6)
+        assert float(str(error.value.expected)) == pytest.approx(actual, rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.parametrize("wrong", [lambda t: (10.0 * t, 0.0, 0.0), lambda t: (t * t, 2 * t, 0.0)])
 def test_runs_with_such_drivers_are_refused(wrong: Motion) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         simulate(rotor(wrong), t_end=0.1, dt=1e-3)
-    assert caught.value.argument == "driver 'drive'"
+    assert error.value.argument == "driver 'drive'"
     with pytest.raises(InputError):
         kinematic_analysis(rotor(wrong), [0.0, 0.1])
 

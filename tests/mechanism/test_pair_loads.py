@@ -268,9 +268,9 @@ def test_states_are_saved_and_a_run_continues_equally(tmp_path: object) -> None:
 )
 def test_wrong_results_of_a_law(law: object, states: object, error: type[InputError]) -> None:
     load = mbd.PairLoad("load", A, B, law, states=states)  # type: ignore[arg-type]
-    with pytest.raises(error) as caught:
+    with pytest.raises(error) as exc_info:
         load.wrenches(random_pair(np.random.default_rng(0)))
-    assert "load 'load'" in str(caught.value)
+    assert "load 'load'" in str(exc_info.value)
 
 
 def test_wrong_arguments() -> None:
@@ -288,11 +288,11 @@ def test_wrong_arguments() -> None:
 @pytest.mark.parametrize("analysis", ["kinematics", "inverse dynamics", "derivatives of poles"])
 def test_analyses_that_do_not_support_states_say_so(analysis: str) -> None:
     system = controlled_arm()
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         if analysis == "kinematics":
             mbd.kinematic_analysis(system, [0.0, 0.1])
         elif analysis == "inverse dynamics":
             mbd.inverse_dynamics(system, mbd.simulate(system, t_end=0.01, dt=1e-3))
         else:
             mbd.linear_sensitivities(lambda p: controlled_arm(p["gain"]), {"gain": 1500.0})
-    assert "'motor'" in str(caught.value)
+    assert "'motor'" in str(error.value)

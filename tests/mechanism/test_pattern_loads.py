@@ -260,9 +260,9 @@ def test_the_amplitude_may_be_a_function_of_time() -> None:
 def test_a_function_of_a_motion_needs_a_source() -> None:
     """Without `of`, a coordinate and its rate would always be zero."""
     pattern, hinge = PatternRef("sail", "wind"), JointCoordinate("hinge", "rotation")
-    with pytest.raises(InputTypeError, match="needs of=") as caught:
+    with pytest.raises(InputTypeError, match="needs of=") as error:
         PatternLoad("wind", pattern, lambda t, s, rate: s)
-    assert caught.value.argument == "load 'wind': value"
+    assert error.value.argument == "load 'wind': value"
     bad: list[tuple[Any, Any]] = [
         (lambda t: t, hinge),
         (lambda t, s, rate: s, TIP),

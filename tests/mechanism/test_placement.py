@@ -52,23 +52,23 @@ def test_an_offset_that_contradicts_the_placement_holds_with_a_warning(
     offset: float, speed: float
 ) -> None:
     system = crank(np.pi / 3, Driver("drive", "main", constant_speed(speed), offset=offset))
-    with pytest.warns(PlacementWarning) as record:
+    with pytest.warns(PlacementWarning) as records:
         run = simulate(system, t_end=0.1, dt=1e-3)
-    (warning,) = [w.message for w in record]
+    (warning,) = [w.message for w in records]
     assert warning.quantity == "motion of a body in the assembly"
     chord = 2 * 0.1 * np.sin((np.pi / 3 - offset) / 2)  # of the pin
     assert warning.value == pytest.approx(chord / (0.1 * np.sin(np.pi / 3)), rel=1e-9)
-    assert record[0].filename == __file__
+    assert records[0].filename == __file__
     assert run.joint("main").rotation[0] == pytest.approx(offset, abs=1e-12)
     assert "moved by assembly    body 'crank'" in str(system)
 
 
 def test_a_body_away_from_its_joint_is_reported() -> None:
     system = crank(0.0, away=0.036)
-    with pytest.warns(PlacementWarning) as record:
+    with pytest.warns(PlacementWarning) as records:
         consistent_state(system)
     size = 0.136  # of the box around the frames as they are placed
-    assert record[0].message.value == pytest.approx(0.036 / size, rel=1e-6)
+    assert records[0].message.value == pytest.approx(0.036 / size, rel=1e-6)
     line = next(line for line in str(system).splitlines() if "moved by assembly" in line)
     assert "'crank'" in line and "0.036 m" in line
 

@@ -65,8 +65,8 @@ def box(
         groups[name] = (2, number)
     order = np.argsort(tags[0])
     facet_tags = meshtags(mesh, 2, tags[0][order], tags[1][order])
-    own = np.arange(mesh.topology.index_map(3).size_local, dtype=np.int32)
-    cell_tags = meshtags(mesh, 3, own, np.full(len(own), 1, dtype=np.int32))
+    owned = np.arange(mesh.topology.index_map(3).size_local, dtype=np.int32)
+    cell_tags = meshtags(mesh, 3, owned, np.full(len(owned), 1, dtype=np.int32))
     groups["all"] = (3, 1)
     return TaggedMesh(mesh, cell_tags, facet_tags, groups)
 

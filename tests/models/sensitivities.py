@@ -16,9 +16,9 @@ SELF = MPI.COMM_SELF
 def bar(size: tuple[float, float, float], cells: tuple[int, int, int]) -> mbd.TaggedMesh:
     """A box of two groups of cells, "low" and "up"."""
     mesh = create_box(SELF, [np.zeros(3), np.array(size)], list(cells), CellType.hexahedron)
-    own = np.arange(mesh.topology.index_map(3).size_local, dtype=np.int32)
-    upper = compute_midpoints(mesh, 3, own)[:, 0] > size[0] / 3
-    tags = meshtags(mesh, 3, own, np.where(upper, 2, 1).astype(np.int32))
+    owned = np.arange(mesh.topology.index_map(3).size_local, dtype=np.int32)
+    upper = compute_midpoints(mesh, 3, owned)[:, 0] > size[0] / 3
+    tags = meshtags(mesh, 3, owned, np.where(upper, 2, 1).astype(np.int32))
     return mbd.TaggedMesh(mesh, tags, None, {"low": (3, 1), "up": (3, 2)})
 
 

@@ -231,15 +231,15 @@ def test_starts_like_the_closed_form() -> None:
 )
 def test_what_makes_no_sense_is_said(change: dict, argument: str | None) -> None:
     good = {"nodes": [[0.0, 0.0], [1.0, 0.0]], "rods": [Rod(0, 1, 1.0, 1.0)]}
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         StickModel(**(good | change))
-    assert caught.value.argument == argument
+    assert error.value.argument == argument
 
 
 def test_a_rod_without_mass() -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         Rod(0, 1, 0.0, 1.0)
-    assert caught.value.argument == "line_density"
+    assert error.value.argument == "line_density"
 
 
 def test_bad_start_and_times() -> None:

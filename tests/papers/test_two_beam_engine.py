@@ -48,8 +48,8 @@ def integral(p: Polynomial, h: float) -> float:
     return float(p.integ()(h))
 
 
-def relative(got: Array, want: Array) -> float:
-    return float(np.abs(got - want).max() / np.abs(want).max())
+def relative(values: Array, expected: Array) -> float:
+    return float(np.abs(values - expected).max() / np.abs(expected).max())
 
 
 @pytest.mark.parametrize("rotary", [False, True])
@@ -117,9 +117,9 @@ def refined(engine: TwoBeamEngine, angle: float, parts: int) -> tuple[Array, Arr
         beam = dataclasses.replace(whole, length=whole.length / parts)
         c, s = np.cos(at := engine.angles(angle)[k // parts]), np.sin(at)
         T = np.kron(np.eye(2), np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]]))
-        own = slice(3 * k, 3 * k + 6)
-        K[own, own] += T.T @ beam.stiffness() @ T
-        M[own, own] += T.T @ beam.mass() @ T
+        dofs = slice(3 * k, 3 * k + 6)
+        K[dofs, dofs] += T.T @ beam.stiffness() @ T
+        M[dofs, dofs] += T.T @ beam.mass() @ T
     M[[-3, -2], [-3, -2]] += engine.piston_mass
     free = np.delete(np.arange(3 * count), [0, 1, 3 * count - 2])
     return M[np.ix_(free, free)], K[np.ix_(free, free)]
@@ -169,11 +169,11 @@ def test_a_force_on_the_piston_bends_the_welded_frame(angle: float) -> None:
     Q = engine.quasi_static(angle, force)[0]
     at, rod_at = engine.angles(angle)
     y = CRANK.length * np.sin(at)
-    want = 0.0
+    compliance = 0.0
     for beam, inclination in ((CRANK, at), (ROD, rod_at)):
-        want += y**2 * beam.length / (3 * beam.young * beam.second_moment)
-        want += np.cos(inclination) ** 2 * beam.length / (beam.young * beam.area)
-    assert Q[6] == pytest.approx(-force * want, rel=1e-10)
+        compliance += y**2 * beam.length / (3 * beam.young * beam.second_moment)
+        compliance += np.cos(inclination) ** 2 * beam.length / (beam.young * beam.area)
+    assert Q[6] == pytest.approx(-force * compliance, rel=1e-10)
     assert not Q[[0, 1, 7]].any()
 
 
@@ -229,13 +229,14 @@ def test_the_pinned_rod_bends_under_its_inertia() -> None:
     middle = 0.5 * (pin + np.stack([motion.slider_acceleration, 0 * angles], axis=1))
     c, s = np.cos(motion.rod_angle), np.sin(motion.rod_angle)
     slender = ROD.mass_per_length * ROD.length**4 / (ROD.young * ROD.second_moment)
-    want = -slender / 96 * (c * middle[:, 1] - s * middle[:, 0])
+    expected = -slender / 96 * (c * middle[:, 1] - s * middle[:, 0])
     Q = engine.quasi_static(angles, 0 * angles)
     u = engine.rod_displacement(angles, Q, [0.0, ROD.length / 2, ROD.length])
     chord = u[:, 1] - (u[:, 0] + u[:, 2]) / 2
     rates = motion.rod_velocity**2 + np.abs(motion.rod_acceleration)
     assert (
-        np.abs(chord[:, 1] - want).max() < (slender * rates / np.pi**4).max() * np.abs(want).max()
+        np.abs(chord[:, 1] - expected).max()
+        < (slender * rates / np.pi**4).max() * np.abs(expected).max()
     )
     assert np.abs(chord[:, 0]).max() < 1e-12
 
@@ -264,8 +265,8 @@ def test_response_to_a_ramp_is_exact() -> None:
     """ä + ω²a = 1 + t from a(0) = 1/ω² at rest."""
     w, t = np.array([3.0, 40.0]), np.linspace(0, 2, 7)
     a = undamped_response(w, t, np.outer(1 + t, [1.0, 1.0]))
-    want = (1 + t[:, None] - np.sin(t[:, None] * w) / w) / w**2
-    assert np.abs(a - want).max() < 1e-14
+    expected = (1 + t[:, None] - np.sin(t[:, None] * w) / w) / w**2
+    assert np.abs(a - expected).max() < 1e-14
 
 
 def test_what_makes_no_sense_is_refused() -> None:

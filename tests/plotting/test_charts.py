@@ -46,6 +46,6 @@ def test_campbell_diagram_refuses_shapes_that_do_not_fit() -> None:
         ("title", {"title": 3}),
         ("path", {"path": "campbell.unknown"}),
     ):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             campbell_diagram(**{"speeds": SPEEDS, "frequencies": FREQUENCIES, **arguments})
-        assert caught.value.argument == argument
+        assert error.value.argument == argument

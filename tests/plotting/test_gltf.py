@@ -102,9 +102,9 @@ def test_bad_requests_are_refused(run: Solution, tmp_path: Path) -> None:
         write_gltf(run, tmp_path / "run.obj")
     for factor in (0.0, -1.0, float("nan")):
         for name in ("slow_motion", "scale"):
-            with pytest.raises(errors.InputError) as caught:
+            with pytest.raises(errors.InputError) as error:
                 write_gltf(run, tmp_path / "run.glb", **{name: factor})
-            assert caught.value.argument == name
+            assert error.value.argument == name
     with pytest.raises(errors.InputTypeError):
         write_gltf(bar(), tmp_path / "body.glb")  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []

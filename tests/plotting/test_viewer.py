@@ -367,11 +367,11 @@ class Tab:
 
 def picked(tab: Tab, body: str) -> list[dict[str, Any]]:
     """Return what the pointer finds on a body on a grid of pixels."""
-    found = tab.do(
+    items = tab.do(
         "Array.from({length: 1600}, (_, i) =>"
         " player.probe(10 + 18 * (i % 40), 8 + 15 * Math.floor(i / 40)))"
     )
-    return [item for item in found if item and item["body"] == body]
+    return [item for item in items if item and item["body"] == body]
 
 
 def test_field_in_a_browser(browser: Any, run: Solution, tmp_path: Path) -> None:

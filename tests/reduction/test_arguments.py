@@ -42,25 +42,25 @@ BOTH: list[tuple[str, Any]] = [
 )
 def test_reduce(comm: MPI.Comm, argument: str, value: Any) -> None:
     mesh = box(comm, cells=(2, 1, 1))
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         arguments: Any = {"interfaces": ["left"], "num_modes": 2, argument: value}
         flat(mbd.reduce, mesh, mbd.STEEL, **arguments)
-    assert caught.value.argument == argument
+    assert error.value.argument == argument
 
 
 @pytest.mark.parametrize(("argument", "value"), [*BOTH, ("model", None), ("interfaces", 3)])
 def test_reduce_beam(comm: MPI.Comm, argument: str, value: Any) -> None:
     model = BeamModel(create_interval(comm, 4, [0.0, 0.4]), Section.circle(0.005), mbd.STEEL)
     arguments = {"mesh": model, "interfaces": {"left": (0.0, 0, 0)}, "num_modes": 2}
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         flat(reduce_beam, **(arguments | {argument.replace("model", "mesh"): value}))
-    assert caught.value.argument == argument
+    assert error.value.argument == argument
 
 
 def test_a_list_of_specifications_names_the_dictionary() -> None:
     """The names of the interfaces are missing."""
     with pytest.raises(
         InputError, match=r"a dictionary: \{'name': InterfaceSpec\(...\)\}"
-    ) as caught:
+    ) as error:
         mbd.reduce(box(MPI.COMM_SELF), mbd.STEEL, interfaces=[mbd.InterfaceSpec("left")])
-    assert caught.value.argument == "interfaces"
+    assert error.value.argument == "interfaces"

@@ -89,9 +89,9 @@ def test_viscous_damping_of_a_plate_counts_its_thickness(comm: MPI.Comm) -> None
 def test_logarithmic_decrement_of_viscous_damping(comm: MPI.Comm, kind: str) -> None:
     """Uniform: each mode decays as exp(−μt/2ρ); graded: as the pole of the damped body does.
 
-    The trapezoidal rule is 2.5e-4 off at 200 steps a period. With a graded density other modes take
-    part, which the simulated maxima of one coordinate show as a ripple of the order of ζ.
-    The fall of the body is not resisted: `free_decay` measures where its frame is.
+    The error of the trapezoidal rule is 2.5e-4 at 200 steps a period. With graded density, other
+    modes take part; the simulated maxima of one coordinate have a ripple of the order of ζ.
+    Damping does not resist the fall of the body: `free_decay` measures in its frame.
     """
     reduction = reduced(comm)
     mode = 0
@@ -136,14 +136,14 @@ def test_response_is_that_of_the_full_order() -> None:
     viscous = fem.petsc.assemble_matrix(fem.form(forms.viscous_damping(u, v, mu)))
     viscous.assemble()
     C = dense(viscous)
-    # the elastic motion is what is left without the rigid part of the momentum, of the body with
+    # the elastic motion is the motion without the rigid part of the momentum, of the body with
     # rigid ends: T maps their motions and the free nodes to all
     x = problem.positions
     R = rigid_motions(x)
     T = np.zeros((len(K), 12 + 12))
     ends = [np.isclose(x[:, 0], end) for end in (x[:, 0].min(), x[:, 0].max())]
-    for k, (own, interface) in enumerate(zip(ends, body.interfaces, strict=True)):
-        T[np.repeat(own, 3), 6 * k : 6 * k + 6] = rigid_motions(x[own], interface.point)
+    for k, (nodes, interface) in enumerate(zip(ends, body.interfaces, strict=True)):
+        T[np.repeat(nodes, 3), 6 * k : 6 * k + 6] = rigid_motions(x[nodes], interface.point)
     T[np.flatnonzero(np.repeat(~(ends[0] | ends[1]), 3)), np.arange(12, 24)] = 1.0
     P = np.eye(len(K)) - R @ np.linalg.solve(R.T @ M @ R, R.T @ M)
     C = P.T @ C @ P
@@ -164,8 +164,8 @@ def test_response_is_that_of_the_full_order() -> None:
 def test_response_does_not_depend_on_the_reference(comm: MPI.Comm, kind: str) -> None:
     """Mean-axis and attached modes span the same motions: one response, free, held and turning.
 
-    Turning without geometric stiffness, which only the mean axis has; then both are the linear body
-    in the axes of the held end.
+    The rotating body has no geometric stiffness, which only mean axes have. Without it, both are
+    the linear body in the axes of the held end.
     """
     options: dict = {"interfaces": ["left", "right"], "num_modes": 4, "kind": kind, "skin": False}
     mesh = box(comm, cells=(4, 1, 1))
@@ -244,13 +244,13 @@ def test_bad_input(comm: MPI.Comm) -> None:
         with_damping(reduction, "much")
     vector = ufl.SpatialCoordinate(reduction.space.mesh)
     for mu, kind in ((-1.0, InputError), ("oil", InputTypeError), (vector, InputError)):
-        with pytest.raises(kind) as caught:
+        with pytest.raises(kind) as error:
             Viscous(mu)
-        assert caught.value.argument == "viscosity"
+        assert error.value.argument == "viscosity"
     for value in (math.nan, -1.0, object()):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             with_damping(reduction, np.eye(8), thickness=value)
-        assert caught.value.argument == "thickness"
+        assert error.value.argument == "thickness"
     x = ufl.SpatialCoordinate(reduction.space.mesh)
     with pytest.raises(ValueError, match="μ is negative or not finite somewhere"):
         with_damping(reduction, Viscous(0.01 - x[0]))

@@ -33,7 +33,7 @@ END, DT = 2.5 * TURN, TURN / 800
 
 
 def run_up(t: float) -> tuple[float, float, float]:
-    """Crank angle, rate and acceleration, all three without a jump."""
+    """Return crank angle, rate and acceleration, all continuous."""
     if t >= TURN:
         return SPEED * (t - TURN / 2), SPEED, 0.0
     w = 2 * np.pi / TURN
@@ -44,7 +44,7 @@ def run_up(t: float) -> tuple[float, float, float]:
 
 @cache
 def beam_run(side: float, elements: int = 80, dt: float = DT) -> BeamRun:
-    """The exact beam as the rod."""
+    """Simulate the mechanism with the exact beam as the rod."""
     beam = ExactBeam.square(
         LENGTH, side, STEEL.young, STEEL.poisson, STEEL.density, elements=elements
     )
@@ -66,7 +66,7 @@ SKEW = SKEW * np.linalg.det(SKEW)
 
 @cache
 def bar(side: float, cells: tuple[int, int, int] = (36, 2, 2), skew: bool = False) -> ReducedBody:
-    """The bar, reduced; its mesh along x or in a skew direction."""
+    """Return the reduced bar; its mesh is along x or in a skew direction."""
     points = np.array([[0.0, -side / 2, -side / 2], [LENGTH, side / 2, side / 2]])
     box = dmesh.create_box(
         MPI.COMM_WORLD, list(points), list(cells), cell_type=dmesh.CellType.hexahedron
@@ -97,7 +97,7 @@ def bar(side: float, cells: tuple[int, int, int] = (36, 2, 2), skew: bool = Fals
 
 
 def rod_run(rod: ReducedBody, dt: float = DT, t_end: float = END) -> Solution:
-    """The reduced bar as the rod."""
+    """Simulate the mechanism with the reduced bar as the rod."""
     parts = mbd.mechanisms.slider_crank(
         rod,
         crank_radius=RADIUS,
@@ -139,14 +139,14 @@ def deflection(run: Solution) -> np.ndarray:
 
 
 def pin_force(run: Solution) -> np.ndarray:
-    """Magnitude at the crank pin, in the plane, (nt,), N."""
+    """Return the magnitude of the in-plane force at the crank pin, (nt,), N."""
     return np.linalg.norm(run.joint("crank pin").force[:, :2], axis=1)
 
 
-def off(got: np.ndarray, exact: np.ndarray) -> tuple[float, float]:
-    """Errors of the peak and of the whole history, both over the exact peak."""
+def off(values: np.ndarray, exact: np.ndarray) -> tuple[float, float]:
+    """Return the errors of the peak and of the history, both relative to the exact peak."""
     peak = np.abs(exact).max()
-    return float(abs(np.abs(got).max() / peak - 1)), float(np.abs(got - exact).max() / peak)
+    return float(abs(np.abs(values).max() / peak - 1)), float(np.abs(values - exact).max() / peak)
 
 
 # ---- the exact beam itself
@@ -190,7 +190,7 @@ def test_the_beam_bends_like_the_elastica() -> None:
 
 @pytest.mark.parametrize("tension", [-0.5, 0.0, 2.0])
 def test_the_beam_stiffens_as_a_string(tension: float) -> None:
-    """Lowest frequency of a beam on two pins under a force, in Euler's loads."""
+    """Lowest frequency of a beam on two pins under an axial force relative to Euler's load."""
     beam = ExactBeam(1.0, 1e8, 1e7, 1.0, elements=80)
     euler = np.pi**2
     force = np.zeros(3 * 81)
@@ -205,7 +205,7 @@ def test_the_beam_stiffens_as_a_string(tension: float) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="the same on every rank, without a mesh")
 def test_the_beam_has_converged() -> None:
-    """In elements and in time; and the force at the pin does the work that makes it move."""
+    """It converges in elements and time; the work of the pin force is the gain of energy."""
     exact = beam_run(0.005)
     w = exact.deflection()
     few, many = (beam_run(0.005, n, 2 * DT).deflection() for n in (80, 160))
@@ -223,7 +223,7 @@ def test_the_beam_has_converged() -> None:
 def test_the_rod_bends_like_the_exact_beam(side: float, error: float) -> None:
     """Peak and history, at deflections of a percent, forces of 0.3 and 0.5 of Euler's load.
 
-    What is left grows with the deflection and is neither mesh nor time step.
+    The remaining error grows with the deflection and does not depend on mesh or time step.
     """
     w = beam_run(side).deflection()
     assert np.abs(w).max() > 0.009 * LENGTH
@@ -234,7 +234,7 @@ def test_the_rod_bends_like_the_exact_beam(side: float, error: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("side", [0.006, 0.005])
-def test_without_stiffening_it_bends_too_far(side: float) -> None:
+def test_without_stiffening_the_deflection_is_too_large(side: float) -> None:
     w, exact = deflection(unstiffened(side)), beam_run(side).deflection()
     _, history = off(w, exact)
     assert np.abs(w).max() > 1.08 * np.abs(exact).max()
@@ -248,8 +248,8 @@ def test_the_force_at_the_pin() -> None:
 
 
 @pytest.mark.parametrize(("spin", "wrench"), [(0.0, 1.0), (1.0, 0.0), (1.0, 0.9), (1.0, 1.1)])
-def test_nothing_in_it_may_be_left_out(spin: float, wrench: float) -> None:
-    """A factor on the spins or on the wrenches makes it worse, twice at least."""
+def test_all_parts_of_the_stiffening_are_necessary(spin: float, wrench: float) -> None:
+    """A wrong factor of the parts for spins or wrenches at least doubles the error."""
     body = bar(0.005)
     assert body.stiffening is not None
     cases = Stiffening(spin * body.stiffening.spin, wrench * body.stiffening.interfaces)
@@ -260,7 +260,7 @@ def test_nothing_in_it_may_be_left_out(spin: float, wrench: float) -> None:
 
 
 def test_axes_do_not_matter() -> None:
-    """A body whose axes are skew to the rod uses all unit spins and wrenches, to the same end."""
+    """A body with skew axes needs all unit spins and wrenches, and has the same result."""
     runs = [
         rod_run(bar(0.005, (12, 1, 1), skew), dt=2 * DT, t_end=0.75 * TURN)
         for skew in (False, True)

@@ -28,7 +28,7 @@ BUFFERS = {"Gather", "Gatherv", "Allgather", "Allgatherv", "Alltoall", "Alltoall
 
 
 def longest(value: object) -> int:
-    """Length of the longest array, list or mapping in an object, whatever it is in."""
+    """Return the length of the longest array, list or mapping in an object."""
     if isinstance(value, (str, bytes)) or value is None:
         return 0
     if hasattr(value, "shape"):  # of arrays, dense and sparse
@@ -42,7 +42,7 @@ def longest(value: object) -> int:
 
 @contextmanager
 def counted() -> Iterator[list[int]]:
-    """The `longest` of each object that this process sends or receives by mpi4py's pickles.
+    """Record the `longest` of each object that this process sends or receives as a pickle.
 
     ``gather``, ``allgather``, ``bcast``, ``scatter``, ``send`` ... of any communicator use them.
     """
@@ -65,7 +65,7 @@ def counted() -> Iterator[list[int]]:
 
 
 def most_sent(comm: MPI.Intracomm, solver: str, skin: bool) -> tuple[int, int]:
-    """The longest array of a reduction on any rank; the fewest dofs of a rank."""
+    """Return the longest array of a reduction on any rank, and the fewest dofs of a rank."""
     mesh = box(comm, cells=CELLS, cell=CellType.tetrahedron)
     with counted() as lengths:
         reduction = reduce(
@@ -80,7 +80,7 @@ def most_sent(comm: MPI.Intracomm, solver: str, skin: bool) -> tuple[int, int]:
 
 
 def test_the_count_sees_a_gathered_vector(comm: MPI.Intracomm) -> None:
-    """Or it would prove nothing."""
+    """Without this check, the other tests of this file could not fail."""
     with counted() as lengths:
         comm.gather((comm.rank, {"part": np.zeros((500, 2))}), root=0)
     assert comm.allreduce(max(lengths, default=0), MPI.MAX) == 500
@@ -91,7 +91,7 @@ def test_the_count_sees_a_gathered_vector(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("solver", ["direct", "iterative"])
 def test_only_small_matrices_are_sent(comm: MPI.Intracomm, solver: str) -> None:
-    """None has more rows than the eigensolver has vectors: no mesh, no vector, no part of one."""
+    """No message has more rows than the eigensolver has vectors, so none contains mesh data."""
     sent, owned = most_sent(comm, solver, skin=False)
     assert 6 < sent <= SMALL
     assert owned > 4 * SMALL

@@ -24,7 +24,7 @@ RADIUS, WIDTH, THICKNESS = 0.005, 0.02, 0.008
 
 
 def bar(length: float, size: float = 0.01):  # type: ignore[no-untyped-def]
-    """A bar along x with a bore at either end; its middle plane is z = 0."""
+    """Return a bar along x with a bore at each end; its middle plane is z = 0."""
 
     def build(model: Any) -> None:
         import gmsh
@@ -98,7 +98,7 @@ def test_bores_of_all_meshes_agree(comm: MPI.Intracomm) -> None:
 
 
 def corners(around: float = 2 * np.pi, taper: float = 0.0, seed: int = 0) -> np.ndarray:
-    """Random corners on a cylinder or a cone about z, its two rims included."""
+    """Return random corners on a cylinder or a cone about z, including both rims."""
     rng = np.random.default_rng(seed)
     z = np.concatenate([np.zeros(20), np.ones(20), rng.uniform(0, 1, 60)])
     angle = rng.uniform(0, around, 100)
@@ -121,7 +121,7 @@ def test_an_axis_in_any_direction(seed: int) -> None:
 
 
 def test_surfaces_that_are_not_a_whole_cylinder() -> None:
-    """A cone, a half cylinder, a noisy one and two points have no axis that is fitted."""
+    """A cone, a half cylinder, a noisy cylinder and two points do not determine an axis."""
     z, middle = np.array([0, 0, 1.0]), np.array([0, 0, 0.5])
     rng = np.random.default_rng(3)
     for points in (
@@ -136,11 +136,11 @@ def test_surfaces_that_are_not_a_whole_cylinder() -> None:
 
 @pytest.mark.parametrize("redundant", ["stop", "drop", "keep"])
 def test_a_four_bar_of_flexible_links(redundant: Any) -> None:
-    """Its motion is that with joints that are not redundant: out of the plane nothing acts."""
+    """Its motion is that with non-redundant joints, as no force acts normal to the plane."""
     settings = {"t_end": 0.02, "dt": 2e-4}
     gravity = (0.0, -9.81, 0.0)
     system = four_bar(gravity=gravity)
-    assert redundancies(system) == []  # the deformation tells all constraints apart
+    assert redundancies(system) == []  # with the deformation, all constraints are independent
     run = simulate(system, **settings, redundant=redundant)
     plain = simulate(four_bar(hinges=False, gravity=gravity), **settings)
     turned = np.ptp(plain.angles, axis=0)
@@ -153,7 +153,7 @@ def test_a_four_bar_of_flexible_links(redundant: Any) -> None:
 
 
 def test_the_deformation_holds_what_rigid_bodies_repeat() -> None:
-    """Gravity across the plane moves nothing: the start is the static equilibrium, and stays it.
+    """With gravity normal to the plane, the start is a static equilibrium and stays at rest.
 
     The joints at the ground carry the weight together.
     """

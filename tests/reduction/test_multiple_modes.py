@@ -21,7 +21,7 @@ SIDE = 0.02
 
 
 def bar(comm: MPI.Intracomm) -> Any:
-    """A square bar, whose bending modes come in pairs."""
+    """Return a square bar, whose bending modes come in pairs."""
     return box(comm, (0.3, SIDE, SIDE), (24, 2, 2))
 
 
@@ -31,10 +31,10 @@ def compliance(body: ReducedBody) -> np.ndarray:
     return np.asarray(P.T @ np.linalg.solve(body.stiffness, P))[1:, 1:]
 
 
-@pytest.mark.parametrize(("requested", "taken"), [(0, 0), (1, 2), (2, 2), (3, 4), (4, 4)])
+@pytest.mark.parametrize(("requested", "count"), [(0, 0), (1, 2), (2, 2), (3, 4), (4, 4)])
 @pytest.mark.parametrize("orthonormalize", [True, False])
 def test_fixed_interface_modes(
-    comm: MPI.Intracomm, requested: int, taken: int, orthonormalize: bool
+    comm: MPI.Intracomm, requested: int, count: int, orthonormalize: bool
 ) -> None:
     """The tip is as compliant in y as in z, and in no direction between them."""
     body = reduce(
@@ -46,9 +46,9 @@ def test_fixed_interface_modes(
         points={"tip": (0.3, SIDE / 2, SIDE / 2)},
         options=ReductionOptions(orthonormalize=orthonormalize, skin=False),
     ).body
-    assert body.num_modes == taken
-    assert body.provenance["fixed-interface modes"] == taken
-    assert ("modes requested" in body.provenance) == (taken > requested)
+    assert body.num_modes == count
+    assert body.provenance["fixed-interface modes"] == count
+    assert ("modes requested" in body.provenance) == (count > requested)
     C = compliance(body)
     assert C == pytest.approx(C[0, 0] * np.eye(2), rel=1e-6, abs=1e-6 * C[0, 0])
     if requested:
@@ -59,7 +59,7 @@ def test_fixed_interface_modes(
 
 
 def test_a_reducer_gives_the_same(comm: MPI.Intracomm) -> None:
-    """Whichever number is reduced first."""
+    """The order of the requested numbers has no effect."""
     with Reducer(bar(comm), STEEL, interfaces=["left"]) as reducer:
         no_skin = ReductionOptions(skin=False)
         bodies = [reducer.reduce(n, attached_to="left", options=no_skin).body for n in (1, 3, 1)]
@@ -68,7 +68,7 @@ def test_a_reducer_gives_the_same(comm: MPI.Intracomm) -> None:
 
 
 def test_up_to_a_double_frequency(comm: MPI.Intracomm) -> None:
-    """A limit between two equal frequencies, which round-off sets apart, leaves none out."""
+    """A limit between two frequencies that differ by round-off includes both modes."""
     request: dict[str, Any] = {"interfaces": ["left"], "num_modes": 6, "skin": False}
     full = flat(reduce, bar(comm), STEEL, **request).body
     for first in (0, 2):
@@ -96,16 +96,16 @@ def test_free_modes(comm: MPI.Intracomm) -> None:
     ).body
     assert body.num_modes == 2
     assert body.provenance["free modes"] == 2
-    found = modal_analysis(bar(comm), STEEL, num_modes=1)
-    assert found.frequencies == pytest.approx(body.frequencies, rel=1e-8)
-    assert found.num_requested == 1
-    assert "2 modes instead of 1" in found.summary()
+    modes = modal_analysis(bar(comm), STEEL, num_modes=1)
+    assert modes.frequencies == pytest.approx(body.frequencies, rel=1e-8)
+    assert modes.num_requested == 1
+    assert "2 modes instead of 1" in modes.summary()
     held = modal_analysis(bar(comm), STEEL, num_modes=3, held=["left"])
     assert len(held.frequencies) == 4
 
 
 def test_participation_takes_pairs(comm: MPI.Intracomm) -> None:
-    """A force in y acts on both modes of a pair, in a ratio that is chance."""
+    """A force in y acts on both modes of a pair, in an arbitrary ratio."""
     body = reduce(
         bar(comm), STEEL, interfaces=["left"], num_modes=6, options=ReductionOptions(skin=False)
     ).body

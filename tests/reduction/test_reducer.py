@@ -1,4 +1,4 @@
-"""Several reductions of one body: the same results, and nothing made twice."""
+"""Several reductions of one body: the same results without repeated computations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENDS = ("left", "right")
 
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Factorizations and eigenvalue problems, as they come."""
+    """Record factorizations and eigenvalue problems in their order."""
     done: list[str] = []
     for name in ("cholesky", "lowest_modes"):
         original = getattr(held_stiffness, name)
@@ -32,7 +32,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def same(first: mbd.ReducedBody, second: mbd.ReducedBody) -> None:
-    """Modes, inertia and stiffening agree."""
+    """Assert that modes, inertia and stiffening agree."""
     assert np.allclose(first.frequencies, second.frequencies, rtol=1e-9)
     assert np.allclose(first.first_moments, second.first_moments, atol=1e-7)
     assert [i.name for i in first.interfaces] == [i.name for i in second.interfaces]
@@ -40,7 +40,7 @@ def same(first: mbd.ReducedBody, second: mbd.ReducedBody) -> None:
 
 
 def test_reductions_share_what_they_can(comm: MPI.Intracomm, work: list[str]) -> None:
-    """One factorization; fewer modes are some of those that are known."""
+    """There is one factorization; fewer modes are a part of those already computed."""
     mesh = box(comm)
     with mbd.Reducer(mesh, mbd.STEEL, interfaces=ENDS) as bar:
         made = {n: bar.reduce(n).body for n in (4, 9, 6)}
@@ -55,7 +55,7 @@ def test_reductions_share_what_they_can(comm: MPI.Intracomm, work: list[str]) ->
 
 
 def test_fewer_modes_are_not_changed_by_more(comm: MPI.Intracomm) -> None:
-    """The modes that were given out stay as they are."""
+    """Modes that were returned earlier are unchanged."""
     with mbd.Reducer(box(comm), mbd.STEEL, interfaces=ENDS) as bar:
         few = bar.reduce(3)
         before = few.modes.copy()
@@ -66,7 +66,7 @@ def test_fewer_modes_are_not_changed_by_more(comm: MPI.Intracomm) -> None:
 
 
 def test_statics_after_slepc_took_the_factors(comm: MPI.Intracomm, work: list[str]) -> None:
-    """They are made again, and the stiffening is right."""
+    """The factors are computed again, and the stiffening is correct."""
     mesh, options = box(comm), {"eps_type": "krylovschur"}
     with mbd.Reducer(mesh, mbd.STEEL, interfaces=ENDS, petsc_options=options) as bar:
         bar.reduce(5, stiffening=False)
@@ -78,7 +78,7 @@ def test_statics_after_slepc_took_the_factors(comm: MPI.Intracomm, work: list[st
 
 
 def test_last_reduction_frees_the_factors(comm: MPI.Intracomm, work: list[str]) -> None:
-    """One more is possible, with new ones."""
+    """Another reduction is possible, with new factors."""
     with mbd.Reducer(box(comm), mbd.STEEL, interfaces=ENDS) as bar:
         one, two = bar.reduce(3, last=True).body, bar.reduce(3).body
     assert work.count("cholesky") == 2
@@ -98,8 +98,8 @@ def test_free_body_and_loads(comm: MPI.Intracomm) -> None:
     assert [load.name for load in loaded.loads] == ["weight"]
 
 
-def test_closed_reducer_says_so(comm: MPI.Intracomm) -> None:
-    """And closing twice is no error."""
+def test_a_closed_reducer_raises_an_error(comm: MPI.Intracomm) -> None:
+    """Closing twice is not an error."""
     with mbd.Reducer(box(comm), mbd.STEEL, interfaces=ENDS) as bar:
         pass
     bar.close()

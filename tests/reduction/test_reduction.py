@@ -35,7 +35,7 @@ MIDDLE = (LENGTH / 2, HEIGHT / 2, WIDTH / 2)
 
 @pytest.fixture(scope="module")
 def bar() -> Reduction:
-    """A bar with both ends as interfaces and a point in its middle."""
+    """Return a bar with both ends as interfaces and a point in its middle."""
     points = {"middle": MIDDLE, "end": (LENGTH, HEIGHT / 2, WIDTH / 2)}
     mesh = box(MPI.COMM_WORLD)
     return reduce(mesh, STEEL, interfaces=ENDS, num_modes=6, points=points, name="bar")
@@ -56,7 +56,7 @@ def test_mass_properties_of_a_box(comm: MPI.Intracomm, cell: CellType, degree: i
 
 
 def test_mass_properties_of_a_cylinder(comm: MPI.Intracomm) -> None:
-    """Curved elements of second order: their own geometric error is of fourth order."""
+    """The geometric error of curved elements of second order has order four."""
     r, h = 0.01, 0.03
 
     def build(model: object) -> None:
@@ -108,7 +108,7 @@ def test_moments_of_a_rigid_motion(comm: MPI.Intracomm) -> None:
 
 
 def test_constraint_modes_reproduce_rigid_motions(comm: MPI.Intracomm) -> None:
-    """All interfaces moving as one body move all of it, and nothing is strained."""
+    """A common rigid motion of all interfaces moves the body without strain."""
     mesh = box(comm)
     problem = elastic_problem(ElasticModel(mesh, STEEL))
     interfaces = mesh_interfaces(mesh, problem.space, ENDS)
@@ -127,7 +127,7 @@ def test_constraint_modes_reproduce_rigid_motions(comm: MPI.Intracomm) -> None:
 
 
 def test_motion_of_an_interface_is_that_of_its_facets(bar: Reduction) -> None:
-    """The motion map is exact: the point of the face, evaluated on the mesh, moves as it says."""
+    """The motion map gives the exact motion of the face's point on the mesh."""
     right, end = bar.body.interface("right"), bar.body.point("end")
     assert np.allclose(right.motion[:3].T, end.modes, atol=1e-9 * np.abs(end.modes).max())
     skin = bar.body.skin
@@ -178,7 +178,7 @@ def test_convergence_from_above(comm: MPI.Intracomm) -> None:
 
 
 def test_free_body_without_interfaces(comm: MPI.Intracomm) -> None:
-    """Plain free modes: those of the modal analysis."""
+    """Without interfaces, modes are those of the modal analysis."""
     body = reduce(box(comm), STEEL, interfaces=(), num_modes=5).body
     modal = modal_analysis(box(comm), STEEL, num_modes=5)
     assert body.num_modes == 5
@@ -186,20 +186,20 @@ def test_free_body_without_interfaces(comm: MPI.Intracomm) -> None:
     assert body.interfaces == ()
 
 
-def test_own_space_stiffness_and_density(comm: MPI.Intracomm, bar: Reduction) -> None:
-    """The user's forms give the body of the same material."""
+def test_user_defined_space_stiffness_and_density(comm: MPI.Intracomm, bar: Reduction) -> None:
+    """User-defined forms give the same body as the material."""
     mesh = box(comm)
     space = fem.functionspace(mesh.mesh, ("Lagrange", 2, (3,)))
     form = elastic_stiffness(ufl.TrialFunction(space), ufl.TestFunction(space), STEEL)
     density = fem.Function(fem.functionspace(mesh.mesh, ("DG", 0)))
     density.x.array[:] = STEEL.density
-    own = reduce(
+    custom = reduce(
         ElasticModel(mesh, space=space, stiffness=form, density=density),
         interfaces=ENDS,
         num_modes=6,
     )
-    assert own.space is space
-    assert own.body.frequencies == pytest.approx(bar.body.frequencies, rel=1e-9)
+    assert custom.space is space
+    assert custom.body.frequencies == pytest.approx(bar.body.frequencies, rel=1e-9)
     heavy = reduce(
         ElasticModel(mesh, STEEL, density=4 * STEEL.density), interfaces=ENDS, num_modes=6
     ).body
@@ -251,7 +251,7 @@ def test_written_motion(
     motion: Literal["global", "body"],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Half a turn about z and a shift, with and without the rigid motion, as they are written."""
+    """Half a turn about z and a shift are written with and without the rigid motion."""
     written = recorded(monkeypatch)
     path = comm.bcast(tmp_path, root=0) / "sub" / f"{motion}.bp"
     n = bar.body.num_modes
@@ -282,7 +282,7 @@ def test_written_motion(
 
 
 def test_write_refuses_a_history_of_another_body(tmp_path: Path, bar: Reduction) -> None:
-    """Before anything is written."""
+    """The error is raised before a file is written."""
     history = SimpleNamespace(time=np.zeros(1), eta=np.zeros((1, 3)), position=None, rotation=None)
     with pytest.raises(ValueError, match="elastic coordinates of shape"):
         bar.write(tmp_path / "x.bp", history)

@@ -23,7 +23,7 @@ from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.reduction.options import ReductionOptions
 from dolfinx_mbd.reduction.reference import reduced_modes
 from dolfinx_mbd.reduction.result import Reduction
-from tests.fem.test_bad_input import refused
+from tests.fem.test_bad_input import assert_raises
 from tests.models.bodies import box, rigid_mass
 from tests.models.calls import flat
 
@@ -32,13 +32,13 @@ NUM_MODES = 6
 
 
 def bar(**arguments: Any) -> Reduction:
-    """The bar of V8 with both ends as interfaces."""
-    given: dict[str, Any] = {"interfaces": ENDS, "num_modes": NUM_MODES, "name": "bar"}
-    return flat(reduce, box(MPI.COMM_WORLD), STEEL, **given | arguments)
+    """Return the bar of V8 with both ends as interfaces."""
+    options: dict[str, Any] = {"interfaces": ENDS, "num_modes": NUM_MODES, "name": "bar"}
+    return flat(reduce, box(MPI.COMM_WORLD), STEEL, **options | arguments)
 
 
 def receptance(body: ReducedBody, omega: float) -> np.ndarray:
-    """Motions of the interfaces over forces there, of the free body, whatever its reference."""
+    """Return the receptance of the free body at its interfaces, for any reference condition."""
     S, H = body.first_moments, body.second_moments
     skew = H[0, 1:] - H[0, 1:].transpose(0, 2, 1)
     turning = np.stack([skew[:, 1, 2], skew[:, 2, 0], skew[:, 0, 1]], axis=1)  # ∫ρ x×ψ
@@ -69,7 +69,7 @@ def test_attached(comm: MPI.Intracomm, kind: Any) -> None:
     assert np.array_equal(body.mass, np.eye(n))
     omega = 2 * np.pi * body.frequencies
     assert np.allclose(body.stiffness, np.diag(omega**2), rtol=1e-12)
-    assert np.abs(S[1:]).max() > 0.1 * np.sqrt(body.total_mass)  # no mean axis
+    assert np.abs(S[1:]).max() > 0.1 * np.sqrt(body.total_mass)  # not a mean axis
 
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
@@ -93,7 +93,7 @@ def test_attached_to_the_only_interface(comm: MPI.Intracomm) -> None:
 
 
 def test_attached_converges_to_the_clamped_body(comm: MPI.Intracomm) -> None:
-    """From above; constraint modes of the free end and some fixed modes."""
+    """Frequencies converge from above, with constraint modes of the free end and fixed modes."""
     body = bar(attached_to="left", num_modes=12, kind="averaged").body
     clamped = modal_analysis(box(comm), STEEL, num_modes=4, held=["left"])
     # (An averaged left end is held in the mean only: softer than clamped.)
@@ -104,7 +104,7 @@ def test_attached_converges_to_the_clamped_body(comm: MPI.Intracomm) -> None:
 
 
 def test_raw_basis() -> None:
-    """Columns as other programs have them: unit motions, K in two blocks, the same frequencies."""
+    """Columns are unit motions as in other programs; K has two blocks; frequencies are equal."""
     raw = bar(attached_to="left", orthonormalize=False).body
     body = bar(attached_to="left").body
     assert [m.label for m in raw.modes[:2]] == ["constraint right ux", "constraint right uy"]
@@ -120,7 +120,7 @@ def test_raw_basis() -> None:
 
 @pytest.mark.parametrize("attached_to", [None, "left"])
 def test_cut_off(comm: MPI.Intracomm, attached_to: str | None) -> None:
-    """Modes above the limit are left out, and listed; those below are as they were."""
+    """Modes above the limit are omitted and listed; modes below it are unchanged."""
     whole = bar(attached_to=attached_to).body
     limit = float(whole.frequencies[4:6].mean())
     result = bar(attached_to=attached_to, up_to=limit)
@@ -138,7 +138,7 @@ def test_cut_off(comm: MPI.Intracomm, attached_to: str | None) -> None:
 
 
 def test_table_of_modes(comm: MPI.Intracomm, tmp_path: Path) -> None:
-    """Each column of the basis is a mode or left out, with its reason; also in the file."""
+    """Each column of the basis is a mode or omitted with a reason, also in the file."""
     mean, fixed = bar().body, bar(attached_to="right").body
     assert [mode.label for mode in mean.left_out] == [f"rigid {k}" for k in range(1, 7)]
     assert [mode.label for mode in mean.modes] == [f"elastic {k}" for k in range(1, 13)]
@@ -163,7 +163,7 @@ def test_table_of_modes(comm: MPI.Intracomm, tmp_path: Path) -> None:
 
 
 def test_static_share_is_that_of_the_constraint_modes(comm: MPI.Intracomm) -> None:
-    """1 without fixed modes; without interfaces it says nothing."""
+    """It is 1 without fixed modes, and absent without interfaces."""
     static = "; strain energy 100 % in constraint modes"
     assert all(mode.character.endswith(static) for mode in bar(num_modes=0).body.modes)
     free = bar(interfaces=(), num_modes=3).body
@@ -174,11 +174,11 @@ def test_static_share_is_that_of_the_constraint_modes(comm: MPI.Intracomm) -> No
 
 @pytest.mark.parametrize("condition", ["mean axis", "attached"])
 def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> None:
-    """A column that others make up is dropped, says of which, and changes nothing."""
+    """A dependent column is dropped; the table names the other columns."""
     mesh = box(comm)
     problem = elastic_problem(ElasticModel(mesh, STEEL))
-    found = mesh_interfaces(mesh, problem.space, ENDS)
-    basis = craig_bampton_basis(problem, found, 2, prefix="test_reference_")
+    ends = mesh_interfaces(mesh, problem.space, ENDS)
+    basis = craig_bampton_basis(problem, ends, 2, prefix="test_reference_")
     weights = np.zeros((14, 1))
     weights[[7, 12]] = [[1.0], [-0.5]]
     more = replace(
@@ -202,7 +202,7 @@ def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "given"),
+    ("text", "options"),
     [
         ("attached_to must be one of 'left', 'right', None; got 'end'", {"attached_to": "end"}),
         ("attached_to must be one of None; got 'left'", {"attached_to": "left", "interfaces": ()}),
@@ -214,9 +214,9 @@ def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> Non
         ),
     ],
 )
-def test_refused(comm: MPI.Intracomm, text: str, given: dict[str, Any]) -> None:
-    """In the user's words, on every rank."""
-    refused(comm, ValueError, text, lambda: bar(**given))
+def test_refused(comm: MPI.Intracomm, text: str, options: dict[str, Any]) -> None:
+    """Errors contain the names of the user, on every rank."""
+    assert_raises(comm, ValueError, text, lambda: bar(**options))
 
 
 def test_names_of_interfaces_do_not_matter() -> None:

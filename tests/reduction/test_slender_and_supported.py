@@ -52,7 +52,7 @@ def test_slender_bodies(
 
 
 def test_inaccurate_solver(comm: MPI.Intracomm) -> None:
-    """An iterative method that stops early is still refused: its residual is not round-off."""
+    """An iterative method that stops early is an error: its residual is not round-off."""
     options = {"ksp_type": "cg", "pc_type": "jacobi", "ksp_rtol": 1e-3, "ksp_max_it": 4000}
     with pytest.raises(FactorizationError, match="residual"):
         reduce(box(comm), STEEL, interfaces=["left", "right"], petsc_options=options)
@@ -76,7 +76,7 @@ def test_soft_interfaces_are_released() -> None:
 
 
 def forms(comm: MPI.Intracomm, square: float) -> tuple[Any, Any, Any]:
-    """A bar, its space, and its stiffness on an elastic foundation that adds this to all ω²."""
+    """Return a bar, its space, and its stiffness with a foundation that adds this to all ω²."""
     mesh = box(comm)
     V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (3,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
@@ -111,7 +111,7 @@ def test_compliance_on_a_foundation() -> None:
         **request,
     ).body
     motion = body.interfaces[1].motion
-    found = motion @ np.linalg.solve(body.stiffness, motion.T)
+    compliance = motion @ np.linalg.solve(body.stiffness, motion.T)
     K = fem.assemble_matrix(fem.form(form)).to_dense()
     x = V.tabulate_dof_coordinates()
     T = np.zeros((len(K), 6))
@@ -124,24 +124,24 @@ def test_compliance_on_a_foundation() -> None:
     inner = ~right & np.repeat(~np.isclose(x[:, 0], 0.0), 3)
     edge = K[inner] @ T
     condensed = T.T @ K @ T - edge.T @ np.linalg.solve(K[np.ix_(inner, inner)], edge)
-    assert found == pytest.approx(
-        np.linalg.inv(condensed), rel=1e-6, abs=1e-9 * np.abs(found).max()
+    assert compliance == pytest.approx(
+        np.linalg.inv(condensed), rel=1e-6, abs=1e-9 * np.abs(compliance).max()
     )
 
 
 @pytest.mark.parametrize("square", [1e2, 1e8])
 def test_floating_body_on_a_foundation(comm: MPI.Intracomm, square: float) -> None:
-    """The body frame would not feel it: the error names the form, however soft the support."""
+    """It would not act on the rigid motion: the error names the form, even of a soft support."""
     mesh, V, form = forms(comm, square)
     for interfaces in ([], ["left"]):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             reduce(ElasticModel(mesh, STEEL, stiffness=form, space=V), interfaces=interfaces)
-        assert caught.value.argument == "stiffness"
-    with pytest.raises(InputError) as caught:
+        assert error.value.argument == "stiffness"
+    with pytest.raises(InputError) as error:
         reduce(
             ElasticModel(mesh, STEEL, stiffness=form, space=V),
             interfaces=["left"],
             attached_to="left",
             options=ReductionOptions(effective_mass=0.9),
         )
-    assert caught.value.argument == "effective_mass"
+    assert error.value.argument == "effective_mass"

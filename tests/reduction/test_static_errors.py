@@ -1,4 +1,4 @@
-"""Unit loads that the modes do not represent, and physics that is switched off: both reported."""
+"""Reports of unit loads that the modes do not represent, and of omitted stiffening."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_stretch_of_a_spinning_rod(comm: MPI.Comm) -> None:
 
 
 def test_no_axial_mode(comm: MPI.Comm) -> None:
-    """One interface and few modes: rows in the table, and no warning before something turns."""
+    """With one interface and few modes the table has rows; a body at rest gives no warning."""
     mesh = box(comm, SLENDER, (20, 1, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -116,7 +116,7 @@ def spinning_rod(mesh: mbd.TaggedMesh, num_modes: int) -> mbd.ReducedBody:
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 def test_errors_are_those_of_the_mesh(comm: MPI.Comm, kind: Any) -> None:
-    """Against the energy of the displacements on the mesh, projected by the stiffness."""
+    """Errors equal those from the energy of the projected displacements on the mesh."""
     mesh, names = box(comm, cells=(5, 2, 1)), ["left", "right"]
     bar = mbd.reduce(
         mesh,
@@ -154,7 +154,7 @@ def test_errors_of_a_plate_and_of_a_beam(comm: MPI.Comm) -> None:
 
 
 def test_errors_survive_a_file(comm: MPI.Comm, tmp_path: Path) -> None:
-    """They are data of the body."""
+    """The errors are part of the body's file."""
     body = mbd.reduce(box(comm), mbd.STEEL, interfaces=["left"], num_modes=9).body
     again = mbd.ReducedBody.load(body.save(tmp_path / f"{comm.rank}.npz"))
     assert static_errors(again) == static_errors(body) != {}
@@ -162,7 +162,7 @@ def test_errors_survive_a_file(comm: MPI.Comm, tmp_path: Path) -> None:
 
 
 def own_stiffness(mesh: mbd.TaggedMesh) -> dict[str, Any]:
-    """The stiffness of steel as a form of the user's own."""
+    """Return the stiffness of steel as a user-defined form."""
     V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (3,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
     form = elastic_stiffness(u, v, mbd.STEEL)
@@ -175,7 +175,7 @@ def own_stiffness(mesh: mbd.TaggedMesh) -> dict[str, Any]:
 def test_no_stiffening_is_reported(
     comm: MPI.Comm, caplog: pytest.LogCaptureFixture, case: str
 ) -> None:
-    """In the provenance, the summary and, on the first rank, the log."""
+    """The provenance, the summary and, on the first rank, the log report it."""
     caplog.set_level(logging.INFO, logger="dolfinx_mbd")
     if case.startswith("beam"):
         model = BeamModel(create_interval(comm, 4, [0.0, 0.4]), Section.circle(0.005), mbd.STEEL)
@@ -201,10 +201,10 @@ def test_no_stiffening_is_reported(
     assert [r.levelno for r in records] == ([level] if comm.rank == 0 else [])
 
 
-def test_stiffening_that_is_there_has_no_reason(comm: MPI.Comm) -> None:
-    """And a stiffening that cannot be had is refused."""
+def test_reasons_of_missing_stiffening(comm: MPI.Comm) -> None:
+    """A body with stiffening has no reason; stiffening that is impossible is an error."""
     body = mbd.reduce(box(comm), mbd.STEEL, interfaces=["left"], num_modes=2).body
     assert "geometric stiffening" not in body.provenance
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         mbd.reduce(box(comm), mbd.STEEL, interfaces=[], num_modes=2, stiffening=True)
-    assert caught.value.argument == "stiffening"
+    assert error.value.argument == "stiffening"

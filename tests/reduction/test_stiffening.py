@@ -1,4 +1,4 @@
-"""Geometric stiffening of reduced bodies: buckling, spin-up (V5), relief however held."""
+"""Geometric stiffening of reduced bodies: buckling, spin-up (V5), inertia relief."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEEL = mbd.Material(2.1e11, 0.3, 7850.0)
 
 
 def bar(comm: MPI.Comm, length: float, side: float, cells: tuple[int, int, int]) -> mbd.TaggedMesh:
-    """A bar along x from the origin, ends named left and right."""
+    """Return a bar along x from the origin with the interfaces left and right."""
     low, high = [0.0, -side / 2, -side / 2], [length, side / 2, side / 2]
     box = dmesh.create_box(comm, [low, high], cells, cell_type=dmesh.CellType.hexahedron)
     return tagged(box, length)
@@ -93,8 +93,8 @@ def test_relief_does_not_depend_on_how_the_body_is_held(comm: MPI.Comm) -> None:
     cases = []
     for names in (["left"], ["left", "right"]):
         problem = elastic_problem(mbd.ElasticModel(mesh, STEEL))
-        found = mesh_interfaces(mesh, problem.space, mbd.InterfaceSpec.each(names, "averaged"))
-        basis = craig_bampton_basis(problem, found, 1, prefix="test_relief_", stiffening=True)
+        ends = mesh_interfaces(mesh, problem.space, mbd.InterfaceSpec.each(names, "averaged"))
+        basis = craig_bampton_basis(problem, ends, 1, prefix="test_relief_", stiffening=True)
         assert basis.cases is not None
         u = basis.cases.displacements[:, :6]
         R = rigid_motions(problem.positions)
@@ -120,7 +120,7 @@ def test_unit_spins_are_centrifugal_loads() -> None:
 
 
 def spin_up(attached: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """V5: time and tip deflection of a cantilever spun up to 6 rad/s in 15 s."""
+    """Simulate V5; return time and tip deflection of a cantilever spun up to 6 rad/s in 15 s."""
     length, EA, EI, rhoA, T, top = 10.0, 2.8e7, 1.4e4, 1.2, 15.0, 6.0
     height = np.sqrt(12 * EI / EA)
     material = mbd.Material(EA / height, 0.0, rhoA / height)
@@ -157,8 +157,8 @@ def test_spin_up_of_a_cantilever() -> None:
     """V5 (Kane, Ryan and Banerjee): 1 % of the geometrically exact deflection."""
     time, tip = spin_up()
     exact = {t: value for t, value in EXACT.items() if t <= 12}
-    got = np.interp(list(exact), time, tip)
-    assert np.allclose(got, list(exact.values()), atol=0.01 * 0.5738)
+    deflections = np.interp(list(exact), time, tip)
+    assert np.allclose(deflections, list(exact.values()), atol=0.01 * 0.5738)
     assert np.isclose(tip.min(), -0.5738, rtol=0.01)
 
 
@@ -171,7 +171,7 @@ def test_attached_to_the_hub_the_cantilever_softens() -> None:
     assert np.abs(tip).max() > 5
 
 
-def test_stiffening_can_be_left_out_and_asked_for(comm: MPI.Comm) -> None:
+def test_stiffening_is_an_option(comm: MPI.Comm) -> None:
     mesh = bar(comm, 0.2, 0.02, (4, 1, 1))
     plain = mbd.reduce(mesh, STEEL, interfaces=["left"], num_modes=2, stiffening=False).body
     assert plain.stiffening is None and "stiffening     no" in plain.summary()

@@ -43,7 +43,7 @@ def cut(truncation: Truncation, n: int) -> Truncation:
 
 
 def test_the_dynamic_stiffness_is_the_bodys(bar: Reduction) -> None:
-    """Two ways to the same matrix: here by elimination of the modes, there by superposition."""
+    """Elimination of the modes and modal superposition give the same matrix."""
     assert bar.truncation is not None
     for hertz in (800.0, 4000.0):
         D = bar.truncation.dynamic_stiffness(hertz)
@@ -51,7 +51,7 @@ def test_the_dynamic_stiffness_is_the_bodys(bar: Reduction) -> None:
         np.testing.assert_allclose(D, expected, rtol=0, atol=1e-7 * np.abs(expected).max())
 
 
-def test_the_residual_is_what_further_modes_have(bar: Reduction) -> None:
+def test_the_residual_is_that_of_further_modes(bar: Reduction) -> None:
     """S is positive, decreases with each mode, and is small after 60 modes."""
     assert bar.truncation is not None
     sizes = []
@@ -66,7 +66,7 @@ def test_the_residual_is_what_further_modes_have(bar: Reduction) -> None:
 
 @pytest.mark.parametrize("n", [4, 8, 16])
 def test_the_bound_bounds(bar: Reduction, n: int) -> None:
-    """Against all 60 modes as the truth: never below the error, and within a factor of ten."""
+    """The bound is between the error against all 60 modes and ten times this error."""
     assert bar.truncation is not None
     few = cut(bar.truncation, n)
     scale = 1 / np.sqrt(np.diag(few.stiffness) + few.squares[0] * np.diag(few.mass))
@@ -137,7 +137,7 @@ def test_clamped_beam(comm: MPI.Intracomm) -> None:
 def test_effective_masses_are_part_of_the_body(
     bar: Reduction, comm: MPI.Intracomm, tmp_path: Path
 ) -> None:
-    """With frequencies and labels, in its file and in its summary; without them in a rigid body."""
+    """Effective masses have frequencies and labels in the file and the summary."""
     assert bar.truncation is not None
     path = comm.bcast(tmp_path, root=0) / "bar.npz"
     bar.save(path)
@@ -161,8 +161,8 @@ def test_selection_by_effective_mass(bar: Reduction, comm: MPI.Intracomm) -> Non
     kind = bar.body.interfaces[0].kind
     chosen = bar.truncation.by_effective_mass(0.9)
     assert 0 < len(chosen) < 60
-    kept = bar.truncation.effective_masses[np.array(chosen) - 1].sum(axis=0)
-    assert (kept >= 0.9 * bar.truncation.effective_masses.sum(axis=0) - 1e-12).all()
+    masses = bar.truncation.effective_masses[np.array(chosen) - 1].sum(axis=0)
+    assert (masses >= 0.9 * bar.truncation.effective_masses.sum(axis=0) - 1e-12).all()
     few = reduce(
         box(comm),
         STEEL,
@@ -175,14 +175,14 @@ def test_selection_by_effective_mass(bar: Reduction, comm: MPI.Intracomm) -> Non
 
 
 def test_participation(bar: Reduction) -> None:
-    """Shares sum to one; the modes that are kept give the static deflection to the share."""
-    found = participation(bar.body)
-    np.testing.assert_allclose(found.shares.sum(axis=0), 1.0, rtol=1e-12)
-    kept = found.most(0.999)
-    assert len(kept) < bar.body.num_modes
-    small = bar.body.selected(kept)
-    for k, name in enumerate(found.loads):
-        assert found.shares[np.array(kept) - 1, k].sum() >= 0.999
+    """Shares sum to one; selected modes give the corresponding part of the deflection."""
+    shares = participation(bar.body)
+    np.testing.assert_allclose(shares.shares.sum(axis=0), 1.0, rtol=1e-12)
+    numbers = shares.most(0.999)
+    assert len(numbers) < bar.body.num_modes
+    small = bar.body.selected(numbers)
+    for k, name in enumerate(shares.loads):
+        assert shares.shares[np.array(numbers) - 1, k].sum() >= 0.999
         interface, component = name.split()
         row = ("Fx", "Fy", "Fz", "Mx", "My", "Mz").index(component)
         flexibility = []

@@ -53,14 +53,15 @@ def checkpoint(path: Path) -> Load:
     def load() -> tuple[Any, ...]:
         shutil.copy(path, folder / "checkpoint.npz")
         try:
-            with closing(read_run(folder, SYSTEM)) as run:
-                stepper = run.stepper.memory()
-                solution = run.solution()
+            with closing(read_run(folder, SYSTEM)) as record:
+                stepper = record.run.stepper.memory()
+                solution = record.solution()
         except RunFileError as error:
             assert error.path == str(folder / "checkpoint.npz")
             raise RunFileError(f"{path}: {error}", path=path) from error
         memory = {key: np.asarray(value).tobytes() for key, value in stepper.items()}
-        return run.steps.record(), run.state.q.tobytes(), memory, len(solution), run.stride
+        run = record.run
+        return run.steps.record(), run.state.q.tobytes(), memory, len(solution), record.stride
 
     return load
 
@@ -97,7 +98,7 @@ def test_flipped_bits_and_cut_files(path: Path, write: Callable[[Path], Load]) -
     rng = np.random.default_rng(2)
     bits = rng.choice(8 * len(data), 150, replace=False)
     tail = rng.choice(np.arange(8 * data.rindex(b"PK\x01\x02"), 8 * len(data)), 150, replace=False)
-    refused = 0
+    count = 0
     for bit in [*bits.tolist(), *tail.tolist()]:
         changed = bytearray(data)
         changed[bit // 8] ^= 1 << bit % 8
@@ -106,13 +107,13 @@ def test_flipped_bits_and_cut_files(path: Path, write: Callable[[Path], Load]) -
             assert load() == before
         except RunFileError as error:
             assert error.path == str(path) and path.name in str(error)
-            refused += 1
-    assert refused > 150
+            count += 1
+    assert count > 150
     for size in (0, 1, 100, len(data) // 2, len(data) - 1):
         path.write_bytes(data[:size])
-        with pytest.raises(RunFileError) as caught:
+        with pytest.raises(RunFileError) as exc_info:
             load()
-        assert caught.value.path == str(path)
+        assert exc_info.value.path == str(path)
 
 
 def test_damaged_rows(path: Path) -> None:
@@ -150,20 +151,20 @@ def test_files_of_the_first_edition(path: Path) -> None:
     rewrite(header, arrays)
     with pytest.warns(FileWarning):
         assert load() == before
-    refused = 0
+    count = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FileWarning)
         for key in header:
             for value in (None, [], {"a": 1}, "x", -1, [[[]]]):
                 rewrite(header | {key: value}, arrays)
-                refused += not_loaded(load, path)
+                count += not_loaded(load, path)
         for name in arrays:
             for array in (np.zeros(0), np.zeros((2, 2, 2)), np.array("x"), np.array(1.5)):
                 rewrite(header, arrays | {name: array})
-                refused += not_loaded(load, path)
+                count += not_loaded(load, path)
             rewrite(header, {key: value for key, value in arrays.items() if key != name})
-            refused += not_loaded(load, path)
-    assert refused > 2 * len(header)
+            count += not_loaded(load, path)
+    assert count > 2 * len(header)
 
 
 def not_loaded(load: Load, path: Path) -> bool:
@@ -193,11 +194,11 @@ def test_damaged_cases_of_a_study_are_done_again(tmp_path: Path) -> None:
             else:
                 changed[bit // 8] ^= 1 << bit % 8
             case.write_bytes(changed)
-            with warnings.catch_warnings(record=True) as caught:
+            with warnings.catch_warnings(record=True) as records:
                 warnings.simplefilter("always")
                 again = sweep(law, values, workers=1, path=folder).drop_vars("case_seconds")
             assert again.identical(first)
-            texts = [str(w.message) for w in caught if isinstance(w.message, FileWarning)]
+            texts = [str(w.message) for w in records if isinstance(w.message, FileWarning)]
             assert all(case.name in text for text in texts)
             left_out += len(texts)
         assert left_out > 20

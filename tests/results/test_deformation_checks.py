@@ -42,16 +42,16 @@ def cantilever(load: float) -> mbd.System:
 def test_equilibria_and_linearizations(load: float) -> None:
     system = cantilever(load)
     states: list[mbd.State] = []
-    found = warnings_of(lambda: states.append(mbd.equilibrium(system)))
+    reported = warnings_of(lambda: states.append(mbd.equilibrium(system)))
     eta = states[0].q[7:]
     ends = system.body("rod").reduced.interfaces  # type: ignore[attr-defined]
     angle = max(float(np.linalg.norm(end.motion[3:] @ eta)) for end in ends)
-    assert ("elastic rotation" in found) == (angle > 0.2)
+    assert ("elastic rotation" in reported) == (angle > 0.2)
     assert (angle > 0.2) == (load > 100.0)
     again = warnings_of(lambda: mbd.linearize(system, states[0]))
-    assert again.keys() == found.keys()
+    assert again.keys() == reported.keys()
     if load > 100.0:
-        warning = found["elastic rotation"]
+        warning = reported["elastic rotation"]
         assert isinstance(warning, ModelRangeWarning)
         assert warning.value == pytest.approx(angle, rel=1e-9)
         assert again["elastic rotation"].value == warning.value
@@ -61,8 +61,8 @@ def test_equilibria_and_linearizations(load: float) -> None:
 def test_a_sequence_of_equilibria_gives_one_warning_of_the_largest() -> None:
     system, times = cantilever(1e3), np.linspace(0.0, 1.0, 5)
     runs: list[mbd.Solution] = []
-    found = warnings_of(lambda: runs.append(mbd.quasi_static_motion(system, times)))
-    assert "at t = 1 s" in str(found["elastic rotation"])
+    reported = warnings_of(lambda: runs.append(mbd.quasi_static_motion(system, times)))
+    assert "at t = 1 s" in str(reported["elastic rotation"])
     for t, q in zip(times, runs[0].q, strict=True):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -76,11 +76,11 @@ def test_fast_rods_without_stiffening(ratio: float, warns: bool) -> None:
     speed = ratio * 2 * np.pi * rod.frequencies[0]
     for omega, expected in (((0, 0, speed), warns), ((speed, 0, 0), False)):
         system = mbd.System([mbd.FlexibleBody("rod", rod, omega=omega)])
-        found = warnings_of(lambda s=system: mbd.simulate(s, t_end=1e-5, dt=1e-6))
+        reported = warnings_of(lambda s=system: mbd.simulate(s, t_end=1e-5, dt=1e-6))
         quantity = "spin without stiffening"
-        assert (quantity in found) == expected
+        assert (quantity in reported) == expected
         if expected:
-            assert found[quantity].value == pytest.approx(ratio, rel=1e-3)
+            assert reported[quantity].value == pytest.approx(ratio, rel=1e-3)
 
 
 def test_rods_with_stiffening_and_spinning_equilibria() -> None:
@@ -103,5 +103,5 @@ def test_rods_with_stiffening_and_spinning_equilibria() -> None:
         hinge = mbd.revolute("hinge", ground.frame("o"), hub.frame("left"))
         rotor = mbd.System([ground, hub], [hinge])
         for spin in (0.0, speed):
-            found = warnings_of(lambda s=rotor, w=spin: mbd.equilibrium(s, spin=(0, 0, w)))
-            assert ("spin without stiffening" in found) == (expected and spin > 0.0)
+            reported = warnings_of(lambda s=rotor, w=spin: mbd.equilibrium(s, spin=(0, 0, w)))
+            assert ("spin without stiffening" in reported) == (expected and spin > 0.0)

@@ -1,4 +1,4 @@
-"""Solutions in files: saved and loaded to the bit, tables, and files that are refused."""
+"""Files of solutions: numbers are saved and loaded exactly, tables, bad files."""
 
 from __future__ import annotations
 

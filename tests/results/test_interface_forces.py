@@ -43,8 +43,8 @@ def test_newton_and_euler(run: Solution) -> None:
 def test_the_piston_pin_is_a_joint_force(run: Solution) -> None:
     """At the small end acts what the joint's history says, turned into the body."""
     force = np.linalg.norm(run.joint("piston pin").force, axis=1)
-    own = np.linalg.norm(run.body("rod").wrenches["small_end"][:, :3], axis=1)
-    assert own == pytest.approx(force, rel=1e-9)
+    magnitude = np.linalg.norm(run.body("rod").wrenches["small_end"][:, :3], axis=1)
+    assert magnitude == pytest.approx(force, rel=1e-9)
 
 
 def test_unknown_body(run: Solution) -> None:

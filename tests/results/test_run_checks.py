@@ -100,15 +100,15 @@ def test_a_resolved_run_gives_no_warning() -> None:
 
 
 def test_steps_that_rotate_by_more_than_a_radian() -> None:
-    found = warnings_of(pendulum(), t_end=20.0, dt=0.5)
-    warning = found["rotation per step"]
+    reported = warnings_of(pendulum(), t_end=20.0, dt=0.5)
+    warning = reported["rotation per step"]
     assert isinstance(warning, AccuracyWarning)
     assert warning.value is not None and warning.value > 1.0
 
 
 def test_energy_that_no_load_supplied() -> None:
-    found = warnings_of(pendulum(), t_end=20.0, dt=0.1)
-    warning = found["energy gain"]
+    reported = warnings_of(pendulum(), t_end=20.0, dt=0.1)
+    warning = reported["energy gain"]
     assert isinstance(warning, AccuracyWarning)
     assert warning.value is not None and warning.limit is not None
     assert warning.value > warning.limit
@@ -131,12 +131,12 @@ def bent(load: float) -> System:
 
 @pytest.mark.parametrize("load", [10.0, 1e3])
 def test_elastic_rotations_beyond_the_linear_theory(load: float) -> None:
-    found = warnings_of(bent(load), t_end=0.03, dt=1e-4)
+    reported = warnings_of(bent(load), t_end=0.03, dt=1e-4)
     if load < 100:
-        assert not found
+        assert not reported
         return
-    assert isinstance(found["elastic rotation"], ModelRangeWarning)
-    assert found["elastic rotation"].value > 0.2  # type: ignore[operator]
+    assert isinstance(reported["elastic rotation"], ModelRangeWarning)
+    assert reported["elastic rotation"].value > 0.2  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("steps", [200, 400])
@@ -144,9 +144,9 @@ def test_a_driver_whose_rate_jumps(steps: int) -> None:
     def kink(t: float) -> tuple[float, float, float]:
         return (0.0, 0.0, 0.0) if t < 0.5 else (2 * (t - 0.5), 2.0, 0.0)
 
-    found = warnings_of(pendulum(drivers=[Driver("d", "pivot", kink)]), t_end=1.0, dt=1 / steps)
-    assert isinstance(found["rate jump"], AccuracyWarning)
-    assert found["rate jump"].value == pytest.approx(2.0)
+    reported = warnings_of(pendulum(drivers=[Driver("d", "pivot", kink)]), t_end=1.0, dt=1 / steps)
+    assert isinstance(reported["rate jump"], AccuracyWarning)
+    assert reported["rate jump"].value == pytest.approx(2.0)
 
 
 def test_constraints_that_are_violated() -> None:
@@ -177,8 +177,8 @@ def test_a_frame_far_from_its_body(distance: float, warns: bool) -> None:
     )
     pin = revolute("pin", ground.frame("o"), bar.frame("o"))
     drive = Driver("d", "pin", lambda t: (10.0 * t, 10.0, 0.0))
-    found = warnings_of(System([ground, bar], [pin], drivers=[drive]), t_end=0.1, dt=1e-3)
-    assert ("distance of the origin" in found) == warns
+    reported = warnings_of(System([ground, bar], [pin], drivers=[drive]), t_end=0.1, dt=1e-3)
+    assert ("distance of the origin" in reported) == warns
 
 
 @pytest.mark.parametrize(("distance", "named"), [(50.0, True), (0.2, False)])
@@ -192,7 +192,7 @@ def test_a_failed_step_names_a_frame_far_from_its_body(distance: float, named: b
     noise = force("noise", bar.frame("o"), lambda t, motion: 1e6 * rng.normal(size=3))
     spin = torque("torque", bar.frame("o"), lambda t, motion: 1e6 * rng.normal(size=3))
     system = System([ground, bar], [pin], loads=[noise, spin])
-    with pytest.raises(StepError) as caught, warnings.catch_warnings():
+    with pytest.raises(StepError) as error, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         simulate(system, t_end=0.1, dt=1e-3)
-    assert ("m from its centre of mass" in str(caught.value)) == named
+    assert ("m from its centre of mass" in str(error.value)) == named

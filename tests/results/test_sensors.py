@@ -48,8 +48,8 @@ def test_a_body_at_rest_feels_gravity() -> None:
     ground = mbd.Ground({"o": mbd.Frame((0, 0, 0), upright)})
     weld = mbd.fixed("weld", ground.frame("o"), block.frame("o"))
     run = mbd.simulate(mbd.System([ground, block], [weld], gravity=GRAVITY), t_end=0.01, dt=1e-3)
-    felt = run.sensor("block", (0, 0, 0), "proper acceleration", axes="body")
-    assert felt[-1] == pytest.approx((9.81, 0, 0), abs=1e-9)
+    acceleration = run.sensor("block", (0, 0, 0), "proper acceleration", axes="body")
+    assert acceleration[-1] == pytest.approx((9.81, 0, 0), abs=1e-9)
 
 
 def test_gauges_are_outputs_of_a_simulator_and_columns_of_files(tmp_path: Path) -> None:

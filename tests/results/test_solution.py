@@ -216,5 +216,5 @@ def test_a_sensor_anywhere_on_a_body_without_modes() -> None:
     body = FlexibleBody("lump", lump, position=(1.0, 2.0, 3.0))
     run = simulate(System([body], gravity=(0.0, 0.0, -9.81)), t_end=1e-3, dt=1e-3)
     point = np.array([0.3, -0.2, 0.1])
-    found = run.sensor("lump", point)
-    np.testing.assert_allclose(found[0], np.array([1.0, 2.0, 3.0]) + point, atol=1e-12)
+    positions = run.sensor("lump", point)
+    np.testing.assert_allclose(positions[0], np.array([1.0, 2.0, 3.0]) + point, atol=1e-12)

@@ -76,9 +76,9 @@ def half_power(frequencies: ArrayLike, values: ArrayLike) -> HalfPower:
     offset = -b / (2 * a)
     half = 2 * (c - b**2 / (4 * a))
     inverse = power[k] / power
-    edges = [
+    left, right = (
         f[i] + (half - inverse[i]) * (f[i + 1] - f[i]) / (inverse[i + 1] - inverse[i])
         for i in (low, high - 1)
-    ]
+    )
     height = float(np.sqrt(power[k] * 2 / half))
-    return HalfPower(float(f[k] + offset), float(edges[1] - edges[0]), height)
+    return HalfPower(float(f[k] + offset), float(right - left), height)

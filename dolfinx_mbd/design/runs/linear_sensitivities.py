@@ -30,7 +30,7 @@ from dolfinx_mbd.design.runs.parameter_terms import checked_steps, checked_value
 from dolfinx_mbd.design.runs.steady_motions import Matrices, SteadyMotions
 from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.outputs import Outputs, Requests
 
 Array = NDArray[np.float64]
@@ -163,10 +163,10 @@ class LinearSensitivities:
 
 
 def linear_sensitivities(
-    build: Callable[[Mapping[str, float]], SystemData],
+    build: Callable[[Mapping[str, float]], System],
     values: Mapping[str, float],
     *,
-    state: Callable[[SystemData], State] | None = None,
+    state: Callable[[System], State] | None = None,
     axes: Literal["auto", "body", "global"] | ArrayLike = "auto",
     inputs: Sequence[str] = (),
     outputs: Requests | None = None,
@@ -221,7 +221,7 @@ def linear_sensitivities(
         function("state", state, "state(system)")
     values = checked_values(values)
     sizes = checked_steps(values, steps)
-    system = instance("build(values)", build(dict(values)), SystemData)
+    system = instance("build(values)", build(dict(values)), System)
     system.check_no_states("linear_sensitivities")
     first = equilibrium(system) if state is None else state(system)
     linear = linearize(system, first, axes=axes, inputs=inputs, outputs=outputs)

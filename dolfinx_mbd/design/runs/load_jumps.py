@@ -17,7 +17,7 @@ from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
 from dolfinx_mbd.kernels.rotations import rotation_matrix, rotation_vector
 from dolfinx_mbd.mechanism.force_elements import JointSpring, SpringDamper
 from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
-from dolfinx_mbd.mechanism.system import Load, State, SystemData
+from dolfinx_mbd.mechanism.system import Load, State, System
 
 # Difference between the change of a load in a step and its mean change in the two neighbouring
 # steps, relative to the change, above which the step is bisected
@@ -186,7 +186,7 @@ def _size(values: Array) -> float:
     return float(np.abs(values).max())
 
 
-def increment_between(system: SystemData, q: Array, other: Array) -> Array:
+def increment_between(system: System, q: Array, other: Array) -> Array:
     """Return the increment (nv,) that leads from coordinates q to other coordinates (nq,)."""
     parts = []
     for body, part in zip(system.bodies, system.q_slices, strict=True):

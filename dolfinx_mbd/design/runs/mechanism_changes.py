@@ -34,7 +34,7 @@ from dolfinx_mbd.kernels.body_table import (
 )
 from dolfinx_mbd.kernels.parameter_terms import inertia_forces, joint_wrenches, wrench_forces
 from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 
 FACTORS = (-1, 1)
 """Multiples of the step at which mechanisms are compared."""
@@ -83,7 +83,7 @@ class MechanismChange:
         step: Step of the parameter.
     """
 
-    def __init__(self, base: Assembler, systems: Mapping[int, SystemData], step: float) -> None:
+    def __init__(self, base: Assembler, systems: Mapping[int, System], step: float) -> None:
         system = base.system
         self.system, self.systems, self.step, self._base = system, systems, step, base
         self.assemblers = {k: Assembler(s) for k, s in systems.items()}

@@ -22,25 +22,16 @@ from dolfinx_mbd.design.runs.parameter_terms import ParameterTerms
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, extent
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.joints import Driver, Joint
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.run_quantities import BODY
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.files.run_files import HISTORY
 from dolfinx_mbd.results.outputs import Output, Outputs
 from dolfinx_mbd.results.saved_states import SavedStates
-from dolfinx_mbd.results.solution import Solution
+from dolfinx_mbd.results.solution import solution_of
 
 _STEP = 1e-3  # step of differences relative to the size of a part of the state; rotations: rad
 _LENGTH_STEP = 1e-4  # step of positions relative to the size of the mechanism
 _LOCAL = 1e-9  # largest relative change of an output if it is evaluated at one time alone
-_BODY_PARTS = {
-    "position": ("q", 0),
-    "velocity": ("v", 0),
-    "omega": ("v", 3),
-    "acceleration": ("a", 0),
-    "alpha": ("a", 3),
-    "eta": ("q", 6),
-    "eta_rate": ("v", 6),
-    "eta_acceleration": ("a", 6),
-}
 
 
 @dataclass(frozen=True)
@@ -120,9 +111,9 @@ class OutputDerivatives:
                 out[:, k] = central_difference(values, terms.steps[name])
         return out
 
-    def _evaluate(self, system: SystemData, arrays: dict[str, Array]) -> Array:
+    def _evaluate(self, system: System, arrays: dict[str, Array]) -> Array:
         last = State(*(arrays[key][-1] for key in HISTORY))
-        run = Solution._of(system, SavedStates._of(system, arrays), last)
+        run = solution_of(system, SavedStates.of_arrays(system, arrays), last)
         return self._outputs.of(run)[:, 0]
 
     def _slopes(self, arrays: dict[str, Array], key: str, column: int, size: float) -> Array:
@@ -190,7 +181,7 @@ def _stacked(states: Sequence[State]) -> dict[str, Array]:
     return {key: np.array([getattr(state, key) for state in states]) for key in HISTORY}
 
 
-def _entry(system: SystemData, output: str) -> tuple[str, int, float] | None:
+def _entry(system: System, output: str) -> tuple[str, int, float] | None:
     """Return array, column and sign of an output that is an entry of the state, otherwise None.
 
     The column is -1 for an output that is always zero, such as a force along a free axis.
@@ -199,13 +190,15 @@ def _entry(system: SystemData, output: str) -> tuple[str, int, float] | None:
     key, _, axis = quantity.rpartition(".")
     for body, part in zip(system.bodies, system.v_slices, strict=True):
         floating = body.num_coordinates > body.num_velocities and not hasattr(body, "motion")
-        if body.name == name and floating and key in _BODY_PARTS:
-            array, first = _BODY_PARTS[key]
+        place = BODY[key].place if key in BODY and key != "rotation" else None
+        if body.name == name and floating and place is not None:
             number = "xyz".index(axis) if axis in ("x", "y", "z") else int(axis) - 1
-            return array, part.start + first + number, 1.0
+            first = place.columns.start  # η follows four numbers of the rotation, but three of ω
+            first -= key == "eta"
+            return place.array, part.start + first + number, 1.0
     joints: list[Joint | Driver] = [*system.joints, *system.drivers]
     names = [joint.name for joint in joints]
-    if name not in names or key not in ("force", "moment") or system.whole is not system:
+    if name not in names or key not in ("force", "moment") or not system.held.all():
         return None
     entry = names.index(name)
     if getattr(joints[entry], "clearance", None) is not None:

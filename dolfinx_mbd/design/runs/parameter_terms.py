@@ -27,9 +27,9 @@ from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.dynamics.stepping.step_control import Adaptive
 from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
 from dolfinx_mbd.mechanism.force_elements import ContactElement, JointElement
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 
-Build = Callable[[Mapping[str, float]], SystemData]
+Build = Callable[[Mapping[str, float]], System]
 
 _SHORTER = 0.25  # second step of a test of smoothness, relative to the first one
 _SHORTEST = 1e-12  # shortest time step, s
@@ -111,7 +111,7 @@ class ParameterTerms:
         self.values = checked_values(values)
         self.steps = checked_steps(self.values, steps)
         self.system = build(dict(self.values))
-        instance("build(values)", self.system, SystemData)
+        instance("build(values)", self.system, System)
         _check_smooth(self.system)
         base = Assembler(self.system)
         self._changes = {
@@ -188,7 +188,7 @@ class ParameterTerms:
                         argument="build",
                     )
 
-    def changed(self, name: str, step: float) -> SystemData:
+    def changed(self, name: str, step: float) -> System:
         """Return the mechanism at a changed value; raise an error if its size differs."""
         system = self._build({**self.values, name: self.values[name] + step})
         sizes = [(s.num_velocities, s.num_constraints) for s in (system, self.system)]
@@ -196,7 +196,7 @@ class ParameterTerms:
             raise InputError("build returns mechanisms of different sizes", argument="build")
         return system
 
-    def system_at(self, name: str, factor: int) -> SystemData:
+    def system_at(self, name: str, factor: int) -> System:
         """Return the mechanism at a multiple (-1 or 1) of the step of a parameter."""
         return self._changes[name].systems[factor]
 
@@ -279,7 +279,7 @@ class ParameterTerms:
         return out + np.einsum("scp,scf->pf", by_values, values)
 
 
-def _check_smooth(system: SystemData) -> None:
+def _check_smooth(system: System) -> None:
     """Raise an error if a mechanism has contacts or end stops."""
     for load in system.loads:
         stops = isinstance(load, JointElement) and load.gaps(0.0)
@@ -291,7 +291,7 @@ def _check_smooth(system: SystemData) -> None:
             )
 
 
-def _numbers(system: SystemData, first: State, state: State) -> Array:
+def _numbers(system: System, first: State, state: State) -> Array:
     """Return a state as one array; its coordinates are increments from the first state."""
     memory = state.memory
     moved = increment_between(system, first.q, state.q)

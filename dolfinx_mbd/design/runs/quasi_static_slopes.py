@@ -16,7 +16,7 @@ from dolfinx_mbd.design.runs.mechanism_changes import central_difference
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError, extent
 from dolfinx_mbd.dynamics.assembly.rates import steady_accelerations
 from dolfinx_mbd.dynamics.start.quasi_static import Balance, elastic_derivative
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 
 _SAME = 1e-8  # largest difference of accelerations from those of the start, relative to them
 _MAX_ITERATIONS = 20
@@ -59,9 +59,9 @@ class QuasiStaticSlopes:
         self.valid = bool(same_rate and difference <= _SAME)
 
     @staticmethod
-    def applies(system: SystemData) -> bool:
+    def applies(system: System) -> bool:
         """Return whether the constraints determine all rigid motions of an elastic mechanism."""
-        complete = system.whole is system and system.ideal is system
+        complete = bool(system.held.all()) and not system.has_clearance
         specified = any(joint.rate is not None for joint in system.joints)
         determined = len(system.rigid) == system.num_constraints
         return complete and determined and len(system.elastic) > 0 and not specified

@@ -34,9 +34,9 @@ from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.motions import check_drivers
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.saved_states import SavedStates
-from dolfinx_mbd.results.solution import Solution
+from dolfinx_mbd.results.solution import Solution, solution_of
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 OUTPUT_STEP = 100.0  # largest step of differences of outputs, relative to those of the equations
@@ -233,7 +233,7 @@ class _Neighbours:
         return self._runs[name, share]
 
 
-def _moved(system: SystemData, run: Solution, derivatives: list[Array], step: float) -> Solution:
+def _moved(system: System, run: Solution, derivatives: list[Array], step: float) -> Solution:
     """Return the simulation to first order for a change of one parameter.
 
     `derivatives` contains those of q, v, a and λ, (nt, ·) each.
@@ -248,4 +248,4 @@ def _moved(system: SystemData, run: Solution, derivatives: list[Array], step: fl
     v, a, lam = (x + step * d for x, d in zip((run.v, run.a, run.lam), others, strict=True))
     arrays = {"time": run.time, "q": q, "v": v, "a": a, "lam": lam, "angles": angles}
     last = State(*(values[-1] for values in arrays.values()))
-    return Solution._of(system, SavedStates._of(system, arrays), last)
+    return solution_of(system, SavedStates.of_arrays(system, arrays), last)

@@ -33,7 +33,7 @@ from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.start.consistent_state import check_state
 from dolfinx_mbd.dynamics.start.position_assembly import coordinates
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.outputs import Outputs
 
 __all__ = ["Matrices", "SteadyMotions"]
@@ -57,7 +57,7 @@ class SteadyMotions:
         self,
         linear: LinearizedSystem,
         spin: Array,
-        state: Callable[[SystemData], State] | None,
+        state: Callable[[System], State] | None,
         outputs: Outputs,
     ) -> None:
         self._linear, self._spin, self._outputs = linear, spin, outputs
@@ -72,7 +72,7 @@ class SteadyMotions:
         self._basis = basis @ shapes[:, order]
         self._neutral = int(np.sum(linear.poles == 0))
 
-    def matrices(self, system: SystemData) -> Matrices:
+    def matrices(self, system: System) -> Matrices:
         """Return the matrices at the steady motion of a mechanism."""
         first = self._linear.system
         sizes = [(s.num_velocities, s.num_constraints) for s in (first, system)]
@@ -98,7 +98,7 @@ class SteadyMotions:
         parts = state_space(at, state.time, motions, basis, inputs, self._outputs)
         return *parts, motions.resolve @ basis
 
-    def _near_equilibrium(self, system: SystemData) -> State:
+    def _near_equilibrium(self, system: System) -> State:
         """Return a state near the equilibrium, for Newton's method."""
         q = coordinates(system) + self._moved
         for body, part in zip(system.bodies, system.q_slices, strict=True):

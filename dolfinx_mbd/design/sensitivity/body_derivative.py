@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,10 +10,10 @@ import numpy as np
 import scipy
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.body import LoadPattern, ReducedBody
-from dolfinx_mbd.body.gauges import StrainGauge
+from dolfinx_mbd.body import LoadPattern, ReducedBody, StrainGauge
 from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.body.parts import EffectiveMasses
+from dolfinx_mbd.body.tree import map_arrays, with_values
 from dolfinx_mbd.fem.assembly import point_motion
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
@@ -29,39 +30,20 @@ class BodyDerivative:
     their span. The derivative of the stiffness matrix is therefore full, and modes may cross.
 
     Attributes:
-        total_mass: Derivative of the mass.
+        arrays: Derivatives of all arrays and numbers of the body, in the structure of a body. The
+            texts are those of the body. A part that is not differentiated is None.
         centre: Derivative of the centre of mass, shape (3,).
         central_inertia: Derivative of the inertia tensor about the centre of mass, shape (3, 3).
-        first_moments: Derivative of S, shape (n+1, 3).
-        second_moments: Derivative of H, shape (n+1, n+1, 3, 3).
-        stiffness: Derivative of the modal stiffness matrix, shape (n, n).
-        damping: Derivative of the modal damping matrix, shape (n, n); a damping that was given as a
-            matrix is constant.
-        frequencies: Derivatives of the frequencies, shape (n,), Hz; those of a multiple frequency
-            are the derivatives of its branches in ascending order.
-        interface_points: Derivatives of the points of the interfaces, shape (interfaces, 3).
-        interface_motions: Derivatives of `Interface.motion`, shape (interfaces, 6, n).
-        positions: Derivatives of the positions of the material points, shape (points, 3).
-        point_modes: Derivatives of `MaterialPoint.modes`, shape (points, n, 3).
-        skin_positions: Derivatives of the positions of the skin, shape (ns, 3), or None.
-        skin_modes: Derivatives of the modes at the skin, shape (n, ns, 3), or None.
-        spin_stiffening: Derivative of `Stiffening.spin`, shape (6, n, n), or None.
-        interface_stiffening: Derivative of `Stiffening.interfaces`, shape
-            (interfaces, 6, n, n), or None.
-        stress: Derivative of the stress modes at the nodes of the skin, shape (6, ns, n), or None
-            if the body has no stress modes; see `recovery.skin_stress`.
-        loads: Derivatives of the distributed loads, as load patterns.
-        bores: Derivatives of `Bore.displacement`.
-        gauges: Derivatives of the strain gauges, as strain gauges of the same length. The centre of
-            a gauge moves with the body; the direction of its first grid does not turn, except with
-            the surface.
-        effective_masses: Derivatives of the frequencies and shares of the fixed-interface modes, or
-            None if the body does not contain all of them. Of modes with a multiple frequency, only
-            the sums of the derivatives of the shares are meaningful.
         limits: Steps below and above zero at which a cell of the mesh degenerates;
             infinite unless the parameter is a shape.
         second_order: Largest term of second order in a modal stiffness that follows from first
             derivatives, relative to that stiffness, per square of the unit of the parameter.
+
+    A damping that was given as a matrix is constant. The frequencies of a multiple frequency have
+    the derivatives of its branches in ascending order. The centre of a strain gauge moves with the
+    body; the direction of its first grid does not turn, except with the surface. The effective
+    masses are None if the body does not contain all fixed-interface modes; of modes with a multiple
+    frequency, only the sums of the derivatives of the shares are meaningful.
 
     Example:
         >>> derivative = mbd.sensitivities(bar, [mbd.Parameter("rho", "density")])["rho"]
@@ -69,37 +51,117 @@ class BodyDerivative:
         1.0
     """
 
-    total_mass: float
+    arrays: ReducedBody
     centre: Array
     central_inertia: Array
-    first_moments: Array
-    second_moments: Array
-    stiffness: Array
-    damping: Array
-    frequencies: Array
-    interface_points: Array
-    interface_motions: Array
-    positions: Array
-    point_modes: Array
-    skin_positions: Array | None
-    skin_modes: Array | None
-    spin_stiffening: Array | None
-    interface_stiffening: Array | None
-    stress: Array | None
-    loads: tuple[LoadPattern, ...]
-    bores: tuple[Array, ...]
-    gauges: tuple[StrainGauge, ...]
-    effective_masses: EffectiveMasses | None
     limits: tuple[float, float]
     second_order: float
 
     __repr__ = short_repr
 
     @property
+    def total_mass(self) -> float:
+        """Derivative of the mass."""
+        return self.arrays.total_mass
+
+    @property
+    def first_moments(self) -> Array:
+        """Derivative of S, shape (n+1, 3)."""
+        return self.arrays.first_moments
+
+    @property
+    def second_moments(self) -> Array:
+        """Derivative of H, shape (n+1, n+1, 3, 3)."""
+        return self.arrays.second_moments
+
+    @property
     def inertia(self) -> Array:
         """Derivative of the inertia tensor about the origin of the frame, shape (3, 3)."""
-        second = self.second_moments[0, 0]
-        return np.asarray(np.trace(second) * np.eye(3) - second)
+        return self.arrays.inertia
+
+    @property
+    def stiffness(self) -> Array:
+        """Derivative of the modal stiffness matrix, shape (n, n)."""
+        return self.arrays.stiffness
+
+    @property
+    def damping(self) -> Array:
+        """Derivative of the modal damping matrix, shape (n, n)."""
+        return self.arrays.damping
+
+    @property
+    def frequencies(self) -> Array:
+        """Derivatives of the frequencies, shape (n,), Hz."""
+        return self.arrays.frequencies
+
+    @property
+    def interface_points(self) -> Array:
+        """Derivatives of the points of the interfaces, shape (interfaces, 3)."""
+        return np.array([i.point for i in self.arrays.interfaces]).reshape(-1, 3)
+
+    @property
+    def interface_motions(self) -> Array:
+        """Derivatives of `Interface.motion`, shape (interfaces, 6, n)."""
+        return np.array([i.motion for i in self.arrays.interfaces]).reshape(
+            len(self.arrays.interfaces), 6, self.arrays.num_modes
+        )
+
+    @property
+    def positions(self) -> Array:
+        """Derivatives of the positions of the material points, shape (points, 3)."""
+        return np.array([p.position for p in self.arrays.points]).reshape(-1, 3)
+
+    @property
+    def point_modes(self) -> Array:
+        """Derivatives of `MaterialPoint.modes`, shape (points, n, 3)."""
+        return np.array([p.modes for p in self.arrays.points]).reshape(
+            len(self.arrays.points), self.arrays.num_modes, 3
+        )
+
+    @property
+    def skin_positions(self) -> Array | None:
+        """Derivatives of the positions of the skin, shape (ns, 3), or None."""
+        return None if self.arrays.skin is None else self.arrays.skin.points
+
+    @property
+    def skin_modes(self) -> Array | None:
+        """Derivatives of the modes at the skin, shape (n, ns, 3), or None."""
+        return None if self.arrays.skin is None else self.arrays.skin.modes
+
+    @property
+    def spin_stiffening(self) -> Array | None:
+        """Derivative of `Stiffening.spin`, shape (6, n, n), or None."""
+        return None if self.arrays.stiffening is None else self.arrays.stiffening.spin
+
+    @property
+    def interface_stiffening(self) -> Array | None:
+        """Derivative of `Stiffening.interfaces`, shape (interfaces, 6, n, n), or None."""
+        return None if self.arrays.stiffening is None else self.arrays.stiffening.interfaces
+
+    @property
+    def stress(self) -> Array | None:
+        """Derivative of `StressModes.stress`, shape (6, ns, n), or None."""
+        return None if self.arrays.stress is None else self.arrays.stress.stress
+
+    @property
+    def loads(self) -> tuple[LoadPattern, ...]:
+        """Derivatives of the distributed loads."""
+        return self.arrays.loads
+
+    @property
+    def bores(self) -> tuple[Array, ...]:
+        """Derivatives of `Bore.displacement`."""
+        return tuple(bore.displacement for bore in self.arrays.bores)
+
+    @property
+    def gauges(self) -> tuple[StrainGauge, ...]:
+        """Derivatives of the strain gauges."""
+        return self.arrays.gauges
+
+    @property
+    def effective_masses(self) -> EffectiveMasses | None:
+        """Derivatives of the effective masses, or None."""
+        return self.arrays.effective_masses
 
 
 def central_derivatives(
@@ -250,6 +312,56 @@ def second_order_size(body: ReducedBody, energies: Array, masses: Array) -> floa
     return float(np.max(np.abs(energies / np.diag(body.stiffness) - masses), initial=0.0))
 
 
+def derivative_from(body: ReducedBody, entries: Mapping[str, Any]) -> BodyDerivative:
+    """Return a derivative from arrays by name.
+
+    Args:
+        body: The body at the base point.
+        entries: Derivatives by attribute of `ReducedBody`; of interfaces, points, skin, stiffening
+            and stress as `interface_points`, `interface_motions`, `positions`, `point_modes`,
+            `skin_positions`, `skin_modes`, `spin_stiffening`, `interface_stiffening` and `stress`,
+            of bores their displacements; and `limits` and `second_order`.
+    """
+    e, zero = entries, map_arrays(lambda _, value: 0 * value, with_values(body, left_out=()))
+    moments = e["total_mass"], e["first_moments"], e["second_moments"]
+    centre, central_inertia = central_derivatives(body, *moments)
+    motions = e["interface_points"], e["interface_motions"]
+    rates = frequency_derivatives(body, e["stiffness"])
+    skin, stiffening, stress = zero.skin, zero.stiffening, zero.stress
+    if skin is not None:
+        skin = with_values(skin, points=e["skin_positions"], modes=e["skin_modes"])
+    if stiffening is not None:
+        spin, interfaces = e["spin_stiffening"], e["interface_stiffening"]
+        stiffening = with_values(stiffening, spin=spin, interfaces=interfaces, work=None)
+    if stress is not None:
+        points = e["skin_positions"]
+        stress = with_values(stress, points=points, stress=e["stress"], cells=None)
+
+    def parts(name: str, **values: Any) -> Any:
+        rows = zip(getattr(zero, name), *values.values(), strict=True)
+        return tuple(with_values(p, **dict(zip(values, row, strict=True))) for p, *row in rows)
+
+    arrays = with_values(
+        zero,
+        total_mass=e["total_mass"],
+        first_moments=e["first_moments"],
+        second_moments=e["second_moments"],
+        stiffness=e["stiffness"],
+        damping=e.get("damping", zero.damping),
+        interfaces=parts("interfaces", point=motions[0], motion=motions[1]),
+        modes=parts("modes", frequency=rates),
+        points=parts("points", position=e["positions"], modes=e["point_modes"]),
+        skin=skin,
+        stiffening=stiffening,
+        stress=stress,
+        loads=e.get("loads", ()),
+        effective_masses=effective_mass_derivatives(body, moments, e["stiffness"], *motions),
+        gauges=e.get("gauges", ()),
+        bores=parts("bores", displacement=e.get("bores", ())),
+    )
+    return BodyDerivative(arrays, centre, central_inertia, e["limits"], e["second_order"])
+
+
 def in_modes(
     derivative: BodyDerivative, body: ReducedBody, W: Array, step: float
 ) -> BodyDerivative:
@@ -257,29 +369,12 @@ def in_modes(
 
     `step` is the difference of the parameter from the former base value.
     """
-    d, T = derivative, scipy.linalg.block_diag(1.0, W)
-    stiffness = W.T @ d.stiffness @ W
-
-    def product(subscripts: str, values: Array | None, *others: Array) -> Any:
-        return None if values is None else np.einsum(subscripts, W, values, *others)
-
-    loads = [replace(p, modes=W.T @ p.modes, moments=W.T @ p.moments) for p in d.loads]
-    low, high = d.limits
+    low, high = derivative.limits
+    arrays = map_arrays(lambda array, value: array.transformed(value, W), derivative.arrays)
+    rates = frequency_derivatives(body, arrays.stiffness)
+    modes = tuple(
+        with_values(m, frequency=float(f)) for m, f in zip(arrays.modes, rates, strict=True)
+    )
     return replace(
-        d,
-        limits=(low - step, high - step),
-        first_moments=T.T @ d.first_moments,
-        second_moments=np.einsum("ki,klab,lj->ijab", T, d.second_moments, T),
-        stiffness=stiffness,
-        damping=W.T @ d.damping @ W,
-        frequencies=frequency_derivatives(body, stiffness),
-        interface_motions=d.interface_motions @ W,
-        point_modes=np.einsum("ki,pka->pia", W, d.point_modes),
-        skin_modes=product("ki,kpa->ipa", d.skin_modes),
-        spin_stiffening=product("ki,ckl,lj->cij", d.spin_stiffening, W),
-        interface_stiffening=product("ki,ackl,lj->acij", d.interface_stiffening, W),
-        stress=None if d.stress is None else d.stress @ W,
-        loads=tuple(loads),
-        bores=tuple(bore @ W for bore in d.bores),
-        gauges=tuple(replace(gauge, modes=gauge.modes @ W) for gauge in d.gauges),
+        derivative, arrays=with_values(arrays, modes=modes), limits=(low - step, high - step)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,8 @@ import scipy
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.body.gauges import StrainGauge
-from dolfinx_mbd.body.parts import Bore, EffectiveMasses, LoadPattern, Mode, Stiffening
-from dolfinx_mbd.body.stress_modes import StressModes
+from dolfinx_mbd.body.parts import Mode
+from dolfinx_mbd.body.tree import ArrayDeclaration, checked, map_arrays, with_values
 from dolfinx_mbd.checks import flag, instance, number, unknown
 from dolfinx_mbd.design.sensitivity.body_derivative import BodyDerivative, in_modes
 from dolfinx_mbd.errors import AccuracyWarning, InputError
@@ -102,38 +101,28 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
         """
         steps, body = self._steps(values), self.body
         self._check_shape(steps)
-
-        def moved(name: str, base: Any) -> Any:
-            return base + sum(s * getattr(self[k], name) for k, s in steps.items())
-
         squares, W = self._modes(values)
-        K = np.diag(squares)
         if not flag("own_modes", own_modes):
-            K, W = moved("stiffness", body.stiffness), np.eye(len(squares))
+            W = np.eye(len(squares))
         self._warn(values)
-        T = scipy.linalg.block_diag(1.0, W)
-        H = np.einsum("ki,klab,lj->ijab", T, moved("second_moments", body.second_moments), T)
+
+        def moved(array: ArrayDeclaration, base: Any, *rates: Any) -> Any:
+            total = base + sum(s * rate for s, rate in zip(steps.values(), rates, strict=True))
+            if array.directions:
+                total = total / np.linalg.norm(total, axis=-1, keepdims=True)
+            return total
+
+        rates = [self[name].arrays for name in steps]
+        tree = map_arrays(moved, with_values(body, left_out=()), *rates)
+        tree = with_values(tree, damping=_without_negative(tree.damping))
+        tree = map_arrays(lambda array, value: array.transformed(value, W), tree)
+        K = np.diag(squares) if own_modes else (tree.stiffness + tree.stiffness.T) / 2
         frequencies = np.sqrt(squares) / (2 * np.pi)
+        modes = tuple(Mode(f"elastic {k}", float(f)) for k, f in enumerate(frequencies, 1))
         texts = {k: f"first order in {k}, step {s:g}" for k, s in steps.items()}
-        return body.replace(
-            total_mass=moved("total_mass", body.total_mass),
-            first_moments=T.T @ moved("first_moments", body.first_moments),
-            second_moments=H,
-            stiffness=(K + K.T) / 2,
-            damping=W.T @ _without_negative(moved("damping", body.damping)) @ W,
-            interfaces=self._interfaces(moved, W),
-            points=self._points(moved, W),
-            skin=self._skin(moved, W),
-            modes=tuple(Mode(f"elastic {k}", float(f)) for k, f in enumerate(frequencies, 1)),
-            left_out=(),
-            stiffening=self._stiffening(moved, W),
-            stress=self._stress(moved, W),
-            loads=self._loads(steps, W),
-            bores=self._bores(steps, W),
-            gauges=self._gauges(steps, W),
-            effective_masses=self._effective_masses(steps),
-            provenance={**body.provenance, **texts},
-        )
+        provenance = {**body.provenance, **texts}
+        result = with_values(tree, mass=body.mass, stiffness=K, modes=modes, provenance=provenance)
+        return checked(result)
 
     def moved(self, values: Mapping[str, float]) -> BodySensitivities:
         """Return the first-order body, and its derivatives in its own modes.
@@ -187,91 +176,6 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
                 "the changed body instead"
             )
             warnings.warn(text, AccuracyWarning, stacklevel=3)
-
-    def _interfaces(self, moved: Any, W: Array) -> tuple[Any, ...]:
-        frames, n = self.body.interfaces, self.body.num_modes
-        points = moved("interface_points", np.array([i.point for i in frames]).reshape(-1, 3))
-        motions = np.array([i.motion for i in frames]).reshape(-1, 6, n)
-        motions = moved("interface_motions", motions) @ W
-        return tuple(
-            replace(i, point=point, motion=motion)
-            for i, point, motion in zip(frames, points, motions, strict=True)
-        )
-
-    def _points(self, moved: Any, W: Array) -> tuple[Any, ...]:
-        body = self.body
-        positions = moved("positions", np.array([p.position for p in body.points]).reshape(-1, 3))
-        count = (len(body.points), body.num_modes, 3)
-        modes = moved("point_modes", np.array([p.modes for p in body.points]).reshape(count))
-        return tuple(
-            replace(p, position=x, modes=W.T @ psi)
-            for p, x, psi in zip(body.points, positions, modes, strict=True)
-        )
-
-    def _stiffening(self, moved: Any, W: Array) -> Any:
-        cases = self.body.stiffening
-        if cases is None:
-            return None
-        spin = W.T @ moved("spin_stiffening", cases.spin) @ W
-        return Stiffening(spin, W.T @ moved("interface_stiffening", cases.interfaces) @ W)
-
-    def _skin(self, moved: Any, W: Array) -> Any:
-        skin = self.body.skin
-        if skin is None:
-            return None
-        modes = np.einsum("ki,kpa->ipa", W, moved("skin_modes", skin.modes))
-        return replace(skin, points=moved("skin_positions", skin.points), modes=modes)
-
-    def _stress(self, moved: Any, W: Array) -> StressModes | None:
-        stress = self.body.stress
-        if stress is None:
-            return None
-        points = moved("skin_positions", stress.points)
-        return StressModes(points, moved("stress", stress.stress) @ W)
-
-    def _loads(self, steps: Mapping[str, float], W: Array) -> tuple[LoadPattern, ...]:
-        patterns = []
-        for k, p in enumerate(self.body.loads):
-            changes = [(s, self[name].loads[k]) for name, s in steps.items()]
-            force, moment, modes, moments = (
-                getattr(p, key) + sum(s * getattr(change, key) for s, change in changes)
-                for key in ("force", "moment", "modes", "moments")
-            )
-            patterns.append(LoadPattern(p.name, force, moment, W.T @ modes, W.T @ moments))
-        return tuple(patterns)
-
-    def _bores(self, steps: Mapping[str, float], W: Array) -> tuple[Bore, ...]:
-        bores = []
-        for k, bore in enumerate(self.body.bores):
-            change = sum(s * self[name].bores[k] for name, s in steps.items())
-            bores.append(replace(bore, displacement=(bore.displacement + change) @ W))
-        return tuple(bores)
-
-    def _gauges(self, steps: Mapping[str, float], W: Array) -> tuple[StrainGauge, ...]:
-        gauges = []
-        for k, gauge in enumerate(self.body.gauges):
-            changes = [(s, self[name].gauges[k]) for name, s in steps.items()]
-            position, normal, directions, modes = (
-                getattr(gauge, key) + sum(s * getattr(change, key) for s, change in changes)
-                for key in ("position", "normal", "directions", "modes")
-            )
-            normal = normal / np.linalg.norm(normal)
-            directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
-            gauges.append(
-                StrainGauge(gauge.name, position, normal, directions, gauge.length, modes @ W)
-            )
-        return tuple(gauges)
-
-    def _effective_masses(self, steps: Mapping[str, float]) -> EffectiveMasses | None:
-        masses = self.body.effective_masses
-        changes = [(s, self[name].effective_masses) for name, s in steps.items()]
-        if masses is None or any(change is None for _, change in changes):
-            return None
-        frequencies, shares = (
-            getattr(masses, key) + sum(s * getattr(change, key) for s, change in changes)
-            for key in ("frequencies", "shares")
-        )
-        return EffectiveMasses(frequencies, shares)
 
 
 def _without_negative(C: Array) -> Array:

@@ -20,9 +20,7 @@ from dolfinx_mbd.design.sensitivity.beam_changes import SectionParameter
 from dolfinx_mbd.design.sensitivity.beams import beam_derivatives
 from dolfinx_mbd.design.sensitivity.body_derivative import (
     BodyDerivative,
-    central_derivatives,
-    effective_mass_derivatives,
-    frequency_derivatives,
+    derivative_from,
     second_order_size,
 )
 from dolfinx_mbd.design.sensitivity.first_order import BodySensitivities
@@ -197,23 +195,7 @@ def _beam_sensitivities(
 ) -> BodySensitivities:
     body = reduction.body
     base, entries = beam_derivatives(reduction, parameters)
-    derivatives = {}
-    for name, e in entries.items():
-        moments = e["total_mass"], e["first_moments"], e["second_moments"]
-        centre, central_inertia = central_derivatives(body, *moments)
-        motions = e["interface_points"], e["interface_motions"]
-        derivatives[name] = BodyDerivative(
-            **e,
-            centre=centre,
-            central_inertia=central_inertia,
-            damping=np.zeros_like(body.damping),
-            frequencies=frequency_derivatives(body, e["stiffness"]),
-            stress=None,
-            loads=(),
-            bores=(),
-            gauges=(),
-            effective_masses=effective_mass_derivatives(body, moments, e["stiffness"], *motions),
-        )
+    derivatives = {name: derivative_from(body, e) for name, e in entries.items()}
     return BodySensitivities(body, base, derivatives)
 
 
@@ -286,30 +268,24 @@ def _body_derivative(
     skin = None
     if body.skin is not None or body.stress is not None:
         skin = surface_skin(problem.space, fields).modes
-    moments = mass, first, second
-    centre, central = central_derivatives(body, *moments)
     stiffness = (stiffness + stiffness.T) / 2
-    return BodyDerivative(
-        total_mass=mass,
-        centre=centre,
-        central_inertia=central,
-        first_moments=first,
-        second_moments=second,
-        stiffness=stiffness,
-        frequencies=frequency_derivatives(body, stiffness),
-        interface_points=points,
-        interface_motions=in_body,
-        positions=np.array([p.modes[n] for p in at_points]).reshape(-1, 3),
-        point_modes=np.array([p.modes[:n] for p in at_points]).reshape(-1, n, 3),
-        skin_positions=None if skin is None else skin[n],
-        skin_modes=None if skin is None else skin[:n],
-        spin_stiffening=spin,
-        interface_stiffening=wrenches,
-        limits=matrices.limits,
-        **parts(matrices, changes, stiffness, in_body),
-        effective_masses=effective_mass_derivatives(body, moments, stiffness, points, in_body),
-        second_order=second_order_size(body, energies, column_sums(comm, changes, inertia)),
-    )
+    entries = {
+        "total_mass": mass,
+        "first_moments": first,
+        "second_moments": second,
+        "stiffness": stiffness,
+        "interface_points": points,
+        "interface_motions": in_body,
+        "positions": np.array([p.modes[n] for p in at_points]).reshape(-1, 3),
+        "point_modes": np.array([p.modes[:n] for p in at_points]).reshape(-1, n, 3),
+        "skin_positions": None if skin is None else skin[n],
+        "skin_modes": None if skin is None else skin[:n],
+        "spin_stiffening": spin,
+        "interface_stiffening": wrenches,
+        "limits": matrices.limits,
+        "second_order": second_order_size(body, energies, column_sums(comm, changes, inertia)),
+    }
+    return derivative_from(body, entries | parts(matrices, changes, stiffness, in_body))
 
 
 def _moments(

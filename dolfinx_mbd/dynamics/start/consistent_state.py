@@ -28,7 +28,7 @@ from dolfinx_mbd.dynamics.start.quasi_static import Balance
 from dolfinx_mbd.dynamics.stepping.convergence import Measure
 from dolfinx_mbd.errors import InputError, PlacementWarning
 from dolfinx_mbd.mechanism.joints import SLIDING, TURNING
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["check_state", "consistent_state", "move", "transferred_state"]
 
@@ -40,7 +40,7 @@ _RATE_TOLERANCE = 1e-7  # largest error of the initial velocities relative to th
 
 
 def consistent_state(
-    system: SystemData,
+    system: System,
     t: float = 0.0,
     *,
     elastic_start: Literal["quasi-static", "undeformed"] = "quasi-static",
@@ -100,7 +100,7 @@ def consistent_state(
         >>> round(state.v[5].item(), 9)
         2.0
     """
-    instance("system", system, SystemData)
+    instance("system", system, System)
     t = number("t", t, unit="s")
     choice("elastic_start", elastic_start, ("quasi-static", "undeformed"))
     if isinstance(q, Mapping):
@@ -108,7 +108,7 @@ def consistent_state(
     speeds = named_vector(system, "v", v) if isinstance(v, Mapping) else None
     by_default = q is None and v is None and (t == 0.0 or not system.drivers)
     rates = _joint_rates(system, rates, by_default)
-    if q is None and v is None and system.whole.ideal is not system.whole:
+    if q is None and v is None and system.has_clearance:
         state = _ideal_state(system, t, elastic_start, rates)
         if state is not None:
             return state
@@ -141,7 +141,7 @@ def consistent_state(
 
 
 def _ideal_state(
-    system: SystemData,
+    system: System,
     t: float,
     elastic_start: Literal["quasi-static", "undeformed"],
     rates: Mapping[str, float],
@@ -173,7 +173,7 @@ def _ideal_state(
 
 
 def _joint_rates(
-    system: SystemData, rates: Mapping[str, float] | None, by_default: bool
+    system: System, rates: Mapping[str, float] | None, by_default: bool
 ) -> dict[str, float]:
     """Return the requested rates of joints, and with `by_default` those that the joints specify."""
     rates = dict(instance("rates", {} if rates is None else rates, Mapping))
@@ -193,7 +193,7 @@ def _joint_rates(
     return {**specified, **rates} if by_default else rates
 
 
-def _body_velocities(system: SystemData) -> Array:
+def _body_velocities(system: System) -> Array:
     """Return the initial velocities of the bodies, (nv,); NaN where a body specifies none."""
     speeds = np.full(system.num_velocities, np.nan)
     for body, part in zip(system.bodies, system.v_slices, strict=True):
@@ -244,7 +244,7 @@ def _start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float], spee
     return v
 
 
-def _unknown_of_known_bodies(system: SystemData, speeds: Array) -> Index:
+def _unknown_of_known_bodies(system: System, speeds: Array) -> Index:
     """Return the unknown rigid velocities of bodies of which some rigid velocity is known."""
     indices: list[int] = []
     for part in system.v_slices:
@@ -255,13 +255,13 @@ def _unknown_of_known_bodies(system: SystemData, speeds: Array) -> Index:
     return np.array(indices, dtype=np.int64)
 
 
-def transferred_state(state: State, source: SystemData, system: SystemData) -> State:
+def transferred_state(state: State, source: System, system: System) -> State:
     """Return the consistent state of a system with the motion of the bodies of another system.
 
     Bodies and joints are matched by name. Other bodies start from their initial positions; their
     velocities follow from the constraints. Rotations of joints keep their full turns.
     """
-    instance("system", system, SystemData)
+    instance("system", system, System)
     q, v = coordinates(system), np.zeros(system.num_velocities)
     names = [body.name for body in source.bodies]
     moving = [body.name for body in source.bodies if body.num_velocities]
@@ -290,7 +290,7 @@ def transferred_state(state: State, source: SystemData, system: SystemData) -> S
     return replace(start, angles=start.angles + full)
 
 
-def check_state(argument: str, state: State, system: SystemData) -> None:
+def check_state(argument: str, state: State, system: System) -> None:
     """Raise an error if a value is not a state of a system."""
     instance(argument, state, State, "as equilibrium or a solution's final_state")
     if len(state.q) != system.num_coordinates or len(state.v) != system.num_velocities:

@@ -12,16 +12,11 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, choice, reject
 from dolfinx_mbd.dynamics.start.position_assembly import coordinates
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
-from dolfinx_mbd.mechanism.system import SystemData
-
-_PARTS = {
-    "q": {"position": slice(0, 3), "rotation": slice(3, 7), "eta": slice(7, None)},
-    "v": {"velocity": slice(0, 3), "omega": slice(3, 6), "eta_rate": slice(6, None)},
-}
-"""Quantities of a body with a floating frame, and their index ranges in its q and v."""
+from dolfinx_mbd.mechanism.run_quantities import BODY
+from dolfinx_mbd.mechanism.system import System
 
 
-def named_vector(system: SystemData, argument: str, values: Mapping[str, ArrayLike]) -> Array:
+def named_vector(system: System, argument: str, values: Mapping[str, ArrayLike]) -> Array:
     """Return coordinates (`argument` is ``q``) or velocities (``v``) from values by name.
 
     A name denotes a body, or a quantity such as ``rod.position``. Other coordinates have their
@@ -36,7 +31,7 @@ def named_vector(system: SystemData, argument: str, values: Mapping[str, ArrayLi
     return vector
 
 
-def _slices(system: SystemData, argument: str) -> dict[str, slice]:
+def _slices(system: System, argument: str) -> dict[str, slice]:
     """Return the index ranges of all named quantities."""
     slices = {}
     parts = system.q_slices if argument == "q" else system.v_slices
@@ -45,9 +40,12 @@ def _slices(system: SystemData, argument: str) -> dict[str, slice]:
             slices[body.name] = part
         if isinstance(body, FloatingBody):
             places = range(part.start, part.stop)
-            for key, place in _PARTS[argument].items():
-                if len(places[place]):
-                    slices[f"{body.name}.{key}"] = slice(places[place][0], places[place][-1] + 1)
+            for key, quantity in BODY.items():
+                if quantity.place is None or quantity.place.array != argument:
+                    continue
+                columns = places[quantity.place.columns]
+                if len(columns):
+                    slices[f"{body.name}.{key}"] = slice(columns.start, columns.stop)
     return slices
 
 

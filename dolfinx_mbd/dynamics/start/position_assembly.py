@@ -22,7 +22,7 @@ from dolfinx_mbd.dynamics.assembly.redundancy import (
 )
 from dolfinx_mbd.errors import PlacementWarning, warn
 from dolfinx_mbd.kernels.rotations import rotation_vector
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 
 Index = NDArray[np.integer]
 
@@ -180,7 +180,7 @@ def warn_of_moves(eqs: Assembler, t: float) -> None:
         )
 
 
-def coordinates(system: SystemData, q: ArrayLike | None = None) -> Array:
+def coordinates(system: System, q: ArrayLike | None = None) -> Array:
     """Return the start coordinates (nq,), by default the initial coordinates of the bodies."""
     if q is None:
         return np.concatenate([body.initial_coordinates() for body in system.bodies])
@@ -214,9 +214,7 @@ def restore(eqs: Assembler, t: float, v: Array, rates: Mapping[str, float], free
     accelerations(eqs, t, free, velocities(eqs, t, v, moving, rates))
 
 
-def redundancies(
-    system: SystemData, t: float = 0.0, q: ArrayLike | None = None
-) -> list[Redundancy]:
+def redundancies(system: System, t: float = 0.0, q: ArrayLike | None = None) -> list[Redundancy]:
     """Return the redundant constraints of the assembled mechanism.
 
     Args:
@@ -236,13 +234,13 @@ def redundancies(
         >>> print(mbd.redundancies(mbd.System([ground, rod], [hinge, second]))[0])
         revolute joint 'hinge', displacement along z (held by 'second' already)
     """
-    instance("system", system, SystemData)
+    instance("system", system, System)
     return fit_misfits(system, number("t", t, unit="s"), q)[1]
 
 
 def fit_misfits(
-    system: SystemData, t: float = 0.0, q: ArrayLike | None = None
-) -> tuple[SystemData, list[Redundancy]]:
+    system: System, t: float = 0.0, q: ArrayLike | None = None
+) -> tuple[System, list[Redundancy]]:
     """Return a system whose constraint offsets equal the misfit, and its redundant constraints.
 
     The misfit is the violation of redundant constraints after the assembly, at most `_MAX_MISFIT`.

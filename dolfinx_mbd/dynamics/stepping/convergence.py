@@ -17,7 +17,7 @@ from dolfinx_mbd.kernels.time_steps import (
     round_off,
 )
 from dolfinx_mbd.mechanism.protocol import Body, BodyState
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 
 # The error is not evaluated if its prediction is below the tolerance divided by this number
 _SAFETY = 10.0
@@ -96,7 +96,7 @@ class Measure:
     each coordinate increment.
     """
 
-    def __init__(self, system: SystemData) -> None:
+    def __init__(self, system: System) -> None:
         self._groups = row_groups(system)
         forces = np.full(len(system.bodies), -1)
         lengths: list[Array] = []
@@ -175,7 +175,7 @@ def _largest_coordinates(eqs: Assembler) -> Array:
     return out
 
 
-def row_groups(system: SystemData) -> NDArray[np.int64]:
+def row_groups(system: System) -> NDArray[np.int64]:
     """Return the group of each equation (nv,): forces 3k, moments 3k + 1, elastic forces 3k + 2.
 
     Each state of a load has a group of its own, after those of the bodies.
@@ -189,12 +189,12 @@ def row_groups(system: SystemData) -> NDArray[np.int64]:
     return groups
 
 
-def count_groups(system: SystemData) -> int:
+def count_groups(system: System) -> int:
     """Return the number of groups of `row_groups`."""
     return 3 * len(system.bodies) + len(system.states)
 
 
-def _states(system: SystemData) -> tuple[NDArray[np.int64], Array]:
+def _states(system: System) -> tuple[NDArray[np.int64], Array]:
     """Return the indices of the states of loads, and the masses that scale their equations."""
     masses = [
         np.full(body.num_velocities, body.typical_mass)

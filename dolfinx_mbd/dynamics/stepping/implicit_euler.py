@@ -9,7 +9,7 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.stepping.convergence import Monitor
 from dolfinx_mbd.dynamics.stepping.integrators import Derivatives, Stepper
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["ImplicitEuler"]
 
@@ -34,7 +34,7 @@ class ImplicitEuler(Stepper):
         -0.00098
     """
 
-    def __init__(self, system: SystemData, *, tolerance: float = 1e-8) -> None:
+    def __init__(self, system: System, *, tolerance: float = 1e-8) -> None:
         super().__init__(system, tolerance=tolerance)
         self._smooth = False
 

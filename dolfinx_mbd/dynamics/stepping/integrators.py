@@ -35,7 +35,7 @@ from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.kernels.time_steps import correct, predict, right_hand_side
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.force_elements import FilmElement
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 Derivatives = tuple[float, float, float]
@@ -95,14 +95,14 @@ class Stepper:
 
     def __init__(
         self,
-        system: SystemData,
+        system: System,
         method: GeneralizedAlpha | None = None,
         *,
         tolerance: float = 1e-8,
         sparse: bool | None = None,
         reuse: bool = True,
     ) -> None:
-        self.system = instance("system", system, SystemData)
+        self.system = instance("system", system, System)
         if method is None:
             method = GeneralizedAlpha.from_spectral_radius()
         hint = "for example GeneralizedAlpha.from_spectral_radius(0.8)"
@@ -473,7 +473,7 @@ class Stepper:
         )
 
 
-def _far_frames(system: SystemData) -> str:
+def _far_frames(system: System) -> str:
     """Return a text about bodies whose frames are so far away that round-off may stop a step."""
     text = ""
     for body in system.bodies:

@@ -18,7 +18,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, TangentBlocks
 from dolfinx_mbd.dynamics.assembly.blocks import RepeatedAssembly, SparseBlocks
 from dolfinx_mbd.kernels.matrices import fill
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 
 _getrf, _getrs = get_lapack_funcs(("getrf", "getrs"), (np.zeros((1, 1)),))
 _PARTS = ("data", "indices", "indptr")
@@ -32,7 +32,7 @@ class IterationMatrix:
     number then does not grow as dt decreases.
     """
 
-    def __init__(self, system: SystemData, mass: float, sparse: bool) -> None:
+    def __init__(self, system: System, mass: float, sparse: bool) -> None:
         self._system, self._mass, self.sparse = system, mass, sparse
         n = system.num_velocities
         rows = [slice(s.start + n, s.stop + n) for s in system.entry_slices]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.dynamics.stepping.step_control import Steps
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["Run", "Snapshot"]
 
@@ -42,12 +42,17 @@ class Run:
         state: State after the last step.
     """
 
-    def __init__(self, system: SystemData, stepper: Stepper, steps: Steps, state: State) -> None:
+    def __init__(self, system: System, stepper: Stepper, steps: Steps, state: State) -> None:
         self.system, self.stepper, self.steps, self.state = system, stepper, steps, state
 
     def _snapshot(self) -> Snapshot:
         """Return a snapshot; after `_return_to`, the run continues bitwise equally."""
-        return Snapshot(self.state, copy.copy(self.steps), self.stepper.memory())
+        steps, memory = copy.copy(self.steps), self.stepper.memory()
+        return Snapshot(self.state, steps, memory, self._input_values())
+
+    def _input_values(self) -> tuple[float, ...]:
+        """Return the values of the inputs; a `Simulator` has inputs."""
+        return ()
 
     def _return_to(self, snapshot: Snapshot) -> None:
         """Return to a snapshot of this run, or of an equal run."""

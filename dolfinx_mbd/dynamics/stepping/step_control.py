@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
@@ -14,7 +15,7 @@ from dolfinx_mbd.checks import number
 from dolfinx_mbd.dynamics.stepping.contact_events import ContactEvents
 from dolfinx_mbd.dynamics.stepping.integrators import StepError, Stepper
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 
 _SAFETY = 0.9  # safety factor of a predicted step
 # Limits of the growth factor of a step; smaller growth is not worth a new factorization
@@ -115,7 +116,7 @@ class AdaptiveSteps:
     total: ClassVar[int] = 1000  # number of units of a progress bar
 
     @classmethod
-    def of(cls, control: Adaptive, system: SystemData, start: float, end: float) -> AdaptiveSteps:
+    def of(cls, control: Adaptive, system: System, start: float, end: float) -> AdaptiveSteps:
         """Return the steps from the time `start` to the time `end`."""
         span = end - start
         largest = control.largest or 0.1 * span
@@ -231,6 +232,19 @@ class AdaptiveSteps:
 
 
 Steps = FixedSteps | AdaptiveSteps
+
+
+def steps_until(
+    t_end: float | None, control: float | Adaptive, start: float, system: System
+) -> Steps:
+    """Return the steps from a time to the end, or without an end if `t_end` is None."""
+    if isinstance(control, Adaptive):
+        assert t_end is not None
+        return AdaptiveSteps.of(control, system, start, t_end)
+    if t_end is None:
+        return FixedSteps(control, sys.maxsize)
+    count = max(1, round(min((t_end - start) / control, sys.maxsize)))
+    return FixedSteps((t_end - start) / count, count)
 
 
 def steps_from(record: Mapping[str, Any]) -> Steps:

@@ -26,7 +26,10 @@ COARSE_TOLERANCE = 1e-3
 """Largest relative error of the eigenvalues of linear elements, whose modes start the iteration."""
 
 MIN_UNKNOWNS = 4
-"""Minimum number of free unknowns per iterated vector; each step uses three times as many."""
+"""Minimum number of free unknowns per iterated vector.
+
+A step of LOBPCG searches a space of three times as many vectors as are iterated.
+"""
 
 
 def lowest_modes_iteratively(

@@ -43,7 +43,7 @@ from dolfinx_mbd.kernels.rotations import skew
 Array = NDArray[np.float64]
 
 FILE_VERSION = 1  # version of Exudyn's file format of `ObjectFFRFreducedOrderInterface`
-ARM = 0.05  # distance of nodes from the interface's point / radius of gyration
+ARM = 0.05  # distance of nodes from the point of the interface, over the radius of gyration
 NODES = 6  # number of nodes of an interface
 
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 from dolfinx_mbd.analyses.simulator import Simulator
 from dolfinx_mbd.checks import choice, flag, instance, items, reject
@@ -42,8 +42,17 @@ Simulated = slave_class("{script}", {version})
 class {name}(Simulated, {base}):
     pass
 """
-LIBRARIES = {2: ("pythonfmu", "Fmi2Slave"), 3: ("pythonfmu3", "Fmi3Slave")}
-"""Module and base class of a slave for each version of the standard."""
+
+
+class Library(NamedTuple):
+    """A Python package for FMUs, and the name of its base class of slaves."""
+
+    package: str
+    base: str
+
+
+LIBRARIES = {2: Library("pythonfmu", "Fmi2Slave"), 3: Library("pythonfmu3", "Fmi3Slave")}
+"""Libraries by version of the standard."""
 
 _OPTIONS = {
     2: ("canGetAndSetFMUstate", "canSerializeFMUstate"),

@@ -132,14 +132,14 @@ def _state_from(data: bytes) -> dict[str, Any]:
 
 def slave_class(script: str, fmi: Literal[2, 3]) -> Any:
     """Return the class of a co-simulation slave for a script in the folder of resources."""
-    library = importlib.import_module(LIBRARIES[fmi][0])
+    library = importlib.import_module(LIBRARIES[fmi].package)
     real = library.Real if fmi == 2 else library.Float64
     enums = importlib.import_module(f"{library.__name__}.enums")
     causality, variability, status = (
         getattr(enums, f"Fmi{fmi}{name}") for name in ("Causality", "Variability", "Status")
     )
 
-    class Slave(_SteppedSlave, getattr(library, LIBRARIES[fmi][1])):  # type: ignore[misc]
+    class Slave(_SteppedSlave, getattr(library, LIBRARIES[fmi].base)):  # type: ignore[misc]
         """A simulator as a slave."""
 
         _discarded, _logs = status.discard, fmi == 3
@@ -220,11 +220,11 @@ def _exponents(unit: str) -> dict[str, str] | None:
     exponents: Counter[str] = Counter()
     for sign, factors in zip((1, -1), unit.split("/"), strict=False):
         for factor in factors.split("."):
-            match = re.fullmatch(r"([A-Za-z]+|1)(\d?)", factor)
-            if match is None or match[1] not in _BASE_UNITS:
+            match = re.fullmatch(r"(?P<unit>[A-Za-z]+|1)(?P<power>\d?)", factor)
+            if match is None or match["unit"] not in _BASE_UNITS:
                 return None
-            for base, exponent in _BASE_UNITS[match[1]].items():
-                exponents[base] += sign * exponent * int(match[2] or 1)
+            for base, exponent in _BASE_UNITS[match["unit"]].items():
+                exponents[base] += sign * exponent * int(match["power"] or 1)
     return {base: str(exponent) for base, exponent in exponents.items() if exponent}
 
 

@@ -145,7 +145,8 @@ def _check_op4_text(path: Path) -> None:
     with path.open("rb") as file:
         if b"\0" in file.read(16):  # a binary file states the length of each record
             return
-    missing = last = 0
+    missing = 0  # values that the current column still needs
+    last = 0  # number of the dummy column that ends the current matrix; 0 after this column
     sparse = False
     for number, line in enumerate(path.read_text(encoding="latin-1").splitlines(), 1):
         words = line.split()

@@ -43,12 +43,17 @@ LAW = (
 """Entries of a law: correction of the mean (see `MEANS`), tensile strength, FKM sensitivity, knee
 of the S-N line and its slopes, then whether strain life is used and its constants: E, K', n' and A,
 α, B, β of the life N in Y = A (2N)^α + B (2N)^β."""
+MEAN, STRENGTH, SENSITIVITY, KNEE, KNEE_CYCLES, SLOPE, SECOND_SLOPE, STRAIN = range(8)
+YOUNG, HARDENING, HARDENING_EXPONENT = range(8, 11)
+ELASTIC, ELASTIC_EXPONENT, PLASTIC, PLASTIC_EXPONENT = range(11, 15)
 MEANS = ("none", "Goodman", "Gerber", "Smith-Watson-Topper", "FKM")
+_, GOODMAN, GERBER, SMITH_WATSON_TOPPER, FKM = range(5)
 SMALL = 0.1
 """Smallest range of a cycle that is included in the number of cycles, relative to the largest range
 of the history. The damage of smaller cycles is included."""
 DIRECTIONS = 8
 """Directions at equal angles that are tried on each plane of the first search for shear stress."""
+DAMAGE, CYCLES, RANGE, RANGE_MEAN = range(4)
 COLUMNS = ("damage", "cycles", "range", "mean", "n_x", "n_y", "n_z", "t_x", "t_y", "t_z")
 """Results of a point: damage and number of cycles per second; range and mean of the most damaging
 cycle; normal of the plane and direction in it. A damage of NaN stands for a cycle whose mean
@@ -58,18 +63,18 @@ reaches the tensile strength."""
 @inner_kernel
 def reversed_amplitude(amplitude: float, mean: float, law: Array) -> float:
     """Return the fully reversed amplitude that does the same damage; NaN beyond the strength."""
-    if law[0] == 1.0 or law[0] == 2.0:
+    if law[MEAN] == GOODMAN or law[MEAN] == GERBER:
         if mean <= 0.0:
             return amplitude
-        if mean >= law[1]:
+        if mean >= law[STRENGTH]:
             return math.nan
-        ratio = mean / law[1]
-        return amplitude / (1.0 - ratio if law[0] == 1.0 else 1.0 - ratio * ratio)
-    if law[0] == 3.0:
+        ratio = mean / law[STRENGTH]
+        return amplitude / (1.0 - ratio if law[MEAN] == GOODMAN else 1.0 - ratio * ratio)
+    if law[MEAN] == SMITH_WATSON_TOPPER:
         top = amplitude + mean
         return math.sqrt(amplitude * top) if top > 0.0 else 0.0
-    if law[0] == 4.0:
-        m = law[2]
+    if law[MEAN] == FKM:
+        m = law[SENSITIVITY]
         if mean <= -amplitude:
             return amplitude * (1.0 - m)
         if mean <= amplitude:
@@ -81,12 +86,12 @@ def reversed_amplitude(amplitude: float, mean: float, law: Array) -> float:
 @inner_kernel
 def neuber_stress(elastic: float, law: Array) -> float:
     """Return the stress σ ≥ 0 with σ (σ/E + (σ/K')^(1/n')) = elastic²/E."""
-    target = elastic * elastic / law[8]
-    stress, power = elastic, 1.0 / law[10]
+    target = elastic * elastic / law[YOUNG]
+    stress, power = elastic, 1.0 / law[HARDENING_EXPONENT]
     for _ in range(100):
-        plastic = (stress / law[9]) ** power
-        error = stress * (stress / law[8] + plastic) - target
-        step = error / (2.0 * stress / law[8] + (1.0 + power) * plastic)
+        plastic = (stress / law[HARDENING]) ** power
+        error = stress * (stress / law[YOUNG] + plastic) - target
+        step = error / (2.0 * stress / law[YOUNG] + (1.0 + power) * plastic)
         stress -= step
         if abs(step) <= 1e-13 * elastic:
             break
@@ -109,18 +114,19 @@ def strain_damage(amplitude: float, mean: float, law: Array) -> float:
     if amplitude <= 0.0:
         return 0.0
     stress = neuber_stress(amplitude, law)
-    value = amplitude * amplitude / (law[8] * stress)  # strain amplitude
-    if law[0] == 3.0:
+    value = amplitude * amplitude / (law[YOUNG] * stress)  # strain amplitude
+    if law[MEAN] == SMITH_WATSON_TOPPER:
         if amplitude + mean <= 0.0:
             return 0.0
         value *= neuber_stress(amplitude + mean, law)
-    a, b = math.log(law[11]), math.log(law[13])
+    a, b = math.log(law[ELASTIC]), math.log(law[PLASTIC])
     target, u = math.log(value), 0.0
     for _ in range(200):  # Newton's method for u = ln 2N; the function is convex
-        first, second = a + law[12] * u, b + law[14] * u
+        first, second = a + law[ELASTIC_EXPONENT] * u, b + law[PLASTIC_EXPONENT] * u
         top = max(first, second)
         x, y = math.exp(first - top), math.exp(second - top)
-        step = (top + math.log(x + y) - target) * (x + y) / (law[12] * x + law[14] * y)
+        slope = law[ELASTIC_EXPONENT] * x + law[PLASTIC_EXPONENT] * y
+        step = (top + math.log(x + y) - target) * (x + y) / slope
         u -= step
         if abs(step) < 1e-13 * (1.0 + abs(u)):
             break
@@ -130,16 +136,16 @@ def strain_damage(amplitude: float, mean: float, law: Array) -> float:
 @inner_kernel
 def cycle_damage(amplitude: float, mean: float, law: Array) -> float:
     """Return the damage of one cycle; NaN if its mean reaches the tensile strength."""
-    if law[7] == 1.0:
+    if law[STRAIN] == 1:
         return strain_damage(amplitude, mean, law)
-    ratio = reversed_amplitude(amplitude, mean, law) / law[3]
+    ratio = reversed_amplitude(amplitude, mean, law) / law[KNEE]
     if ratio >= 1.0:
-        return float(ratio ** law[5] / law[4])
+        return float(ratio ** law[SLOPE] / law[KNEE_CYCLES])
     if ratio != ratio:
         return math.nan
-    if law[6] == math.inf or ratio <= 0.0:
+    if law[SECOND_SLOPE] == math.inf or ratio <= 0.0:
         return 0.0
-    return float(ratio ** law[6] / law[4])
+    return float(ratio ** law[SECOND_SLOPE] / law[KNEE_CYCLES])
 
 
 @kernel
@@ -183,7 +189,7 @@ def history_damage(
                 turns += up != (history[k + 1] > history[k])
         widest = max(widest, high - low)
         bound += weights[r] * (0.5 * turns + 1.5) * cycle_damage(0.5 * (high - low), top, law)
-    out[0] = out[1] = out[2] = out[3] = 0.0
+    out[DAMAGE] = out[CYCLES] = out[RANGE] = out[RANGE_MEAN] = 0.0
     if bound <= best:
         return float(widest)
     worst = -1.0
@@ -194,12 +200,12 @@ def history_damage(
         total = rainflow(points, means, count, ranges, middles, counts)
         for k in range(total):
             damage = cycle_damage(0.5 * ranges[k], middles[k], law)
-            out[0] += weights[r] * counts[k] * damage
+            out[DAMAGE] += weights[r] * counts[k] * damage
             if ranges[k] >= SMALL * widest:
-                out[1] += weights[r] * counts[k]
+                out[CYCLES] += weights[r] * counts[k]
             if damage > worst or damage != damage:
                 worst = damage
-                out[2], out[3] = ranges[k], middles[k]
+                out[RANGE], out[RANGE_MEAN] = ranges[k], middles[k]
             if damage != damage:
                 return float(widest)
     return float(widest)
@@ -224,12 +230,12 @@ def keep_worst(
 
     Before any damage occurs, the next search is around the widest range; it is returned.
     """
-    worse = result[0] > out[0] or result[0] != result[0]
+    worse = result[DAMAGE] > out[DAMAGE] or result[DAMAGE] != result[DAMAGE]
     if worse:
         out[:4] = result
         out[4:7] = n
         out[7:10] = t
-    if worse or (out[0] == 0.0 and extent > widest):
+    if worse or (out[DAMAGE] == 0.0 and extent > widest):
         start[0] = n
         start[1] = t
     return max(widest, extent)
@@ -262,10 +268,10 @@ def normal_search(
         normal_row(n, row)
         project(stress, row, 1.0, history)
         extent = history_damage(
-            history, history, offsets, weights, law, closed, out[0], buffers, result
+            history, history, offsets, weights, law, closed, out[DAMAGE], buffers, result
         )
         widest = keep_worst(result, extent, n, t, widest, start, out)
-        if out[0] != out[0]:
+        if out[DAMAGE] != out[DAMAGE]:
             return
 
 
@@ -315,12 +321,12 @@ def shear_search(
             angle = chord[1] if j < 0 else base + j * step
             along(path, angle, history)
             extent = history_damage(
-                history, normal, offsets, weights, law, closed, out[0], buffers, result
+                history, normal, offsets, weights, law, closed, out[DAMAGE], buffers, result
             )
             for i in range(3):
                 t[i] = math.cos(angle) * frame[0, i] + math.sin(angle) * frame[1, i]
             widest = keep_worst(result, extent, n, t, widest, start, out)
-            if out[0] != out[0]:
+            if out[DAMAGE] != out[DAMAGE]:
                 return
 
 

@@ -13,6 +13,23 @@ import math
 import numpy as np
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.films.fields import (
+    CLEARANCE,
+    DRAG,
+    E_X,
+    E_Y,
+    FRICTION,
+    FRICTION_SPEED,
+    LENGTH,
+    MODULUS,
+    POINT,
+    RADIUS,
+    ROUGHNESS,
+    SPIN,
+    T_X,
+    T_Y,
+    WEIGHT,
+)
 from dolfinx_mbd.kernels.films.thickness import (
     ASPERITY_HEIGHT,
     ASPERITY_POWER,
@@ -29,7 +46,7 @@ def _contact_angles(y: Array, half: float, limit: float, ranges: Array) -> int:
     middle, reach = np.empty(2), np.empty(2)
     for k in range(2):
         z = half if k else -half
-        ex, ey = y[0] + z * y[2], y[1] + z * y[3]
+        ex, ey = y[E_X] + z * y[T_X], y[E_Y] + z * y[T_Y]
         size = math.hypot(ex, ey)
         if size > limit:
             middle[count], reach[count] = math.atan2(ey, ex), math.acos(limit / size)
@@ -60,7 +77,7 @@ def _along_axis(
         else:
             a = max(a, end)
     for k in range(Z.shape[1]):
-        z, w = 0.5 * (a + b + (b - a) * Z[0, k]), 0.5 * (b - a) * Z[1, k]
+        z, w = 0.5 * (a + b + (b - a) * Z[POINT, k]), 0.5 * (b - a) * Z[WEIGHT, k]
         h = h0 + z * h1
         if w > 0.0 and h < limit:
             p, slope = asperity_pressure(h, s, modulus)
@@ -87,25 +104,28 @@ def asperity_loads(
         g: Film loads.
         dg: Their derivatives.
     """
-    R, half, s = values[0], 0.5 * values[1], values[4]
+    R, half, s = values[RADIUS], 0.5 * values[LENGTH], values[ROUGHNESS]
     ranges, solid = np.empty((2, 2)), np.empty(6)
-    rub, rub_by = boundary_drag(R * y[8], values[6], values[7])
+    rub, rub_by = boundary_drag(R * y[SPIN], values[FRICTION], values[FRICTION_SPEED])
     energy = 0.0
-    for k in range(_contact_angles(y, half, values[2] - ASPERITY_HEIGHT * s, ranges)):
+    for k in range(_contact_angles(y, half, values[CLEARANCE] - ASPERITY_HEIGHT * s, ranges)):
         for j in range(T.shape[1]):
-            theta = ranges[k, 0] + ranges[k, 1] * T[0, j]
-            dA = R * ranges[k, 1] * T[1, j]
+            theta = ranges[k, 0] + ranges[k, 1] * T[POINT, j]
+            dA = R * ranges[k, 1] * T[WEIGHT, j]
             n = math.cos(theta), math.sin(theta)
-            h0, h1 = values[2] - y[0] * n[0] - y[1] * n[1], -y[2] * n[0] - y[3] * n[1]
-            _along_axis(h0, h1, half, s, values[5], Z, solid)
+            h0, h1 = (
+                values[CLEARANCE] - y[E_X] * n[0] - y[E_Y] * n[1],
+                -y[T_X] * n[0] - y[T_Y] * n[1],
+            )
+            _along_axis(h0, h1, half, s, values[MODULUS], Z, solid)
             energy += dA * solid[5]
             for i in range(4):
                 g[i] -= dA * n[i % 2] * solid[i // 2]
-            g[4] += dA * R * rub * solid[0]
+            g[DRAG] += dA * R * rub * solid[0]
             if derivatives:
                 for c in range(4):
                     for i in range(4):
                         dg[i, c] += dA * n[i % 2] * n[c % 2] * solid[2 + i // 2 + c // 2]
-                    dg[4, c] -= dA * R * rub * n[c % 2] * solid[2 + c // 2]
-                dg[4, 8] += dA * R * R * rub_by * solid[0]
+                    dg[DRAG, c] -= dA * R * rub * n[c % 2] * solid[2 + c // 2]
+                dg[DRAG, SPIN] += dA * R * R * rub_by * solid[0]
     return energy

@@ -19,14 +19,38 @@ k = 0, 1, 2 and ∫ 1/H in row 0, and their derivatives with respect to h₀, h�
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from dolfinx_mbd.kernels.compilation import inner_kernel
+from dolfinx_mbd.kernels.films.fields import (
+    BY_G0,
+    BY_G1,
+    BY_H0,
+    BY_H1,
+    CUBE,
+    CUBE_R,
+    CUBE_RR,
+    GROWTH,
+    GROWTH_R,
+    GROWTH_RR,
+    POINT,
+    SHEAR,
+    WEIGHT,
+)
 from dolfinx_mbd.kernels.films.thickness import thickness
 from dolfinx_mbd.kernels.small_vectors import Array
 
-Line = tuple[float, float, float, float]
+
+class Line(NamedTuple):
+    """Gap h₀ + h₁ r and rate of squeeze g₀ + g₁ r along the axis at one angle."""
+
+    h0: float
+    h1: float
+    g0: float
+    g1: float
+
 
 MAX_CELLS = 32  #: Largest number of cells along the axis
 _ALIGNED = 1e-7  # largest change of the gap along the axis for a solution of first order
@@ -37,15 +61,15 @@ _SIGN_CHANGE_ERROR = 1e-13  # relative to half of the length
 @inner_kernel
 def _divide(x: Line, s: float, edges: Array) -> int:
     """Write the edges of the cells, and return the number of cells."""
-    ends = x[0] - x[1], x[0] + x[1]
+    ends = x.h0 - x.h1, x.h0 + x.h1
     parts, middle = 1, 1.0
     if (ends[0] - s) * (ends[1] - s) < 0.0:
-        parts, middle = 2, (s - x[0]) / x[1]
+        parts, middle = 2, (s - x.h0) / x.h1
     edges[0] = -1.0
     count = 0
     for part in range(parts):
         a, b = (-1.0, middle) if part == 0 else (middle, 1.0)
-        first, last = x[0] + x[1] * a, x[0] + x[1] * b
+        first, last = x.h0 + x.h1 * a, x.h0 + x.h1 * b
         if first + last < 2.0 * s:
             first, last = 2.0 * s - first, 2.0 * s - last
         ratio = last / first
@@ -61,9 +85,9 @@ def _divide(x: Line, s: float, edges: Array) -> int:
 def _add_growth(x: Line, s: float, a: float, width: float, rule: Array, G: Array) -> None:
     """Add the integrals of σ g and of its derivatives from a to a + 2 width to G (5,)."""
     for k in range(rule.shape[1]):
-        r = a + width * (1.0 + rule[0, k])
-        H, slope = thickness(x[0] + x[1] * r, s)
-        w, g = width * rule[1, k], x[2] + x[3] * r
+        r = a + width * (1.0 + rule[POINT, k])
+        H, slope = thickness(x.h0 + x.h1 * r, s)
+        w, g = width * rule[WEIGHT, k], x.g0 + x.g1 * r
         bend = 2.0 * slope * H / (s * s)
         G[0] += w * slope * g
         G[1] += w * bend * g
@@ -80,11 +104,11 @@ def _add_cell(
 
     On return G is at b.
     """
-    width, touching = 0.5 * (b - a), x[0] + 0.5 * x[1] * (a + b) < s
+    width, touching = 0.5 * (b - a), x.h0 + 0.5 * x.h1 * (a + b) < s
     here = np.empty(5) if touching else G
     g, by0, by1, by2, by3 = G[0], G[1], G[2], G[3], G[4]
     for k in range(rule.shape[1]):
-        d = width * (1.0 + rule[0, k])
+        d = width * (1.0 + rule[POINT, k])
         r = a + d
         if touching:
             here[:] = G
@@ -92,31 +116,31 @@ def _add_cell(
             g, by0, by1, by2, by3 = here[0], here[1], here[2], here[3], here[4]
         else:
             grow = 0.5 * d * (a + r)
-            g, by2, by3 = G[0] + x[2] * d + x[3] * grow, G[3] + d, G[4] + grow
-        H, slope = thickness(x[0] + x[1] * r, s)
+            g, by2, by3 = G[0] + x.g0 * d + x.g1 * grow, G[3] + d, G[4] + grow
+        H, slope = thickness(x.h0 + x.h1 * r, s)
         inverse = 1.0 / H
-        w = width * rule[1, k] * inverse
+        w = width * rule[WEIGHT, k] * inverse
         drop = -w * slope * inverse
-        out[0, 6] += w
-        out[1, 6] += drop
-        out[2, 6] += drop * r
+        out[0, SHEAR] += w
+        out[1, SHEAR] += drop
+        out[2, SHEAR] += drop * r
         w, drop = w * inverse * inverse, 3.0 * drop * inverse * inverse
         for m in range(3):
             out[0, m] += w * g
-            out[0, 3 + m] += w
+            out[0, CUBE + m] += w
             if derivatives:
                 out[1, m] += w * by0 + drop * g
                 out[2, m] += w * by1 + drop * r * g
                 out[3, m] += w * by2
                 out[4, m] += w * by3
-                out[1, 3 + m] += drop
-                out[2, 3 + m] += drop * r
+                out[1, CUBE + m] += drop
+                out[2, CUBE + m] += drop * r
             w, drop = w * r, drop * r
     if touching:
         _add_growth(x, s, a, width, rule, G)
     else:
         grow = width * (a + b)
-        G[0] += x[2] * 2.0 * width + x[3] * grow
+        G[0] += x.g0 * 2.0 * width + x.g1 * grow
         G[3] += 2.0 * width
         G[4] += grow
 
@@ -130,7 +154,7 @@ def _partial(
     G = work[5, :5]
     G[:] = start
     _add_cell(x, s, a, b, G, rule, False, work[:5])
-    return float(work[0, 0] - C * work[0, 3])
+    return float(work[0, GROWTH] - C * work[0, CUBE])
 
 
 @inner_kernel
@@ -154,7 +178,7 @@ def _sign_change(
     f = np.empty(2)
     for k, (r, G) in enumerate(((a, start[0]), (b, end[0]))):
         if abs(r) == 1.0:
-            H, _ = thickness(x[0] + x[1] * r, s)
+            H, _ = thickness(x.h0 + x.h1 * r, s)
             f[k] = -0.5 * r * (G - C) / (H * H * H)
         elif k == 0:
             f[k] = low / (1.0 - r * r)
@@ -201,8 +225,8 @@ def _largest(
     peak, phi = 0.0, 0.0
     for j in range(count):
         a, d = edges[j], edges[j + 1] - edges[j]
-        H, slope = thickness(x[0] + x[1] * a, s)
-        value, rise = starts[j, 0] - C, slope * (x[2] + x[3] * a)
+        H, slope = thickness(x.h0 + x.h1 * a, s)
+        value, rise = starts[j, 0] - C, slope * (x.g0 + x.g1 * a)
         bend = (starts[j + 1, 0] - starts[j, 0] - rise * d) / (d * d)
         inside = rise * rise - 4.0 * value * bend
         if inside >= 0.0:
@@ -211,7 +235,7 @@ def _largest(
             if 0.0 < step < d:
                 top = phi + _partial(x, s, a, a + step, C, starts[j], rule, work)
                 peak = max(peak, top)
-        phi += moments[j, 0, 0] - C * moments[j, 0, 3]
+        phi += moments[j, 0, GROWTH] - C * moments[j, 0, CUBE]
         peak = max(peak, phi)
     return peak
 
@@ -238,7 +262,7 @@ def _positive_part(
     phi, before, cell = 0.0, 0.0, count - 1
     for j in range(count):
         before = phi
-        phi += moments[j, 0, 0] - C * moments[j, 0, 3]
+        phi += moments[j, 0, GROWTH] - C * moments[j, 0, CUBE]
         if j < count - 1 and (phi <= 0.0) == low:
             cell = j
             break
@@ -266,25 +290,30 @@ def _aligned_strip(
 
     φ is −½ (1 − r²) (g₀ + g₁ r/3) σ/H³ for h₁ = 0; `x` belongs to the coordinate r.
     """
-    H, slope = thickness(x[0], s)
+    H, slope = thickness(x.h0, s)
     drag[0], drag[1], drag[2] = 2.0 * half / H, -2.0 * half * slope / (H * H), 0.0
-    if x[2] >= 0.0:
+    if x.g0 >= 0.0:
         loads[:], slopes[:] = 0.0, 0.0
         return 0.0, 0.0
-    bend = 2.0 * slope * H / (s * s) if x[0] < s else 0.0
+    bend = 2.0 * slope * H / (s * s) if x.h0 < s else 0.0
     cube, steep = slope / (H * H * H), slope * slope / H
     by_gap = (bend - 3.0 * steep) / (H * H * H)
     scale, lever = -4.0 * mu * half**3, -4.0 / 15.0 * mu * half**4
-    slopes[0, 0], slopes[0, 2], slopes[0, 3] = scale * by_gap * x[2], scale * cube, 0.0
-    slopes[0, 1] = scale * half * (0.2 * bend - 0.4 * steep) / (H * H * H) * x[3]
-    slopes[1, 0], slopes[1, 2], slopes[1, 3] = lever * by_gap * x[3], 0.0, lever * half * cube
-    slopes[1, 1] = lever * half * (bend - 6.0 * steep) / (H * H * H) * x[2]
-    loads[0] = scale * cube * x[2] + slopes[0, 1] * x[1] / half
-    loads[1] = lever * cube * x[3] + slopes[1, 1] * x[1] / half
-    even, odd = -0.5 * x[2], -x[3] / 6.0
+    slopes[0, BY_H0] = scale * by_gap * x.g0
+    slopes[0, BY_G0], slopes[0, BY_G1] = scale * cube, 0.0
+    slopes[0, BY_H1] = scale * half * (0.2 * bend - 0.4 * steep) / (H * H * H) * x.g1
+    slopes[1, BY_H0], slopes[1, BY_G0], slopes[1, BY_G1] = (
+        lever * by_gap * x.g1,
+        0.0,
+        lever * half * cube,
+    )
+    slopes[1, BY_H1] = lever * half * (bend - 6.0 * steep) / (H * H * H) * x.g0
+    loads[0] = scale * cube * x.g0 + slopes[0, BY_H1] * x.h1 / half
+    loads[1] = lever * cube * x.g1 + slopes[1, BY_H1] * x.h1 / half
+    even, odd = -0.5 * x.g0, -x.g1 / 6.0
     r = odd / (even + math.sqrt(even * even + 3.0 * odd * odd))
     peak = 6.0 * mu * half * half * cube * (1.0 - r * r) * (even + odd * r)
-    return peak, -slope * x[2] * half
+    return peak, -slope * x.g0 * half
 
 
 @inner_kernel
@@ -305,14 +334,14 @@ def strip_loads(
 ) -> tuple[float, float]:
     """Compute ∫p dz, ∫z p dz (2,) and ∫1/H dz at one angle, with derivatives by (h₀, h₁, g₀, g₁).
 
-    Here `x` = (h₀, h₁, g₀, g₁) belongs to the coordinate z. `slopes` are (2, 4), and drag (3,) is
+    Here `x` belongs to the coordinate z. `slopes` are (2, 4), and drag (3,) is
     the integral and its derivatives with respect to h₀ and h₁. The arrays `edges` (cells + 1),
     `moments` (cells, 5, 7), `starts` (cells + 1, 5) and `parts` (3, 6, 7) are overwritten.
 
     Returns the peak pressure, and the flow out of both ends per length of the circumference.
     """
-    x = x[0], x[1] * half, x[2], x[3] * half
-    if abs(x[1]) < _ALIGNED * max(abs(x[0]), s) and abs(x[3]) <= 3.0 * abs(x[2]):
+    x = Line(x.h0, x.h1 * half, x.g0, x.g1 * half)
+    if abs(x.h1) < _ALIGNED * max(abs(x.h0), s) and abs(x.g1) <= 3.0 * abs(x.g0):
         return _aligned_strip(x, half, mu, s, loads, slopes, drag)
     total, part, work = parts[0, :5], parts[1, :5], parts[2]
     count = _divide(x, s, edges)
@@ -324,9 +353,13 @@ def strip_loads(
         _add_cell(x, s, edges[j], edges[j + 1], G, rule, derivatives, moments[j])
         total += moments[j]
         starts[j + 1] = G
-    drag[0], drag[1], drag[2] = total[0, 6] * half, total[1, 6] * half, total[2, 6] * half * half
+    drag[0], drag[1], drag[2] = (
+        total[0, SHEAR] * half,
+        total[1, SHEAR] * half,
+        total[2, SHEAR] * half * half,
+    )
     loads[:], slopes[:] = 0.0, 0.0
-    C = total[0, 0] / total[0, 3]
+    C = total[0, GROWTH] / total[0, CUBE]
     low, high = C < 0.0, starts[count, 0] < C
     if not (low or high):
         return 0.0, 0.0
@@ -339,17 +372,25 @@ def strip_loads(
         )
     scale = -6.0 * mu * half**3
     square = middle * middle
-    loads[0] = scale * (part[0, 1] - middle * part[0, 0] - C * (part[0, 4] - middle * part[0, 3]))
-    lever = part[0, 2] - square * part[0, 0] - C * (part[0, 5] - square * part[0, 3])
+    loads[0] = scale * (
+        part[0, GROWTH_R]
+        - middle * part[0, GROWTH]
+        - C * (part[0, CUBE_R] - middle * part[0, CUBE])
+    )
+    lever = (
+        part[0, GROWTH_RR]
+        - square * part[0, GROWTH]
+        - C * (part[0, CUBE_RR] - square * part[0, CUBE])
+    )
     loads[1] = 0.5 * scale * half * lever
     if derivatives:
         for i in range(4):
             p, unit = part[1 + i], half if i % 2 else 1.0
-            by_C = (total[1 + i, 0] - C * total[1 + i, 3]) / total[0, 3]
-            first = p[1] - middle * p[0] - C * (p[4] - middle * p[3])
-            first -= by_C * (part[0, 4] - middle * part[0, 3])
-            second = p[2] - square * p[0] - C * (p[5] - square * p[3])
-            second -= by_C * (part[0, 5] - square * part[0, 3])
+            by_C = (total[1 + i, GROWTH] - C * total[1 + i, CUBE]) / total[0, CUBE]
+            first = p[GROWTH_R] - middle * p[GROWTH] - C * (p[CUBE_R] - middle * p[CUBE])
+            first -= by_C * (part[0, CUBE_R] - middle * part[0, CUBE])
+            second = p[GROWTH_RR] - square * p[GROWTH] - C * (p[CUBE_RR] - square * p[CUBE])
+            second -= by_C * (part[0, CUBE_RR] - square * part[0, CUBE])
             slopes[0, i] = scale * unit * first
             slopes[1, i] = 0.5 * scale * half * unit * second
     peak = 6.0 * mu * half * half

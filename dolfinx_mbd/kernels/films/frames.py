@@ -21,6 +21,21 @@ from __future__ import annotations
 import numpy as np
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.films.fields import (
+    AXIAL,
+    DRAG,
+    E_X,
+    E_X_RATE,
+    E_Y,
+    F_X,
+    F_Y,
+    G_X,
+    G_Y,
+    SPIN,
+    T_X,
+    T_X_RATE,
+    T_Y,
+)
 from dolfinx_mbd.kernels.small_vectors import (
     Array,
     Matrix3,
@@ -74,23 +89,23 @@ def film_motion(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array
     y = np.empty(10)
     for i in range(2):
         y[i] = d[i] - d[2] * a[i]
-        y[2 + i] = a[i]
-        y[4 + i] = rate[i] - rate[2] * a[i] - d[2] * turn[i]
-        y[6 + i] = turn[i]
-    y[8], y[9] = w[2], d[2]
+        y[T_X + i] = a[i]
+        y[E_X_RATE + i] = rate[i] - rate[2] * a[i] - d[2] * turn[i]
+        y[T_X_RATE + i] = turn[i]
+    y[SPIN], y[AXIAL] = w[2], d[2]
     return y
 
 
 @kernel
 def film_wrenches(Q1: Array, y: Array, g: Array) -> Array:
     """Return the wrenches (12,) on bore and journal in global components from the film loads."""
-    tx, ty, dz = y[2], y[3], y[9]
-    couple = 0.5 * (y[0] * g[1] - y[1] * g[0] + tx * g[3] - ty * g[2])
-    gx, gy = g[2] - dz * g[0], g[3] - dz * g[1]
+    tx, ty, dz = y[T_X], y[T_Y], y[AXIAL]
+    couple = 0.5 * (y[E_X] * g[F_Y] - y[E_Y] * g[F_X] + tx * g[G_Y] - ty * g[G_X])
+    gx, gy = g[G_X] - dz * g[F_X], g[G_Y] - dz * g[F_Y]
     Q = _rows(Q1)
-    force = mv3(Q, (g[0], g[1], 0.0))
-    bore = mv3(Q, (g[3], -g[2], g[4] - couple))
-    journal = mv3(Q, (-gy, gx, tx * gy - ty * gx - g[4] - couple))
+    force = mv3(Q, (g[F_X], g[F_Y], 0.0))
+    bore = mv3(Q, (g[G_Y], -g[G_X], g[DRAG] - couple))
+    journal = mv3(Q, (-gy, gx, tx * gy - ty * gx - g[DRAG] - couple))
     out = np.empty(12)
     for i in range(3):
         out[i], out[3 + i], out[6 + i], out[9 + i] = -force[i], bore[i], force[i], journal[i]
@@ -126,12 +141,12 @@ def _motion_changes(
             dturn = add3(cross3(dw, a), cross3(w, da))
             for i in range(2):
                 Y[kind, i, column] = dd[i] - dd[2] * a[i] - d[2] * da[i]
-                Y[kind, 2 + i, column] = da[i]
-                Y[kind, 4 + i, column] = (
+                Y[kind, T_X + i, column] = da[i]
+                Y[kind, E_X_RATE + i, column] = (
                     dr[i] - dr[2] * a[i] - rate[2] * da[i] - dd[2] * turn[i] - d[2] * dturn[i]
                 )
-                Y[kind, 6 + i, column] = dturn[i]
-            Y[kind, 8, column], Y[kind, 9, column] = dw[2], dd[2]
+                Y[kind, T_X_RATE + i, column] = dturn[i]
+            Y[kind, SPIN, column], Y[kind, AXIAL, column] = dw[2], dd[2]
 
 
 @kernel
@@ -152,19 +167,19 @@ def film_motion_changes(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u
 @inner_kernel
 def _wrench_change(y: Array, g: Array, dy: Array, dg: Array, out: Array) -> None:
     """Write the change (12,) of the wrenches in the axes of the bore for changes of y and g."""
-    tx, ty, dz = y[2], y[3], y[9]
+    tx, ty, dz = y[T_X], y[T_Y], y[AXIAL]
     couple = 0.5 * (
-        dy[0] * g[1] - dy[1] * g[0] + dy[2] * g[3] - dy[3] * g[2]
-        + y[0] * dg[1] - y[1] * dg[0] + tx * dg[3] - ty * dg[2]
+        dy[E_X] * g[F_Y] - dy[E_Y] * g[F_X] + dy[T_X] * g[G_Y] - dy[T_Y] * g[G_X]
+        + y[E_X] * dg[F_Y] - y[E_Y] * dg[F_X] + tx * dg[G_Y] - ty * dg[G_X]
     )  # fmt: skip
-    gx, gy = g[2] - dz * g[0], g[3] - dz * g[1]
-    hx = dg[2] - dz * dg[0] - dy[9] * g[0]
-    hy = dg[3] - dz * dg[1] - dy[9] * g[1]
-    out[0], out[1], out[2] = -dg[0], -dg[1], 0.0
-    out[3], out[4], out[5] = dg[3], -dg[2], dg[4] - couple
-    out[6], out[7], out[8] = dg[0], dg[1], 0.0
+    gx, gy = g[G_X] - dz * g[F_X], g[G_Y] - dz * g[F_Y]
+    hx = dg[G_X] - dz * dg[F_X] - dy[AXIAL] * g[F_X]
+    hy = dg[G_Y] - dz * dg[F_Y] - dy[AXIAL] * g[F_Y]
+    out[0], out[1], out[2] = -dg[F_X], -dg[F_Y], 0.0
+    out[3], out[4], out[5] = dg[G_Y], -dg[G_X], dg[DRAG] - couple
+    out[6], out[7], out[8] = dg[F_X], dg[F_Y], 0.0
     out[9], out[10] = -hy, hx
-    out[11] = dy[2] * gy - dy[3] * gx + tx * hy - ty * hx - dg[4] - couple
+    out[11] = dy[T_X] * gy - dy[T_Y] * gx + tx * hy - ty * hx - dg[DRAG] - couple
 
 
 @inner_kernel

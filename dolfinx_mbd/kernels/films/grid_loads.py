@@ -11,6 +11,39 @@ import math
 import numpy as np
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.films.fields import (
+    ALONG,
+    BARUS,
+    CONDUCTANCE,
+    DRAG,
+    E_X,
+    E_X_RATE,
+    E_Y,
+    E_Y_RATE,
+    F_X,
+    F_Y,
+    FRICTION,
+    FRICTION_SPEED,
+    G_X,
+    G_Y,
+    MODULUS,
+    PEAK_PRESSURE,
+    POINT,
+    RADIUS,
+    ROUGHNESS,
+    SIDE_FLOW,
+    SMALLEST_GAP,
+    SOURCE,
+    SPIN,
+    SUPPLY,
+    T_X,
+    T_X_RATE,
+    T_Y,
+    T_Y_RATE,
+    THICKNESS,
+    VISCOSITY,
+    WEIGHT,
+)
 from dolfinx_mbd.kernels.films.reynolds import Integers, film_pressure, reynolds_gradients
 from dolfinx_mbd.kernels.films.thickness import asperity_pressure, boundary_drag, thickness
 from dolfinx_mbd.kernels.small_vectors import Array
@@ -21,22 +54,27 @@ def film_pressures(q: Array, h: Array, values: Array, p: Array, slopes: Array) -
     """Write the pressures p of film and asperities (2, n, m+1), and the slopes ∂p/∂q and ∂p/∂h."""
     for i in range(q.shape[0]):
         for j in range(q.shape[1]):
-            p[0, i, j], slopes[0, i, j], _ = film_pressure(q[i, j], values[8])
-            p[1, i, j], slopes[1, i, j] = asperity_pressure(h[i, j], values[4], values[5])
+            p[0, i, j], slopes[0, i, j], _ = film_pressure(q[i, j], values[BARUS])
+            p[1, i, j], slopes[1, i, j] = asperity_pressure(
+                h[i, j], values[ROUGHNESS], values[MODULUS]
+            )
 
 
 @inner_kernel
 def _end_flow(q: Array, flow: Array, links: Integers, ends: Array, mu: float) -> float:
-    """Return the flow out of both ends, with the sources of the half cells at the ends."""
+    """Return the volume flow out of both ends of the bearing.
+
+    The sources are those of the half cells at the ends.
+    """
     total, last = 0.0, q.shape[1] - 1
     for i in range(q.shape[0]):
         for j, inner, face in ((0, 1, 0), (last, last - 1, last - 1)):
             if q[i, inner] > 0.0:
-                total += flow[1, i, face] * (q[i, inner] - q[i, j]) - 0.5 * flow[2, i, j]
+                total += flow[ALONG, i, face] * (q[i, inner] - q[i, j]) - 0.5 * flow[SOURCE, i, j]
     for t in range(len(links)):  # from the edge of a supply to the end
         i, j = links[t, 0], links[t, 1]
         if i == links[t, 2] and (j == 0 or j == last):
-            total += ends[t, 2] * (ends[t, 1] - q[i, j])
+            total += ends[t, CONDUCTANCE] * (ends[t, SUPPLY] - q[i, j])
     return total / (12.0 * mu)
 
 
@@ -58,27 +96,33 @@ def grid_loads(
     loads contain the pressure of the asperities at the nodes.
     """
     n, columns = q.shape
-    R = values[0]
+    R = values[RADIUS]
     g, facts = np.zeros(5), np.array([h[0, 0], 0.0, 0.0])
-    rub, _ = boundary_drag(R * speed, values[6], values[7])
-    modulus = values[5] if contact else 0.0
+    rub, _ = boundary_drag(R * speed, values[FRICTION], values[FRICTION_SPEED])
+    modulus = values[MODULUS] if contact else 0.0
     for i in range(n):
         theta = 2.0 * math.pi * i / n
-        P0, P1 = 0.0, 0.0
+        P0, P1 = (
+            0.0,
+            0.0,
+        )  # integrals over the node's strip: pressure, axial position times pressure
         for j in range(columns):
-            weight = Z[1, j]
-            p, slope, _ = film_pressure(q[i, j], values[8])
-            solid, _ = asperity_pressure(h[i, j], values[4], modulus)
+            weight = Z[WEIGHT, j]
+            p, slope, _ = film_pressure(q[i, j], values[BARUS])
+            solid, _ = asperity_pressure(h[i, j], values[ROUGHNESS], modulus)
             P0 += weight * (p + solid)
-            P1 += weight * Z[0, j] * (p + solid)
-            shear = values[3] * slope * R * speed / flow[3, i, j]
-            g[4] += weight * R * (shear + rub * solid)
-            facts[0], facts[1] = min(facts[0], h[i, j]), max(facts[1], p)
-        g[0] -= P0 * math.cos(theta)
-        g[1] -= P0 * math.sin(theta)
-        g[2] -= P1 * math.cos(theta)
-        g[3] -= P1 * math.sin(theta)
-    facts[2] = _end_flow(q, flow, links, ends, values[3])
+            P1 += weight * Z[POINT, j] * (p + solid)
+            shear = values[VISCOSITY] * slope * R * speed / flow[THICKNESS, i, j]
+            g[DRAG] += weight * R * (shear + rub * solid)
+            facts[SMALLEST_GAP], facts[PEAK_PRESSURE] = (
+                min(facts[SMALLEST_GAP], h[i, j]),
+                max(facts[PEAK_PRESSURE], p),
+            )
+        g[F_X] -= P0 * math.cos(theta)
+        g[F_Y] -= P0 * math.sin(theta)
+        g[G_X] -= P1 * math.cos(theta)
+        g[G_Y] -= P1 * math.sin(theta)
+    facts[SIDE_FLOW] = _end_flow(q, flow, links, ends, values[VISCOSITY])
     return g, facts
 
 
@@ -86,19 +130,19 @@ def grid_loads(
 def _functionals(values: Array, Z: Array, q: Array, flow: Array, speed: float) -> Array:
     """Return the derivatives (5, n, m+1) of the film loads with respect to q."""
     n, columns = q.shape
-    C = np.empty((5 if values[8] > 0.0 else 4, n, columns))
+    C = np.empty((5 if values[BARUS] > 0.0 else 4, n, columns))
     for i in range(n):
         theta = 2.0 * math.pi * i / n
         for j in range(columns):
-            weight = Z[1, j]
-            _, slope, bend = film_pressure(q[i, j], values[8])
-            C[0, i, j] = -weight * slope * math.cos(theta)
-            C[1, i, j] = -weight * slope * math.sin(theta)
-            C[2, i, j] = C[0, i, j] * Z[0, j]
-            C[3, i, j] = C[1, i, j] * Z[0, j]
-            if values[8] > 0.0:
-                drag = values[3] * values[0] ** 2 * speed / flow[3, i, j]
-                C[4, i, j] = weight * drag * bend
+            weight = Z[WEIGHT, j]
+            _, slope, bend = film_pressure(q[i, j], values[BARUS])
+            C[F_X, i, j] = -weight * slope * math.cos(theta)
+            C[F_Y, i, j] = -weight * slope * math.sin(theta)
+            C[G_X, i, j] = C[F_X, i, j] * Z[POINT, j]
+            C[G_Y, i, j] = C[F_Y, i, j] * Z[POINT, j]
+            if values[BARUS] > 0.0:
+                drag = values[VISCOSITY] * values[RADIUS] ** 2 * speed / flow[THICKNESS, i, j]
+                C[DRAG, i, j] = weight * drag * bend
     return C
 
 
@@ -108,26 +152,26 @@ def _add_direct(
 ) -> float:
     """Add the direct derivatives ∂g/∂h of the loads to by_gap (5, n, m+1); return ∂T/∂Ω."""
     n, columns = q.shape
-    R = values[0]
-    rub, rub_by = boundary_drag(R * speed, values[6], values[7])
-    by_speed, modulus = 0.0, values[5] if contact else 0.0
+    R = values[RADIUS]
+    rub, rub_by = boundary_drag(R * speed, values[FRICTION], values[FRICTION_SPEED])
+    by_speed, modulus = 0.0, values[MODULUS] if contact else 0.0
     for i in range(n):
         theta = 2.0 * math.pi * i / n
         x, v = math.cos(theta), math.sin(theta)
         for j in range(columns):
-            weight = Z[1, j]
-            H, slope = thickness(h[i, j], values[4])
-            _, share, _ = film_pressure(q[i, j], values[8])
-            viscous = weight * R * R * values[3] * share / H
-            by_gap[4, i, j] -= viscous * speed * slope / H
-            solid, change = asperity_pressure(h[i, j], values[4], modulus)
+            weight = Z[WEIGHT, j]
+            H, slope = thickness(h[i, j], values[ROUGHNESS])
+            _, share, _ = film_pressure(q[i, j], values[BARUS])
+            viscous = weight * R * R * values[VISCOSITY] * share / H
+            by_gap[DRAG, i, j] -= viscous * speed * slope / H
+            solid, change = asperity_pressure(h[i, j], values[ROUGHNESS], modulus)
             by_speed += viscous + weight * R * R * rub_by * solid
             if change != 0.0:
-                by_gap[0, i, j] -= weight * change * x
-                by_gap[1, i, j] -= weight * change * v
-                by_gap[2, i, j] -= weight * change * x * Z[0, j]
-                by_gap[3, i, j] -= weight * change * v * Z[0, j]
-                by_gap[4, i, j] += weight * R * rub * change
+                by_gap[F_X, i, j] -= weight * change * x
+                by_gap[F_Y, i, j] -= weight * change * v
+                by_gap[G_X, i, j] -= weight * change * x * Z[POINT, j]
+                by_gap[G_Y, i, j] -= weight * change * v * Z[POINT, j]
+                by_gap[DRAG, i, j] += weight * R * rub * change
     return by_speed
 
 
@@ -158,7 +202,7 @@ def grid_load_gradients(
     by_gap, by_rate = np.zeros((5, *h.shape)), np.zeros((5, *h.shape))
     by_speed = np.zeros(5)
     by_gap[: len(C)], by_rate[: len(C)], by_speed[: len(C)] = gap, rates, speeds
-    by_speed[4] += _add_direct(speed, values, Z, h, q, contact, by_gap)
+    by_speed[DRAG] += _add_direct(speed, values, Z, h, q, contact, by_gap)
     return by_gap, by_rate, by_speed
 
 
@@ -177,13 +221,13 @@ def rigid_derivatives(by_gap: Array, by_rate: Array, by_speed: Array, z: Array) 
                 rate0 += by_rate[k, i, j]
                 rate1 += by_rate[k, i, j] * z[j]
             x, v = math.cos(theta), math.sin(theta)
-            dg[k, 0] -= gap0 * x
-            dg[k, 1] -= gap0 * v
-            dg[k, 2] -= gap1 * x
-            dg[k, 3] -= gap1 * v
-            dg[k, 4] -= rate0 * x
-            dg[k, 5] -= rate0 * v
-            dg[k, 6] -= rate1 * x
-            dg[k, 7] -= rate1 * v
-        dg[k, 8] = by_speed[k]
+            dg[k, E_X] -= gap0 * x
+            dg[k, E_Y] -= gap0 * v
+            dg[k, T_X] -= gap1 * x
+            dg[k, T_Y] -= gap1 * v
+            dg[k, E_X_RATE] -= rate0 * x
+            dg[k, E_Y_RATE] -= rate0 * v
+            dg[k, T_X_RATE] -= rate1 * x
+            dg[k, T_Y_RATE] -= rate1 * v
+        dg[k, SPIN] = by_speed[k]
     return dg

@@ -41,6 +41,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.films.fields import (
+    ALONG,
+    AROUND,
+    CONDUCTANCE,
+    DISTANCE,
+    E_X,
+    E_X_RATE,
+    E_Y,
+    E_Y_RATE,
+    LENGTH,
+    LINK_INFLOW,
+    LINKS,
+    RADIUS,
+    ROUGHNESS,
+    SOURCE,
+    SUPPLY,
+    T_X,
+    T_X_RATE,
+    T_Y,
+    T_Y_RATE,
+    THICKNESS,
+    VISCOSITY,
+)
 from dolfinx_mbd.kernels.films.thickness import thickness
 from dolfinx_mbd.kernels.small_vectors import Array
 
@@ -82,8 +105,8 @@ def film_gap(y: Array, c: float, z: Array, w: Array, w_rate: Array, h: Array, ra
     for i in range(n):
         theta = 2.0 * math.pi * i / n
         x, v = math.cos(theta), math.sin(theta)
-        h0, h1 = c - y[0] * x - y[1] * v, -y[2] * x - y[3] * v
-        r0, r1 = -y[4] * x - y[5] * v, -y[6] * x - y[7] * v
+        h0, h1 = c - y[E_X] * x - y[E_Y] * v, -y[T_X] * x - y[T_Y] * v
+        r0, r1 = -y[E_X_RATE] * x - y[E_Y_RATE] * v, -y[T_X_RATE] * x - y[T_Y_RATE] * v
         for j in range(h.shape[1]):
             h[i, j] = h0 + h1 * z[j] + w[i, j]
             rate[i, j] = r0 + r1 * z[j] + w_rate[i, j]
@@ -96,49 +119,51 @@ def _link(flow: Array, links: Integers, ends: Array, t: int, ratio: float) -> tu
     `ratio` is the length of an interval around the bore relative to that along it.
     """
     i, j, i1, j1 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
-    H = flow[3, i, j] + 0.5 * ends[t, 0] * (flow[3, i1, j1] - flow[3, i, j])
-    return H, (ratio if i == i1 else 1.0 / ratio) / ends[t, 0]
+    H = flow[THICKNESS, i, j] + 0.5 * ends[t, DISTANCE] * (
+        flow[THICKNESS, i1, j1] - flow[THICKNESS, i, j]
+    )
+    return H, (ratio if i == i1 else 1.0 / ratio) / ends[t, DISTANCE]
 
 
 @inner_kernel
 def _apply_links(flow: Array, links: Integers, ends: Array, ratio: float) -> None:
     """Replace the conductances across the edges of supplies by links."""
-    flow[4:] = 0.0
+    flow[LINKS:] = 0.0
     n = flow.shape[1]
     for t in range(len(links)):
         i, j, i1, j1 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
         H, factor = _link(flow, links, ends, t, ratio)
-        ends[t, 2] = factor * H * H * H
-        flow[4, i, j] += ends[t, 2]
-        flow[5, i, j] += ends[t, 2] * ends[t, 1]
+        ends[t, CONDUCTANCE] = factor * H * H * H
+        flow[LINKS, i, j] += ends[t, CONDUCTANCE]
+        flow[LINK_INFLOW, i, j] += ends[t, CONDUCTANCE] * ends[t, SUPPLY]
         if i == i1:
-            flow[1, i, min(j, j1)] = 0.0
+            flow[ALONG, i, min(j, j1)] = 0.0
         else:
-            flow[0, i if i1 == _next_index(i, n) else i1, j] = 0.0
+            flow[AROUND, i if i1 == _next_index(i, n) else i1, j] = 0.0
 
 
 @inner_kernel
 def _coefficients(h: Array, rate: Array, speed: float, values: Array, flow: Array) -> float:
     """Compute conductances, sources and thickness; return the largest source."""
     n, columns = h.shape
-    dx, dz = 2.0 * math.pi * values[0] / n, values[1] / (columns - 1)
-    mu, s, largest = values[3], values[4], 0.0
+    dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
+    mu, s, largest = values[VISCOSITY], values[ROUGHNESS], 0.0
     for i in range(n):
         for j in range(columns):
             H, slope = thickness(h[i, j], s)
-            flow[3, i, j] = H
-            flow[2, i, j] = 12.0 * mu * dx * dz * slope * rate[i, j]
+            flow[THICKNESS, i, j] = H
+            flow[SOURCE, i, j] = 12.0 * mu * dx * dz * slope * rate[i, j]
     for i in range(n):
         i1, i0 = _next_index(i, n), _previous_index(i, n)
         for j in range(columns):
-            H = 0.5 * (flow[3, i, j] + flow[3, i1, j])
-            flow[0, i, j] = H * H * H * dz / dx
-            push = 3.0 * mu * speed * values[0] * dz
-            flow[2, i, j] += push * (flow[3, i1, j] - flow[3, i0, j])
-            largest = max(largest, abs(flow[2, i, j]))
+            H = 0.5 * (flow[THICKNESS, i, j] + flow[THICKNESS, i1, j])
+            flow[AROUND, i, j] = H * H * H * dz / dx
+            push = 3.0 * mu * speed * values[RADIUS] * dz
+            flow[SOURCE, i, j] += push * (flow[THICKNESS, i1, j] - flow[THICKNESS, i0, j])
+            largest = max(largest, abs(flow[SOURCE, i, j]))
             if j + 1 < columns:
-                H = 0.5 * (flow[3, i, j] + flow[3, i, j + 1])
-                flow[1, i, j] = H * H * H * dx / dz
+                H = 0.5 * (flow[THICKNESS, i, j] + flow[THICKNESS, i, j + 1])
+                flow[ALONG, i, j] = H * H * H * dx / dz
     return largest
 
 
@@ -186,14 +211,16 @@ def _factorize(number: Integers, size: Integers, flow: Array, band: Array) -> No
             a = number[i, j]
             if a < 0:
                 continue
-            band[a, 0] += flow[0, i, j] + flow[0, i0, j] + flow[1, i, j] + flow[1, i, j - 1]
-            band[a, 0] += flow[4, i, j]
+            band[a, 0] += (
+                flow[AROUND, i, j] + flow[AROUND, i0, j] + flow[ALONG, i, j] + flow[ALONG, i, j - 1]
+            )
+            band[a, 0] += flow[LINKS, i, j]
             b = number[i1, j]
             if b >= 0:
-                band[min(a, b), abs(a - b)] -= flow[0, i, j]
+                band[min(a, b), abs(a - b)] -= flow[AROUND, i, j]
             b = number[i, j + 1]
             if b >= 0:
-                band[min(a, b), abs(a - b)] -= flow[1, i, j]
+                band[min(a, b), abs(a - b)] -= flow[ALONG, i, j]
     for r in range(count):
         for k in range(1, min(width, count - 1 - r) + 1):
             factor = band[r, k] / band[r, 0]
@@ -226,11 +253,11 @@ def _inflow(q: Array, flow: Array, i: int, j: int) -> float:
     n = q.shape[0]
     i1, i0 = _next_index(i, n), _previous_index(i, n)
     return (
-        flow[0, i, j] * q[i1, j]
-        + flow[0, i0, j] * q[i0, j]
-        + flow[1, i, j] * q[i, j + 1]
-        + flow[1, i, j - 1] * q[i, j - 1]
-        + flow[5, i, j]
+        flow[AROUND, i, j] * q[i1, j]
+        + flow[AROUND, i0, j] * q[i0, j]
+        + flow[ALONG, i, j] * q[i, j + 1]
+        + flow[ALONG, i, j - 1] * q[i, j - 1]
+        + flow[LINK_INFLOW, i, j]
     )
 
 
@@ -245,7 +272,7 @@ def _sources(fixed: Integers, number: Integers, q: Array, flow: Array, X: Array)
     for i in range(n):
         for j in range(1, columns - 1):
             if number[i, j] >= 0:
-                X[number[i, j], 0] = _inflow(q, flow, i, j) - flow[2, i, j]
+                X[number[i, j], 0] = _inflow(q, flow, i, j) - flow[SOURCE, i, j]
 
 
 @inner_kernel
@@ -271,7 +298,7 @@ def _update_set(
                 if q[i, j] < 0.0:
                     free[i, j] = 0
                     changes += 1
-            elif not fixed[i, j] and flow[2, i, j] - _inflow(q, flow, i, j) < least:
+            elif not fixed[i, j] and flow[SOURCE, i, j] - _inflow(q, flow, i, j) < least:
                 free[i, j] = 1
                 changes += 1
     return changes
@@ -300,7 +327,9 @@ def reynolds_solve(
     """
     n, columns = h.shape
     largest = _coefficients(h, rate, speed, values, flow)
-    _apply_links(flow, links, ends, 2.0 * math.pi * values[0] / n * (columns - 1) / values[1])
+    _apply_links(
+        flow, links, ends, 2.0 * math.pi * values[RADIUS] / n * (columns - 1) / values[LENGTH]
+    )
     X = np.empty((h.size, 1))
     for iteration in range(1, 101):
         _enumerate(free, number, size)
@@ -321,13 +350,13 @@ def _node_gradient(
     i1, i0 = _next_index(i, n), _previous_index(i, n)
     total = push * (lam[i0, j] - lam[i1, j])
     for a, b in ((i, i1), (i0, i)):
-        if flow[0, a, j] == 0.0:
+        if flow[AROUND, a, j] == 0.0:
             continue
-        H = 0.5 * (flow[3, a, j] + flow[3, b, j])
+        H = 0.5 * (flow[THICKNESS, a, j] + flow[THICKNESS, b, j])
         total += 1.5 * H * H / ratio * (q[a, j] - q[b, j]) * (lam[a, j] - lam[b, j])
     for k in (j, j - 1):
-        if 0 <= k and k + 1 < columns and flow[1, i, k] != 0.0:
-            H = 0.5 * (flow[3, i, k] + flow[3, i, k + 1])
+        if 0 <= k and k + 1 < columns and flow[ALONG, i, k] != 0.0:
+            H = 0.5 * (flow[THICKNESS, i, k] + flow[THICKNESS, i, k + 1])
             total += 1.5 * H * H * ratio * (q[i, k] - q[i, k + 1]) * (lam[i, k] - lam[i, k + 1])
     return total
 
@@ -348,8 +377,8 @@ def _add_link_gradients(
     for t in range(len(links)):
         i, j, i1, j1 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
         H, factor = _link(flow, links, ends, t, ratio)
-        gradient = 3.0 * H * H * factor * (q[i, j] - ends[t, 1]) * lam[i, j]
-        part = 0.5 * ends[t, 0]
+        gradient = 3.0 * H * H * factor * (q[i, j] - ends[t, SUPPLY]) * lam[i, j]
+        part = 0.5 * ends[t, DISTANCE]
         by_gap[i, j] -= gradient * (1.0 - part) * thickness(h[i, j], s)[1]
         by_gap[i1, j1] -= gradient * part * thickness(h[i1, j1], s)[1]
 
@@ -376,8 +405,8 @@ def reynolds_gradients(
     """
     n, columns = h.shape
     K = C.shape[0]
-    dx, dz = 2.0 * math.pi * values[0] / n, values[1] / (columns - 1)
-    mu, s = values[3], values[4]
+    dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
+    mu, s = values[VISCOSITY], values[ROUGHNESS]
     by_gap, by_rate, by_speed = np.zeros(C.shape), np.zeros(C.shape), np.zeros(K)
     X, lam = np.empty((size[0], K)), np.zeros((n, columns))
     for i in range(n):
@@ -386,7 +415,7 @@ def reynolds_gradients(
                 for k in range(K):
                     X[number[i, j], k] = C[k, i, j]
     _substitute(size, band, X)
-    push, squeeze = 3.0 * mu * values[0] * dz, 12.0 * mu * dx * dz
+    push, squeeze = 3.0 * mu * values[RADIUS] * dz, 12.0 * mu * dx * dz
     for k in range(K):
         for i in range(n):
             for j in range(columns):
@@ -400,7 +429,10 @@ def reynolds_gradients(
                     gradient += squeeze * lam[i, j] * bend * rate[i, j]
                 by_gap[k, i, j] = -gradient
                 by_rate[k, i, j] = -squeeze * slope * lam[i, j]
-                turn = flow[3, _next_index(i, n), j] - flow[3, _previous_index(i, n), j]
+                turn = (
+                    flow[THICKNESS, _next_index(i, n), j]
+                    - flow[THICKNESS, _previous_index(i, n), j]
+                )
                 by_speed[k] -= push * lam[i, j] * turn
         _add_link_gradients(h, s, lam, q, flow, links, ends, dx / dz, by_gap[k])
     return by_gap, by_rate, by_speed

@@ -17,15 +17,55 @@ import numpy as np
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
 from dolfinx_mbd.kernels.films.asperity_loads import asperity_loads
-from dolfinx_mbd.kernels.films.axial_strips import MAX_CELLS, strip_loads
+from dolfinx_mbd.kernels.films.axial_strips import MAX_CELLS, Line, strip_loads
+from dolfinx_mbd.kernels.films.fields import (
+    BY_G0,
+    BY_G1,
+    BY_H0,
+    BY_H1,
+    CLEARANCE,
+    DRAG,
+    E_X,
+    E_X_RATE,
+    E_Y,
+    E_Y_RATE,
+    F_X,
+    F_Y,
+    G0,
+    G0_SLOPE,
+    G1,
+    G1_SLOPE,
+    G_X,
+    G_Y,
+    H0,
+    H0_SLOPE,
+    H1,
+    H1_SLOPE,
+    LENGTH,
+    N_X,
+    N_Y,
+    PEAK_PRESSURE,
+    POINT,
+    RADIUS,
+    ROUGHNESS,
+    SIDE_FLOW,
+    SMALLEST_GAP,
+    SPIN,
+    T_X,
+    T_X_RATE,
+    T_Y,
+    T_Y_RATE,
+    VISCOSITY,
+    WEIGHT,
+)
 from dolfinx_mbd.kernels.small_vectors import Array
 
 
 @inner_kernel
 def smallest_gap(y: Array, c: float, half: float) -> float:
     """Return the smallest gap, which is at one of the ends of the bearing."""
-    low = math.hypot(y[0] - half * y[2], y[1] - half * y[3])
-    return c - max(low, math.hypot(y[0] + half * y[2], y[1] + half * y[3]))
+    low = math.hypot(y[E_X] - half * y[T_X], y[E_Y] - half * y[T_Y])
+    return c - max(low, math.hypot(y[E_X] + half * y[T_X], y[E_Y] + half * y[T_Y]))
 
 
 @inner_kernel
@@ -36,8 +76,8 @@ def _division(y: Array, half: float) -> tuple[float, Array]:
     opposite to them. The angle is half of the argument of X₀² + (l/3)² X₁²: that of the pressure
     without misalignment, and that of the pressure of a journal that only tilts.
     """
-    X0 = complex(2.0 * y[5] - y[8] * y[0], -2.0 * y[4] - y[8] * y[1])
-    X1 = complex(2.0 * y[7] - y[8] * y[2], -2.0 * y[6] - y[8] * y[3])
+    X0 = complex(2.0 * y[E_Y_RATE] - y[SPIN] * y[E_X], -2.0 * y[E_X_RATE] - y[SPIN] * y[E_Y])
+    X1 = complex(2.0 * y[T_Y_RATE] - y[SPIN] * y[T_X], -2.0 * y[T_X_RATE] - y[SPIN] * y[T_Y])
     weight = half * half / 9.0
     W = X0 * X0 + weight * X1 * X1
     by = np.zeros(9)
@@ -45,9 +85,9 @@ def _division(y: Array, half: float) -> tuple[float, Array]:
         return 0.0, by
     for k in range(2):
         factor = weight * X1 / W if k else X0 / W
-        by[2 * k], by[2 * k + 1] = -y[8] * factor.imag, -y[8] * factor.real
-        by[4 + 2 * k], by[5 + 2 * k] = -2.0 * factor.real, 2.0 * factor.imag
-        by[8] -= y[2 * k] * factor.imag + y[2 * k + 1] * factor.real
+        by[2 * k], by[2 * k + 1] = -y[SPIN] * factor.imag, -y[SPIN] * factor.real
+        by[E_X_RATE + 2 * k], by[E_Y_RATE + 2 * k] = -2.0 * factor.real, 2.0 * factor.imag
+        by[SPIN] -= y[2 * k] * factor.imag + y[2 * k + 1] * factor.real
     return 0.5 * math.atan2(W.imag, W.real), by
 
 
@@ -55,24 +95,29 @@ def _division(y: Array, half: float) -> tuple[float, Array]:
 def _gap(y: Array, c: float, theta: float, x: Array) -> None:
     """Write n (2,), h₀, h₁, g₀, g₁ and the derivatives ∂/∂θ of the last four to x (10,)."""
     n, m = (math.cos(theta), math.sin(theta)), (-math.sin(theta), math.cos(theta))
-    x[0], x[1] = n
+    x[N_X], x[N_Y] = n
     for i in range(2):
         k = 2 * i
         along = y[k] * n[0] + y[k + 1] * n[1]
         by = -y[k] * m[0] - y[k + 1] * m[1]
-        x[2 + i] = -along
-        x[4 + i] = y[8] * by - 2.0 * (y[4 + k] * n[0] + y[5 + k] * n[1])
-        x[6 + i] = by
-        x[8 + i] = y[8] * along - 2.0 * (y[4 + k] * m[0] + y[5 + k] * m[1])
-    x[2] += c
+        x[H0 + i] = -along
+        x[G0 + i] = y[SPIN] * by - 2.0 * (y[E_X_RATE + k] * n[0] + y[E_Y_RATE + k] * n[1])
+        x[H0_SLOPE + i] = by
+        x[G0_SLOPE + i] = y[SPIN] * along - 2.0 * (y[E_X_RATE + k] * m[0] + y[E_Y_RATE + k] * m[1])
+    x[H0] += c
 
 
 @inner_kernel
 def _gap_change(y: Array, x: Array, k: int, slope: float) -> tuple[float, float, float, float]:
     """Return the derivatives ∂/∂y_k of (h₀, h₁, g₀, g₁); `slope` is ∂θ/∂y_k."""
-    d0, d1, d2, d3 = slope * x[6], slope * x[7], slope * x[8], slope * x[9]
+    d0, d1, d2, d3 = (
+        slope * x[H0_SLOPE],
+        slope * x[H1_SLOPE],
+        slope * x[G0_SLOPE],
+        slope * x[G1_SLOPE],
+    )
     n = x[k % 2]
-    spin = y[8] * (-x[1] if k % 2 == 0 else x[0])
+    spin = y[SPIN] * (-x[N_Y] if k % 2 == 0 else x[N_X])
     if k < 2:
         d0 -= n
         d2 -= spin
@@ -84,8 +129,8 @@ def _gap_change(y: Array, x: Array, k: int, slope: float) -> tuple[float, float,
     elif k < 8:
         d3 -= 2.0 * n
     else:
-        d2 += x[6]
-        d3 += x[7]
+        d2 += x[H0_SLOPE]
+        d3 += x[H1_SLOPE]
     return d0, d1, d2, d3
 
 
@@ -108,14 +153,24 @@ def _add_derivatives(
     for k in range(9):
         slope = start_by[k]
         d0, d1, d2, d3 = _gap_change(y, x, k, slope)
-        dP0 = slopes[0, 0] * d0 + slopes[0, 1] * d1 + slopes[0, 2] * d2 + slopes[0, 3] * d3
-        dP1 = slopes[1, 0] * d0 + slopes[1, 1] * d1 + slopes[1, 2] * d2 + slopes[1, 3] * d3
-        dg[0, k] -= dA * (dP0 * x[0] - P[0] * x[1] * slope)
-        dg[1, k] -= dA * (dP0 * x[1] + P[0] * x[0] * slope)
-        dg[2, k] -= dA * (dP1 * x[0] - P[1] * x[1] * slope)
-        dg[3, k] -= dA * (dP1 * x[1] + P[1] * x[0] * slope)
-        dg[4, k] += dA * shear[0] * (drag[1] * d0 + drag[2] * d1)
-    dg[4, 8] += dA * shear[1] * drag[0]
+        dP0 = (
+            slopes[0, BY_H0] * d0
+            + slopes[0, BY_H1] * d1
+            + slopes[0, BY_G0] * d2
+            + slopes[0, BY_G1] * d3
+        )
+        dP1 = (
+            slopes[1, BY_H0] * d0
+            + slopes[1, BY_H1] * d1
+            + slopes[1, BY_G0] * d2
+            + slopes[1, BY_G1] * d3
+        )
+        dg[F_X, k] -= dA * (dP0 * x[N_X] - P[0] * x[N_Y] * slope)
+        dg[F_Y, k] -= dA * (dP0 * x[N_Y] + P[0] * x[N_X] * slope)
+        dg[G_X, k] -= dA * (dP1 * x[N_X] - P[1] * x[N_Y] * slope)
+        dg[G_Y, k] -= dA * (dP1 * x[N_Y] + P[1] * x[N_X] * slope)
+        dg[DRAG, k] += dA * shear[0] * (drag[1] * d0 + drag[2] * d1)
+    dg[DRAG, SPIN] += dA * shear[1] * drag[0]
 
 
 @kernel
@@ -137,28 +192,31 @@ def short_bearing_loads(
     Returns:
         Loads, derivatives, and the state (smallest gap, peak pressure, side flow).
     """
-    R, half, mu = values[0], 0.5 * values[1], values[3]
+    R, half, mu = values[RADIUS], 0.5 * values[LENGTH], values[VISCOSITY]
     g, dg, facts = np.zeros(5), np.zeros((5, 9)), np.zeros(3)
     loads, slopes, drag, x = np.empty(2), np.empty((2, 4)), np.empty(3), np.empty(10)
     edges, moments = np.empty(MAX_CELLS + 1), np.empty((MAX_CELLS, 5, 7))
     starts, parts = np.empty((MAX_CELLS + 1, 5)), np.empty((3, 6, 7))
     start, start_by = _division(y, half)
-    shear = mu * R * R * y[8], mu * R * R
+    shear = mu * R * R * y[SPIN], mu * R * R
     for i in range(2 * T.shape[1]):
         arc, j = divmod(i, T.shape[1])
-        dA = R * math.pi * T[1, j]
-        _gap(y, values[2], start + math.pi * (arc + T[0, j]), x)
-        gap = x[2], x[3], x[4], x[5]
+        dA = R * math.pi * T[WEIGHT, j]
+        _gap(y, values[CLEARANCE], start + math.pi * (arc + T[POINT, j]), x)
+        gap = Line(x[H0], x[H1], x[G0], x[G1])
         peak, flow = strip_loads(
-            gap, half, mu, values[4], Z, derivatives, edges, moments, starts, parts, loads,
+            gap, half, mu, values[ROUGHNESS], Z, derivatives, edges, moments, starts, parts, loads,
             slopes, drag,
         )  # fmt: skip
-        facts[1], facts[2] = max(facts[1], peak), facts[2] + dA * flow
+        facts[PEAK_PRESSURE], facts[SIDE_FLOW] = (
+            max(facts[PEAK_PRESSURE], peak),
+            facts[SIDE_FLOW] + dA * flow,
+        )
         for k in range(4):
             g[k] -= dA * loads[k // 2] * x[k % 2]
-        g[4] += dA * shear[0] * drag[0]
+        g[DRAG] += dA * shear[0] * drag[0]
         if derivatives:
             _add_derivatives(y, x, start_by, loads, slopes, shear, drag, dA, dg)
     asperity_loads(y, values, A, B, derivatives, g, dg)
-    facts[0] = smallest_gap(y, values[2], half)
+    facts[SMALLEST_GAP] = smallest_gap(y, values[CLEARANCE], half)
     return g, dg, facts

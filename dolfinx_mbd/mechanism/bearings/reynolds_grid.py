@@ -27,6 +27,7 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.kernels.films import grid_loads, reynolds
+from dolfinx_mbd.kernels.films.fields import BARUS, CLEARANCE, LENGTH, RADIUS, VISCOSITY
 from dolfinx_mbd.mechanism.bearings.supply import OilSupply
 from dolfinx_mbd.mechanism.bearings.supply_links import supply_links
 
@@ -67,15 +68,17 @@ class ReynoldsGrid:
         n, m = shape
         self.values = values
         self.theta = 2.0 * math.pi * np.arange(n) / n
-        self.z = np.linspace(-0.5 * values[1], 0.5 * values[1], m + 1)
+        self.z = np.linspace(-0.5 * values[LENGTH], 0.5 * values[LENGTH], m + 1)
         rule = np.ones(m + 1)  # Gregory's rule is exact for the parabola of a short bearing
         rule[:3] += (-0.625, 1 / 6, -1 / 24)
         rule[-3:] += (-1 / 24, 1 / 6, -0.625)
-        self.areas: Array = np.tile(rule * 2.0 * math.pi * values[0] / n * values[1] / m, (n, 1))
+        self.areas: Array = np.tile(
+            rule * 2.0 * math.pi * values[RADIUS] / n * values[LENGTH] / m, (n, 1)
+        )
         self._nodes = np.array([self.z, self.areas[0]])
         self._fixed, self._q = np.zeros((n, m + 1), np.int64), np.zeros((n, m + 1))
         self._fixed[:, [0, -1]] = 1
-        alpha = values[8]
+        alpha = values[BARUS]
         levels = [
             -math.expm1(-alpha * area.pressure) / alpha if alpha else area.pressure
             for area in supply
@@ -103,7 +106,7 @@ class ReynoldsGrid:
         """
         h, rate = np.empty_like(self._still), np.empty_like(self._still)
         w, w_rate = self._still if w is None else w, self._still if w_rate is None else w_rate
-        reynolds.film_gap(motion, self.values[2], self.z, w, w_rate, h, rate)
+        reynolds.film_gap(motion, self.values[CLEARANCE], self.z, w, w_rate, h, rate)
         return h, rate
 
     def solve(self, h: Array, rate: Array, speed: float) -> Array:
@@ -192,4 +195,4 @@ class ReynoldsGrid:
         i, j, i1, _ = links.T
         counts = (i == i1) | ((j > 0) & (j < len(self.z) - 1))  # none around the bore at its ends
         total += (conductance * (level - q[i, j]))[counts].sum()
-        return float(total / (12.0 * self.values[3]))
+        return float(total / (12.0 * self.values[VISCOSITY]))

@@ -62,7 +62,7 @@ class ContactLaw:
         >>> round(law.force(1e-5, 0.0), 1)
         316.2
         >>> round(law.restitution(0.5), 4)
-        0.7957
+        0.7885
     """
 
     stiffness: float

@@ -13,7 +13,6 @@ from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import array, flag, function, instance, integer, items, number, reject
-from dolfinx_mbd.dynamics.system import System
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.bodies import Ground
 from dolfinx_mbd.mechanism.joints import JointClearance, revolute
@@ -29,6 +28,7 @@ from dolfinx_mbd.mechanism.mechanisms.parts import (
     rod_length,
 )
 from dolfinx_mbd.mechanism.protocol import Body, Frame
+from dolfinx_mbd.mechanism.system import System
 
 BEARINGS = ("big_end", "small_end", "main")
 _BYTES_PER_CYLINDER = 30_000  # minimum memory of the bodies and joints of a cylinder, bytes

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import number
-from dolfinx_mbd.dynamics.system import System
 from dolfinx_mbd.mechanism.bodies import Ground
 from dolfinx_mbd.mechanism.joints import revolute
 from dolfinx_mbd.mechanism.mechanisms.inline_engine import EngineDesign
@@ -26,6 +25,7 @@ from dolfinx_mbd.mechanism.mechanisms.parts import (
     guide_frame,
 )
 from dolfinx_mbd.mechanism.protocol import Frame
+from dolfinx_mbd.mechanism.system import System
 
 _DIMENSIONS = ("crank_radius", "crank_mass", "crank_inertia", "piston_mass", "pin_offset")
 

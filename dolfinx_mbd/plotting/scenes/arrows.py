@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.results.histories import rotation_matrices
 from dolfinx_mbd.results.solution import Solution
 
@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 
-def frame_poses(system: SystemData, q: Array) -> tuple[Array, Array]:
+def frame_poses(system: System, q: Array) -> tuple[Array, Array]:
     """Return positions (F, 3) and rotation matrices (F, 3, 3) of all frames for coordinates q."""
     position, rotation = np.zeros((system.num_frames, 3)), np.zeros((system.num_frames, 3, 3))
     for body, qs, fs in zip(system.bodies, system.q_slices, system.frame_slices, strict=True):
@@ -25,7 +25,7 @@ def frame_poses(system: SystemData, q: Array) -> tuple[Array, Array]:
     return position, rotation
 
 
-def frame_histories(system: SystemData, q: Array) -> tuple[Array, Array]:
+def frame_histories(system: System, q: Array) -> tuple[Array, Array]:
     """Return positions (nt, F, 3) and rotations (nt, F, 3, 3) of all frames."""
     poses = [frame_poses(system, row) for row in q]
     return np.array([p for p, _ in poses]), np.array([A for _, A in poses])

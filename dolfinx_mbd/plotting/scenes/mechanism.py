@@ -19,7 +19,7 @@ from dolfinx_mbd.dynamics.start.position_assembly import coordinates
 from dolfinx_mbd.mechanism.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.mechanism.protocol import Body, Frame
 from dolfinx_mbd.mechanism.shapes import Shape, box_shape, cylinder_shape
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.plotting.scenes import scene
 from dolfinx_mbd.plotting.scenes.arrows import frame_poses
 from dolfinx_mbd.plotting.scenes.bodies import skin_displacement, skin_points, stress_on_skin
@@ -39,7 +39,7 @@ DRAWN = ("joints", "springs", "ground", "loads")
 
 
 def plot_system(
-    source: SystemData | Solution,
+    source: System | Solution,
     time: float | None = None,
     path: str | Path | None = None,
     *,
@@ -92,7 +92,7 @@ def plot_system(
         <Picture: 200 × 150 pixels>
         >>> picture = mbd.plotting.plot_system(run, time=0.005, path="engine.png")
     """
-    instance("source", source, (SystemData, Solution))
+    instance("source", source, (System, Solution))
     scale = number("scale", scale)
     flag("assembled", assembled)
     check_drawing(None, cmap, window, opacity)
@@ -112,7 +112,7 @@ def plot_system(
     return scene.complete(canvas, drawing.caption(0), drawing.camera, path, plotter, drawing.foot)
 
 
-def _initial_state(system: SystemData, t: float, assembled: bool) -> Solution:
+def _initial_state(system: System, t: float, assembled: bool) -> Solution:
     """Return the initial state of a mechanism, or the bodies at their given positions."""
     if assembled:
         return Solution(system, [consistent_state(system, t)])
@@ -320,7 +320,7 @@ class Drawing:
             scene.add_bar(plotter, self.title, self.limits, cmap)
 
 
-def system_length(system: SystemData, q: Array) -> float:
+def system_length(system: System, q: Array) -> float:
     """Return the size of a mechanism from its frames and the origins of its bodies, m."""
     slices = system.q_slices[: len(system.mechanical_bodies)]
     origins = [q[s][:3] for s in slices if s.stop > s.start]
@@ -328,7 +328,7 @@ def system_length(system: SystemData, q: Array) -> float:
 
 
 def mechanism_camera(
-    system: SystemData, q: Array, points: Array, view: str | ArrayLike | None
+    system: System, q: Array, points: Array, view: str | ArrayLike | None
 ) -> Camera:
     """Return a camera that shows points (np, 3), by default obliquely to the joints' plane."""
     turning = [j.first for j in system.joints if j.kind in ("revolute", "cylindrical")]

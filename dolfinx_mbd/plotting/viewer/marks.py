@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array
 from dolfinx_mbd.mechanism.force_elements import PairElement
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.plotting.scenes.arrows import Arrow, frame_histories, joint_arrows, load_arrows
 from dolfinx_mbd.plotting.viewer.data import block, outline
 from dolfinx_mbd.results.solution import Solution
@@ -89,7 +89,7 @@ def cable_lines(run: Solution, rows: NDArray[np.int64]) -> dict[str, Array]:
     }
 
 
-def cable_increments(system: SystemData, state: State, vector: Any) -> list[Any]:
+def cable_increments(system: System, state: State, vector: Any) -> list[Any]:
     """Return the complex displacements (np, 3) of each centre line for an increment (nv,)."""
     lines = []
     for body in _cables(system):
@@ -104,7 +104,7 @@ def cable_increments(system: SystemData, state: State, vector: Any) -> list[Any]
     return lines
 
 
-def _cables(system: SystemData) -> list[Any]:
+def _cables(system: System) -> list[Any]:
     """Return the bodies that are lines in absolute coordinates."""
     return [body for body in system.bodies if hasattr(body, "motion")]
 

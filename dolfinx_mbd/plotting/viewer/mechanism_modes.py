@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.mechanism.protocol import Body
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.plotting.scenes.mechanism import drawn_part
 from dolfinx_mbd.plotting.viewer.marks import cable_increments
 from dolfinx_mbd.plotting.viewer.scene import (
@@ -76,7 +76,7 @@ def _displacement(body: Body, q: Array, vector: Any) -> Any:
     return vector[:3] + displacement @ rotation_matrices(q[3:7]).T
 
 
-def _spin_axis(system: SystemData, state: State) -> Array:
+def _spin_axis(system: System, state: State) -> Array:
     """Return the unit vector of the fastest rotation of a frame, or zero if nothing rotates."""
     rates = _frame_increments(system, state.q) @ state.v
     spins = rates[:, 3:]
@@ -96,7 +96,7 @@ def _whirl(displacement: Any, axis: Array) -> float:
     return -2 * area / size if size else 0.0
 
 
-def _frame_increments(system: SystemData, q: Array) -> Array:
+def _frame_increments(system: System, q: Array) -> Array:
     """Return the motion of all frames per unit of each increment, shape (F, 6, nv)."""
     jacobians = np.zeros((system.num_frames, 6, system.num_velocities))
     for body, qs, vs, fs in zip(

@@ -7,7 +7,7 @@ from typing import Any
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import Error
 from dolfinx_mbd.html import register_scene
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.plotting.viewer.page import player
 from dolfinx_mbd.results.solution import Solution
 
@@ -20,5 +20,5 @@ def _scene(source: Any) -> str:
         return ""
 
 
-for _kind in (ReducedBody, SystemData, Solution):
+for _kind in (ReducedBody, System, Solution):
     register_scene(_kind, _scene)

@@ -20,7 +20,7 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import chosen_modes
 from dolfinx_mbd.checks import file_path, instance, number, reject
 from dolfinx_mbd.files import contains, write_atomically
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.parallel import on_rank_zero
 from dolfinx_mbd.plotting.viewer.marks import Signals
 from dolfinx_mbd.plotting.viewer.mechanism_modes import linearized_scene
@@ -100,7 +100,7 @@ def _asset(name: str) -> str:
 
 
 def player(
-    source: Solution | SystemData | ReducedBody | LinearizedSystem | RotatingModes | CriticalSpeed,
+    source: Solution | System | ReducedBody | LinearizedSystem | RotatingModes | CriticalSpeed,
     path: str | Path | None = None,
     *,
     modes: Iterable[int] | None = None,
@@ -158,7 +158,7 @@ def player(
     instance("field", field, (Mapping, type(None)), "values at the points of the skin by body name")
     if field is not None and not isinstance(source, Solution):
         reject("field", field, "None: only the result of a simulation has a field")
-    if modes is not None and isinstance(source, Solution | SystemData):
+    if modes is not None and isinstance(source, Solution | System):
         reject("modes", modes, "None: a simulation or a mechanism at rest has no modes")
     rotating = sys.modules.get(
         "dolfinx_mbd.structures.rotating"
@@ -168,8 +168,8 @@ def player(
         source = source.modes
     if rotating is not None and isinstance(source, rotating.RotatingModes):
         return _rotating_page(source, path, modes, scale, title)
-    instance("source", source, (Solution, SystemData, ReducedBody, LinearizedSystem))
-    assert isinstance(source, Solution | SystemData | ReducedBody | LinearizedSystem)
+    instance("source", source, (Solution, System, ReducedBody, LinearizedSystem))
+    assert isinstance(source, Solution | System | ReducedBody | LinearizedSystem)
     if isinstance(source, ReducedBody):
         scene = body_scene(source, chosen_modes(modes, source.num_modes))
         name = source.name

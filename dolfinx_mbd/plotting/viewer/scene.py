@@ -19,7 +19,7 @@ from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.bodies import FlexibleBody
 from dolfinx_mbd.mechanism.protocol import Body
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.plotting.scenes.arrows import frame_histories
 from dolfinx_mbd.plotting.scenes.bodies import skin_of, stress_on_skin
 from dolfinx_mbd.plotting.scenes.mechanism import drawn_part, mechanism_camera, system_length
@@ -135,7 +135,7 @@ def whirl_title(number: int, whirl: float) -> str:
     return f"mode {number + 1}" + (f": {sense}" if abs(whirl) > 0.1 else "")
 
 
-def system_scene(system: SystemData) -> dict[str, Any]:
+def system_scene(system: System) -> dict[str, Any]:
     """Return the scene of an assembled mechanism at rest."""
     return motion_scene(Solution(system, [consistent_state(system, 0.0)]), signals={})
 
@@ -187,7 +187,7 @@ def motion_scene(
 
 
 # ---- bodies -------------------------------------------------------------------------------------
-def _body_numbers(system: SystemData) -> list[tuple[int, Body, slice]]:
+def _body_numbers(system: System) -> list[tuple[int, Body, slice]]:
     bodies = system.mechanical_bodies
     slices = system.q_slices[: len(bodies)]
     return [(k, body, s) for k, (body, s) in enumerate(zip(bodies, slices, strict=True))]
@@ -241,7 +241,7 @@ def _curves(run: Solution, numbers: Mapping[int, NDArray[np.int64]], length: flo
     return np.hstack(curves)
 
 
-def _checked_field(system: SystemData, field: Mapping[str, ArrayLike]) -> dict[str, Array]:
+def _checked_field(system: System, field: Mapping[str, ArrayLike]) -> dict[str, Array]:
     """Return the values of a field by body; raise an error if a value does not fit."""
     values = {}
     skins = {b.name: b.reduced.skin for b in system.bodies if isinstance(b, FlexibleBody)}

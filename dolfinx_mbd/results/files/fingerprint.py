@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 
 _LIBRARIES = [Path(functools.__file__).parent, Path(__file__).parents[2]]  # Python, this package
 _LANGUAGE = frozenset(vars(types.new_class("C"))) | {  # attributes of each class
@@ -34,7 +34,7 @@ _LEFT_OUT = frozenset({"provenance", "shape", "skin"})  # attributes without eff
 _LATER = frozenset({"clearance", "omega", "rate", "velocity"})
 
 
-def fingerprint(system: SystemData) -> dict[str, str]:
+def fingerprint(system: System) -> dict[str, str]:
     """Return digests of gravity, of each body, joint, driver and load, and of their order.
 
     Constraints that a run has dropped are included.

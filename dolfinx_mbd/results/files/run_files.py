@@ -20,7 +20,7 @@ from dolfinx_mbd.archive import Kind, archive_writer, is_archive
 from dolfinx_mbd.checks import file_path
 from dolfinx_mbd.errors import FileError, FileWarning, warn
 from dolfinx_mbd.files import write_atomically
-from dolfinx_mbd.mechanism.system import State, SystemData
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.files.fingerprint import differences, fingerprint
 
 Array = NDArray[np.float64]
@@ -69,26 +69,19 @@ def write_run(
 
 
 # ---- systems ------------------------------------------------------------------------------------
-def system_rows(system: SystemData) -> dict[str, Any]:
+def system_rows(system: System) -> dict[str, Any]:
     """Return the header entries that identify a system and its dropped constraints."""
     return {
         "system": fingerprint(system),
-        "dropped": np.flatnonzero(~held_rows(system)).tolist(),
+        "dropped": np.flatnonzero(~system.held).tolist(),
         "least_norm": bool(system.least_norm),
         "misfit": system.whole.misfit.tolist(),
     }
 
 
-def held_rows(system: SystemData) -> NDArray[np.bool_]:
-    """Return a mask of the constraints of `system.whole` that the system has not dropped."""
-    rows = set(zip(system.row_entry, system.row_motion, strict=True))
-    pairs = zip(system.whole.row_entry, system.whole.row_motion, strict=True)
-    return np.array([pair in rows for pair in pairs], dtype=bool)
-
-
 def check_system(
-    path: str | Path, header: Mapping[str, Any], arrays: Mapping[str, Any], system: SystemData
-) -> SystemData:
+    path: str | Path, header: Mapping[str, Any], arrays: Mapping[str, Any], system: System
+) -> System:
     """Return the system without the constraints that were dropped in the run of a file.
 
     The entries of `system_rows` are compared; a difference raises a `RunFileError`.

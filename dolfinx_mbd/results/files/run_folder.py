@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.archive import is_archive, read_archive
 from dolfinx_mbd.errors import InputError, MissingFileError, OverwriteError
 from dolfinx_mbd.files import create_directory
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.results.files.fingerprint import differences, fingerprint
 from dolfinx_mbd.results.files.run_files import RunFileError, run_kind, write_run
 from dolfinx_mbd.workers import runs_under_mpi
@@ -121,9 +121,7 @@ class RunFolder:
     same mechanism, `system`.
     """
 
-    def __init__(
-        self, path: Path, rows: Rows | None = None, system: SystemData | None = None
-    ) -> None:
+    def __init__(self, path: Path, rows: Rows | None = None, system: System | None = None) -> None:
         if path.exists() and not path.is_dir():
             raise OverwriteError(f"'{path}' is a file, but a run is written to a folder")
         create_directory(path)
@@ -214,7 +212,7 @@ def _check_contents(path: Path) -> None:
         )
 
 
-def _check_mechanism(path: Path, system: SystemData) -> None:
+def _check_mechanism(path: Path, system: System) -> None:
     """Raise an error if a folder contains a run of another mechanism."""
     try:
         header, _ = read_archive(path / CHECKPOINT, KIND)

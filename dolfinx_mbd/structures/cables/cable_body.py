@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,11 +15,14 @@ from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.cables import Cable
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.mechanism.run_quantities import Quantities, RunQuantity
 from dolfinx_mbd.structures.cables.line_body import AbsoluteBody, LineForms, hermite
 
-#: Joints that constrain only the point of a frame, then joints that also constrain its z axis.
-_BY_POINT = ("spherical", "distance")
-_BY_TANGENT = ("revolute", "cylindrical", "planar", "point_on_line", "point_on_plane")
+_POINT_JOINTS = ("spherical", "distance")
+"""Kinds of joints that constrain only the point of a frame."""
+
+_TANGENT_JOINTS = ("revolute", "cylindrical", "planar", "point_on_line", "point_on_plane")
+"""Kinds of joints that may also constrain the z axis of a frame, the tangent of the cable."""
 
 
 class CableFrame(NamedTuple):
@@ -44,14 +47,14 @@ class CableMotion:
         curvature: Curvature of the centre line, shape (nt, np), 1/m.
 
     Example:
-        >>> import dolfinx_mbd as mbd
+        >>> from dolfinx_mbd import multibody
         >>> from dolfinx_mbd.forms import Cable
         >>> cable = Cable(1e4, 1e-3, 0.1, 0.05)
         >>> rope = CableBody("rope", cable, (0, 0, 0), (1, 0, 0), elements=4)
-        >>> ground = mbd.Ground({"origin": mbd.Frame()})
-        >>> pin = mbd.spherical("pin", ground.frame("origin"), rope.frame("start"))
-        >>> system = mbd.System([ground, rope], [pin])
-        >>> run = mbd.simulate(system, t_end=0.02, dt=0.002)
+        >>> ground = multibody.Ground({"origin": multibody.Frame()})
+        >>> pin = multibody.spherical("pin", ground.frame("origin"), rope.frame("start"))
+        >>> system = multibody.System([ground, rope], [pin])
+        >>> run = multibody.simulate(system, t_end=0.02, dt=0.002)
         >>> rope.motion(run, places=[1.0]).position.shape
         (11, 1, 3)
     """
@@ -103,6 +106,14 @@ class CableBody(AbsoluteBody):
         ('start', 'end', 'middle')
     """
 
+    run_quantities: ClassVar[Quantities] = {
+        "position": RunQuantity("m", "xyz"),
+        "slope": RunQuantity("1", "xyz"),
+        "velocity": RunQuantity("m/s", "xyz"),
+        "acceleration": RunQuantity("m/s²", "xyz"),
+        "strain": RunQuantity("1", counts="place"),
+        "curvature": RunQuantity("1/m", counts="place"),
+    }
     name: str
     cable: Cable
     start: ArrayLike
@@ -195,7 +206,7 @@ class CableBody(AbsoluteBody):
         for joint in system.joints:
             if self.name not in (joint.first.body, joint.second.body):
                 continue
-            if joint.kind not in _BY_POINT + _BY_TANGENT:
+            if joint.kind not in _POINT_JOINTS + _TANGENT_JOINTS:
                 raise InputError(
                     f"{joint.kind} joint {joint.name!r} holds the rotation of body {self.name!r} "
                     "about its tangent, which a cable does not have; use a spherical joint, or a "

@@ -75,10 +75,11 @@ class RotatingStructure:
         geometric: Callable[[Array], PETSc.Mat | None],
         solver: dict[str, Any],
     ) -> None:
-        # `axis` is n and p; `geometric` returns K_σ of a displacement, or None
+        # `axis` is the unit vector n of the axis and a point p on the axis;
+        # `geometric` returns K_σ of a displacement, or None
         self.problem = problem  # ElasticProblem or BeamProblem of the free body
         self.held = held  # owned held degrees of freedom (local numbers)
-        self.axis, self.point = axis
+        self.axis, self.point = axis  # n and p, both of shape (3,)
         self.solver = solver  # PETSc options and their prefix
         self.stiffness, self.mass = problem.stiffness.copy(), problem.mass()  # K at rest, M
         self.gyroscopic, self.softening = gyroscopic, softening  # G per rad/s, K_ω per (rad/s)²

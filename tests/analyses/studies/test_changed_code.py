@@ -77,11 +77,11 @@ def result(folder: Path, source: str, settings: str = SETTINGS, **options: Any) 
     """Return the values of the study and its warnings."""
     load(folder, "settings_of_study", settings)
     run = load(folder, "script_of_user", source).run
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         study = sweep(run, {"a": [1.0, 2.0]}, workers=1, path=folder / "study", **options)
-    assert all(issubclass(warning.category, FileWarning) for warning in caught)
-    return study["x"].values.tolist(), [warning.message for warning in caught]
+    assert all(issubclass(warning.category, FileWarning) for warning in records)
+    return study["x"].values.tolist(), [warning.message for warning in records]
 
 
 @pytest.mark.parametrize(

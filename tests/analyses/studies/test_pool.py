@@ -137,15 +137,15 @@ def test_a_study_that_is_stopped_goes_on(
         os.killpg(child.pid, number)  # as a terminal does
     else:
         child.send_signal(number)
-    said = child.communicate(timeout=60)[1]
+    output = child.communicate(timeout=60)[1]
     workers = {int(file.name.split("-")[2]) for file in folder.iterdir()}
     assert len(workers) == 2
     for _ in wait("the end of the workers", 20.0):
         if not any(map(alive, workers)):
             break
     if number == signal.SIGINT:
-        assert child.returncode == 0 and "of 40 cases; the completed ones are returned" in said
-        assert "Traceback" not in said
+        assert child.returncode == 0 and "of 40 cases; the completed ones are returned" in output
+        assert "Traceback" not in output
     settings = {"fixed": {"folder": str(folder)}, "path": path}
     before = set(folder.iterdir())
     part = sweep(noted_slowly, {"x": NUMBERS}, workers=0, **settings)

@@ -33,7 +33,7 @@ def shared(comm: MPI.Intracomm, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def own(comm: MPI.Intracomm, tmp_path: Path) -> Path:
+def folder(comm: MPI.Intracomm, tmp_path: Path) -> Path:
     """A folder of this rank."""
     path = tmp_path / f"rank{comm.rank}"
     path.mkdir()
@@ -50,8 +50,8 @@ def ctrl_c() -> Iterator[None]:
 
 def calls(folder: Path) -> dict[int, int]:
     """Return how often each case was done."""
-    found = [int(path.name.split("-")[0]) for path in folder.iterdir()]
-    return {x: found.count(x) for x in sorted(set(found))}
+    numbers = [int(path.name.split("-")[0]) for path in folder.iterdir()]
+    return {x: numbers.count(x) for x in sorted(set(numbers))}
 
 
 # ---- ranks --------------------------------------------------------------------------------------
@@ -88,10 +88,10 @@ def test_numbers_are_the_same_bits_on_any_number_of_ranks(comm: MPI.Intracomm) -
 
 def test_a_case_that_fails_on_a_rank(comm: MPI.Intracomm) -> None:
     """Nothing hangs, whether the error is kept or raised."""
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         study = sweep_on_ranks(comm, law, GRID)
-    values = [w.message.value for w in caught if isinstance(w.message, errors.MbdWarning)]
+    values = [w.message.value for w in records if isinstance(w.message, errors.MbdWarning)]
     assert values == ([3] if comm.rank == 0 else [])
     assert np.flatnonzero(study["case_status"] == "failed").tolist() == [1, 3, 5]
     with pytest.raises(RuntimeError) as error:
@@ -107,10 +107,10 @@ def test_a_case_that_fails_on_a_rank(comm: MPI.Intracomm) -> None:
 
 def test_ctrl_c_on_a_rank(comm: MPI.Intracomm, ctrl_c: None) -> None:
     """It ends the study on rank 0, and the cases that were done are returned."""
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         study = sweep_on_ranks(comm, interrupted, {"x": list(range(6))}, fixed={"at": 1})
-    kinds = [w.message.quantity for w in caught if isinstance(w.message, errors.MbdWarning)]
+    kinds = [w.message.quantity for w in records if isinstance(w.message, errors.MbdWarning)]
     assert kinds == (["cases done"] if comm.rank == 0 else [])
     status = study["case_status"].values
     assert status[1] == "missing" and set(status) <= {"done", "missing"}
@@ -137,12 +137,12 @@ def test_progress(comm: MPI.Intracomm, capfd: pytest.CaptureFixture[str]) -> Non
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.MbdWarning)
         sweep_on_ranks(comm, law, GRID, progress="always")
-    said = capfd.readouterr().err
-    assert ("6/6" in said and "sweep" in said) == (comm.rank == 0)
+    output = capfd.readouterr().err
+    assert ("6/6" in output and "sweep" in output) == (comm.rank == 0)
 
 
 def test_a_body_arrives_as_it_was_sent(comm: MPI.Intracomm) -> None:
-    """Numbers to the bit, read-only as before, so that kernels are not compiled again."""
+    """The numbers are identical and read-only as before, so kernels are not compiled again."""
     rod = slender_rod()
     rod = rod.replace(provenance={"rank": 0}) if comm.rank == 0 else None
     rod = comm.bcast(rod)
@@ -169,10 +169,10 @@ def test_what_is_done_is_not_done_again(comm: MPI.Intracomm, shared: Path) -> No
         data = (path / "case-000000.npz").read_bytes()
         (path / "case-000000.npz").write_bytes(data[:100])
     comm.Barrier()
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         again = sweep_on_ranks(comm, noted, {"x": numbers}, **settings)
-    left_out = [w for w in caught if isinstance(w.message, errors.FileWarning)]
+    left_out = [w for w in records if isinstance(w.message, errors.FileWarning)]
     assert len(left_out) == (comm.rank == 0)
     assert calls(folder) == {1: 1, 3: 2, 4: 2, 5: 1}
     assert again["result"].values.tolist() == first["result"].values.tolist() == [9, 1, 16, 25]
@@ -185,15 +185,15 @@ def test_what_is_done_is_not_done_again(comm: MPI.Intracomm, shared: Path) -> No
     comm.Barrier()
 
 
-def test_failures_are_kept_and_tried_again_if_asked(own: Path) -> None:
-    settings: dict[str, Any] = {"workers": 1, "path": own / "study"}
+def test_failures_are_kept_and_tried_again_if_asked(folder: Path) -> None:
+    settings: dict[str, Any] = {"workers": 1, "path": folder / "study"}
     studies = []
     for retry in (False, False, True):
-        with pytest.warns(errors.MbdWarning) as caught:
+        with pytest.warns(errors.MbdWarning) as records:
             studies.append(sweep(law, GRID, retry_failed=retry, **settings))
-        assert [getattr(w.message, "value", None) for w in caught] == [3]
-    first, kept, tried = studies
-    assert kept.identical(first)
+        assert [getattr(w.message, "value", None) for w in records] == [3]
+    first, loaded, tried = studies
+    assert loaded.identical(first)
     with pytest.raises(StudyError) as error:
         sweep(law, GRID, **settings, on_error="raise")
     assert error.value.cases == [1, 3, 5]
@@ -214,17 +214,17 @@ def test_failures_are_kept_and_tried_again_if_asked(own: Path) -> None:
         ),
     ],
 )
-def test_another_study_is_refused(own: Path, change: dict, differences: list[str]) -> None:
+def test_another_study_is_refused(folder: Path, change: dict, differences: list[str]) -> None:
     settings = {"run": law, "parameters": {"x": [1.0, 2.0], "y": [2.0]}}
-    settings |= {"workers": 1, "path": own / "study"}
+    settings |= {"workers": 1, "path": folder / "study"}
     sweep(**settings)
     with pytest.raises(RunFileError) as error:
         sweep(**settings | change)
-    assert error.value.path == str(own / "study")
+    assert error.value.path == str(folder / "study")
     assert all(text in str(error.value) for text in differences)
 
 
-def test_the_identity_of_a_study(own: Path) -> None:
+def test_the_identity_of_a_study(folder: Path) -> None:
     """Functions count by their names and data, parameters by the cases that they make."""
 
     def scaled(factor: float) -> Any:
@@ -233,7 +233,7 @@ def test_the_identity_of_a_study(own: Path) -> None:
 
         return run
 
-    settings = {"parameters": {"x": [1.0, 2.0]}, "workers": 1, "path": own / "study"}
+    settings = {"parameters": {"x": [1.0, 2.0]}, "workers": 1, "path": folder / "study"}
     rod = slender_rod()
     first = sweep(scaled(2.0), fixed={"rod": rod}, **settings)
     again = sweep(scaled(2.0), fixed={"rod": slender_rod()}, **settings)
@@ -246,41 +246,41 @@ def test_the_identity_of_a_study(own: Path) -> None:
             sweep(run, fixed={"rod": fixed}, **settings)
 
 
-def test_a_study_that_has_no_case_yet_may_change(own: Path, ctrl_c: None) -> None:
+def test_a_study_that_has_no_case_yet_may_change(folder: Path, ctrl_c: None) -> None:
     """A folder without a case holds nothing that could be mistaken."""
-    settings: dict[str, Any] = {"workers": 1, "path": own / "study"}
-    with pytest.warns(errors.MbdWarning) as caught:
+    settings: dict[str, Any] = {"workers": 1, "path": folder / "study"}
+    with pytest.warns(errors.MbdWarning) as records:
         sweep(interrupted, {"x": [7]}, fixed={"at": 7}, **settings)
-    assert [getattr(w.message, "value", None) for w in caught] == [0]
+    assert [getattr(w.message, "value", None) for w in records] == [0]
     study = sweep(law, {"x": [7.0], "y": [2.0]}, **settings)
     assert study["ratio"].values.tolist() == [[3.5]]
 
 
-def test_a_folder_that_cannot_be_made(own: Path) -> None:
-    (own / "file").touch()
+def test_a_folder_that_cannot_be_made(folder: Path) -> None:
+    (folder / "file").touch()
     with pytest.raises(OSError, match="file"):
-        sweep(law, GRID, workers=1, path=own / "file" / "study")
+        sweep(law, GRID, workers=1, path=folder / "file" / "study")
 
 
-def test_a_full_disk_does_not_end_the_study(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_does_not_end_the_study(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from dolfinx_mbd.results.files import case_files
 
     def full(*_: Any, **options: Any) -> Path:
         raise OSError(28, "cannot write case of a study (No space left on device)")
 
     monkeypatch.setattr(case_files, "write_run", full)
-    with pytest.warns(errors.FileWarning) as caught:
-        study = sweep(law, {"x": [1, 2, 3], "y": [1]}, workers=1, path=own / "study")
-    assert (study["case_status"] == "done").all() and len(caught) == 3
+    with pytest.warns(errors.FileWarning) as records:
+        study = sweep(law, {"x": [1, 2, 3], "y": [1]}, workers=1, path=folder / "study")
+    assert (study["case_status"] == "done").all() and len(records) == 3
 
 
-def test_ctrl_c_keeps_what_is_done(own: Path, ctrl_c: None) -> None:
+def test_ctrl_c_keeps_what_is_done(folder: Path, ctrl_c: None) -> None:
     """A run that returns in spite of it, as one with `simulate` does, is not taken for done."""
-    numbers, path = [10, 20, 30, 40], own / "study"
+    numbers, path = [10, 20, 30, 40], folder / "study"
     settings: dict[str, Any] = {"fixed": {"at": 30}, "path": path}
-    with pytest.warns(errors.MbdWarning) as caught:
+    with pytest.warns(errors.MbdWarning) as records:
         study = sweep(interrupted, {"x": numbers}, workers=1, **settings)
-    (warning,) = (w.message for w in caught if isinstance(w.message, errors.MbdWarning))
+    (warning,) = (w.message for w in records if isinstance(w.message, errors.MbdWarning))
     assert (warning.quantity, warning.value, warning.limit) == ("cases done", 2, 4)
     assert study["case_status"].values.tolist() == ["done", "done", "missing", "missing"]
     assert np.isnan(study["result"].values[2:]).all()

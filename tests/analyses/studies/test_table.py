@@ -65,8 +65,8 @@ def test_a_part_by_values(study: xarray.Dataset) -> None:
 
 def test_cases_side_by_side() -> None:
     cases = [{"x": 1.0, "y": 2.0}, {"x": 3.0, "y": 2.0}, {"x": 3.0, "y": 6.0}]
-    for given in (cases, iter(cases)):
-        study = sweep(law, given, workers=1)
+    for parameters in (cases, iter(cases)):
+        study = sweep(law, parameters, workers=1)
         assert study["ratio"].dims == study["x"].dims == ("case",)
         assert study["ratio"].values.tolist() == [0.5, 1.5, 0.5]
         assert study["x"].values.tolist() == [1.0, 3.0, 3.0]
@@ -135,7 +135,7 @@ def test_one_blas_thread_wherever_it_is_done() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "argument"),
+    ("changes", "kind", "argument"),
     [
         ({"parameters": {"x": 3.0, "y": Y}}, InputTypeError, "parameters['x']"),
         ({"parameters": {"x": "ab", "y": Y}}, InputTypeError, "parameters['x']"),
@@ -162,8 +162,8 @@ def test_one_blas_thread_wherever_it_is_done() -> None:
         ({"run": 3}, InputTypeError, "run"),
     ],
 )
-def test_bad_input(given: dict[str, Any], kind: type[InputError], argument: str) -> None:
-    settings = {"run": law, "parameters": {"x": X, "y": Y}, "workers": 1} | given
+def test_bad_input(changes: dict[str, Any], kind: type[InputError], argument: str) -> None:
+    settings = {"run": law, "parameters": {"x": X, "y": Y}, "workers": 1} | changes
     with pytest.raises(kind) as error:
         sweep(**settings)
     assert error.value.argument == argument

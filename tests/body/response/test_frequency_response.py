@@ -142,11 +142,11 @@ def test_half_power_width_of_free_modes(body: ReducedBody, kind: str, mode: int)
         (f"middle u{axis}", f"middle f{axis}"),
         loss_factor=loss,
     )
-    found = half_power(at, H)
-    assert found.frequency == pytest.approx(f, rel=1e-5)
-    assert found.width == pytest.approx(2 * zeta * f, rel=2e-3)
+    resonance = half_power(at, H)
+    assert resonance.frequency == pytest.approx(f, rel=1e-5)
+    assert resonance.width == pytest.approx(2 * zeta * f, rel=2e-3)
     expected = motion.max() ** 2 / (2 * zeta * (2 * np.pi * f) ** 2)
-    assert found.height == pytest.approx(expected, rel=5e-3)
+    assert resonance.height == pytest.approx(expected, rel=5e-3)
 
 
 def test_peaks_of_a_held_body_are_at_its_poles(body: ReducedBody) -> None:
@@ -161,30 +161,30 @@ def test_peaks_of_a_held_body_are_at_its_poles(body: ReducedBody) -> None:
         entry = max(
             ("uy", "uz"), key=lambda c: np.abs(response.between(f"right {c}", "right fy")).max()
         )
-        found = half_power(response.frequencies, response.between(f"right {entry}", "right fy"))
-        assert found.frequency == pytest.approx(f, rel=1e-5)
-        assert found.width == pytest.approx(2 * zeta * f, rel=5e-3)
+        peak = half_power(response.frequencies, response.between(f"right {entry}", "right fy"))
+        assert peak.frequency == pytest.approx(f, rel=1e-5)
+        assert peak.width == pytest.approx(2 * zeta * f, rel=5e-3)
 
 
 def test_half_power_of_one_mode_in_closed_form() -> None:
     """Structural: f± = f√(1±η) exactly, height 1/(kη); the peak at f."""
     f = np.linspace(90.0, 110.0, 4001)
     eta = 0.02
-    found = half_power(f, 1 / (100.0**2 * (1 + 1j * eta) - f**2))
-    assert found.frequency == pytest.approx(100.0, rel=1e-6)
-    assert found.width == pytest.approx(100.0 * (np.sqrt(1 + eta) - np.sqrt(1 - eta)), rel=1e-6)
-    assert found.height == pytest.approx(1 / (100.0**2 * eta), rel=1e-6)
+    peak = half_power(f, 1 / (100.0**2 * (1 + 1j * eta) - f**2))
+    assert peak.frequency == pytest.approx(100.0, rel=1e-6)
+    assert peak.width == pytest.approx(100.0 * (np.sqrt(1 + eta) - np.sqrt(1 - eta)), rel=1e-6)
+    assert peak.height == pytest.approx(1 / (100.0**2 * eta), rel=1e-6)
     for band in ((99.9, 110.0), (90.0, 100.1), (99.5, 100.5)):
         g = np.linspace(*band, 101)
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             half_power(g, 1 / (100.0**2 * (1 + 1j * eta) - g**2))
-        assert caught.value.argument == "frequencies"
-        assert str(caught.value.expected).startswith("a wider range")
+        assert error.value.argument == "frequencies"
+        assert str(error.value.expected).startswith("a wider range")
     g = np.linspace(90.0, 110.0, 21)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         half_power(g, 1 / (100.0**2 * (1 + 1j * eta) - g**2))
-    assert caught.value.argument == "frequencies"
-    assert str(caught.value.expected).startswith("at least three numbers")
+    assert error.value.argument == "frequencies"
+    assert str(error.value.expected).startswith("at least three numbers")
 
 
 # ---- in rotation --------------------------------------------------------------------------------
@@ -201,9 +201,9 @@ def full_rotating(
     K = T.T @ (lattice.K + lattice.M @ spin @ spin) @ T
     if stiffening:
         K = K + T.T @ lattice.tensions_stiffness(u) @ T
-        own = lattice.ends["right"]
-        forces = (lattice.K @ u - load).reshape(-1, 3)[own]
-        virial = forces.T @ (lattice.x[own] - lattice.points["right"])
+        nodes = lattice.ends["right"]
+        forces = (lattice.K @ u - load).reshape(-1, 3)[nodes]
+        virial = forces.T @ (lattice.x[nodes] - lattice.points["right"])
         virial = 0.5 * (virial + virial.T)
         K[3:6, 3:6] += virial - np.trace(virial) * np.eye(3)
     return M, G, K
@@ -328,13 +328,13 @@ def test_steady_response_of_a_simulation(body: ReducedBody) -> None:
     u = np.column_stack([c * r[:, 0] + s * r[:, 1], c * r[:, 1] - s * r[:, 0], r[:, 2]])
     parts = np.column_stack([np.ones_like(t), np.cos(w * t), np.sin(w * t)])
     fit = np.linalg.lstsq(parts, u, rcond=None)[0]
-    got = (fit[1] - 1j * fit[2]) / force
+    response = (fit[1] - 1j * fit[2]) / force
     H = frequency_response(damped, frequency, inputs=["right"], outputs=["right"], **options)
     expected = H.receptance("right")[0, :3, 1]
-    assert close(got, expected, 5e-4)
-    assert close(got[:1], expected[:1], 5e-3)
+    assert close(response, expected, 5e-4)
+    assert close(response[:1], expected[:1], 5e-3)
     at_rest = frequency_response(damped, frequency, held=["left"]).receptance("right")[0, :3, 1]
-    assert not close(at_rest[:1], got[:1], 0.5)
+    assert not close(at_rest[:1], response[:1], 0.5)
 
 
 def test_a_frame_that_follows_the_rotation(lattice: Lattice, body: ReducedBody) -> None:
@@ -355,23 +355,23 @@ def test_a_frame_that_follows_the_rotation(lattice: Lattice, body: ReducedBody) 
 
 # ---- what is refused ----------------------------------------------------------------------------
 def test_bad_input(body: ReducedBody) -> None:
-    def refused(argument: str, *args: object, **options: object) -> InputError:
+    def input_error(argument: str, *args: object, **options: object) -> InputError:
         with pytest.raises(InputError) as error:
             frequency_response(body, *(args or (100.0,)), **options)
         assert error.value.argument == argument
         return error.value
 
-    refused("frequencies", -1.0)
-    refused("frequencies", [1.0, np.nan])
-    assert refused("interface", held=["top"]).expected == "'left', 'right'"
-    error = refused("interface or point", inputs=["top"])
+    input_error("frequencies", -1.0)
+    input_error("frequencies", [1.0, np.nan])
+    assert input_error("interface", held=["top"]).expected == "'left', 'right'"
+    error = input_error("interface or point", inputs=["top"])
     assert error.expected == "'left', 'right', 'middle'"
-    refused("driven", held=["left"], driven=["left"])
-    refused("spin", driven=["left"], spin=SPIN)
-    refused("spin", spin=10.0)
-    refused("loss_factor", loss_factor=-0.1)
-    refused("outputs", outputs=["left", "left"])
-    refused("held", held=["left", "left"])
+    input_error("driven", held=["left"], driven=["left"])
+    input_error("spin", driven=["left"], spin=SPIN)
+    input_error("spin", spin=10.0)
+    input_error("loss_factor", loss_factor=-0.1)
+    input_error("outputs", outputs=["left", "left"])
+    input_error("held", held=["left", "left"])
     for name, call in {
         "stiffening": lambda: frequency_response(
             body.replace(stiffening=None), 1.0, spin=SPIN, stiffening=True
@@ -380,14 +380,14 @@ def test_bad_input(body: ReducedBody) -> None:
         "names": lambda: frequency_response(body.truncated(3), 1.0).dynamic_stiffness(*ENDS),
         "driven": lambda: frequency_response(body.truncated(3), 1.0, driven=ENDS),
     }.items():
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as exc_info:
             call()
-        assert caught.value.argument == name
+        assert exc_info.value.argument == name
     response = frequency_response(body, 100.0)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as exc_info:
         response.between("left", "right fx")
-    assert caught.value.argument == "output"
-    assert str(caught.value.expected).startswith("'left ux', 'left uy'")
-    with pytest.raises(InputError) as caught:
+    assert exc_info.value.argument == "output"
+    assert str(exc_info.value.expected).startswith("'left ux', 'left uy'")
+    with pytest.raises(InputError) as exc_info:
         response.between("left ux", "right fx", 3)
-    assert caught.value.argument == "derivative"
+    assert exc_info.value.argument == "derivative"

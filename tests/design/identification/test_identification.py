@@ -59,22 +59,22 @@ def test_bounds() -> None:
 def test_a_value_at_its_bound_is_exact_and_gives_a_warning(high: float, start: float) -> None:
     """Also if the bound is close to the value without bounds; and no warning beyond it."""
     data = power_law({"a": 3.0, "n": 1.7})[0]
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         result = mbd.identify(
             power_law, data, start={"a": start, "n": 1.0}, bounds={"a": (0.5, high)}
         )
     assert result.values["a"] == pytest.approx(min(high, 3.0), rel=1e-9)
-    assert [w.message.quantity for w in caught] == (["a"] if high <= 3.0 else [])
+    assert [w.message.quantity for w in records] == (["a"] if high <= 3.0 else [])
 
 
 def test_a_negative_parameter_at_its_lower_bound() -> None:
     def line(p: dict[str, float]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         return p["a"] * X + p["b"], {"a": X, "b": np.ones_like(X)}
 
-    with pytest.warns(AccuracyWarning, match="'b' is at its bound -2") as caught:
+    with pytest.warns(AccuracyWarning, match="'b' is at its bound -2") as records:
         result = mbd.identify(line, X - 3, start={"a": 2.0, "b": -1.0}, bounds={"b": (-2.0, 5.0)})
-    assert len(caught) == 1 and result.values["b"] == pytest.approx(-2.0, rel=1e-12)
+    assert len(records) == 1 and result.values["b"] == pytest.approx(-2.0, rel=1e-12)
     rest = X - 3 + 2.0  # the best slope for b = -2, with equal relative errors
     weight = 1 / (X - 3) ** 2
     expected = np.sum(weight * X * rest) / np.sum(weight * X**2)

@@ -256,9 +256,9 @@ def test_modes_of_a_mechanism() -> None:
 def test_modes_without_partner(comm: MPI.Intracomm) -> None:
     """A low MAC gives a warning with its value; a mode that no sensor sees is not taken."""
     test = mbd.ModalTest([10.0, 20.0], [[1.0, 0.0], [1.0, 1.0]], [("a", "x"), ("b", "x")])
-    with pytest.warns(AccuracyWarning, match=r"measured mode 2 \(20 Hz\)") as record:
+    with pytest.warns(AccuracyWarning, match=r"measured mode 2 \(20 Hz\)") as records:
         pairs = test.pair([10.0, 20.0], [[1.0, 0.0], [1.0, -0.5]])
-    assert record[0].message.value == pytest.approx(pairs.mac[1])  # type: ignore[union-attr]
+    assert records[0].message.value == pytest.approx(pairs.mac[1])  # type: ignore[union-attr]
     unseen = test.pair([10.0, 19.0, 25.0], [[1.0, 0.0], [1e-9, 1e-9], [1.0, 0.9]])
     assert unseen.modes.tolist() == [0, 2]
 

@@ -58,9 +58,9 @@ def test_jumps_that_move_are_errors(force: Force, cause: str) -> None:
 
 def test_small_jump_is_a_warning() -> None:
     build = loaded(lambda p, t, x: 10.0 * np.sin(9 * t) + 0.02 * (t > p["begin"]))
-    with pytest.warns(AccuracyWarning, match="'push' jumps at t = 0.0513 s") as record:
+    with pytest.warns(AccuracyWarning, match="'push' jumps at t = 0.0513 s") as records:
         both(build)
-    assert len(record) == 2  # one for each of the two runs
+    assert len(records) == 2  # one for each of the two runs
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from dolfinx.mesh import (
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.body.tree import leaves
 from dolfinx_mbd.design.sensitivity.basis import mass_product
 from dolfinx_mbd.design.sensitivity.parameters import matrix_derivatives
 from dolfinx_mbd.fem.assembly import elastic_problem
@@ -294,6 +295,8 @@ def test_extended_velocity(comm: MPI.Intracomm) -> None:
 def arrays(derivative: mbd.BodyDerivative) -> dict[str, np.ndarray]:
     """Numerical attributes of a derivative."""
     values = {k: getattr(derivative, k) for k in derivative.__dataclass_fields__}
+    values |= {place: value for place, _, value in leaves(derivative.arrays)}
+    values |= {"total_mass": derivative.total_mass, "frequencies": derivative.frequencies}
     return {k: np.asarray(v) for k, v in values.items() if isinstance(v, (float, np.ndarray))}
 
 

@@ -20,6 +20,7 @@ from mpi4py import MPI
 from scipy.linalg import block_diag, polar
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.body.tree import part_fields
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.linalg.blocks import gram
 from tests.models.bodies import HEIGHT, LENGTH, box
@@ -312,5 +313,10 @@ def test_remainder(name: str, array: str) -> None:
 
 def test_every_array_is_compared() -> None:
     """The others have tests of their own: gauges and bores, and what is not a derivative."""
-    others = {"gauges", "bores", "limits", "second_order"}
-    assert {f.name for f in fields(mbd.BodyDerivative)} - others <= set(ARRAYS)
+    others = {"arrays", "gauges", "bores", "limits", "second_order"}
+    names = {f.name for f in fields(mbd.BodyDerivative)}
+    names |= {k for k, v in vars(mbd.BodyDerivative).items() if isinstance(v, property)}
+    assert names - others == set(ARRAYS)
+    parts = {"interfaces", "points", "skin", "stiffening", "stress", "loads", "effective_masses"}
+    tables = {"modes", "left_out"}  # (the frequencies are compared)
+    assert set(part_fields(mbd.ReducedBody)) - others == parts | tables

@@ -25,7 +25,7 @@ AIR = 1.204 * 343.2
 
 
 def at_rest(times: int, **motion: Any) -> SimpleNamespace:
-    """A history of a body whose frame does not move, with the given changes."""
+    """Return a history of a body whose frame does not move, with some changes."""
     zero = np.zeros((times, 3))
     still = {"velocity": zero, "omega": zero, "rotation": np.tile([1.0, 0, 0, 0], (times, 1))}
     still |= {"time": np.arange(times) / max(times - 1, 1)}
@@ -33,7 +33,7 @@ def at_rest(times: int, **motion: Any) -> SimpleNamespace:
 
 
 def disc(radius: float, sides: int) -> mbd.ReducedBody:
-    """A rigid body whose skin is one side of a disc that faces along z."""
+    """Return a rigid body whose skin is one side of a disc with its normal along z."""
     angle = 2 * np.pi * np.arange(sides) / sides
     edge = radius * np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=1)
     triangles = [[0, 1 + k, 1 + (k + 1) % sides] for k in range(sides)]
@@ -89,7 +89,7 @@ def test_plate_with_uniform_velocity(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.slow
 def test_matrix_is_the_integral_on_the_mesh(comm: MPI.Intracomm) -> None:
-    """Against UFL's integral of the velocity of a state; the skin converges to it."""
+    """The skin converges to the integral of the squared velocity that UFL gives."""
     mesh = box(comm, cells=(5, 2, 2), cell=CellType.tetrahedron)
     plate = mbd.reduce(mesh, mbd.STEEL, interfaces=["left"], num_modes=4)
     rng = np.random.default_rng(2)

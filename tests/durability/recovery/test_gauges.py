@@ -38,7 +38,7 @@ def bar() -> mbd.Reduction:
 
 
 def with_field(bar: mbd.Reduction, gradient: np.ndarray, curvature: np.ndarray) -> mbd.Reduction:
-    """A reduction whose modes are all u_i = G_ij x_j + C_ijk x_j x_k / 2."""
+    """Return a reduction whose modes are u_i = G_ij x_j + C_ijk x_j x_k / 2."""
     u = fem.Function(bar.space)
     dim = bar.space.mesh.geometry.dim
 

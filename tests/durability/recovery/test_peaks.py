@@ -28,7 +28,7 @@ def bar(comm: MPI.Comm, cell: str, degree: int, cells: tuple[int, int, int]) -> 
 
 
 def motion(reduction: mbd.Reduction, seed: int) -> SimpleNamespace:
-    """Coordinates of similar energies in all modes, in arbitrary units of time."""
+    """Return coordinates with similar energies in all modes, in arbitrary units of time."""
     size = 1.0 / np.sqrt(np.diag(reduction.body.stiffness))
     eta = np.random.default_rng(seed).normal(size=(7, len(size))) * size
     return SimpleNamespace(time=np.linspace(0.0, 3e-3, 7), eta=eta)
@@ -75,7 +75,7 @@ def test_without_peaks(comm: MPI.Comm) -> None:
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts in pictures."""
+    """Return the texts in pictures."""
     from dolfinx_mbd.plotting.scenes import scene
 
     texts: list[str] = []

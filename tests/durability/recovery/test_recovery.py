@@ -36,7 +36,7 @@ PROBES = np.array(
 
 
 def loads(times: int) -> np.ndarray:
-    """Self-equilibrated wrenches at both ends, not in phase, shape (times, 2, 6)."""
+    """Return self-equilibrated wrenches at both ends, not in phase, shape (times, 2, 6)."""
     t = np.linspace(0, 2 * np.pi, times)
     end = np.stack(
         [
@@ -75,7 +75,7 @@ def history(bar: mbd.Reduction) -> SimpleNamespace:
 
 
 def test_stress_is_that_of_a_direct_solution(bar: mbd.Reduction, recovery: Recovery) -> None:
-    """On the same mesh to round-off, on a finer one to 2 %; the motion of the ends is given."""
+    """Stress agrees to round-off on the same mesh, to 2 % on a finer one; the ends are driven."""
     eta = static_eta(bar.body, loads(8)[3:4])[0]
 
     def moved(name: str):  # type: ignore[no-untyped-def]
@@ -170,7 +170,7 @@ def test_energy_is_that_of_the_body(
 def test_envelope_is_brute_force(
     bar: mbd.Reduction, recovery: Recovery, history: SimpleNamespace
 ) -> None:
-    """Every instant's displacement on the mesh, its von Mises stress by UFL, the greatest value."""
+    """The envelope is the maximum over all instants of the von Mises stress from UFL."""
     envelope = mbd.envelope(recovery, history, "von Mises")
     u = fem.Function(bar.space)
     expression = fem.Expression(von_mises(u, STEEL), recovery.points.reference)
@@ -197,14 +197,14 @@ def test_envelope_is_brute_force(
 
 
 def test_the_law_of_the_reduction(recovery: Recovery, history: SimpleNamespace) -> None:
-    """It is known without being given."""
-    own = Recovery(recovery.reduction).at("stress", history, PROBES, stride=30)
-    given = recovery.at("stress", history, PROBES, stride=30)
-    assert np.allclose(own, given, rtol=0, atol=1e-12 * np.abs(given).max())
+    """Without an argument, `Recovery` uses the constitutive law of the reduction."""
+    values = Recovery(recovery.reduction).at("stress", history, PROBES, stride=30)
+    expected = recovery.at("stress", history, PROBES, stride=30)
+    assert np.allclose(values, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
 
 def test_ranks_without_cells(comm: MPI.Intracomm, tmp_path: Path) -> None:
-    """One cell on however many ranks."""
+    """A mesh of one cell leaves all ranks but one without cells."""
     one = mbd.reduce(
         box(comm, cells=(1, 1, 1)), STEEL, interfaces={}, num_modes=3, stiffening=False
     )
@@ -240,20 +240,20 @@ def test_times_are_the_nearest(recovery: Recovery, history: SimpleNamespace) -> 
 def test_the_same_on_any_number_of_ranks(
     comm: MPI.Intracomm, bar: mbd.Reduction, recovery: Recovery, history: SimpleNamespace
 ) -> None:
-    """Probes, the most stressed places and the skin against the whole body on each rank."""
+    """Probes, the most stressed places and the skin agree with those of one rank."""
     alone = reduced(MPI.COMM_SELF)
     serial = Recovery(alone, stress=STEEL)
-    own = SimpleNamespace(time=history.time, eta=static_eta(alone.body, loads(150)))
-    values = [r.at("stress", h, PROBES) for r, h in ((recovery, history), (serial, own))]
+    motion = SimpleNamespace(time=history.time, eta=static_eta(alone.body, loads(150)))
+    values = [r.at("stress", h, PROBES) for r, h in ((recovery, history), (serial, motion))]
     assert np.allclose(values[0], values[1], rtol=0, atol=1e-9 * np.abs(values[1]).max())
-    tables = [most_stressed(r, h, 5) for r, h in ((recovery, history), (serial, own))]
+    tables = [most_stressed(r, h, 5) for r, h in ((recovery, history), (serial, motion))]
     assert len(tables[0]) == 5
     for one, other in zip(*tables, strict=True):
         assert one.value == pytest.approx(other.value, rel=1e-9)
         assert np.allclose(one.position, other.position, atol=1e-12)
         assert (one.time, one.interface) == (other.time, other.interface)
     ends = [
-        skin_stress(r).envelope("von Mises", h) for r, h in ((recovery, history), (serial, own))
+        skin_stress(r).envelope("von Mises", h) for r, h in ((recovery, history), (serial, motion))
     ]
     assert np.allclose(ends[0].value, ends[1].value, rtol=1e-9)
     assert comm.bcast(ends[0].value.tobytes(), root=0) == ends[0].value.tobytes()
@@ -268,11 +268,11 @@ def test_skin_stress_is_the_mean_of_the_cells(
     x, values = recovery.positions(), mbd.recover(recovery, history, "stress").values(9)
     comm = bar.space.mesh.comm
     everywhere = np.concatenate(comm.allgather(x)), np.concatenate(comm.allgather(values))
-    found = modes.values("stress", history)[9]
+    stress = modes.values("stress", history)[9]
     for k in (0, 17, 40):
         here = np.linalg.norm(everywhere[0] - modes.points[k], axis=1) < 1e-9
         expected = everywhere[1][here].mean(axis=0)
-        assert np.allclose(found[k], expected, rtol=0, atol=1e-10 * np.abs(found).max())
+        assert np.allclose(stress[k], expected, rtol=0, atol=1e-10 * np.abs(stress).max())
 
 
 def test_most_stressed_places_are_apart(recovery: Recovery, history: SimpleNamespace) -> None:
@@ -289,9 +289,9 @@ def test_most_stressed_places_are_apart(recovery: Recovery, history: SimpleNames
         == pytest.approx(0.05 * np.linalg.norm([LENGTH, HEIGHT, WIDTH]))
     )
     assert all(a.value >= b.value for a, b in zip(table, list(table)[1:], strict=False))
-    # nothing greater lies farther from all of them
-    own = recovery.positions()
-    far = np.linalg.norm(own[:, None] - x, axis=2).min(axis=1, initial=np.inf) >= table.apart
+    # points at a distance from all of them have smaller values
+    positions = recovery.positions()
+    far = np.linalg.norm(positions[:, None] - x, axis=2).min(axis=1, initial=np.inf) >= table.apart
     assert value[far].max(initial=0) <= table[9].value
     for place in table:
         assert place.interface == ("left" if place.position[0] < LENGTH / 2 else "right")
@@ -305,7 +305,7 @@ def test_most_stressed_places_are_apart(recovery: Recovery, history: SimpleNames
 
 @pytest.mark.parametrize("plane", ["stress", "strain"])
 def test_plane_body(comm: MPI.Intracomm, plane: forms.Plane) -> None:
-    """The third direction of a plate is free or held: σ_zz = 0, or ν (σ_xx + σ_yy)."""
+    """σ_zz = 0 in plane stress and ν (σ_xx + σ_yy) in plane strain."""
     mesh = create_rectangle(comm, [[0, 0], [0.2, 0.05]], [6, 2])
     few = mbd.reduce(
         mbd.ElasticModel(mesh, STEEL, plane=plane, thickness=0.01), interfaces={}, num_modes=4
@@ -331,7 +331,7 @@ def test_written_fields(
     history: SimpleNamespace,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is handed to the file at each instant; the files are there."""
+    """Each instant's values are passed to the file, and the files exist."""
     written = recorded(monkeypatch)
     folder = comm.bcast(tmp_path, root=0) / "new"
     recovery.write(folder / "run.bp", history, ["von Mises", "principal", "stress"], stride=100)
@@ -359,7 +359,7 @@ def test_written_fields(
 def test_bad_input(
     tmp_path: Path, bar: mbd.Reduction, recovery: Recovery, history: SimpleNamespace
 ) -> None:
-    """Named cause and cure, on every rank."""
+    """The message names the argument and a remedy, on every rank."""
     n = bar.body.num_modes
     with pytest.raises(ValueError, match=r"unknown quantity 'mises'; use one of .*'von Mises'"):
         mbd.recover(recovery, history, "mises")

@@ -50,31 +50,31 @@ def corrected(mesh: mbd.TaggedMesh, bar: mbd.Reduction) -> mbd.Reduction:
 def test_loads_at_the_ends_are_found_in_every_section(
     bar: mbd.Reduction, recovery: Recovery, normal: tuple[float, float, float]
 ) -> None:
-    """Statics to round-off, however coarse the mesh: forces, and moments about the point."""
+    """Forces and moments about the point satisfy statics to round-off on any mesh."""
     force, moment = np.array([1000.0, -200.0, 300.0]), np.array([5.0, -7.0, 11.0])
     other = -(moment + np.cross([LENGTH, 0, 0], force))
     wrenches = np.array([[[*-force, *other], [*force, *moment]]])
-    found = section_forces(recovery, static_eta(bar.body, wrenches), MIDDLE, normal)
+    forces = section_forces(recovery, static_eta(bar.body, wrenches), MIDDLE, normal)
     sign = np.sign(normal[0])
-    assert np.allclose(found.force, sign * force, atol=1e-6)
+    assert np.allclose(forces.force, sign * force, atol=1e-6)
     lever = bar.body.interface("right").point - MIDDLE
     about = moment + np.cross(lever, force)
-    assert np.allclose(found.moment, sign * about, atol=1e-7)
+    assert np.allclose(forces.moment, sign * about, atol=1e-7)
     n = np.array(normal) / np.linalg.norm(normal)
-    assert found.normal == pytest.approx(sign * force @ n, rel=1e-8)
-    assert found.torsion == pytest.approx(sign * about @ n, rel=1e-7)
-    assert np.allclose(found.axes.T @ found.axes, np.eye(3), atol=1e-14)
-    assert np.linalg.det(found.axes) == pytest.approx(1)
-    both = np.concatenate([found.normal, found.shear[0]])
+    assert forces.normal == pytest.approx(sign * force @ n, rel=1e-8)
+    assert forces.torsion == pytest.approx(sign * about @ n, rel=1e-7)
+    assert np.allclose(forces.axes.T @ forces.axes, np.eye(3), atol=1e-14)
+    assert np.linalg.det(forces.axes) == pytest.approx(1)
+    both = np.concatenate([forces.normal, forces.shear[0]])
     assert np.linalg.norm(both) == pytest.approx(np.linalg.norm(force), rel=1e-8)
-    assert found.bending.shape == (1, 2)
+    assert forces.bending.shape == (1, 2)
 
 
 def test_axes_of_the_section(recovery: Recovery) -> None:
-    """The first axis is the one that was asked for, in the plane."""
+    """The first axis is the projection of the requested one into the section."""
     eta = np.zeros(recovery.displacements.shape[1])
-    found = section_forces(recovery, eta, MIDDLE, (2, 0, 0), axis=(5, 0, 1))
-    assert np.allclose(found.axes, [[1, 0, 0], [0, 0, -1], [0, 1, 0]])
+    forces = section_forces(recovery, eta, MIDDLE, (2, 0, 0), axis=(5, 0, 1))
+    assert np.allclose(forces.axes, [[1, 0, 0], [0, 0, -1], [0, 1, 0]])
 
 
 @pytest.mark.parametrize("x", [LENGTH / 2, LENGTH / 3, 0.3 * LENGTH + 0.001])
@@ -91,16 +91,16 @@ def test_spinning_bar(corrected: mbd.Reduction, x: float) -> None:
         omega=np.array([[0, 0, speed]]),
     )
     point = [x, HEIGHT / 2, WIDTH / 2]
-    found = section_forces(Recovery(corrected, stress=STEEL), motion, point, (1, 0, 0))
+    forces = section_forces(Recovery(corrected, stress=STEEL), motion, point, (1, 0, 0))
     area, half = HEIGHT * WIDTH, LENGTH / 2
     expected = STEEL.density * area * speed**2 / 2 * (half**2 - (x - half) ** 2)
-    assert found.normal[0] == pytest.approx(expected, rel=1e-3)
-    assert np.abs(found.shear).max() < 1e-3 * expected
-    assert np.abs(found.moment).max() < 1e-3 * expected * HEIGHT
+    assert forces.normal[0] == pytest.approx(expected, rel=1e-3)
+    assert np.abs(forces.shear).max() < 1e-3 * expected
+    assert np.abs(forces.moment).max() < 1e-3 * expected * HEIGHT
 
 
-def test_the_band_matters_little(bar: mbd.Reduction, recovery: Recovery) -> None:
-    """Loads at the ends: any width gives the same."""
+def test_the_width_of_the_band_has_little_effect(bar: mbd.Reduction, recovery: Recovery) -> None:
+    """With loads at the ends only, every width gives the same result."""
     modes = [section_modes(recovery, MIDDLE, (1, 0, 0), width=w) for w in (None, 0.01, 0.05)]
     end = np.array([100.0, 0, 0, 1, 2, 3])
     eta = static_eta(bar.body, np.stack([-end, end])[None])[0]
@@ -108,7 +108,7 @@ def test_the_band_matters_little(bar: mbd.Reduction, recovery: Recovery) -> None
 
 
 def test_plane_body(comm: MPI.Intracomm) -> None:
-    """A plate with a thickness, pulled and bent in its plane."""
+    """A plate of some thickness is pulled and bent in its plane."""
     length, height, thickness = 0.2, 0.03, 0.004
     mesh = create_rectangle(comm, [[0, 0], [length, height]], [10, 3])
     ends = [
@@ -132,8 +132,8 @@ def test_plane_body(comm: MPI.Intracomm) -> None:
     eta = static_eta(plate.body, np.stack([-end, end])[None])[0]
     recovery = Recovery(plate, stress=STEEL, plane="stress")
     point = [0.11, height / 2, 0]
-    found = section_forces(recovery, eta, point, (1, 0, 0), thickness=thickness)
-    assert np.allclose(np.hstack([found.force, found.moment]), end, atol=1e-7)
+    forces = section_forces(recovery, eta, point, (1, 0, 0), thickness=thickness)
+    assert np.allclose(np.hstack([forces.force, forces.moment]), end, atol=1e-7)
     with pytest.raises(ValueError, match=r"thickness must be .* for a plane body; got None"):
         section_forces(recovery, eta, point, (1, 0, 0))
 

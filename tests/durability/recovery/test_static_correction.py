@@ -53,7 +53,7 @@ def truncated(bar: mbd.Reduction, count: int) -> mbd.Reduction:
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 def test_work_of_the_unit_loads(comm: MPI.Intracomm, kind: Any) -> None:
-    """Ψᵀf from the body's data is ΨᵀK u_f from the mesh; u_f has no rigid motion in it."""
+    """Ψᵀf from the body's data equals ΨᵀK u_f from the mesh; u_f contains no rigid motion."""
     mesh = box(comm, cells=(6, 2, 2), cell=CellType.tetrahedron)
     names = ["left", "right"]
     bar = mbd.reduce(
@@ -79,7 +79,7 @@ def test_work_of_the_unit_loads(comm: MPI.Intracomm, kind: Any) -> None:
 
 
 def test_work_of_the_unit_loads_on_a_plate(comm: MPI.Intracomm) -> None:
-    """In the plane a wrench has three components; spins about x and y are loads as well."""
+    """A plane wrench has three components; spins about x and y are loads, too."""
     mesh = create_rectangle(comm, [[0, 0], [0.2, 0.03]], [8, 2])
     end = locate_entities_boundary(mesh, 1, lambda x: np.isclose(x[0], 0))
     options: dict[str, Any] = {
@@ -90,8 +90,8 @@ def test_work_of_the_unit_loads_on_a_plate(comm: MPI.Intracomm) -> None:
         mbd.ElasticModel(mesh, STEEL, **options, **plane), interfaces={"end": 1}, num_modes=4
     )
     problem = elastic_problem(mbd.ElasticModel(mesh, STEEL, space=plate.space, **plane))
-    found = mesh_interfaces(mesh, plate.space, {"end": 1}, options["facet_tags"])
-    cases = static_cases(problem, found)
+    interfaces = mesh_interfaces(mesh, plate.space, {"end": 1}, options["facet_tags"])
+    cases = static_cases(problem, interfaces)
     work = gram(comm, plate.modes, multiply(problem.stiffness, cases.displacements))
     assert work.shape == (4, 9)
     assert (np.abs(plane_unit_work(plate.body, 2) - work) <= 1e-9 * np.abs(work).max(axis=0)).all()
@@ -104,9 +104,9 @@ def test_work_of_the_unit_loads_on_a_plate(comm: MPI.Intracomm) -> None:
 
 
 def test_statics_are_exact(comm: MPI.Intracomm) -> None:
-    """A bar that spins and is pushed at its joint, against a direct solution with the joint held.
+    """A spinning bar with a force at its joint, against a direct solution with the joint held.
 
-    Three modes alone are far off near the joint.
+    Three modes without the correction have a large error near the joint.
     """
     mesh = box(comm, cells=(9, 3, 2), cell=CellType.tetrahedron)
     bar = mbd.reduce(mesh, STEEL, interfaces=["left"], num_modes=8, stiffening=False)
@@ -146,7 +146,7 @@ def test_statics_are_exact(comm: MPI.Intracomm) -> None:
 
 
 def run_of(bar: mbd.Reduction) -> Solution:
-    """A slider-crank with the bar as its rod at 200 rad/s, through a twentieth of a turn."""
+    """Simulate a slider-crank with the bar as its rod at 200 rad/s for 1/20 of a turn."""
     system = slider_crank(
         bar.body,
         crank_radius=0.03,
@@ -169,11 +169,11 @@ def rod() -> tuple[mbd.TaggedMesh, mbd.Reduction]:
 
 
 def test_few_modes_in_a_mechanism(rod: tuple[mbd.TaggedMesh, mbd.Reduction]) -> None:
-    """Stress near the joints with three of eleven modes, against all of them, all corrected.
+    """With the correction, three of the eleven modes give the stress near the joints.
 
-    Those eleven alone are a third off there: under the inertia of the rod the stress at a joint
-    takes many fixed-interface modes. And the section force is the joint's, less the inertia of what
-    is between.
+    Without it even all eleven modes have an error of a third there, because the inertia load of the
+    rod needs many fixed-interface modes. The section force is the force of the joint minus the
+    inertia force of the part between the joint and the section.
     """
     mesh, bar = rod
     few = truncated(bar, FEW)
@@ -204,7 +204,7 @@ def test_few_modes_in_a_mechanism(rod: tuple[mbd.TaggedMesh, mbd.Reduction]) -> 
     assert mbd.recovery.skin_stress(correction).stress.shape[-1] == FEW
 
     x = 0.62 * LENGTH
-    found = mbd.section_forces(correction, motion, (x, HEIGHT / 2, WIDTH / 2), (1, 0, 0))
+    section = mbd.section_forces(correction, motion, (x, HEIGHT / 2, WIDTH / 2), (1, 0, 0))
     A = rotation_matrices(motion.rotation)
     a0 = np.einsum("tji,tj->ti", A, motion.acceleration)
     w, alpha = motion.omega, motion.alpha
@@ -213,7 +213,7 @@ def test_few_modes_in_a_mechanism(rod: tuple[mbd.TaggedMesh, mbd.Reduction]) -> 
     inertia = mass * (a0 + np.cross(alpha, centre) + np.cross(w, np.cross(w, centre)))
     balance = motion.wrenches["small_end"][:, :3] - inertia
     assert np.abs(balance).max() > 300
-    assert np.abs(found.force - balance).max() < 0.02 * np.abs(balance).max()
+    assert np.abs(section.force - balance).max() < 0.02 * np.abs(balance).max()
 
 
 def test_bad_input(comm: MPI.Intracomm) -> None:
@@ -226,9 +226,9 @@ def test_bad_input(comm: MPI.Intracomm) -> None:
     motion = SimpleNamespace(time=np.zeros(2), eta=np.zeros((2, n)), omega=np.zeros((2, 3)))
     assert recovery.motion(motion)[1].shape == (2, n + 18)
     motion.wrenches = {"left": zero[:1], "right": zero}
-    with pytest.raises(mbd.errors.InputError, match=r"shape \(2, 6\)") as caught:
+    with pytest.raises(mbd.errors.InputError, match=r"shape \(2, 6\)") as error:
         recovery.motion(motion)
-    assert caught.value.argument == "wrenches['left']"
+    assert error.value.argument == "wrenches['left']"
     motion.wrenches = {"right": zero + 1, "left": zero}
     assert recovery.motion(motion)[1][0, -12:].tolist() == [0] * 6 + [1] * 6
     for wrong in ({"right": zero, "up": zero}, zero):
@@ -245,9 +245,9 @@ def test_bad_input(comm: MPI.Intracomm) -> None:
     with pytest.raises(mbd.errors.InputError, match="finite"):
         recovery.motion(motion)
     motion.omega = np.zeros((1, 3))
-    with pytest.raises(mbd.errors.InputError) as caught:
+    with pytest.raises(mbd.errors.InputError) as error:
         recovery.motion(motion)
-    assert caught.value.argument == "omega"
+    assert error.value.argument == "omega"
     with pytest.raises(mbd.errors.InputError, match="elastic coordinates of shape"):
         recovery.motion(np.zeros((2, n + 1)))
     fewer = UnitCases(cases.displacements[:, :12], cases.virials[:12], cases.work[:12])
@@ -262,8 +262,8 @@ def test_bad_input(comm: MPI.Intracomm) -> None:
 
 
 @pytest.mark.parametrize("stiffening", [None, False])
-def test_a_reduction_keeps_what_it_needs(comm: MPI.Intracomm, stiffening: bool | None) -> None:
-    """The unit cases of its own factorization, with the rigid motions taken out, are those."""
+def test_a_reduction_keeps_the_unit_cases(comm: MPI.Intracomm, stiffening: bool | None) -> None:
+    """Without their rigid motions, they are those of a new factorization."""
     mesh = box(comm, cells=(5, 2, 1))
     names = ["left", "right"]
     options: dict[str, Any] = {"stiffening": stiffening, "static_correction": True}
@@ -277,7 +277,7 @@ def test_a_reduction_keeps_what_it_needs(comm: MPI.Intracomm, stiffening: bool |
     assert len(mbd.recover(bar, np.ones(bar.body.num_modes))) == 1
 
 
-def test_without_being_asked_there_is_none(comm: MPI.Intracomm) -> None:
+def test_no_correction_without_a_request(comm: MPI.Intracomm) -> None:
     bar = mbd.reduce(box(comm), STEEL, interfaces=["left"], num_modes=1)
     assert bar.residuals is None
     assert Recovery(bar).displacements.shape[1] == bar.body.num_modes

@@ -35,16 +35,16 @@ def test_a_free_body_has_only_the_velocity_that_it_specifies(centre, flexible: b
     """The centre of mass is not at the origin, and the body flies or spins as specified."""
     turn, fall, spin = (0.6, 0.0, 0.8, 0.0), (1.0, 2.0, -3.0), (0.3, -0.5, 2.0)
 
-    def stone(**given) -> FlexibleBody | RigidBody:
+    def stone(**velocities) -> FlexibleBody | RigidBody:
         if flexible:
-            return FlexibleBody("stone", rod(), rotation=turn, **given)
-        return RigidBody("stone", 2.0, [0.01, 0.02, 0.02], centre, rotation=turn, **given)
+            return FlexibleBody("stone", rod(), rotation=turn, **velocities)
+        return RigidBody("stone", 2.0, [0.01, 0.02, 0.02], centre, rotation=turn, **velocities)
 
-    for given in ({"velocity": fall}, {"omega": spin}, {"velocity": fall, "omega": spin}):
-        state = consistent_state(System([stone(**given)]), elastic_start="undeformed")
-        np.testing.assert_allclose(state.v[:3], given.get("velocity", (0, 0, 0)), atol=1e-12)
-        np.testing.assert_allclose(state.v[3:6], given.get("omega", (0, 0, 0)), atol=1e-12)
-        named = {f"stone.{key}": value for key, value in given.items()}
+    for velocities in ({"velocity": fall}, {"omega": spin}, {"velocity": fall, "omega": spin}):
+        state = consistent_state(System([stone(**velocities)]), elastic_start="undeformed")
+        np.testing.assert_allclose(state.v[:3], velocities.get("velocity", (0, 0, 0)), atol=1e-12)
+        np.testing.assert_allclose(state.v[3:6], velocities.get("omega", (0, 0, 0)), atol=1e-12)
+        named = {f"stone.{key}": value for key, value in velocities.items()}
         same = consistent_state(System([stone()]), v=named, elastic_start="undeformed")
         np.testing.assert_allclose(same.v, state.v, atol=1e-12)
 

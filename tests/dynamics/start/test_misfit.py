@@ -94,11 +94,11 @@ def test_nearly_redundant_constraints_are_found(offset: float) -> None:
 def test_joints_that_do_not_fit_are_named() -> None:
     """A misfit above 1e-5 of the size of the mechanism raises an error."""
     for offset in (1e-5, 1e-3):
-        with pytest.raises(AssemblyError) as caught:
+        with pytest.raises(AssemblyError) as error:
             simulate(four_bar(offset), **RUN, redundant="drop")
-        assert isinstance(caught.value, SolverError)
-        assert caught.value.joint == "4"
-        assert caught.value.misfit == pytest.approx(offset, rel=1e-3)
+        assert isinstance(error.value, SolverError)
+        assert error.value.joint == "4"
+        assert error.value.misfit == pytest.approx(offset, rel=1e-3)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3])

@@ -197,9 +197,9 @@ def test_a_load_with_and_without_an_equilibrium() -> None:
         again = consistent_state(system, q=state.q, v=state.v)
         assert again.q[-1] == pytest.approx(u, rel=1e-9)
     system, _ = pulled_bar(pull, 2.0 * k**2 / (4 * pull))
-    with pytest.raises(EquilibriumError, match="elastic_start='undeformed'") as caught:
+    with pytest.raises(EquilibriumError, match="elastic_start='undeformed'") as error:
         consistent_state(system)
-    assert caught.value.load == pytest.approx(1 / np.sqrt(2.0), abs=5e-3)
+    assert error.value.load == pytest.approx(1 / np.sqrt(2.0), abs=5e-3)
     assert simulate(system, t_end=1e-5, dt=1e-6, elastic_start="undeformed").complete
 
 
@@ -228,10 +228,10 @@ def test_an_unstable_balance_gives_a_warning() -> None:
     system, _ = pulled_bar(pull, curvature)
     q = np.concatenate([body.initial_coordinates() for body in system.bodies])
     q[-1] = (k + np.sqrt(k**2 - 4 * curvature * pull)) / (2 * curvature)
-    with pytest.warns(ModelRangeWarning) as caught:
+    with pytest.warns(ModelRangeWarning) as records:
         state = consistent_state(system, q=q)
     assert state.q[-1] == pytest.approx(q[-1], rel=1e-9)
-    warning: Any = caught[0].message
+    warning: Any = records[0].message
     assert warning.quantity == "static stiffness"
     assert warning.value == pytest.approx(1 - 2 * curvature * q[-1] / k, rel=1e-6)
 

@@ -169,9 +169,9 @@ def test_redundant_constraints_are_named() -> None:
     with pytest.raises(AssemblyError, match=message):
         consistent_state(planar_crank(pins=True))
     assert redundancies(planar_crank(pins=False)) == []
-    found = redundancies(planar_crank(pins=True))
-    assert len(found) == 3
-    assert all(r.held_by for r in found)
+    redundant = redundancies(planar_crank(pins=True))
+    assert len(redundant) == 3
+    assert all(r.held_by for r in redundant)
 
 
 @pytest.mark.parametrize("redundant", ["drop", "keep"])
@@ -219,9 +219,9 @@ def test_what_is_redundant_only_at_the_start_is_told() -> None:
     assert [r.name for r in redundancies(system)] != []
     push = force("push", left.frame("b"), (0.0, 30.0, 0.0))
     loaded = System([ground, left, right, coupler], joints, loads=[push])
-    with pytest.warns(ModelRangeWarning) as record:
+    with pytest.warns(ModelRangeWarning) as records:
         simulate(loaded, t_end=0.2, dt=1e-3, redundant="drop")
-    (warning,) = [w.message for w in record if isinstance(w.message, ModelRangeWarning)]
+    (warning,) = [w.message for w in records if isinstance(w.message, ModelRangeWarning)]
     assert isinstance(warning, ModelRangeWarning)
     assert warning.quantity == "misfit of a redundant constraint"
     assert warning.value > warning.limit
@@ -258,10 +258,10 @@ def test_a_step_that_does_not_converge_says_when_and_where() -> None:
         return 0.0, -1e3 if motion.position[1] >= 0 else 1e3, 0.0
 
     system = pendulum(lambda bob: force("push", bob.frame("tip"), push))
-    with pytest.raises(StepError, match=r"t = .* does not converge.*'pivot'.*body 'bob'") as caught:
+    with pytest.raises(StepError, match=r"t = .* does not converge.*'pivot'.*body 'bob'") as error:
         simulate(system, t_end=1.0, dt=0.01)
-    assert caught.value.solution is not None
-    assert len(caught.value.solution) >= 1
+    assert error.value.solution is not None
+    assert len(error.value.solution) >= 1
 
 
 def test_implausible_methods_do_not_pass_silently() -> None:

@@ -143,16 +143,16 @@ def test_methods_are_data() -> None:
     assert np.allclose([trapezoidal.beta, trapezoidal.gamma], [0.25, 0.5])
     assert np.isclose(trapezoidal.alpha_m, trapezoidal.alpha_f)
     assert GeneralizedAlpha.newmark().beta == 0.25
-    for refused, argument in (
+    for make, argument in (
         (lambda: GeneralizedAlpha.from_spectral_radius(1.5), "rho"),
         (lambda: GeneralizedAlpha.hht(0.5), "alpha"),
         (lambda: GeneralizedAlpha.newmark(beta=0.0), "beta"),
         (lambda: GeneralizedAlpha(1.0, 0.0, 0.25, 0.5), "alpha_m"),
         (lambda: GeneralizedAlpha(0.0, np.nan, 0.25, 0.5), "alpha_f"),
     ):
-        with pytest.raises(InputError) as caught:
-            refused()
-        assert caught.value.argument == argument
+        with pytest.raises(InputError) as error:
+            make()
+        assert error.value.argument == argument
 
 
 def test_stiff_rod_tends_to_the_rigid_mechanism() -> None:

@@ -56,14 +56,14 @@ def chain(links: int, *, flexible: bool = False, loads: bool = False) -> System:
 def pair(system: System, steps: int = 3, dt: float = 1e-3) -> tuple[Stepper, Stepper]:
     """A dense and a sparse stepper after the same steps."""
     start = consistent_state(system, elastic_start="undeformed")
-    found = []
+    steppers = []
     for sparse in (False, True):
         stepper = Stepper(system, sparse=sparse)
         state = stepper.begin(start, dt)
         for _ in range(steps):
             state = stepper.step(state, dt)
-        found.append((stepper, state))
-    (dense, one), (sparse_one, other) = found
+        steppers.append((stepper, state))
+    (dense, one), (sparse_one, other) = steppers
     scale = np.abs(one.v).max()
     np.testing.assert_allclose(other.q, one.q, rtol=0, atol=1e-10)
     np.testing.assert_allclose(other.v, one.v, rtol=0, atol=1e-8 * scale)

@@ -52,7 +52,7 @@ def test_error_follows_the_tolerance(exact: Solution) -> None:
             assert 0.5 < np.log10(coarse / fine) / 2 < 0.85, (key, coarse, fine)
     growth = np.log10(len(runs[1]) / len(runs[0])) / 2
     assert 0.25 < growth < 0.4  # a third
-    # local errors add up, in parts of the mechanism's length
+    # local errors add up; they are relative to the mechanism's length
     off = np.abs(runs[1].body("piston").position[-1] - exact.body("piston").position[-1]).max()
     assert off < len(runs[1]) * 1e-6 * 0.45
 
@@ -129,17 +129,17 @@ def test_what_cannot_be_followed_is_said() -> None:
     def jumping(t: float, motion) -> tuple[float, float, float]:
         return 0.0, 0.0, 1e3 * float(np.sign(np.cos(1e9 * motion.rotation[1, 0])))
 
-    with pytest.raises(StepError) as caught:
+    with pytest.raises(StepError) as exc_info:
         simulate(
             pendulum(load=lambda bob: torque("push", bob.frame("o"), jumping)),
             t_end=1.0,
             dt=Adaptive(1e-4, first=1e-3, smallest=1e-4),
         )
-    assert caught.value.solution is not None
+    assert exc_info.value.solution is not None
     for field, value in (("tolerance", 2.0), ("largest", -1.0), ("first", "soon")):
-        with pytest.raises(errors.InputError) as refused:
+        with pytest.raises(errors.InputError) as error:
             Adaptive(**{field: value})
-        assert (refused.value.argument, refused.value.value) == (field, value)
-    with pytest.raises(errors.InputTypeError) as refused:
+        assert (error.value.argument, error.value.value) == (field, value)
+    with pytest.raises(errors.InputTypeError) as error:
         simulate(pendulum(), t_end=1.0, dt="fast")  # type: ignore[arg-type]
-    assert refused.value.argument == "dt"
+    assert error.value.argument == "dt"

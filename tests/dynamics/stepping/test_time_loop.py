@@ -104,7 +104,7 @@ def errors(
         return evaluated[-1]
 
     stepper._joint_error = of_joints  # type: ignore
-    found, not_evaluated = [], 0
+    largest, not_evaluated = [], 0
     state = stepper.begin(state, dt)
     for _ in range(steps):
         state = stepper.step(state, dt)
@@ -112,12 +112,12 @@ def errors(
         at = other.assembler
         at.put(state)
         at.residual(state.time)
-        own = other._measure.residual(at, other.tolerance, by_rate)
+        residual = other._measure.residual(at, other.tolerance, by_rate)
         other._factor = stepper._factor
         if other._factor is None:
             other._refactor(state.time, dt, np.zeros(len(at.v)), derivatives)
-        found.append(max(own, other._joint_error(other._correction(by_rate), by_rate, True)))
-    return found, not_evaluated
+        largest.append(max(residual, other._joint_error(other._correction(by_rate), by_rate, True)))
+    return largest, not_evaluated
 
 
 @pytest.mark.parametrize("start", ["quasi-static", "undeformed"])
@@ -125,9 +125,9 @@ def test_every_accepted_step_has_converged(start: str) -> None:
     """This also holds if the last correction is not evaluated."""
     system = engine()
     first = consistent_state(system, elastic_start=start)  # type: ignore[arg-type]
-    found, not_evaluated = errors(system, first, 150, tolerance=1e-10)
+    largest, not_evaluated = errors(system, first, 150, tolerance=1e-10)
     assert not_evaluated > 10
-    assert max(found) <= 1.0
+    assert max(largest) <= 1.0
     assert max(errors(system, first, 150)[0]) <= 1.0
 
 
@@ -141,8 +141,8 @@ def test_a_matrix_that_ages_is_not_trusted() -> None:
     system = System([ground, bob], [rod], gravity=(0, 0, -9.81))
     turn = np.sqrt(9.81 / (length * np.cos(tilt)))
     start = consistent_state(system, v=np.array([0, turn * place[0], 0, 0, 0, 0]))
-    found, _ = errors(system, start, 2000, dt=np.pi / turn / 1000)
-    assert max(found) <= 1.0
+    largest, _ = errors(system, start, 2000, dt=np.pi / turn / 1000)
+    assert max(largest) <= 1.0
 
 
 def test_what_users_give_is_always_evaluated() -> None:
@@ -155,9 +155,9 @@ def test_what_users_give_is_always_evaluated() -> None:
         drivers=system.drivers,
         loads=[force("stop", frame, lambda t, m: (-1e3 if m.position[0] > 0.17 else 0.0, 0, 0))],
     )
-    found, not_evaluated = errors(loaded, consistent_state(loaded), 20)
+    largest, not_evaluated = errors(loaded, consistent_state(loaded), 20)
     assert not_evaluated == 0
-    assert max(found) <= 1.0
+    assert max(largest) <= 1.0
 
 
 def test_a_monitor_predicts_from_one_matrix_only() -> None:
@@ -197,10 +197,10 @@ def test_a_monitor_predicts_from_one_matrix_only() -> None:
 
 def test_drivers_are_asked_once_a_step() -> None:
     """Their functions depend on time alone."""
-    asked: list[float] = []
+    times: list[float] = []
 
     def speed(t: float) -> tuple[float, float, float]:
-        asked.append(t)
+        times.append(t)
         return SPEED * t, SPEED, 0.0
 
     system = engine()
@@ -208,10 +208,10 @@ def test_drivers_are_asked_once_a_step() -> None:
     driven = System(system.bodies, system.joints, drivers=[driver])
     stepper = Stepper(driven)
     state = stepper.begin(consistent_state(driven), DT)
-    asked.clear()
+    times.clear()
     state = stepper.step(state, DT)
-    assert len(asked) == 3  # the check of the step asks at both ends
-    assert asked.count(state.time) == 2
+    assert len(times) == 3  # the check of the step asks at both ends
+    assert times.count(state.time) == 2
 
 
 # ---- all bodies at once -------------------------------------------------------------------------
@@ -268,10 +268,10 @@ def test_all_bodies_at_once_are_each_body() -> None:
     for k, body in enumerate(system.bodies):
         q, v, f = system.q_slices[k], system.v_slices[k], system.frame_slices[k]
         F, n = len(body.frame_names), body.num_velocities
-        own = [np.zeros((F, 3)), np.zeros((F, 3, 3)), np.zeros((F, 6))]
-        body.poses(p.q[q], *own[:2])
-        body.frame_velocities(p.q[q], p.v[v], own[2])
-        for one, all_of in zip(own, (position, rotation, velocities), strict=True):
+        arrays = [np.zeros((F, 3)), np.zeros((F, 3, 3)), np.zeros((F, 6))]
+        body.poses(p.q[q], *arrays[:2])
+        body.frame_velocities(p.q[q], p.v[v], arrays[2])
+        for one, all_of in zip(arrays, (position, rotation, velocities), strict=True):
             np.testing.assert_array_equal(all_of[f], one)
         out = np.zeros(n), np.zeros(n), np.zeros_like(p.q[q])
         place = BodyState(0.0, p.q[q], p.v[v], p.a[v], system.gravity, p.wrenches[f])

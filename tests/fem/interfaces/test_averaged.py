@@ -1,4 +1,4 @@
-"""Averaged interfaces (RBE3): exact integrals, the bordered system, and what is refused."""
+"""Averaged interfaces (RBE3): exact integrals, the bordered system, bad input."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dolfinx_mbd.geometry import ConnectingRod
 from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.reduction.basis import Basis
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
-from tests.fem.test_bad_input import refused
+from tests.fem.test_bad_input import assert_raises
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, dynamic_stiffness
 from tests.models.calls import flat
 
@@ -38,15 +38,15 @@ MIXED = {"left": InterfaceSpec(), "right": InterfaceSpec(kind="averaged")}
 
 
 def bordered(comm: MPI.Intracomm, interfaces: Any, num_modes: int, degree: int) -> tuple[Any, ...]:
-    """Problem, interfaces and basis of a small box with averaged interfaces."""
+    """Return problem, interfaces and basis of a small box with averaged interfaces."""
     mesh = box(comm, cells=(4, 2, 1))
     problem = elastic_problem(ElasticModel(mesh, STEEL, degree=degree))
-    found = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(interfaces, "averaged"))
-    return problem, found, craig_bampton_basis(problem, found, num_modes, prefix="test_averaged_")
+    ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(interfaces, "averaged"))
+    return problem, ends, craig_bampton_basis(problem, ends, num_modes, prefix="test_averaged_")
 
 
 def rows(problem: ElasticProblem, interface: MeshInterface) -> np.ndarray:
-    """Cᵀ of an averaged interface on this rank, shape (owned dofs, 6)."""
+    """Return Cᵀ of an averaged interface on this rank, shape (owned dofs, 6)."""
     assert interface.rows is not None
     C = np.zeros((problem.num_owned, interface.rows.shape[1]), order="F")
     C[interface.dofs] = interface.rows
@@ -90,9 +90,9 @@ def test_rows_are_the_integrals(comm: MPI.Intracomm) -> None:
     theta = np.linalg.solve(inertia, [integral(ufl.cross(xi, u)[i]) for i in range(3)])
     mean = np.array([integral(u[i]) for i in range(3)]) / area
     d = mean + np.cross(theta, at - centroid)
-    own = u.x.array[: problem.num_owned, None]
-    motion = gram(comm, rows(problem, small), own)[:, 0]
-    # The area element of a curved facet is no polynomial, and quadratures of two degrees differ.
+    displacements = u.x.array[: problem.num_owned, None]
+    motion = gram(comm, rows(problem, small), displacements)[:, 0]
+    # The area element of a curved facet is not polynomial: quadratures of two degrees differ.
     assert motion == pytest.approx([*d, *theta], rel=1e-5)
 
 
@@ -113,19 +113,19 @@ def test_uniform_traction_is_a_force(comm: MPI.Intracomm, end: str) -> None:
     moments = [comm.allreduce(fem.assemble_scalar(fem.form(x[k] * ds))) for k in range(3)]
     arm = np.array(moments) / area - face.point  # (a bore's point is on its axis)
     wrench = np.concatenate([area * t, np.cross(arm, area * t)])
-    own = load.array[: problem.num_owned]
-    error = np.abs(rows(problem, face) @ wrench - own).max(initial=0.0)
+    forces = load.array[: problem.num_owned]
+    error = np.abs(rows(problem, face) @ wrench - forces).max(initial=0.0)
     tolerance = 1e-12 if end == "right" else 1e-7  # quadrature on curved facets
-    assert error < tolerance * comm.allreduce(np.abs(own).max(initial=0.0), op=MPI.MAX)
+    assert error < tolerance * comm.allreduce(np.abs(forces).max(initial=0.0), op=MPI.MAX)
 
 
 def dense(interfaces: Any, degree: int) -> tuple[np.ndarray, ...]:
-    """K, M and C of the same box on one rank."""
+    """Return K, M and C of the same box on one rank."""
     mesh = box(MPI.COMM_SELF, cells=(4, 2, 1))
     problem = elastic_problem(ElasticModel(mesh, STEEL, degree=degree))
-    found = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(interfaces, "averaged"))
+    ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(interfaces, "averaged"))
     K, M = (A.convert("dense").getDenseArray().copy() for A in (problem.stiffness, problem.mass()))
-    return K, M, np.hstack([rows(problem, i) for i in found]).T
+    return K, M, np.hstack([rows(problem, i) for i in ends]).T
 
 
 @pytest.mark.parametrize("degree", [1, 2])
@@ -138,25 +138,25 @@ def test_bordered_system_against_dense_algebra(comm: MPI.Intracomm, degree: int)
     right = np.vstack([np.zeros((len(K), 12)), np.eye(12)])
     Psi = np.linalg.solve(border, right)[: len(K)]
 
-    problem, found, basis = bordered(comm, ENDS, 6, degree)
+    problem, ends, basis = bordered(comm, ENDS, 6, degree)
     exact = np.sqrt(squares[:6]) / (2 * np.pi)
     assert basis.truncation is not None
     assert hertz(basis.truncation.squares) == pytest.approx(exact, rel=1e-9)
-    own = basis.vectors[:, :12]
-    stiffness = gram(comm, own, multiply(problem.stiffness, own))
+    constraint_modes = basis.vectors[:, :12]
+    stiffness = gram(comm, constraint_modes, multiply(problem.stiffness, constraint_modes))
     expected = Psi.T @ K @ Psi
     size = np.sqrt(np.diag(expected))
     assert np.abs((stiffness - expected) / np.outer(size, size)).max() < 1e-8
     assert basis.reactions is not None  # from the multipliers
     assert np.abs((basis.reactions - expected) / np.outer(size, size)).max() < 1e-8
-    assert all(i.kind == "averaged" for i in found)
+    assert all(i.kind == "averaged" for i in ends)
 
 
 @pytest.mark.parametrize("interfaces", [ENDS, MIXED])
 def test_rows_times_modes(comm: MPI.Intracomm, interfaces: Any) -> None:
     """C Ψ = I for the constraint modes and 0 for the fixed ones; M-orthonormal; reactions fit."""
-    problem, found, basis = bordered(comm, interfaces, 5, 2)
-    right = found[1]
+    problem, ends, basis = bordered(comm, interfaces, 5, 2)
+    right = ends[1]
     motion = gram(comm, rows(problem, right), basis.vectors)
     expected = np.zeros((6, 17))
     expected[:, 6:12] = np.eye(6)
@@ -174,7 +174,7 @@ def test_rows_times_modes(comm: MPI.Intracomm, interfaces: Any) -> None:
 
 
 def test_all_modes_kept_is_the_free_body(comm: MPI.Intracomm) -> None:
-    """Averaged interfaces hold nothing: with a complete basis the body is the mesh, to 1e-9."""
+    """With all modes, eigenvalues are those of the free mesh: averaged interfaces hold nothing."""
     K, M, _ = dense(ENDS, 1)
     exact = np.sqrt(scipy.linalg.eigh(K, M)[0][6:]) / (2 * np.pi)
     mesh, count = box(comm, cells=(4, 2, 1)), len(K) - 12
@@ -193,8 +193,8 @@ def test_softer_than_rigid(comm: MPI.Intracomm) -> None:
     problem = elastic_problem(ElasticModel(mesh, STEEL))
 
     def basis(kind: str) -> tuple[Basis, np.ndarray]:
-        found = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(ENDS, kind))
-        result = craig_bampton_basis(problem, found, 8, prefix="test_averaged_")
+        ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(ENDS, kind))
+        result = craig_bampton_basis(problem, ends, 8, prefix="test_averaged_")
         Psi = np.asfortranarray(result.vectors[:, :12])
         return result, gram(comm, Psi, multiply(problem.stiffness, Psi))
 
@@ -208,12 +208,12 @@ def test_softer_than_rigid(comm: MPI.Intracomm) -> None:
 
 
 def test_bar_in_tension(comm: MPI.Intracomm) -> None:
-    """Pulled by averaged ends, a bar contracts freely: its stretch is F L/(E A), to round-off."""
+    """A bar pulled at averaged ends contracts freely across: its elongation is F L/(E A)."""
 
     def stretch(kind: Any) -> float:
         body = reduce(box(comm), STEEL, interfaces=InterfaceSpec.each(ENDS, kind), num_modes=0).body
-        pull = body.interface("right").motion[0] - body.interface("left").motion[0]
-        return float(pull @ np.linalg.solve(body.stiffness, pull))
+        motion = body.interface("right").motion[0] - body.interface("left").motion[0]
+        return float(motion @ np.linalg.solve(body.stiffness, motion))
 
     exact = LENGTH / (STEEL.young * HEIGHT * WIDTH)
     assert stretch("averaged") == pytest.approx(exact, rel=1e-8)
@@ -227,7 +227,7 @@ def _rod(comm: MPI.Intracomm) -> ReducedBody:
 
 
 def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
-    """One end averaged, one rigid: eigenvalues 1e-9, dynamic stiffness 1e-8."""
+    """One end is averaged and one rigid: eigenvalues agree to 1e-9, dynamic stiffness to 1e-8."""
     alone, shared = _rod(MPI.COMM_SELF), _rod(comm)
     assert [i.kind for i in shared.interfaces] == ["averaged", "rigid"]
     assert np.diag(shared.stiffness) == pytest.approx(np.diag(alone.stiffness), rel=1e-9)
@@ -239,7 +239,7 @@ def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
 
 
 def test_in_the_plane(comm: MPI.Intracomm) -> None:
-    """Three rows an edge; (ux, uy, θz) of a rigid motion are exact."""
+    """An edge has three rows; they give (ux, uy, θz) of a rigid motion exactly."""
     mesh = create_rectangle(comm, [np.zeros(2), np.array([2.0, 1.0])], [4, 2])
     space = fem.functionspace(mesh, ("Lagrange", 2, (2,)))
     facets = locate_entities_boundary(mesh, 1, lambda x: np.isclose(x[0], 2.0))
@@ -253,7 +253,7 @@ def test_in_the_plane(comm: MPI.Intracomm) -> None:
 
 
 def test_neighbours(comm: MPI.Intracomm) -> None:
-    """Two averaged halves of a face share nodes and are told apart."""
+    """Two averaged halves of a face share nodes but have different rows."""
     mesh, specs = _parts(comm, low=(0.0, 0.5), high=(0.5, 1.0))
     body = reduce(mesh, STEEL, interfaces=InterfaceSpec.each(specs, "averaged"), num_modes=2).body
     assert body.num_modes == 8
@@ -261,7 +261,7 @@ def test_neighbours(comm: MPI.Intracomm) -> None:
 
 
 def _parts(comm: MPI.Intracomm, **ranges: tuple[float, float]) -> tuple[TaggedMesh, dict[str, Any]]:
-    """A box, and facets of its right end by range of y over the height."""
+    """Return a box with groups of facets at its right end, by ranges of y over the height."""
     mesh = box(comm, cells=(2, 4, 1))
 
     def facets(low: float, high: float) -> np.ndarray:
@@ -282,7 +282,7 @@ def test_interfaces_that_overlap(comm: MPI.Intracomm, kinds: tuple[Any, Any]) ->
     text = "'most' and 'top' overlap: they share 1 facets"
     if kinds[1] == "rigid":
         text = "'most' and 'top' share .* nodes; a rigid interface must not touch another"
-    refused(comm, ValueError, text, lambda: reduce(mesh, STEEL, interfaces=specs))
+    assert_raises(comm, ValueError, text, lambda: reduce(mesh, STEEL, interfaces=specs))
 
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
@@ -294,9 +294,9 @@ def test_interfaces_that_overlap(comm: MPI.Intracomm, kinds: tuple[Any, Any]) ->
     ],
 )
 def test_degenerate_interfaces(comm: MPI.Intracomm, kind: Any, size: Any, text: str) -> None:
-    """A face that is a line or a point."""
+    """Facets in one line or at one point do not determine a rotation."""
     mesh = box(comm, size, cells=(2, 2, 1))
-    refused(
+    assert_raises(
         comm,
         ValueError,
         text,
@@ -310,16 +310,16 @@ def test_facets_inside_the_body(comm: MPI.Intracomm) -> None:
     facets = locate_entities(mesh, 2, lambda x: np.isclose(x[0], LENGTH / 2))
     spec = InterfaceSpec(facets, point=(0, 0, 0), axes=np.eye(3), kind="averaged")
     text = "'in' has no facets on the surface of the body, over which"
-    refused(comm, ValueError, text, lambda: reduce(mesh, STEEL, interfaces={"in": spec}))
+    assert_raises(comm, ValueError, text, lambda: reduce(mesh, STEEL, interfaces={"in": spec}))
 
 
-def test_kinds_that_are_none(comm: MPI.Intracomm) -> None:
-    """With the two that there are."""
+def test_unknown_kinds(comm: MPI.Intracomm) -> None:
+    """The error lists the two kinds."""
     text = "^kind must be .* got 'soft'"
     kind: Any = "soft"
-    refused(comm, ValueError, text, lambda: InterfaceSpec(kind=kind))
+    assert_raises(comm, ValueError, text, lambda: InterfaceSpec(kind=kind))
     mesh = box(comm)
-    refused(
+    assert_raises(
         comm,
         ValueError,
         text,
@@ -328,23 +328,23 @@ def test_kinds_that_are_none(comm: MPI.Intracomm) -> None:
 
 
 def test_part_without_interface(comm: MPI.Intracomm) -> None:
-    """A loose part is found by the inertia of the bordered matrix."""
+    """The inertia of the bordered matrix reveals a part without an interface."""
     mesh = box(comm, gap=True)
     space = fem.functionspace(mesh.mesh, ("Lagrange", 1, (3,)))
-    found = mesh_interfaces(mesh, space, InterfaceSpec.each(["left"], "averaged"))
-    assert found[0].rows is not None
+    ends = mesh_interfaces(mesh, space, InterfaceSpec.each(["left"], "averaged"))
+    assert ends[0].rows is not None
     u, v = ufl.TrialFunction(space), ufl.TestFunction(space)
     K = fem_petsc.assemble_matrix(fem.form(elastic_stiffness(u, v, STEEL)))
     K.assemble()
-    border = border_rows(K.getLocalSize()[0], found)
+    border = border_rows(K.getLocalSize()[0], ends)
     A = bordered_stiffness(K, border)
     text = "stiffness with averaged interfaces is singular|not held|not positive definite"
-    refused(comm, FactorizationError, text, lambda: cholesky(A, prefix="test_", negative=6))
+    assert_raises(comm, FactorizationError, text, lambda: cholesky(A, prefix="test_", negative=6))
 
 
-def test_more_modes_than_there_are(comm: MPI.Intracomm) -> None:
+def test_too_many_modes(comm: MPI.Intracomm) -> None:
     """Each averaged interface removes six degrees of freedom."""
     mesh = box(comm, cells=(1, 1, 1))
     text = "num_modes=13, but the mesh has only 12 dofs that no interface holds"
     arguments: Any = {"interfaces": ENDS, "kind": "averaged", "degree": 1, "num_modes": 13}
-    refused(comm, ValueError, text, lambda: flat(reduce, mesh, STEEL, **arguments))
+    assert_raises(comm, ValueError, text, lambda: flat(reduce, mesh, STEEL, **arguments))

@@ -173,7 +173,7 @@ def test_missing_pressure_modes() -> None:
     assert body.truncated(body.num_modes).bores
 
 
-def test_what_is_no_bore(comm: MPI.Intracomm) -> None:
+def test_interfaces_that_are_not_bores(comm: MPI.Intracomm) -> None:
     """A plane end, a bore with a point aside, and a rigid interface have no pressure modes."""
     spec = InterfaceSpec(kind="averaged", pressure_modes=0.02)
     with pytest.raises(InputError, match="need a bore"):

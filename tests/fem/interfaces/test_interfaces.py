@@ -27,7 +27,7 @@ def test_bores_of_a_rod(comm: MPI.Intracomm) -> None:
 
 
 def test_flat_faces_take_the_axes_of_the_body(comm: MPI.Intracomm) -> None:
-    """A flat face singles out no axis."""
+    """A flat face does not determine an axis."""
     mesh = box(comm)
     space = fem.functionspace(mesh.mesh, ("Lagrange", 1, (3,)))
     (right,) = mesh_interfaces(mesh, space, ["right"])
@@ -37,7 +37,7 @@ def test_flat_faces_take_the_axes_of_the_body(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("axis", [(0, 0, 1), (0, 0, -1), (1, 0, 0), (0.6, 0, 0.8), (1, -2, -2)])
 def test_axes_of_any_bore(axis: tuple[float, float, float]) -> None:
-    """z is the axis of the bore, with a sign by rule; x comes from the body's x axis."""
+    """z is the axis of the bore, its sign follows a rule; x is close to the body's x axis."""
     z = np.array(axis) / np.linalg.norm(axis)
     axes = bore_axes((np.eye(3) - np.outer(z, z)) / 2)
     assert np.allclose(axes.T @ axes, np.eye(3))
@@ -48,7 +48,7 @@ def test_axes_of_any_bore(axis: tuple[float, float, float]) -> None:
 
 
 def test_point_and_axes_can_be_given(comm: MPI.Intracomm) -> None:
-    """Also only the direction of z; and the interface may have a name of its own."""
+    """The direction of z alone is enough; the name may differ from that of the group."""
     mesh = box(comm)
     space = fem.functionspace(mesh.mesh, ("Lagrange", 1, (3,)))
     specs = {
@@ -62,8 +62,8 @@ def test_point_and_axes_can_be_given(comm: MPI.Intracomm) -> None:
     assert right.point[0] == pytest.approx(LENGTH)
 
 
-def test_axes_that_are_none() -> None:
-    """Skew or zero axes are refused when they are given, not when they are used."""
+def test_invalid_axes() -> None:
+    """The specification itself raises errors for left-handed or zero axes."""
     with pytest.raises(ValueError, match="right-handed"):
         InterfaceSpec(axes=np.diag([1.0, 1.0, -1.0]))
     with pytest.raises(ValueError, match="not zero"):

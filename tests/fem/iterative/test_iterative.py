@@ -1,4 +1,4 @@
-"""Reduction without a factor: the same body as with one, and the same errors."""
+"""The iterative solver: the same body and the same errors as with a factorization."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ AVERAGED = InterfaceSpec("right", kind="averaged")
 def held(
     comm: MPI.Intracomm, kind: str = "rigid", degree: int = 2
 ) -> tuple[ElasticProblem, tuple[MeshInterface, ...], np.ndarray]:
-    """A box with two ends, and its held dofs."""
+    """Return a box with two ends and its held degrees of freedom."""
     mesh = box(comm, cells=CELLS, cell=CellType.tetrahedron)
     problem = elastic_problem(ElasticModel(mesh, STEEL, degree=degree))
     ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(("left", "right"), kind))
@@ -66,12 +66,12 @@ def test_solution_is_the_factors(comm: MPI.Intracomm, kind: str) -> None:
     B = random(solver, 11)
     count = 0 if border is None else border.shape[1]
     values = np.random.default_rng(7).standard_normal((count, 11))
-    last = comm.rank == comm.size - 1  # which has the constraints
+    last = comm.rank == comm.size - 1  # (includes the constraints)
     whole = solve(ksp, np.asfortranarray(np.vstack([B, values]) if last else B))
     expected = whole[: problem.num_owned], comm.bcast(whole[problem.num_owned :], comm.size - 1)
-    for own, exact in zip(solver.solve(B, values), expected, strict=True):
+    for solution, exact in zip(solver.solve(B, values), expected, strict=True):
         size = np.max(comm.allgather(np.abs(exact).max(axis=0, initial=0.0)), axis=0)
-        assert np.abs((own - exact) / size).max(initial=0.0) < 1e-7
+        assert np.abs((solution - exact) / size).max(initial=0.0) < 1e-7
     assert solver.iterations[1] == 11
     assert solver.iterations[0] / 11 < 60
     assert not solver.solve(0 * B[:, :1])[0].any()
@@ -81,7 +81,7 @@ def test_solution_is_the_factors(comm: MPI.Intracomm, kind: str) -> None:
 
 @pytest.mark.parametrize("degree", [1, 2])
 def test_preconditioner_is_symmetric_and_positive(comm: MPI.Intracomm, degree: int) -> None:
-    """And linear, which conjugate gradients rely on."""
+    """It is also linear. Conjugate gradients require all three properties."""
     problem, _, dofs = held(comm, degree=degree)
     solver = IterativeSolver(problem.stiffness, problem.space, dofs, prefix="test_")
     X = random(solver, 4)
@@ -112,7 +112,7 @@ def test_coarse_functions_are_linear_elements(comm: MPI.Intracomm) -> None:
 
 
 def test_held_unknowns_of_linear_elements(comm: MPI.Intracomm) -> None:
-    """They are those of the held vertices, and P is zero there."""
+    """The held unknowns are those of the held vertices, and P is zero there."""
     problem, _, dofs = held(comm)
     P, coarse_held, positions = linear_interpolation(problem.space, dofs)
     at_ends = np.isin(
@@ -136,7 +136,7 @@ def test_held_unknowns_of_linear_elements(comm: MPI.Intracomm) -> None:
     ids=["two rigid", "rigid and averaged", "linear elements", "cubic elements"],
 )
 def test_body_is_the_same(comm: MPI.Intracomm, options: dict, interfaces: dict) -> None:
-    """All frequencies to 1e-8, the first half to 1e-9; stiffness of motion exactly rigid."""
+    """Frequencies agree to 1e-8, the first half to 1e-9; rigid motions have no stiffness."""
     cell = options.get("cell", CellType.tetrahedron)
     mesh = box(comm, cells=options.get("cells", CELLS), cell=cell)
     settings = {"interfaces": interfaces, "num_modes": 6, "degree": options.get("degree", 2)}
@@ -166,7 +166,7 @@ def test_coarse_level_without_a_factor(comm: MPI.Intracomm) -> None:
 
 
 def test_no_copy_of_the_stiffness_is_changed(comm: MPI.Intracomm) -> None:
-    """Held rows are those of the vectors: K of the free body stays as it is."""
+    """Constraints apply to vectors only: K of the free body is unchanged."""
     problem, _, dofs = held(comm)
     before = problem.stiffness.norm()
     solver = IterativeSolver(problem.stiffness, problem.space, dofs, prefix="test_")
@@ -181,7 +181,7 @@ def test_no_copy_of_the_stiffness_is_changed(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("multiplicity", [1, 3])
 def test_lobpcg_on_known_eigenvalues(comm: MPI.Intracomm, multiplicity: int) -> None:
-    """Diagonal matrices with a poor preconditioner; multiple ones are all found."""
+    """All multiple eigenvalues of diagonal matrices converge, even with a poor preconditioner."""
     rows = 120
     begin = comm.rank * rows
     number = np.arange(begin, begin + rows) // multiplicity + 1.0
@@ -218,7 +218,7 @@ def test_tolerance_below_round_off(comm: MPI.Intracomm) -> None:
 
 
 def test_stagnation_is_detected() -> None:
-    """An error that was not halved in ten iterations, only after the first interval."""
+    """Stagnation means: the error was not halved in ten iterations after the first interval."""
     stagnation = Stagnation()
     falling = [stagnation.check(k, 0.9**k) for k in range(31)]
     assert not any(falling)
@@ -228,7 +228,7 @@ def test_stagnation_is_detected() -> None:
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 def test_stagnation_of_the_eigenvalue_iteration(comm: MPI.Intracomm, kind: str) -> None:
-    """A rod 200 times as long as thick: residuals stop to fall above the tolerance of 1e-17."""
+    """For a rod 200 times as long as thick, residuals stop decreasing above 1e-17."""
     mesh = box(comm, (1.0, 0.005, 0.005), (200, 1, 1), CellType.tetrahedron)
     problem = elastic_problem(ElasticModel(mesh, STEEL))
     ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(("left", "right"), kind))
@@ -243,7 +243,7 @@ def test_stagnation_of_the_eigenvalue_iteration(comm: MPI.Intracomm, kind: str) 
 
 @pytest.mark.slow
 def test_thin_plate(comm: MPI.Intracomm) -> None:
-    """Cells six times as long as thick converge, cells 25 times as long do not and say so."""
+    """Cells six times as long as thick converge; cells 25 times as long raise an error."""
     bodies = []
     for solver in ("direct", "iterative"):
         mesh = box(comm, (0.3, 0.3, 0.004), (12, 12, 1), CellType.tetrahedron)
@@ -251,16 +251,16 @@ def test_thin_plate(comm: MPI.Intracomm) -> None:
         bodies.append(flat(reduce, mesh, STEEL, solver=solver, stiffening=False, **options).body)
     assert np.abs(bodies[1].frequencies / bodies[0].frequencies - 1).max() < 1e-7
     mesh = box(comm, (0.3, 0.3, 0.001), (12, 12, 1), CellType.tetrahedron)
-    with pytest.raises(IterationError) as caught:
+    with pytest.raises(IterationError) as error:
         reduce(mesh, STEEL, interfaces=["left", "right"], num_modes=1, solver="iterative")
-    assert caught.value.iterations == 500
-    assert caught.value.error > caught.value.tolerance == 1e-10
-    assert isinstance(pickle.loads(pickle.dumps(caught.value)), IterationError)
+    assert error.value.iterations == 500
+    assert error.value.error > error.value.tolerance == 1e-10
+    assert isinstance(pickle.loads(pickle.dumps(error.value)), IterationError)
 
 
 @pytest.mark.parametrize("solver", ["direct", "iterative"])
 def test_one_averaged_interface(comm: MPI.Intracomm, solver: str) -> None:
-    """It carries no force, so that there are no forces to be compared."""
+    """A single averaged interface carries no force, so the test compares frequencies only."""
     mesh = box(comm, cells=CELLS, cell=CellType.tetrahedron)
     settings = {"num_modes": 6, "kind": "averaged", "skin": False}
     body = flat(reduce, mesh, STEEL, interfaces=["left"], solver=solver, **settings).body
@@ -268,25 +268,25 @@ def test_one_averaged_interface(comm: MPI.Intracomm, solver: str) -> None:
         mesh, STEEL, interfaces=[], num_modes=2, options=ReductionOptions(skin=False)
     ).body
     ratio = body.frequencies[:2] / free.frequencies
-    assert ((ratio > 1 - 1e-9) & (ratio < 1.02)).all()  # those of a subspace are higher
+    assert ((ratio > 1 - 1e-9) & (ratio < 1.02)).all()  # (Ritz values of a subspace are higher)
 
 
 def test_negative_stiffness_is_refused_by_both_iterations(comm: MPI.Intracomm) -> None:
-    """Both detect a stiffness that the coarse level has not shown to be negative."""
+    """Both iterations detect a negative stiffness that the coarse level does not reveal."""
     problem, _, dofs = held(comm)
     solver = IterativeSolver(problem.stiffness, problem.space, dofs, prefix="test_")
     solver.matrix.scale(-1.0)
-    with pytest.raises(FactorizationError, match=r"not positive definite.*not held") as caught:
+    with pytest.raises(FactorizationError, match=r"not positive definite.*not held") as error:
         solver.solve(random(solver, 2))
-    assert isinstance(caught.value, IterationError)
-    with pytest.raises(EigenError, match="not positive definite") as caught:
+    assert isinstance(error.value, IterationError)
+    with pytest.raises(EigenError, match="not positive definite") as error:
         lowest_modes_iteratively(solver, problem, 2)
-    assert isinstance(caught.value, IterationError)
+    assert isinstance(error.value, IterationError)
     solver.destroy()
 
 
 def negative(mesh, solver: str) -> None:
-    """A form that gains energy by compression."""
+    """Return a form whose energy decreases under compression."""
     V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (3,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
     density = 2e11 * ufl.inner(strain(u), strain(v)) - 1.9e11 * ufl.tr(strain(u)) * ufl.tr(
@@ -311,16 +311,16 @@ def test_bad_bodies_are_refused_as_by_a_factor(comm: MPI.Intracomm, solver: str)
 
 
 def test_bad_settings_are_refused(comm: MPI.Intracomm) -> None:
-    """Cause and cure."""
+    """The error names the argument and valid values."""
     mesh = box(comm, cells=(2, 1, 1))
     both = {"interfaces": ["left", "right"], "solver": "iterative"}
     with pytest.raises(ValueError, match=r"too many for an iterative solver.*solver='direct'"):
         reduce(mesh, STEEL, num_modes=18, **both)
     with pytest.raises(ValueError, match="degree 2 or more; take degree=2"):
         flat(reduce, mesh, STEEL, degree=1, num_modes=1, kind="averaged", **both)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         reduce(mesh, STEEL, interfaces=["left"], solver="cg")  # type: ignore[arg-type]
-    assert (caught.value.argument, caught.value.value) == ("solver", "cg")
+    assert (error.value.argument, error.value.value) == ("solver", "cg")
 
 
 def test_choice_by_memory(comm: MPI.Intracomm, monkeypatch: pytest.MonkeyPatch) -> None:

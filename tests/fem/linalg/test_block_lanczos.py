@@ -28,7 +28,7 @@ KRYLOV_SCHUR = {"eps_type": "krylovschur"}
 
 
 def diagonal(comm: MPI.Intracomm, values: Array) -> PETSc.Mat:
-    """A diagonal matrix."""
+    """Return a diagonal matrix."""
     A = PETSc.Mat().createAIJ(len(values), nnz=1, comm=comm)
     for i in range(*A.getOwnershipRange()):
         A[i, i] = values[i]
@@ -37,11 +37,11 @@ def diagonal(comm: MPI.Intracomm, values: Array) -> PETSc.Mat:
 
 
 def held_bar(comm: MPI.Intracomm) -> tuple[PETSc.Mat, PETSc.Mat, Array]:
-    """K and M of a bar of square section held at its ends, whose bending modes are double."""
+    """Return K and M of a square bar held at both ends; its bending modes come in pairs."""
     mesh = box(comm, (0.2, 0.02, 0.02), (12, 2, 2))
     problem = elastic_problem(ElasticModel(mesh, STEEL))
-    found = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(("left", "right"), "rigid"))
-    held = np.concatenate([i.dofs for i in found])
+    ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(("left", "right"), "rigid"))
+    held = np.concatenate([i.dofs for i in ends])
     K, M = problem.stiffness, problem.mass()
     constrain(K, held, 1.0)
     constrain(M, held, 0.0)
@@ -50,7 +50,7 @@ def held_bar(comm: MPI.Intracomm) -> tuple[PETSc.Mat, PETSc.Mat, Array]:
 
 
 def errors(M: PETSc.Mat, ksp: PETSc.KSP, values: Array, vectors: Array) -> Array:
-    """‖ψ - λ K⁻¹M ψ‖ in the norm of M, of M-normalized vectors."""
+    """Return ‖ψ - λ K⁻¹M ψ‖ in the norm of M for M-normalized vectors."""
     comm = M.comm.tompi4py()
     rest = vectors - solve(ksp, multiply(M, vectors)) * values
     return np.sqrt(np.diag(gram(comm, rest, multiply(M, rest))))
@@ -58,7 +58,7 @@ def errors(M: PETSc.Mat, ksp: PETSc.KSP, values: Array, vectors: Array) -> Array
 
 @pytest.mark.parametrize("count", [1, 7, 24, 90])
 def test_modes_of_a_bar_are_those_of_krylov_schur(comm: MPI.Intracomm, count: int) -> None:
-    """Eigenvalues to 1e-10, M-orthonormal vectors that solve the equation, none missed."""
+    """Eigenvalues agree to 1e-10, vectors are M-orthonormal eigenvectors, and none is missing."""
     K, M, held = held_bar(comm)
     ksp = cholesky(K, prefix="lanczos_")
     values, vectors = lowest_modes(K, M, ksp, count, held, prefix="lanczos_")
@@ -71,7 +71,7 @@ def test_modes_of_a_bar_are_those_of_krylov_schur(comm: MPI.Intracomm, count: in
 
 
 def test_bending_modes_are_found_in_pairs(comm: MPI.Intracomm) -> None:
-    """Both of a double eigenvalue, for both planes in which a square bar bends."""
+    """A square bar bends in two planes: each double eigenvalue appears twice."""
     K, M, held = held_bar(comm)
     ksp = cholesky(K, prefix="lanczos_")
     values, _ = lowest_modes(K, M, ksp, 4, held, prefix="lanczos_")
@@ -81,18 +81,18 @@ def test_bending_modes_are_found_in_pairs(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("copies", [2, BLOCK_SIZE])
 def test_multiple_eigenvalues_are_found(comm: MPI.Intracomm, copies: int) -> None:
-    """Up to as many of one as a block has vectors; and the Krylov space is restarted."""
+    """The multiplicity may be as large as the block; the Krylov space is restarted."""
     exact = np.repeat((1 + np.arange(600 // copies)) ** 1.2, copies)
     K, M = diagonal(comm, exact), diagonal(comm, np.ones(len(exact)))
     ksp = cholesky(K, prefix="lanczos_")
-    wanted = 3 * copies + 1
-    values, vectors = lowest_modes(K, M, ksp, wanted, NONE, prefix="lanczos_")
-    assert np.allclose(values, exact[:wanted], rtol=1e-12)
-    assert np.allclose(gram(comm, vectors, vectors), np.eye(wanted), atol=1e-12)
+    num_values = 3 * copies + 1
+    values, vectors = lowest_modes(K, M, ksp, num_values, NONE, prefix="lanczos_")
+    assert np.allclose(values, exact[:num_values], rtol=1e-12)
+    assert np.allclose(gram(comm, vectors, vectors), np.eye(num_values), atol=1e-12)
 
 
 def test_space_is_restarted(comm: MPI.Intracomm, caplog: pytest.LogCaptureFixture) -> None:
-    """Eigenvalues that lie close need more vectors than are kept."""
+    """Close eigenvalues need more vectors than the Krylov space may contain."""
     exact = 1 + np.arange(3000.0) / 50
     K, M = diagonal(comm, exact), diagonal(comm, np.ones(len(exact)))
     ksp = cholesky(K, prefix="lanczos_")
@@ -105,7 +105,7 @@ def test_space_is_restarted(comm: MPI.Intracomm, caplog: pytest.LogCaptureFixtur
 
 
 def test_nearest_to_zero_of_both_signs(comm: MPI.Intracomm) -> None:
-    """K need not be positive: of an indefinite one the eigenvalues of least size."""
+    """For an indefinite K, the result contains the eigenvalues of smallest magnitude."""
     exact = np.linspace(-20.05, 400, 700)
     K, M = diagonal(comm, exact), diagonal(comm, np.ones(len(exact)))
 
@@ -119,12 +119,12 @@ def test_nearest_to_zero_of_both_signs(comm: MPI.Intracomm) -> None:
 
 
 def mass(M: PETSc.Mat) -> Callable[[Array], Array]:
-    """Products with M."""
+    """Return a function that multiplies by M."""
     return lambda X: multiply(M, X)
 
 
-def test_dependent_vectors_are_told(comm: MPI.Intracomm) -> None:
-    """A start of two vectors that are the same."""
+def test_dependent_vectors_are_reported(comm: MPI.Intracomm) -> None:
+    """The start block contains the same vector twice."""
     K = diagonal(comm, np.arange(1.0, 301.0))
     M = diagonal(comm, np.ones(300))
     one = np.random.default_rng(comm.rank).standard_normal((K.getLocalSize()[0], 1))
@@ -133,10 +133,10 @@ def test_dependent_vectors_are_told(comm: MPI.Intracomm) -> None:
                       tolerance=1e-9)  # fmt: skip
 
 
-def test_slepc_goes_on_where_the_iteration_breaks_down(
+def test_slepc_continues_if_the_iteration_breaks_down(
     comm: MPI.Intracomm, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With the same factors, a warning, and the same eigenvalues."""
+    """SLEPc uses the same factors and gives the same eigenvalues; a warning is issued."""
     K, M, held = held_bar(comm)
     ksp = cholesky(K, prefix="lanczos_")
     values, _ = lowest_modes(K, M, ksp, 6, held, prefix="lanczos_")
@@ -151,8 +151,8 @@ def test_slepc_goes_on_where_the_iteration_breaks_down(
     assert np.abs(values / theirs - 1).max() < 1e-10
 
 
-def test_bodies_of_few_modes_are_slepcs(comm: MPI.Intracomm) -> None:
-    """A space of some hundred vectors does not fit into a problem of hardly more."""
+def test_small_problems_use_slepc(comm: MPI.Intracomm) -> None:
+    """A Krylov space of some hundred vectors is too large for a problem of similar size."""
     exact = np.arange(1.0, 171.0)
     K, M = diagonal(comm, exact), diagonal(comm, np.ones(170))
     ksp = cholesky(K, prefix="lanczos_")

@@ -1,4 +1,4 @@
-"""Factorization, counting and orthogonalization, on matrices whose answers are known."""
+"""Factorization, counts of eigenvalues and orthogonalization of matrices with known results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIZE = 40
 
 
 def chain(comm: MPI.Intracomm, ground: float) -> PETSc.Mat:
-    """Unit masses and springs; the first is tied to the ground by a spring of its own."""
+    """Return K of a chain of unit springs; one more spring connects its start to the ground."""
     A = PETSc.Mat().createAIJ(SIZE, nnz=3, comm=comm)
     for i in range(*A.getOwnershipRange()):
         A[i, i] = 2.0 if 0 < i < SIZE - 1 else 1.0 + (ground if i == 0 else 0.0)
@@ -35,7 +35,7 @@ def chain(comm: MPI.Intracomm, ground: float) -> PETSc.Mat:
 
 
 def identity(A: PETSc.Mat) -> PETSc.Mat:
-    """With the pattern of `A`."""
+    """Return the identity matrix with the pattern of `A`."""
     M = A.copy()
     M.zeroEntries()
     M.shift(1.0)
@@ -58,12 +58,12 @@ def test_solve_with_many_right_hand_sides(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("ground", [-1e-3, -1.0])
 def test_indefinite_matrices_are_refused(comm: MPI.Intracomm, ground: float) -> None:
-    """MUMPS alone accepts a wrong promise of definiteness."""
+    """MUMPS itself does not notice that a matrix is not definite."""
     with pytest.raises(FactorizationError, match=r"not positive definite|singular"):
         cholesky(chain(comm, ground), prefix="la_test_")
 
 
-def test_package_is_told_and_may_be_chosen(
+def test_the_package_is_logged_and_may_be_chosen(
     comm: MPI.Intracomm, caplog: pytest.LogCaptureFixture
 ) -> None:
     """CHOLMOD on one rank if it is available; MUMPS on several ranks and on request."""
@@ -80,11 +80,14 @@ def test_package_is_told_and_may_be_chosen(
         ]
     serial = comm.size == 1 and PETSc.Sys.hasExternalPackage("cholmod")
     assert used == ["cholmod" if serial else "mumps", "mumps", "mumps"]
-    said = [r.getMessage() for r in caplog.records]
+    messages = [r.getMessage() for r in caplog.records]
     assert all(
-        f"{SIZE} rows: cholesky by {name}" in text for name, text in zip(used, said, strict=True)
+        f"{SIZE} rows: cholesky by {name}" in text
+        for name, text in zip(used, messages, strict=True)
     )
-    assert all("ordering" in text for name, text in zip(used, said, strict=True) if name == "mumps")
+    assert all(
+        "ordering" in text for name, text in zip(used, messages, strict=True) if name == "mumps"
+    )
 
 
 def test_count_is_sturms(comm: MPI.Intracomm) -> None:
@@ -96,18 +99,18 @@ def test_count_is_sturms(comm: MPI.Intracomm) -> None:
 
 
 def test_dependent_columns_are_found() -> None:
-    """A copy and a sum of other columns."""
+    """One column is a copy of another one, one is the sum of two others."""
     X = np.random.default_rng(1).standard_normal((30, 6))
     X[:, 3] = X[:, 0]
     X[:, 5] = X[:, 1] - X[:, 2]
     X /= np.linalg.norm(X, axis=0)
-    kept = independent_columns(X.T @ X, 1e-10)
-    assert len(kept) == 4
-    assert np.linalg.matrix_rank(X[:, kept]) == 4
+    independent = independent_columns(X.T @ X, 1e-10)
+    assert len(independent) == 4
+    assert np.linalg.matrix_rank(X[:, independent]) == 4
 
 
 def test_dependent_columns_do_not_change_the_modes() -> None:
-    """The small problem of a basis with a column repeated, whose scale differs."""
+    """The basis contains a column twice, with different scales."""
     rng = np.random.default_rng(2)
     n, m = 40, 12
     L = rng.standard_normal((n, n - 6))
@@ -126,7 +129,7 @@ def test_dependent_columns_do_not_change_the_modes() -> None:
 
 
 def test_an_iterative_solver_gives_the_same_body(comm: MPI.Intracomm) -> None:
-    """Options replace the factorization by conjugate gradients."""
+    """PETSc options replace the factorization by conjugate gradients."""
     options = {"ksp_type": "cg", "pc_type": "jacobi", "ksp_rtol": 1e-13, "ksp_max_it": 5000}
     mesh = box(comm, cells=(4, 2, 1))
     arguments = {"interfaces": ["left", "right"], "num_modes": 3, "degree": 1}
@@ -137,7 +140,7 @@ def test_an_iterative_solver_gives_the_same_body(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("preconditioner", ["jacobi", "gamg"])
 def test_a_preconditioner_alone_is_no_solver(comm: MPI.Intracomm, preconditioner: str) -> None:
-    """Without iterations, the stress of a rotating body would be wrong without a warning."""
+    """It does not solve the system: the stress of a rotating body would be silently wrong."""
     options, mesh = {"pc_type": preconditioner}, box(comm, cells=(4, 2, 1))
     with pytest.raises(ValueError, match=f"pc_type={preconditioner}, which alone does not solve"):
         rotating_structure(mesh, STEEL, held=["left"], petsc_options=options)
@@ -146,7 +149,7 @@ def test_a_preconditioner_alone_is_no_solver(comm: MPI.Intracomm, preconditioner
 
 
 def test_options_of_the_whole_program(comm: MPI.Intracomm) -> None:
-    """Options without a prefix that other code left in PETSc's database."""
+    """Options without a prefix, left in PETSc's database by other code, have no effect."""
     mesh, database = box(comm, cells=(4, 2, 1)), PETSc.Options()
     expected = modal_analysis(mesh, STEEL, num_modes=1).frequencies
     for key, value, message in (
@@ -158,8 +161,8 @@ def test_options_of_the_whole_program(comm: MPI.Intracomm) -> None:
         database[key] = value
         try:
             if message is None:
-                found = modal_analysis(mesh, STEEL, num_modes=1).frequencies
-                np.testing.assert_allclose(found, expected, rtol=1e-9)
+                frequencies = modal_analysis(mesh, STEEL, num_modes=1).frequencies
+                np.testing.assert_allclose(frequencies, expected, rtol=1e-9)
             else:
                 with pytest.raises((ValueError, FactorizationError), match=message):
                     modal_analysis(mesh, STEEL, num_modes=1)

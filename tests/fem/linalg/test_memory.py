@@ -1,4 +1,4 @@
-"""The model of the memory of a factorization against measurements."""
+"""The estimated memory of a factorization against measurements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LARGE = re.compile(r"^\| ([\d,]+) \| 1 [^|]*\|[^|]*\| ([\d.]+) \|", re.MULTILINE
 
 
 def measured() -> list[tuple[int, float]]:
-    """Displacements and peak GB on one rank, as the benchmarks have reported them."""
+    """Return numbers of displacements and peak memory, GB, on one rank from the benchmarks."""
     text = REPORT.read_text(encoding="utf-8")
     rows = SMALL.findall(text) + LARGE.findall(text)
     return [(int(size.replace(",", "")), float(peak)) for size, peak in rows]

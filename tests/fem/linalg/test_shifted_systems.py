@@ -47,9 +47,9 @@ def test_round_off(sphere: mbd.Reduction, monkeypatch: pytest.MonkeyPatch) -> No
 def test_warning(sphere: mbd.Reduction, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tolerance below round-off is not reached: the estimated error is reported."""
     monkeypatch.setattr(shifted_systems, "TOLERANCE", 1e-20)
-    with pytest.warns(AccuracyWarning, match="round-off limits the accuracy") as record:
+    with pytest.warns(AccuracyWarning, match="round-off limits the accuracy") as records:
         stretched(sphere)
-    values = [w.message.value for w in record if isinstance(w.message, AccuracyWarning)]
+    values = [w.message.value for w in records if isinstance(w.message, AccuracyWarning)]
     assert all(1e-20 < v < 1e-8 for v in values), values
 
 
@@ -71,7 +71,7 @@ def test_systems_solved_together(sphere: mbd.Reduction, monkeypatch: pytest.Monk
 
 
 def test_few_combinations() -> None:
-    """What remains of each residual is below the limit, and accurate solutions have no part."""
+    """Residuals outside the combinations are below the limit; accurate solutions are left out."""
     rng = np.random.default_rng(1)
     R = rng.standard_normal((50, 8)) @ np.diag(10.0 ** -np.arange(8)) @ rng.standard_normal((8, 20))
     errors = np.full(20, 1e-5)

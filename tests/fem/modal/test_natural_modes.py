@@ -28,43 +28,43 @@ V8 = 3e-3  # validation.md: 0.3 % with P2
 def test_free_cube_of_any_size_and_units(
     comm: MPI.Intracomm, side: float, material: Material
 ) -> None:
-    """V8, with its triple modes, which a Krylov method finds only if it is asked to count."""
-    found = modal_analysis(box(comm, [side] * 3, (4, 4, 4)), material, num_modes=11)
-    omega = 2 * np.pi * found.frequencies * side * np.sqrt(material.density / material.shear)
+    """V8 has triple modes; a Krylov method finds all of them only if it counts eigenvalues."""
+    modes = modal_analysis(box(comm, [side] * 3, (4, 4, 4)), material, num_modes=11)
+    omega = 2 * np.pi * modes.frequencies * side * np.sqrt(material.density / material.shear)
     assert omega == pytest.approx(CUBE, rel=V8)
     assert (omega > CUBE * np.array(1 - 1e-5)).all()  # the references have six digits
-    assert found.num_rigid == 6
-    assert found.num_below >= 17
+    assert modes.num_rigid == 6
+    assert modes.num_below >= 17
 
 
 def test_free_bar(comm: MPI.Intracomm) -> None:
     """V8: bending in both planes, torsion, in steel of E = 210 GPa."""
-    found = modal_analysis(box(comm, cells=(12, 4, 3)), Material(2.1e11, 0.3, 7850), num_modes=6)
-    assert found.frequencies == pytest.approx(BAR, rel=V8)
-    assert found.num_rigid == 6
-    assert "6 rigid modes" in found.summary()
+    modes = modal_analysis(box(comm, cells=(12, 4, 3)), Material(2.1e11, 0.3, 7850), num_modes=6)
+    assert modes.frequencies == pytest.approx(BAR, rel=V8)
+    assert modes.num_rigid == 6
+    assert "6 rigid modes" in modes.summary()
 
 
 def test_slender_bar_has_six_rigid_modes(comm: MPI.Intracomm) -> None:
-    """Its first elastic ω² is 1e-8 of that of a cube of its length."""
-    found = modal_analysis(box(comm, (1.0, 0.004, 0.004), (40, 1, 1)), STEEL, num_modes=2)
+    """Its first elastic ω² is 1e-8 of that of a cube with the same length."""
+    modes = modal_analysis(box(comm, (1.0, 0.004, 0.004), (40, 1, 1)), STEEL, num_modes=2)
     omega = 4.730041**2 * np.sqrt(210e9 / 7850 / 12) * 0.004  # Euler-Bernoulli
-    assert 2 * np.pi * found.frequencies == pytest.approx(omega, rel=V8)
-    assert found.num_rigid == 6
+    assert 2 * np.pi * modes.frequencies == pytest.approx(omega, rel=V8)
+    assert modes.num_rigid == 6
 
 
 def test_held_bar(comm: MPI.Intracomm) -> None:
     """A slender cantilever against Euler-Bernoulli; no rigid modes, nothing moves at the end."""
-    found = modal_analysis(
+    modes = modal_analysis(
         box(comm, (1.0, 0.02, 0.01), (20, 1, 1)), STEEL, num_modes=2, held=["left"]
     )
     omega = 3.51602 * np.sqrt(210e9 / 7850 / 12) * np.array([0.01, 0.02])
-    assert 2 * np.pi * found.frequencies == pytest.approx(omega, rel=5e-3)  # shear, clamping
-    assert found.num_rigid == 0
-    x = fem.Function(found.space)
+    assert 2 * np.pi * modes.frequencies == pytest.approx(omega, rel=5e-3)  # shear, clamping
+    assert modes.num_rigid == 0
+    x = fem.Function(modes.space)
     x.interpolate(lambda x: x)
     held = np.isclose(x.x.array[0::3], 0)
-    for mode in found.modes:
+    for mode in modes.modes:
         assert not mode.x.array.reshape(-1, 3)[held].any()
 
 
@@ -76,7 +76,7 @@ def test_two_parts_have_twelve_rigid_modes(comm: MPI.Intracomm) -> None:
 
 
 def test_hinged_halves(comm: MPI.Intracomm) -> None:
-    """Halves that share an edge turn about it: a seventh motion; one half held, the only one."""
+    """Two halves that share an edge have a seventh rigid motion; with one half held, only this."""
     hinged = box(comm, hinge=True)
     free = modal_analysis(hinged, STEEL, num_modes=2)
     assert free.num_rigid == 7
@@ -99,27 +99,27 @@ def test_heavy_end_on_a_thin_leaf(comm: MPI.Intracomm) -> None:
     heavy = 1e7
     density = ufl.conditional(x[0] > length - tip, heavy, 1.0)
     plain = Material(2.1e11, 0.0, 7850)
-    found = modal_analysis(ElasticModel(mesh, plain, density=density), num_modes=3, held=["left"])
+    modes = modal_analysis(ElasticModel(mesh, plain, density=density), num_modes=3, held=["left"])
     mass, arm = heavy * tip * width * height, length - tip / 2
     omega = np.sqrt(3 * plain.young * width * height**3 / 12 / arm**3 / mass)
-    assert 2 * np.pi * found.frequencies[0] == pytest.approx(omega, rel=1e-2)
-    assert found.frequencies[1] / found.frequencies[0] == pytest.approx(5, rel=2e-2)  # width
-    assert found.num_rigid == 0
-    assert found.num_below >= 3
+    assert 2 * np.pi * modes.frequencies[0] == pytest.approx(omega, rel=1e-2)
+    assert modes.frequencies[1] / modes.frequencies[0] == pytest.approx(5, rel=2e-2)  # width
+    assert modes.num_rigid == 0
+    assert modes.num_below >= 3
 
 
 @pytest.mark.parametrize("thickness", [0.01, 0.00516])
 def test_held_strip(comm: MPI.Intracomm, thickness: float) -> None:
-    """10 m long: its first frequency is 1/2000 of what quadratic fields make of it."""
+    """A strip of 10 m: its first frequency is 1/2000 of the estimate from quadratic fields."""
     mesh = box(comm, (10.0, 0.0775, thickness), (60, 2, 1))
-    found = modal_analysis(mesh, Material(7e10, 0.3, 3000), num_modes=3, held=["left"])
+    modes = modal_analysis(mesh, Material(7e10, 0.3, 3000), num_modes=3, held=["left"])
     first = 0.559594 / 100 * np.sqrt(7e10 / 3000 / 12) * thickness
-    assert found.num_rigid == 0
-    assert found.frequencies[:2] == pytest.approx([first, 6.26689 * first], rel=2e-2)
+    assert modes.num_rigid == 0
+    assert modes.frequencies[:2] == pytest.approx([first, 6.26689 * first], rel=2e-2)
 
 
 def test_elastic_foundation(comm: MPI.Intracomm) -> None:
-    """With c u per volume all ω² of a free body grow by c/ρ, those of its rigid motions from 0."""
+    """A foundation c u per volume increases every ω² by c/ρ, also the zeros of rigid motions."""
     mesh = box(comm)
     V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (3,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
@@ -128,9 +128,9 @@ def test_elastic_foundation(comm: MPI.Intracomm) -> None:
     for square in (1e2, 1e8):
         c = fem.Constant(mesh.mesh, square * STEEL.density)
         form = elastic + c * ufl.inner(u, v) * ufl.dx
-        found = modal_analysis(ElasticModel(mesh, STEEL, space=V, stiffness=form), num_modes=10)
-        squares = (2 * np.pi * found.frequencies) ** 2
-        assert found.num_rigid == 0
+        modes = modal_analysis(ElasticModel(mesh, STEEL, space=V, stiffness=form), num_modes=10)
+        squares = (2 * np.pi * modes.frequencies) ** 2
+        assert modes.num_rigid == 0
         assert squares[:6] == pytest.approx(np.full(6, square), rel=1e-4)
         assert squares[6:] - square == pytest.approx((2 * np.pi * free.frequencies) ** 2, rel=1e-6)
     springs = elastic + 1e6 * u[2] * v[2] * ufl.dx
@@ -140,16 +140,16 @@ def test_elastic_foundation(comm: MPI.Intracomm) -> None:
     )
 
 
-def test_round_off_of_a_thin_strip_is_told(comm: MPI.Intracomm) -> None:
-    """The stiffness of a cantilever 3300 times as long as thick is lost in that of its cells."""
+def test_round_off_of_a_thin_strip_is_reported(comm: MPI.Intracomm) -> None:
+    """The stiffness of a cantilever of slenderness 3300 is below the round-off of its cells'."""
     mesh = box(comm, (10.0, 0.077, 0.003), (60, 2, 1))
-    with pytest.warns(AccuracyWarning) as caught:
-        found = modal_analysis(mesh, STEEL, num_modes=1, held=["left"])
-    (warning,) = [w.message for w in caught if isinstance(w.message, AccuracyWarning)]
+    with pytest.warns(AccuracyWarning) as records:
+        modes = modal_analysis(mesh, STEEL, num_modes=1, held=["left"])
+    (warning,) = [w.message for w in records if isinstance(w.message, AccuracyWarning)]
     exact = 0.559594 / 100 * np.sqrt(2.1e11 / 7850 / 12) * 0.003
     assert warning.quantity == "round-off of the first frequency"
     assert warning.limit is not None
-    assert abs(found.frequencies[0] / exact - 1) < warning.value
+    assert abs(modes.frequencies[0] / exact - 1) < warning.value
     assert warning.limit < warning.value
     with warnings.catch_warnings():
         warnings.simplefilter("error", AccuracyWarning)
@@ -157,7 +157,7 @@ def test_round_off_of_a_thin_strip_is_told(comm: MPI.Intracomm) -> None:
 
 
 def test_dense_and_krylov_agree(comm: MPI.Intracomm) -> None:
-    """More than half of all modes come from LAPACK, few from SLEPc."""
+    """LAPACK computes more than half of all modes, SLEPc a few; the frequencies agree."""
     mesh = box(comm, cells=(4, 2, 1), cell=CellType.tetrahedron)
     few = modal_analysis(ElasticModel(mesh, STEEL, degree=1), num_modes=8)
     many = modal_analysis(ElasticModel(mesh, STEEL, degree=1), num_modes=3 * 30 - 6)
@@ -169,7 +169,7 @@ def test_dense_and_krylov_agree(comm: MPI.Intracomm) -> None:
 
 
 def test_options_reach_the_solvers(comm: MPI.Intracomm) -> None:
-    """An impossible solver is refused: the option was read; and it is forgotten afterwards."""
+    """An invalid solver raises an error, so options are read; later calls do not use them."""
     mesh = box(comm)
     with pytest.raises(RuntimeError, match=r"eps_max_it|converged"):
         modal_analysis(

@@ -1,4 +1,4 @@
-"""The command line: the whole way from a mesh to files for other programs, and its errors.
+"""The command line: from a mesh to files for other programs, and errors.
 
 Commands run in this process, on all ranks together, as under `mpirun`.
 """
@@ -23,7 +23,7 @@ from dolfinx_mbd.io.export import FORMATS
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One directory for all ranks, with a mesh, two reductions of it, and a materials file."""
+    """Return a directory of all ranks with a mesh, two reductions of it, and a materials file."""
     comm = MPI.COMM_WORLD
     path: Path = comm.bcast(tmp_path_factory.mktemp("cli"), root=0)
     mesh = str(path / "rod.msh")
@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_body_is_what_was_asked_for(folder: Path) -> None:
+def test_options_of_reduce(folder: Path) -> None:
     rod, wood = (ReducedBody.load(folder / f) for f in ("rod.npz", "wood.npz"))
     assert [(i.name, i.kind) for i in rod.interfaces] == [
         ("big_end", "rigid"),
@@ -63,7 +63,7 @@ def test_a_body_is_what_was_asked_for(folder: Path) -> None:
 
 
 def test_a_unit_is_the_meshes(folder: Path, comm: MPI.Intracomm) -> None:
-    """The same mesh in millimetres: a body a thousandth the size."""
+    """The same mesh in millimetres gives a body a thousand times smaller."""
     words = ["--material", "steel", "--interface", "big_end", "--modes", "1", "--degree", "1"]
     path = folder / "small.npz"
     out = ["-q", "--unit", "mm", "-o", str(path)]
@@ -74,7 +74,7 @@ def test_a_unit_is_the_meshes(folder: Path, comm: MPI.Intracomm) -> None:
 
 
 def test_lengths_with_units(folder: Path, comm: MPI.Intracomm) -> None:
-    """Sizes and points may have units; elements larger than the part are refused."""
+    """Sizes and points may have units; elements larger than the part raise an error."""
     same, file = folder / "same.msh", folder / "rod.msh"
     assert main(["mesh", "rod", "--size", "12mm", "--order", "1", "-o", str(same)]) == 0
     comm.Barrier()
@@ -175,10 +175,10 @@ def test_modes_for_paraview(folder: Path, comm: MPI.Intracomm) -> None:
     assert len(list((folder / "modes_vtu").glob("*.vtu"))) == comm.size
 
 
-def test_export_has_names_of_its_own(
+def test_default_names_of_exports(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The default name is never the body's."""
+    """The default name is never that of the body's file."""
     monkeypatch.chdir(tmp_path)
     shutil.copy(folder / "rod.npz", tmp_path)
     before = Path("rod.npz").read_bytes()

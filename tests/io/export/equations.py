@@ -23,9 +23,9 @@ def fem_rows(
     gravity: np.ndarray,
     wrenches: np.ndarray,
 ) -> np.ndarray:
-    """MBDyn's modal joint: mbdyn/struct/modal.cc and modalad.cc, ``AssRes``, sign changed.
+    """Return the rows of MBDyn's modal joint, as ``AssRes`` in modal.cc, with opposite sign.
 
-    All in global components, as there; its interface reactions are those on the other node.
+    All components are global; interface reactions are those on the other node.
     """
     n = file.num_modes
     R = rotation_matrix(q[3:7])
@@ -77,7 +77,7 @@ def sid_rows(
     wrenches: np.ndarray,
     columns: str = "(a-1)*nq+l",
 ) -> np.ndarray:
-    """Wallrapp's equations in the body frame; J in either shape, Gr and Ge in these columns."""
+    """Return Wallrapp's equations in the body frame, with the columns of Gr and Ge."""
     R = rotation_matrix(q[3:7])
     w, alpha, acceleration = v[3:6], a[3:6], R.T @ (a[:3] - gravity)
     x, b, bP = q[7:], v[6:], a[6:]

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def run(code: str, unit: Path) -> Any:
-    """Run code in a separate process that ends well, and return its variable `result`."""
+    """Run code in a separate process, and return its variable `result`."""
     code = f"import json, numpy as np\nunit = {str(unit)!r}\n{code}\n"
     code += f"with open({str(unit.with_suffix('.json'))!r}, 'w') as file: json.dump(result, file)"
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])

@@ -1,4 +1,4 @@
-"""Bodies reduced from small meshes, each once a session, for the tests of exports with inertia."""
+"""Bodies reduced from small meshes, once in a session, for tests of exports with inertia."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = ("rigid", "averaged", "unstiffened", "attached", "plane")
 
 @cache
 def reduced(kind: str) -> ReducedBody:
-    """A steel box or plate, damped: with stiffening and rigid or averaged interfaces, or without.
+    """Return a damped steel box or plate with stiffening and interfaces, or without.
 
     "attached" keeps its Craig-Bampton modes, whose mass and stiffness matrices are full.
     """

@@ -1,4 +1,4 @@
-"""A small rod for the tests of the exports, and what must hold of its superelement."""
+"""A small rod for the tests of exports, and checks of its superelement."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TURNED = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 
 @cache
 def rod() -> ReducedBody:
-    """A steel bar with a rigid and an averaged end, with damping."""
+    """Return a steel bar with a rigid and an averaged end, with damping."""
     ends = {"left": InterfaceSpec(axes=TURNED), "right é": InterfaceSpec("right", kind="averaged")}
     body = reduce(
         box(MPI.COMM_SELF, cells=(4, 1, 1)), STEEL, interfaces=ends, num_modes=NUM_MODES, name="rød"
@@ -28,14 +28,14 @@ def rod() -> ReducedBody:
     return body.replace(damping=1e-6 * body.stiffness + np.diag(np.arange(1.0, n + 1)))
 
 
-def relative(given: np.ndarray, expected: np.ndarray) -> float:
-    """Greatest difference over the greatest value."""
-    assert np.shape(given) == np.shape(expected)
-    return float(np.abs(np.subtract(given, expected)).max() / np.abs(expected).max())
+def relative(values: np.ndarray, expected: np.ndarray) -> float:
+    """Return the largest difference divided by the largest expected value."""
+    assert np.shape(values) == np.shape(expected)
+    return float(np.abs(np.subtract(values, expected)).max() / np.abs(expected).max())
 
 
 def check_superelement(body: ReducedBody, K: np.ndarray, M: np.ndarray, digits: float) -> None:
-    """K and M are those of the body, in coordinates of its interfaces, to a relative error."""
+    """Assert that K and M are those of the body in coordinates of its interfaces."""
     count = 6 * len(body.interfaces)
     assert K.shape == M.shape == (6 + body.num_modes,) * 2
     assert relative(K, K.T) < digits and relative(M, M.T) < digits

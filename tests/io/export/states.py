@@ -1,4 +1,4 @@
-"""Random states of a body and the rows of its equations of motion, ours, to compare with."""
+"""Random states of a body, and the rows of its equations of motion in this package."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class State:
 
 
 def random_state(body: ReducedBody, seed: int) -> State:
-    """A state in which all terms of a row have about the same size.
+    """Return a random state in which all terms of a row have about the same size.
 
     The elastic coordinates displace the body by millimetres and change within milliseconds.
     """
@@ -48,7 +48,7 @@ def random_state(body: ReducedBody, seed: int) -> State:
 
 
 def in_units(state: State, units: Units) -> State:
-    """The same state in other units."""
+    """Return the same state in other units."""
     rates = np.ones_like(state.v)
     rates[:3] = units.length
     rates /= units.time
@@ -62,13 +62,16 @@ def in_units(state: State, units: Units) -> State:
 
 
 def load_stiffness(body: ReducedBody, interface: int, component: int) -> np.ndarray:
-    """Symmetric geometric stiffness of a unit force or moment at an interface, by our tangent.
+    """Return the symmetric geometric stiffness of a unit force or moment, from our tangent.
 
     With the body at rest and undeformed nothing else but K is in the elastic block.
     """
     flexible = FlexibleBody("b", body, damping_ratio=0.0)
     q = np.concatenate([np.zeros(3), [1.0], np.zeros(3 + body.num_modes)])
-    zero, load = np.zeros(6 + body.num_modes), 1e12  # so that K does not drown what is added to it
+    zero, load = (
+        np.zeros(6 + body.num_modes),
+        1e12,
+    )  # so that K is not much larger than the geometric stiffness
     wrenches = np.zeros((len(body.interfaces), 6))
     wrenches[interface, component] = load
     K = flexible.tangent(BodyState(0.0, q, zero, zero, np.zeros(3), wrenches))[0][6:, 6:]
@@ -76,7 +79,7 @@ def load_stiffness(body: ReducedBody, interface: int, component: int) -> np.ndar
 
 
 def own_rows(body: ReducedBody, state: State, stiffening: bool | None = None) -> np.ndarray:
-    """The rows of this package, without any damping but the body's own."""
+    """Return the rows of this package with the damping of the body only."""
     flexible = FlexibleBody("b", body, damping_ratio=0.0, stiffening=stiffening)
     out, scale = np.zeros(len(state.v)), np.zeros(len(state.v))
     flexible.residual(BodyState(0.0, *state.arguments), out, scale)
@@ -84,7 +87,7 @@ def own_rows(body: ReducedBody, state: State, stiffening: bool | None = None) ->
 
 
 def moment_rows_linear(body: ReducedBody, state: State) -> np.ndarray:
-    """Our rows, but the moment of a body without geometric stiffness.
+    """Return our rows with the moment of a body without geometric stiffness.
 
     Other programs have it in the elastic rows only: no foreshortening, no change of inertia by it.
     """
@@ -93,8 +96,8 @@ def moment_rows_linear(body: ReducedBody, state: State) -> np.ndarray:
     return rows
 
 
-def assert_same_rows(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-12) -> None:
-    """Force, moment and elastic rows agree, each relative to its own size."""
+def assert_same_rows(values: np.ndarray, expected: np.ndarray, tolerance: float = 1e-12) -> None:
+    """Assert that force, moment and elastic rows agree, each relative to its magnitude."""
     for rows in (slice(0, 3), slice(3, 6), slice(6, None)):
         size = np.abs(expected[rows]).max()
-        assert np.abs(found[rows] - expected[rows]).max() <= tolerance * size
+        assert np.abs(values[rows] - expected[rows]).max() <= tolerance * size

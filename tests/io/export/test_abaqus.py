@@ -26,8 +26,8 @@ def test_stiffness_mass_nodes_and_degrees_of_freedom(tmp_path: Path) -> None:
         [1]
     ] * NUM_MODES
     element = superelement(body)
-    for given, expected in ((result.stiffness, element.stiffness), (result.mass, element.mass)):
-        assert relative(given, expected) < 1e-13
+    for matrix, expected in ((result.stiffness, element.stiffness), (result.mass, element.mass)):
+        assert relative(matrix, expected) < 1e-13
     check_superelement(body, result.stiffness, result.mass, 1e-11)
 
 
@@ -42,7 +42,7 @@ def test_many_nodes_and_one_without_modes(tmp_path: Path) -> None:
 
 def test_bad_numbers_of_nodes(tmp_path: Path) -> None:
     for first in (0, -3, 1.5):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             export(rod(), tmp_path / "rod", "abaqus", first_node=first)
-        assert (caught.value.argument, caught.value.value) == ("first_node", first)
+        assert (error.value.argument, error.value.value) == ("first_node", first)
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""What all exports share: formats, units, what is lost, names, and files written as a whole."""
+"""All exports: formats, units, reported losses, names, and files that are written completely."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def test_units() -> None:
     assert (ms.force, ms.moment) == pytest.approx((1e-3, 1.0))  # kN, kN mm
     assert (SI.force, SI.moment, SI.inertia) == (1.0, 1.0, 1.0)
     assert t.statement == "mm-t-s: length mm, mass t, time s, force N, rad"
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         Units("none", length=0.0)
-    assert caught.value.argument == "length"
+    assert error.value.argument == "length"
 
 
 def test_scaled_quantities() -> None:
@@ -55,7 +55,7 @@ def test_scaled_quantities() -> None:
 @pytest.mark.parametrize("kind", ["rigid", "averaged", "attached"])
 @pytest.mark.parametrize("units", [UNITS["mm-t-s"], Units("in-lb-h", 39.37, 2.2, 1 / 3600.0)])
 def test_a_scaled_body_moves_alike(kind: str, units: Units) -> None:
-    """Our own equations, with geometric stiffness and forces and moments, in both units."""
+    """Equations with geometric stiffness, forces and moments agree in both systems of units."""
     body = reduced(kind)
     state = random_state(body, 7)
     state.wrenches[:, 3:] = 1e-2 * state.wrenches[:, 2::-1]
@@ -66,7 +66,7 @@ def test_a_scaled_body_moves_alike(kind: str, units: Units) -> None:
 
 
 def test_scaling_knows_every_field() -> None:
-    """A field that is new in a body must be thought of in ``scaled``, and then added here."""
+    """If a body has a new field, ``scaled`` must handle it, and this list must name it."""
     without_units = {"name", "reference", "provenance"}
     with_units = {
         "total_mass",
@@ -92,7 +92,7 @@ def test_scaling_knows_every_field() -> None:
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_formats(name: str) -> None:
-    """Each has a writer, and says in sentences what it loses; of a rigid body less."""
+    """Each format has a writer and lists its losses; there are fewer for a rigid body."""
     target = FORMATS[name]
     assert callable(target.writer) and target.extension.startswith(".")
     body = reduced("rigid")
@@ -119,7 +119,7 @@ def test_a_format_for_pictures(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted({*FORMATS} - {"gltf"}))
 def test_no_format_holds_distributed_loads(name: str) -> None:
-    """`scaled` leaves them out, so that each format has to say so."""
+    """`scaled` omits them, so each format must report this loss."""
     body = reduced("rigid")
     n = body.num_modes
     load = LoadPattern("film", np.zeros(3), np.zeros(3), np.ones(n), np.zeros((n, 3)))
@@ -161,7 +161,7 @@ def test_names_that_are_not_ascii(tmp_path: Path) -> None:
     assert ascii_text("Größe\n2") == "Gr??e 2"
 
 
-def test_numbers_are_read_back_to_the_bit() -> None:
+def test_numbers_are_read_back_exactly() -> None:
     values = np.random.default_rng(0).normal(size=(3, 7)) * 10.0 ** np.arange(-150, 200, 50)
     lines = number_lines(values)
     assert len(lines) == 6  # two lines a row
@@ -172,14 +172,14 @@ def test_numbers_are_read_back_to_the_bit() -> None:
 class TestBadInput:
     def test_body_without_interfaces(self, tmp_path: Path, name: str) -> None:
         body = reduced("unstiffened").replace(interfaces=())
-        with pytest.raises(InputError, match="interfaces=") as caught:
+        with pytest.raises(InputError, match="interfaces=") as error:
             export(body, tmp_path / "body", name)
-        assert caught.value.argument == "body"
+        assert error.value.argument == "body"
 
     def test_rigid_body(self, tmp_path: Path, name: str) -> None:
-        with pytest.raises(InputError, match="num_modes > 0") as caught:
+        with pytest.raises(InputError, match="num_modes > 0") as error:
             export(reduced("rigid").rigid(), tmp_path / "body", name)
-        assert caught.value.argument == "body"
+        assert error.value.argument == "body"
 
     def test_body_without_skin(self, tmp_path: Path, name: str) -> None:
         report = export(reduced("rigid").replace(skin=None), tmp_path / "body", name)
@@ -190,12 +190,12 @@ class TestBadInput:
             export(reduced("rigid"), tmp_path / "body", name, digits=5)
 
     def test_unknown_units(self, tmp_path: Path, name: str) -> None:
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             export(reduced("rigid"), tmp_path / "body", name, units="mm-kg-s")
-        assert caught.value.argument == "units"
-        assert all(units in (caught.value.expected or "") for units in UNITS)
+        assert error.value.argument == "units"
+        assert all(units in (error.value.expected or "") for units in UNITS)
 
-    def test_numbers_beyond_all_measure(self, tmp_path: Path, name: str) -> None:
+    def test_numbers_that_are_too_large(self, tmp_path: Path, name: str) -> None:
         body = reduced("rigid")
         stiff = body.replace(stiffness=body.stiffness * (1e307 / np.abs(body.stiffness).max()))
         with pytest.raises(ValueError, match="finite numbers"), np.errstate(over="ignore"):
@@ -210,7 +210,7 @@ class TestBadInput:
             export(reduced("rigid"), tmp_path, name)
 
     def test_full_disk(self, tmp_path: Path, name: str) -> None:
-        """Nothing is half-written, and a file that was there stays. (Each rank has its folder.)"""
+        """No incomplete file remains, and an existing file stays. (Each rank has its folder.)"""
         if not os.access("/dev/full", os.W_OK):
             pytest.skip("no /dev/full here")
         path = export(reduced("rigid"), tmp_path / "body", name).paths[0]
@@ -222,10 +222,10 @@ class TestBadInput:
 
 
 def test_unknown_format(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         export(reduced("rigid"), tmp_path / "body", "mnf")
-    assert caught.value.argument == "format"
-    assert all(name in (caught.value.expected or "") for name in FORMATS)
+    assert error.value.argument == "format"
+    assert all(name in (error.value.expected or "") for name in FORMATS)
 
 
 def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:

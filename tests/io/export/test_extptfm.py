@@ -94,7 +94,7 @@ def written(body: ReducedBody, folder: Path, **options: object) -> Superelement:
 
 
 def both(path: Path) -> Superelement:
-    """Return what both readers read."""
+    """Return the data of both readers."""
     one, other = read(path), read_strictly(path)
     assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
     return one
@@ -110,9 +110,9 @@ def test_the_modes_of_the_held_structure(tmp_path: Path) -> None:
     expected = scipy.linalg.eigh(held.stiffness, held.mass, eigvals_only=True)
     assert relative(np.sqrt(squares), np.sqrt(expected)) < 1e-9
     whole = superelement(body, [TOP, BASE])
-    kept = np.r_[0:6, 12 : 12 + NUM_MODES]
+    columns = np.r_[0:6, 12 : 12 + NUM_MODES]
     for name in ("mass", "stiffness", "damping"):
-        assert np.array_equal(getattr(tower, name), getattr(whole, name)[np.ix_(kept, kept)])
+        assert np.array_equal(getattr(tower, name), getattr(whole, name)[np.ix_(columns, columns)])
     assert np.array_equal(written(body, tmp_path).stiffness, tower.stiffness)
     assert not np.allclose(tower.stiffness, written(body, tmp_path, interface=BASE).stiffness)
 

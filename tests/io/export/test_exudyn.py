@@ -1,4 +1,4 @@
-"""Exudyn loads our bodies, as file and as object, and simulates them to our results.
+"""Exudyn loads our bodies as files and as objects, and gives our results.
 
 Geometric stiffening, which Exudyn does not have, is off on our side.
 """
@@ -33,7 +33,7 @@ ENDS = ("left", "right")
 
 
 class Imported(Peer):
-    """Exudyn with a body that we exported in place of one that it made from the mesh."""
+    """Exudyn with an exported body in place of one that it creates from the mesh."""
 
     def __init__(self, flexible: Any, nodes: dict[str, list[int]]) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class Imported(Peer):
 
 
 def loaded(path: Path) -> tuple[Any, dict[str, list[int]]]:
-    """Exudyn's object from the file, and the nodes that it names."""
+    """Return Exudyn's object from the file, and its named nodes."""
     from exudyn.FEM import ObjectFFRFreducedOrderInterface
 
     flexible = ObjectFFRFreducedOrderInterface()
@@ -191,7 +191,7 @@ def test_markers_move_as_our_interfaces() -> None:
 
 
 def test_units_and_skin(tmp_path: Path) -> None:
-    """The file needs no Exudyn to be written; its numbers are in the wanted units."""
+    """The file is written without Exudyn, in the requested units."""
     from dolfinx_mbd.body import Skin
 
     n = 3
@@ -211,7 +211,7 @@ def test_units_and_skin(tmp_path: Path) -> None:
 
 
 def _crossed(body: ReducedBody) -> np.ndarray:
-    """∫ρ x×ψ of the first mode."""
+    """Return ∫ρ x×ψ of the first mode."""
     X = body.second_moments[0, 1]
     return np.array([X[1, 2] - X[2, 1], X[2, 0] - X[0, 2], X[0, 1] - X[1, 0]])
 
@@ -224,8 +224,8 @@ def test_a_rigid_body_and_doubled_names_are_refused(tmp_path: Path) -> None:
         ("modes", lambda: export(body.rigid(), tmp_path / "rigid", "exudyn")),
         ("names", lambda: export(body.replace(points=(station,)), tmp_path / "twice", "exudyn")),
     ):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             call()
-        assert caught.value.argument == "body"
-        assert expected in (caught.value.expected or "")
+        assert error.value.argument == "body"
+        assert expected in (error.value.expected or "")
     assert list(tmp_path.iterdir()) == []

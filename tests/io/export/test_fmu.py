@@ -99,7 +99,7 @@ result = [rows[name].tolist() for name in ("angle", "tip.y", "force")]
     assert (np.abs(values - expected) <= 1e-9 * np.abs(expected).max(axis=0)).all()
 
 
-def test_the_state_is_restored_to_the_bit(unit: Path, script: Path) -> None:
+def test_the_state_is_restored_exactly(unit: Path, script: Path) -> None:
     """By a state in memory, and by one that was serialized; two steps of ours in one of FMI."""
     code = f"""
 import fmpy
@@ -300,11 +300,11 @@ def test_files_of_a_unit_have_different_names(script: Path) -> None:
     for name in (script.name, "rod.npz", "arm_arm_model_fmi2.py", "slavemodule.txt"):
         (folder / "more").mkdir(exist_ok=True)
         (folder / "more" / name).write_text("other")
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             export_fmu(
                 script, folder / "arm.fmu", files=[folder / "rod.npz", folder / "more" / name]
             )
-        assert caught.value.argument == "files"
+        assert error.value.argument == "files"
     with pytest.raises(MissingFileError):
         export_fmu(script, folder / "arm.fmu", files=[folder / "none.npz"])
     export_fmu(script, folder / "arm.fmu", files=[folder / "rod.npz", script, folder / "rod.npz"])

@@ -126,7 +126,7 @@ result = rows["angle"].tolist()
     np.testing.assert_allclose(run(code, unit), expected[:, 0], atol=1e-9 * expected[:, 0].max())
 
 
-def test_the_state_is_restored_to_the_bit(unit: Path) -> None:
+def test_the_state_is_restored_exactly(unit: Path) -> None:
     code = f"""{SLAVE}
 u = {inputs(np.arange(STEPS)).tolist()}
 response(u[:80], {DT})

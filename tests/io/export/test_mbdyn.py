@@ -113,7 +113,7 @@ def test_the_reader_knows_the_sample_of_the_manual(tmp_path: Path) -> None:
         ("**    NORMAL MODE SHAPE #  1\n", "", "comment"),
     ],
 )
-def test_the_reader_refuses_what_breaks_the_grammar(
+def test_the_reader_raises_errors_for_wrong_grammar(
     tmp_path: Path, cut: str, instead: str, text: str
 ) -> None:
     path = tmp_path / "broken.fem"
@@ -148,9 +148,9 @@ def test_surface_on_request(tmp_path: Path) -> None:
     assert file.num_nodes == count + len(body.skin.points) == len(set(file.labels))
     assert np.array_equal(file.positions[count:], body.skin.points)
     assert np.array_equal(file.groups[8][:, count:, :3], body.skin.modes)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         export(body.replace(skin=None), tmp_path / "no_skin", "mbdyn", skin=True)
-    assert caught.value.argument == "skin"
+    assert error.value.argument == "skin"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -172,28 +172,28 @@ def test_equations_of_motion(tmp_path: Path, kind: str, seed: int) -> None:
     """MBDyn's equations with the file's numbers are ours, geometric stiffness included."""
     body, file = reduced(kind), written(tmp_path, kind)
     state = random_state(body, seed)
-    found = fem_rows(file, *state.arguments)
-    assert_same_rows(found, moment_rows_linear(body, state))
-    if body.stiffening is not None:  # and it would be seen if that were missing
+    values = fem_rows(file, *state.arguments)
+    assert_same_rows(values, moment_rows_linear(body, state))
+    if body.stiffening is not None:  # the test would fail without geometric stiffness
         file.stress_stiffening = {k: 0 * K for k, K in file.stress_stiffening.items()}
-        change = np.abs(fem_rows(file, *state.arguments) - found)[6:].max()
-        assert change > 1e-6 * np.abs(found[6:]).max()
+        change = np.abs(fem_rows(file, *state.arguments) - values)[6:].max()
+        assert change > 1e-6 * np.abs(values[6:]).max()
     else:
         assert not file.stress_stiffening
 
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 def test_geometric_stiffness_of_forces_and_moments(tmp_path: Path, kind: str) -> None:
-    """That of moments by the symmetric part of the tangent; the rest is their own rotation."""
+    """The symmetric part of the tangent is compared; the rest is the rotation of the moments."""
     body, file = reduced(kind), written(tmp_path, kind)
     count = len(body.interfaces)
     assert sorted(file.stress_stiffening) == list(range(1, 13 + 6 * count))
     assert not any(file.stress_stiffening[k].any() for k in range(7, 13))
     for k in range(count):
         for i in range(6):
-            found = load_stiffness(body, k, i)
+            stiffness = load_stiffness(body, k, i)
             expected = file.stress_stiffening[13 + 6 * k + i]
-            assert np.allclose(found, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
+            assert np.allclose(stiffness, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("kind", ["rigid", "attached"])
@@ -228,7 +228,7 @@ def test_report(tmp_path: Path) -> None:
 
 
 def test_our_rows_notice_geometric_stiffness() -> None:
-    """The reference of these tests: with stiffening other moments than without."""
+    """The reference of these tests changes with stiffening."""
     body, state = reduced("rigid"), random_state(reduced("rigid"), 0)
     full, linear = own_rows(body, state), moment_rows_linear(body, state)
     assert np.array_equal(full[6:], linear[6:]) and not np.allclose(

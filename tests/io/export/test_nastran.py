@@ -16,7 +16,7 @@ from tests.io.export.rods import NUM_MODES, check_superelement, relative, rod
 pytest.importorskip("pyNastran")
 
 
-def test_op4_to_the_bit(tmp_path: Path) -> None:
+def test_op4_stores_numbers_exactly(tmp_path: Path) -> None:
     from pyNastran.op4.op4 import read_op4
 
     body, element = rod(), superelement(rod())
@@ -27,14 +27,14 @@ def test_op4_to_the_bit(tmp_path: Path) -> None:
     expected |= {"BAAX": (6, element.damping), "XYZ": (2, element.points.T)}
     assert set(read) == set(expected)
     for name, (form, matrix) in expected.items():
-        given = read[name].data if hasattr(read[name], "data") else read[name][1]
-        assert np.array_equal(given, matrix)
+        values = read[name].data if hasattr(read[name], "data") else read[name][1]
+        assert np.array_equal(values, matrix)
         assert form == (read[name].form if hasattr(read[name], "form") else read[name][0])
     check_superelement(body, element.stiffness, element.mass, 1e-11)
 
 
 def test_dmig(tmp_path: Path) -> None:
-    """To the 10 digits of a field; points, modes and their coordinates are all in the file."""
+    """Numbers agree to the 10 digits of a field; the file contains all points and modes."""
     from pyNastran.bdf.bdf import read_bdf
 
     body, element = rod(), superelement(rod())
@@ -76,12 +76,12 @@ def test_a_field_has_16_characters(value: float) -> None:
 
 def test_bad_numbers_of_points(tmp_path: Path) -> None:
     for first in (0, -1, 99_999_999, 1.5):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             export(rod(), tmp_path / "rod", "dmig", first_point=first)
-        assert (caught.value.argument, caught.value.value) == ("first_point", first)
+        assert (error.value.argument, error.value.value) == ("first_point", first)
     with pytest.raises(TypeError, match="first_node"):
         export(rod(), tmp_path / "rod", "dmig", first_node=1)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         export(rod().truncated(3), tmp_path / "rod", "op4")
-    assert caught.value.expected == "interfaces with independent motions"
+    assert error.value.expected == "interfaces with independent motions"
     assert list(tmp_path.iterdir()) == []

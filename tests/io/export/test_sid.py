@@ -99,7 +99,7 @@ def test_the_reader_knows_the_grammar(tmp_path: Path) -> None:
         ("frame\n         new", "new frame\n         new", "expected 'frame'"),
     ],
 )
-def test_the_reader_refuses_what_breaks_the_grammar(
+def test_the_reader_raises_errors_for_wrong_grammar(
     tmp_path: Path, cut: str, instead: str, text: str
 ) -> None:
     assert cut in SAMPLE
@@ -133,7 +133,7 @@ def test_content(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_identities(tmp_path: Path, kind: str, dialect: str) -> None:
-    """What holds between the data of any SID file (but for geometric stiffness in Oe.M1)."""
+    """Identities of the data in any SID file (except for geometric stiffness in Oe.M1)."""
     file = written(tmp_path, kind, dialect)
     for node in file.nodes.values():
         assert np.array_equal(node["origin"].m1[:, :, 0], node["phi"].m0)
@@ -165,7 +165,7 @@ def test_identities(tmp_path: Path, kind: str, dialect: str) -> None:
 
 
 def _tensors(J: Taylor) -> tuple[np.ndarray, np.ndarray]:
-    """J and its change (3, 3, n) of either shape."""
+    """Return J and its derivative (3, 3, n) from either shape."""
     if J.m0.shape == (3, 3):
         return J.m0, J.m1.transpose(0, 2, 1)
     index = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])
@@ -173,7 +173,7 @@ def _tensors(J: Taylor) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_dialects_hold_the_same(tmp_path: Path, kind: str) -> None:
+def test_dialects_contain_the_same_data(tmp_path: Path, kind: str) -> None:
     one, *others = (written(tmp_path, kind, dialect) for dialect in DIALECTS)
     for two in others:
         for name in one.parts.keys() - {"J", "Gr", "Ge"}:
@@ -183,7 +183,7 @@ def test_dialects_hold_the_same(tmp_path: Path, kind: str) -> None:
             assert np.array_equal(first, second)
         for name in ("Gr", "Ge"):
             assert np.array_equal(one.by_mode(name, BY_AXIS), two.by_mode(name, BY_MODE))
-    with pytest.raises(ValueError, match="lies outside"):  # the second one, misread
+    with pytest.raises(ValueError, match="lies outside"):  # the second dialect, read as the first
         read_sid(tmp_path / "body.SID_FEM", q_second=True)
 
 
@@ -202,7 +202,7 @@ def _hz(K: np.ndarray, M: np.ndarray) -> np.ndarray:
 
 
 def second_order_moment(body: ReducedBody, state: State) -> np.ndarray:
-    """Moment of the inertia that is quadratic in η, η̇: what a series of first order leaves out."""
+    """Return the moment of inertia terms quadratic in η, η̇, which a linear series omits."""
     eta, rate = state.q[7:], state.v[6:]
     omega, alpha = state.v[3:6], state.a[3:6]
     H = body.second_moments[1:, 1:]
@@ -216,22 +216,22 @@ def second_order_moment(body: ReducedBody, state: State) -> np.ndarray:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(2))
 def test_equations_of_motion(tmp_path: Path, kind: str, dialect: str, seed: int) -> None:
-    """Ours, geometric stiffness included, but for the moment of second order."""
+    """Rows equal ours with geometric stiffness, except for the moment of second order."""
     body, file = reduced(kind), written(tmp_path, kind, dialect)
     state = random_state(body, seed)
-    found = sid_rows(file, *state.arguments, columns=COLUMNS[dialect])
+    values = sid_rows(file, *state.arguments, columns=COLUMNS[dialect])
     expected = moment_rows_linear(body, state)
     left_out = second_order_moment(body, state)
     assert np.abs(left_out).max() > 1e-9 * np.abs(expected[3:6]).max()
     expected[3:6] -= left_out
-    assert_same_rows(found, expected)
+    assert_same_rows(values, expected)
 
 
 ENTRY = re.compile(r"(m[01])\(([\d ,]+)\)\s*=\s*(\S+)")
 
 
 def entries(path: Path, name: str) -> dict[tuple[str, tuple[int, ...]], float]:
-    """The entries of a part of a file, by ``m0`` or ``m1`` and indices from 1, as written."""
+    """Return the entries of a part of a file by ``m0`` or ``m1`` and indices from 1."""
     text = path.read_text(encoding="ascii")
     block = re.search(rf"^ +{name}$(.*?)^ +end {name}$", text, re.DOTALL | re.MULTILINE)
     assert block is not None
@@ -244,7 +244,7 @@ def entries(path: Path, name: str) -> dict[tuple[str, tuple[int, ...]], float]:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_columns_of_gr_and_ge(tmp_path: Path, kind: str, dialect: str) -> None:
-    """Identities entry by entry: they hold in the dialect's columns and fail in the others.
+    """Identities of entries hold with the dialect's columns and fail with other columns.
 
     Gr_l + Gr_lᵀ = 2 J.M1_l, Ge = 2 Cr.M1, and Oe.M0 is −1/4 (diagonal) or −1/2 of Gr_l + Gr_lᵀ.
     """
@@ -292,14 +292,14 @@ def test_columns_of_gr_and_ge(tmp_path: Path, kind: str, dialect: str) -> None:
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 def test_geometric_stiffness_of_forces_and_moments(tmp_path: Path, kind: str) -> None:
-    """phi.M1 and psi.M1: as in the test of MBDyn, by the symmetric part of the tangent."""
+    """phi.M1 and psi.M1 are the symmetric part of the tangent, as in the test of MBDyn."""
     body, file = reduced(kind), written(tmp_path, kind)
     for k in range(len(body.interfaces)):
         node = file.nodes[str(k + 1)]
         m1 = np.concatenate([node["phi"].m1, node["psi"].m1])
         for i in range(6):
-            found = load_stiffness(body, k, i)
-            assert np.allclose(found, -m1[i], rtol=0, atol=1e-10 * np.abs(m1[i]).max())
+            stiffness = load_stiffness(body, k, i)
+            assert np.allclose(stiffness, -m1[i], rtol=0, atol=1e-10 * np.abs(m1[i]).max())
 
 
 def test_units(tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_units(tmp_path: Path) -> None:
     assert_same_rows(sid_rows(there, *other.arguments), expected)
 
 
-def test_what_other_readers_need(tmp_path: Path) -> None:
+def test_requirements_of_other_readers(tmp_path: Path) -> None:
     """EMBSlib's reader: two integers first, lines below 512, D exponents, below 20 characters."""
     path = export(
         reduced("rigid"), tmp_path / "body", "sid", units="mm-kg-ms", overwrite=True
@@ -345,9 +345,9 @@ def test_surface_on_request(tmp_path: Path) -> None:
     for k, node in enumerate(list(file.nodes.values())[count:]):
         assert np.array_equal(node["origin"].m0[:, 0], body.skin.points[k])
         assert np.array_equal(node["phi"].m0.T, body.skin.modes[:, k])
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         export(body.replace(skin=None), tmp_path / "no_skin", "sid", skin=True)
-    assert caught.value.argument == "skin"
+    assert error.value.argument == "skin"
 
 
 def test_report(tmp_path: Path) -> None:
@@ -356,7 +356,7 @@ def test_report(tmp_path: Path) -> None:
     text = str(report)
     for words in ("first order", "without the axes", "effect of geometric stiffness", "1 'left'"):
         assert words in text
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as error:
         export(reduced("rigid"), tmp_path / "other", "sid", dialect="simpak")
-    assert (refused.value.argument, refused.value.value) == ("dialect", "simpak")
+    assert (error.value.argument, error.value.value) == ("dialect", "simpak")
     assert not (tmp_path / "other.SID_FEM").exists()

@@ -41,7 +41,7 @@ def blade() -> ReducedBody:
 
 
 def flap(gamma: float) -> float:
-    """First flap frequency of a clamped Euler-Bernoulli beam on an axis, both over `SCALE`.
+    """Return the first flap frequency of a clamped Euler-Bernoulli beam, over `SCALE`.
 
     Galerkin with x²..x⁹ on [0, 1]: w'''' − γ²/2 ((1 − x²) w')' = ω² w.
     """
@@ -57,7 +57,7 @@ def flap(gamma: float) -> float:
 
 
 def rows(file: SidFile, z: np.ndarray, rates: np.ndarray, force: np.ndarray, spin: float):
-    """Equations of motion at rest in a frame that spins about z; ``rates`` are accelerations."""
+    """Return the rows of a body at rest in a frame that spins about z."""
     turn = z[3:6]
     size = np.linalg.norm(turn)
     axis = turn / size if size else np.array([1.0, 0.0, 0.0])
@@ -71,7 +71,7 @@ def rows(file: SidFile, z: np.ndarray, rates: np.ndarray, force: np.ndarray, spi
 
 
 def clamp(file: SidFile) -> np.ndarray:
-    """Motion of the hub's node per unit of z, linear about z = 0."""
+    """Return the motion of the hub's node per unit of z, linearized at z = 0."""
     node = next(iter(file.nodes.values()))
     x, y, z = node["origin"].m0[:, 0]
     arm = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])
@@ -81,7 +81,7 @@ def clamp(file: SidFile) -> np.ndarray:
 
 
 def frequencies(file: SidFile, spin: float) -> tuple[float, float]:
-    """Lag and flap frequency, rad/s, of the blade in equilibrium with the spin."""
+    """Return lag and flap frequency, rad/s, of the blade in equilibrium with the spin."""
     G = clamp(file)
     N = null_space(G / np.linalg.norm(G, axis=0)) / np.linalg.norm(G, axis=0)[:, None]
     size = N.shape[0]
@@ -116,6 +116,6 @@ def frequencies(file: SidFile, spin: float) -> tuple[float, float]:
 def test_spin_raises_the_flap_frequency(tmp_path: Path, gamma: float) -> None:
     assert flap(0.0) == pytest.approx(3.5160, abs=1e-4)
     path = export(blade(), tmp_path / "blade", "sid").paths[0]
-    lag, found = frequencies(read_sid(path, q_second=True), gamma * SCALE)
-    assert found / SCALE == pytest.approx(flap(gamma), rel=1e-3)
-    assert lag**2 == pytest.approx(found**2 - (gamma * SCALE) ** 2, rel=2e-3)
+    lag, flapping = frequencies(read_sid(path, q_second=True), gamma * SCALE)
+    assert flapping / SCALE == pytest.approx(flap(gamma), rel=1e-3)
+    assert lag**2 == pytest.approx(flapping**2 - (gamma * SCALE) ** 2, rel=2e-3)

@@ -1,4 +1,4 @@
-"""The MATLAB file: read by SciPy, with the properties that Simscape's block asks for."""
+"""The MATLAB file, read by SciPy, has the properties that Simscape's block requires."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dolfinx_mbd.kernels.rotations import rotation_matrix
 from tests.io.export.rods import NUM_MODES, check_superelement, relative, rod
 
 
-def test_what_simscape_asks_for(tmp_path: Path) -> None:
+def test_properties_required_by_simscape(tmp_path: Path) -> None:
     body = rod()
     report = export(body, tmp_path / "rod", "simscape")
     assert [path.name for path in report.paths] == ["rod.mat"]
@@ -45,18 +45,18 @@ def test_units(tmp_path: Path) -> None:
     assert np.allclose(data["origins"], 1e3 * here.points)
 
 
-def test_chosen_interfaces_and_what_is_refused(tmp_path: Path) -> None:
+def test_chosen_interfaces_and_bad_input(tmp_path: Path) -> None:
     body = rod()
     data = scipy.io.loadmat(
         export(body, tmp_path / "one.mat", "simscape", interfaces=["left"]).paths[0]
     )
     assert data["origins"].shape == (1, 3) and len(data["K"]) == 6 + body.num_modes
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         export(body.replace(interfaces=(), stiffening=None), tmp_path / "none", "simscape")
-    assert caught.value.expected == "a body with interfaces for Simscape"
-    with pytest.raises(InputError) as caught:
+    assert error.value.expected == "a body with interfaces for Simscape"
+    with pytest.raises(InputError) as error:
         export(body.truncated(4), tmp_path / "few", "simscape")
-    assert caught.value.argument == "interfaces"
+    assert error.value.argument == "interfaces"
     with pytest.raises(OSError, match="nothing was written"):
         export(body, tmp_path / "one.mat" / "rod", "simscape")
     assert [path.name for path in tmp_path.iterdir()] == ["one.mat"]

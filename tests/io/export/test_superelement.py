@@ -1,4 +1,4 @@
-"""Interface and modal coordinates: the matrices of Craig and Bampton, whatever the body's own."""
+"""Superelements have Craig-Bampton coordinates, whatever the coordinates of the body."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def test_the_body_in_other_coordinates() -> None:
     assert element.names == ("left", "right é") and element.num_modes == NUM_MODES
     check_superelement(body, element.stiffness, element.mass, 1e-11)
     T, n = element.transform, body.num_modes
-    for given, own in ((element.stiffness, body.stiffness), (element.damping, body.damping)):
+    for matrix, modal in ((element.stiffness, body.stiffness), (element.damping, body.damping)):
         whole = np.zeros((6 + n, 6 + n))
-        whole[6:, 6:] = own
-        assert relative(given, T.T @ whole @ T) < 1e-12
+        whole[6:, 6:] = modal
+        assert relative(matrix, T.T @ whole @ T) < 1e-12
     motion = np.vstack([i.motion for i in body.interfaces]) @ T[6:]
     for k, i in enumerate(body.interfaces):
         d, theta = T[:3], T[3:6]
@@ -37,9 +37,9 @@ def test_the_body_in_other_coordinates() -> None:
 
 @pytest.mark.parametrize("kinds", [("rigid", "rigid"), ("rigid", "averaged")], ids="-".join)
 def test_they_are_those_of_the_constraint_and_fixed_modes(kinds: tuple[Any, Any]) -> None:
-    """Against the columns of the reduction as they are, less those of the attached interface.
+    """They equal the columns of the reduction without those of the attached interface.
 
-    And from a body attached to its other end.
+    The same superelement follows from a body attached to its other end.
     """
     mesh = box(MPI.COMM_SELF, cells=(4, 1, 1))
     ends = dict(zip(("left", "right"), (InterfaceSpec(kind=kind) for kind in kinds), strict=True))
@@ -52,11 +52,11 @@ def test_they_are_those_of_the_constraint_and_fixed_modes(kinds: tuple[Any, Any]
     fixed = np.diag(raw.stiffness)[6:] / np.diag(raw.mass)[6:]
     assert relative(np.diag(expected.stiffness)[12:], fixed) < 1e-9
     for end in ("left", "right"):
-        given = superelement(flat(reduce, mesh, STEEL, attached_to=end, **settings).body)
-        assert relative(given.stiffness, expected.stiffness) < 1e-10
-        sign = np.sign(np.diag(given.mass[12:, :12] @ expected.mass[:12, 12:]))
+        element = superelement(flat(reduce, mesh, STEEL, attached_to=end, **settings).body)
+        assert relative(element.stiffness, expected.stiffness) < 1e-10
+        sign = np.sign(np.diag(element.mass[12:, :12] @ expected.mass[:12, 12:]))
         signs = np.concatenate([np.ones(12), sign])
-        assert relative(given.mass * np.outer(signs, signs), expected.mass) < 1e-9
+        assert relative(element.mass * np.outer(signs, signs), expected.mass) < 1e-9
 
 
 def test_one_interface_of_several() -> None:
@@ -75,14 +75,14 @@ def test_modes_left_out_leave_fewer_coordinates_and_a_stiffer_body() -> None:
     check_superelement(part, element.stiffness, element.mass, 1e-11)
     more = (element.stiffness[:12, :12] - whole.stiffness[:12, :12]) / np.abs(whole.stiffness).max()
     assert np.linalg.eigvalsh(more).min() > -1e-12 and np.abs(more).max() > 1e-3
-    with pytest.raises(InputError, match=r"of '.*' depend on.*interfaces=\['left'\]") as caught:
+    with pytest.raises(InputError, match=r"of '.*' depend on.*interfaces=\['left'\]") as error:
         superelement(body.truncated(5))
-    assert caught.value.argument == "interfaces"
+    assert error.value.argument == "interfaces"
     assert superelement(body.truncated(5), "left").num_modes == 5
 
 
 def test_a_plane_body_keeps_one_interface() -> None:
-    """It has no elastic motion out of its plane, so that two interfaces are dependent there."""
+    """Without elastic motion out of its plane, two interfaces have dependent motions there."""
     from dolfinx.mesh import create_rectangle, locate_entities_boundary, meshtags
 
     plain = create_rectangle(MPI.COMM_SELF, [[0.0, 0.0], [0.1, 0.02]], [6, 2])
@@ -114,22 +114,22 @@ def _vertices(mesh: Any, facets: np.ndarray) -> np.ndarray:
 
 def test_bad_input() -> None:
     body = rod()
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         superelement(body.replace(interfaces=(), stiffening=None))
-    assert caught.value.expected == "at least one interface"
+    assert error.value.expected == "at least one interface"
     with pytest.raises(InputError, match="middle"):
         superelement(body, ["middle"])
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         superelement(body, ["left", "left"])
-    assert caught.value.argument == "interfaces"
+    assert error.value.argument == "interfaces"
     loose = np.diag([0.0, *np.diag(body.stiffness)[1:]])
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         superelement(body.replace(stiffness=loose))
-    assert caught.value.argument == "body"
+    assert error.value.argument == "body"
 
 
 def test_a_rigid_body() -> None:
-    """One interface: the rigid mass matrix about its point; two move together."""
+    """With one interface, M is the rigid mass matrix about its point; two are dependent."""
     body = rod().rigid()
     element = superelement(body, ["left"])
     assert element.stiffness.shape == (6, 6) and not element.stiffness.any()
@@ -137,6 +137,6 @@ def test_a_rigid_body() -> None:
     about = body.central_inertia + body.total_mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
     assert relative(element.mass[:3, :3], body.total_mass * np.eye(3)) < 1e-12
     assert relative(element.mass[3:, 3:], about) < 1e-12
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         superelement(body)
-    assert caught.value.argument == "interfaces"
+    assert error.value.argument == "interfaces"

@@ -1,4 +1,4 @@
-"""A bar reduced from its mesh, and its matrices as another program would give them."""
+"""A bar reduced from its mesh, and its matrices in the form of another program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NUM_MODES = 6
 
 @cache
 def bar() -> Model:
-    """A slender steel bar of quadratic tetrahedra, on one rank."""
+    """Return a slender steel bar of quadratic tetrahedra, on one rank."""
     from dolfinx.mesh import CellType
     from mpi4py import MPI
 
@@ -32,33 +32,33 @@ def bar() -> Model:
 
 @cache
 def matrices() -> FullMatrices:
-    """K, M and the nodes of the bar."""
+    """Return K, M and the nodes of the bar."""
     K, M, nodes = bar().matrices
     return FullMatrices(K, M, nodes)
 
 
 @cache
 def reference() -> ReducedBody:
-    """The bar as `reduce` makes it, without stiffening."""
+    """Return the bar reduced by `reduce`, without stiffening."""
     return bar().reduction("mean axis").body.replace(stiffening=None)
 
 
 def ends(first: int = 0) -> dict[str, NodeInterface]:
-    """The interfaces by the numbers of their nodes, which start from `first`."""
+    """Return the interfaces by the numbers of their nodes, which start from `first`."""
     return {
         name: NodeInterface(nodes + first, point=reference().interface(name).point)
         for name, nodes in zip(ENDS, bar().nodes, strict=True)
     }
 
 
-def relative(given: np.ndarray, expected: np.ndarray) -> float:
-    """Greatest difference over the greatest value."""
-    assert np.shape(given) == np.shape(expected)
-    return float(np.abs(np.subtract(given, expected)).max() / np.abs(expected).max())
+def relative(values: np.ndarray, expected: np.ndarray) -> float:
+    """Return the largest difference divided by the largest expected value."""
+    assert np.shape(values) == np.shape(expected)
+    return float(np.abs(np.subtract(values, expected)).max() / np.abs(expected).max())
 
 
 def inertia_at_interfaces(body: ReducedBody) -> tuple[np.ndarray, ...]:
-    """S and H of the deformations that unit wrenches at the interfaces cause.
+    """Return S and H of the deformations that unit wrenches at the interfaces cause.
 
     They do not depend on the sign of modes, nor on which vectors of close modes are taken.
     """
@@ -72,7 +72,7 @@ def inertia_at_interfaces(body: ReducedBody) -> tuple[np.ndarray, ...]:
 
 
 def piston(rod: ReducedBody) -> np.ndarray:
-    """Position of the piston of a slider-crank at 150 rad/s, a quarter turn, shape (times, 3)."""
+    """Return the position of a slider-crank's piston at 150 rad/s, shape (times, 3)."""
     system = mechanisms.slider_crank(
         rod, crank_radius=0.1, crank_mass=0.4, piston_mass=0.1, speed=150.0, ends=ENDS
     )

@@ -1,4 +1,4 @@
-"""K and M of our own assembly, taken for another program's: the body that `reduce` makes."""
+"""Import of K and M from our assembly gives the same body as `reduce`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def write_matrix_market(folder: Path, first: int) -> tuple[Path, Path, Path]:
 
 
 def test_the_body_of_the_mesh(tmp_path: Path) -> None:
-    """By Matrix Market files: frequencies, inertia, dynamic stiffness; and a slider-crank."""
+    """Frequencies, inertia, dynamic stiffness and a slider-crank agree (Matrix Market files)."""
     first = 100
     body = reduce_matrices(
         read_matrices(*write_matrix_market(tmp_path, first)), ends(first), num_modes=NUM_MODES
@@ -62,17 +62,17 @@ def test_the_body_of_the_mesh(tmp_path: Path) -> None:
     assert body.total_mass == pytest.approx(expected.total_mass, rel=1e-12)
     assert relative(body.centre, expected.centre) < 1e-12
     assert relative(body.inertia, expected.inertia) < 1e-12
-    for given, own in zip(
+    for imported, reduced in zip(
         inertia_at_interfaces(body), inertia_at_interfaces(expected), strict=True
     ):
-        assert relative(given, own) < 1e-9
+        assert relative(imported, reduced) < 1e-9
     for frequency in (0.0, 50.0, 700.0):
         omega = 2 * np.pi * max(frequency, 1.0)
         assert relative(dynamic_stiffness(body, omega), dynamic_stiffness(expected, omega)) < 1e-9
 
-    rigid, own = piston(expected.rigid()), piston(expected)
-    assert np.abs(own - rigid).max() > 1e-6
-    assert relative(piston(body) - rigid, own - rigid) < 1e-7
+    rigid, reduced = piston(expected.rigid()), piston(expected)
+    assert np.abs(reduced - rigid).max() > 1e-6
+    assert relative(piston(body) - rigid, reduced - rigid) < 1e-7
 
 
 def test_other_files_and_orders(tmp_path: Path) -> None:
@@ -88,10 +88,10 @@ def test_other_files_and_orders(tmp_path: Path) -> None:
     full = read_matrices(
         tmp_path / "K.npz", tmp_path / "M.npy", tmp_path / "nodes.npy", dofs=dofs
     ).in_si(length=1e-3, mass=1e3)
-    own = matrices()
-    assert relative(full.stiffness.toarray(), own.stiffness.toarray()) < 1e-12
-    assert relative(full.mass.toarray(), own.mass.toarray()) < 1e-12
-    assert relative(full.nodes, own.nodes) < 1e-12
+    original = matrices()
+    assert relative(full.stiffness.toarray(), original.stiffness.toarray()) < 1e-12
+    assert relative(full.mass.toarray(), original.mass.toarray()) < 1e-12
+    assert relative(full.nodes, original.nodes) < 1e-12
 
 
 def test_damping_and_skin() -> None:
@@ -115,7 +115,7 @@ def test_damping_and_skin() -> None:
 def test_interfaces_move_as_their_nodes_do(kind: Any) -> None:
     """The motion map of an interface is that of its nodes, in the mean if it is averaged.
 
-    An averaged one is more compliant.
+    An averaged interface is more compliant.
     """
     body = reduce_matrices(
         matrices(), {k: NodeInterface(v.nodes, kind) for k, v in ends().items()}, num_modes=4
@@ -131,9 +131,9 @@ def test_interfaces_move_as_their_nodes_do(kind: Any) -> None:
     )
     assert shown.skin is not None
     for i in shown.interfaces:
-        own = np.abs(shown.skin.points[:, 0] - i.point[0]) < 1e-9
-        u = shown.skin.modes[:, own]
-        xi = shown.skin.points[own] - i.point
+        rows = np.abs(shown.skin.points[:, 0] - i.point[0]) < 1e-9
+        u = shown.skin.modes[:, rows]
+        xi = shown.skin.points[rows] - i.point
         assert np.abs(u.mean(axis=1) - i.motion[:3].T).max() < 1e-9 * np.abs(u).max()
         J = np.einsum("ia,ia->", xi, xi) * np.eye(3) - xi.T @ xi
         theta = np.linalg.solve(J, np.cross(xi, u).sum(axis=1).T)
@@ -144,7 +144,7 @@ def test_interfaces_move_as_their_nodes_do(kind: Any) -> None:
 
 
 def areas(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """∫N_i dA and ∫N_i N_j dA over an end of the bar, for the nodes of `ends`."""
+    """Return ∫N_i dA and ∫N_i N_j dA over an end of the bar, for the nodes of `ends`."""
     import ufl
     from dolfinx import fem
 
@@ -155,9 +155,9 @@ def areas(name: str) -> tuple[np.ndarray, np.ndarray]:
     u, v = ufl.TrialFunction(scalar), ufl.TestFunction(scalar)
     matrix = fem.assemble_matrix(fem.form(u * v * ds)).to_dense()
     there = scalar.tabulate_dof_coordinates()
-    wanted = matrices().nodes[np.asarray(ends()[name].nodes)]
-    order = [int(np.abs(there - x).sum(axis=1).argmin()) for x in wanted]
-    assert relative(there[order], wanted) < 1e-12
+    points = matrices().nodes[np.asarray(ends()[name].nodes)]
+    order = [int(np.abs(there - x).sum(axis=1).argmin()) for x in points]
+    assert relative(there[order], points) < 1e-12
     one = fem.assemble_vector(fem.form(v * ds)).array
     return one[order], matrix[np.ix_(order, order)]
 
@@ -197,26 +197,26 @@ def test_averaged_interfaces_with_areas_are_those_of_reduce() -> None:
     )
     assert exact < 1e-12 and lumped < 1e-5 and equal > 1e-3
     assert relative(bodies[2].frequencies, expected.frequencies) < 1e-9
-    for given, own in zip(
+    for imported, reduced in zip(
         inertia_at_interfaces(bodies[2]), inertia_at_interfaces(expected), strict=True
     ):
-        assert relative(given, own) < 1e-8
+        assert relative(imported, reduced) < 1e-8
 
 
-def test_loose_parts_are_refused() -> None:
-    """Two bars in one set of matrices, interfaces on one of them only; or on both."""
+def test_loose_parts_are_errors() -> None:
+    """The matrices contain two bars, with interfaces on one or on both of them."""
     K, M, nodes = bar().matrices
     twice = FullMatrices(
         scipy.sparse.block_diag([K, K]), scipy.sparse.block_diag([M, M]),
         np.vstack([nodes, nodes + np.array([0.0, 0.1, 0.0])]),
     )  # fmt: skip
-    with pytest.raises(MatrixError) as caught:
+    with pytest.raises(MatrixError) as error:
         reduce_matrices(twice, ends(), num_modes=2)
-    assert caught.value.argument == "stiffness"
+    assert error.value.argument == "stiffness"
     both = {"one": ends()["left"], "two": NodeInterface(bar().nodes[0] + len(nodes))}
-    with pytest.raises(MatrixError) as caught:
+    with pytest.raises(MatrixError) as error:
         reduce_matrices(twice, both, num_modes=2)
-    assert caught.value.argument == "stiffness"
+    assert error.value.argument == "stiffness"
 
 
 @pytest.mark.parametrize(
@@ -250,14 +250,12 @@ def test_loose_parts_are_refused() -> None:
         ("triangles", lambda _: [[0, 1, 10**6]], "triangles", "rows of three numbers"),
     ],
 )
-def test_matrices_that_are_refused(
-    name: str, change: Callable[[Any], Any], argument: str, reason: str
-) -> None:
+def test_bad_matrices(name: str, change: Callable[[Any], Any], argument: str, reason: str) -> None:
     K, M, nodes = bar().matrices
     values: dict[str, Any] = {"stiffness": K, "mass": M, "nodes": nodes}
-    with pytest.raises(InputError, match=reason) as caught:
+    with pytest.raises(InputError, match=reason) as error:
         FullMatrices(**values | {name: change(values.get(name))})
-    assert caught.value.argument == argument
+    assert error.value.argument == argument
 
 
 @pytest.mark.parametrize(
@@ -276,11 +274,11 @@ def test_matrices_that_are_refused(
         ),
     ],
 )
-def test_interfaces_that_are_refused(interfaces: Any, argument: str, expected: str) -> None:
-    with pytest.raises(MatrixError) as caught:
+def test_bad_interfaces(interfaces: Any, argument: str, expected: str) -> None:
+    with pytest.raises(MatrixError) as error:
         reduce_matrices(matrices(), interfaces)
-    assert caught.value.argument == argument
-    assert expected in (caught.value.expected or "")
+    assert error.value.argument == argument
+    assert expected in (error.value.expected or "")
 
 
 @pytest.mark.parametrize(
@@ -302,58 +300,58 @@ def test_interfaces_that_are_refused(interfaces: Any, argument: str, expected: s
         ("axes", np.full((3, 3), np.nan)),
     ],
 )
-def test_parts_of_interfaces_that_are_refused(argument: str, value: Any) -> None:
+def test_bad_parts_of_interfaces(argument: str, value: Any) -> None:
     with pytest.raises(InputError) as error:
         reduce_matrices(matrices(), {"left": NodeInterface([0, 1, 2, 3], **{argument: value})})
     assert error.value.argument in (argument, f"interface 'left': {argument}")
 
 
-def test_weights_of_too_few_nodes_are_refused() -> None:
+def test_weights_of_too_few_nodes_are_errors() -> None:
     """Nodes without a weight do not determine the rotation."""
     nodes = np.asarray(ends()["left"].nodes)
     weights = np.zeros(len(nodes))
     weights[:2] = 1.0
-    with pytest.raises(MatrixError) as caught:
+    with pytest.raises(MatrixError) as error:
         reduce_matrices(matrices(), {"left": NodeInterface(nodes, "averaged", weights=weights)})
-    assert caught.value.argument == "interface 'left': nodes"
+    assert error.value.argument == "interface 'left': nodes"
 
 
-def test_numbers_of_modes_that_are_refused() -> None:
+def test_bad_numbers_of_modes() -> None:
     for count in (-1, 2.5, 10**6):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             reduce_matrices(matrices(), ends(), num_modes=count)  # type: ignore[arg-type]
-        assert caught.value.argument == "num_modes"
-    with pytest.raises(InputError) as caught:
+        assert error.value.argument == "num_modes"
+    with pytest.raises(InputError) as error:
         FullMatrices.in_order(*bar().matrices, dofs=np.zeros((2, 3)))
-    assert caught.value.argument == "dofs"
+    assert error.value.argument == "dofs"
 
 
-def test_files_that_are_refused(tmp_path: Path) -> None:
+def test_bad_files(tmp_path: Path) -> None:
     K, M, nodes = write_matrix_market(tmp_path, 0)
     with pytest.raises(MissingFileError, match=r"other\.mtx"):
         read_matrices(tmp_path / "other.mtx", M, nodes)
     data = K.read_bytes()
     for size in (0, 10, 100, len(data) // 2):
         (tmp_path / "part.mtx").write_bytes(data[:size])
-        with pytest.raises(MatrixFileError) as caught:
+        with pytest.raises(MatrixFileError) as error:
             read_matrices(tmp_path / "part.mtx", M, nodes)
-        assert caught.value.path == str(tmp_path / "part.mtx")
+        assert error.value.path == str(tmp_path / "part.mtx")
     for name, content in (("K.bin", data), ("K.npz", b"PK" + data[:100])):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(MatrixFileError) as caught:
+        with pytest.raises(MatrixFileError) as error:
             read_matrices(tmp_path / name, M, nodes)
-        assert caught.value.path == str(tmp_path / name)
+        assert error.value.path == str(tmp_path / name)
     for text in ("", "1 2\n3 4\n", "1 x 2 3\n", "0.5 1 2 3\n"):
         (tmp_path / "nodes.txt").write_text(text)
-        with pytest.raises(MatrixFileError) as caught:
+        with pytest.raises(MatrixFileError) as error:
             read_matrices(K, M, tmp_path / "nodes.txt")
-        assert caught.value.path == str(tmp_path / "nodes.txt")
+        assert error.value.path == str(tmp_path / "nodes.txt")
 
 
-def test_compressed_files_that_expand_without_measure(
+def test_compressed_files_that_expand_too_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Usual matrices are read whatever the limit; zeros that deflate a thousandfold are not."""
+    """Ordinary matrices are read with any limit; zeros compressed a thousandfold are not."""
     K, M, nodes = write_matrix_market(tmp_path, 0)
     scipy.sparse.save_npz(tmp_path / "K.npz", bar().matrices[0])
     (tmp_path / "K.mtx.gz").write_bytes(gzip.compress(K.read_bytes()))
@@ -369,13 +367,13 @@ def test_compressed_files_that_expand_without_measure(
     (tmp_path / "zeros.mtx.gz").write_bytes(gzip.compress(head + b"0\n" * 10**6))
     (tmp_path / "zeros.mtx.bz2").write_bytes(bz2.compress(b"%" * 10**7))  # one line
     for name in ("zeros.npz", "zeros.mtx.gz", "zeros.mtx.bz2"):
-        with pytest.raises(MatrixFileError, match="decompress it first") as caught:
+        with pytest.raises(MatrixFileError, match="decompress it first") as error:
             read_matrices(tmp_path / name, M, nodes)
-        assert caught.value.path == str(tmp_path / name)
+        assert error.value.path == str(tmp_path / name)
 
 
 def test_nastran_full_model(tmp_path: Path) -> None:
-    """OP4 with positions beside it, and DMIG with grids in a file of their own making."""
+    """OP4 with positions in a second file, and DMIG with grids in a file of pyNastran."""
     pytest.importorskip("pyNastran")
     from dolfinx_mbd.io.export.matrix_formats import field, matrix_lines
     from dolfinx_mbd.io.export.text import write_text

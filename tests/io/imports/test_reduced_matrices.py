@@ -1,4 +1,4 @@
-"""Already reduced K and M: what is exact of the body, what is lost and said, what is refused."""
+"""Import of reduced K and M: exact parts of the body, reported approximations, bad input."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ def imported(matrices: Any) -> Any:
 @pytest.mark.parametrize("format, digits", [("op4", 1e-9), ("dmig", 1e-7)])
 def test_there_and_back(tmp_path: Path, format: str, digits: float, units: str) -> None:
     """Linear dynamics and rigid mass properties come back through a file and pyNastran."""
-    own = reference().replace(damping=1e-6 * reference().stiffness)
-    path = export(own, tmp_path / "bar", format, units=units).paths[0]
+    source = reference().replace(damping=1e-6 * reference().stiffness)
+    path = export(source, tmp_path / "bar", format, units=units).paths[0]
     read = (read_op4 if format == "op4" else read_dmig)(path)
     assert isinstance(read, ReducedMatrices)
     body = imported(read.in_si(**UNITS[units]))
-    assert body.num_modes == own.num_modes
-    assert relative(body.frequencies, own.frequencies) < digits
-    assert body.total_mass == pytest.approx(own.total_mass, rel=digits)
-    assert relative(body.centre, own.centre) < digits
-    assert relative(body.inertia, own.inertia) < digits
+    assert body.num_modes == source.num_modes
+    assert relative(body.frequencies, source.frequencies) < digits
+    assert body.total_mass == pytest.approx(source.total_mass, rel=digits)
+    assert relative(body.centre, source.centre) < digits
+    assert relative(body.inertia, source.inertia) < digits
     assert relative(body.damping, 1e-6 * body.stiffness) < 10 * digits
-    omega = 2 * np.pi * 0.9 * own.frequencies[0]
-    assert relative(dynamic_stiffness(body, omega), dynamic_stiffness(own, omega)) < digits
+    omega = 2 * np.pi * 0.9 * source.frequencies[0]
+    assert relative(dynamic_stiffness(body, omega), dynamic_stiffness(source, omega)) < digits
     assert not body.second_moments[0, 1:].any() and not body.first_moments[1:].any()
     assert "unknown" in body.provenance["inertia"] and body.stiffening is None
 
@@ -73,9 +73,9 @@ def test_modal_coordinates_of_any_kind() -> None:
 
 def test_what_is_lost_in_a_slider_crank() -> None:
     """At 150 rad/s, 7 % of the first natural frequency: less than 2 % of the elastic motion."""
-    own, element = reference(), superelement(reference())
+    body, element = reference(), superelement(reference())
     pair = ReducedMatrices(element.stiffness, element.mass, element.points, ENDS)
-    rigid, expected = piston(own.rigid()), piston(own)
+    rigid, expected = piston(body.rigid()), piston(body)
     assert np.abs(expected - rigid).max() > 1e-6
     lost = relative(piston(imported(pair)) - rigid, expected - rigid)
     assert 1e-4 < lost < 0.02
@@ -114,19 +114,19 @@ def good() -> dict[str, Any]:
 )
 def test_bad_matrices(name: str, change: Callable[[Any], Any], argument: str, reason: str) -> None:
     values = good()
-    with pytest.raises(InputError, match=reason) as caught:
+    with pytest.raises(InputError, match=reason) as error:
         body_from_reduced(ReducedMatrices(**values | {name: change(values.get(name))}))
-    assert caught.value.argument == argument
+    assert error.value.argument == argument
 
 
-def test_hinged_parts_are_refused() -> None:
-    """A stiffness of nothing between the interfaces leaves them free."""
+def test_hinged_parts_are_errors() -> None:
+    """Without stiffness between them, the interfaces can move freely."""
     values = good()
     K = np.zeros_like(values["stiffness"])
     K[12:, 12:] = values["stiffness"][12:, 12:]
-    with pytest.raises(MatrixError, match="without stiffness") as caught:
+    with pytest.raises(MatrixError, match="without stiffness") as error:
         body_from_reduced(ReducedMatrices(K, values["mass"], values["points"]))
-    assert caught.value.argument == "stiffness"
+    assert error.value.argument == "stiffness"
 
 
 def test_op4_without_a_line(tmp_path: Path) -> None:
@@ -150,15 +150,15 @@ def test_bad_files(tmp_path: Path) -> None:
         read_op4(op4, stiffness="KGG")
     with pytest.raises(MatrixFileError, match="'KAAX', 'MAAX'"):
         read_dmig(pch, stiffness="KGG")
-    with pytest.raises(MatrixError, match="3 for each of") as caught:
+    with pytest.raises(MatrixError, match="3 for each of") as exc_info:
         read_op4(op4, nodes=np.zeros((4, 3)))
-    assert caught.value.argument == "stiffness"
+    assert exc_info.value.argument == "stiffness"
     text = op4.read_text().split("\n")
     xyz = next(k for k, line in enumerate(text) if "XYZ" in line)
     (tmp_path / "matrices.op4").write_text("\n".join(text[:xyz]) + "\n")
-    with pytest.raises(MatrixFileError) as damaged:
+    with pytest.raises(MatrixFileError) as error:
         read_op4(tmp_path / "matrices.op4")
-    assert damaged.value.path == str(tmp_path / "matrices.op4")
+    assert error.value.path == str(tmp_path / "matrices.op4")
     for size in (30, 1000, 5000):
         (tmp_path / "part.op4").write_text(op4.read_text()[:size])
         with pytest.raises(MatrixError):
@@ -169,7 +169,7 @@ def test_bad_files(tmp_path: Path) -> None:
 
 
 def test_coordinate_systems_of_grids(tmp_path: Path) -> None:
-    """Positions in a system of their own are understood, displacements in one are refused."""
+    """Local coordinate systems are read for positions; for displacements they are an error."""
     path = export(reference(), tmp_path / "bar", "dmig").paths[0]
     lines = path.read_text().split("\n")
     system = ["CORD2R  5               0.0     0.0     0.0     1.0     0.0     0.0",

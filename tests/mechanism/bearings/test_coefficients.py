@@ -149,9 +149,9 @@ def test_a_load_that_presses_the_journal_through_the_film(
     film = kind("journal 3", *ENDS, 0.02, 0.01, 4e-5, 0.01)
     with pytest.raises(SolverError, match=r"'journal 3'.*through the film"):
         bearing_coefficients(film, [SPEED], (0.0, -1e6))
-    with pytest.warns(ModelRangeWarning, match="'journal 3'") as record:
+    with pytest.warns(ModelRangeWarning, match="'journal 3'") as records:
         table = bearing_coefficients(film, [SPEED], (0.0, -7e4 if kind is ShortBearing else -3e4))
-    warning = record[0].message
+    warning = records[0].message
     assert isinstance(warning, ModelRangeWarning) and warning.quantity == "film thickness"
     assert warning.value == pytest.approx(4e-5 * (1.0 - table.eccentricity[0]))
     assert warning.value is not None and warning.limit == film.asperities.roughness > warning.value

@@ -34,8 +34,8 @@ def two_balls(
     return mbd.System([ground, ball], loads=[mbd.sphere_contact("balls", *ends, radii, law)])
 
 
-def quantities(caught: list[warnings.WarningMessage]) -> list[str | None]:
-    return [w.message.quantity for w in caught if isinstance(w.message, MbdWarning)]
+def quantities(records: list[warnings.WarningMessage]) -> list[str | None]:
+    return [w.message.quantity for w in records if isinstance(w.message, MbdWarning)]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def quantities(caught: list[warnings.WarningMessage]) -> list[str | None]:
 )
 def test_adaptive_steps_find_a_contact_between_their_ends(path, speed, radii) -> None:
     system = two_balls(path, speed, radii)
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         run = mbd.simulate(system, t_end=path / speed, dt="adaptive")
     history = run.body("ball")
@@ -57,7 +57,7 @@ def test_adaptive_steps_find_a_contact_between_their_ends(path, speed, radii) ->
     assert history.position[-1, 2] == pytest.approx(0.5 * path + 2.0 * sum(radii), rel=0.05)
     (impact,) = run.element("balls").impacts
     assert impact.speed == pytest.approx(speed, rel=1e-6)
-    assert not quantities(caught)
+    assert not quantities(records)
 
 
 @pytest.mark.parametrize("aside", [1.0001, 1.01, 1.3, 3.0])
@@ -89,15 +89,15 @@ def test_a_bar_in_free_rotation_does_not_turn_through_a_ball() -> None:
 
 def test_fixed_steps_over_a_contact_give_a_warning() -> None:
     system = two_balls(0.4, 5.0, (0.01, 0.01))
-    with pytest.warns(AccuracyWarning, match="'balls'") as caught:
+    with pytest.warns(AccuracyWarning, match="'balls'") as records:
         run = mbd.simulate(system, t_end=0.08, dt=9e-3)
-    assert quantities(list(caught)) == [MISSED]
+    assert quantities(list(records)) == [MISSED]
     assert run.body("ball").position[-1, 2] < -0.1  # the ball has passed through
     for aside, dt in ((0.0, 2e-6), (0.05, 9e-3)):
-        with warnings.catch_warnings(record=True) as caught:
+        with warnings.catch_warnings(record=True) as records:
             warnings.simplefilter("always")
             mbd.simulate(two_balls(0.4, 5.0, (0.01, 0.01), aside), t_end=0.08, dt=dt, stride=100)
-        assert not quantities(caught)
+        assert not quantities(records)
 
 
 def test_closings_of_straight_motions() -> None:
@@ -141,9 +141,9 @@ def test_deep_penetrations_give_a_warning(stiffness: float, height: float) -> No
     law = mbd.ContactLaw(stiffness, damping=0.1)
     floor = mbd.plane_contact("floor", ground.frame("floor"), ball.frame("c"), 0.01, law)
     system = mbd.System([ground, ball], loads=[floor], gravity=(0, 0, -9.81))
-    with pytest.warns(ModelRangeWarning, match="'floor'") as caught:
+    with pytest.warns(ModelRangeWarning, match="'floor'") as records:
         run = mbd.simulate(system, t_end=0.6, dt=1e-3)
-    (warning,) = (w.message for w in caught if isinstance(w.message, ModelRangeWarning))
+    (warning,) = (w.message for w in records if isinstance(w.message, ModelRangeWarning))
     depth = 0.01 - run.body("ball").position[:, 2].min()
     assert warning.value == pytest.approx(depth / 0.01, rel=1e-9)
     assert warning.value > 5.0 > warning.limit
@@ -152,9 +152,9 @@ def test_deep_penetrations_give_a_warning(stiffness: float, height: float) -> No
 def test_wide_clearances_give_a_warning() -> None:
     ends = ("ground", "bore"), ("arm", "pin")
     law = mbd.ContactLaw(1e8, exponent=1.0)
-    with pytest.warns(UnitsWarning, match="'pin'") as caught:
+    with pytest.warns(UnitsWarning, match="'pin'") as records:
         mbd.bore_contact("pin", *ends, clearance=0.05, radius=0.01, law=law)
-    assert caught[0].message.value == pytest.approx(5.0)
+    assert records[0].message.value == pytest.approx(5.0)
     with pytest.warns(UnitsWarning, match="'socket'"):
         mbd.sphere_contact("socket", *ends, (-0.06, 0.01), law)
     with warnings.catch_warnings():

@@ -22,13 +22,13 @@ from dolfinx_mbd.mechanism.mechanisms import (
     rigid_rod,
     slider_crank,
 )
-from dolfinx_mbd.mechanism.system import SystemData
+from dolfinx_mbd.mechanism.system import System
 from tests.models.rods import rod as flexible_rod
 
 ROD = rigid_rod(0.137, 0.3, thickness=0.01)
 
 
-def position(system: SystemData, name: str) -> np.ndarray:
+def position(system: System, name: str) -> np.ndarray:
     q = consistent_state(system).q
     return q[system.q_slices[system.body_index(name)]][:3]
 

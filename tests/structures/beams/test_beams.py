@@ -57,7 +57,7 @@ def line(cells: int, length: float = 1.0, comm: MPI.Comm = WORLD) -> dmesh.Mesh:
 
 
 def at_end(model: BeamModel, q: fem.Function) -> Array:
-    """(u, θ) of the node at the end of the beam."""
+    """Return (u, θ) of the node at the end of the beam."""
     owned = q.x.array[: 6 * len(model.positions), None]
     return model.gather(owned)[-1, :, 0]
 
@@ -111,7 +111,7 @@ def test_centrifugal_stretch(held: Any) -> None:
 
 
 def test_angular_acceleration() -> None:
-    """V7: w(L) = 11ρAαL⁵/120EI; the section's own Euler load adds αρI x to the moment."""
+    """V7: w(L) = 11ρAαL⁵/120EI; the Euler load of the sections adds αρI x to the moment."""
     model, alpha, s = BeamModel(line(8), FLAT, STEEL), 30.0, FLAT
     load = model.beam.euler_load(ufl.TestFunction(model.space), (0.0, 0.0, -alpha))
     u = at_end(model, beam_statics(model, load, held=[0.0]))
@@ -120,7 +120,7 @@ def test_angular_acceleration() -> None:
 
 
 def test_a_solid_bends_like_the_beam_and_shears() -> None:
-    """A cantilever under its weight: qL⁴/8EI of the beam, and qL²/2κGA more of the solid."""
+    """A cantilever under its weight: qL⁴/8EI for the beam; the solid has qL²/2κGA more."""
     material, L, h, b, g = mbd.Material(2e11, 0.0, 7850.0), 1.0, 0.1, 0.08, 9.81
     box = dmesh.create_box(
         SELF, [[0, -h / 2, -b / 2], [L, h / 2, b / 2]], [10, 2, 1], dmesh.CellType.hexahedron
@@ -139,7 +139,7 @@ def test_a_solid_bends_like_the_beam_and_shears() -> None:
     shear = -q * L**2 / (2 * 5 / 6 * material.shear * section.area)
     solid = u.x.array.reshape(-1, 3)[at, 1]
     assert solid == pytest.approx(w + shear, rel=1e-3)
-    assert abs(solid / w - 1) > 5e-3  # which the beam has not
+    assert abs(solid / w - 1) > 5e-3  # (shear, which the beam does not have)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,9 @@ def test_a_solid_bends_like_the_beam_and_shears() -> None:
 )
 def test_a_flat_beam_buckles_sideways(wrench: tuple, held: str, exact: float) -> None:
     """Prandtl's and Michell's critical moment π√(EI GJ)/L and end load 4.0126√(EI GJ)/L²."""
-    stiff = Section(FLAT.area, 1e3 * FLAT.Izz, FLAT.Izz, FLAT.torsion)  # no deflection before
+    stiff = Section(
+        FLAT.area, 1e3 * FLAT.Izz, FLAT.Izz, FLAT.torsion
+    )  # (no deflection before buckling)
     model = BeamModel(line(16, comm=SELF), stiff, STEEL)
     pins: Any = {0.0: ["ux", "uy", "uz", "rx"], 1.0: ["uy", "uz", "rx"]}
     supports = pins if held == "pins" else [0.0]
@@ -175,14 +177,14 @@ def test_a_shaft_buckles_under_torque() -> None:
 
 
 def _stability(model: BeamModel, q: fem.Function, held: Any) -> Array:
-    """μ of −K_σ ψ = μ K ψ: one over the factors of the load at which the beam buckles."""
+    """Return μ of −K_σ ψ = μ K ψ, the inverses of the critical load factors."""
     (K, Kg), free = _held_matrices(model, q, held)
     grid = np.ix_(free, free)
     return eigh(-Kg[grid], K[grid], eigvals_only=True)
 
 
 def _held_matrices(model: BeamModel, q: fem.Function, held: Any) -> tuple[list[Array], Array]:
-    """K and K_σ of the stress of q, and the free degrees of freedom; on one rank."""
+    """Return K, K_σ of the stress of q, and the free degrees of freedom, on one rank."""
     u, v = ufl.TrialFunction(model.space), ufl.TestFunction(model.space)
     stiffness = model.beam.elastic_stiffness(u, v)
     geometric = model.beam.initial_stress_stiffness(u, v, q)
@@ -195,9 +197,9 @@ def _held_matrices(model: BeamModel, q: fem.Function, held: Any) -> tuple[list[A
 
 @pytest.mark.slow
 def test_slender_beams() -> None:
-    """Free and clamped: βL of Euler and Bernoulli in both planes, whatever the cells and axes.
+    """βL of free and clamped Euler-Bernoulli beams in both planes, for any cells and axes.
 
-    The elements' own error is (βh)⁴/1440 at most, from above; the rotary inertia is 4e-5 here.
+    The discretization error is at most (βh)⁴/1440, from above; rotary inertia contributes 4e-5.
     Round-off adds ε(ω_max/ω)²/2: the fastest axial vibration of an element, √12 √(E/ρ)/h, is 1e5
     times as fast as the first bending mode.
     """
@@ -225,12 +227,12 @@ def test_slender_beams() -> None:
 
 
 def timoshenko(ratio: float, shear: float, terms: int = 24) -> Array:
-    """βL² of the first bending modes of a free beam, by Ritz with Legendre polynomials.
+    """Return βL² of the first bending modes of a free beam, by Ritz with Legendre polynomials.
 
     Args:
-        ratio: Radius of gyration over the length; the rotary inertia.
-        shear: E/κG; zero: rigid in shear, so that the rotation is the slope.
-        terms: Polynomials.
+        ratio: Radius of gyration over the length, for the rotary inertia.
+        shear: E/κG; zero means rigid in shear.
+        terms: Number of polynomials.
     """
     x, w = legendre.leggauss(60)
     w = w / 2
@@ -255,10 +257,10 @@ def test_a_stubby_solid_has_the_rotary_inertia_and_shears() -> None:
     r = np.sqrt(section.Izz / section.area) / L
     scale = np.sqrt(STEEL.young * section.Izz / STEEL.density / section.area) / (2 * np.pi * L**2)
     model = BeamModel(line(24, L, SELF), section, STEEL)
-    found = beam_modes(model, 10)
+    modes = beam_modes(model, 10)
     in_plane = [
         f
-        for f, mode in zip(found.frequencies, found.modes, strict=True)
+        for f, mode in zip(modes.frequencies, modes.modes, strict=True)
         if np.abs(mode.x.array.reshape(-1, 6)[:, 1]).max() > 0.1
     ]
     rayleigh = scale * timoshenko(r, 0.0)[:2]
@@ -293,7 +295,7 @@ def test_axial_and_torsional_modes() -> None:
 @pytest.mark.filterwarnings("ignore:implausible")
 @pytest.mark.parametrize("num_modes", TABLE)
 def test_craig_bampton_table(num_modes: int) -> None:
-    """V9: both ends as interfaces; the second plane is so stiff that its modes come later."""
+    """V9: both ends are interfaces; the large stiffness in the second plane separates its modes."""
     cells, second = 100, 1e-10
     section = Section(1.0, 1e4 * second, second, 1e4 * second)
     model = BeamModel(line(cells), section, mbd.Material(1 / second, 0.3, 1.0))
@@ -347,7 +349,7 @@ def tapered(comm: MPI.Comm, skew: bool) -> BeamReduction:
 
 @pytest.mark.slow
 def test_axes_and_ranks_do_not_matter() -> None:
-    """A tapered beam along x, the same one askew in space, and each of them on one rank."""
+    """A tapered beam gives the same body along x, in a skew direction, and on one rank."""
     straight, skew, alone = tapered(WORLD, False), tapered(WORLD, True), tapered(SELF, False)
     one = straight.body
     for other in (skew.body, alone.body):
@@ -375,7 +377,7 @@ def test_axes_and_ranks_do_not_matter() -> None:
 
 
 def test_moments_are_those_of_the_rigid_body_and_of_the_points() -> None:
-    """S and H through the displacement of points all over the body, Gauss in x, y and z."""
+    """S and H equal Gauss integrals of the displacement over the volume."""
     L, b, h = 1.0, 0.2, 0.3
     model = BeamModel(line(3, L), Section.rectangle(b, h), STEEL)
     x, w = legendre.leggauss(7)
@@ -438,7 +440,7 @@ def test_attached_and_raw() -> None:
 def test_geometric_stiffness_is_that_of_a_solid() -> None:
     """Unit spins, a force and a torque at the end of a reduced bar, on its first four modes.
 
-    The solid shears, and its rigid end faces keep it from contracting: 0.6 % at most.
+    Shear and the rigid end faces of the solid cause a difference of at most 0.6 %.
     """
     from tests.reduction.test_fast_rotation import bar
 
@@ -493,9 +495,9 @@ def test_written_motion_and_displacement(tmp_path_factory: pytest.TempPathFactor
     end = at_end(reduction.model, q)
     assert end == pytest.approx(reduction.body.interface("b").motion @ eta, abs=1e-9)
     assert reduction.space is q.function_space
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         reduction.displacement(np.zeros(n + 1))
-    assert caught.value.argument == "eta"
+    assert error.value.argument == "eta"
 
     class Motion:
         time = np.array([0.0, 1.0])
@@ -523,7 +525,7 @@ def rod(side: float) -> BeamReduction:
 
 
 def test_rod_of_a_slider_crank() -> None:
-    """On the joints of a solid rod: a deflection of 1 % as of a geometrically exact beam."""
+    """A deflection of 1 % of the length agrees with that of a geometrically exact beam."""
     run, exact = rod_run(rod(0.005).body, dt=2 * DT), beam_run(0.005, 60, 2 * DT)
     w = exact.deflection()
     assert np.abs(w).max() > 0.009 * LENGTH
@@ -536,8 +538,8 @@ def test_rod_of_a_slider_crank() -> None:
 def test_spin_up() -> None:
     """V5: Kane's cantilever, 1 % of the geometrically exact deflection."""
     time, across = spin_up.tip_deflection(14.0, 2e-2)
-    found = np.interp(list(spin_up.EXACT), time, across)
-    assert found == pytest.approx(list(spin_up.EXACT.values()), abs=0.01 * 0.5738)
+    deflections = np.interp(list(spin_up.EXACT), time, across)
+    assert deflections == pytest.approx(list(spin_up.EXACT.values()), abs=0.01 * 0.5738)
     assert across.min() == pytest.approx(-0.5738, rel=0.01)
 
 
@@ -545,8 +547,8 @@ def test_spin_up() -> None:
 def test_bending_loads_soften_a_body_sideways(part: float) -> None:
     """A clamped flat body under a part of its critical end load gives way to a small side load.
 
-    As the geometric stiffness at full order has it, but for the tilt that the end load itself
-    makes: Izz/Iyy = 4e-4 of the load.
+    The result is that of the full-order geometric stiffness, except for the rotation caused by the
+    end load itself: Izz/Iyy = 4e-4 of the load.
     """
     blade = Section.rectangle(0.004, 0.2)
     model = BeamModel(line(16, comm=SELF), blade, STEEL)
@@ -620,7 +622,7 @@ def _bent() -> dmesh.Mesh:
     ],
 )
 def test_refuses(make: Callable[[], Any], message: str) -> None:
-    """The same error on every rank."""
+    """Errors are the same on every rank."""
     with pytest.raises(ValueError, match=message):
         make()
 

@@ -1,4 +1,4 @@
-"""Slender and fast beams: a quasi-static start and an equilibrium exist and are found."""
+"""Slender and fast beams: quasi-static starts and equilibria converge."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_blade_on_a_hub(num_modes: int, radius: float) -> None:
         for state in states:
             assert elastic_residual(system, state) < 1e-8
         if num_modes < 24:
-            continue  # (without axial modes of its own the blade does not stretch)
+            continue  # (without axial modes the blade does not stretch)
         beta = speed * np.sqrt(DENSITY / YOUNG)
         c, s = np.cos(beta * LENGTH), np.sin(beta * LENGTH)
         stretch = radius * c + (1 + radius * beta * s) * s / (beta * c) - radius - LENGTH

@@ -21,7 +21,7 @@ WORLD = MPI.COMM_WORLD
 
 @pytest.mark.parametrize("skew", [False, True])
 def test_rotating_cantilever(skew: bool) -> None:
-    """V6: flap and lag; also along a skew line and about a skew axis."""
+    """V6: flap and lag of a cantilever, also in a skew direction and about a skew axis."""
     thin = Section.rectangle(2e-3, 2e-3)
     material = mbd.Material(1.0 / thin.Iyy, 0.3, 1.0 / thin.area)
     places = np.cumsum([0.0, *np.tile([0.015, 0.025, 0.03, 0.03], 10)])
@@ -54,24 +54,24 @@ def test_whirling_shaft(spin: float) -> None:
     )
     bearings = {0.0: ["ux", "uy", "uz", "rx"], 1.0: ["uy", "uz"]}
     structure = rotating_beam(model, held=bearings, axis=(1, 0, 0))
-    found = 2 * np.pi * mbd.rotating_modes(structure, spin, num_modes=8).frequencies
+    frequencies = 2 * np.pi * mbd.rotating_modes(structure, spin, num_modes=8).frequencies
     structure.destroy()
     ratio = shaft.Izz / shaft.area * np.pi**2
     square = 1e2 * ratio * np.pi**2
     root = np.sqrt((ratio * spin) ** 2 + (1 + ratio) * square)
     for sign in (1, -1):
         whirl = (ratio * spin + sign * root) / (1 + ratio)
-        assert np.abs(found / abs(whirl - spin) - 1).min() < 1e-4
+        assert np.abs(frequencies / abs(whirl - spin) - 1).min() < 1e-4
     assert ratio > 0.09
 
 
 def test_twisting_blade() -> None:
-    """A flat blade that turns about z: N Ip/A φ′² and Ω²ρ(Izz − Iyy) φ², by Ritz."""
+    """A flat blade rotates about z: N Ip/A φ′² and Ω²ρ(Izz − Iyy) φ², by Ritz."""
     blade, spin = Section(0.1, 1e-5, 4e-4, 4e-5), 30.0
     material = mbd.Material(2.6e5, 0.3, 1.0)
     model = BeamModel(dmesh.create_interval(WORLD, 40, [0.0, 1.0]), blade, material)
     structure = rotating_beam(model, held=[0.0])
-    found = 2 * np.pi * mbd.rotating_modes(structure, spin, num_modes=8).frequencies
+    spinning = 2 * np.pi * mbd.rotating_modes(structure, spin, num_modes=8).frequencies
     still = 2 * np.pi * mbd.rotating_modes(structure, 0.0, num_modes=8).frequencies
     structure.destroy()
     x, w = legendre.leggauss(20)
@@ -86,7 +86,7 @@ def test_twisting_blade() -> None:
         K += omega**2 * (blade.Izz - blade.Iyy) * (phi * w) @ phi.T
         return float(np.sqrt(eigh(K, blade.polar * (phi * w) @ phi.T, eigvals_only=True)[0]))
 
-    for values, omega in ((still, 0.0), (found, spin)):
+    for values, omega in ((still, 0.0), (spinning, spin)):
         assert np.abs(values / twist(omega) - 1).min() < 5e-4
     assert twist(spin) > 1.03 * twist(0.0)
 

@@ -1,4 +1,4 @@
-"""Cables in mechanisms: protocol by differences, conservation, spin-up (V5), other rods."""
+"""Cables in mechanisms: tangents by differences, conservation, spin-up (V5), other rods."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ALONG_X = np.column_stack([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]])
 
 @cache
 def soft() -> CableBody:
-    """Three uneven elements in a skew direction, damped, with a third frame."""
+    """Return three damped elements of different lengths in a skew direction, with a third frame."""
     return CableBody(
         "rod",
         Cable(1e3, 2.0, 0.7, damping=0.01),
@@ -63,14 +63,14 @@ def soft() -> CableBody:
 
 
 def difference(f: Callable[[Array], Any], x: Array, step: float = 1e-6) -> Array:
-    """Derivative of f by central differences, last axis over x."""
+    """Return the derivative of f by central differences; its last axis belongs to x."""
     units = step * np.eye(len(x))
     columns = [(np.asarray(f(x + e)) - np.asarray(f(x - e))) / (2 * step) for e in units]
     return np.stack(columns, axis=-1)
 
 
 def some_state(seed: int, turned: bool = False) -> tuple[Array, Array, Array]:
-    """A strongly deformed state; turned by 170° so that the frames go by the half turn."""
+    """Return a strongly deformed state, rotated by 170° so that frames rotate by more than 180°."""
     body, rng = soft(), np.random.default_rng(seed)
     q = body.initial_coordinates() + 0.15 * rng.normal(size=body.num_coordinates)
     if turned:
@@ -156,7 +156,7 @@ def test_coordinates_are_an_affine_change_of_nodal_ones() -> None:
     start = body.nodal(body.initial_coordinates())
     assert np.allclose(start[[0, -1], 0], [[1.0, 2.0, 3.0], [2.0, 4.0, 4.0]])
     assert body.energies(*np.zeros((2, len(q))), np.zeros(3))[1] == pytest.approx(0.0, abs=1e-25)
-    stretch = np.sqrt(6.0) / 2.3  # placed on less or more than its length
+    stretch = np.sqrt(6.0) / 2.3  # the chord is shorter or longer than the cable
     assert body.energies(body.initial_coordinates(), 0 * q, np.zeros(3))[1] == pytest.approx(
         2.3 * 0.5 * 1e3 * (0.5 * (stretch**2 - 1)) ** 2
     )
@@ -181,7 +181,7 @@ def test_steady_rates_keep_the_length_of_the_chord() -> None:
 
 
 def thrown(dt: float, damping: float = 0.0) -> tuple[CableBody, Solution]:
-    """A free cable that starts with random velocities, without damping by the method."""
+    """Simulate a free cable with random initial velocities, without numerical damping."""
     rod = CableBody("rod", Cable(200.0, 1.0, 0.7, damping), (0.3, 0.1, 0.0), (1.3, 0.1, 0.0), 4)
     system = System([rod], gravity=(0.0, 0.0, -3.0))
     v = np.random.default_rng(4).normal(size=rod.num_velocities)
@@ -192,7 +192,7 @@ def thrown(dt: float, damping: float = 0.0) -> tuple[CableBody, Solution]:
 
 
 def test_a_free_cable_keeps_momentum_and_energy() -> None:
-    """The linear momentum but for gravity exactly, the angular one and the energy to dt²."""
+    """Linear momentum is exact; errors of angular momentum and energy are of order dt²."""
     errors = []
     for dt in (1e-3, 5e-4):
         rod, run = thrown(dt)
@@ -230,12 +230,14 @@ def test_a_clamp_carries_the_weight() -> None:
     tip = rod.motion(run, [2.0])
     assert tip.position[0, 0, 2] == pytest.approx(-0.05 * 16 / 8 / 50, rel=1e-4)
     bend = rod.motion(run, [0.0]).curvature[0, 0]
-    assert bend == pytest.approx(0.1 / 50, rel=0.02)  # of an element: parabola by a line
+    assert bend == pytest.approx(
+        0.1 / 50, rel=0.02
+    )  # (an element approximates a parabola by a line)
     assert np.abs(rod.motion(run).acceleration[0]).max() < 1e-6
 
 
 def cantilever(damping: float = 0.0, tip: float = 0.0) -> System:
-    """A cable of 2 m in a wall, with a force across its end."""
+    """Return a cable of 2 m that is clamped in a wall, with a transverse force at its end."""
     cable = Cable(1e6, 50.0, 0.5, damping)
     rod = CableBody("rod", cable, (0.0, 0.0, 0.0), (2.0, 0.0, 0.0), 8)
     ground = Ground(frames={"wall": Frame((0, 0, 0), ALONG_X)})
@@ -270,7 +272,7 @@ def test_a_slack_cable_hangs_as_a_catenary() -> None:
         ]
         system = System([ground, rope], ends, gravity=(0, -g, 0))
         run = simulate(system, t_end=0.02, dt=1e-3, start=equilibrium(system))
-        assert np.ptp(run.q, axis=0).max() < 1e-8  # it stays at rest
+        assert np.ptp(run.q, axis=0).max() < 1e-8  # it remains at rest
         support = run.joint("left").force[0]
         assert support[1] == pytest.approx(density * g * length / 2, rel=1e-6)
         errors.append(abs(support[0]) / (density * g * a) - 1.0)
@@ -284,9 +286,9 @@ def test_its_modes_and_their_damping() -> None:
     system = cantilever(damping=tau)
     modes = linearize(system, consistent_state(system))
     omega = np.array([3.516015, 22.034492, 61.697214]) / 4.0 * np.sqrt(50.0 / 0.5)
-    got = 2 * np.pi * np.asarray(modes.frequencies[:6])
-    assert np.allclose(got, np.repeat(omega, 2), rtol=1e-3)
-    assert np.allclose(modes.damping_ratios[:6], tau * got / 2, rtol=1e-6)
+    frequencies = 2 * np.pi * np.asarray(modes.frequencies[:6])
+    assert np.allclose(frequencies, np.repeat(omega, 2), rtol=1e-3)
+    assert np.allclose(modes.damping_ratios[:6], tau * frequencies / 2, rtol=1e-6)
 
 
 def test_its_run_is_saved_and_read(tmp_path: Path) -> None:
@@ -303,7 +305,7 @@ PERIOD, SPEED = 15.0, 6.0
 
 
 def spin_up(t: float) -> tuple[float, float, float]:
-    """The angle of the hub in V5, its rate and acceleration."""
+    """Return the angle of the hub in V5, its rate and acceleration."""
     if t >= PERIOD:
         return SPEED * (t - PERIOD / 2), SPEED, 0.0
     w = 2 * np.pi / PERIOD
@@ -313,7 +315,7 @@ def spin_up(t: float) -> tuple[float, float, float]:
 
 
 def test_spin_up() -> None:
-    """Case V5: the softening that linear strains give is absent, within 1 %."""
+    """Case V5 within 1 %: the cable has no spurious softening by linear strains."""
     rod = CableBody("rod", Cable(2.8e7, 1.4e4, 1.2), (0.0, 0.0, 0.0), (10.0, 0.0, 0.0), 6)
     hub = RigidBody("hub", 1.0, np.ones(3), frames={"axis": Frame(), "arm": Frame(axes=ALONG_X)})
     ground = Ground(frames={"axis": Frame()})
@@ -334,8 +336,8 @@ def test_spin_up() -> None:
     exact = [
         -0.10237, -0.34225, -0.46844, -0.54356, -0.57125, -0.54276, -0.36269, -0.15088, -0.02028
     ]  # fmt: skip
-    got = [np.interp(t, run.time, across) for t in times]
-    assert np.allclose(got, exact, rtol=0.01)
+    deflections = [np.interp(t, run.time, across) for t in times]
+    assert np.allclose(deflections, exact, rtol=0.01)
     assert along[-1] - 10.0 == pytest.approx(5.14e-4, rel=0.01)
 
 
@@ -345,7 +347,7 @@ LENGTH, RADIUS, SLIDER, SIDE, STEEL = 0.3, 0.15, 0.075552, 0.005, Material(2.0e1
 
 
 def run_up(speed: float) -> Callable[[float], tuple[float, float, float]]:
-    """A crank that runs up in half a turn, all derivatives without a jump."""
+    """Return the angle of a crank that runs up smoothly in half a turn, and its derivatives."""
     turn = 2 * np.pi / speed
 
     def motion(t: float) -> tuple[float, float, float]:
@@ -360,7 +362,7 @@ def run_up(speed: float) -> Callable[[float], tuple[float, float, float]]:
 
 
 def slider_crank(rod: Any, ends: tuple[str, str], motion: Callable[..., Any]) -> System:
-    """Crank about z, slider along x, the rod between two spherical joints."""
+    """Return a crank about z, a slider along x, and a rod between two spherical joints."""
     ground = Ground(frames={"main": Frame(), "guide": Frame(axes=ALONG_X)})
     crank = RigidBody(
         "crank", 0.36, np.full(3, 1e-3), frames={"main": Frame(), "pin": Frame((RADIUS, 0.0, 0.0))}
@@ -482,8 +484,8 @@ def pair(kind: str, driven: bool = False) -> tuple[CableBody, System]:
     ground = Ground(frames={"wall": Frame((RADIUS, 0.0, 0.0), ALONG_X)})
     joint = Joint("wall", kind, ground.frame("wall"), rod.frame("start"))
     drivers = [Driver("twist", "wall", constant_speed(1.0))] if driven else []
-    push = [force("push", rod.frame("end"), (0.0, 1.0, 0.0))]
-    return rod, System([ground, rod], [joint], drivers=drivers, loads=push)
+    loads = [force("push", rod.frame("end"), (0.0, 1.0, 0.0))]
+    return rod, System([ground, rod], [joint], drivers=drivers, loads=loads)
 
 
 @pytest.mark.parametrize("kind", ["fixed", "prismatic", "universal"])
@@ -500,7 +502,7 @@ def test_a_cable_cannot_be_twisted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("changes", "words"),
     [
         ({"end": (0.0, 0.0, 0.0)}, "from start to end is 0 m"),
         ({"start": (0.0, np.nan, 0.0)}, "body 'rod': start must be"),
@@ -511,8 +513,8 @@ def test_a_cable_cannot_be_twisted() -> None:
         ({"frames": {"far": 3.0}}, "the place of frame 'far' must be"),
     ],
 )
-def test_bad_input_is_named(given: dict[str, Any], words: str) -> None:
-    arguments = {"start": (0.0, 0.0, 0.0), "end": (1.0, 0.0, 0.0), **given}
+def test_bad_input_is_named(changes: dict[str, Any], words: str) -> None:
+    arguments = {"start": (0.0, 0.0, 0.0), "end": (1.0, 0.0, 0.0), **changes}
     with pytest.raises(ValueError, match=words):
         CableBody("rod", Cable(1.0, 1.0, 1.0), **arguments)
 

@@ -1,4 +1,4 @@
-"""Prescribed motion as data: functions, histories, what is refused."""
+"""Prescribed motion as data: functions, histories, bad input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dolfinx_mbd.structures.prescribed_motion.motion import PrescribedMotion
 
 
 def turning(count: int) -> SimpleNamespace:
-    """A frame that turns about z by 3t + sin(5t) while its origin moves on a circle."""
+    """Return a frame that rotates about z by 3t + sin(5t) while its origin moves on a circle."""
     t = np.linspace(0.0, 1.0, count)
     zero = np.zeros_like(t)
     angle, speed, rate = 3 * t + np.sin(5 * t), 3 + 5 * np.cos(5 * t), -25 * np.sin(5 * t)
@@ -45,7 +45,7 @@ def test_recorded_times_are_exact() -> None:
 
 
 def test_order_between_recorded_times() -> None:
-    """ω of the fourth, a₀ at least of the third order."""
+    """Interpolation of ω has order four, that of a₀ at least order three."""
     fine = turning(1601)
     errors = []
     for count in (21, 41):
@@ -64,7 +64,7 @@ def test_order_between_recorded_times() -> None:
 
 
 def test_numbers_and_functions() -> None:
-    """Scalars about z and two components in the plane; gravity counts against a₀."""
+    """A plane motion has a scalar about z and two components; gravity is subtracted from a₀."""
     motion = PrescribedMotion(
         omega=2.0, alpha=lambda t: 3.0 * t, acceleration=(1.0, 2.0), gravity=(0.0, -9.81)
     )
@@ -90,7 +90,7 @@ def test_numbers_and_functions() -> None:
         ),
     ],
 )
-def test_what_is_refused(make: Any, message: str) -> None:
+def test_bad_input(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
 

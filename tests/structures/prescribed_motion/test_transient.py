@@ -79,7 +79,7 @@ DAMPING = Rayleigh(mass=40.0, stiffness=3e-7)
 
 
 class Case(NamedTuple):
-    """A body on its mesh, and all of its modes."""
+    """Body on its mesh, and the reduced body with all of its modes."""
 
     mesh: Any
     kind: str
@@ -106,7 +106,7 @@ def case(name: str, comm: MPI.Comm) -> Case:
     "name", ["rigid", "averaged", "attached", "attached averaged", "plane"], ids=str
 )
 def test_all_modes_are_the_full_model(comm: MPI.Intracomm, name: str) -> None:
-    """Every term, from the mesh and contracted from a reduced body's moments, over 40 steps.
+    """All inertia terms from the mesh and from a reduced body's moments agree over 40 steps.
 
     The body keeps all modes of a small mesh, so nothing is truncated: 1e-6 is round-off of its
     highest modes.
@@ -195,7 +195,7 @@ def test_reproduces_a_body_in_a_mechanism(comm: MPI.Intracomm) -> None:
 @pytest.mark.parametrize("held", [None, "left"])
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 def test_static_forces_at_interfaces(comm: MPI.Intracomm, kind: Any, held: str | None) -> None:
-    """Craig-Bampton is exact for them with any number of modes: both ends as the reduced body's."""
+    """Craig-Bampton is exact for static forces at interfaces, with any number of modes."""
     mesh = box(comm, cells=(6, 2, 1))
     load = np.array([1e3, 40.0, -30.0, 2.0, 3.0, -4.0])
     wrenches = {"right": load}
@@ -208,7 +208,7 @@ def test_static_forces_at_interfaces(comm: MPI.Intracomm, kind: Any, held: str |
         mesh, STEEL, num_modes=1, attached_to=held, options=ReductionOptions(skin=False), **settings
     ).body
     expected = quasi_static_deformation(body, motion, 0.0)
-    found = transient(
+    run = transient(
         mesh,
         STEEL,
         motion=motion,
@@ -218,7 +218,7 @@ def test_static_forces_at_interfaces(comm: MPI.Intracomm, kind: Any, held: str |
         stiffening=False,
         **settings,
     )
-    relative = [x["right"].displacement - x["left"].displacement for x in _ends(expected, found)]
+    relative = [x["right"].displacement - x["left"].displacement for x in _ends(expected, run)]
     extension = load[0] * LENGTH / (STEEL.young * HEIGHT * WIDTH)
     assert relative[1][0, 0] == pytest.approx(extension, rel=0.02)
     for row in relative[1]:
@@ -226,8 +226,8 @@ def test_static_forces_at_interfaces(comm: MPI.Intracomm, kind: Any, held: str |
         assert row[:3] == pytest.approx(relative[0][0, :3], rel=1e-4)
 
 
-def _ends(*found: Any) -> list[Any]:
-    return [one.interfaces for one in found]
+def _ends(*runs: Any) -> list[Any]:
+    return [one.interfaces for one in runs]
 
 
 SLENDER = Material(STEEL.young, 0.0, STEEL.density)
@@ -235,7 +235,7 @@ SLENDER = Material(STEEL.young, 0.0, STEEL.density)
 
 
 def bar(comm: MPI.Intracomm, **settings: Any) -> Transient:
-    """A slender bar along x, its axis at y = z = 0."""
+    """Simulate a slender bar along x with its axis at y = z = 0."""
     size = 0.3, 0.01, 0.01
     mesh = box(comm, size, (12, 2, 2))
     mesh.mesh.geometry.x[:, 1:] -= 0.005
@@ -247,9 +247,9 @@ def bar(comm: MPI.Intracomm, **settings: Any) -> Transient:
 def test_clamped_bar_under_centrifugal_load(comm: MPI.Intracomm) -> None:
     """V7: u(L) = ρΩ²L³/3E; spin softening adds about (ΩL)²ρ/E = 3e-5."""
     motion = PrescribedMotion(omega=(0.0, 0.0, 100.0))
-    found = bar(comm, motion=motion, interfaces=["left"], held="left")
+    run = bar(comm, motion=motion, interfaces=["left"], held="left")
     expected = STEEL.density * 100.0**2 * 0.3**3 / (3 * STEEL.young)
-    tip = found.points["tip"].displacement
+    tip = run.points["tip"].displacement
     assert tip[:, 0] == pytest.approx(expected, rel=1e-4)
     assert np.abs(tip[:, 1:]).max() < 1e-6 * expected
 
@@ -257,9 +257,9 @@ def test_clamped_bar_under_centrifugal_load(comm: MPI.Intracomm) -> None:
 def test_free_bar_about_its_centre(comm: MPI.Intracomm) -> None:
     """V7: u(L/2) = ρΩ²L³/24E of both ends, with no interface held."""
     motion = PrescribedMotion(omega=(0.0, 0.0, 100.0), acceleration=(-(100.0**2) * -0.15, 0.0, 0.0))
-    found = bar(comm, motion=motion, interfaces={"left": "left"}, kind="averaged")
+    run = bar(comm, motion=motion, interfaces={"left": "left"}, kind="averaged")
     expected = STEEL.density * 100.0**2 * 0.3**3 / (24 * STEEL.young)
-    ends = [found.points[name].displacement[:, 0] for name in ("root", "tip")]
+    ends = [run.points[name].displacement[:, 0] for name in ("root", "tip")]
     assert ends[1] == pytest.approx(expected, rel=1e-4)
     assert ends[0] == pytest.approx(-expected, rel=1e-4)
 
@@ -267,15 +267,15 @@ def test_free_bar_about_its_centre(comm: MPI.Intracomm) -> None:
 def test_clamped_bar_under_angular_acceleration(comm: MPI.Intracomm) -> None:
     """V7: w(L) = 11ρAαL⁵/120EI against α; shear adds about (h/L)² = 0.1 %."""
     motion = PrescribedMotion(alpha=(0.0, 0.0, 200.0))
-    found = bar(comm, motion=motion, interfaces=["left"], held="left", stiffening=False)
+    run = bar(comm, motion=motion, interfaces=["left"], held="left", stiffening=False)
     expected = -11 * STEEL.density * 200.0 * 0.3**5 / (10 * STEEL.young * 0.01**2)
-    assert found.points["tip"].displacement[:, 1] == pytest.approx(expected, rel=0.005)
+    assert run.points["tip"].displacement[:, 1] == pytest.approx(expected, rel=0.005)
 
 
 def test_spin_up() -> None:
     """V5 as a 2D strip of equal EA, EI and ρA at full order: every value within 1 %.
 
-    Without geometric stiffening the same strip has left all bounds at 10 s.
+    Without geometric stiffening the deflection of the same strip is unbounded at 10 s.
     """
     length, axial, bending, line = 10.0, 2.8e7, 1.4e4, 1.2
     height = np.sqrt(12 * bending / axial)
@@ -290,7 +290,7 @@ def test_spin_up() -> None:
         return final / T * (1 - np.cos(2 * np.pi * t / T)) if t < T else 0.0
 
     def tip(t_end: float, stiffening: bool) -> tuple[np.ndarray, Transient]:
-        found = transient(
+        run = transient(
             ElasticModel(
                 plate(ALONE, (length, height), (30, 1), origin=(0.0, -height / 2)),
                 material,
@@ -305,21 +305,21 @@ def test_spin_up() -> None:
             stiffening=stiffening,
             options=TransientOptions(elastic_start="undeformed", points={"tip": (length, 0.0)}),
         )
-        return found.points["tip"].displacement, found
+        return run.points["tip"].displacement, run
 
-    stiff, found = tip(18.0, True)
+    stiff, run = tip(18.0, True)
     at = [round(t / 0.04) for t in EXACT]
     assert stiff[at, 1] == pytest.approx(list(EXACT.values()), rel=0.01)
     assert stiff[:, 1].min() == pytest.approx(-0.5738, rel=0.003)
-    assert found.time[np.argmin(stiff[:, 1])] == pytest.approx(6.76, abs=0.04)
+    assert run.time[np.argmin(stiff[:, 1])] == pytest.approx(6.76, abs=0.04)
     assert stiff[-75:, 0].mean() == pytest.approx(5.14e-4, rel=0.003)
-    assert found.most_solves <= 3
+    assert run.most_solves <= 3
     soft, _ = tip(10.0, False)
     assert soft[-1, 1] < -10
 
 
 def strip(comm: MPI.Intracomm, **settings: Any) -> Transient:
-    """A small plane bar that is held at its left end, and pulled and turned."""
+    """Simulate a small plane bar that is held at its left end, pulled and rotated."""
     motion = PrescribedMotion(
         omega=lambda t: 2000 * np.sin(6000 * t) ** 4,
         alpha=lambda t: 4 * 2000 * 6000 * np.sin(6000 * t) ** 3 * np.cos(6000 * t),
@@ -348,8 +348,8 @@ def test_second_order_in_time(method: Any) -> None:
     """Differences of the solutions with h, h/2 and h/4 fall by four."""
 
     def tip(dt: float) -> np.ndarray:
-        found = strip(ALONE, t_end=8e-5, dt=dt, method=method, tolerance=1e-12, stride=10**6)
-        history = found.points["tip"]
+        run = strip(ALONE, t_end=8e-5, dt=dt, method=method, tolerance=1e-12, stride=10**6)
+        history = run.points["tip"]
         assert len(history.displacement) == 2
         return np.concatenate([history.displacement[-1, :2], 1e-4 * history.velocity[-1, :2]])
 
@@ -361,7 +361,7 @@ def test_second_order_in_time(method: Any) -> None:
 def test_energy_is_kept() -> None:
     """Constant spin, trapezoidal rule: ½vᵀMv + ½uᵀ(K + K_σ + K_ω)u - fᵀu, for G does no work.
 
-    Of a bar that is let go far from its balance, so that the Coriolis force is large.
+    The bar starts far from its equilibrium, so that the Coriolis force is large.
     """
     mesh = box(ALONE, cells=(4, 1, 1))
     problem = elastic_problem(ElasticModel(mesh, STEEL))
@@ -392,17 +392,17 @@ def test_energy_is_kept() -> None:
     total, kinetic = np.array(values).T
     assert np.abs(total).max() < 1e-9 * kinetic.max()
     power = equations.dot(state.v, equations.motion_terms(state.v, nothing))
-    push = np.sqrt(equations.dot(*[equations.motion_terms(state.v, nothing)] * 2))
-    assert abs(power) < 1e-13 * push * np.sqrt(equations.dot(state.v, state.v))
+    magnitude = np.sqrt(equations.dot(*[equations.motion_terms(state.v, nothing)] * 2))
+    assert abs(power) < 1e-13 * magnitude * np.sqrt(equations.dot(state.v, state.v))
     equations.destroy()
 
 
 def test_ranks_agree(comm: MPI.Intracomm) -> None:
     """On one rank and on all: points, interfaces, and the norm of a field."""
-    found = []
-    for own in (MPI.COMM_SELF, comm):
+    results = []
+    for ranks in (MPI.COMM_SELF, comm):
         run = transient(
-            box(own, cells=(5, 2, 1), cell=CellType.tetrahedron),
+            box(ranks, cells=(5, 2, 1), cell=CellType.tetrahedron),
             STEEL,
             motion=EVERYTHING,
             interfaces=ENDS,
@@ -414,9 +414,9 @@ def test_ranks_agree(comm: MPI.Intracomm) -> None:
             ),
         )
         assert run.fields.time == pytest.approx([0.0, 5e-5])
-        squares = own.allreduce(np.sum(run.fields.displacement**2, axis=0))
-        found.append((run, squares))
-    (one, size), (all_, others) = found
+        squares = ranks.allreduce(np.sum(run.fields.displacement**2, axis=0))
+        results.append((run, squares))
+    (one, size), (all_, others) = results
     assert others == pytest.approx(size, rel=1e-7)
     middle = one.points["middle"].displacement
     assert np.abs(all_.points["middle"].displacement - middle).max() < 1e-7 * np.abs(middle).max()
@@ -427,26 +427,26 @@ def test_ranks_agree(comm: MPI.Intracomm) -> None:
 
 def test_fields_are_those_of_the_points(comm: MPI.Intracomm, tmp_path: Path) -> None:
     """A field evaluated at a vertex is the point's displacement; the file is written."""
-    found = strip(comm, t_end=2e-5, dt=1e-6, fields_at=[1e-5, 2e-5])
-    u = found.displacement(1)
-    at = np.flatnonzero(np.isclose(found.positions, [LENGTH, HEIGHT / 2]).all(axis=1))
+    run = strip(comm, t_end=2e-5, dt=1e-6, fields_at=[1e-5, 2e-5])
+    u = run.displacement(1)
+    at = np.flatnonzero(np.isclose(run.positions, [LENGTH, HEIGHT / 2]).all(axis=1))
     local = u.x.array.reshape(-1, 2)[at].sum(axis=0)
-    expected = found.points["tip"].displacement[-1, :2]
+    expected = run.points["tip"].displacement[-1, :2]
     assert comm.allreduce(local) == pytest.approx(expected, rel=1e-9)
     path = comm.bcast(str(tmp_path / "strip.bp"))
-    found.write(path, scale=10)
+    run.write(path, scale=10)
     history = SimpleNamespace(
         time=np.array([0.0, 2e-5]),
         position=np.zeros((2, 3)),
         rotation=np.tile([1.0, 0.0, 0.0, 0.0], (2, 1)),
     )
-    found.write(comm.bcast(str(tmp_path / "turned.bp")), history)
+    run.write(comm.bcast(str(tmp_path / "turned.bp")), history)
     comm.barrier()
     assert Path(path).exists()
 
 
 def test_uniform_acceleration_deforms_nothing(comm: MPI.Intracomm) -> None:
-    """In the mean axes its load is balanced by the inertia of the body."""
+    """In mean axes the load is in equilibrium with the inertia of the body."""
     free = PrescribedMotion(acceleration=(30.0, -20.0, 10.0))
     run = transient(
         box(comm, cells=(2, 1, 1)), STEEL, motion=free, interfaces=ENDS, t_end=1e-4, dt=1e-5
@@ -478,7 +478,7 @@ def test_uniform_acceleration_deforms_nothing(comm: MPI.Intracomm) -> None:
         ({"held": ENDS, "stiffening": True, "motion": PrescribedMotion()}, "at most one held"),
     ],
 )
-def test_what_is_refused(comm: MPI.Intracomm, change: dict[str, Any], message: str) -> None:
+def test_bad_input(comm: MPI.Intracomm, change: dict[str, Any], message: str) -> None:
     motion = PrescribedMotion(wrenches={"right": pulled})
     settings: dict[str, Any] = {"motion": motion, "interfaces": ENDS, "t_end": 1e-5, "dt": 1e-5}
     with pytest.raises(ValueError, match=message):
@@ -492,10 +492,10 @@ def test_a_force_at_a_named_point_is_that_at_an_interface(comm: MPI.Intracomm) -
     ).body
     left = body.interface("left")
     body = body.replace(points=(MaterialPoint("hook", left.point, left.motion[:3].T),))
-    push = np.array([1.0, 20.0, -3.0, 0.0, 0.0, 0.0])
+    wrench = np.array([1.0, 20.0, -3.0, 0.0, 0.0, 0.0])
     etas = []
     for name in ("left", "hook"):
-        motion = PrescribedMotion(wrenches={name: push}, gravity=(0.0, -9.81, 0.0))
+        motion = PrescribedMotion(wrenches={name: wrench}, gravity=(0.0, -9.81, 0.0))
         result = modal_transient(body, motion, t_end=1e-3, dt=1e-5, stiffening=False)
         etas.append(result.eta)
     np.testing.assert_allclose(etas[1], etas[0], rtol=1e-10, atol=1e-14)
@@ -504,8 +504,8 @@ def test_a_force_at_a_named_point_is_that_at_an_interface(comm: MPI.Intracomm) -
         modal_transient(body, turning, t_end=1e-3, dt=1e-5)
 
 
-def test_what_the_modal_one_refuses(comm: MPI.Intracomm) -> None:
-    """Unknown interfaces, stiffening that is not there, a start of another size."""
+def test_bad_input_of_modal_transient(comm: MPI.Intracomm) -> None:
+    """Errors name unknown interfaces, missing stiffening and a start of another size."""
     settings: dict[str, Any] = {"interfaces": ["left"], "num_modes": 2, "stiffening": False}
     body = reduce(
         ElasticModel(box(comm, cells=(2, 1, 1)), STEEL, degree=1),
@@ -519,9 +519,9 @@ def test_what_the_modal_one_refuses(comm: MPI.Intracomm) -> None:
         quasi_static_deformation(body, RELEASED, 0.0)
     rest = PrescribedMotion()
     for call in (modal_transient, quasi_static_deformation):
-        given = times if call is modal_transient else {"times": 0.0}
+        options = times if call is modal_transient else {"times": 0.0}
         with pytest.raises(ValueError, match="holds no stiffening"):
-            call(body, rest, stiffening=True, **given)
+            call(body, rest, stiffening=True, **options)
     with pytest.raises(ValueError, match=r"elastic_start needs η and η̇ of shape \(2,\)"):
         modal_transient(body, rest, elastic_start=(np.zeros(1), np.zeros(2)), **times)
     with pytest.raises(ValueError, match="elastic_start must be"):
@@ -531,6 +531,6 @@ def test_what_the_modal_one_refuses(comm: MPI.Intracomm) -> None:
 
 
 def test_a_start_needs_two_vectors_of_one_size() -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         TransientOptions(elastic_start=(np.zeros(2), np.zeros(3)))
-    assert caught.value.argument == "elastic_start"
+    assert error.value.argument == "elastic_start"

@@ -24,7 +24,7 @@ Energy = Callable[..., Any]
 
 
 def strip(comm: MPI.Comm, length: float, height: float, cells: tuple[int, int]) -> mbd.TaggedMesh:
-    """A plane cantilever along x whose end at the origin is named root."""
+    """Return a plane cantilever along x; its end at the origin is the group "root"."""
     low, high = [0.0, -height / 2], [length, height / 2]
     mesh = dmesh.create_rectangle(comm, [low, high], cells, dmesh.CellType.quadrilateral)
     facets = dmesh.locate_entities_boundary(mesh, 1, lambda x: np.isclose(x[0], 0.0))
@@ -98,22 +98,22 @@ def test_load_follows_the_deformed_position(comm: MPI.Comm) -> None:
     )
     speed = 0.55 * np.sqrt(material.young / material.density) / length
     k = speed * np.sqrt(material.density / material.young)
-    found = spinning_equilibrium(
+    state = spinning_equilibrium(
         s, lambda u: forms.linear_elastic(u, material, plane="stress"), speed
     )
-    assert found.iterations == (2,)  # linear: the second correction is nothing
+    assert state.iterations == (2,)  # linear: the second correction is zero
     x = s.problem.positions
     tip = np.isclose(x[:, 0], length) & np.isclose(x[:, 1], 0.0)
-    u = found.displacement.x.array[: x.size].reshape(x.shape)[:, 0]
+    u = state.displacement.x.array[: x.size].reshape(x.shape)[:, 0]
     reached = comm.allreduce(u[tip].max(initial=-np.inf), MPI.MAX)
     assert reached == pytest.approx(np.tan(k * length) / k - length, rel=1e-3)
     assert abs(reached / (k**2 * length**3 / 3) - 1) > 0.12
-    found.destroy()
+    state.destroy()
     s.destroy()
 
 
 def test_frequencies_agree_and_matrices_do_not(comm: MPI.Comm) -> None:
-    """With the linear prestress, at γ = 3; the matrices differ by the displaced material."""
+    """Frequencies agree with linear prestress at γ = 3; matrices differ by the deformed shape."""
     length, height = 1.0, 0.02
     mesh = strip(comm, length, height, (20, 1))
     s = rotating_structure(
@@ -141,8 +141,8 @@ def test_frequencies_agree_and_matrices_do_not(comm: MPI.Comm) -> None:
 
 
 def test_great_strains(comm: MPI.Comm) -> None:
-    """Rubber stretched by a third: in one step or several, on one rank or more, the same."""
-    found = []
+    """Rubber stretched by a third gives the same in one or more steps, on one or more ranks."""
+    results = []
     for c, steps in ((comm, 1), (MPI.COMM_SELF, 4)):
         mesh = strip(c, 0.2, 0.05, (8, 2))
         s = rotating_structure(
@@ -153,10 +153,10 @@ def test_great_strains(comm: MPI.Comm) -> None:
         u = state.displacement.x.array
         stretch = c.allreduce(u.max(initial=0.0), MPI.MAX) / 0.2
         assert stretch > 0.3
-        found.append(np.append(state.modes(3).frequencies, stretch))
+        results.append(np.append(state.modes(3).frequencies, stretch))
         state.destroy()
         s.destroy()
-    assert np.allclose(found[0], found[1], rtol=1e-8)
+    assert np.allclose(results[0], results[1], rtol=1e-8)
 
 
 def test_bad_input(comm: MPI.Comm) -> None:

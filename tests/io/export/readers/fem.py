@@ -1,4 +1,4 @@
-"""A reader of MBDyn's ``.fem`` files, from the grammar in its manual and nothing else.
+"""Reader of MBDyn's ``.fem`` files, written only from the grammar in the manual.
 
 MBDyn input manual, appendix "Modal Element Data": records begin with ``** RECORD GROUP <n>``; one
 comment line follows the header of group 1 and precedes each mode shape; values are separated by
@@ -20,7 +20,7 @@ LINE_LIMIT = 1024
 
 @dataclass
 class FemFile:
-    """What a file holds; arrays by the number of their record group."""
+    """Contents of a file; arrays by the number of their record group."""
 
     labels: list[str] = field(default_factory=list)
     num_nodes: int = 0
@@ -38,7 +38,7 @@ class FemFile:
 
 
 class _Values:
-    """The numbers of one group, taken from the front."""
+    """Numbers of one group, which are read from the first to the last."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
@@ -47,21 +47,21 @@ class _Values:
         return self.lines.pop(0)
 
     def words(self, count: int) -> list[str]:
-        found: list[str] = []
-        while len(found) < count:
+        items: list[str] = []
+        while len(items) < count:
             if not self.lines or self.lines[0].startswith("**"):
-                raise ValueError(f"expected {count} values, found {len(found)}")
-            found += self.lines.pop(0).split()
-        if len(found) > count:  # the rest of the line stays
-            self.lines.insert(0, " ".join(found[count:]))
-        return found[:count]
+                raise ValueError(f"expected {count} values, found {len(items)}")
+            items += self.lines.pop(0).split()
+        if len(items) > count:  # the rest of the line stays
+            self.lines.insert(0, " ".join(items[count:]))
+        return items[:count]
 
     def array(self, *shape: int) -> np.ndarray:
         return np.array([float(w) for w in self.words(int(np.prod(shape)))]).reshape(shape)
 
 
 def read_fem(path: Path) -> FemFile:
-    """Read a file; ``ValueError`` where it breaks the grammar."""
+    """Read a file; raise ``ValueError`` if it violates the grammar."""
     text = path.read_text(encoding="ascii")
     lines = text.splitlines()
     if any(len(line) > LINE_LIMIT for line in lines):

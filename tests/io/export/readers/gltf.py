@@ -9,7 +9,7 @@ import pytest
 
 
 class Scene:
-    """A glTF file in VTK's reader, with one active animation."""
+    """glTF file in VTK's reader, with one active animation."""
 
     def __init__(self, path: Path, animation: int = 0) -> None:
         io = pytest.importorskip("vtkmodules.vtkIOGeometry")

@@ -1,4 +1,4 @@
-"""A reader of SID_FEM files, from the grammar of the standard input data and nothing else.
+"""Reader of SID_FEM files, written only from the grammar of the standard input data.
 
 ``part / new modal / refmod, frame, Taylor series / end modal / end part`` with ``name = value``;
 structure 0 zero, 1 diagonal, 2 symmetric (lower triangle), 3 full, 4 unit; what is not there is
@@ -34,7 +34,7 @@ class Taylor:
 
 @dataclass
 class SidFile:
-    """What a file holds."""
+    """Contents of a file."""
 
     first_line: str
     mass: float = 0.0
@@ -47,7 +47,7 @@ class SidFile:
         return self.parts[name]
 
     def by_mode(self, name: str, columns: str) -> np.ndarray:
-        """The matrices of Gr or Ge, shape (nq, rows, 3).
+        """Return the matrices of Gr or Ge, shape (nq, rows, 3).
 
         Args:
             name: Of the part.
@@ -61,7 +61,7 @@ class SidFile:
 
 
 def read_sid(path: Path, *, q_second: bool) -> SidFile:
-    """Read a file; ``ValueError`` where it breaks the grammar.
+    """Read a file; raise ``ValueError`` if it violates the grammar.
 
     Args:
         path: The file.

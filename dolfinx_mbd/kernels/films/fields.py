@@ -1,0 +1,34 @@
+"""Names of the entries of packed arrays of oil films."""
+
+#: Motion y of a journal in its bore, see `frames`: position and slope of its axis, their rates, the
+#: spin Ω, and the axial position of its frame
+E_X, E_Y, T_X, T_Y, E_X_RATE, E_Y_RATE, T_X_RATE, T_Y_RATE, SPIN, AXIAL = range(10)
+
+#: Film loads g, see `frames`: the force on the journal, its first moment, and the drag torque
+F_X, F_Y, G_X, G_Y, DRAG = range(5)
+
+#: Constants of a bearing; the last one is the pressure coefficient of Barus' law
+RADIUS, LENGTH, CLEARANCE, VISCOSITY, ROUGHNESS, MODULUS, FRICTION, FRICTION_SPEED = range(8)
+BARUS = 8
+
+#: State of a film
+SMALLEST_GAP, PEAK_PRESSURE, SIDE_FLOW = range(3)
+
+#: Rows of an array (2, n): points of a quadrature rule, and their weights or areas
+POINT, WEIGHT = range(2)
+
+#: Arrays `flow` of a grid, see `reynolds`
+AROUND, ALONG, SOURCE, THICKNESS, LINKS, LINK_INFLOW = range(6)
+
+#: Columns of the array `ends` of a grid, see `reynolds`
+DISTANCE, SUPPLY, CONDUCTANCE = range(3)
+
+#: Gap and rate of squeeze at one angle, see `short_bearing`: n, h₀, h₁, g₀, g₁ and the derivatives
+#: of the last four with respect to the angle
+N_X, N_Y, H0, H1, G0, G1, H0_SLOPE, H1_SLOPE, G0_SLOPE, G1_SLOPE = range(10)
+
+#: Derivatives with respect to h₀, h₁, g₀ and g₁
+BY_H0, BY_H1, BY_G0, BY_G1 = range(4)
+
+#: Columns of the moments of a cell, see `axial_strips`: ∫ rᵏ G/H³, ∫ rᵏ/H³ and ∫ 1/H
+GROWTH, GROWTH_R, GROWTH_RR, CUBE, CUBE_R, CUBE_RR, SHEAR = range(7)

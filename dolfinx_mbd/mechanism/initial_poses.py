@@ -1,0 +1,73 @@
+"""Poses of all frames of a system at the initial positions of the bodies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.kernels.joints import DISTANCE, OPPOSITE
+from dolfinx_mbd.mechanism.force_elements import FramePair, PairElement
+from dolfinx_mbd.mechanism.joints import TURNING, Axis, Joint
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.mechanism.system import System
+
+__all__ = ["InitialPoses"]
+
+_REST = np.zeros(6)
+
+
+class InitialPoses:
+    """Poses of all frames at the initial positions of the bodies."""
+
+    def __init__(self, system: System) -> None:
+        self._index, count = system.frame_index, system.num_frames
+        self.position, self.rotation = np.zeros((count, 3)), np.zeros((count, 3, 3))
+        points = [self.position]
+        for body, part in zip(system.bodies, system.frame_slices, strict=True):
+            q = body.initial_coordinates()
+            body.poses(q, self.position[part], self.rotation[part])
+            if body.num_velocities - body.num_elastic == 6:
+                points.append(q[None, :3])
+        # Size: longest side of the bounding box of all frames and bodies, m; 1 m if the box is a
+        # point
+        every = np.vstack(points)
+        size = float(np.ptp(every, axis=0).max()) if len(every) else 0.0
+        self.size = size if size > 1e-9 else 1.0
+
+    def pair(self, item: Joint | PairElement) -> FramePair:
+        """Return the poses of the frames of a joint or an element, at rest."""
+        one, two = self._index(item.first), self._index(item.second)
+        p, Q = self.position, self.rotation
+        return FramePair(p[one], Q[one], _REST, p[two], Q[two], _REST)
+
+    def along(self, joint: Joint, motion: Axis) -> float:
+        """Return the rotation (within half a turn) about or the displacement along the axis."""
+        p1, Q1, _, p2, Q2, _ = self.pair(joint)
+        if motion == "displacement":
+            return float(Q1[:, 2] @ (p2 - p1))
+        return math.atan2(float(Q1[:, 1] @ Q2[:, 0]), float(Q1[:, 0] @ Q2[:, 0]))
+
+    def with_length(self, joint: Joint) -> Joint:
+        """Return a distance joint with its length, and other joints unchanged."""
+        if joint.kind != "distance" or joint.length is not None:
+            return joint
+        p1, _, _, p2, _, _ = self.pair(joint)
+        length = float(np.linalg.norm(p2 - p1))
+        if length == 0.0:
+            raise InputError(
+                f"distance joint {joint.name!r}: its points coincide at the initial positions of "
+                "the bodies; specify its length, or use a spherical joint"
+            )
+        return replace(joint, length=length)
+
+    def form(self, joint: Joint) -> int:
+        """Return the code of a joint for the kernels: DISTANCE, OPPOSITE (z axes) or 0."""
+        if joint.kind == "distance":
+            return DISTANCE
+        _, Q1, _, _, Q2, _ = self.pair(joint)
+        return OPPOSITE if joint.kind in TURNING and Q1[:, 2] @ Q2[:, 2] < 0 else 0
