@@ -22,7 +22,13 @@ from dolfinx_mbd.fem.interfaces.bores import BorePatterns
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.phases import Phases
 from dolfinx_mbd.reduction.distributed_loads import load_patterns
-from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES, UnitCases, stiffening
+from dolfinx_mbd.reduction.stiffening import (
+    WRENCH_INDICES,
+    CaseForm,
+    UnitCases,
+    case_form,
+    stiffening,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +63,7 @@ class SolidIntegrals:
     """
 
     problem: ElasticProblem
+    compiled: CaseForm | None = None  # form of the geometric stiffness, if it is compiled
 
     @property
     def dim(self) -> int:
@@ -74,7 +81,8 @@ class SolidIntegrals:
         problem = self.problem
         assert problem.materials is not None  # a body with stiffening has a material
         rotations = np.array([frame.motion[3:] for frame in frames])
-        return stiffening(problem, problem.materials.stress, cases, vectors, rotations)
+        compiled = self.compiled or case_form(problem, problem.materials.stress)
+        return stiffening(problem, compiled, cases, vectors, rotations)
 
     def points(self, vectors: Array, points: Mapping[str, Any]) -> tuple[MaterialPoint, ...]:
         """Return the modes at material points."""
@@ -116,7 +124,7 @@ def project(
     Note: Collective.
     """
     phases = phases or Phases()
-    vectors, frames = modes.vectors, _frames(body, modes, contents.interfaces)
+    vectors, frames = modes.vectors, interface_frames(body, modes, contents.interfaces)
     with phases("inertia"):
         moments = modes.moments or body.inertia(vectors)
     entries = {
@@ -139,7 +147,7 @@ def project(
     return entries
 
 
-def _frames(
+def interface_frames(
     body: Any, modes: Solutions, interfaces: tuple[MeshInterface, ...]
 ) -> tuple[Interface, ...]:
     """Return the interfaces with their motion in each mode, in space."""

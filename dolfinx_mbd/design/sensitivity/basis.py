@@ -13,7 +13,7 @@ a difference of eigenvalues, so that modes may cross.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -363,17 +363,11 @@ class BasisDerivatives:
 
     def _round_off(self, derivatives: MatrixDerivatives, X: Array) -> Array:
         """Return limits of the round-off in the norms of forces −K′X."""
-        if derivatives.stiffness is None:
+        diagonal = derivatives.stiffness_diagonal
+        if diagonal is None:
             return np.zeros(X.shape[1])
-        forces = ROUND_OFF_RESIDUAL * derivatives.stiffness_diagonal()[:, None] * X
+        forces = ROUND_OFF_RESIDUAL * diagonal[:, None] * X
         return self._force_norms(forces)
-
-
-def mass_product(problem: ElasticProblem, derivatives: MatrixDerivatives, X: Array) -> Array:
-    """Return M′X."""
-    if derivatives.scalar_mass is None:
-        return np.zeros(X.shape, order="F")
-    return replace(problem, scalar_mass=derivatives.scalar_mass).apply_mass(X)
 
 
 def point_velocity(

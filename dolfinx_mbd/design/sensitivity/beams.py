@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.body.tree import with_values
 from dolfinx_mbd.design.sensitivity.beam_changes import BeamChange, beam_change, parameters_of_beams
 from dolfinx_mbd.design.sensitivity.beam_modes import (
     ChangedMatrices,
     StiffeningRates,
     mode_derivatives,
 )
-from dolfinx_mbd.design.sensitivity.body_derivative import second_order_size
+from dolfinx_mbd.design.sensitivity.body_derivative import (
+    effective_mass_derivatives,
+    second_order_size,
+)
 from dolfinx_mbd.design.sensitivity.omitted_modes import (
     AT_THE_LIMIT,
     at_the_limit,
@@ -179,3 +185,41 @@ def _skin(model: BeamModel, nodal: Array, rates: Array, change: BeamChange) -> t
     turned = surface_around(velocity, arm_rates, rotations)
     moved = surface_around(model.chain, arms, rates)
     return turned.points, turned.modes + moved.modes
+
+
+def beam_arrays(body: ReducedBody, entries: Mapping[str, Any]) -> ReducedBody:
+    """Return the derivatives of all arrays of the body of a beam from its entries by name."""
+    shifts, motions = entries["interface_points"], entries["interface_motions"]
+    interfaces = [
+        with_values(i, point=v, axes=np.zeros((3, 3)), motion=N)
+        for i, v, N in zip(body.interfaces, shifts, motions, strict=True)
+    ]
+    points = [
+        with_values(p, position=v, modes=psi)
+        for p, v, psi in zip(body.points, entries["positions"], entries["point_modes"], strict=True)
+    ]
+    skin = body.skin
+    if skin is not None:
+        rates = {"points": entries["skin_positions"], "modes": entries["skin_modes"]}
+        skin = with_values(skin, **rates)
+    stiffening = body.stiffening
+    if stiffening is not None:
+        spin, wrenches = entries["spin_stiffening"], entries["interface_stiffening"]
+        stiffening = with_values(stiffening, spin=spin, interfaces=wrenches, work=None)
+    moments = tuple(entries[key] for key in ("total_mass", "first_moments", "second_moments"))
+    stiffness = entries["stiffness"]
+    masses = effective_mass_derivatives(body, moments, stiffness, shifts, motions)
+    return with_values(
+        body,
+        total_mass=moments[0],
+        first_moments=moments[1],
+        second_moments=moments[2],
+        mass=np.zeros_like(body.mass),
+        stiffness=stiffness,
+        damping=np.zeros_like(body.damping),
+        interfaces=tuple(interfaces),
+        points=tuple(points),
+        skin=skin,
+        stiffening=stiffening,
+        effective_masses=masses,
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy
@@ -13,6 +12,7 @@ from dolfinx_mbd.body import LoadPattern, ReducedBody
 from dolfinx_mbd.body.gauges import StrainGauge
 from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.body.parts import EffectiveMasses
+from dolfinx_mbd.body.tree import map_arrays
 from dolfinx_mbd.fem.assembly import point_motion
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
@@ -29,39 +29,20 @@ class BodyDerivative:
     their span. The derivative of the stiffness matrix is therefore full, and modes may cross.
 
     Attributes:
-        total_mass: Derivative of the mass.
-        centre: Derivative of the centre of mass, shape (3,).
-        central_inertia: Derivative of the inertia tensor about the centre of mass, shape (3, 3).
-        first_moments: Derivative of S, shape (n+1, 3).
-        second_moments: Derivative of H, shape (n+1, n+1, 3, 3).
-        stiffness: Derivative of the modal stiffness matrix, shape (n, n).
-        damping: Derivative of the modal damping matrix, shape (n, n); a damping that was given as a
-            matrix is constant.
+        arrays: Derivatives of all arrays of the body, with the structure of the body. It is not a
+            valid body, for example because a derivative of a mass may be negative.
+        base: The body at the base point.
         frequencies: Derivatives of the frequencies, shape (n,), Hz; those of a multiple frequency
             are the derivatives of its branches in ascending order.
-        interface_points: Derivatives of the points of the interfaces, shape (interfaces, 3).
-        interface_motions: Derivatives of `Interface.motion`, shape (interfaces, 6, n).
-        positions: Derivatives of the positions of the material points, shape (points, 3).
-        point_modes: Derivatives of `MaterialPoint.modes`, shape (points, n, 3).
-        skin_positions: Derivatives of the positions of the skin, shape (ns, 3), or None.
-        skin_modes: Derivatives of the modes at the skin, shape (n, ns, 3), or None.
-        spin_stiffening: Derivative of `Stiffening.spin`, shape (6, n, n), or None.
-        interface_stiffening: Derivative of `Stiffening.interfaces`, shape
-            (interfaces, 6, n, n), or None.
-        stress: Derivative of the stress modes at the nodes of the skin, shape (6, ns, n), or None
-            if the body has no stress modes; see `recovery.skin_stress`.
-        loads: Derivatives of the distributed loads, as load patterns.
-        bores: Derivatives of `Bore.displacement`.
-        gauges: Derivatives of the strain gauges, as strain gauges of the same length. The centre of
-            a gauge moves with the body; the direction of its first grid does not turn, except with
-            the surface.
-        effective_masses: Derivatives of the frequencies and shares of the fixed-interface modes, or
-            None if the body does not contain all of them. Of modes with a multiple frequency, only
-            the sums of the derivatives of the shares are meaningful.
         limits: Steps below and above zero at which a cell of the mesh degenerates;
             infinite unless the parameter is a shape.
         second_order: Largest term of second order in a modal stiffness that follows from first
             derivatives, relative to that stiffness, per square of the unit of the parameter.
+
+    Note: A damping that was given as a matrix is constant. The centre of a gauge moves with the
+        body; the direction of its first grid does not turn, except with the surface. Of modes with
+        a multiple frequency, only the sums of the derivatives of the shares of effective masses are
+        meaningful; `effective_masses` is None if the body does not contain all modes.
 
     Example:
         >>> derivative = mbd.sensitivities(bar, [mbd.Parameter("rho", "density")])["rho"]
@@ -69,31 +50,121 @@ class BodyDerivative:
         1.0
     """
 
-    total_mass: float
-    centre: Array
-    central_inertia: Array
-    first_moments: Array
-    second_moments: Array
-    stiffness: Array
-    damping: Array
+    arrays: ReducedBody
     frequencies: Array
-    interface_points: Array
-    interface_motions: Array
-    positions: Array
-    point_modes: Array
-    skin_positions: Array | None
-    skin_modes: Array | None
-    spin_stiffening: Array | None
-    interface_stiffening: Array | None
-    stress: Array | None
-    loads: tuple[LoadPattern, ...]
-    bores: tuple[Array, ...]
-    gauges: tuple[StrainGauge, ...]
-    effective_masses: EffectiveMasses | None
     limits: tuple[float, float]
     second_order: float
+    base: ReducedBody
 
     __repr__ = short_repr
+
+    @property
+    def total_mass(self) -> float:
+        """Derivative of the mass."""
+        return self.arrays.total_mass
+
+    @property
+    def first_moments(self) -> Array:
+        """Derivative of S, shape (n+1, 3)."""
+        return self.arrays.first_moments
+
+    @property
+    def second_moments(self) -> Array:
+        """Derivative of H, shape (n+1, n+1, 3, 3)."""
+        return self.arrays.second_moments
+
+    @property
+    def stiffness(self) -> Array:
+        """Derivative of the modal stiffness matrix, shape (n, n)."""
+        return self.arrays.stiffness
+
+    @property
+    def damping(self) -> Array:
+        """Derivative of the modal damping matrix, shape (n, n)."""
+        return self.arrays.damping
+
+    @property
+    def loads(self) -> tuple[LoadPattern, ...]:
+        """Derivatives of the distributed loads."""
+        return self.arrays.loads
+
+    @property
+    def gauges(self) -> tuple[StrainGauge, ...]:
+        """Derivatives of the strain gauges."""
+        return self.arrays.gauges
+
+    @property
+    def effective_masses(self) -> EffectiveMasses | None:
+        """Derivatives of the effective masses, or None."""
+        return self.arrays.effective_masses
+
+    @property
+    def centre(self) -> Array:
+        """Derivative of the centre of mass, shape (3,)."""
+        return self._central[0]
+
+    @property
+    def central_inertia(self) -> Array:
+        """Derivative of the inertia tensor about the centre of mass, shape (3, 3)."""
+        return self._central[1]
+
+    @property
+    def _central(self) -> tuple[Array, Array]:
+        moments = self.total_mass, self.first_moments, self.second_moments
+        return central_derivatives(self.base, *moments)
+
+    @property
+    def interface_points(self) -> Array:
+        """Derivatives of the points of the interfaces, shape (interfaces, 3)."""
+        return np.array([i.point for i in self.arrays.interfaces]).reshape(-1, 3)
+
+    @property
+    def interface_motions(self) -> Array:
+        """Derivatives of `Interface.motion`, shape (interfaces, 6, n)."""
+        motions = [i.motion for i in self.arrays.interfaces]
+        return np.array(motions).reshape(-1, 6, len(self.stiffness))
+
+    @property
+    def positions(self) -> Array:
+        """Derivatives of the positions of the material points, shape (points, 3)."""
+        return np.array([p.position for p in self.arrays.points]).reshape(-1, 3)
+
+    @property
+    def point_modes(self) -> Array:
+        """Derivatives of `MaterialPoint.modes`, shape (points, n, 3)."""
+        modes = [p.modes for p in self.arrays.points]
+        return np.array(modes).reshape(-1, len(self.stiffness), 3)
+
+    @property
+    def skin_positions(self) -> Array | None:
+        """Derivatives of the positions of the skin, shape (ns, 3), or None."""
+        surface = self.arrays.skin or self.arrays.stress
+        return None if surface is None else surface.points
+
+    @property
+    def skin_modes(self) -> Array | None:
+        """Derivatives of the modes at the skin, shape (n, ns, 3), or None."""
+        return None if self.arrays.skin is None else self.arrays.skin.modes
+
+    @property
+    def spin_stiffening(self) -> Array | None:
+        """Derivative of `Stiffening.spin`, shape (6, n, n), or None."""
+        return None if self.arrays.stiffening is None else self.arrays.stiffening.spin
+
+    @property
+    def interface_stiffening(self) -> Array | None:
+        """Derivative of `Stiffening.interfaces`, shape (interfaces, 6, n, n), or None."""
+        return None if self.arrays.stiffening is None else self.arrays.stiffening.interfaces
+
+    @property
+    def stress(self) -> Array | None:
+        """Derivative of the stress modes, shape (6, ns, n), or None."""
+        return None if self.arrays.stress is None else self.arrays.stress.stress
+
+    @property
+    def bores(self) -> tuple[Array, ...]:
+        """Derivatives of `Bore.displacement`."""
+        return tuple(bore.displacement for bore in self.arrays.bores)
 
     @property
     def inertia(self) -> Array:
@@ -257,29 +328,14 @@ def in_modes(
 
     `step` is the difference of the parameter from the former base value.
     """
-    d, T = derivative, scipy.linalg.block_diag(1.0, W)
-    stiffness = W.T @ d.stiffness @ W
-
-    def product(subscripts: str, values: Array | None, *others: Array) -> Any:
-        return None if values is None else np.einsum(subscripts, W, values, *others)
-
-    loads = [replace(p, modes=W.T @ p.modes, moments=W.T @ p.moments) for p in d.loads]
-    low, high = d.limits
+    arrays = map_arrays(
+        lambda declaration, values: declaration.transformed(values, W), derivative.arrays
+    )
+    low, high = derivative.limits
     return replace(
-        d,
+        derivative,
+        arrays=arrays,
+        base=body,
         limits=(low - step, high - step),
-        first_moments=T.T @ d.first_moments,
-        second_moments=np.einsum("ki,klab,lj->ijab", T, d.second_moments, T),
-        stiffness=stiffness,
-        damping=W.T @ d.damping @ W,
-        frequencies=frequency_derivatives(body, stiffness),
-        interface_motions=d.interface_motions @ W,
-        point_modes=np.einsum("ki,pka->pia", W, d.point_modes),
-        skin_modes=product("ki,kpa->ipa", d.skin_modes),
-        spin_stiffening=product("ki,ckl,lj->cij", d.spin_stiffening, W),
-        interface_stiffening=product("ki,ackl,lj->acij", d.interface_stiffening, W),
-        stress=None if d.stress is None else d.stress @ W,
-        loads=tuple(loads),
-        bores=tuple(bore @ W for bore in d.bores),
-        gauges=tuple(replace(gauge, modes=gauge.modes @ W) for gauge in d.gauges),
+        frequencies=frequency_derivatives(body, arrays.stiffness),
     )
