@@ -22,13 +22,7 @@ from dolfinx_mbd.fem.interfaces.bores import BorePatterns
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.phases import Phases
 from dolfinx_mbd.reduction.distributed_loads import load_patterns
-from dolfinx_mbd.reduction.stiffening import (
-    WRENCH_INDICES,
-    CaseForm,
-    UnitCases,
-    case_form,
-    stiffening,
-)
+from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES, UnitCases, stiffening
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +57,6 @@ class SolidIntegrals:
     """
 
     problem: ElasticProblem
-    compiled: CaseForm | None = None  # form of the geometric stiffness, if it is compiled
 
     @property
     def dim(self) -> int:
@@ -81,8 +74,7 @@ class SolidIntegrals:
         problem = self.problem
         assert problem.materials is not None  # a body with stiffening has a material
         rotations = np.array([frame.motion[3:] for frame in frames])
-        compiled = self.compiled or case_form(problem, problem.materials.stress)
-        return stiffening(problem, compiled, cases, vectors, rotations)
+        return stiffening(problem, problem.materials.stress, cases, vectors, rotations)
 
     def points(self, vectors: Array, points: Mapping[str, Any]) -> tuple[MaterialPoint, ...]:
         """Return the modes at material points."""
@@ -124,7 +116,7 @@ def project(
     Note: Collective.
     """
     phases = phases or Phases()
-    vectors, frames = modes.vectors, interface_frames(body, modes, contents.interfaces)
+    vectors, frames = modes.vectors, _frames(body, modes, contents.interfaces)
     with phases("inertia"):
         moments = modes.moments or body.inertia(vectors)
     entries = {
@@ -147,7 +139,7 @@ def project(
     return entries
 
 
-def interface_frames(
+def _frames(
     body: Any, modes: Solutions, interfaces: tuple[MeshInterface, ...]
 ) -> tuple[Interface, ...]:
     """Return the interfaces with their motion in each mode, in space."""

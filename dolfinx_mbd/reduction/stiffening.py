@@ -75,7 +75,8 @@ def unit_cases(
 
     held = -held_inertia @ relief
     held[:, :6] += held_spins
-    load = relieved(inertia, spins, relief)
+    load = -inertia @ relief
+    load[:, :6] += spins
     reaction = gram(comm, constraint, load)
     reaction[:, 6:] += np.eye(num_rigid * len(interfaces))
     stiffness = gram(comm, constraint, multiply(problem.stiffness, constraint))
@@ -84,38 +85,14 @@ def unit_cases(
     forces = multiply(problem.stiffness, u)
     work = column_sums(comm, u, forces)
     forces -= load
-    return UnitCases(u, interface_virials(problem, interfaces, forces), work)
-
-
-def interface_virials(
-    problem: ElasticProblem, interfaces: tuple[MeshInterface, ...], forces: Array
-) -> Array:
-    """Return `UnitCases.virials` of forces on the nodes, shape (owned dofs, cases); collective."""
-    virials = np.zeros((forces.shape[1], len(interfaces), 3, 3))
+    virials = np.zeros((u.shape[1], len(interfaces), 3, 3))
     for k, i in enumerate(interfaces):
         if i.kind == "rigid":
-            shape = len(i.blocks), i.dim, forces.shape[1]
+            shape = len(i.blocks), i.dim, u.shape[1]
             f = in_space(forces[i.dofs].reshape(shape)[:, : problem.dim], axis=1)
             arms = in_space(problem.positions[i.blocks]) - i.point
             virials[:, k] = np.einsum("pic,pj->cij", f, arms)
-    return np.asarray(problem.comm.allreduce(virials))
-
-
-def unit_loads(problem: ElasticProblem, interfaces: tuple[MeshInterface, ...]) -> Array:
-    """Return the unit loads with inertia relief, without the wrenches at the interfaces.
-
-    The shape is (owned dofs, cases). Collective.
-    """
-    R, spins = problem.rigid_motions(), problem.spin_loads()
-    inertia = problem.apply_mass(R)
-    return relieved(inertia, spins, inertia_relief(problem, interfaces, R, inertia, spins))
-
-
-def relieved(inertia: Array, spins: Array, relief: Array) -> Array:
-    """Return the loads of spins and of the rigid accelerations `relief`; see `inertia_relief`."""
-    load = -inertia @ relief
-    load[:, :6] += spins
-    return np.asfortranarray(load)
+    return UnitCases(u, comm.allreduce(virials), work)
 
 
 def inertia_relief(
@@ -150,25 +127,9 @@ def interface_motions(stiffness: Array, reaction: Array, motions: Array) -> Arra
     return np.asarray(Z @ np.linalg.solve(Z.T @ stiffness @ Z, Z.T @ reaction))
 
 
-@dataclass(frozen=True, eq=False)
-class CaseForm:
-    """Compiled form of the scalar geometric stiffness of the stress of a displacement."""
-
-    form: fem.Form
-    displacement: fem.Function
-
-
-def case_form(problem: ElasticProblem, stress: Callable[[Any], Any]) -> CaseForm:
-    """Return the geometric stiffness of the stress σ(u) of a function u; `stress` returns UFL."""
-    V = problem.space
-    W = scalar_space(V)
-    p, q, u = ufl.TrialFunction(W), ufl.TestFunction(W), fem.Function(V)
-    return CaseForm(fem.form(geometric_stiffness(p, q, stress(u), gradient_measure(V))), u)
-
-
 def stiffening(
     problem: ElasticProblem,
-    compiled: CaseForm,
+    stress: Callable[[Any], Any],
     cases: UnitCases,
     vectors: Array,
     rotations: Array,
@@ -182,18 +143,21 @@ def stiffening(
 
     Args:
         problem: Matrices of the body.
-        compiled: Result of `case_form`.
+        stress: σ(u) as UFL, Pa.
         cases: The unit load cases.
         vectors: Modes, shape (owned dofs, n).
         rotations: Rotation of each interface per mode, shape (interfaces, 3, n).
     """
-    dim, form, u0 = problem.dim, compiled.form, compiled.displacement
+    V, dim = problem.space, problem.dim
+    W = scalar_space(V)
+    p, q, u0 = ufl.TrialFunction(W), ufl.TestFunction(W), fem.Function(V)
+    form = fem.form(geometric_stiffness(p, q, stress(u0), gradient_measure(V)))
     A = fem_petsc.create_matrix(form)
     fields = blocked(vectors, dim)
     n, thickness = vectors.shape[1], 1.0 if problem.thickness is None else problem.thickness
     reduced = np.zeros((len(cases.work), n, n))
     for c, displacement in enumerate(cases.displacements.T):
-        as_function(problem.space, displacement, u0)
+        as_function(V, displacement, u0)
         A.zeroEntries()
         fem_petsc.assemble_matrix(A, form)  # type: ignore[arg-type]
         A.assemble()

@@ -13,7 +13,7 @@ a difference of eigenvalues, so that modes may cross.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -368,6 +368,13 @@ class BasisDerivatives:
             return np.zeros(X.shape[1])
         forces = ROUND_OFF_RESIDUAL * diagonal[:, None] * X
         return self._force_norms(forces)
+
+
+def mass_product(problem: ElasticProblem, derivatives: MatrixDerivatives, X: Array) -> Array:
+    """Return M′X."""
+    if derivatives.scalar_mass is None:
+        return np.zeros(X.shape, order="F")
+    return replace(problem, scalar_mass=derivatives.scalar_mass).apply_mass(X)
 
 
 def point_velocity(

@@ -1,10 +1,10 @@
 """Derivatives of the entries of a body as differences of its projection.
 
-The modes, the response to unit loads and the forces of loads have first derivatives that follow
-from linear systems. With their expansions Ψ + s Ψ′ and so on, `project` is a smooth function of the
-step s, on a mesh that moves and with materials that change. The difference of fourth order is
-exact for polynomials up to degree four. Geometric stiffness and stress modes are the costly parts;
-their differences of second order have a smaller step and an error of about 1e-9.
+The modes and the forces of loads have known first derivatives. With their expansions Ψ + s Ψ′ and
+so on, `project` is a smooth function of the step s, on a mesh that moves and with materials that
+change. The difference of fourth order is
+exact for polynomials up to degree four. Stress modes are costly; their difference of second order
+has a smaller step and an error below 1e-8.
 """
 
 from __future__ import annotations
@@ -35,18 +35,17 @@ from dolfinx_mbd.reduction.projection import (
     Contents,
     SolidIntegrals,
     Solutions,
-    interface_frames,
     project,
 )
 from dolfinx_mbd.reduction.result import Reduction
-from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES, UnitCases, case_form
+from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 
 T = TypeVar("T")
 
 STEP = 1e-3
 """Change of element matrices and positions in one step of a difference, relative to their size."""
-FINE = 0.01
-"""Step of the differences of second order of stresses, relative to the other step."""
+FINE = 0.02
+"""Step of the differences of second order of stress modes, relative to the other step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +56,6 @@ class SolvedDerivatives:
     motions: Array  # derivative of the motion of the interfaces, (coordinates, n)
     stiffness: Array  # derivative of ΨᵀKΨ, (n, n)
     forces: Array | None  # derivative of the nodal forces of the loads, None: zero
-    cases: UnitCases | None  # derivatives of the unit cases, None without stiffening
 
 
 def differenced(tree_at: Callable[[float], T], step: float, order: Literal[2, 4] = 4) -> T:
@@ -88,7 +86,6 @@ class ProjectionDerivatives:
         problem: Its matrices.
         forces: Nodal forces of its loads, shape (owned dofs, loads).
         bores: Pressure patterns of its bores.
-        cases: Its unit cases, None without stiffening.
     """
 
     def __init__(
@@ -97,9 +94,8 @@ class ProjectionDerivatives:
         problem: ElasticProblem,
         forces: Array,
         bores: tuple[BorePatterns, ...],
-        cases: UnitCases | None,
     ) -> None:
-        self._reduction, self._problem, self._cases = reduction, problem, cases
+        self._reduction, self._problem = reduction, problem
         body = reduction.body
         self._contents = Contents(
             reduction.interfaces,
@@ -113,9 +109,6 @@ class ProjectionDerivatives:
     def __call__(self, matrices: MatrixDerivatives, solved: SolvedDerivatives) -> ReducedBody:
         """Return the derivatives of the arrays of a body, without gauges and effective masses."""
         points, problem = self._point_rates(matrices), self._problem
-        compiled = None
-        if self._cases is not None and matrices.materials is not None:
-            compiled = case_form(problem, matrices.materials.stress)
         squares = column_sums(problem.comm, solved.modes, problem.apply_mass(solved.modes))
         largest = float(np.sqrt(np.max(squares, initial=0.0)))
         step = step_of(problem, matrices, largest)
@@ -127,14 +120,12 @@ class ProjectionDerivatives:
             missing = {"effective_masses": None, "gauges": (), "stress": None}
             return with_values(self._reduction.body, **entries | missing)
 
-        def stresses_at(step: float) -> ReducedBody:
-            contents = self._contents_at(matrices, solved, points, step)
+        def stress_at(step: float) -> ReducedBody:
             with problem_at(problem, matrices, step) as moved:
-                return self._stresses(SolidIntegrals(moved, compiled), solved, contents, step)
+                return self._stress(moved, solved, step)
 
-        arrays = differenced(body_at, step)
-        stresses = differenced(stresses_at, FINE * step, order=2)
-        return with_values(arrays, stiffening=stresses.stiffening, stress=stresses.stress)
+        stress = differenced(stress_at, FINE * step, order=2).stress
+        return with_values(differenced(body_at, step), stress=stress)
 
     def _solutions(self, solved: SolvedDerivatives, step: float) -> Solutions:
         """Return modes, motions of interfaces and stiffness at a step."""
@@ -146,25 +137,17 @@ class ProjectionDerivatives:
             base.stiffness + step * solved.stiffness,
         )
 
-    def _stresses(
-        self, body: SolidIntegrals, solved: SolvedDerivatives, contents: Contents, step: float
+    def _stress(
+        self, problem: ElasticProblem, solved: SolvedDerivatives, step: float
     ) -> ReducedBody:
-        """Return a body with stiffening and stress modes at a step."""
-        base, cases, problem = self._reduction.body, self._cases, body.problem
-        modes, stiffening, stress = self._solutions(solved, step), None, None
-        if cases is not None and solved.cases is not None:
-            keys = ("displacements", "virials", "work")
-            pairs = [(getattr(cases, key), getattr(solved.cases, key)) for key in keys]
-            moved = UnitCases(*(a + step * b for a, b in pairs))
-            frames = interface_frames(body, modes, contents.interfaces)
-            stiffening = body.stiffening(moved, modes.vectors, frames, contents)
+        """Return a body with the stress modes at a step."""
+        base, stress = self._reduction.body, None
         if base.stress is not None and problem.materials is not None:
-            law = problem.materials.stress_in_space
-            values = skin_averages(
-                problem.space, modes.vectors, lambda u: six_components(law(u)), "stress"
+            law, vectors = problem.materials.stress_in_space, self._solutions(solved, step).vectors
+            stress = StressModes(
+                *skin_averages(problem.space, vectors, lambda u: six_components(law(u)), "stress")
             )
-            stress = StressModes(*values)
-        return with_values(base, stiffening=stiffening, stress=stress)
+        return with_values(base, stress=stress)
 
     def _contents_at(
         self,

@@ -42,7 +42,7 @@ from dolfinx_mbd.design.sensitivity.parts import PartDerivatives
 from dolfinx_mbd.design.sensitivity.prestress import PrestressDerivatives, prestressed_problem
 from dolfinx_mbd.design.sensitivity.split import SplitModes, split_modes
 from dolfinx_mbd.design.sensitivity.static_modes import with_static_modes
-from dolfinx_mbd.design.sensitivity.stiffening import CaseDerivatives
+from dolfinx_mbd.design.sensitivity.stiffening import StiffeningDerivatives
 from dolfinx_mbd.durability.recovery.gauges import gauge_derivatives
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, unblocked
@@ -169,10 +169,11 @@ def _derivatives(
     assert model is not None
     with ExitStack() as stack:
         stack.enter_context(destroying(problem.comm, basis))
-        cases = None if reduction.body.stiffening is None else CaseDerivatives(basis)
-        projection = ProjectionDerivatives(
-            reduction, problem, parts.forces, parts.bores, None if cases is None else cases.cases
-        )
+        stiffening = None
+        if reduction.body.stiffening is not None:
+            stiffening = StiffeningDerivatives(basis)
+            stack.enter_context(destroying(problem.comm, stiffening))
+        projection = ProjectionDerivatives(reduction, problem, parts.forces, parts.bores)
         group = stack.enter_context(ExitStack())
         waiting: list[tuple[str, MatrixDerivatives, ModeLoads]] = []
         for number, parameter in enumerate(parameters, 1):
@@ -184,7 +185,7 @@ def _derivatives(
             changes = basis([item[2] for item in waiting])
             for (name, matrices, _), change in zip(waiting, changes, strict=True):
                 derivatives[name] = _body_derivative(
-                    reduction, basis, cases, parts, projection, matrices, change
+                    reduction, basis, stiffening, parts, projection, matrices, change
                 )
             waiting = []
             del changes, change
@@ -240,7 +241,7 @@ def _part_derivatives(
 def _body_derivative(
     reduction: Reduction,
     basis: BasisDerivatives,
-    cases: CaseDerivatives | None,
+    stiffening: StiffeningDerivatives | None,
     parts: PartDerivatives,
     projection: ProjectionDerivatives,
     matrices: MatrixDerivatives,
@@ -263,14 +264,13 @@ def _body_derivative(
     inertia = problem.apply_mass(changes) + 2 * of_modes
     in_body = np.zeros((len(interfaces), 6, n))
     in_body[:, WRENCH_INDICES[dim]] = motions.reshape(-1, problem.num_rigid, n)
-    solved = SolvedDerivatives(
-        changes,
-        motions,
-        stiffness,
-        parts.force_changes(matrices),
-        None if cases is None else cases(matrices),
-    )
+    solved = SolvedDerivatives(changes, motions, stiffness, parts.force_changes(matrices))
     arrays = projection(matrices, solved)
+    if stiffening is not None:
+        rotations = np.array([i.motion[3:] for i in body.interfaces])
+        spin, wrenches = stiffening(matrices, changes, rotations, in_body[:, 3:])
+        unit = with_values(body.stiffening, spin=spin, interfaces=wrenches, work=None)
+        arrays = with_values(arrays, stiffening=unit)
     moments = arrays.total_mass, arrays.first_moments, arrays.second_moments
     points = np.array([i.point for i in arrays.interfaces]).reshape(-1, 3)
     arrays = with_values(

@@ -1,33 +1,48 @@
-"""Derivatives of the unit loads of geometric stiffening, and of the displacements under them."""
+"""Derivatives of the geometric stiffening of a reduced body.
+
+The unit loads of `dolfinx_mbd.reduction.stiffening` and their displacements depend on the
+parameter, and so do the stress law, the mesh and the modes.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import ufl
+from dolfinx import fem
+from dolfinx.fem import petsc as fem_petsc
+from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.design.sensitivity.basis import BasisDerivatives
-from dolfinx_mbd.design.sensitivity.differences import (
-    differenced,
-    interfaces_at,
-    problem_at,
-    step_of,
-)
+from dolfinx_mbd.design.sensitivity.basis import BasisDerivatives, mass_product, point_velocity
 from dolfinx_mbd.design.sensitivity.parameters import MatrixDerivatives
-from dolfinx_mbd.fem.assembly import point_motion
-from dolfinx_mbd.fem.linalg.blocks import column_sums, gram, multiply
+from dolfinx_mbd.fem.assembly import (
+    ElasticProblem,
+    blocked,
+    in_space,
+    point_motion,
+    projected,
+    rigid_motions,
+    scalar_space,
+    spin_fields,
+)
+from dolfinx_mbd.fem.fields import as_function
+from dolfinx_mbd.fem.linalg.blocks import gram, multiply
+from dolfinx_mbd.forms import geometric_stiffness
 from dolfinx_mbd.reduction.stiffening import (
+    WRENCH_INDICES,
     UnitCases,
+    gradient_measure,
+    inertia_relief,
     interface_motions,
-    interface_virials,
     unit_cases,
-    unit_loads,
 )
 
 
-class CaseDerivatives:
-    """Derivatives of the unit cases of one body; all methods are collective."""
+class StiffeningDerivatives:
+    """Derivatives of the stiffening of one body; all methods are collective."""
 
     def __init__(self, basis: BasisDerivatives) -> None:
         self.basis = basis
@@ -36,27 +51,74 @@ class CaseDerivatives:
         all_motions = np.hstack([split.rigid_interfaces, split.motions])
         parts = np.hstack([split.rigid, basis.constraint])
         self._constraint = np.asfortranarray(parts @ np.linalg.pinv(all_motions))
+        self._rigid = problem.rigid_motions()
+        self._inertia = problem.apply_mass(self._rigid)
+        self._spins = problem.spin_loads()
+        self._mass = gram(comm, self._rigid, self._inertia)
         self._motions = np.vstack([point_motion(i.point, dim) for i in interfaces])
-        inertia = problem.apply_mass(problem.rigid_motions())
-        held = basis.held.solve_body(np.hstack([problem.spin_loads(), inertia]))
-        self.cases: UnitCases = unit_cases(
+        held = basis.held.solve_body(np.hstack([self._spins, self._inertia]))
+        self._cases: UnitCases = unit_cases(
             problem, interfaces, self._constraint, held[:, :6], held[:, 6:]
         )
-        forces = multiply(problem.stiffness, self.cases.displacements)
-        self._forces = forces - unit_loads(problem, interfaces)
+        self._relief = inertia_relief(problem, interfaces, self._rigid, self._inertia, self._spins)
+        load = -self._inertia @ self._relief
+        load[:, :6] += self._spins
+        self._forces = multiply(problem.stiffness, self._cases.displacements) - load
         stiffened = multiply(problem.stiffness, self._constraint)
         self._condensed = gram(comm, self._constraint, stiffened)
+        self._matrices = _case_matrices(problem, self._cases.displacements)
 
-    def __call__(self, matrices: MatrixDerivatives) -> UnitCases:
-        """Return the derivatives of the unit cases with respect to one parameter."""
+    def destroy(self) -> None:
+        """Free the matrices of the unit cases."""
+        for A in self._matrices:
+            A.destroy()
+
+    def __call__(
+        self, matrices: MatrixDerivatives, changes: Array, rotations: Array, rotated: Array
+    ) -> tuple[Array, Array]:
+        """Return the derivatives of `Stiffening.spin` and `Stiffening.interfaces`.
+
+        Args:
+            matrices: Derivatives of the matrices.
+            changes: Ψ′, shape (owned dofs, n).
+            rotations: Rotation of each interface per mode, shape (interfaces, 3, n).
+            rotated: Derivative of `rotations`.
+        """
+        problem, split, cases = self.basis.problem, self.basis.split, self._cases
+        n = changes.shape[1]  # the modes below `up_to`
+        displacements, forces = self._case_derivatives(matrices)
+        virials = self._virial_derivatives(matrices, forces)
+        fields, changed = (blocked(X, problem.dim) for X in (split.modes[:, :n], changes))
+        reduced = np.zeros((len(cases.work), n, n))
+        stiffness = _StressStiffness(problem, matrices)
+        for c in range(len(reduced)):
+            u, moved = cases.displacements[:, c], displacements[:, c]
+            image = multiply(self._matrices[c], changed)
+            K: Array = np.zeros((n, n))
+            for a in range(problem.dim):
+                K += gram(problem.comm, fields[:, a :: problem.dim], image[:, a :: problem.dim])
+            K = K + K.T + stiffness.derivative(u, moved, fields)
+            for V, dV, theta, turned in zip(
+                cases.virials[c], virials[c], rotations, rotated, strict=True
+            ):
+                cross = turned.T @ (V - np.trace(V) * np.eye(3)) @ theta
+                cross += theta.T @ (V - np.trace(V) * np.eye(3)) @ turned
+                K += cross + theta.T @ (dV - np.trace(dV) * np.eye(3)) @ theta
+            reduced[c] = (K + K.T) / 2
+        stiffness.destroy()
+        count, rows = len(rotations), WRENCH_INDICES[problem.dim]
+        wrenches = np.zeros((count, 6, n, n))
+        wrenches[:, rows] = reduced[6:].reshape(count, problem.num_rigid, n, n)
+        return reduced[:6], wrenches
+
+    def _case_derivatives(self, matrices: MatrixDerivatives) -> tuple[Array, Array]:
+        """Return u′ of all unit cases, and the derivatives of the forces K u − f on the nodes."""
         basis, problem, comm = self.basis, self.basis.problem, self.basis.problem.comm
-        u = self.cases.displacements
-        step = step_of(problem, matrices)
-        load = differenced(partial(self._loads, matrices), step)
+        u = self._cases.displacements
+        load = self._load_derivative(matrices)
         border = basis.border_derivative(matrices)
         pull, averages = basis.border_terms(border, u, -self._forces)
-        stiff = matrices.stiffness_product(u)
-        pull -= stiff
+        pull -= matrices.stiffness_product(u)
         motions = self._interface_coordinates(u)
         boundary = basis.boundary_motion(matrices, motions)
         w = basis.held.solve_moved(load + pull, boundary, averages)
@@ -67,11 +129,8 @@ class CaseDerivatives:
             reaction -= gram(comm, moved, self._forces)
         a = interface_motions(self._condensed, reaction, self._motions)
         changes = np.asfortranarray(w + self._constraint @ a)
-        stiffened = multiply(problem.stiffness, changes)
-        work = column_sums(comm, u, stiff) + 2 * column_sums(comm, u, stiffened)
-        forces = stiffened - load - pull
-        virials = differenced(partial(self._virials, matrices, forces), step)
-        return UnitCases(changes, virials, work)
+        forces = multiply(problem.stiffness, changes) - load - pull
+        return changes, forces
 
     def _interface_coordinates(self, u: Array) -> Array:
         """Return the motion of the interfaces in each unit case, shape (coordinates, cases)."""
@@ -86,16 +145,93 @@ class CaseDerivatives:
             parts.append(np.asarray(np.linalg.solve(G, gram(problem.comm, R, u[i.dofs])), float))
         return np.vstack(parts)
 
-    def _loads(self, matrices: MatrixDerivatives, step: float) -> Array:
-        """Return the unit loads at a step."""
-        basis = self.basis
-        interfaces = interfaces_at(basis.problem, basis.interfaces, matrices, step)
-        with problem_at(basis.problem, matrices, step) as problem:
-            return unit_loads(problem, interfaces)
+    def _load_derivative(self, matrices: MatrixDerivatives) -> Array:
+        """Return the derivative of the unit loads f with inertia relief."""
+        problem, comm, dim = self.basis.problem, self.basis.problem.comm, self.basis.problem.dim
+        R, interfaces = self._rigid, self.basis.interfaces
+        spins = mass_product(problem, matrices, spin_fields(problem.positions))
+        inertia = mass_product(problem, matrices, R)
+        turned = np.zeros_like(R)
+        points: Sequence[Array] = [np.zeros(dim) for _ in interfaces]
+        if matrices.velocity is not None:
+            spins += problem.apply_mass(spin_fields(matrices.velocity))
+            turned = rigid_motions(matrices.velocity)
+            turned[:, :dim] = 0.0
+            inertia += problem.apply_mass(turned)
+            points = [point_velocity(problem, i, matrices) for i in interfaces]
+        mass = gram(comm, R, inertia) + gram(comm, turned, self._inertia)
+        resultants = [gram(comm, R, spins) + gram(comm, turned, self._spins)]
+        unit = np.eye(problem.num_rigid)
+        resultants += [(point_motion(in_space(v), dim) - unit).T for v in points]
+        right = np.hstack(resultants) - mass @ self._relief
+        load = -inertia @ self._relief - self._inertia @ np.linalg.solve(self._mass, right)
+        load[:, :6] += spins
+        return np.asfortranarray(load)
 
-    def _virials(self, matrices: MatrixDerivatives, changes: Array, step: float) -> Array:
-        """Return the virials at a step; `changes` are the derivatives of the nodal forces."""
-        basis, forces = self.basis, self._forces + step * changes
-        interfaces = interfaces_at(basis.problem, basis.interfaces, matrices, step)
-        with problem_at(basis.problem, matrices, step) as problem:
-            return interface_virials(problem, interfaces, forces)
+    def _virial_derivatives(self, matrices: MatrixDerivatives, forces: Array) -> Array:
+        """Return the derivatives of the virials, shape (cases, interfaces, 3, 3)."""
+        problem, dim = self.basis.problem, self.basis.problem.dim
+        virials = np.zeros_like(self._cases.virials)
+        for k, i in enumerate(self.basis.interfaces):
+            if i.kind != "rigid":
+                continue
+            shape = len(i.blocks), dim, forces.shape[1]
+            arms = in_space(problem.positions[i.blocks]) - i.point
+            f = in_space(forces[i.dofs].reshape(shape), axis=1)
+            virials[:, k] = np.einsum("pic,pj->cij", f, arms)
+            if matrices.velocity is not None:
+                relative = matrices.velocity[i.blocks] - point_velocity(problem, i, matrices)
+                f = in_space(self._forces[i.dofs].reshape(shape), axis=1)
+                virials[:, k] += np.einsum("pic,pj->cij", f, in_space(relative))
+        return np.asarray(problem.comm.allreduce(virials))
+
+
+def _case_matrices(problem: ElasticProblem, displacements: Array) -> list[PETSc.Mat]:
+    """Return the scalar geometric stiffness of each unit case; all parameters use them."""
+    assert problem.materials is not None
+    V, W = problem.space, scalar_space(problem.space)
+    p, q, u = ufl.TrialFunction(W), ufl.TestFunction(W), fem.Function(V)
+    form = geometric_stiffness(p, q, problem.materials.stress(u), gradient_measure(V))
+    compiled, matrices = fem.form(form), []
+    for case in displacements.T:
+        as_function(V, case, u)
+        A = problem.scalar_mass.duplicate(copy=False)
+        fem_petsc.assemble_matrix(A, compiled)  # type: ignore[arg-type]
+        A.assemble()
+        A.scale(1.0 if problem.thickness is None else problem.thickness)
+        matrices.append(A)
+    return matrices
+
+
+class _StressStiffness:
+    """The derivative of the scalar geometric stiffness of a stress σ(u)."""
+
+    def __init__(self, problem: Any, matrices: MatrixDerivatives) -> None:
+        assert matrices.stress is not None  # a body with stiffening has a material
+        self.problem, V, law = problem, problem.space, matrices.stress
+        W = scalar_space(V)
+        p, q = ufl.TrialFunction(W), ufl.TestFunction(W)
+        self._u, self._moved = fem.Function(V), fem.Function(V)
+        measure = gradient_measure(V)
+        form = geometric_stiffness(p, q, law(self._u), measure)
+        change = geometric_stiffness(p, q, law(self._moved), measure)
+        explicit = ufl.algorithms.expand_derivatives(matrices.of_form(form))
+        self._change = fem.form(change if explicit.empty() else change + explicit)
+        self._matrix = problem.scalar_mass.duplicate(copy=False)
+        self._factor = 1.0 if problem.thickness is None else problem.thickness
+
+    def derivative(self, u: Array, moved: Array, fields: Array) -> Array:
+        """Return ΨᵀA′Ψ for the matrix A(σ(u)) and the fields Ψ; `moved` is the derivative of u.
+
+        A′ also contains the derivatives of the stress law and of the mesh.
+        """
+        as_function(self.problem.space, u, self._u)
+        as_function(self.problem.space, moved, self._moved)
+        self._matrix.zeroEntries()
+        fem_petsc.assemble_matrix(self._matrix, self._change)  # type: ignore[arg-type]
+        self._matrix.assemble()
+        return self._factor * projected(self.problem.comm, self._matrix, fields, self.problem.dim)
+
+    def destroy(self) -> None:
+        """Free the matrix."""
+        self._matrix.destroy()

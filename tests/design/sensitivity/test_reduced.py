@@ -25,6 +25,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.body.tree import leaves
+from dolfinx_mbd.design.sensitivity.basis import mass_product
 from dolfinx_mbd.design.sensitivity.parameters import matrix_derivatives
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
@@ -369,13 +370,6 @@ def test_zero_forces(comm: MPI.Intracomm, kind: Any, monkeypatch: pytest.MonkeyP
     for name, scaled in (("E", 210e9), ("rho", -7850.0)):
         error = np.abs(table[name].stiffness * scaled - base.body.stiffness).max()
         assert error <= 1e-8 * base.body.stiffness.max()
-
-
-def mass_product(problem: Any, derivatives: Any, X: np.ndarray) -> np.ndarray:
-    """M′X."""
-    if derivatives.scalar_mass is None:
-        return np.zeros(X.shape)
-    return replace(problem, scalar_mass=derivatives.scalar_mass).apply_mass(X)
 
 
 @pytest.mark.parametrize("graded", [False, True])
