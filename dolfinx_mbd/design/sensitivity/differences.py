@@ -42,9 +42,9 @@ from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 
 T = TypeVar("T")
 
-STEP = 1e-3
+STEP = 0.03
 """Change of element matrices and positions in one step of a difference, relative to their size."""
-FINE = 0.02
+FINE = 7e-4
 """Step of the differences of second order of stress modes, relative to the other step."""
 
 
