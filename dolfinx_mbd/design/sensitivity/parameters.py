@@ -336,6 +336,7 @@ def _value_derivatives(
         return ufl.derivative(form, f, direction)
 
     K, Ms = value_matrices(base, problem, _forms(base), (model, _forms(model)), derivative)
+    assert f is not None and direction is not None
     step = partial(changed_function, f, direction)
     law, materials = _stress(model), model.materials
     derivatives = MatrixDerivatives(K, Ms, derivative, law, at_step=step, materials=materials)

@@ -71,7 +71,7 @@ def nodes_velocity(velocity: fem.Function) -> Array:
     points = mesh.ufl_domain().ufl_coordinate_element().sub_elements[0].basix_element.points
     values = fem.Expression(velocity, points).eval(mesh, np.arange(count, dtype=np.int32))
     nodes = geometry_dofmap(mesh)[:count]
-    result = np.zeros_like(mesh.geometry.x)
+    result: Array = np.zeros(mesh.geometry.x.shape)
     result[nodes.ravel(), :dim] = np.reshape(values, (nodes.size, dim))
     return result
 
