@@ -9,7 +9,7 @@ from typing import Any
 import dolfinx
 import numpy as np
 
-from dolfinx_mbd.body import Interface, Mode
+from dolfinx_mbd.body import Mode
 from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.elastic_model import ElasticModel
@@ -19,7 +19,6 @@ from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.forms import Orthotropic, Temperature
 from dolfinx_mbd.reduction.options import ReductionOptions
 from dolfinx_mbd.reduction.reference import ReducedModes
-from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 from dolfinx_mbd.reduction.truncation import Truncation
 
 VARIABLE = "a function of space"
@@ -51,30 +50,13 @@ def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, .
     return tuple(rows)
 
 
-def body_entries(
-    problem: Any, interfaces: tuple[MeshInterface, ...], modes: ReducedModes, moments: Inertia
-) -> dict[str, Any]:
-    """Return the entries of a `ReducedBody` that follow from its modes and their inertia.
+def described(modes: ReducedModes, moments: Inertia, dim: int) -> dict[str, Any]:
+    """Return the entries of a `ReducedBody` that describe its modes.
 
-    `problem` is an `ElasticProblem` or a `BeamProblem`; `moments` include the signs of the modes.
+    `moments` are those of the modes with their signs, and `dim` is the dimension of the body.
     """
-    signed_moments = moments.with_signs()
-    num_rigid, rows = problem.num_rigid, WRENCH_INDICES[2 if problem.dim == 2 else 3]
-    frames = []
-    for k, i in enumerate(interfaces):
-        motion = np.zeros((6, len(modes.squares)))
-        # the coefficient of a constraint mode is exactly the motion of its interface
-        motion[rows] = modes.transform[num_rigid * k : num_rigid * (k + 1)] * moments.signs
-        frames.append(Interface(i.name, i.kind, i.point, i.axes, motion))
     return {
-        "total_mass": moments.total_mass,
-        "first_moments": signed_moments.first_moments,
-        "second_moments": signed_moments.second_moments,
-        "mass": np.eye(len(modes.squares)) if modes.orthonormal else signed_moments.mass,
-        "stiffness": modes.stiffness * np.outer(moments.signs, moments.signs),
-        "damping": np.zeros_like(modes.stiffness),
-        "interfaces": tuple(frames),
-        "modes": mode_table(modes, signed_moments, 2 if problem.dim == 2 else 3),
+        "modes": mode_table(modes, moments, 2 if dim == 2 else 3),
         "left_out": modes.left_out,
         "reference": modes.reference,
     }

@@ -6,7 +6,7 @@ unit size. The load acts on the undeformed shape and rotates with the body.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -160,7 +160,7 @@ def _is_linear(form: Any, v: Expr) -> bool:
 
 
 def load_patterns(
-    problem: ElasticProblem, names: Mapping[str, Any], forces: Array, modes: Array
+    problem: ElasticProblem, names: Iterable[str], forces: Array, modes: Array
 ) -> tuple[LoadPattern, ...]:
     """Return resultants and modal forces of each load for the multibody equations.
 

@@ -17,7 +17,6 @@ from dolfinx_mbd.body.summary import STIFFENING, warn_of_units
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem
 from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model
-from dolfinx_mbd.fem.fields import material_points, surface_skin
 from dolfinx_mbd.fem.free_motions import is_supported
 from dolfinx_mbd.fem.inertia import inertia
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
@@ -35,15 +34,20 @@ from dolfinx_mbd.progress import Progress, is_shown
 from dolfinx_mbd.reduction.basis import Basis, free_basis
 from dolfinx_mbd.reduction.craig_bampton import CraigBampton, check_enough_dofs
 from dolfinx_mbd.reduction.damping import with_damping
-from dolfinx_mbd.reduction.description import body_entries, provenance
-from dolfinx_mbd.reduction.distributed_loads import load_patterns, load_vectors
+from dolfinx_mbd.reduction.description import described, provenance
+from dolfinx_mbd.reduction.distributed_loads import load_vectors
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.reduction.options import ReductionOptions, check_request
-from dolfinx_mbd.reduction.reference import apply_signs, check_attached, reduced_modes
+from dolfinx_mbd.reduction.projection import Contents, SolidIntegrals, project
+from dolfinx_mbd.reduction.reference import (
+    apply_signs,
+    check_attached,
+    reduced_modes,
+    solutions,
+)
 from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.reduction.static_correction import residual_displacements
 from dolfinx_mbd.reduction.stiffening import UnitCases, choose_stiffening, mean_axis_cases
-from dolfinx_mbd.reduction.stiffening import stiffening as unit_stiffening
 
 MATERIAL = "a material, whose stress is known (not a stiffness form)"
 
@@ -262,23 +266,20 @@ class Reducer:
         counts = num_modes, basis.num_modes
         del basis  # its vectors are large
         with phases("inertia"):
-            moments, vectors = apply_signs(modes, inertia(problem, modes.vectors))
-        entries = body_entries(problem, self._interfaces, modes, moments)
-        if stiffened and cases is not None and problem.materials is not None:
-            with phases("stiffening"):
-                rotations = np.array([i.motion[3:] for i in entries["interfaces"]])
-                arguments = problem.materials.stress, cases, vectors, rotations
-                entries["stiffening"] = unit_stiffening(problem, *arguments)
-        with phases("points and skin"):
-            entries["points"] = material_points(problem.space, vectors, points or {})
-            entries["skin"] = surface_skin(problem.space, vectors) if options.skin else None
-        entries["bores"] = [b.bore(problem, vectors, entries["interfaces"]) for b in bores]
-        entries["loads"] = load_patterns(problem, loads, forces, vectors)
+            modes, moments = apply_signs(modes, inertia(problem, modes.vectors))
+        vectors = modes.vectors
+        contents = Contents(
+            self._interfaces, points or {}, options.skin, tuple(loads), forces, bores
+        )
+        solved = solutions(problem, self._interfaces, modes, moments, cases if stiffened else None)
+        entries = project(SolidIntegrals(problem), solved, contents, phases)
+        entries |= described(modes, moments, problem.dim)
         entries["effective_masses"] = None if truncation is None else truncation.labelled_masses()
         facts = provenance(problem, self._model, self._interfaces, counts, truncation, options)
         facts |= {} if stiffened else {STIFFENING: no_stiffening}
         seconds = {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
-        body = ReducedBody(name=name, provenance=facts | seconds, **entries)
+        damping = np.zeros_like(modes.stiffness)
+        body = ReducedBody(name=name, damping=damping, provenance=facts | seconds, **entries)
         warn_of_units(body.total_mass, body_size(problem.space.mesh))
         reduction = Reduction(
             body=body,

@@ -8,6 +8,7 @@ interface, which does not move in the body frame, are removed.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy
@@ -30,6 +31,8 @@ from dolfinx_mbd.fem.prestress import BUCKLED
 from dolfinx_mbd.parallel import shared_errors
 from dolfinx_mbd.reduction.basis import Basis, Column, ColumnKind, numbered
 from dolfinx_mbd.reduction.options import ReductionOptions
+from dolfinx_mbd.reduction.projection import Solutions
+from dolfinx_mbd.reduction.stiffening import UnitCases
 
 # The forces at averaged interfaces are computed in two ways. The two results may differ by the
 # first number times the forces, or by the second times the round-off. (For a strip 5000 times as
@@ -88,14 +91,35 @@ def reduced_modes(
     return _basis_modes(problem, basis, columns, reference)
 
 
-def apply_signs(modes: ReducedModes, moments: Inertia) -> tuple[Inertia, Array]:
-    """Return the inertia with the signs of the modes, and the modes multiplied by these signs.
+def apply_signs(modes: ReducedModes, moments: Inertia) -> tuple[ReducedModes, Inertia]:
+    """Return modes and their moments after multiplication of each mode by its sign.
 
     The sign of a constraint mode is not changed, because the mode is a unit motion.
     """
     fixed = np.array([c.kind is ColumnKind.CONSTRAINT for c in modes.columns], dtype=bool)
-    moments = replace(moments, signs=np.where(fixed, 1.0, moments.signs))
-    return moments, modes.vectors * moments.signs
+    signs = np.where(fixed, 1.0, moments.signs)
+    signed = replace(
+        modes,
+        vectors=modes.vectors * signs,
+        stiffness=modes.stiffness * np.outer(signs, signs),
+        transform=modes.transform * signs,
+    )
+    return signed, replace(moments, signs=signs).with_signs()
+
+
+def solutions(
+    problem: Any,
+    interfaces: tuple[MeshInterface, ...],
+    modes: ReducedModes,
+    moments: Inertia,
+    cases: UnitCases | None,
+) -> Solutions:
+    """Return the modes of a body, and the response to unit loads, for `project`.
+
+    The coefficient of a constraint mode is exactly the motion of its interface.
+    """
+    motions = modes.transform[: problem.num_rigid * len(interfaces)]
+    return Solutions(modes.vectors, motions, modes.stiffness, modes.orthonormal, cases, moments)
 
 
 def _basis_modes(

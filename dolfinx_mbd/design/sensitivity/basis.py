@@ -363,9 +363,10 @@ class BasisDerivatives:
 
     def _round_off(self, derivatives: MatrixDerivatives, X: Array) -> Array:
         """Return limits of the round-off in the norms of forces −K′X."""
-        if derivatives.stiffness is None:
+        diagonal = derivatives.stiffness_diagonal
+        if diagonal is None:
             return np.zeros(X.shape[1])
-        forces = ROUND_OFF_RESIDUAL * derivatives.stiffness_diagonal()[:, None] * X
+        forces = ROUND_OFF_RESIDUAL * diagonal[:, None] * X
         return self._force_norms(forces)
 
 

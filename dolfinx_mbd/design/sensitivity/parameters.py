@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -25,12 +27,19 @@ from dolfinx_mbd.design.sensitivity.shapes.matrices import (
     shape_matrices,
     value_matrices,
 )
-from dolfinx_mbd.design.sensitivity.shapes.moved_mesh import step_limits, stress_of_moved_mesh
+from dolfinx_mbd.design.sensitivity.shapes.moved_mesh import (
+    changed_function,
+    moved_mesh,
+    nodes_velocity,
+    step_limits,
+    unchanged,
+)
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, scalar_space
 from dolfinx_mbd.fem.compat import geometry_degree, interpolated
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.linalg.blocks import multiply
+from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.forms import Temperature, strain
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.parallel import raise_together
@@ -134,8 +143,8 @@ class MatrixDerivatives:
     """Derivatives of the matrices and of the geometry of a body; None means zero.
 
     `of_form` returns the derivative of a form that is built from `stress`, the stress σ(u) as UFL.
-    `stress_change` returns the derivative of the stress in space while the nodal values of u are
-    constant.
+    Within `with at_step(s)`, the mesh and the functions in `materials` have the values for the step
+    s of the parameter.
     """
 
     stiffness: PETSc.Mat | CellMatrices | None
@@ -144,7 +153,8 @@ class MatrixDerivatives:
     stress: Callable[[Expr], Expr] | None
     velocity: Array | None = None  # of the owned blocks, shape (owned blocks, dim), m
     thickness: float = 0.0  # derivative of the thickness of a plane body
-    stress_change: Callable[[Expr], Expr] | None = None
+    at_step: Callable[[float], AbstractContextManager[None]] = unchanged
+    materials: BodyMaterials | None = None  # materials that change with the parameter
     limits: tuple[float, float] = (-np.inf, np.inf)  # steps at which a cell degenerates
 
     def of_load(self, form: ufl.Form) -> ufl.Form | None:
@@ -162,21 +172,33 @@ class MatrixDerivatives:
             return self.stiffness.multiply(X)
         return multiply(self.stiffness, X)
 
-    def stiffness_diagonal(self) -> Array:
-        """Return the diagonal of K′, shape (owned dofs,); K′ is not None (collective)."""
-        assert self.stiffness is not None
+    @cached_property
+    def stiffness_diagonal(self) -> Array | None:
+        """Diagonal of K′, shape (owned dofs,), None if zero; the first use is collective."""
         if isinstance(self.stiffness, CellMatrices):
             return self.stiffness.diagonal()
-        diagonal = self.stiffness.getDiagonal()
-        values: Array = diagonal.array_r.copy()
-        diagonal.destroy()
-        return values
+        return _diagonal(self.stiffness)
+
+    @property
+    def mass_diagonal(self) -> Array | None:
+        """Diagonal of M_s′, shape (owned blocks,), None if zero; collective."""
+        return _diagonal(self.scalar_mass)
 
     def destroy(self) -> None:
         """Free the matrices."""
         for matrix in (self.stiffness, self.scalar_mass):
             if matrix is not None:
                 matrix.destroy()
+
+
+def _diagonal(A: PETSc.Mat | None) -> Array | None:
+    """Return the owned part of the diagonal of a matrix."""
+    if A is None:
+        return None
+    diagonal = A.getDiagonal()
+    values: Array = diagonal.array_r.copy()
+    diagonal.destroy()
+    return values
 
 
 def base_value(model: ElasticModel, parameter: Parameter) -> float:
@@ -267,7 +289,12 @@ def matrix_derivatives(
         K.scale(1.0 / t)
         Ms.scale(1.0 / t)
         return MatrixDerivatives(
-            K, Ms, lambda form: (1.0 / t) * form, _stress(model), thickness=1.0
+            K,
+            Ms,
+            lambda form: (1.0 / t) * form,
+            _stress(model),
+            thickness=1.0,
+            materials=model.materials,
         )
     if parameter.quantity == "shape":
         derivatives, initial = _shape_derivatives(model, problem, parameter)
@@ -308,15 +335,12 @@ def _value_derivatives(
     def derivative(form: Any) -> Any:
         return ufl.derivative(form, f, direction)
 
-    materials = model.materials
-
-    def stress_change(u: Expr) -> Expr:
-        assert materials is not None
-        return derivative(materials.stress_in_space(u))
-
     K, Ms = value_matrices(base, problem, _forms(base), (model, _forms(model)), derivative)
-    changes = None if materials is None else stress_change
-    return MatrixDerivatives(K, Ms, derivative, _stress(model), stress_change=changes), initial
+    assert f is not None and direction is not None
+    step = partial(changed_function, f, direction)
+    law, materials = _stress(model), model.materials
+    derivatives = MatrixDerivatives(K, Ms, derivative, law, at_step=step, materials=materials)
+    return derivatives, initial
 
 
 def _variable_prestress(model: ElasticModel, parameter: Parameter) -> tuple[fem.Function, Expr]:
@@ -375,16 +399,14 @@ def _shape_derivatives(
 
     K, Ms = shape_matrices(model, problem, _forms(model), velocity)
     values = interpolated(velocity, V).x.array[: dim * V.dofmap.index_map.size_local]
-    change = None
-    if model.materials is not None:
-        change = stress_of_moved_mesh(model.materials, velocity)
     derivatives = MatrixDerivatives(
         K,
         Ms,
         of_form,
         _stress(model),
         values.reshape(-1, dim).copy(),
-        stress_change=change,
+        at_step=partial(moved_mesh, mesh, nodes_velocity(velocity)),
+        materials=model.materials,
         limits=step_limits(velocity),
     )
     return derivatives, initial_stress(model)

@@ -1,31 +1,22 @@
-"""Derivatives of the optional parts of a body: damping, stress modes, loads, bores and gauges."""
+"""Derivatives of forces of loads and of damping, and checks of the parts of a body."""
 
 from __future__ import annotations
-
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import ufl
 from dolfinx import fem, la
-from ufl.algorithms.apply_algebra_lowering import apply_algebra_lowering
-from ufl.algorithms.apply_derivatives import apply_derivatives
-from ufl.constantvalue import Zero
-from ufl.core.expr import Expr
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.body import LoadPattern, ModalDamping, Rayleigh, ReducedBody
+from dolfinx_mbd.body import ModalDamping, Rayleigh, ReducedBody
 from dolfinx_mbd.body.multiple import groups_of
 from dolfinx_mbd.design.sensitivity.parameters import MatrixDerivatives
-from dolfinx_mbd.durability.recovery.gauges import gauge_derivatives
-from dolfinx_mbd.durability.recovery.skin_stress import skin_averages, skin_stress
-from dolfinx_mbd.durability.recovery.stress import six_components
+from dolfinx_mbd.durability.recovery.skin_stress import skin_stress
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, assembled_matrix, blocked, projected
 from dolfinx_mbd.fem.interfaces.bores import BorePatterns
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.reduction.damping import Viscous, viscous_form, with_damping
-from dolfinx_mbd.reduction.distributed_loads import load_patterns, load_vectors
+from dolfinx_mbd.reduction.distributed_loads import load_vectors
 from dolfinx_mbd.reduction.result import Reduction
 
 SAME = 1e-6  # relative difference of two computations of the same numbers
@@ -37,33 +28,9 @@ class PartDerivatives:
     def __init__(
         self, reduction: Reduction, problem: ElasticProblem, bores: tuple[BorePatterns, ...]
     ) -> None:
-        self._reduction, self._problem, self._bores = reduction, problem, bores
-        self._forces = load_vectors(problem, reduction.loads)
+        self._reduction, self._problem, self.bores = reduction, problem, bores
+        self.forces = load_vectors(problem, reduction.loads)
         self._check()
-
-    def __call__(
-        self, matrices: MatrixDerivatives, changes: Array, stiffness: Array, motions: Array
-    ) -> dict[str, Any]:
-        """Return entries of `BodyDerivative`.
-
-        Args:
-            matrices: Derivatives of the matrices.
-            changes: Ψ′, shape (owned dofs, n).
-            stiffness: Derivative of the modal stiffness, shape (n, n).
-            motions: Derivatives of `Interface.motion`, shape (interfaces, 6, n).
-        """
-        frames = [
-            replace(i, motion=motion)
-            for i, motion in zip(self._reduction.body.interfaces, motions, strict=True)
-        ]
-        bores = [b.bore(self._problem, changes, frames).displacement for b in self._bores]
-        return {
-            "damping": self._damping(matrices, changes, stiffness),
-            "stress": self._stress(matrices, changes),
-            "loads": self._loads(matrices, changes),
-            "bores": tuple(bores),
-            "gauges": gauge_derivatives(self._reduction, changes, matrices.velocity),
-        }
 
     @property
     def forms(self) -> list[ufl.Form]:
@@ -85,7 +52,7 @@ class PartDerivatives:
         forms = [matrices.of_load(load(v)) for load in loads.values()]
         if all(form is None for form in forms):
             return None
-        changes = np.zeros_like(self._forces)
+        changes = np.zeros_like(self.forces)
         for column, form in enumerate(forms):
             if form is not None:
                 b = fem.assemble_vector(fem.form(form))
@@ -95,7 +62,7 @@ class PartDerivatives:
 
     def static_forces(self) -> Array:
         """Return the forces of loads and of pressure patterns, side by side."""
-        return np.asfortranarray(np.hstack([self._forces, *(b.forces for b in self._bores)]))
+        return np.asfortranarray(np.hstack([self.forces, *(b.forces for b in self.bores)]))
 
     def static_changes(self, matrices: MatrixDerivatives) -> Array | None:
         """Return the derivatives of `static_forces`, or None if they are zero.
@@ -106,7 +73,7 @@ class PartDerivatives:
         loads = self.force_changes(matrices)
         if loads is None:
             return None
-        patterns = [np.zeros_like(b.forces) for b in self._bores]
+        patterns = [np.zeros_like(b.forces) for b in self.bores]
         return np.asfortranarray(np.hstack([loads, *patterns]))
 
     def _check(self) -> None:
@@ -132,10 +99,10 @@ class PartDerivatives:
             raise InputError(text, argument="reduction", value=reduction)
 
     def _check_bores(self, matrices: MatrixDerivatives) -> None:
-        if matrices.velocity is None or not self._bores:
+        if matrices.velocity is None or not self.bores:
             return
         comm, size = self._problem.comm, np.abs(matrices.velocity).max(initial=0.0)
-        for bore in self._bores:
+        for bore in self.bores:
             V = matrices.velocity[bore.interface.blocks]
             mean = comm.allreduce(V.sum(axis=0)) / comm.allreduce(len(V))
             change = np.abs(V - mean).max(initial=0.0)
@@ -147,37 +114,14 @@ class PartDerivatives:
                     argument="parameters",
                 )
 
-    def _stress(self, matrices: MatrixDerivatives, changes: Array) -> Array | None:
-        """Return the derivative of the stress modes (6, ns, n), or None without stress modes."""
-        reduction = self._reduction
-        if reduction.body.stress is None or reduction.stress is None:
-            return None
-        space, law = reduction.space, reduction.stress
-        _, total = skin_averages(space, changes, lambda u: six_components(law(u)), "stress")
-        change = matrices.stress_change
-        if change is not None and _depends(change(ufl.TrialFunction(space))):
-            function = lambda u: six_components(change(u))  # noqa: E731
-            total = total + skin_averages(space, reduction.modes, function, "stress")[1]
-        return total
+    def damping(self, matrices: MatrixDerivatives, changes: Array, stiffness: Array) -> Array:
+        """Return the derivative of the damping matrix; a given matrix C is constant.
 
-    def _loads(self, matrices: MatrixDerivatives, changes: Array) -> tuple[LoadPattern, ...]:
-        """Return the derivatives of the load patterns."""
-        problem, loads, modes = self._problem, self._reduction.loads, self._reduction.modes
-        V = matrices.velocity
-        moved = replace(problem, positions=np.zeros_like(problem.positions) if V is None else V)
-        patterns = load_patterns(moved, loads, self._forces, changes)
-        patterns = tuple(replace(p, force=np.zeros(3)) for p in patterns)
-        new = self.force_changes(matrices) if loads else None
-        if new is None:
-            return patterns
-        keys = ("force", "moment", "modes", "moments")
-        return tuple(
-            replace(p, **{k: getattr(p, k) + getattr(q, k) for k in keys})
-            for p, q in zip(patterns, load_patterns(problem, loads, new, modes), strict=True)
-        )
-
-    def _damping(self, matrices: MatrixDerivatives, changes: Array, stiffness: Array) -> Array:
-        """Return the derivative of the damping matrix; a given matrix C is constant."""
+        Args:
+            matrices: Derivatives of the matrices.
+            changes: Ψ′, shape (owned dofs, n).
+            stiffness: Derivative of the modal stiffness, shape (n, n).
+        """
         body = self._reduction.body
         total = np.zeros_like(body.damping)
         for damping in self._reduction.dampings:
@@ -249,10 +193,3 @@ def _equal(a: Array, b: Array) -> bool:
     """Return whether two arrays are equal up to the error of their computation."""
     same = a.shape == b.shape
     return same and bool(np.abs(a - b).max(initial=0.0) <= SAME * np.abs(b).max(initial=0.0))
-
-
-def _depends(expression: Expr) -> bool:
-    """Return whether an expression with derivatives is not identically zero."""
-    lowered = apply_derivatives(apply_algebra_lowering(expression))
-    entries = [lowered[i] for i in np.ndindex(lowered.ufl_shape)]
-    return not all(isinstance(apply_derivatives(entry), Zero) for entry in entries)

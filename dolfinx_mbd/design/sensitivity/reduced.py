@@ -9,20 +9,24 @@ from typing import Any
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.body.tree import with_values
 from dolfinx_mbd.checks import instance, items
 from dolfinx_mbd.design.sensitivity.basis import (
     BasisDerivatives,
     ModeChanges,
     ModeLoads,
-    point_velocity,
 )
 from dolfinx_mbd.design.sensitivity.beam_changes import SectionParameter
 from dolfinx_mbd.design.sensitivity.beams import beam_derivatives
 from dolfinx_mbd.design.sensitivity.body_derivative import (
     BodyDerivative,
+    central_derivatives,
     derivative_from,
+    effective_mass_derivatives,
+    frequency_derivatives,
     second_order_size,
 )
+from dolfinx_mbd.design.sensitivity.differences import ProjectionDerivatives, SolvedDerivatives
 from dolfinx_mbd.design.sensitivity.first_order import BodySensitivities
 from dolfinx_mbd.design.sensitivity.omitted_modes import (
     AT_THE_LIMIT,
@@ -41,9 +45,9 @@ from dolfinx_mbd.design.sensitivity.prestress import PrestressDerivatives, prest
 from dolfinx_mbd.design.sensitivity.split import SplitModes, split_modes
 from dolfinx_mbd.design.sensitivity.static_modes import with_static_modes
 from dolfinx_mbd.design.sensitivity.stiffening import StiffeningDerivatives
+from dolfinx_mbd.durability.recovery.gauges import gauge_derivatives
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.assembly import ElasticProblem, blocked, in_space, unblocked
-from dolfinx_mbd.fem.fields import material_points, surface_skin
+from dolfinx_mbd.fem.assembly import ElasticProblem, unblocked
 from dolfinx_mbd.fem.interfaces.bores import bore_patterns
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.fem.linalg.blocks import column_sums, gram, multiply
@@ -171,6 +175,7 @@ def _derivatives(
         if reduction.body.stiffening is not None:
             stiffening = StiffeningDerivatives(basis)
             stack.enter_context(destroying(problem.comm, stiffening))
+        projection = ProjectionDerivatives(reduction, problem, parts.forces, parts.bores)
         group = stack.enter_context(ExitStack())
         waiting: list[tuple[str, MatrixDerivatives, ModeLoads]] = []
         for number, parameter in enumerate(parameters, 1):
@@ -182,7 +187,7 @@ def _derivatives(
             changes = basis([item[2] for item in waiting])
             for (name, matrices, _), change in zip(waiting, changes, strict=True):
                 derivatives[name] = _body_derivative(
-                    reduction, basis, stiffening, parts, matrices, change
+                    reduction, basis, stiffening, parts, projection, matrices, change
                 )
             waiting = []
             del changes, change
@@ -231,6 +236,7 @@ def _body_derivative(
     basis: BasisDerivatives,
     stiffening: StiffeningDerivatives | None,
     parts: PartDerivatives,
+    projection: ProjectionDerivatives,
     matrices: MatrixDerivatives,
     derivative: ModeChanges,
 ) -> BodyDerivative:
@@ -240,70 +246,36 @@ def _body_derivative(
     changes, motions, stiff = derivative.modes, derivative.motions, derivative.stiff[:, :n]
     if reduction.omitted is not None:
         changes, motions = without_omitted_modes(problem, basis.split, stiff, changes, motions)
-    velocity = matrices.velocity
-    V = np.zeros_like(problem.positions) if velocity is None else velocity
-    first, second, mass = _moments(basis, changes, derivative.inertia, V, matrices)
     K_changes = multiply(problem.stiffness, changes)
     cross = gram(comm, modes, K_changes)
-    explicit: Array = np.zeros((n, n))
-    energies = column_sums(comm, changes, K_changes)
+    stiffness, energies = cross + cross.T, column_sums(comm, changes, K_changes)
     if matrices.stiffness is not None:
-        explicit = gram(comm, modes, stiff)
+        stiffness += gram(comm, modes, stiff)
         energies += 2 * column_sums(comm, changes, stiff)
-    stiffness = explicit + cross + cross.T
+    stiffness = (stiffness + stiffness.T) / 2
     of_modes = unblocked(derivative.inertia[:, 1 + dim : 1 + dim + dim * n], dim)
     inertia = problem.apply_mass(changes) + 2 * of_modes
-    points: Array = np.zeros((len(interfaces), 3))
-    if velocity is not None and interfaces:
-        points = in_space(np.array([point_velocity(problem, i, matrices) for i in interfaces]))
     in_body = np.zeros((len(interfaces), 6, n))
     in_body[:, WRENCH_INDICES[dim]] = motions.reshape(-1, problem.num_rigid, n)
-    spin = wrenches = None
+    solved = SolvedDerivatives(changes, motions, stiffness, parts.force_changes(matrices))
+    arrays = projection(matrices, solved)
     if stiffening is not None:
         rotations = np.array([i.motion[3:] for i in body.interfaces])
         spin, wrenches = stiffening(matrices, changes, rotations, in_body[:, 3:])
-    fields = np.asfortranarray(np.column_stack([changes, V.ravel()]))
-    positions = {p.name: p.position for p in body.points}
-    at_points = material_points(problem.space, fields, positions)
-    skin = None
-    if body.skin is not None or body.stress is not None:
-        skin = surface_skin(problem.space, fields).modes
-    stiffness = (stiffness + stiffness.T) / 2
-    entries = {
-        "total_mass": mass,
-        "first_moments": first,
-        "second_moments": second,
-        "stiffness": stiffness,
-        "interface_points": points,
-        "interface_motions": in_body,
-        "positions": np.array([p.modes[n] for p in at_points]).reshape(-1, 3),
-        "point_modes": np.array([p.modes[:n] for p in at_points]).reshape(-1, n, 3),
-        "skin_positions": None if skin is None else skin[n],
-        "skin_modes": None if skin is None else skin[:n],
-        "spin_stiffening": spin,
-        "interface_stiffening": wrenches,
-        "limits": matrices.limits,
-        "second_order": second_order_size(body, energies, column_sums(comm, changes, inertia)),
-    }
-    return derivative_from(body, entries | parts(matrices, changes, stiffness, in_body))
-
-
-def _moments(
-    basis: BasisDerivatives, changes: Array, inertia: Array, V: Array, matrices: MatrixDerivatives
-) -> tuple[Array, Array, float]:
-    """Return the derivatives of S, of H and of the mass; `inertia` is that of `ModeChanges`."""
-    problem, comm = basis.problem, basis.problem.comm
-    dim, n = problem.dim, changes.shape[1]
-    moved = np.asfortranarray(np.hstack([0 * V[:, :1], V, blocked(changes, dim)]))
-    columns = slice(0, moved.shape[1])
-    G = gram(comm, moved, basis.scalar_inertia[:, columns])
-    G = G + G.T + gram(comm, basis.scalar_fields[:, columns], inertia[:, columns])
-    first = in_space(G[0, 1:].reshape(n + 1, dim))
-    blocks = G[1:, 1:].reshape(n + 1, dim, n + 1, dim).transpose(0, 2, 1, 3)
-    second = in_space(in_space(blocks), axis=-2)
-    if problem.thickness is not None:
-        t = problem.thickness
-        one, image = (X[:, :1] for X in (basis.scalar_fields, basis.scalar_inertia))
-        total = float(gram(comm, one, image)[0, 0])
-        second[0, 0, 2, 2] = (G[0, 0] * t * t + 2 * total * t * matrices.thickness) / 12
-    return first, (second + second.transpose(1, 0, 3, 2)) / 2, float(G[0, 0])
+        unit = with_values(body.stiffening, spin=spin, interfaces=wrenches, work=None)
+        arrays = with_values(arrays, stiffening=unit)
+    moments = arrays.total_mass, arrays.first_moments, arrays.second_moments
+    points = np.array([i.point for i in arrays.interfaces]).reshape(-1, 3)
+    rates = frequency_derivatives(body, stiffness)
+    rows = zip(arrays.modes, rates, strict=True)
+    arrays = with_values(
+        arrays,
+        left_out=(),
+        modes=tuple(with_values(mode, frequency=float(rate)) for mode, rate in rows),
+        damping=parts.damping(matrices, changes, stiffness),
+        gauges=gauge_derivatives(reduction, changes, matrices.velocity),
+        effective_masses=effective_mass_derivatives(body, moments, stiffness, points, in_body),
+    )
+    centre, central_inertia = central_derivatives(body, *moments)
+    size = second_order_size(body, energies, column_sums(comm, changes, inertia))
+    return BodyDerivative(arrays, centre, central_inertia, matrices.limits, size)

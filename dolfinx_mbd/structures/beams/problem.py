@@ -6,7 +6,7 @@ vertex, and rotations are part of every rigid motion, interface and load.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -18,6 +18,7 @@ from petsc4py import PETSc
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.body import Bore, Interface, LoadPattern, MaterialPoint, Skin, Stiffening
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import assembled_matrix
@@ -27,7 +28,10 @@ from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.fem.modal.spectrum import ritz_estimate
 from dolfinx_mbd.fem.operators import spin_matrix
 from dolfinx_mbd.forms.beams import Beam
+from dolfinx_mbd.reduction.projection import Contents
+from dolfinx_mbd.reduction.stiffening import UnitCases, inertia_relief
 from dolfinx_mbd.structures.beams.model import BeamModel, rigid_modes
+from dolfinx_mbd.structures.beams.shapes import beam_points, beam_skin
 
 Combination: TypeAlias = Callable[[Callable[[Beam], ufl.Form]], ufl.Form]
 
@@ -114,6 +118,48 @@ class BeamProblem:
         w[:, 1] /= size
         overlap = gram(comm, modes, self.apply_mass(w.reshape(-1, 1)))[:, 0]
         return Inertia(mass, S, H, np.where(overlap < 0, -1.0, 1.0))
+
+    def stiffening(
+        self, cases: UnitCases, vectors: Array, frames: tuple[Interface, ...], contents: Contents
+    ) -> Stiffening:
+        """Return the geometric stiffness of all unit loads.
+
+        Bodies of solid cells need a correction for the rotations of interfaces, see
+        `dolfinx_mbd.reduction.stiffening`. Beams need no correction, because the rotations of nodes
+        and of interfaces are both rotation vectors.
+        """
+        solid: Any = self
+        R, n = self.rigid_motions(), vectors.shape[1]
+        relief = inertia_relief(
+            solid, contents.interfaces, R, self.apply_mass(R), self.spin_loads()
+        )
+        accelerations = -np.array([spin_matrix(alpha) for alpha in relief[3:].T])
+        accelerations[: len(SPINS)] += spin_matrices()
+        reduced = np.zeros((len(accelerations), n, n))
+        matrices = initial_stress_matrices(self.model, cases.displacements, accelerations)
+        for c, A in enumerate(matrices):
+            K = gram(self.comm, vectors, multiply(A, vectors))
+            A.destroy()
+            reduced[c] = 0.5 * (K + K.T)
+        return Stiffening(reduced[:6], reduced[6:].reshape(len(frames), 6, n, n), cases.work)
+
+    def points(self, vectors: Array, points: Mapping[str, Any]) -> tuple[MaterialPoint, ...]:
+        """Return the modes at material points."""
+        return beam_points(self.model, self.model.gather(vectors), points)
+
+    def skin(self, vectors: Array) -> Skin:
+        """Return a surface around the axis with its modes."""
+        return beam_skin(self.model, self.model.gather(vectors))
+
+    def loads(self, vectors: Array, contents: Contents) -> tuple[LoadPattern, ...]:
+        """Return no loads, which beams do not have."""
+        return ()
+
+    def bores(
+        self, vectors: Array, frames: tuple[Interface, ...], contents: Contents
+    ) -> tuple[Bore, ...]:
+        """Return no bores, which beams do not have."""
+        return ()
 
     def destroy(self) -> None:
         """Destroy all matrices."""

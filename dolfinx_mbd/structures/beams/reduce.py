@@ -18,35 +18,33 @@ from ufl.core.expr import Expr
 
 from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.body import ReducedBody, Stiffening
-from dolfinx_mbd.body.parts import SPINS
+from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.summary import STIFFENING, warn_of_units
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.field_files import History, write_history
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.interfaces.interfaces import InterfaceSpec, MeshInterface
-from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.fem.linalg.options import solver_options
 from dolfinx_mbd.fem.mesh_checks import warn_of_materials
-from dolfinx_mbd.fem.operators import spin_matrix
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.phases import Phases
 from dolfinx_mbd.progress import Progress, is_shown
 from dolfinx_mbd.reduction.basis import Basis, free_basis
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
-from dolfinx_mbd.reduction.description import body_entries, mode_facts
+from dolfinx_mbd.reduction.description import described, mode_facts
 from dolfinx_mbd.reduction.options import ReductionOptions, check_request
-from dolfinx_mbd.reduction.reference import apply_signs, check_attached, reduced_modes
-from dolfinx_mbd.reduction.stiffening import UnitCases, choose_stiffening, inertia_relief
+from dolfinx_mbd.reduction.projection import Contents, project
+from dolfinx_mbd.reduction.reference import (
+    apply_signs,
+    check_attached,
+    reduced_modes,
+    solutions,
+)
+from dolfinx_mbd.reduction.stiffening import choose_stiffening
 from dolfinx_mbd.reduction.truncation import Truncation
 from dolfinx_mbd.structures.beams.model import BeamModel
-from dolfinx_mbd.structures.beams.problem import (
-    beam_problem,
-    initial_stress_matrices,
-    spin_matrices,
-)
-from dolfinx_mbd.structures.beams.shapes import beam_points, beam_skin
+from dolfinx_mbd.structures.beams.problem import beam_problem
 from dolfinx_mbd.structures.beams.statics import Place
 
 
@@ -191,12 +189,10 @@ def reduce_beam(
     else:
         basis = free_basis(problem, num_modes, estimate=problem.first_square(), **solver)
     modes = reduced_modes(problem, basis, attached_to, options)
-    moments, vectors = apply_signs(modes, problem.inertia(modes.vectors))
-    entries = body_entries(problem, ends, modes, moments)
-    if basis.cases is not None:
-        with phases("stiffening"):
-            entries["stiffening"] = _stiffening(problem, ends, basis.cases, vectors)
-    nodal = model.gather(vectors)
+    modes, moments = apply_signs(modes, problem.inertia(modes.vectors))
+    contents = Contents(ends, points or {}, options.skin)
+    solved = solutions(problem, ends, modes, moments, basis.cases)
+    entries = project(problem, solved, contents, phases) | described(modes, moments, problem.dim)
     facts = _provenance(model, ends) | mode_facts(num_modes, basis.num_modes, fixed=bool(ends))
     if options.up_to is not None:
         facts["up to (Hz)"] = float(options.up_to)
@@ -205,8 +201,7 @@ def reduce_beam(
     facts |= {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
     body = ReducedBody(
         name=name,
-        points=beam_points(model, nodal, points or {}),
-        skin=beam_skin(model, nodal) if options.skin else None,
+        damping=np.zeros_like(modes.stiffness),
         provenance=facts,
         effective_masses=None if basis.truncation is None else basis.truncation.labelled_masses(),
         **entries,
@@ -214,7 +209,7 @@ def reduce_beam(
     problem.destroy()
     warn_of_units(body.total_mass, body_size(model.mesh))
     phases.end()
-    return BeamReduction(body, model, vectors, basis.truncation, modes.omitted)
+    return BeamReduction(body, model, modes.vectors, basis.truncation, modes.omitted)
 
 
 def _check_options(options: ReductionOptions) -> None:
@@ -280,26 +275,3 @@ def _provenance(
         "poisson": value(m.poisson),
         "density (kg/m^3)": value(m.density),
     }
-
-
-def _stiffening(
-    problem: Any, interfaces: tuple[MeshInterface, ...], cases: UnitCases, vectors: Array
-) -> Stiffening:
-    """Return the reduced geometric stiffness of the unit load cases.
-
-    Bodies of solid cells need a correction for the rotations of interfaces, see
-    `dolfinx_mbd.reduction.stiffening`. Beams need no correction, because the rotations of nodes and
-    of interfaces are both rotation vectors.
-    """
-    R = problem.rigid_motions()
-    relief = inertia_relief(problem, interfaces, R, problem.apply_mass(R), problem.spin_loads())
-    accelerations = -np.array([spin_matrix(alpha) for alpha in relief[3:].T])
-    accelerations[: len(SPINS)] += spin_matrices()
-    n = vectors.shape[1]
-    reduced = np.zeros((len(accelerations), n, n))
-    matrices = initial_stress_matrices(problem.model, cases.displacements, accelerations)
-    for c, A in enumerate(matrices):
-        K = gram(problem.comm, vectors, multiply(A, vectors))
-        A.destroy()
-        reduced[c] = 0.5 * (K + K.T)
-    return Stiffening(reduced[:6], reduced[6:].reshape(len(interfaces), 6, n, n), cases.work)

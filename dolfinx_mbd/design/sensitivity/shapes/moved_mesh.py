@@ -1,71 +1,79 @@
-"""Stress on a mesh that moves with a shape velocity V, and the steps at which cells degenerate.
+"""Moved meshes and changed functions, and the steps at which cells of a moved mesh degenerate.
 
-While the nodal values of u are constant, the gradient ∇u changes by −∇u ∇V. A step s maps the
-gradient of the coordinates of a cell to I + s∇V.
+A step s along a shape velocity V maps the gradient of the coordinates of a cell to I + s∇V.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import basix
 import numpy as np
 import ufl
 from dolfinx import fem
+from dolfinx.mesh import Mesh
 from mpi4py import MPI
-from ufl.algorithms.apply_algebra_lowering import apply_algebra_lowering
-from ufl.algorithms.apply_derivatives import apply_derivatives
-from ufl.classes import GeometricQuantity, Grad, SpatialCoordinate
-from ufl.core.expr import Expr
-from ufl.corealg.traversal import unique_pre_traversal
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.compat import geometry_degree, interpolated
-from dolfinx_mbd.fem.material_fields import BodyMaterials
-from dolfinx_mbd.forms import strain
+from dolfinx_mbd.fem.compat import geometry_degree, geometry_dofmap
 
 CELLS_AT_ONCE = 10_000
 SAFE_DETERMINANT = 1e-2  # det(I + sA) above this value is far from zero
 DEFECT = 1e-4  # relative imaginary part of an eigenvalue of ∇V that counts as real
 
 
-def stress_of_moved_mesh(
-    materials: BodyMaterials, velocity: fem.Function
-) -> Callable[[Expr], Expr]:
-    """Return the function u ↦ derivative of the stress in space for constant nodal values of u.
+@contextmanager
+def unchanged(step: float) -> Iterator[None]:
+    """Change neither mesh nor functions."""
+    yield
+
+
+@contextmanager
+def changed_function(f: fem.Function, direction: fem.Function, step: float) -> Iterator[None]:
+    """Add a multiple of a function to another; its values are exactly restored at the end."""
+    values = f.x.array.copy()
+    f.x.array[:] = values + step * direction.x.array
+    try:
+        yield
+    finally:
+        f.x.array[:] = values
+
+
+@contextmanager
+def moved_mesh(mesh: Mesh, velocity: Array, step: float) -> Iterator[None]:
+    """Move the nodes of a mesh; their positions are exactly restored at the end.
 
     Args:
-        materials: Materials of the body.
-        velocity: Shape velocity at the nodes of the mesh.
+        mesh: The mesh.
+        velocity: Result of `nodes_velocity`.
+        step: Factor of the velocity.
+    """
+    positions = mesh.geometry.x.copy()
+    mesh.geometry.x[:] = positions + step * velocity
+    try:
+        yield
+    finally:
+        mesh.geometry.x[:] = positions
 
-    Raises:
-        InputError: The stress law depends on other quantities of the mesh than its coordinates. The
-            returned function raises this error.
+
+def nodes_velocity(velocity: fem.Function) -> Array:
+    """Return the velocity of all geometry nodes of this rank, with ghosts, shape (nodes, 3).
+
+    Args:
+        velocity: Function on a Lagrange space of the degree of the mesh.
     """
     mesh = velocity.function_space.mesh
-    x = ufl.SpatialCoordinate(mesh)
-
-    def change(u: Expr) -> Expr:
-        moved = materials.law_in_space(ufl.sym(-ufl.dot(ufl.grad(u), ufl.grad(velocity))))
-        stress = apply_derivatives(apply_algebra_lowering(materials.law_in_space(strain(u))))
-        parts = list(unique_pre_traversal(stress))
-        geometry = {type(p) for p in parts if isinstance(p, GeometricQuantity)}
-        gradients = {p for p in parts if isinstance(p, Grad) and not p.ufl_operands[0] == u}
-        if geometry - {SpatialCoordinate} or gradients:
-            raise InputError(
-                "the stress law depends on the cells of the mesh or on gradients of functions; "
-                "its derivative with respect to the shape is unknown",
-                argument="parameters",
-            )
-        if not geometry:
-            return moved
-        position = interpolated(x, velocity.function_space)
-        explicit = ufl.replace(stress, {x: position})
-        return moved + ufl.derivative(explicit, position, velocity)
-
-    return change
+    topology, dim = mesh.topology, mesh.geometry.dim
+    cells = topology.index_map(topology.dim)
+    count = cells.size_local + cells.num_ghosts
+    points = mesh.ufl_domain().ufl_coordinate_element().sub_elements[0].basix_element.points
+    values = fem.Expression(velocity, points).eval(mesh, np.arange(count, dtype=np.int32))
+    nodes = geometry_dofmap(mesh)[:count]
+    result: Array = np.zeros(mesh.geometry.x.shape)
+    result[nodes.ravel(), :dim] = np.reshape(values, (nodes.size, dim))
+    return result
 
 
 def step_limits(velocity: fem.Function) -> tuple[float, float]:
