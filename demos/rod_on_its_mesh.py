@@ -43,7 +43,7 @@ CRANK, LENGTH, WIDTH, SPEED = 0.15, 0.30, 0.008, 150.0  # m, rad/s
 
 # +
 corners = np.array([[0, -WIDTH / 2, -WIDTH / 2], [LENGTH, WIDTH / 2, WIDTH / 2]])
-bar = mesh.create_box(comm, corners, [cells, 1, 1], mesh.CellType.tetrahedron)
+bar = mesh.create_box(comm, list(corners), [cells, 1, 1], mesh.CellType.tetrahedron)
 
 
 def end(place: float) -> np.ndarray:

@@ -484,5 +484,3 @@ def _acts_by_a_force(part: Joint | Load, end: str) -> bool:
         slides = end == "second" and part.kind in ("point_on_line", "point_on_plane")
         return slides or part.kind == "spherical"
     return not part.exerts_moments
-
-

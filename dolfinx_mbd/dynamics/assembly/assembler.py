@@ -415,13 +415,13 @@ class Assembler:
 
     def settle(self, t: float) -> None:
         """Set the accelerations of unknowns that bodies condense, at the accelerations `a`."""
-        for k in self._others:
-            body, (q, v, a, wrenches), *_ = self._views[k]
+        for k in self.frames.others:
+            body, (q, v, a, wrenches), *_ = self.frames.views[k]
             if hasattr(body, "settle"):
                 body.settle(BodyState(t, q, v, a, self.system.gravity, wrenches), q)
 
     def _add_tangent(self, t: float, K: Blocks, C: Blocks, M: Blocks, B: Blocks) -> None:
-        for k in self._others:
+        for k in self.frames.others:
             if hasattr(body := self.system.bodies[k], "check_tangent"):
                 body.check_tangent()
         self._add_bodies(t, K, C, M)
