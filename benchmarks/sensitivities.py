@@ -35,7 +35,7 @@ ENDS = ["big_end", "small_end"]
 MODELS = ["rod", "stiffening", "engine"]
 
 
-def parameters(mesh: mbd.TaggedMesh) -> list[mbd.Parameter]:
+def parameters(mesh: mbd.fem.TaggedMesh) -> list[mbd.Parameter]:
     """Return three constants of the material and seven shapes."""
     x = ufl.SpatialCoordinate(mesh.mesh)
     one, zero, length = ufl.as_ufl(1.0), 0 * x[0], 0.14
@@ -61,10 +61,10 @@ def body_tasks(size: float, stiffening: bool) -> dict[str, Callable[[], Any]]:
     mesh = mbd.build_mesh(mbd.ConnectingRod(size=size), MPI.COMM_SELF)
     model = mbd.ElasticModel(mesh, mbd.STEEL)
 
-    def reduction() -> mbd.Reduction:
+    def reduction() -> mbd.reduction.Reduction:
         return mbd.reduce(model, interfaces=ENDS, num_modes=20, stiffening=stiffening)
 
-    ten, reducer = parameters(mesh), mbd.Reducer(model, interfaces=ENDS)
+    ten, reducer = parameters(mesh), mbd.reduction.Reducer(model, interfaces=ENDS)
     base = reducer.reduce(20, stiffening=stiffening)
     shape = ten[3:4]
     return {
@@ -98,7 +98,7 @@ def count_columns(task: Callable[[], Any]) -> int:
 def engine_tasks(steps: int) -> dict[str, Callable[[], Any]]:
     """Return an engine run and its sensitivities."""
     line = create_interval(MPI.COMM_SELF, 16, [0.0, 0.14])
-    model = mbd.BeamModel(line, mbd.Section.rectangle(0.03, 0.01), mbd.STEEL)
+    model = mbd.BeamModel(line, mbd.forms.Section.rectangle(0.03, 0.01), mbd.STEEL)
     rod = mbd.reduce_beam(model, interfaces={"big_end": 0.0, "small_end": 0.14}, num_modes=24).body
 
     modes = {f"mode {k}": 1.0 for k in range(1, 8)}  # factors of the stiffness of single modes
@@ -113,7 +113,7 @@ def engine_tasks(steps: int) -> dict[str, Callable[[], Any]]:
         design = EngineDesign(crank_radius=0.04, piston_mass=p["piston"])
         return inline_engine(rod.replace(stiffness=stiffness), design, speed=628.3 * p["speed"])
 
-    peak = mbd.Functional("crank pin 1.force.x", "norm", order=16)
+    peak = mbd.design.Functional("crank pin 1.force.x", "norm", order=16)
     options = {"t_end": steps * dt, "dt": dt}
     one, few = {"stiffness": 1.0}, max(1, round(steps**0.5))
     return {
@@ -121,9 +121,9 @@ def engine_tasks(steps: int) -> dict[str, Callable[[], Any]]:
         "1 parameter": lambda: mbd.run_sensitivities(build, one, **options),
         "3 parameters": lambda: mbd.run_sensitivities(build, three, **options),
         "10 parameters": lambda: mbd.run_sensitivities(build, ten, **options),
-        "adjoint, 1 parameter": lambda: mbd.run_gradient(build, one, peak, **options),
-        "adjoint, 10 parameters": lambda: mbd.run_gradient(build, ten, peak, **options),
-        f"adjoint, 10 parameters, {few} checkpoints": lambda: mbd.run_gradient(
+        "adjoint, 1 parameter": lambda: mbd.design.run_gradient(build, one, peak, **options),
+        "adjoint, 10 parameters": lambda: mbd.design.run_gradient(build, ten, peak, **options),
+        f"adjoint, 10 parameters, {few} checkpoints": lambda: mbd.design.run_gradient(
             build, ten, peak, checkpoints=few, **options
         ),
     }

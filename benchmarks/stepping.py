@@ -35,12 +35,12 @@ def pendulum() -> mbd.System:
 def engine() -> mbd.System:
     """Return the three-cylinder engine with flexible rods, turned by a torque."""
     line = create_interval(MPI.COMM_SELF, 16, [0.0, 0.14])
-    model = mbd.BeamModel(line, mbd.Section.rectangle(0.03, 0.01), mbd.STEEL)
+    model = mbd.BeamModel(line, mbd.forms.Section.rectangle(0.03, 0.01), mbd.STEEL)
     rod = mbd.reduce_beam(model, interfaces={"big_end": 0.0, "small_end": 0.14}, num_modes=20).body
     return inline_engine(rod, torque=0.0, gas=False)
 
 
-def variants(system: mbd.System, steps: int) -> dict[str, Callable[[], mbd.State]]:
+def variants(system: mbd.System, steps: int) -> dict[str, Callable[[], mbd.mechanism.State]]:
     """Return functions that take `steps` steps."""
     body = system.bodies[-1].name
     outputs = {
@@ -49,7 +49,7 @@ def variants(system: mbd.System, steps: int) -> dict[str, Callable[[], mbd.State
     }
     t_end = steps * DT
 
-    def loop(read: bool, write: bool) -> mbd.State:
+    def loop(read: bool, write: bool) -> mbd.mechanism.State:
         simulator = mbd.Simulator(system, dt=DT, t_end=t_end, inputs=["drive"], outputs=outputs)
         for k in range(steps):
             state = simulator.step({"drive": 1e-3 * np.sin(k)} if write else None)

@@ -33,7 +33,7 @@ from dolfinx_mbd.tutorials import check, check_close, report
 comm = MPI.COMM_WORLD
 results = tutorials.results_folder("beam_or_solid")
 height, width, steel = 0.020, 0.012, mbd.STEEL
-section = mbd.Section.rectangle(height, width)
+section = mbd.forms.Section.rectangle(height, width)
 # -
 
 # ## Two models

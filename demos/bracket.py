@@ -39,9 +39,9 @@ part = mbd.reduce(
     points={"hook": (0.1, 0.06, 0.0)},
 )
 gauges = {
-    "edge": mbd.GaugeSpec((0.07, -0.02, 0.0), (1, 0, 0), "3mm"),
-    "web": mbd.GaugeSpec((0.06, 0.0, 0.006), (1, 0, 0), "3mm", "rectangular"),
-    "ear": mbd.GaugeSpec((0.085, 0.03, 0.0), (0, 1, 0), "3mm"),
+    "edge": mbd.durability.GaugeSpec((0.07, -0.02, 0.0), (1, 0, 0), "3mm"),
+    "web": mbd.durability.GaugeSpec((0.06, 0.0, 0.006), (1, 0, 0), "3mm", "rectangular"),
+    "ear": mbd.durability.GaugeSpec((0.085, 0.03, 0.0), (0, 1, 0), "3mm"),
 }
 part = mbd.gauges(part, gauges)
 # -
@@ -117,7 +117,7 @@ tutorials.show(mbd.plotting.player, run, results / "bracket.html", scale=100)
 
 # +
 places = np.array([gauge.position for gauge in part.body.gauges])
-strain = mbd.recovery.Recovery(part).at("strain", run.body("bracket"), places)
+strain = mbd.durability.Recovery(part).at("strain", run.body("bracket"), places)
 for k, (name, axis) in enumerate({"edge": 0, "web": 0, "ear": 1}.items()):
     error = run.gauge("bracket", name).strain[:, 0] - strain[:, k, axis, axis]
     check(f"gauge {name}, error", np.abs(error).max() / np.abs(strain[:, k]).max(), 0.0, 0.02)

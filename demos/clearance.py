@@ -32,9 +32,9 @@ play, pin_radius, pin_length = 1e-4, 0.008, 0.020  # m
 
 plastic = mbd.Material(young=3e9, poisson=0.35, density=1200.0, name="plastic")
 law = mbd.ContactLaw(
-    stiffness=mbd.line_stiffness(pin_length, mbd.STEEL, plastic),
+    stiffness=mbd.mechanism.line_stiffness(pin_length, mbd.STEEL, plastic),
     exponent=1.0,
-    damping=mbd.contact_damping(restitution=0.9, speed=0.1),
+    damping=mbd.mechanism.contact_damping(restitution=0.9, speed=0.1),
     friction=0.02,
 )
 clearance = mbd.Clearance(radial=play, law=law, radius=pin_radius)

@@ -34,7 +34,7 @@ length, target, dt = 0.5, 0.2, 1e-3  # m, rad, s
 mesh = tutorials.tagged_bar((length, 0.002, 0.020), (24, 1, 1), ("hub", "tip"))
 reduced = mbd.reduce(
     mesh,
-    mbd.ALUMINIUM,
+    mbd.forms.ALUMINIUM,
     interfaces={name: mbd.InterfaceSpec(axes=np.eye(3)) for name in ("hub", "tip")},
     num_modes=4,
     name="arm",
@@ -57,7 +57,7 @@ system = mbd.System([ground, rotor, arm], joints, loads=[motor])
 
 
 # +
-def bending(run: mbd.Solution) -> np.ndarray:
+def bending(run: mbd.results.Solution) -> np.ndarray:
     """Return the displacement of the tip from the axis of the hub, m."""
     hub, tip = (reduced.interface(name).motion for name in ("hub", "tip"))
     return run.body("arm").eta @ (tip[1] - hub[1] - length * hub[5])

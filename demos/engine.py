@@ -128,7 +128,7 @@ with tutorials.timed("stress"):
     envelope.write(results / "stress.bp")
     big, small = rod.interface("big_end").point, rod.interface("small_end").point
     cut = 0.5 * (big + small), small - big
-    normal_force = mbd.section_forces(reduction, motion, *cut).normal
+    normal_force = mbd.durability.section_forces(reduction, motion, *cut).normal
 wrenches = run.body("rod 1").wrenches
 ends = np.stack([wrenches["small_end"], -wrenches["big_end"]])[:, :, :3] @ ((small - big) / length)
 worst = int(np.argmax(np.abs(normal_force)))
@@ -165,10 +165,10 @@ rows = {
 }
 plot(results / "piston.png", rows=rows, title="Piston 1, flexible and rigid rods")
 
-stress = mbd.recovery.skin_values(envelope.value)
+stress = mbd.durability.skin_values(envelope.value)
 title = "greatest von Mises stress, averaged over cells"
 tutorials.show(mbd.plotting.plot_skin, rod, stress, results / "stress.png", title=title)
-rod.replace(stress=mbd.recovery.skin_stress(reduction)).save(results / "rod.npz", comm=comm)
+rod.replace(stress=mbd.durability.skin_stress(reduction)).save(results / "rod.npz", comm=comm)
 reduction.write(results / "rod_1.bp", motion, stride=40, scale=50.0)  # enlarged 50 times
 report(f"{results}: rod.npz, stress.png, stress.bp and rod_1.bp for ParaView")
 tutorials.show(mbd.plotting.player, run, results / "engine.html", scale=100)

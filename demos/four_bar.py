@@ -93,7 +93,7 @@ linkage = mbd.System(
     drivers=[mbd.Driver("drive", "main", mbd.constant_speed(speed))],
     loads=[
         mbd.JointSpring("return spring", "bearing", stiffness, damping),
-        mbd.JointFriction("bearing friction", "bearing", limit, width),
+        mbd.mechanism.JointFriction("bearing friction", "bearing", limit, width),
     ],
 )
 report(f"\n{linkage}\n")
@@ -132,7 +132,7 @@ path_error = np.abs(run.sensor("coupler", "end")[:, :2] - rocker_pin(angle)).max
 turn, half = slice(1000, None), slice(0, 501)
 work, lost = (trapezoid(power[turn], time[turn]) for power in (torque * speed, dissipated))
 gain = trapezoid((torque * speed - dissipated)[half], time[half])
-check("redundant constraints of four hinges", len(mbd.redundancies(hinges)), 3, 3)
+check("redundant constraints of four hinges", len(mbd.dynamics.redundancies(hinges)), 3, 3)
 check("path and closed form, difference", path_error, 0, 1e-9, "m")
 check("work of a turn over the dissipated energy, minus one", abs(work / lost - 1), 0, 1e-4)
 error = abs(gain - (stored[500] - stored[0])) / np.ptp(stored)

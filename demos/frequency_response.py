@@ -44,8 +44,8 @@ rod = reduction.body
 
 # +
 ratio, first = 0.005, rod.frequencies[0]
-viscous = mbd.Viscous(4 * np.pi * ratio * first * alloy.density)
-rayleigh = mbd.Rayleigh.from_ratios(rod.frequencies[[0, 4]], (ratio, ratio))
+viscous = mbd.reduction.Viscous(4 * np.pi * ratio * first * alloy.density)
+rayleigh = mbd.body.Rayleigh.from_ratios(rod.frequencies[[0, 4]], (ratio, ratio))
 damped = rod.with_damping(mbd.ModalDamping(ratio))
 kinds: dict[str, tuple[mbd.ReducedBody, float]] = {
     "Rayleigh": (rod.with_damping(rayleigh), 0.0),
@@ -57,7 +57,7 @@ entry = "small_end uz", "small_end fz"  # the first mode bends along the shaft
 near = first * (1 + 2 * ratio * np.linspace(-4, 4, 801))
 widths = {}
 for kind, (body, loss_factor) in kinds.items():
-    response = mbd.frequency_response(body, near, loss_factor=loss_factor)
+    response = mbd.body.frequency_response(body, near, loss_factor=loss_factor)
     peak = half_power(near, response.between(*entry))
     widths[kind] = peak.width / peak.frequency
     report(f"{kind:<11} peak at {peak.frequency:.3f} Hz, width/peak {widths[kind]:.6f}")
@@ -74,9 +74,9 @@ for kind, (body, loss_factor) in kinds.items():
 f = np.geomspace(20.0, 8000.0, 1500)
 speeds = (0.0, 300.0, 600.0, 900.0)  # rad/s
 at: Any = {"inputs": ["small_end"], "outputs": ["small_end"]}
-free = mbd.frequency_response(damped, f, **at)
-held = mbd.frequency_response(damped, np.append(0.0, f), held=["big_end"], **at)
-fastest = mbd.frequency_response(damped, f, held=["big_end"], spin=(0, 0, speeds[-1]), **at)
+free = mbd.body.frequency_response(damped, f, **at)
+held = mbd.body.frequency_response(damped, np.append(0.0, f), held=["big_end"], **at)
+fastest = mbd.body.frequency_response(damped, f, held=["big_end"], spin=(0, 0, speeds[-1]), **at)
 poles = {}
 report("rad/s     frequencies of the rod that turns with a hub (Hz)")
 for speed in speeds:

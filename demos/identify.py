@@ -25,7 +25,7 @@ mesh = tagged_bar((0.5, 0.03, 0.02), (12, 1, 1), ("left", "right"))
 parameters = [mbd.Parameter("E", "young"), mbd.Parameter("rho", "density")]
 
 
-def reduced(young: float, density: float) -> mbd.Reduction:
+def reduced(young: float, density: float) -> mbd.reduction.Reduction:
     """Return the bar, whose body frame is attached to its left end."""
     material = mbd.Material(young, 0.3, density)
     ends = ["left", "right"]
@@ -105,7 +105,7 @@ bounds = {"E": (1e11, 4e11), "rho": (4e3, 2e4), "k": (1e4, 1e6)}
 
 undetermined = False
 try:
-    mbd.identify(lambda p: frequencies(p, (0.0,)), frequencies(true, (0.0,))[0], start=start)
+    mbd.design.identify(lambda p: frequencies(p, (0.0,)), frequencies(true, (0.0,))[0], start=start)
 except mbd.errors.SolverError as error:
     report(f"without a known mass: {error}")
     undetermined = True
@@ -118,7 +118,7 @@ check("undetermined without a known mass", float(undetermined), 1, 1)
 masses, random = (0.0, 0.5), np.random.default_rng(1)
 measured = frequencies(true, masses)[0]
 measured = measured * (1 + 1e-3 * random.standard_normal(len(measured)))
-result = mbd.identify(lambda p: frequencies(p, masses), measured, start=start, bounds=bounds)
+result = mbd.design.identify(lambda p: frequencies(p, masses), measured, start=start, bounds=bounds)
 for name, value in result.values.items():
     low, high = result.intervals[name]
     report(f"{name}: {value:.4g}, 95 % between {low:.4g} and {high:.4g}; true {true[name]:.4g}")
@@ -128,5 +128,7 @@ report(f"{result.iterations} evaluations of the model")
 # The uncertainty of any result follows from derivatives and deviations, to first order. Here the
 # result is the mass of the bar.
 
-mass = mbd.first_order_deviation({"rho": [0.5 * 0.03 * 0.02]}, {"rho": result.deviations["rho"]})
+mass = mbd.design.first_order_deviation(
+    {"rho": [0.5 * 0.03 * 0.02]}, {"rho": result.deviations["rho"]}
+)
 report(f"standard deviation of the mass of the bar: {1e3 * mass[0]:.2g} g of 2.3 kg")

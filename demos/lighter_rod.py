@@ -40,7 +40,7 @@ EYE = 0.55, 0.45, 1.0  # direction of the view
 
 
 # +
-def parametric_rod(size: float, order: int = 1) -> mbd.ParametricBody:
+def parametric_rod(size: float, order: int = 1) -> mbd.design.ParametricBody:
     """Return the rod with a mesh that moves with its parameters."""
     mesh = mbd.build_mesh(mbd.ConnectingRod(size=size, order=order), comm)
     x, y, z = ufl.SpatialCoordinate(mesh.mesh)
@@ -59,7 +59,9 @@ def parametric_rod(size: float, order: int = 1) -> mbd.ParametricBody:
     }
     shapes = [mbd.Parameter(k, "shape", velocity=ufl.as_vector(v)) for k, v in velocities.items()]
     request: dict[str, Any] = {"tolerance": 1e-3, "stress": True, "interfaces": ends}
-    return mbd.ParametricBody(mbd.ElasticModel(mesh, material), shapes, num_modes=6, **request)
+    return mbd.design.ParametricBody(
+        mbd.ElasticModel(mesh, material), shapes, num_modes=6, **request
+    )
 
 
 coarse = parametric_rod(9 * mm)
@@ -81,7 +83,7 @@ cycle: dict[str, Any] = {"t_end": 0.02, "dt": 5e-5}  # s
 engine = partial(inline_engine, design=design, speed=628.318, pressure=pressure)
 
 
-def peak(run: mbd.Solution) -> float:
+def peak(run: mbd.results.Solution) -> float:
     """Return the norm of the greatest stress at the surface of the shank, relative to its bound."""
     body: Any = run.system.body("rod 1")
     greatest = body.reduced.stress.envelope("von Mises", run.body("rod 1")).value
@@ -99,7 +101,7 @@ def quantities(values: dict[str, float]) -> dict[str, Any]:
         "mass": (table.body.total_mass, {k: d.total_mass for k, d in table.items()}),
         "stress": (peak(result.run), result.derivative(peak)),
         "frequency": (table.body.frequencies[0], {k: d.frequencies[0] for k, d in table.items()}),
-        "buckling": mbd.buckling_load(table, ends),
+        "buckling": mbd.design.buckling_load(table, ends),
     }
 
 
@@ -114,9 +116,9 @@ def quantities(values: dict[str, float]) -> dict[str, Any]:
 start, edges = coarse.values, ((-8, 4), (-6, 4), (-5, 4), (-2, 2))  # zero; mm
 bounds = {k: (mm * a, mm * b) for k, (a, b) in zip(start, edges, strict=True)}
 limits = {
-    "stress": mbd.Limits(lambda q: q["stress"], high=1 / MARGIN),
-    "frequency": mbd.Limits(lambda q: q["frequency"], low=MARGIN * FREQUENCY),
-    "buckling": mbd.Limits(lambda q: q["buckling"], low=MARGIN * BUCKLING),
+    "stress": mbd.design.Limits(lambda q: q["stress"], high=1 / MARGIN),
+    "frequency": mbd.design.Limits(lambda q: q["frequency"], low=MARGIN * FREQUENCY),
+    "buckling": mbd.design.Limits(lambda q: q["buckling"], low=MARGIN * BUCKLING),
 }
 options: dict[str, Any] = {"bounds": bounds, "model": quantities, "tolerance": 1e-3, "comm": comm}
 best = mbd.minimize(lambda q: q["mass"], start, limits, **options)
@@ -137,12 +139,12 @@ fine = parametric_rod(6 * mm, 2)
 for name, values in (("before", start), ("after", best.values)):
     reduction = fine.reduce(values)
     run, grams = mbd.simulate(engine(reduction.body), **cycle), 1e3 * reduction.body.total_mass
-    stress = 1e-6 * mbd.recovery.skin_values(mbd.envelope(reduction, run.body("rod 1")).value)
+    stress = 1e-6 * mbd.durability.skin_values(mbd.envelope(reduction, run.body("rod 1")).value)
     options = {"title": f"{name}: {grams:.1f} g", "limits": (0, 290), "factor": 1, "view": EYE}
     picture = results / f"{name}.png"
     tutorials.show(mbd.plotting.plot_skin, reduction.body, stress, picture, **options)
     report(f"{name}: {grams:.1f} g, greatest averaged stress {stress.max():.0f} MPa")
-load = mbd.buckling_load(mbd.sensitivities(reduction, []), ends)[0]
+load = mbd.design.buckling_load(mbd.sensitivities(reduction, []), ends)[0]
 check("mass of 153 g after optimization", grams, 135, 145, "g")
 check("greatest stress", stress.max(), 0, 1e-6 * STRESS, "MPa")
 check("first frequency", reduction.body.frequencies[0], FREQUENCY, 1.1 * FREQUENCY, "Hz")

@@ -49,7 +49,7 @@ def reduced_rod() -> mbd.ReducedBody:
     return mbd.reduce(mesh, plastic, interfaces=ends, num_modes=16, points=points, name="rod").body
 
 
-def simulated(rod: mbd.ReducedBody, speed: float) -> mbd.Solution:
+def simulated(rod: mbd.ReducedBody, speed: float) -> mbd.results.Solution:
     """Return a revolution of a slider-crank of the size of the engine, without gas forces."""
     mechanism = mbd.mechanisms.slider_crank(
         rod, crank_radius=0.040, crank_mass=0.952, piston_mass=0.214, speed=speed

@@ -41,12 +41,12 @@ results = tutorials.results_folder("prescribed_motion")
 # +
 geometry, material = mbd.ConnectingRod(size=0.012), mbd.ALUMINIUM_7075
 mesh = mbd.build_mesh(geometry, MPI.COMM_WORLD)
-damping = mbd.Rayleigh(stiffness=2e-7)
+damping = mbd.body.Rayleigh(stiffness=2e-7)
 points = {"middle": (geometry.length / 2, 0.0, 0.0)}
 ends = ["big_end", "small_end"]
 options = mbd.ReductionOptions(damping=damping)
 numbers = (0, 2, 4, 8, 12, 20, 40)
-with mbd.Reducer(mesh, material, interfaces=ends) as reducer:
+with mbd.reduction.Reducer(mesh, material, interfaces=ends) as reducer:
     bodies = {n: reducer.reduce(n, points=points, options=options).body for n in numbers}
 rod, speed, t_end, dt = bodies[20], 628.318, 0.01, 2e-5
 engine = mbd.mechanisms.inline_engine(rod, mbd.mechanisms.EngineDesign(cylinders=1), speed=speed)
@@ -61,12 +61,12 @@ history = run.body("rod 1")
 # bores are rigid, as in the reduction.
 
 # +
-motion = mbd.PrescribedMotion.from_history(history, gravity=engine.gravity)
+motion = mbd.structures.PrescribedMotion.from_history(history, gravity=engine.gravity)
 settings: dict[str, Any] = {"motion": motion, "t_end": t_end, "dt": dt}
 rod_on_mesh: dict[str, Any] = {"interfaces": ends, "damping": damping}
-record = mbd.TransientOptions(points=points, fields_at=np.linspace(0, t_end, 26))
+record = mbd.structures.TransientOptions(points=points, fields_at=np.linspace(0, t_end, 26))
 with timed("full order"):
-    full = mbd.transient(mesh, material, options=record, **rod_on_mesh, **settings)
+    full = mbd.structures.transient(mesh, material, options=record, **rod_on_mesh, **settings)
 report(
     f"{full.num_dofs} degrees of freedom, {full.num_steps} steps, "
     f"{full.num_solves / full.num_steps:.2f} solves with the factor in a step"

@@ -72,7 +72,7 @@ report(f"\n{rod.summary()}")
 full = mbd.modal_analysis(mesh, material, num_modes=8)
 numbers = (0, 5, 10, 20, 40)
 averaged = mbd.InterfaceSpec.each(interfaces, "averaged")
-with mbd.Reducer(mesh, material, interfaces=averaged) as reducer:
+with mbd.reduction.Reducer(mesh, material, interfaces=averaged) as reducer:
     bodies = {n: reducer.reduce(n).body for n in numbers}
 errors = {n: body.frequencies[:5] / full.frequencies[:5] - 1 for n, body in bodies.items()}
 stiffer = rod.frequencies[:5] / full.frequencies[:5] - 1

@@ -41,7 +41,7 @@ def reduced_rod(geometry: mbd.ConnectingRod, material: mbd.Material) -> mbd.Redu
     mesh = mbd.build_mesh(geometry, comm)
     ends = ["big_end", "small_end"]
     reduction = mbd.reduce(mesh, material, interfaces=ends, num_modes=12, name="rod")
-    return reduction.body.replace(stress=mbd.recovery.skin_stress(reduction))
+    return reduction.body.replace(stress=mbd.durability.skin_stress(reduction))
 
 
 geometry = mbd.ConnectingRod(size=0.0065)
@@ -55,7 +55,7 @@ rod = reduced_rod(geometry, mbd.ALUMINIUM_7075)
 
 
 # +
-def spectrum(rod: mbd.ReducedBody) -> list[tuple[mbd.BodyHistory, float]]:
+def spectrum(rod: mbd.ReducedBody) -> list[tuple[mbd.results.BodyHistory, float]]:
     """Return the motion of the rod over a working cycle at each speed, with its share."""
     length = mbd.mechanisms.rod_length(rod)
     pressure = FourStrokePressure(0.070, crank_radius=radius, rod_length=length)

@@ -36,7 +36,7 @@ results = tutorials.results_folder("rotor_on_oil_films")
 length, radius = 0.6, 0.015
 along_z = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
 mesh = create_interval(comm, 12, [0.0, length])
-beam = mbd.BeamModel(mesh, mbd.Section.circle(radius), mbd.STEEL, along_z)
+beam = mbd.BeamModel(mesh, mbd.forms.Section.circle(radius), mbd.STEEL, along_z)
 places = {"left": 0.0, "middle": length / 2, "right": length}
 shaft = mbd.reduce_beam(beam, interfaces=places, num_modes=2, name="shaft").body
 film: dict[str, Any] = {"radius": radius, "length": 0.012, "clearance": 4e-5, "viscosity": 0.012}

@@ -116,7 +116,7 @@ run = mbd.simulate(system, t_end=duration, dt=2e-4)
 # origin, and natural frequencies are horizontal lines: the plate is loud where they meet.
 
 # +
-sound = mbd.radiated_power(reduction, run.body("plate"))
+sound = mbd.durability.radiated_power(reduction, run.body("plate"))
 angle = run.joint("shaft").rotation
 frequencies = sound.waterfall(angle, length=0.16, up_to=400.0)
 orders = sound.waterfall(angle, axis="order", length=8, up_to=4)

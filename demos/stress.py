@@ -76,15 +76,15 @@ history = run.body("bar")
 # +
 at = length / 3
 cut = (at, 0.0, 0.0), (1.0, 0.0, 0.0)
-plain_section = mbd.section_forces(reduction, history.eta, *cut)
-section = mbd.section_forces(reduction, history, *cut)
+plain_section = mbd.durability.section_forces(reduction, history.eta, *cut)
+section = mbd.durability.section_forces(reduction, history, *cut)
 
 rho, area = mbd.STEEL.density, height * width
 speed = acceleration * run.time
 normal = 0.5 * rho * area * speed**2 * (length**2 - at**2)
 moment = rho * area * acceleration * (length**3 / 3 - length**2 * at / 2 + at**3 / 6)
 leads = np.array([at, height / 2, 0.0])
-recovery = mbd.recovery.Recovery(reduction)
+recovery = mbd.durability.Recovery(reduction)
 stress = recovery.at("stress", history, leads)[:, 0, 0, 0]
 expected = normal / area + moment * (height / 2) / (width * height**3 / 12)
 rows = {

@@ -8,6 +8,7 @@ The file `__init__.pyi` lists all names. Each name is loaded when it is first us
 mechanisms do not require DOLFINx and forms do not require numba.
 """
 
+import contextlib
 import difflib
 import importlib
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import lazy_loader
 
 from dolfinx_mbd.html import supply
+from dolfinx_mbd.moved import former_name, watch_imports
 
 __version__ = "0.2.0"
 
@@ -25,6 +27,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name; the error for an unknown name suggests similar names."""
     if name in __all__ or name.startswith("_"):
         return _load(name)
+    with contextlib.suppress(AttributeError):
+        return former_name(name)
     plain = {item: item.lower().replace("_", "") for item in __all__}
     key = name.lower().replace("_", "")
     near = [key] if key in plain.values() else difflib.get_close_matches(key, plain.values())
@@ -35,3 +39,4 @@ def __getattr__(name: str) -> Any:
 
 supply("scenes", lambda: importlib.import_module("dolfinx_mbd.plotting"))  # it registers scenes
 supply("freedom", lambda: importlib.import_module("dolfinx_mbd.dynamics.freedom").freedom)
+watch_imports()

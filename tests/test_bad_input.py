@@ -508,7 +508,9 @@ SYSTEMS = [
     case("axes of a sensor", "^axes must be one of 'global', 'body', ",
          lambda b: b.run.sensor(b.run.names()[0], axes="frame")),
     case("pressure on a mesh without names", r"TaggedMesh\(mesh, facet_tags=",
-         lambda b: mbd.pressure(create_unit_interval(MPI.COMM_SELF, 2), "end"), TypeError),  # type: ignore[arg-type]
+         lambda b: mbd.reduction.pressure(
+             create_unit_interval(MPI.COMM_SELF, 2), "end"  # type: ignore[arg-type]
+         ), TypeError),
     case("run instead of a history", "the history of a body .run.body.name. of this run",
          lambda b: motion_of(b.run, 3), TypeError),
     case("history by brackets", r"use run.body\(name\)", lambda b: b.run["bob"], TypeError),

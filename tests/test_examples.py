@@ -180,7 +180,7 @@ def public_names(folder: str) -> Iterator[tuple[str, Any]]:
         return
     room = importlib.import_module(f"dolfinx_mbd.{folder.split('.')[0]}")
     for name in (*mbd.__all__, *getattr(room, "__all__", ())):
-        value = getattr(mbd, name, None) or getattr(room, name)
+        value = getattr(room, name, None) or getattr(mbd, name)
         if getattr(value, "__module__", "").startswith(f"{package.__name__}."):
             yield name, value
 

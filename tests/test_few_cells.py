@@ -29,7 +29,7 @@ Results: TypeAlias = dict[str, Any]
 ENDS = ["left", "right"]
 MIDDLE = (0.61 * LENGTH, 0.3 * HEIGHT, 0.6 * WIDTH)
 ALLOY = mbd.Material(210e9, 0.3, 7850.0, "alloy", yield_strength=250e6)
-S_N = mbd.FatigueMaterial(name="steel", knee_stress=200e6, knee_cycles=1e6, slope=5)
+S_N = mbd.durability.FatigueMaterial(name="steel", knee_stress=200e6, knee_cycles=1e6, slope=5)
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,16 @@ class Case:
     empty_rank: int | None
     folder: Path
 
-    def mesh(self, cell: CellType = CellType.hexahedron) -> mbd.TaggedMesh:
+    def mesh(self, cell: CellType = CellType.hexahedron) -> mbd.fem.TaggedMesh:
         cells = (5, 1, 1) if cell is CellType.hexahedron else (3, 1, 1)
         return box(self.comm, cells=cells, cell=cell, empty_rank=self.empty_rank)
 
-    def reduction(self, **arguments: Any) -> mbd.Reduction:
+    def reduction(self, **arguments: Any) -> mbd.reduction.Reduction:
         settings: Results = {"interfaces": ENDS, "num_modes": 3, "points": {"middle": MIDDLE}}
         return mbd.reduce(self.mesh(), ALLOY, **(settings | arguments))
 
 
-def swing(reduction: mbd.Reduction) -> Any:
+def swing(reduction: mbd.reduction.Reduction) -> Any:
     """Return a history in which all modes move."""
     time = np.linspace(0.0, 1.0, 60)
     k = np.arange(1, reduction.body.num_modes + 1)
@@ -66,9 +66,12 @@ def swing(reduction: mbd.Reduction) -> Any:
 
 def reduction_with_loads(case: Case) -> Results:
     mesh = case.mesh()
-    loads = {"top": mbd.pressure(mesh, "top"), "weight": mbd.body_force((0, 0, -1.0))}
+    loads = {
+        "top": mbd.reduction.pressure(mesh, "top"),
+        "weight": mbd.reduction.body_force((0, 0, -1.0)),
+    }
     options = mbd.ReductionOptions(
-        loads=loads, load_modes=True, static_correction=True, damping=mbd.Viscous(1e3)
+        loads=loads, load_modes=True, static_correction=True, damping=mbd.reduction.Viscous(1e3)
     )
     reduction = mbd.reduce(mesh, ALLOY, interfaces=ENDS, num_modes=3, options=options)
     body = reduction.body
@@ -103,10 +106,10 @@ def natural_modes(case: Case) -> Results:
 
 
 def rotating_modes(case: Case) -> Results:
-    structure = mbd.rotating_structure(case.mesh(), ALLOY, held=["left"])
-    modes = mbd.rotating_modes(structure, 700.0, num_modes=4)
-    diagram = mbd.campbell(structure, [0.0, 300.0], num_modes=2)
-    critical = mbd.critical_speed(structure, 1e4, stiffening=False, num_modes=2, steps=4)
+    structure = mbd.structures.rotating_structure(case.mesh(), ALLOY, held=["left"])
+    modes = mbd.structures.rotating_modes(structure, 700.0, num_modes=4)
+    diagram = mbd.structures.campbell(structure, [0.0, 300.0], num_modes=2)
+    critical = mbd.structures.critical_speed(structure, 1e4, stiffening=False, num_modes=2, steps=4)
     assert critical is not None and critical.kind == "divergence"
     results = {
         "modes": modes.frequencies,
@@ -136,7 +139,7 @@ def prescribed_motion(case: Case) -> Results:
             held=held,
             t_end=2e-4,
             dt=2e-5,
-            options=mbd.TransientOptions(points={"middle": MIDDLE}),
+            options=mbd.structures.TransientOptions(points={"middle": MIDDLE}),
         )
         results[name] = run.points["middle"].displacement
         results[f"{name}, end"] = run.interfaces["right"].displacement
@@ -161,7 +164,7 @@ def recovery(case: Case) -> Results:
     reduction = case.reduction()
     source, history = Recovery(reduction), swing(reduction)
     places = mbd.most_stressed(source, history, 3)
-    gauge = mbd.GaugeSpec((LENGTH / 3, HEIGHT / 2, WIDTH), (1, 0, 0), "3mm")
+    gauge = mbd.durability.GaugeSpec((LENGTH / 3, HEIGHT / 2, WIDTH), (1, 0, 0), "3mm")
     source.write(case.folder / "stress.bp", history.eta[0])
     return {
         "at a point": source.at("stress", history, [MIDDLE]),
@@ -177,7 +180,7 @@ def strength(case: Case) -> Results:
     options = mbd.ReductionOptions(static_correction=True)
     reduction = case.reduction(options=options)
     wrenches = {"left": [-1e4, 0, 0, 0, 0, 0], "right": [1e4, 0, 0, 0, 9.0, 0]}
-    result = mbd.strength(reduction, mbd.inertia_relief(reduction, wrenches))
+    result = mbd.strength(reduction, mbd.durability.inertia_relief(reduction, wrenches))
     factors = np.concatenate(case.comm.allgather(result.factor))
     return {"least": result.least, "factors": np.sort(factors)}
 
@@ -198,8 +201,8 @@ def fatigue(case: Case) -> Results:
 def noise(case: Case) -> Results:
     reduction = case.reduction()
     return {
-        "power": mbd.radiated_power(reduction, swing(reduction)).power,
-        "part": mbd.radiated_power(
+        "power": mbd.durability.radiated_power(reduction, swing(reduction)).power,
+        "part": mbd.durability.radiated_power(
             reduction, swing(reduction), where=lambda x: x[2] > 0.9 * WIDTH
         ).power,
     }

@@ -44,7 +44,7 @@ class Models:
     """Small objects of each kind, each computed when a test needs it first."""
 
     @cached_property
-    def run(self) -> mbd.Solution:
+    def run(self) -> mbd.results.Solution:
         """A pendulum with a flexible arm."""
         arm = mbd.FlexibleBody("arm", rod())
         ground = mbd.Ground({"pin": mbd.Frame((-0.5, 0, 0))})
@@ -59,7 +59,7 @@ class Models:
         return mbd.linearize(system, mbd.equilibrium(system), inputs=["motor"], outputs=angle)
 
     @cached_property
-    def reduction(self) -> mbd.Reduction:
+    def reduction(self) -> mbd.reduction.Reduction:
         mesh = mbd.build_mesh(COARSE, MPI.COMM_WORLD)
         with pytest.warns(mbd.errors.MeshWarning):
             model = mbd.ElasticModel(mesh, mbd.STEEL, degree=1)
@@ -67,7 +67,7 @@ class Models:
 
     @cached_property
     def body(self) -> mbd.ReducedBody:
-        return self.reduction.body.replace(stress=mbd.recovery.skin_stress(self.reduction))
+        return self.reduction.body.replace(stress=mbd.durability.skin_stress(self.reduction))
 
     @cached_property
     def eta(self) -> np.ndarray:
@@ -77,11 +77,11 @@ class Models:
     @cached_property
     def beam(self) -> Any:
         axis = create_interval(MPI.COMM_SELF, 4, [0, 0.5])
-        model = mbd.BeamModel(axis, mbd.Section.rectangle(0.02, 0.01), mbd.STEEL)
+        model = mbd.BeamModel(axis, mbd.forms.Section.rectangle(0.02, 0.01), mbd.STEEL)
         return mbd.reduce_beam(model, interfaces={"root": 0, "tip": 0.5}, num_modes=2)
 
     @cached_property
-    def beam_run(self) -> mbd.Solution:
+    def beam_run(self) -> mbd.results.Solution:
         return mbd.simulate(
             mbd.System([mbd.FlexibleBody("beam", self.beam.body)]), t_end=1e-4, dt=1e-5
         )
@@ -90,9 +90,9 @@ class Models:
     def transient(self) -> Any:
         mesh = create_box(MPI.COMM_SELF, [(0, 0, 0), (0.2, 0.02, 0.02)], [2, 1, 1])
         ends = {"left": locate_entities_boundary(mesh, 2, lambda x: np.isclose(x[0], 0.0))}
-        motion = mbd.PrescribedMotion(omega=(0, 0, 100))
-        options = mbd.TransientOptions(fields_at=[0.0, 4e-5])
-        return mbd.transient(
+        motion = mbd.structures.PrescribedMotion(omega=(0, 0, 100))
+        options = mbd.structures.TransientOptions(fields_at=[0.0, 4e-5])
+        return mbd.structures.transient(
             mesh, mbd.STEEL, motion=motion, interfaces=ends, t_end=4e-5, dt=2e-5, options=options
         )
 
@@ -137,7 +137,7 @@ WRITERS: dict[str, tuple[str, Callable[[Models, Path], Any]]] = {
     "Player.save": ("body.html", lambda m, path: mbd.plotting.player(rod()).save(path)),
     "Recovery.write": (
         "stress.pvd",
-        lambda m, path: mbd.recovery.Recovery(m.reduction).write(path, m.eta),
+        lambda m, path: mbd.durability.Recovery(m.reduction).write(path, m.eta),
     ),
     "ReducedBody.save": ("body.npz", lambda m, path: rod().save(path)),
     "Reduction.save": ("rod.npz", lambda m, path: m.reduction.save(path)),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import subprocess
+import sys
+
 import pytest
 
 import dolfinx_mbd as mbd
@@ -38,7 +42,7 @@ def test_other_names_have_no_proposal(name: str) -> None:
 def test_names_that_differ_in_case_only_are_the_only_proposals() -> None:
     lower = [name.lower().replace("_", "") for name in mbd.__all__]
     for name in lower:
-        if name in mbd.__all__:
+        if name in mbd.__all__ or name == "material":  # (the latter is a former name)
             continue
         same = [repr(x) for x, y in zip(mbd.__all__, lower, strict=True) if y == name]
         with pytest.raises(AttributeError) as error:
@@ -50,7 +54,7 @@ def test_names_that_differ_in_case_only_are_the_only_proposals() -> None:
 def test_a_body_instead_of_a_system(analysis: str) -> None:
     body = mbd.RigidBody("body", 1.0, [1.0] * 3)
     options = {"simulate": {"t_end": 1.0, "dt": 0.1}, "Simulator": {"dt": 0.1}}
-    state = mbd.consistent_state(mbd.System([body]))
+    state = mbd.dynamics.consistent_state(mbd.System([body]))
     more = (state,) if analysis == "linearize" else ()
     with pytest.raises(errors.InputTypeError, match=r"system must be a System\(bodies") as error:
         getattr(mbd, analysis)(body, *more, **options.get(analysis, {}))
@@ -64,3 +68,34 @@ def test_inputs_of_a_simulator_without_inputs() -> None:
         simulator.step({"foo": 1.0})
     assert error.value.argument == "inputs" and error.value.value == {"foo": 1.0}
     assert simulator.step({}).time == pytest.approx(0.1)
+
+
+def test_few_names() -> None:
+    assert len(mbd.__all__) <= 90
+
+
+def test_former_names_still_work() -> None:
+    with pytest.warns(DeprecationWarning, match="write 'dolfinx_mbd.results.Solution'"):
+        assert mbd.Solution is mbd.results.Solution
+    with pytest.warns(DeprecationWarning, match="write 'dolfinx_mbd.durability.recovery'"):
+        assert mbd.recovery.skin_stress is mbd.durability.skin_stress
+
+
+def test_former_folders_can_be_imported() -> None:
+    code = (
+        "import sys, warnings\n"
+        "warnings.simplefilter('always')\n"
+        "from dolfinx_mbd.bearings import ShortBearing\n"
+        "import dolfinx_mbd.export.common, dolfinx_mbd.mechanism.bearings\n"
+        "assert dolfinx_mbd.mechanism.bearings.ShortBearing is ShortBearing\n"
+        "assert dolfinx_mbd.io.export.common.__spec__.name == 'dolfinx_mbd.io.export.common'\n"
+        "assert sys.modules['dolfinx_mbd.export.common'] is dolfinx_mbd.io.export.common\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "write 'dolfinx_mbd.mechanism.bearings'" in run.stderr
+
+
+def test_unknown_folders_are_not_imported() -> None:
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("dolfinx_mbd.bearing")

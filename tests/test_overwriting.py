@@ -187,7 +187,7 @@ def test_files_for_paraview(tmp_path: Path, comm: MPI.Intracomm, suffix: str) ->
     eta = np.zeros((2, reduction.body.num_modes))
     writers: list[Callable[[Path], None]] = [
         lambda path: reduction.write(path, _History(eta), motion="body"),
-        lambda path: mbd.recovery.Recovery(reduction).write(path, eta),
+        lambda path: mbd.durability.Recovery(reduction).write(path, eta),
         mbd.envelope(reduction, eta).write,
         reduction.write_modes,
     ]

@@ -35,7 +35,7 @@ def reduced(progress: Any) -> None:
 
 def reduced_beam(progress: Any) -> None:
     axis = create_interval(MPI.COMM_SELF, 4, [0, 0.5])
-    model = mbd.BeamModel(axis, mbd.Section.rectangle(0.02, 0.01), mbd.STEEL)
+    model = mbd.BeamModel(axis, mbd.forms.Section.rectangle(0.02, 0.01), mbd.STEEL)
     mbd.reduce_beam(model, interfaces={"root": 0}, num_modes=2, progress=progress)
 
 

@@ -36,12 +36,15 @@ def test_pressures(tmp_path: Path, code: str) -> None:
 def test_bearings(tmp_path: Path, code: str) -> None:
     path = tmp_path / "bearing.csv"
     path.write_bytes("speed [rpm],kxx [N/m],cxx,Dämpfung\n0,1e7,2,0\n3000,2e7,3,1\n".encode(code))
-    table = mbd.BearingTable.read(path)
+    table = mbd.mechanism.BearingTable.read(path)
     assert table.range[1] == pytest.approx(100 * np.pi)
 
 
-READERS: list[tuple[Any, str]] = [(PressureTable.read, ".csv"), (mbd.BearingTable.read, ".csv")]
-READERS += [(mbd.BearingTable.read, ".json"), (mbd.BearingTable.read, ".toml")]
+READERS: list[tuple[Any, str]] = [
+    (PressureTable.read, ".csv"),
+    (mbd.mechanism.BearingTable.read, ".csv"),
+]
+READERS += [(mbd.mechanism.BearingTable.read, ".json"), (mbd.mechanism.BearingTable.read, ".toml")]
 
 
 @pytest.mark.parametrize(("read", "suffix"), READERS)

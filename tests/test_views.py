@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="notebooks have 
 
 
 @pytest.fixture(scope="module")
-def reduction() -> mbd.Reduction:
+def reduction() -> mbd.reduction.Reduction:
     mesh = box(MPI.COMM_SELF, cells=(6, 3, 2))
     return mbd.reduce(mesh, mbd.STEEL, interfaces=["left", "right"], num_modes=4)
 
@@ -36,11 +36,11 @@ def test_meshes() -> None:
     name = mesh.mesh.topology.cell_name()
     assert f"{count} ({name}, degree 1)" in cells
     assert "left" in cells[cells.index("groups of facets") + 1]
-    hostile = mbd.TaggedMesh(mesh.mesh, groups={"<b>&": (2, 1)})
+    hostile = mbd.fem.TaggedMesh(mesh.mesh, groups={"<b>&": (2, 1)})
     assert "&lt;b&gt;&amp;" in hostile._repr_html_() and "<b>" in texts(hostile)[-1]
 
 
-def test_places_and_envelopes(reduction: mbd.Reduction) -> None:
+def test_places_and_envelopes(reduction: mbd.reduction.Reduction) -> None:
     body = reduction.body
     eta = np.random.default_rng(1).normal(size=(3, body.num_modes))
     eta /= np.sqrt(np.diag(body.stiffness))
@@ -53,7 +53,7 @@ def test_places_and_envelopes(reduction: mbd.Reduction) -> None:
     assert row in texts(envelope)
 
 
-def test_truncation(reduction: mbd.Reduction) -> None:
+def test_truncation(reduction: mbd.reduction.Reduction) -> None:
     truncation = reduction.truncation
     assert truncation is not None
     cells = texts(truncation)

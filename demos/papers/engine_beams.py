@@ -71,7 +71,7 @@ rod_material = mbd.Material(
     alloy.young, alloy.poisson, rod_mass / (rod_section.area * length), "rod"
 )
 side = np.sqrt(crank_mass / (mbd.STEEL.density * radius))
-crank_section = mbd.Section.rectangle(side, side)
+crank_section = mbd.forms.Section.rectangle(side, side)
 parts = ((crank_section, mbd.STEEL, radius), (rod_section, rod_material, length))
 
 pressure = FourStrokePressure(bore, radius, length)

@@ -44,7 +44,7 @@ results = tutorials.results_folder("spatial_crank_slider")
 crank_length, length, diameter = 2.0, 17.0, 0.030
 crank_mass, rod_mass, slider_mass = 1.0, 0.5, 1.0
 speed, thrust, printed = -np.pi / 10, -10.0, 5e9
-section = mbd.Section.circle(diameter / 2)
+section = mbd.forms.Section.circle(diameter / 2)
 density = rod_mass / (section.area * length)
 inertia = rod_mass * length**2 / 12
 euler_load = np.pi**2 * section.Iyy / length**2  # at which the rod buckles, over E
@@ -101,7 +101,7 @@ def rod_body(kind: str, young: float, start: np.ndarray, end: np.ndarray, inerti
         centre = (length / 2, 0.0, 0.0)
         return mbd.RigidBody("rod", rod_mass, moments, centre, frames, start, rotation=turn)
     if kind == "cable":
-        cable = mbd.Cable.from_section(section, material)
+        cable = mbd.forms.Cable.from_section(section, material)
         return mbd.CableBody("rod", cable, start, end, elements=9)
     model = mbd.BeamModel(create_interval(MPI.COMM_WORLD, 18, [0.0, length]), section, material)
     last = mbd.InterfaceSpec(point=(length, 0.0, 0.0), axes=(1.0, 0.0, 0.0))
@@ -151,21 +151,21 @@ def mechanism(
 turn, dt = 2 * np.pi / abs(speed), 0.02
 
 
-def alpha_run(system: mbd.System, t_end: float = turn) -> mbd.Solution:
+def alpha_run(system: mbd.System, t_end: float = turn) -> mbd.results.Solution:
     """Return the run by generalized-α with ρ∞ = 0.8."""
     return mbd.simulate(system, t_end=t_end, dt=dt)
 
 
-def euler_run(system: mbd.System, dt: float = dt) -> mbd.Solution:
+def euler_run(system: mbd.System, dt: float = dt) -> mbd.results.Solution:
     """Return the run by implicit Euler."""
     stepper = ImplicitEuler(system)
     states = [stepper.begin(consistent_state(system), dt)]
     for _ in range(round(turn / dt)):
         states.append(stepper.step(states[-1], dt))
-    return mbd.Solution(system, states, iterations=stepper.iterations)
+    return mbd.results.Solution(system, states, iterations=stepper.iterations)
 
 
-def rod_points(run: mbd.Solution) -> tuple[np.ndarray, ...]:
+def rod_points(run: mbd.results.Solution) -> tuple[np.ndarray, ...]:
     """Return start, middle and end of the rod, (nt, 3) each, m."""
     rod: Any = run.system.body("rod")
     if isinstance(rod, mbd.CableBody):
@@ -173,13 +173,13 @@ def rod_points(run: mbd.Solution) -> tuple[np.ndarray, ...]:
     return tuple(run.sensor("rod", p) for p in ("start", "middle", "end"))
 
 
-def bow(run: mbd.Solution) -> np.ndarray:
+def bow(run: mbd.results.Solution) -> np.ndarray:
     """Return the middle of the rod from the chord between its ends, (nt, 3), m."""
     start, middle, end = rod_points(run)
     return np.asarray(middle - 0.5 * (start + end))
 
 
-def slider(run: mbd.Solution) -> np.ndarray:
+def slider(run: mbd.results.Solution) -> np.ndarray:
     """Return x, v and a of the slider, (3, nt)."""
     s = run.body("slider")
     return np.stack([s.position[:, 0], s.velocity[:, 0], s.acceleration[:, 0]])

@@ -141,7 +141,7 @@ def spatial_crank_slider() -> Iterator[Row]:
 def free_rotation() -> Iterator[Row]:
     """Free rotation of a rigid body near its unstable axis, I = (1, 2, 3) kg m²."""
     system = mbd.System([mbd.RigidBody("top", 1.0, [1.0, 2.0, 3.0])])
-    start = mbd.consistent_state(system, v=np.array([0, 0, 0, 0.01, 1.0, 0.01]))
+    start = mbd.dynamics.consistent_state(system, v=np.array([0, 0, 0, 0.01, 1.0, 0.01]))
     run = mbd.simulate(system, t_end=31.0, dt=1e-3, start=start, tolerance=1e-12)
     omega = run.body("top").omega
     k = np.flatnonzero(np.diff(np.sign(omega[:, 1])))
@@ -214,23 +214,27 @@ WRIGHT = {
 
 def rotating_cantilever() -> Iterator[Row]:
     """Frequencies ω√(ρAL⁴/EI) of a rotating cantilever at the speed γ (Wright et al. 1982)."""
-    thin = mbd.Section.rectangle(2e-3, 2e-3)
+    thin = mbd.forms.Section.rectangle(2e-3, 2e-3)
     material = mbd.Material(1.0 / thin.Iyy, 0.3, 1.0 / thin.area)
     model = mbd.BeamModel(create_interval(SELF, 40, [0.0, 1.0]), thin, material)
-    structure = mbd.rotating_beam(model, held=[0.0])
+    structure = mbd.structures.rotating_beam(model, held=[0.0])
     for gamma, frequencies in WRIGHT.items():
-        omega = 2 * np.pi * mbd.rotating_modes(structure, float(gamma), num_modes=4).frequencies
+        omega = (
+            2
+            * np.pi
+            * mbd.structures.rotating_modes(structure, float(gamma), num_modes=4).frequencies
+        )
         names = [f"{name}, γ = {gamma}" for name in ("lag 1", "flap 1", "lag 2", "flap 2")]
         source = "Wright; spectral solution"
         yield from rows(source, 3e-4, omega, dict(zip(names, frequencies, strict=True)))
-    lost = mbd.critical_speed(structure, 6.0, stiffening=False)
+    lost = mbd.structures.critical_speed(structure, 6.0, stiffening=False)
     structure.destroy()
     name = "γ of the false loss of stability without geometric stiffness"
     yield from rows(
         "first frequency at rest", 1e-3, [lost.speed if lost else np.nan], {name: 3.51602}
     )
     springs = plates.on_springs(SELF, ((20 * np.pi) ** 2,) * 2)
-    modes = mbd.rotating_modes(springs, 8 * np.pi, num_modes=3)
+    modes = mbd.structures.rotating_modes(springs, 8 * np.pi, num_modes=3)
     springs.destroy()
     circles = modes.frequencies[np.abs(modes.whirl) > 0.5]
     exact = {"oscillator of 10 Hz at 4 Hz, forward, Hz": 6.0, "backward, Hz": 14.0}
@@ -243,7 +247,7 @@ def rotating_cantilever() -> Iterator[Row]:
 def closed_forms() -> Iterator[Row]:
     """Rotating and accelerated bars, resultants of inertia loads, buckling, an ellipsoid."""
     steel, spin, alpha = mbd.STEEL, 40.0, 30.0
-    thin = mbd.Section.rectangle(1e-3, 1e-3)
+    thin = mbd.forms.Section.rectangle(1e-3, 1e-3)
     model = mbd.BeamModel(create_interval(SELF, 8, [0.0, 1.0]), thin, steel)
     v = ufl.TestFunction(model.space)
     clamp: dict[float, list[str]] = {0.5: ["ux", "uy", "uz", "rx", "ry", "rz"]}
@@ -253,7 +257,7 @@ def closed_forms() -> Iterator[Row]:
         (model.beam.centrifugal_load(v, (0, 0, spin), origin=(0.5, 0, 0)), clamp),
         (model.beam.euler_load(v, (0, 0, -alpha)), [0.0]),
     ):
-        q = mbd.beams.beam_statics(model, load, held=held).x.array.reshape(-1, 6)
+        q = mbd.structures.beam_statics(model, load, held=held).x.array.reshape(-1, 6)
         tips.append(q[np.argmax(model.positions[:, 0])])
     stretch = steel.density * spin**2 / steel.young
     bend = 11 * steel.density * thin.area * alpha / (120 * steel.young * thin.Izz)
@@ -289,7 +293,7 @@ def free_solids() -> Iterator[Row]:
 def craig_bampton() -> Iterator[Row]:
     """Error of Craig-Bampton frequencies of a free beam over the number n of fixed modes."""
     second, exact = 1e-10, np.array([4.730041, 7.853205, 10.995608, 14.137165]) ** 2
-    section = mbd.Section(1.0, 1e4 * second, second, 1e4 * second)  # the other plane is stiff
+    section = mbd.forms.Section(1.0, 1e4 * second, second, 1e4 * second)  # the other plane is stiff
     line = create_interval(SELF, 100, [0.0, 1.0])
     model = mbd.BeamModel(line, section, mbd.Material(1 / second, 0.3, 1.0))
     table = {2: (3.6e-3, 4.4e-3), 4: (4.1e-4, 9.2e-4, 4.3e-3, 3.9e-3)}

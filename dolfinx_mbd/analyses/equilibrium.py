@@ -157,7 +157,7 @@ def quasi_static_motion(
         InputError: There are no times, or they do not increase.
 
     Example:
-        >>> run = mbd.quasi_static_motion(driven, [0.0, 0.1, 0.2])
+        >>> run = mbd.analyses.quasi_static_motion(driven, [0.0, 0.1, 0.2])
         >>> print(run.joint("drive").moment[:, 2].round(3))  # 2 kg × 9.81 m/s² × 1 m × cos φ
         [19.62  19.229 18.071]
     """

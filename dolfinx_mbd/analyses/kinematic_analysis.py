@@ -76,7 +76,7 @@ def kinematic_analysis(
             not positions, such as `rolling_ball`.
 
     Example:
-        >>> run = mbd.kinematic_analysis(driven, [0.0, 0.1, 0.2])
+        >>> run = mbd.analyses.kinematic_analysis(driven, [0.0, 0.1, 0.2])
         >>> print(run.joint("drive").moment[:, 2].round(3))  # N m
         [19.62  19.229 18.071]
     """
@@ -210,8 +210,8 @@ class InverseDynamics:
         unbalanced: Largest unbalanced force, relative to the largest acting force, (nt,).
 
     Example:
-        >>> motion = mbd.kinematic_analysis(driven, [0.0, 0.1])
-        >>> result = mbd.inverse_dynamics(pendulum, motion, actuators=["pin"])
+        >>> motion = mbd.analyses.kinematic_analysis(driven, [0.0, 0.1])
+        >>> result = mbd.analyses.inverse_dynamics(pendulum, motion, actuators=["pin"])
         >>> bool(result.unbalanced.max() < 1e-9)
         True
     """
@@ -252,8 +252,8 @@ def inverse_dynamics(
             states.
 
     Example:
-        >>> motion = mbd.kinematic_analysis(driven, [0.0, 0.1, 0.2])
-        >>> forces = mbd.inverse_dynamics(pendulum, motion, actuators=["pin"])
+        >>> motion = mbd.analyses.kinematic_analysis(driven, [0.0, 0.1, 0.2])
+        >>> forces = mbd.analyses.inverse_dynamics(pendulum, motion, actuators=["pin"])
         >>> print(forces.efforts["pin"].round(3))  # N m
         [19.62  19.229 18.071]
     """

@@ -94,7 +94,7 @@ class IdentifiedLoads:
     Example:
         >>> t = np.arange(100) / 1e3
         >>> signals = {"left ax": 0 * t + 2.0, "right ax": 0 * t + 2.0}
-        >>> result = mbd.identify_loads(body, t, signals, ["right fx"])
+        >>> result = mbd.analyses.identify_loads(body, t, signals, ["right fx"])
         >>> print(result.rank, result.resolution.round(3), result.load("right fx").round(2)[:2])
         1 [1.] [1.2 1.2]
     """
@@ -175,7 +175,9 @@ def identify_loads(
         >>> t = np.arange(100) / 1e3
         >>> signals = {"g": 1e-5 + t * 1e-4, "left ax": 0 * t}
         >>> noise = {"g": 1e-7, "left ax": 0.1}
-        >>> pulled = mbd.identify_loads(rod, t, signals, ["left fx", "right fx"], noise=noise)
+        >>> pulled = mbd.analyses.identify_loads(
+        ...     rod, t, signals, ["left fx", "right fx"], noise=noise
+        ... )
         >>> print(pulled.rank, pulled.values[50].round(2))
         2 [-37.5  37.5]
     """

@@ -50,7 +50,7 @@ class Waterfall:
     Example:
         >>> t = np.linspace(0, 2, 8001)
         >>> angle = 2 * np.pi * (10 * t + 10 * t**2)
-        >>> spectra = mbd.waterfall(t, 3.0 * np.sin(2 * angle), angle, axis="order")
+        >>> spectra = mbd.analyses.waterfall(t, 3.0 * np.sin(2 * angle), angle, axis="order")
         >>> print(spectra.cut(2).round(2)[::6])
         [3. 3. 3. 3.]
     """
@@ -140,7 +140,7 @@ def waterfall(
     Example:
         >>> t = np.linspace(0, 2, 8001)
         >>> angle = 2 * np.pi * (10 * t + 10 * t**2)
-        >>> hum = mbd.waterfall(t, np.sin(2 * np.pi * 200 * t), angle, length=0.1)
+        >>> hum = mbd.analyses.waterfall(t, np.sin(2 * np.pi * 200 * t), angle, length=0.1)
         >>> print(hum.lines[hum.mean_square.argmax(axis=1)][:3].round(6))
         [200. 200. 200.]
     """

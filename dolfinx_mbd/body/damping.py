@@ -48,7 +48,7 @@ class Rayleigh:
         InputError: A coefficient is negative or not finite.
 
     Example:
-        >>> mbd.Rayleigh(stiffness=1e-6).matrix(np.eye(2), 1e6 * np.eye(2))
+        >>> mbd.body.Rayleigh(stiffness=1e-6).matrix(np.eye(2), 1e6 * np.eye(2))
         array([[1., 0.],
                [0., 1.]])
     """
@@ -73,7 +73,7 @@ class Rayleigh:
             InputError: A value is out of range, or the ratios require a negative coefficient.
 
         Example:
-            >>> damping = mbd.Rayleigh.from_ratios((100.0, 1000.0), (0.01, 0.02))
+            >>> damping = mbd.body.Rayleigh.from_ratios((100.0, 1000.0), (0.01, 0.02))
             >>> damping.ratio([100.0, 1000.0])
             array([0.01, 0.02])
         """

@@ -158,7 +158,7 @@ class FatigueMaterial:
         UnitsWarning: A stress is implausible, for example because it is in MPa.
 
     Example:
-        >>> steel = mbd.FatigueMaterial(
+        >>> steel = mbd.durability.FatigueMaterial(
         ...     name="my steel", knee_stress=200e6, knee_cycles=1e6, slope=5, life_scatter=0.2
         ... )
         >>> line = steel.line(survival=0.977)
@@ -223,7 +223,7 @@ class FatigueMaterial:
             InputError: A number is invalid, or the S-N line rises.
 
         Example:
-            >>> steel = mbd.FatigueMaterial.basquin("steel", 1758e6, -0.0977)
+            >>> steel = mbd.durability.FatigueMaterial.basquin("steel", 1758e6, -0.0977)
             >>> f"{1e-6 * steel.knee_stress:.0f} MPa at {steel.knee_cycles:.0e} cycles"
             '426 MPa at 1e+06 cycles'
         """

@@ -52,7 +52,7 @@ class LoadCases:
         alpha: Angular acceleration in body components, shape (nc, 3), rad/s².
 
     Example:
-        >>> pulled = mbd.inertia_relief(bar, {"right": [1e3, 0, 0, 0, 0, 0]})
+        >>> pulled = mbd.durability.inertia_relief(bar, {"right": [1e3, 0, 0, 0, 0, 0]})
         >>> print((pulled.acceleration * bar.body.total_mass).round(6) + 0.0)
         [[1000.    0.    0.]]
     """
@@ -96,7 +96,9 @@ def inertia_relief(
         AccuracyWarning: The modes omit more than 5 % of the strain energy of a load case.
 
     Example:
-        >>> braked = mbd.inertia_relief(bar, {"left": [[0, 500.0, 0, 0, 0, 0]]}, omega=(0, 0, 80.0))
+        >>> braked = mbd.durability.inertia_relief(
+        ...     bar, {"left": [[0, 500.0, 0, 0, 0, 0]]}, omega=(0, 0, 80.0)
+        ... )
         >>> print(mbd.most_stressed(bar, braked, 1)[0].interface)
         left
     """

@@ -128,7 +128,7 @@ def fatigue(
     if isinstance(source, ReducedBody) and source.stress is None:
         raise InputError(
             f"body {source.name!r} has no stress modes: give the reduction, or add them before the "
-            "body is saved, body.replace(stress=mbd.recovery.skin_stress(reduction))",
+            "body is saved, body.replace(stress=mbd.durability.skin_stress(reduction))",
             argument="source",
             value=source,
         )

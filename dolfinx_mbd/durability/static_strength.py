@@ -172,7 +172,7 @@ def _body_stresses(body: ReducedBody, history: Any, criterion: Any) -> _Stresses
     if body.stress is None:
         raise InputError(
             f"body {body.name!r} has no stress modes: give the reduction, or add them before the "
-            "body is saved, body.replace(stress=mbd.recovery.skin_stress(reduction))",
+            "body is saved, body.replace(stress=mbd.durability.skin_stress(reduction))",
             argument="source",
             value=body,
         )

@@ -55,7 +55,7 @@ class TaggedMesh(HtmlView):
         >>> cube = create_unit_cube(MPI.COMM_WORLD, 2, 2, 2)
         >>> end = locate_entities_boundary(cube, 2, lambda x: np.isclose(x[0], 1.0))
         >>> tags = meshtags(cube, 2, end, np.full(len(end), 5, dtype=np.int32))
-        >>> tagged = mbd.TaggedMesh(cube, facet_tags=tags, groups={"end": (2, 5)})
+        >>> tagged = mbd.fem.TaggedMesh(cube, facet_tags=tags, groups={"end": (2, 5)})
         >>> len(tagged.facets("end"))
         8
     """

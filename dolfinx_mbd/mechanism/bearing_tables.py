@@ -55,7 +55,7 @@ class BearingTable:
     Example:
         >>> speed, shape = [0.0, 200.0], (2, 1, 1)
         >>> stiffness = np.reshape([1e7, 2e7], shape) * np.diag([1.0, 1.0, 0.0])
-        >>> table = mbd.BearingTable(speed, stiffness, 1e-3 * stiffness)
+        >>> table = mbd.mechanism.BearingTable(speed, stiffness, 1e-3 * stiffness)
         >>> print(table.matrices(100.0)[0][0, 0, 0])
         15000000.0
     """
@@ -134,7 +134,7 @@ class BearingTable:
             >>> text = "speed [rpm],kxx [N/m],kxy,kyx,cxx [N*s/m]\n"
             >>> text += "0,1e7,0,0,2e4\n3000,2e7,1e6,-1e6,1e4\n"
             >>> _ = Path("bearing.csv").write_text(text)
-            >>> print(mbd.BearingTable.read("bearing.csv").range[1])
+            >>> print(mbd.mechanism.BearingTable.read("bearing.csv").range[1])
             314.159...
         """
         path = file_path("path", path)

@@ -187,9 +187,11 @@ class TabulatedBearing(LawElement):
         InputError: An argument is invalid.
 
     Example:
-        >>> table = mbd.BearingTable([0.0], [np.diag([1e7, 1e7, 0])], [np.diag([1e3, 1e3, 0])])
+        >>> table = mbd.mechanism.BearingTable(
+        ...     [0.0], [np.diag([1e7, 1e7, 0])], [np.diag([1e3, 1e3, 0])]
+        ... )
         >>> ends = ground.frame("bearing"), rod.frame("left")
-        >>> bearing = mbd.TabulatedBearing("film", *ends, table)
+        >>> bearing = mbd.mechanism.TabulatedBearing("film", *ends, table)
     """
 
     kind: ClassVar[str] = "bearing"

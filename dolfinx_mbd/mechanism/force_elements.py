@@ -471,7 +471,7 @@ class JointFriction(JointElement):
             the sliding friction.
 
     Example:
-        >>> friction = mbd.JointFriction("friction", "hinge", limit=2.0, rate=0.01)
+        >>> friction = mbd.mechanism.JointFriction("friction", "hinge", limit=2.0, rate=0.01)
         >>> friction.magnitude(0.0, 0.0, 1.0)
         -2.0
     """

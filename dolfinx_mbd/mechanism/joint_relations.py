@@ -61,7 +61,7 @@ class JointRelation(ABC):
         ...     def second(self, d, R):
         ...         return np.diag([1.0, 1, 1, 0, 0, 0])[None]
         >>> ends = ground.frame("bearing"), rod.frame("right")
-        >>> joint = mbd.Joint("ball", "sphere", *ends, relation=Sphere())
+        >>> joint = mbd.mechanism.Joint("ball", "sphere", *ends, relation=Sphere())
         >>> joint.rows
         (0,)
     """

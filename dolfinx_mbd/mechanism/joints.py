@@ -95,7 +95,7 @@ def checked_frame(argument: str, value: Any) -> FrameRef:
 class JointClearance(ABC):
     """Base class of clearances: an element replaces some constraints of a joint.
 
-    `mbd.Clearance` and `mbd.GuideClearance` are contacts. A subclass may also be an oil film.
+    `Clearance` and `GuideClearance` are contacts. A subclass may also be an oil film.
     """
 
     @abstractmethod
@@ -147,7 +147,7 @@ class Joint:
             rate, or a clearance does not fit.
 
     Example:
-        >>> mbd.Joint("pin", "spherical", ground.frame("bearing"), rod.frame("left")).rows
+        >>> mbd.mechanism.Joint("pin", "spherical", ground.frame("bearing"), rod.frame("left")).rows
         (0, 1, 2)
     """
 

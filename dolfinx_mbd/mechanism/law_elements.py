@@ -34,7 +34,7 @@ class PairMotion(NamedTuple):
         states: States of the load, shape (m,).
 
     Example:
-        >>> def spring(motion: mbd.PairMotion):
+        >>> def spring(motion: mbd.mechanism.PairMotion):
         ...     return -1e4 * motion.displacement, -50.0 * motion.rotation_vector
     """
 

@@ -55,7 +55,7 @@ class FrameMotion(NamedTuple):
         omega: Angular velocity, shape (3,), rad/s.
 
     Example:
-        >>> def drag(t, motion: mbd.FrameMotion):
+        >>> def drag(t, motion: mbd.mechanism.FrameMotion):
         ...     return -3.0 * motion.velocity
     """
 
@@ -76,7 +76,7 @@ class JointCoordinate(NamedTuple):
         motion: `rotation` or `displacement`.
 
     Example:
-        >>> angle = mbd.JointCoordinate("hinge", "rotation")
+        >>> angle = mbd.mechanism.JointCoordinate("hinge", "rotation")
     """
 
     joint: str
@@ -119,7 +119,7 @@ class FrameLoad(Load):
             call.
 
     Example:
-        >>> weight = mbd.FrameLoad("weight", rod.frame("right"), (0, -9.81, 0))
+        >>> weight = mbd.mechanism.FrameLoad("weight", rod.frame("right"), (0, -9.81, 0))
     """
 
     port: ClassVar[Port] = "frame"

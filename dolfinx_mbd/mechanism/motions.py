@@ -114,7 +114,7 @@ def differentiated(position: Callable[[float], float], *, step: float = 1e-4) ->
         InputError: The step is not positive.
 
     Example:
-        >>> angle, rate, acceleration = mbd.differentiated(np.sin)(0.0)
+        >>> angle, rate, acceleration = mbd.mechanism.differentiated(np.sin)(0.0)
         >>> round(rate, 9)
         1.0
     """
@@ -151,7 +151,7 @@ def integrated(
         InputError: The panel or the step is not positive.
 
     Example:
-        >>> angle, rate, acceleration = mbd.integrated(lambda t: 100.0 * t)(0.5)
+        >>> angle, rate, acceleration = mbd.mechanism.integrated(lambda t: 100.0 * t)(0.5)
         >>> round(angle, 9), rate
         (12.5, 50.0)
     """

@@ -67,7 +67,7 @@ class PatternLoad(Load):
 
     Example:
         >>> sail = mbd.FlexibleBody("sail", body)
-        >>> gust = mbd.PatternLoad("gust", sail.pattern("wind"), lambda t: 5.0 * t)
+        >>> gust = mbd.mechanism.PatternLoad("gust", sail.pattern("wind"), lambda t: 5.0 * t)
         >>> gust.size(2.0)
         10.0
 
@@ -76,7 +76,9 @@ class PatternLoad(Load):
         >>> def drag(t, end):
         ...     relative = 12.0 - end.velocity[1]
         ...     return 0.6 * relative * abs(relative)
-        >>> wind = mbd.PatternLoad("wind", sail.pattern("wind"), drag, of=sail.frame("right"))
+        >>> wind = mbd.mechanism.PatternLoad(
+        ...     "wind", sail.pattern("wind"), drag, of=sail.frame("right")
+        ... )
     """
 
     kind: ClassVar[str] = "distributed load"
@@ -205,7 +207,7 @@ def _checked_source(label: str, of: Any) -> Any:
     if isinstance(of, (list, tuple)) and of and all(isinstance(ref, FrameRef) for ref in of):
         return tuple(of)
     expected = (
-        "a joint coordinate, mbd.JointCoordinate(joint, 'rotation'), a frame of a body, "
+        "a joint coordinate, mbd.mechanism.JointCoordinate(joint, 'rotation'), a frame of a body, "
         "body.frame('name'), or a list of frames"
     )
     return reject(f"{label}: of", of, expected, InputTypeError)

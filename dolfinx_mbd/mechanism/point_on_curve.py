@@ -53,7 +53,9 @@ class Curve:
             curve does not return to its start.
 
     Example:
-        >>> circle = mbd.Curve.of(lambda u: (np.cos(u), np.sin(u), 0.0), 0, 2 * np.pi, closed=True)
+        >>> circle = mbd.mechanism.Curve.of(
+        ...     lambda u: (np.cos(u), np.sin(u), 0.0), 0, 2 * np.pi, closed=True
+        ... )
         >>> print(f"{circle.length:.6f}")
         6.283185
     """
@@ -109,7 +111,7 @@ class Curve:
 
         Example:
             >>> x = np.linspace(0, np.pi, 9)
-            >>> arc = mbd.Curve.through(np.column_stack([np.cos(x), np.sin(x), 0 * x]))
+            >>> arc = mbd.mechanism.Curve.through(np.column_stack([np.cos(x), np.sin(x), 0 * x]))
             >>> print(f"{arc.length:.3f}")
             3.142
         """
@@ -149,7 +151,7 @@ class Curve:
             InputError: An argument is invalid.
 
         Example:
-            >>> helix = mbd.Curve.of(lambda u: (np.cos(u), np.sin(u), 0.1 * u), 0.0, 20.0)
+            >>> helix = mbd.mechanism.Curve.of(lambda u: (np.cos(u), np.sin(u), 0.1 * u), 0.0, 20.0)
             >>> print(f"{helix.length / 20:.9f}, {np.hypot(1, 0.1):.9f}")
             1.004987562, 1.004987562
         """
@@ -179,7 +181,7 @@ class Curve:
             Position in the axes of the curve, shape (3,), m.
 
         Example:
-            >>> line = mbd.Curve.of(lambda u: (2 * u, 0.0, 0.0), 0.0, 1.0)
+            >>> line = mbd.mechanism.Curve.of(lambda u: (2 * u, 0.0, 0.0), 0.0, 1.0)
             >>> print(line.point(0.25).round(9))
             [0.5 0.  0. ]
         """
@@ -238,7 +240,7 @@ class Curve:
             Arc coordinates, shape (n,), m; of a closed curve from 0 to its length.
 
         Example:
-            >>> line = mbd.Curve.of(lambda u: (2 * u, 0.0, 0.0), 0.0, 1.0)
+            >>> line = mbd.mechanism.Curve.of(lambda u: (2 * u, 0.0, 0.0), 0.0, 1.0)
             >>> print(line.arc_coordinate([[0.5, 0.0, 0.0]]).round(6))
             [0.5]
         """
@@ -376,7 +378,7 @@ def point_on_curve(name: str, first: FrameRef, second: FrameRef, curve: Curve) -
         InputError: An argument is invalid.
 
     Example:
-        >>> track = mbd.Curve.of(lambda u: (u, u**2, 0.0), -1.0, 1.0)
+        >>> track = mbd.mechanism.Curve.of(lambda u: (u, u**2, 0.0), -1.0, 1.0)
         >>> joint = mbd.point_on_curve("bead", ground.frame("bearing"), rod.frame("left"), track)
         >>> joint.rows
         (0, 1)

@@ -26,7 +26,8 @@ class Shape:
         InputError: The points are not finite, or a triangle refers to an unknown point.
 
     Example:
-        >>> (mbd.box_shape((1, 1, 1)) + mbd.cylinder_shape(0.2, 2.0)).points.shape
+        >>> pin = mbd.mechanism.cylinder_shape(0.2, 2.0)
+        >>> (mbd.mechanism.box_shape((1, 1, 1)) + pin).points.shape
         (106, 3)
     """
 
@@ -58,7 +59,7 @@ def box_shape(size: ArrayLike, centre: ArrayLike = (0.0, 0.0, 0.0)) -> Shape:
         InputError: A length is not positive.
 
     Example:
-        >>> mbd.box_shape((0.2, 0.1, 0.1)).triangles.shape
+        >>> mbd.mechanism.box_shape((0.2, 0.1, 0.1)).triangles.shape
         (12, 3)
     """
     sides = vector("size", size, unit="m")
@@ -92,7 +93,7 @@ def cylinder_shape(
         InputError: An argument is out of range.
 
     Example:
-        >>> mbd.cylinder_shape(0.1, 0.4, axis=0, sides=12).points.shape
+        >>> mbd.mechanism.cylinder_shape(0.1, 0.4, axis=0, sides=12).points.shape
         (26, 3)
     """
     radius = number("radius", radius, positive=True, unit="m")

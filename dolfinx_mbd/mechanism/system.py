@@ -52,7 +52,7 @@ class State:
 
     Example:
         >>> stone = mbd.RigidBody("stone", 1.0, [0.01] * 3)
-        >>> state: mbd.State = mbd.consistent_state(mbd.System([stone]))
+        >>> state: mbd.mechanism.State = mbd.dynamics.consistent_state(mbd.System([stone]))
         >>> state.q.shape, state.lam.shape
         ((7,), (0,))
     """

@@ -151,7 +151,7 @@ def plot_response(
         InputError: An output, input or option is unknown, or matplotlib does not know the suffix.
 
     Example:
-        >>> response = mbd.frequency_response(body, [10.0, 20.0], held=["left"])
+        >>> response = mbd.body.frequency_response(body, [10.0, 20.0], held=["left"])
         >>> figure = mbd.plotting.plot_response(response, [("right uy", "right fy")])
         >>> figure.axes[0].get_ylabel()
         'receptance (m/N)'
@@ -257,7 +257,7 @@ def plot_waterfall(
     Example:
         >>> t = np.linspace(0, 2, 4001)
         >>> angle = 2 * np.pi * (10 * t + 10 * t**2)
-        >>> spectra = mbd.waterfall(t, np.sin(2 * angle), angle)
+        >>> spectra = mbd.analyses.waterfall(t, np.sin(2 * angle), angle)
         >>> figure = mbd.plotting.plot_waterfall(spectra, orders=[2], unit="m/s²")
         >>> figure.axes[0].get_ylabel()
         'frequency (Hz)'

@@ -13,7 +13,7 @@ The examples of this folder assume the following lines:
     >>> order = np.argsort(facets)
     >>> facet_tags = meshtags(box, 2, facets[order], tags[order].astype(np.int32))
     >>> groups = {"left": (2, 1), "right": (2, 2)}
-    >>> mesh = mbd.TaggedMesh(box, facet_tags=facet_tags, groups=groups)
+    >>> mesh = mbd.fem.TaggedMesh(box, facet_tags=facet_tags, groups=groups)
     >>> bar = mbd.reduce(mesh, mbd.STEEL, interfaces=["left", "right"], num_modes=2)
 """
 

@@ -45,8 +45,8 @@ class Viscous:
         InputError: The viscosity is invalid.
 
     Example:
-        >>> oil = mbd.Viscous(2e3)
-        >>> damped = mbd.reduction.with_damping(bar, oil, mbd.Rayleigh(0.0, 1e-6))
+        >>> oil = mbd.reduction.Viscous(2e3)
+        >>> damped = mbd.reduction.with_damping(bar, oil, mbd.body.Rayleigh(0.0, 1e-6))
         >>> bool(np.all(np.diag(damped.body.damping) > np.diag(bar.body.damping)))
         True
     """

@@ -43,7 +43,7 @@ def pressure(mesh: TaggedMesh, group: str) -> LoadForm:
         InputError: The mesh has no group of facets with this name.
 
     Example:
-        >>> options = mbd.ReductionOptions(loads={"gas": mbd.pressure(mesh, "right")})
+        >>> options = mbd.ReductionOptions(loads={"gas": mbd.reduction.pressure(mesh, "right")})
         >>> body = mbd.reduce(mesh, mbd.STEEL, interfaces=["left"], options=options).body
         >>> np.round(body.loads[0].force, 9)
         array([-0.0002, ...])
@@ -65,7 +65,7 @@ def traction(mesh: TaggedMesh, group: str, direction: Any) -> LoadForm:
         InputError: The mesh has no group of facets with this name, or the direction is invalid.
 
     Example:
-        >>> wind = mbd.traction(mesh, "right", (0.0, 1.0, 0.0))
+        >>> wind = mbd.reduction.traction(mesh, "right", (0.0, 1.0, 0.0))
         >>> list(mbd.ReductionOptions(loads={"wind": wind}).loads)
         ['wind']
     """
@@ -85,7 +85,7 @@ def body_force(direction: Any) -> LoadForm:
         InputError: The direction is invalid.
 
     Example:
-        >>> magnet = mbd.body_force((0.0, 0.0, 1e3))
+        >>> magnet = mbd.reduction.body_force((0.0, 0.0, 1e3))
         >>> list(mbd.ReductionOptions(loads={"magnet": magnet}).loads)
         ['magnet']
     """

@@ -165,7 +165,7 @@ class Reducer:
     Note: Collective over the communicator of the mesh, as all methods are.
 
     Example:
-        >>> with mbd.Reducer(mesh, mbd.STEEL, interfaces=[]) as rod:
+        >>> with mbd.reduction.Reducer(mesh, mbd.STEEL, interfaces=[]) as rod:
         ...     [rod.reduce(n).body.num_modes for n in (2, 4)]
         [2, 4]
     """

@@ -31,7 +31,7 @@ class Impact:
         >>> ball = mbd.RigidBody("ball", 1.0, [1e-3] * 3, frames={"c": mbd.Frame()}, **motion)
         >>> law = mbd.ContactLaw(1e6, damping=0.3)
         >>> ends = floor.frame("floor"), ball.frame("c")
-        >>> touch = mbd.plane_contact("touch", *ends, 0.05, law)
+        >>> touch = mbd.mechanism.plane_contact("touch", *ends, 0.05, law)
         >>> system = mbd.System([floor, ball], loads=[touch])
         >>> (impact,) = mbd.simulate(system, t_end=0.03, dt=5e-5).element("touch").impacts
         >>> print(f"{1e3 * impact.start:.1f} ms, {impact.speed:.3f} m/s, {impact.loss:.3f} J")

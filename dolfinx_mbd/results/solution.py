@@ -272,7 +272,7 @@ class Solution(Sensors, HtmlView):
 
         Example:
             >>> path = run.save("pendulum.npz")
-            >>> len(mbd.Solution.load(path, pendulum))
+            >>> len(mbd.results.Solution.load(path, pendulum))
             501
         """
         return write_solution(path, self.system, self._saved, self.final_state, self._facts())

@@ -20,7 +20,7 @@ from tests.models.andrews import (
 
 
 def test_accelerations_at_the_start() -> None:
-    state = mbd.consistent_state(mechanism())
+    state = mbd.dynamics.consistent_state(mechanism())
     system = mechanism()
     first, second = (state.a[system.v_slices[system.body_index(k)]][5] for k in ("K1", "K2"))
     assert first == pytest.approx(14222.4439199541139, rel=1e-9)

@@ -33,7 +33,7 @@ def gears(
         mbd.revolute("a", ground.frame("a"), one.frame("c")),
         mbd.revolute("b", ground.frame("b"), two.frame("c")),
     ]
-    mesh = mbd.GearPair(
+    mesh = mbd.mechanism.GearPair(
         "mesh",
         one.frame("c"),
         two.frame("c"),
@@ -92,7 +92,7 @@ def test_a_train_of_gears_closes_one_backlash_after_the_other() -> None:
         for k, wheel in enumerate(wheels)
     ]
     loads: list = [
-        mbd.GearPair(
+        mbd.mechanism.GearPair(
             f"m{k}",
             wheels[k].frame("c"),
             wheels[k + 1].frame("c"),
@@ -124,7 +124,9 @@ def test_an_arm_falls_onto_its_stop(lower: float, stiffness: float) -> None:
     """The torque of the weight at the stop is that of the stop."""
     ground = mbd.Ground({"o": mbd.Frame()})
     arm = mbd.RigidBody("arm", 1.0, [0.01] * 3, (0.2, 0, 0), frames={"o": mbd.Frame()})
-    stop = mbd.JointStop("stop", "pin", mbd.ContactLaw(stiffness, exponent=1.0), lower=lower)
+    stop = mbd.mechanism.JointStop(
+        "stop", "pin", mbd.ContactLaw(stiffness, exponent=1.0), lower=lower
+    )
     pin = mbd.revolute("pin", ground.frame("o"), arm.frame("o"))
     system = mbd.System([ground, arm], [pin], loads=[stop], gravity=(0, -9.81, 0))
     state = equilibrium(system)
@@ -145,7 +147,8 @@ def test_a_box_falls_onto_three_balls(height: float) -> None:
     )
     law = mbd.ContactLaw(1e8, friction=0.2)
     loads: list = [
-        mbd.plane_contact(key, ground.frame("floor"), box.frame(key), 0.01, law) for key in points
+        mbd.mechanism.plane_contact(key, ground.frame("floor"), box.frame(key), 0.01, law)
+        for key in points
     ]
     loads.append(
         mbd.Bushing(

@@ -21,13 +21,13 @@ LOADS = ["big_end fx", "big_end fy", "small_end fx", "small_end fy"]
 
 
 @lru_cache
-def measured() -> tuple[mbd.ReducedBody, mbd.Solution, dict[str, np.ndarray]]:
+def measured() -> tuple[mbd.ReducedBody, mbd.results.Solution, dict[str, np.ndarray]]:
     """A rod in a slider-crank, its run, and the signals of its sensors with 1 % of noise."""
     geometry = mbd.ConnectingRod(size=0.012)
     mesh = mbd.build_mesh(geometry, MPI.COMM_SELF)
     reduction = mbd.reduce(mesh, mbd.STEEL, interfaces=["big_end", "small_end"], num_modes=6)
     places = {
-        f"{name} {side}": mbd.GaugeSpec((x * geometry.length, y, 0.0), (1, 0, 0), "4mm")
+        f"{name} {side}": mbd.durability.GaugeSpec((x * geometry.length, y, 0.0), (1, 0, 0), "4mm")
         for name, x in (("first", 0.35), ("second", 0.6))
         for side, y in (("upper", 0.05), ("lower", -0.05))
     }
@@ -52,7 +52,7 @@ def test_loads_of_a_run_with_noise() -> None:
     rod, run, signals = measured()
     history = run.body("rod")
     exact = np.hstack([history.wrenches[end][:, :2] for end in ("big_end", "small_end")])
-    result = mbd.identify_loads(rod, run.time, signals, LOADS, omega=history.omega)
+    result = mbd.analyses.identify_loads(rod, run.time, signals, LOADS, omega=history.omega)
     size = np.sqrt(np.mean(exact**2, axis=0))
     assert np.allclose(np.sqrt(np.mean(result.values**2, axis=0)), size, rtol=0.03)
     assert (np.sqrt(np.mean((result.values - exact) ** 2, axis=0)) < 0.03 * size).all()
@@ -68,7 +68,7 @@ def test_loads_of_a_run_with_noise() -> None:
 def test_spin_matters() -> None:
     """Without the angular velocity, the accelerations do not fit: the residuals show it."""
     rod, run, signals = measured()
-    result = mbd.identify_loads(rod, run.time, signals, LOADS)
+    result = mbd.analyses.identify_loads(rod, run.time, signals, LOADS)
     assert result.residuals.max() > 5
 
 
@@ -77,13 +77,13 @@ def test_what_the_signals_do_not_determine() -> None:
     rod, run, signals = measured()
     two = {name: signals[name] for name in ("first upper", "first lower")}
     with pytest.warns(errors.AccuracyWarning, match="determine 2 of 4") as records:
-        result = mbd.identify_loads(rod, run.time, two, LOADS, omega=run.body("rod").omega)
+        result = mbd.analyses.identify_loads(rod, run.time, two, LOADS, omega=run.body("rod").omega)
     assert result.rank == 2 and len(result.combinations) == 2
     assert set(result.unobserved) <= set(LOADS) and result.unobserved
     assert records[0].message.value == pytest.approx(result.resolution.min())  # type: ignore[union-attr]
     along = {name: signals[name] for name in ("big_end ax", "small_end ax")}
     with pytest.warns(errors.AccuracyWarning):
-        blind = mbd.identify_loads(rod, run.time, along, ["big_end fx", "big_end fz"])
+        blind = mbd.analyses.identify_loads(rod, run.time, along, ["big_end fx", "big_end fz"])
     assert blind.unobserved == ("big_end fz",)
     assert blind.combinations == ("+1.00 big_end fz",)
 
@@ -92,7 +92,7 @@ SHAKEN = ["right fz", "left fz", "left my"]
 
 
 @lru_cache
-def shaken_bar() -> tuple[mbd.ReducedBody, mbd.Solution, dict[str, np.ndarray], np.ndarray]:
+def shaken_bar() -> tuple[mbd.ReducedBody, mbd.results.Solution, dict[str, np.ndarray], np.ndarray]:
     """Return a clamped bar, its run, its signals without noise and the exact loads."""
     box = create_box(MPI.COMM_SELF, [(0, 0, 0), (0.2, 0.02, 0.02)], [8, 1, 1], CellType.hexahedron)
     ends = {
@@ -103,7 +103,7 @@ def shaken_bar() -> tuple[mbd.ReducedBody, mbd.Solution, dict[str, np.ndarray], 
         for name, end in (("left", 0.0), ("right", 0.2))
     }
     places = {
-        f"gauge {k}": mbd.GaugeSpec((x, 0.01, 0.02), (1, 0, 0), 2e-3)
+        f"gauge {k}": mbd.durability.GaugeSpec((x, 0.01, 0.02), (1, 0, 0), 2e-3)
         for k, x in enumerate((0.06, 0.14))
     }
     reduction = mbd.gauges(mbd.reduce(box, mbd.STEEL, interfaces=ends, num_modes=6), places)
@@ -149,16 +149,19 @@ def test_the_default_regularization_is_close_to_the_best(
         del noise["left az"]
     noisy = {n: signals[n] + s * rng.normal(size=run.time.shape) for n, s in noise.items()}
     options: dict[str, Any] = {"noise": noise, "up_to": 300.0}
-    result = mbd.identify_loads(bar, run.time, noisy, SHAKEN, **options)
+    result = mbd.analyses.identify_loads(bar, run.time, noisy, SHAKEN, **options)
     assert result.rank == 3
     best = min(
         relative_error(
-            mbd.identify_loads(bar, run.time, noisy, SHAKEN, regularization=x, **options), exact
+            mbd.analyses.identify_loads(bar, run.time, noisy, SHAKEN, regularization=x, **options),
+            exact,
         )
         for x in np.logspace(-8, -3, 11)
     )
     assert relative_error(result, exact) < 2.5 * best
-    small = mbd.identify_loads(bar, run.time, noisy, SHAKEN, up_to=300.0)  # with default noise
+    small = mbd.analyses.identify_loads(
+        bar, run.time, noisy, SHAKEN, up_to=300.0
+    )  # with default noise
     assert relative_error(small, exact) < 2.5 * best
 
 
@@ -172,7 +175,7 @@ def test_a_slow_load_is_not_suppressed(ramp: float, share: float) -> None:
         f"{end} ax": acceleration + share * 2.0 * rng.normal(size=t.shape)
         for end in ("left", "right")
     }
-    result = mbd.identify_loads(rod(), t, signals, ["right fx"])
+    result = mbd.analyses.identify_loads(rod(), t, signals, ["right fx"])
     assert result.rank == 1 and result.resolution[0] > 0.99
     force = result.load("right fx")
     np.testing.assert_allclose(force.mean(), 0.6 * acceleration.mean(), rtol=0.01)
@@ -183,7 +186,7 @@ def test_a_strong_regularization_names_the_cure() -> None:
     three = {name: signals[name] for name in ("gauge 0", "gauge 1", "right az")}
     options: dict[str, Any] = {"up_to": 300.0, "regularization": 1e-3}
     with pytest.warns(errors.AccuracyWarning, match="The noise permits regularization="):
-        lost = mbd.identify_loads(bar, run.time, three, SHAKEN, **options)
+        lost = mbd.analyses.identify_loads(bar, run.time, three, SHAKEN, **options)
     assert lost.regularization == 1e-3 and relative_error(lost, exact) > 0.5
 
 
@@ -192,10 +195,10 @@ def test_a_signal_that_is_nearly_zero() -> None:
     bar, run, signals, exact = shaken_bar()
     assert np.abs(signals["left az"]).max() < 1e-3
     with pytest.warns(errors.AccuracyWarning, match="'left az' is nearly zero") as records:
-        result = mbd.identify_loads(bar, run.time, signals, SHAKEN, up_to=300.0)
+        result = mbd.analyses.identify_loads(bar, run.time, signals, SHAKEN, up_to=300.0)
     assert len(records) == 1 and relative_error(result, exact) < 0.01
     noise = {"left az": 0.01}
-    result = mbd.identify_loads(bar, run.time, signals, SHAKEN, up_to=300.0, noise=noise)
+    result = mbd.analyses.identify_loads(bar, run.time, signals, SHAKEN, up_to=300.0, noise=noise)
     assert relative_error(result, exact) < 0.01
 
 
@@ -203,19 +206,22 @@ def test_errors() -> None:
     rod, run, signals = measured()
     time, one = run.time, {"first upper": signals["first upper"]}
     calls: list[tuple[Callable[[], Any], str]] = [
-        (lambda: mbd.identify_loads(rod, time, {}), "signals"),
-        (lambda: mbd.identify_loads(rod, time, {"third": time}), "signal"),
-        (lambda: mbd.identify_loads(rod, time, one, ["big_end f"]), "load"),
-        (lambda: mbd.identify_loads(rod, time, one, []), "loads"),
+        (lambda: mbd.analyses.identify_loads(rod, time, {}), "signals"),
+        (lambda: mbd.analyses.identify_loads(rod, time, {"third": time}), "signal"),
+        (lambda: mbd.analyses.identify_loads(rod, time, one, ["big_end f"]), "load"),
+        (lambda: mbd.analyses.identify_loads(rod, time, one, []), "loads"),
         (
-            lambda: mbd.identify_loads(rod, time, {"first upper": time[1:]}),
+            lambda: mbd.analyses.identify_loads(rod, time, {"first upper": time[1:]}),
             "signals['first upper']",
         ),
-        (lambda: mbd.identify_loads(rod, time, {"first upper": 0 * time}), "noise"),
-        (lambda: mbd.identify_loads(rod, time, one, noise={"second upper": 1.0}), "signal"),
-        (lambda: mbd.identify_loads(rod, time, one, omega=np.zeros(3)), "omega"),
-        (lambda: mbd.identify_loads(rod, time, one, regularization=0.0), "regularization"),
-        (lambda: mbd.identify_loads(rod, time, one, up_to=-1.0), "up_to"),
+        (lambda: mbd.analyses.identify_loads(rod, time, {"first upper": 0 * time}), "noise"),
+        (
+            lambda: mbd.analyses.identify_loads(rod, time, one, noise={"second upper": 1.0}),
+            "signal",
+        ),
+        (lambda: mbd.analyses.identify_loads(rod, time, one, omega=np.zeros(3)), "omega"),
+        (lambda: mbd.analyses.identify_loads(rod, time, one, regularization=0.0), "regularization"),
+        (lambda: mbd.analyses.identify_loads(rod, time, one, up_to=-1.0), "up_to"),
     ]
     for call, argument in calls:
         with pytest.raises(errors.InputError) as error:

@@ -20,11 +20,11 @@ def test_orders_of_a_run_up() -> None:
     speed = np.gradient(ANGLE, TIME)
     growing = 1e-5 * speed**2 * np.cos(6 * ANGLE)
     signal = 2 * np.cos(ANGLE) + 0.5 * np.sin(2.5 * ANGLE + 1) + growing
-    spectra = mbd.waterfall(TIME, signal, ANGLE, axis="order")
+    spectra = mbd.analyses.waterfall(TIME, signal, ANGLE, axis="order")
     assert np.allclose(np.diff(spectra.lines), 0.1)
     assert np.allclose(spectra.cut(1), 2, rtol=2e-3)
     assert np.allclose(spectra.cut(2.5), 0.5, rtol=5e-3)
-    short = mbd.waterfall(TIME, signal, ANGLE, axis="order", length=4)
+    short = mbd.analyses.waterfall(TIME, signal, ANGLE, axis="order", length=4)
     assert np.allclose(short.cut(6), 1e-5 * short.speed**2, rtol=0.01)
     assert spectra.cut(4).max() < 0.01
     assert np.allclose(spectra.amplitude[:, 10], 2, rtol=2e-3)
@@ -34,7 +34,7 @@ def test_orders_of_a_run_up() -> None:
 def test_frequencies_of_a_run_up() -> None:
     """A tone stays at its frequency, and an order moves along its line."""
     signal = 1.5 * np.sin(2 * np.pi * 300 * TIME) + np.cos(7 * ANGLE)
-    spectra = mbd.waterfall(TIME, signal, ANGLE, length=0.2, up_to=600)
+    spectra = mbd.analyses.waterfall(TIME, signal, ANGLE, length=0.2, up_to=600)
     seventh = spectra.speed * 7 / (2 * np.pi)
     apart = np.abs(seventh - 300) > 50
     assert 0 < apart.sum() < len(apart)
@@ -58,31 +58,31 @@ def test_a_resonance_is_found_where_an_order_meets_it() -> None:
     matrix = [[0.0, 1.0], [-(natural**2), -2 * damping * natural]]
     oscillator = StateSpace(matrix, [[0.0], [1.0]], [[1.0, 0.0]], [[0.0]])
     _, response, _ = lsim(oscillator, np.cos(3 * ANGLE), TIME)
-    spectra = mbd.waterfall(TIME, response, ANGLE, axis="order", length=5)
+    spectra = mbd.analyses.waterfall(TIME, response, ANGLE, axis="order", length=5)
     peak = spectra.speed[np.nanargmax(spectra.cut(3))] / (2 * np.pi)
     assert peak == pytest.approx(30.0, rel=0.03)  # a little late: the run-up is fast
 
 
 def test_columns_are_added_by_their_squares() -> None:
     both = np.stack([3 * np.cos(2 * ANGLE), 4 * np.sin(2 * ANGLE)], axis=1)
-    spectra = mbd.waterfall(TIME, both, ANGLE, axis="order")
+    spectra = mbd.analyses.waterfall(TIME, both, ANGLE, axis="order")
     assert np.allclose(spectra.cut(2), 5, rtol=2e-3)
 
 
 def test_errors() -> None:
     x = np.cos(ANGLE)
     calls: list[tuple[Callable[[], Any], str | None]] = [
-        (lambda: mbd.waterfall(TIME, x, -ANGLE), "angle"),
-        (lambda: mbd.waterfall(TIME, x, ANGLE % (2 * np.pi)), "angle"),
-        (lambda: mbd.waterfall(TIME, x[1:], ANGLE), "signal"),
-        (lambda: mbd.waterfall(TIME, x, ANGLE, axis="time"), "axis"),  # type: ignore[arg-type]
-        (lambda: mbd.waterfall(TIME, x, ANGLE, length=9.0), "length"),
-        (lambda: mbd.waterfall(TIME, x, ANGLE, axis="order", length=1e-3), "length"),
-        (lambda: mbd.waterfall(TIME, x, ANGLE, overlap=1.0), "overlap"),
-        (lambda: mbd.waterfall(TIME**1.1, x, ANGLE), None),
-        (lambda: mbd.waterfall(TIME, x, ANGLE, window="oak"), "window"),
-        (lambda: mbd.waterfall(TIME, x, ANGLE, axis="order", up_to=5).cut(9), "order"),
-        (lambda: mbd.waterfall(TIME, x, ANGLE).cut(0), "order"),
+        (lambda: mbd.analyses.waterfall(TIME, x, -ANGLE), "angle"),
+        (lambda: mbd.analyses.waterfall(TIME, x, ANGLE % (2 * np.pi)), "angle"),
+        (lambda: mbd.analyses.waterfall(TIME, x[1:], ANGLE), "signal"),
+        (lambda: mbd.analyses.waterfall(TIME, x, ANGLE, axis="time"), "axis"),  # type: ignore[arg-type]
+        (lambda: mbd.analyses.waterfall(TIME, x, ANGLE, length=9.0), "length"),
+        (lambda: mbd.analyses.waterfall(TIME, x, ANGLE, axis="order", length=1e-3), "length"),
+        (lambda: mbd.analyses.waterfall(TIME, x, ANGLE, overlap=1.0), "overlap"),
+        (lambda: mbd.analyses.waterfall(TIME**1.1, x, ANGLE), None),
+        (lambda: mbd.analyses.waterfall(TIME, x, ANGLE, window="oak"), "window"),
+        (lambda: mbd.analyses.waterfall(TIME, x, ANGLE, axis="order", up_to=5).cut(9), "order"),
+        (lambda: mbd.analyses.waterfall(TIME, x, ANGLE).cut(0), "order"),
     ]
     for call, argument in calls:
         with pytest.raises(errors.InputError) as error:

@@ -68,9 +68,9 @@ class Bench:
         return mbd.System([self.ground, self.bob], [pivot], drivers=[driver])
 
     @cached_property
-    def motion(self) -> mbd.Solution:
+    def motion(self) -> mbd.results.Solution:
         """A kinematic analysis of the driven pendulum."""
-        return mbd.kinematic_analysis(self.driven, np.linspace(0, 0.01, 5))
+        return mbd.analyses.kinematic_analysis(self.driven, np.linspace(0, 0.01, 5))
 
     @cached_property
     def state(self) -> Any:
@@ -100,12 +100,12 @@ class Bench:
         )
 
     @cached_property
-    def run(self) -> mbd.Solution:
+    def run(self) -> mbd.results.Solution:
         """A short run of the slider-crank."""
         return mbd.simulate(self.crank, t_end=1e-3, dt=2e-4)
 
     @cached_property
-    def swing(self) -> mbd.Solution:
+    def swing(self) -> mbd.results.Solution:
         """A short run of the pendulum."""
         return mbd.simulate(self.pendulum, t_end=1e-2, dt=1e-3)
 
@@ -124,7 +124,7 @@ class Bench:
 
     # ---- meshes and what is made of them
     @cached_property
-    def box(self) -> mbd.TaggedMesh:
+    def box(self) -> mbd.fem.TaggedMesh:
         """A box with groups."""
         return box(self.comm, cells=(3, 1, 1), cell=CellType.hexahedron)
 
@@ -134,12 +134,12 @@ class Bench:
         return mbd.ConnectingRod(length=length, size=0.02, order=1)
 
     @cached_property
-    def rod_mesh(self) -> mbd.TaggedMesh:
+    def rod_mesh(self) -> mbd.fem.TaggedMesh:
         """The mesh of a coarse rod."""
         return mbd.build_mesh(self.rod_of_length(0.137), self.comm)
 
     @cached_property
-    def reduction(self) -> mbd.Reduction:
+    def reduction(self) -> mbd.reduction.Reduction:
         """The box, reduced."""
         return mbd.reduce(
             mbd.ElasticModel(self.box, mbd.STEEL, degree=1),
@@ -149,21 +149,21 @@ class Bench:
         )
 
     @cached_property
-    def sensitivities(self) -> mbd.BodySensitivities:
+    def sensitivities(self) -> mbd.design.BodySensitivities:
         """Derivatives of the body of `reduction` with respect to Young's modulus."""
         return mbd.sensitivities(self.reduction, [mbd.Parameter("E", "young")])
 
     @cached_property
-    def parametric(self) -> mbd.ParametricBody:
+    def parametric(self) -> mbd.design.ParametricBody:
         """The body of `reduction`, which follows Young's modulus."""
         model = mbd.ElasticModel(self.box, mbd.STEEL, degree=1)
         young = mbd.Parameter("E", "young")
-        return mbd.ParametricBody(model, [young], interfaces=["left", "right"], num_modes=2)
+        return mbd.design.ParametricBody(model, [young], interfaces=["left", "right"], num_modes=2)
 
     @cached_property
     def recovery(self) -> Any:
         """The recovery of fields of `reduction`."""
-        return mbd.recovery.Recovery(self.reduction, stress=mbd.STEEL)
+        return mbd.durability.Recovery(self.reduction, stress=mbd.STEEL)
 
     @cached_property
     def modal(self) -> Any:
@@ -173,21 +173,21 @@ class Bench:
     @cached_property
     def structure(self) -> Any:
         """The box, held at one end, on a rotor."""
-        return mbd.rotating_structure(
+        return mbd.structures.rotating_structure(
             mbd.ElasticModel(self.box, mbd.STEEL, degree=1), held=["left"]
         )
 
     @cached_property
     def transient(self) -> Any:
         """A short motion of the box at full order."""
-        return mbd.transient(
+        return mbd.structures.transient(
             mbd.ElasticModel(self.box, mbd.STEEL, degree=1),
-            motion=mbd.PrescribedMotion(),
+            motion=mbd.structures.PrescribedMotion(),
             interfaces=["left"],
             held=["left"],
             t_end=1e-5,
             dt=1e-5,
-            options=mbd.TransientOptions(fields_at=[0.0]),
+            options=mbd.structures.TransientOptions(fields_at=[0.0]),
         )
 
     @cached_property
@@ -200,7 +200,7 @@ class Bench:
     @cached_property
     def beam(self) -> mbd.BeamModel:
         """A straight beam."""
-        return mbd.BeamModel(self.line, mbd.Section.circle(0.01), mbd.STEEL)
+        return mbd.BeamModel(self.line, mbd.forms.Section.circle(0.01), mbd.STEEL)
 
     @cached_property
     def beam_reduction(self) -> Any:
@@ -210,7 +210,7 @@ class Bench:
     @cached_property
     def beam_structure(self) -> Any:
         """The beam on a rotor."""
-        return mbd.rotating_beam(self.beam, held=[0.0], axis=(0, 0, 1))
+        return mbd.structures.rotating_beam(self.beam, held=[0.0], axis=(0, 0, 1))
 
     @cached_property
     def ufl(self) -> SimpleNamespace:

@@ -42,7 +42,7 @@ def _square(state: Any) -> tuple[float, dict[str, float]]:
 MESHES: dict[str, Call] = {
     "BeamModel": lambda b: (
         mbd.BeamModel,
-        {"mesh": b.line, "section": mbd.Section.circle(0.01), "material": STEEL},
+        {"mesh": b.line, "section": mbd.forms.Section.circle(0.01), "material": STEEL},
     ),
     "BeamModel.gather": lambda b: (
         b.beam.gather,
@@ -64,31 +64,31 @@ MESHES: dict[str, Call] = {
     ),
     "ReductionOptions": lambda b: (
         mbd.ReductionOptions,
-        {"effective_mass": 0.9, "loads": {"gas": mbd.pressure(b.box, "left")}},
+        {"effective_mass": 0.9, "loads": {"gas": mbd.reduction.pressure(b.box, "left")}},
     ),
     "TransientOptions": lambda b: (
-        mbd.TransientOptions,
+        mbd.structures.TransientOptions,
         {"points": {"tip": (0.137, 0.0, 0.0)}, "fields_at": [0.0]},
     ),
     "InterfaceSpec": lambda b: (mbd.InterfaceSpec, {"facets": "left", "kind": "rigid"}),
     "ModalAnalysis.summary": lambda b: (b.modal.summary, {}),
     "PrescribedMotion": lambda b: (
-        mbd.PrescribedMotion,
+        mbd.structures.PrescribedMotion,
         {"omega": (0.0, 0.0, 1.0), "wrenches": {"left": [0.0] * 6}},
     ),
     "PrescribedMotion.from_law": lambda b: (
-        mbd.PrescribedMotion.from_law,
+        mbd.structures.PrescribedMotion.from_law,
         {"law": mbd.constant_speed(3.0), "axis": (0.0, 0, 1), "point": (0.1, 0, 0)},
     ),
     "PrescribedMotion.from_run": lambda b: (
-        mbd.PrescribedMotion.from_run,
+        mbd.structures.PrescribedMotion.from_run,
         {"run": b.run, "body": "rod"},
     ),
     "PrescribedMotion.from_history": lambda b: (
-        mbd.PrescribedMotion.from_history,
+        mbd.structures.PrescribedMotion.from_history,
         {"history": b.history},
     ),
-    "Recovery": lambda b: (mbd.recovery.Recovery, {"reduction": b.reduction, "stress": STEEL}),
+    "Recovery": lambda b: (mbd.durability.Recovery, {"reduction": b.reduction, "stress": STEEL}),
     "Recovery.at": lambda b: (
         b.recovery.at,
         {"what": "von Mises", "history": b.history, "points": [[0.05, 0.01, 0.006]]},
@@ -97,32 +97,34 @@ MESHES: dict[str, Call] = {
     "Recovery.stress_components": lambda b: (b.recovery.stress_components, {"u": b.ufl.f}),
     "Recovery.write": lambda b: (b.recovery.write, {"path": "field.bp", "history": b.history}),
     "Reducer": lambda b: (
-        mbd.Reducer,
+        mbd.reduction.Reducer,
         {"model": b.box, "material": STEEL, "interfaces": ["left"]},
     ),
     "Reducer.close": lambda b: (
-        mbd.Reducer(mbd.ElasticModel(b.box, STEEL, degree=1), interfaces=["left"]).close,
+        mbd.reduction.Reducer(mbd.ElasticModel(b.box, STEEL, degree=1), interfaces=["left"]).close,
         {},
     ),
     "Reducer.reduce": lambda b: (
-        mbd.Reducer(mbd.ElasticModel(b.box, STEEL, degree=1), interfaces=["left"]).reduce,
+        mbd.reduction.Reducer(mbd.ElasticModel(b.box, STEEL, degree=1), interfaces=["left"]).reduce,
         {"num_modes": 2, "points": {"tip": (0.137, 0.0, 0.0)}},
     ),
     "Reduction.displacement": lambda b: (b.reduction.displacement, {"eta": [1e-6] * 8}),
     "Reduction.save": lambda b: (b.reduction.save, {"path": "saved.npz"}),
-    "skin_values": lambda b: (mbd.recovery.skin_values, {"function": b.ufl.s}),
+    "skin_values": lambda b: (mbd.durability.skin_values, {"function": b.ufl.s}),
     "static_errors": lambda b: (mbd.body.static_errors, {"body": b.reduction.body}),
     "Reduction.write": lambda b: (b.reduction.write, {"path": "run.bp", "history": b.history}),
     "Reduction.write_modes": lambda b: (b.reduction.write_modes, {"path": "modes.bp"}),
     "RotatingModes.functions": lambda b: (
-        mbd.rotating_modes(b.structure, 10.0, num_modes=2).functions,
+        mbd.structures.rotating_modes(b.structure, 10.0, num_modes=2).functions,
         {"k": 1},
     ),
     "RotatingModes.summary": lambda b: (
-        mbd.rotating_modes(b.structure, 10.0, num_modes=2).summary,
+        mbd.structures.rotating_modes(b.structure, 10.0, num_modes=2).summary,
         {},
     ),
-    "Campbell.summary": lambda b: (mbd.campbell(b.structure, [1.0], num_modes=2).summary, {}),
+    "Campbell.summary": lambda b: (
+        mbd.structures.campbell(b.structure, [1.0], num_modes=2).summary, {},
+    ),
     "RotatingStructure.factorize": lambda b: (b.structure.factorize, {"speed": 10.0}),
     "RotatingStructure.speed_matrices": lambda b: (
         b.structure.speed_matrices,
@@ -130,13 +132,13 @@ MESHES: dict[str, Call] = {
     ),
     "RotatingStructure.velocity_matrix": lambda b: (b.structure.velocity_matrix, {"speed": 10.0}),
     "SpinningEquilibrium.modes": lambda b: (
-        mbd.rotating.spinning_equilibrium(
+        mbd.structures.spinning_equilibrium(
             b.structure, lambda u: forms.saint_venant_kirchhoff(u, STEEL), 10.0
         ).modes,
         {"num_modes": 2},
     ),
     "TaggedMesh": lambda b: (
-        mbd.TaggedMesh,
+        mbd.fem.TaggedMesh,
         {
             "mesh": b.box.mesh, "cell_tags": b.box.cell_tags, "facet_tags": b.box.facet_tags,
             "groups": {"left": (2, 1)},
@@ -146,25 +148,25 @@ MESHES: dict[str, Call] = {
     "TaggedMesh.facets": lambda b: (b.box.facets, {"name": "left"}),
     "Transient.displacement": lambda b: (b.transient.displacement, {"k": 0}),
     "Transient.write": lambda b: (b.transient.write, {"path": "transient.bp"}),
-    "Viscous": lambda b: (mbd.Viscous, {"viscosity": 1e3}),
+    "Viscous": lambda b: (mbd.reduction.Viscous, {"viscosity": 1e3}),
     "apply_inertia": lambda b: (
         mbd.fem.apply_inertia,
         {"problem": b.structure.problem, "W": np.eye(3), "X": np.asarray(b.structure.displacement)},
     ),
-    "beam_forces": lambda b: (mbd.beams.beam_forces, {"model": b.beam, "q": b.ufl.q}),
-    "beam_modes": lambda b: (mbd.beams.beam_modes, {"model": b.beam, "num_modes": 2}),
+    "beam_forces": lambda b: (mbd.structures.beam_forces, {"model": b.beam, "q": b.ufl.q}),
+    "beam_modes": lambda b: (mbd.structures.beam_modes, {"model": b.beam, "num_modes": 2}),
     "beam_statics": lambda b: (
-        mbd.beams.beam_statics,
+        mbd.structures.beam_statics,
         {"model": b.beam, "held": [0.0], "wrenches": {1.0: [0, 0, 1.0, 0, 0, 0]}},
     ),
-    "body_force": lambda b: (mbd.body_force, {"direction": (0, 0, -9.81)}),
+    "body_force": lambda b: (mbd.reduction.body_force, {"direction": (0, 0, -9.81)}),
     "build_mesh": lambda b: (mbd.build_mesh, {"builder": mesh_builder, "comm": b.comm}),
     "campbell": lambda b: (
-        mbd.campbell,
+        mbd.structures.campbell,
         {"structure": b.structure, "speeds": [0.0, 10.0], "num_modes": 2},
     ),
     "critical_speed": lambda b: (
-        mbd.critical_speed,
+        mbd.structures.critical_speed,
         {"structure": b.structure, "upper": 10.0, "steps": 2, "num_modes": 2},
     ),
     "frame_load": lambda b: (
@@ -180,9 +182,10 @@ MESHES: dict[str, Call] = {
         {"model": b.box, "material": STEEL, "num_modes": 2, "held": ["left"]},
     ),
     "modal_transient": lambda b: (
-        mbd.prescribed_motion.modal_transient,
+        mbd.structures.modal_transient,
         {
-            "body": b.reduction.body, "motion": mbd.PrescribedMotion(gravity=(0, 0, -9.81)),
+            "body": b.reduction.body,
+            "motion": mbd.structures.PrescribedMotion(gravity=(0, 0, -9.81)),
             "t_end": 1e-4, "dt": 1e-5,
         },
     ),
@@ -190,11 +193,12 @@ MESHES: dict[str, Call] = {
         mbd.most_stressed,
         {"source": b.recovery, "history": b.history, "count": 2},
     ),
-    "pressure": lambda b: (mbd.pressure, {"mesh": b.box, "group": "left"}),
+    "pressure": lambda b: (mbd.reduction.pressure, {"mesh": b.box, "group": "left"}),
     "quasi_static_deformation": lambda b: (
-        mbd.prescribed_motion.quasi_static_deformation,
+        mbd.structures.quasi_static_deformation,
         {
-            "body": b.reduction.body, "motion": mbd.PrescribedMotion(gravity=(0, 0, -9.81)),
+            "body": b.reduction.body,
+            "motion": mbd.structures.PrescribedMotion(gravity=(0, 0, -9.81)),
             "times": [0.0, 0.1],
         },
     ),
@@ -210,18 +214,18 @@ MESHES: dict[str, Call] = {
         mbd.reduce_beam,
         {"model": b.beam, "interfaces": {"a": 0.0}, "num_modes": 2},
     ),
-    "rotating_beam": lambda b: (mbd.rotating_beam, {"model": b.beam, "held": [0.0]}),
+    "rotating_beam": lambda b: (mbd.structures.rotating_beam, {"model": b.beam, "held": [0.0]}),
     "rotating_modes": lambda b: (
-        mbd.rotating_modes,
+        mbd.structures.rotating_modes,
         {"structure": b.structure, "speed": 10.0, "num_modes": 2},
     ),
     "Parameter": lambda b: (mbd.Parameter, {"name": "E", "quantity": "young"}),
     "first_order_deviation": lambda b: (
-        mbd.first_order_deviation,
+        mbd.design.first_order_deviation,
         {"derivatives": {"a": [3.0]}, "covariance": {"a": 1.0}},
     ),
     "identify": lambda b: (
-        mbd.identify,
+        mbd.design.identify,
         {
             "model": lambda p: ([p["a"], 2 * p["a"]], {"a": [1.0, 2.0]}),
             "measured": [1.0, 2.1],
@@ -230,19 +234,21 @@ MESHES: dict[str, Call] = {
             "deviations": [0.1, 0.1],
         },
     ),
-    "Limits": lambda b: (mbd.Limits, {"quantity": lambda p: p["a"], "low": 0.5, "high": 2.0}),
+    "Limits": lambda b: (
+        mbd.design.Limits, {"quantity": lambda p: p["a"], "low": 0.5, "high": 2.0},
+    ),
     "minimize": lambda b: (
         mbd.minimize,
         {
             "objective": _square,
             "start": {"a": 0.9},
-            "constraints": {"b": mbd.Limits(_square, low=0.6)},
+            "constraints": {"b": mbd.design.Limits(_square, low=0.6)},
             "bounds": {"a": (0.5, 2.0)}, "method": "SLSQP",
             "scale": {"a": 1.0}, "step": 1e-3, "tolerance": 1e-4, "max_iterations": 20,
         },
     ),
     "ParametricBody": lambda b: (
-        mbd.ParametricBody,
+        mbd.design.ParametricBody,
         {
             "model": mbd.ElasticModel(b.box, STEEL),
             "parameters": [mbd.Parameter("E", "young")], "tolerance": 1e-3, "min_quality": 0.05,
@@ -253,12 +259,12 @@ MESHES: dict[str, Call] = {
     "ParametricBody.reduce": lambda b: (b.parametric.reduce, {"values": {"E": 2.2e11}}),
     "BodySensitivities.moved": lambda b: (b.sensitivities.moved, {"values": {"E": 2.2e11}}),
     "buckling_load": lambda b: (
-        mbd.buckling_load,
+        mbd.design.buckling_load,
         {"table": b.sensitivities, "ends": ("left", "right")},
     ),
-    "mac": lambda b: (mbd.mac, {"first": [[1.0, 0.0]], "second": [[1.0, 1.0]]}),
+    "mac": lambda b: (mbd.design.mac, {"first": [[1.0, 0.0]], "second": [[1.0, 1.0]]}),
     "ModalMatrices": lambda b: (
-        mbd.ModalMatrices,
+        mbd.design.ModalMatrices,
         {
             "stiffness": [[400.0]],
             "mass": [[1.0]],
@@ -267,7 +273,7 @@ MESHES: dict[str, Call] = {
         },
     ),
     "ModalTest": lambda b: (
-        mbd.ModalTest,
+        mbd.design.ModalTest,
         {
             "frequencies": [100.0],
             "shapes": [[1.0, 1.0]],
@@ -278,27 +284,27 @@ MESHES: dict[str, Call] = {
         },
     ),
     "ModalTest.pair": lambda b: (
-        mbd.ModalTest([100.0], [[1.0, 1.0]], [("left", "y"), ("right", "z")]).pair,
+        mbd.design.ModalTest([100.0], [[1.0, 1.0]], [("left", "y"), ("right", "z")]).pair,
         {"frequencies": [90.0, 120.0], "shapes": [[0.0, 1.0], [1.0, 1.1]]},
     ),
     "ModalTest.matrices": lambda b: (
-        mbd.ModalTest([100.0], [[1.0]], [("left", "y")]).matrices,
+        mbd.design.ModalTest([100.0], [[1.0]], [("left", "y")]).matrices,
         {"table": b.sensitivities},
     ),
     "ModalTest.predict": lambda b: (
-        mbd.ModalTest([100.0], [[1.0]], [("left", "y")]).predict,
+        mbd.design.ModalTest([100.0], [[1.0]], [("left", "y")]).predict,
         {"source": b.sensitivities},
     ),
     "extended_velocity": lambda b: (
-        mbd.extended_velocity,
+        mbd.design.extended_velocity,
         {"mesh": b.box, "moved": {"right": (1.0, 0.0, 0.0)}, "fixed": ["left"]},
     ),
     "SectionParameter": lambda b: (
-        mbd.SectionParameter,
-        {"name": "r", "section": mbd.Section.circle, "value": 0.01},
+        mbd.design.SectionParameter,
+        {"name": "r", "section": mbd.forms.Section.circle, "value": 0.01},
     ),
     "parametric_velocity": lambda b: (
-        mbd.parametric_velocity,
+        mbd.design.parametric_velocity,
         {"mesh": b.rod_mesh, "build": b.rod_of_length, "value": 0.137},
     ),
     "sensitivities": lambda b: (
@@ -308,37 +314,37 @@ MESHES: dict[str, Call] = {
     "BodySensitivities.at": lambda b: (b.sensitivities.at, {"values": {"E": 2.2e11}}),
     "BodySensitivities.error": lambda b: (b.sensitivities.error, {"values": {"E": 2.2e11}}),
     "rotating_structure": lambda b: (
-        mbd.rotating_structure,
+        mbd.structures.rotating_structure,
         {"model": b.box, "material": STEEL, "held": ["left"]},
     ),
     "section_forces": lambda b: (
-        mbd.section_forces,
+        mbd.durability.section_forces,
         {
             "source": b.recovery, "history": b.history, "point": (0.0685, 0.01, 0.006),
             "normal": (1.0, 0.0, 0.0),
         },
     ),
     "spinning_equilibrium": lambda b: (
-        mbd.rotating.spinning_equilibrium,
+        mbd.structures.spinning_equilibrium,
         {
             "structure": b.structure, "speed": 10.0,
             "energy": lambda u: forms.saint_venant_kirchhoff(u, STEEL),
         },
     ),
     "traction": lambda b: (
-        mbd.traction,
+        mbd.reduction.traction,
         {"mesh": b.box, "group": "left", "direction": (1.0, 0.0, 0.0)},
     ),
     "transient": lambda b: (
-        mbd.transient,
+        mbd.structures.transient,
         {
-            "model": b.box, "material": STEEL, "motion": mbd.PrescribedMotion(),
+            "model": b.box, "material": STEEL, "motion": mbd.structures.PrescribedMotion(),
             "interfaces": ["left"], "held": ["left"], "t_end": 1e-5, "dt": 1e-5,
         },
     ),
     "with_damping": lambda b: (
         partial(mbd.reduction.with_damping, b.reduction),
-        {"*dampings": (mbd.Rayleigh(1.0, 1e-6),)},
+        {"*dampings": (mbd.body.Rayleigh(1.0, 1e-6),)},
     ),
     "write_mesh": lambda b: (
         mbd.fem.write_mesh,
@@ -350,7 +356,7 @@ MESHES: dict[str, Call] = {
     "CableBody": lambda b: (
         mbd.CableBody,
         {
-            "name": "rope", "cable": mbd.Cable(1e4, 0.1, 0.2), "start": (0, 0, 0),
+            "name": "rope", "cable": mbd.forms.Cable(1e4, 0.1, 0.2), "start": (0, 0, 0),
             "end": (1.0, 0, 0), "elements": 2, "frames": {"end": 1.0},
         },
     ),
@@ -387,7 +393,7 @@ def _pad_motion() -> Any:
 
 def _cable() -> mbd.CableBody:
     return mbd.CableBody(
-        "rope", mbd.Cable(1e4, 0.1, 0.2), (0, 0, 0), (1.0, 0, 0), 2, frames={"end": 1.0}
+        "rope", mbd.forms.Cable(1e4, 0.1, 0.2), (0, 0, 0), (1.0, 0, 0), 2, frames={"end": 1.0}
     )
 
 
@@ -396,7 +402,7 @@ def _beam_form(name: str, *fields: str, **arguments: Any) -> Call:
 
     def call(b: Bench) -> tuple[Callable[..., Any], dict[str, Any]]:
         known = {"u": b.ufl.p, "v": b.ufl.w, "q": b.ufl.q, "q0": b.ufl.q}
-        beam = forms.Beam(mbd.Section.circle(0.01), STEEL)
+        beam = forms.Beam(mbd.forms.Section.circle(0.01), STEEL)
         return getattr(beam, name), {n: known[n] for n in fields} | arguments
 
     return call
@@ -407,7 +413,7 @@ def _cable_form(name: str, *fields: str, **arguments: Any) -> Call:
 
     def call(b: Bench) -> tuple[Callable[..., Any], dict[str, Any]]:
         known = {"q": b.ufl.q, "v": b.ufl.q, "w": b.ufl.w}
-        return getattr(mbd.Cable(1e4, 0.1, 0.2, 0.01), name), {
+        return getattr(mbd.forms.Cable(1e4, 0.1, 0.2, 0.01), name), {
             n: known[n] for n in fields
         } | arguments
 
@@ -429,7 +435,7 @@ FORMS: dict[str, Call] = {
         forms.reynolds,
         {"p": b.ufl.f[0], "v": b.ufl.v[0], "thickness": 1e-5, "viscosity": 0.01, "rate": 1e-3},
     ),
-    "Beam": lambda b: (forms.Beam, {"section": mbd.Section.circle(0.01), "material": STEEL}),
+    "Beam": lambda b: (forms.Beam, {"section": mbd.forms.Section.circle(0.01), "material": STEEL}),
     "Beam.axial_force": _beam_form("axial_force", "q"),
     "Beam.centrifugal_load": _beam_form("centrifugal_load", "v", **OMEGA),
     "Beam.centrifugal_stiffness": _beam_form("centrifugal_stiffness", "u", "v", **OMEGA),
@@ -458,7 +464,7 @@ FORMS: dict[str, Call] = {
     "BeamField.rate_at": lambda b: (forms.BeamField(b.ufl.q).rate_at, {"y": 0.0, "z": 0.1}),
     "BeamField.strain_at": lambda b: (forms.BeamField(b.ufl.q).strain_at, {"y": 0.0, "z": 0.1}),
     "Cable": lambda b: (
-        mbd.Cable,
+        mbd.forms.Cable,
         {"axial_stiffness": 1e4, "bending_stiffness": 0.1, "linear_density": 0.2},
     ),
     "Cable.axial_force": _cable_form("axial_force", "q"),
@@ -467,15 +473,15 @@ FORMS: dict[str, Call] = {
     "Cable.elastic_energy": _cable_form("elastic_energy", "q"),
     "Cable.elastic_forces": _cable_form("elastic_forces", "q", "w"),
     "Cable.from_section": lambda b: (
-        mbd.Cable.from_section,
-        {"section": mbd.Section.circle(0.01), "material": STEEL},
+        mbd.forms.Cable.from_section,
+        {"section": mbd.forms.Section.circle(0.01), "material": STEEL},
     ),
     "Cable.gravity_load": _cable_form("gravity_load", "w", gravity=(0, 0, -9.81)),
     "Cable.kinetic_energy": _cable_form("kinetic_energy", "v"),
     "Cable.mass": _cable_form("mass", "v", "w"),
     "CableField": lambda b: (forms.CableField, {"q": b.ufl.q}),
     "GradedMaterial": lambda b: (
-        mbd.GradedMaterial,
+        mbd.forms.GradedMaterial,
         {"young": 2e11 * (1 + b.ufl.x[0]), "poisson": 0.3, "density": 7850.0},
     ),
     "Material": lambda b: (
@@ -483,7 +489,7 @@ FORMS: dict[str, Call] = {
         {"young": 2.1e11, "poisson": 0.3, "density": 7850.0, "thermal_expansion": 1.2e-5},
     ),
     "Orthotropic": lambda b: (
-        mbd.Orthotropic,
+        mbd.forms.Orthotropic,
         {
             "young": (4e10, 1e10, 1e10), "poisson": (0.2, 0.2, 0.3), "shear": (3e9, 3e9, 3e9),
             "density": 1800.0,
@@ -493,13 +499,13 @@ FORMS: dict[str, Call] = {
     "Orthotropic.normal_row": lambda b: (_ply().normal_row, {}),
     "Orthotropic.thermal_matrix": lambda b: (_ply().thermal_matrix, {}),
     "Section": lambda b: (
-        mbd.Section,
+        mbd.forms.Section,
         {"area": 1e-4, "Iyy": 1e-9, "Izz": 1e-9, "torsion": 2e-9},
     ),
-    "Section.circle": lambda b: (mbd.Section.circle, {"radius": 0.01}),
-    "Section.rectangle": lambda b: (mbd.Section.rectangle, {"width": 0.01, "height": 0.02}),
-    "Section.tube": lambda b: (mbd.Section.tube, {"radius": 0.01, "thickness": 0.001}),
-    "Temperature": lambda b: (mbd.Temperature, {"rise": 10.0}),
+    "Section.circle": lambda b: (mbd.forms.Section.circle, {"radius": 0.01}),
+    "Section.rectangle": lambda b: (mbd.forms.Section.rectangle, {"width": 0.01, "height": 0.02}),
+    "Section.tube": lambda b: (mbd.forms.Section.tube, {"radius": 0.01, "thickness": 0.001}),
+    "Temperature": lambda b: (mbd.forms.Temperature, {"rise": 10.0}),
     "axial_force_of_motion": lambda b: (
         forms.axial_force_of_motion,
         {"x": 0.1, "length": 1.0, "mass_per_length": 0.8, "omega": (0, 0, 10.0)},
@@ -518,7 +524,7 @@ FORMS: dict[str, Call] = {
     "gravity_load": _form("gravity_load", "v", **RHO, gravity=(0, 0, -9.81)),
     "linear_elastic": lambda b: (forms.linear_elastic, {"u": b.ufl.f, "material": STEEL}),
     "mass": _form("mass", "u", "v", **RHO),
-    "material": lambda b: (mbd.material, {"name": "steel"}),
+    "material": lambda b: (mbd.forms.material, {"name": "steel"}),
     "neo_hookean": lambda b: (forms.neo_hookean, {"u": b.ufl.f, "material": STEEL}),
     "saint_venant_kirchhoff": lambda b: (
         forms.saint_venant_kirchhoff,
@@ -536,14 +542,14 @@ FORMS: dict[str, Call] = {
 }  # fmt: skip
 
 
-def _ply() -> mbd.Orthotropic:
-    return mbd.Orthotropic(
+def _ply() -> mbd.forms.Orthotropic:
+    return mbd.forms.Orthotropic(
         (4e10, 1e10, 1e10), (0.2, 0.2, 0.3), (3e9, 3e9, 3e9), 1800.0, thermal_expansion=1e-5
     )
 
 
-def _response(b: Bench) -> mbd.response.FrequencyResponse:
-    return mbd.frequency_response(b.rod, [10.0, 20.0])
+def _response(b: Bench) -> mbd.body.FrequencyResponse:
+    return mbd.body.frequency_response(b.rod, [10.0, 20.0])
 
 
 BODIES: dict[str, Call] = {
@@ -564,7 +570,7 @@ BODIES: dict[str, Call] = {
         {"name": "a", "kind": "rigid", "point": [0.0] * 3, "axes": np.eye(3),
          "motion": np.zeros((6, 2))},
     ),
-    "LinearizedBody.poles": lambda b: (mbd.response.linearize_body(b.rod).poles, {}),
+    "LinearizedBody.poles": lambda b: (mbd.body.linearize_body(b.rod).poles, {}),
     "LoadPattern": lambda b: (
         body.LoadPattern,
         {"name": "wind", "force": np.ones(3), "moment": np.zeros(3), "modes": np.zeros(2),
@@ -577,16 +583,16 @@ BODIES: dict[str, Call] = {
     ),
     "Mode": lambda b: (body.Mode, {"label": "first", "frequency": 10.0}),
     "Participation.most": lambda b: (body.participation(b.rod).most, {"share": 0.5}),
-    "Rayleigh": lambda b: (mbd.Rayleigh, {"mass": 1.0, "stiffness": 1e-6}),
+    "Rayleigh": lambda b: (mbd.body.Rayleigh, {"mass": 1.0, "stiffness": 1e-6}),
     "Rayleigh.from_ratios": lambda b: (
-        mbd.Rayleigh.from_ratios,
+        mbd.body.Rayleigh.from_ratios,
         {"frequencies": [10.0, 100.0], "ratios": [0.01, 0.02]},
     ),
     "Rayleigh.matrix": lambda b: (
-        mbd.Rayleigh(1.0, 1e-6).matrix,
+        mbd.body.Rayleigh(1.0, 1e-6).matrix,
         {"mass": np.eye(2), "stiffness": np.eye(2)},
     ),
-    "Rayleigh.ratio": lambda b: (mbd.Rayleigh(1.0, 1e-6).ratio, {"frequency": 10.0}),
+    "Rayleigh.ratio": lambda b: (mbd.body.Rayleigh(1.0, 1e-6).ratio, {"frequency": 10.0}),
     "ReducedBody": lambda b: (
         mbd.ReducedBody,
         {
@@ -617,7 +623,7 @@ BODIES: dict[str, Call] = {
     "ReducedBody.truncated": lambda b: (b.rod.truncated, {"num_modes": 2}),
     "ReducedBody.with_damping": lambda b: (
         b.rod.with_damping,
-        {"*dampings": (mbd.Rayleigh(1.0, 1e-6),)},
+        {"*dampings": (mbd.body.Rayleigh(1.0, 1e-6),)},
     ),
     "EffectiveMasses": lambda b: (
         body.EffectiveMasses,
@@ -662,17 +668,17 @@ BODIES: dict[str, Call] = {
     ),
     "compare": lambda b: (body.compare, {"first": b.rod, "second": b.rod}),
     "frequency_response": lambda b: (
-        mbd.frequency_response,
+        mbd.body.frequency_response,
         {"body": b.rod, "frequencies": [10.0, 20.0]},
     ),
     "half_power": lambda b: (
-        mbd.response.half_power,
+        mbd.body.half_power,
         {
             "frequencies": np.linspace(0.5, 1.5, 101),
             "values": 1 / np.abs(1 - np.linspace(0.5, 1.5, 101) ** 2 + 0.05j),
         },
     ),
-    "linearize_body": lambda b: (mbd.response.linearize_body, {"body": b.rod}),
+    "linearize_body": lambda b: (mbd.body.linearize_body, {"body": b.rod}),
     "participation": lambda b: (body.participation, {"body": b.rod}),
     "export": lambda b: (
         export.export,
@@ -797,12 +803,12 @@ PICTURES: dict[str, Call] = {
 RECOVERY: dict[str, Call] = {
     "envelope": lambda b: (mbd.envelope, {"source": b.reduction, "history": b.history}),
     "GaugeSpec": lambda b: (
-        mbd.GaugeSpec,
+        mbd.durability.GaugeSpec,
         {"position": (0.1, 0.0, 0.0), "direction": (1, 0, 0), "length": 3e-3},
     ),
     "gauges": lambda b: (mbd.gauges, {"reduction": b.reduction, "gauges": {}}),
     "recover": lambda b: (mbd.recover, {"source": b.reduction, "history": b.history}),
-    "skin_stress": lambda b: (mbd.recovery.skin_stress, {"source": b.reduction}),
+    "skin_stress": lambda b: (mbd.durability.skin_stress, {"source": b.reduction}),
 }
 
 CALLS: dict[str, Call] = {

@@ -25,7 +25,7 @@ def _finite(b: Bench) -> bearings.FiniteBearing:
     return bearings.FiniteBearing("film", **b.ends, **_SIZES, oil=0.01, shape=(24, 6))
 
 
-def _run(b: Bench) -> mbd.Solution:
+def _run(b: Bench) -> mbd.results.Solution:
     ground = mbd.Ground({"bore": mbd.Frame()})
     rotor = mbd.RigidBody("rotor", 1.0, [0.01] * 3, frames={"journal": mbd.Frame()})
     ends = ground.frame("bore"), rotor.frame("journal")

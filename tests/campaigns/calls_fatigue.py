@@ -24,8 +24,8 @@ _STEEL = {"name": "steel", "knee_stress": 2e8, "knee_cycles": 1e6, "slope": 5.0}
 _SIGNAL = [0.0, 2.0, -1.0, 3.0, 0.0]
 
 
-def _material() -> mbd.FatigueMaterial:
-    return mbd.FatigueMaterial(**_STEEL, life_scatter=0.2, tensile_strength=9e8)
+def _material() -> mbd.durability.FatigueMaterial:
+    return mbd.durability.FatigueMaterial(**_STEEL, life_scatter=0.2, tensile_strength=9e8)
 
 
 def _source(b: Bench) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def _file(b: Bench) -> Path:
 
 
 def _study(b: Bench) -> Any:
-    def run(speed: float) -> mbd.Solution:
+    def run(speed: float) -> mbd.results.Solution:
         rod = mbd.FlexibleBody("rod", b.rod, omega=(0.0, 0.0, speed))
         return mbd.simulate(mbd.System([rod], []), t_end=2e-5, dt=1e-5)
 
@@ -55,11 +55,11 @@ def _study(b: Bench) -> Any:
 
 FATIGUE: dict[str, Call] = {
     "FatigueMaterial": lambda b: (
-        mbd.FatigueMaterial,
+        mbd.durability.FatigueMaterial,
         {**_STEEL, "second_slope": 9.0, "factors": {"surface": (0.8, "a test")}},
     ),
     "FatigueMaterial.basquin": lambda b: (
-        mbd.FatigueMaterial.basquin,
+        mbd.durability.FatigueMaterial.basquin,
         {"name": "steel", "strength": 1e9, "exponent": -0.1},
     ),
     "FatigueMaterial.line": lambda b: (_material().line, {"rule": "modified", "survival": 0.9}),
@@ -73,7 +73,7 @@ FATIGUE: dict[str, Call] = {
     ),
     "FatigueResult.field": lambda b: (
         mbd.fatigue(
-            mbd.recovery.Recovery(b.reduction),
+            mbd.durability.Recovery(b.reduction),
             [(np.outer(_SIGNAL, np.full(b.reduction.body.num_modes, 1e-6)), 1.0)],
             material=_material(),
         ).field,

@@ -30,7 +30,7 @@ def _parabola(u: float) -> tuple[float, float, float]:
     return u, u * u, 0.0
 
 
-_PARABOLA = mbd.Curve.of(_parabola, 0.0, 1.0, count=20)
+_PARABOLA = mbd.mechanism.Curve.of(_parabola, 0.0, 1.0, count=20)
 
 
 def _rolling(b: Bench, body: str) -> dict[str, Any]:
@@ -39,11 +39,11 @@ def _rolling(b: Bench, body: str) -> dict[str, Any]:
     return {"name": "a", "plane": frames["first"], body: frames["second"], "radius": 0.1}
 
 
-def _pull(motion: mbd.PairMotion) -> tuple[Any, ...]:
+def _pull(motion: mbd.mechanism.PairMotion) -> tuple[Any, ...]:
     return -motion.displacement, -motion.omega, -motion.states
 
 
-def _stored(motion: mbd.PairMotion) -> float:
+def _stored(motion: mbd.mechanism.PairMotion) -> float:
     return 0.5 * float(motion.displacement @ motion.displacement)
 
 
@@ -57,53 +57,59 @@ ROSS = Path(__file__).parents[1] / "mechanism" / "ross"
 
 MECHANISMS: dict[str, Call] = {
     "Adaptive": lambda b: (mbd.Adaptive, {"tolerance": 1e-5, "first": 1e-4}),
-    "BearingTable": lambda b: (mbd.BearingTable, TABLE),
-    "BearingTable.matrices": lambda b: (mbd.BearingTable(**TABLE).matrices, {"speed": 3.0}),
+    "BearingTable": lambda b: (mbd.mechanism.BearingTable, TABLE),
+    "BearingTable.matrices": lambda b: (
+        mbd.mechanism.BearingTable(**TABLE).matrices, {"speed": 3.0},
+    ),
     "BearingTable.read": lambda b: (
-        mbd.BearingTable.read,
+        mbd.mechanism.BearingTable.read,
         {"path": ROSS / "bearings.toml", "name": "drive end"},
     ),
     "Bushing": lambda b: (mbd.Bushing, {"name": "rubber", **b.ends, "stiffness": [1e3] * 6}),
     "Clearance": lambda b: (mbd.Clearance, {"radial": 1e-4, "law": _LAW, "radius": 0.01}),
     "Contact": lambda b: (
-        mbd.Contact,
+        mbd.mechanism.Contact,
         {"name": "touch", **b.ends, "law": _LAW, "surfaces": (Surface(PLANE),)},
     ),
     "ContactLaw": lambda b: (mbd.ContactLaw, {"stiffness": 1e8, "damping": 0.1}),
     "ContactLaw.force": lambda b: (_LAW.force, {"penetration": 1e-5, "rate": 0.1}),
     "ContactLaw.restitution": lambda b: (_LAW.restitution, {"speed": 0.5}),
     "GearPair": lambda b: (
-        mbd.GearPair,
+        mbd.mechanism.GearPair,
         {"name": "mesh", **b.ends, "teeth": (20, 40), "module": 2e-3, "stiffness": 1e8},
     ),
     "GuideClearance": lambda b: (
-        mbd.GuideClearance,
+        mbd.mechanism.GuideClearance,
         {"gap": 1e-4, "length": 0.1, "height": 0.05, "law": _LAW},
     ),
     "JointStop": lambda b: (
-        mbd.JointStop,
+        mbd.mechanism.JointStop,
         {"name": "stop", "joint": "pivot", "law": _LAW, "lower": -1.0, "upper": 1.0},
     ),
     "bore_contact": lambda b: (
-        mbd.bore_contact,
+        mbd.mechanism.bore_contact,
         {"name": "pin", **b.ends, "clearance": 1e-4, "radius": 0.01, "law": _LAW},
     ),
-    "contact_damping": lambda b: (mbd.contact_damping, {"restitution": 0.8, "speed": 0.5}),
+    "contact_damping": lambda b: (
+        mbd.mechanism.contact_damping, {"restitution": 0.8, "speed": 0.5},
+    ),
     "guide_contact": lambda b: (
-        mbd.guide_contact,
+        mbd.mechanism.guide_contact,
         {"name": "g", **b.ends, "clearance": 1e-4, "length": 0.1, "height": 0.05, "law": _LAW},
     ),
     "hertz_stiffness": lambda b: (
-        mbd.hertz_stiffness,
+        mbd.mechanism.hertz_stiffness,
         {"first_radius": 0.01, "second_radius": 0.02, "material": mbd.STEEL},
     ),
-    "line_stiffness": lambda b: (mbd.line_stiffness, {"length": 0.02, "material": mbd.STEEL}),
+    "line_stiffness": lambda b: (
+        mbd.mechanism.line_stiffness, {"length": 0.02, "material": mbd.STEEL},
+    ),
     "plane_contact": lambda b: (
-        mbd.plane_contact,
+        mbd.mechanism.plane_contact,
         {"name": "floor", **b.ends, "radius": 0.01, "law": _LAW},
     ),
     "sphere_contact": lambda b: (
-        mbd.sphere_contact,
+        mbd.mechanism.sphere_contact,
         {"name": "balls", **b.ends, "radii": (0.01, 0.02), "law": _LAW},
     ),
     "Driver": lambda b: (
@@ -122,7 +128,7 @@ MECHANISMS: dict[str, Call] = {
     "FlexibleBody.load_pattern": lambda b: (b.windy.load_pattern, {"name": "wind"}),
     "FlexibleBody.pattern": lambda b: (b.windy.pattern, {"name": "wind"}),
     "Frame": lambda b: (mbd.Frame, {"point": (0.0, 0.0, 1.0)}),
-    "FrameLoad": lambda b: (mbd.FrameLoad, _tip(b)),
+    "FrameLoad": lambda b: (mbd.mechanism.FrameLoad, _tip(b)),
     "GeneralizedAlpha": lambda b: (
         mbd.GeneralizedAlpha,
         {"alpha_m": 0.0, "alpha_f": 0.0, "beta": 0.25, "gamma": 0.5},
@@ -135,12 +141,12 @@ MECHANISMS: dict[str, Call] = {
     "GeneralizedAlpha.newmark": lambda b: (mbd.GeneralizedAlpha.newmark, {"beta": 0.25}),
     "Ground": lambda b: (mbd.Ground, {"frames": {"o": mbd.Frame()}}),
     "Ground.frame": lambda b: (b.ground.frame, {"name": "o"}),
-    "ImplicitEuler": lambda b: (mbd.ImplicitEuler, {"system": b.pendulum}),
-    "Joint": lambda b: (mbd.Joint, {"name": "a", "kind": "revolute", **b.frames}),
+    "ImplicitEuler": lambda b: (mbd.dynamics.ImplicitEuler, {"system": b.pendulum}),
+    "Joint": lambda b: (mbd.mechanism.Joint, {"name": "a", "kind": "revolute", **b.frames}),
     "Joint.axis": lambda b: (b.pendulum.joints[0].axis, {"motion": "rotation", "what": "spring"}),
     "Joint.row_name": lambda b: (b.pendulum.joints[0].row_name, {"motion": 0}),
     "JointFriction": lambda b: (
-        mbd.JointFriction,
+        mbd.mechanism.JointFriction,
         {"name": "rub", "joint": "pivot", "limit": 0.1, "rate": 0.01},
     ),
     "JointLoad": lambda b: (
@@ -160,7 +166,7 @@ MECHANISMS: dict[str, Call] = {
         {"name": "magnet", **b.ends, "law": _pull, "states": [0.0], "potential": _stored},
     ),
     "PatternLoad": lambda b: (
-        mbd.PatternLoad,
+        mbd.mechanism.PatternLoad,
         {"name": "gust", "pattern": b.windy.pattern("wind"), "value": 2.0},
     ),
     "RigidBody": lambda b: (
@@ -177,7 +183,7 @@ MECHANISMS: dict[str, Call] = {
         {"name": "bob", "radius": 0.1, "length": 0.2, "density": 7850.0},
     ),
     "Shape": lambda b: (
-        mbd.Shape,
+        mbd.mechanism.Shape,
         {"points": np.eye(3), "triangles": np.array([[0, 1, 2]])},
     ),
     "Solution.body": lambda b: (b.run.body, {"name": "rod"}),
@@ -188,7 +194,7 @@ MECHANISMS: dict[str, Call] = {
     "Solution.histories": lambda b: (b.run.histories, {}),
     "Solution.joint": lambda b: (b.run.joint, {"name": "main"}),
     "Solution.load": lambda b: (
-        mbd.Solution.load,
+        mbd.results.Solution.load,
         {"path": b.file("run.npz"), "system": b.crank},
     ),
     "Solution.momenta": lambda b: (b.run.momenta, {}),
@@ -231,36 +237,36 @@ MECHANISMS: dict[str, Call] = {
     "System.joint_index": lambda b: (b.pendulum.joint_index, {"name": "pivot"}),
     "System.load_pattern": lambda b: (
         mbd.System([b.windy]).load_pattern,
-        {"load": mbd.PatternLoad("gust", b.windy.pattern("wind"), 2.0)},
+        {"load": mbd.mechanism.PatternLoad("gust", b.windy.pattern("wind"), 2.0)},
     ),
     "System.row_name": lambda b: (b.pendulum.row_name, {"row": 0}),
     "TabulatedBearing": lambda b: (
-        mbd.TabulatedBearing,
-        {"name": "film", **b.ends, "table": mbd.BearingTable(**TABLE)},
+        mbd.mechanism.TabulatedBearing,
+        {"name": "film", **b.ends, "table": mbd.mechanism.BearingTable(**TABLE)},
     ),
     "System.summary": lambda b: (b.pendulum.summary, {}),
     "System.without_rows": lambda b: (b.pendulum.without_rows, {"rows": [0]}),
-    "box_shape": lambda b: (mbd.box_shape, {"size": (1.0, 2.0, 3.0)}),
-    "consistent_state": lambda b: (mbd.consistent_state, {"system": b.pendulum, "t": 0.0}),
+    "box_shape": lambda b: (mbd.mechanism.box_shape, {"size": (1.0, 2.0, 3.0)}),
+    "consistent_state": lambda b: (mbd.dynamics.consistent_state, {"system": b.pendulum, "t": 0.0}),
     "constant_speed": lambda b: (mbd.constant_speed, {"speed": 10.0}),
-    "cylinder_shape": lambda b: (mbd.cylinder_shape, {"radius": 0.1, "length": 0.2}),
+    "cylinder_shape": lambda b: (mbd.mechanism.cylinder_shape, {"radius": 0.1, "length": 0.2}),
     "Curve": lambda b: (
-        mbd.Curve,
+        mbd.mechanism.Curve,
         {"points": [(k, k**2, 0.0) for k in range(7)], "parameters": np.arange(7.0)},
     ),
     "Curve.arc_coordinate": lambda b: (_PARABOLA.arc_coordinate, {"points": [(0.5, 0.2, 0.0)]}),
     "Curve.of": lambda b: (
-        mbd.Curve.of,
+        mbd.mechanism.Curve.of,
         {"function_of_parameter": _parabola, "start": 0.0, "end": 1.0, "count": 20},
     ),
     "Curve.point": lambda b: (_PARABOLA.point, {"u": 0.5}),
     "Curve.through": lambda b: (
-        mbd.Curve.through,
+        mbd.mechanism.Curve.through,
         {"points": [(k, k**2, 0.0) for k in range(7)], "closed": False},
     ),
     "constant_velocity": _joint("constant_velocity"),
     "cylindrical": _joint("cylindrical"),
-    "differentiated": lambda b: (mbd.differentiated, {"position": np.sin}),
+    "differentiated": lambda b: (mbd.mechanism.differentiated, {"position": np.sin}),
     "distance": lambda b: (mbd.distance, {"name": "a", **b.ends, "length": 0.1}),
     "equilibrium": lambda b: (mbd.equilibrium, {"system": b.pendulum}),
     "fixed": _joint("fixed"),
@@ -286,13 +292,13 @@ MECHANISMS: dict[str, Call] = {
         mbd.mechanisms.inline_engine,
         {"rod": b.rod, "design": mbd.mechanisms.EngineDesign(cylinders=2), "speed": 10.0},
     ),
-    "integrated": lambda b: (mbd.integrated, {"rate": np.sin}),
+    "integrated": lambda b: (mbd.mechanism.integrated, {"rate": np.sin}),
     "inverse_dynamics": lambda b: (
-        mbd.inverse_dynamics,
+        mbd.analyses.inverse_dynamics,
         {"system": b.pendulum, "motion": b.motion, "actuators": ["pivot"]},
     ),
     "kinematic_analysis": lambda b: (
-        mbd.kinematic_analysis,
+        mbd.analyses.kinematic_analysis,
         {"system": b.driven, "times": [0.0, 0.01]},
     ),
     "linear_torque": lambda b: (
@@ -300,15 +306,15 @@ MECHANISMS: dict[str, Call] = {
         {"stall": 10.0, "no_load_speed": 100.0},
     ),
     "linear_sensitivities": lambda b: (
-        mbd.linear_sensitivities,
+        mbd.design.linear_sensitivities,
         {"build": b.sprung, "values": {"k": 20.0}},
     ),
     "LinearSensitivities.mode": lambda b: (
-        mbd.linear_sensitivities(b.sprung, {"k": 20.0}).mode,
+        mbd.design.linear_sensitivities(b.sprung, {"k": 20.0}).mode,
         {"body": "bob", "number": 1},
     ),
     "LinearSensitivities.response": lambda b: (
-        mbd.linear_sensitivities(
+        mbd.design.linear_sensitivities(
             b.sprung, {"k": 20.0}, inputs=["spring.stiffness"], outputs=_OUTPUTS
         ).response,
         {"frequencies": [1.0, 2.0]},
@@ -331,10 +337,10 @@ MECHANISMS: dict[str, Call] = {
     "point_on_plane": _joint("point_on_plane"),
     "prismatic": _joint("prismatic"),
     "quasi_static_motion": lambda b: (
-        mbd.quasi_static_motion,
+        mbd.analyses.quasi_static_motion,
         {"system": b.pendulum, "times": [0.0, 0.1]},
     ),
-    "redundancies": lambda b: (mbd.redundancies, {"system": b.pendulum}),
+    "redundancies": lambda b: (mbd.dynamics.redundancies, {"system": b.pendulum}),
     "resume": lambda b: (
         mbd.resume,
         {"path": b.file("checkpoint.npz").with_suffix(""), "system": b.crank},
@@ -355,17 +361,17 @@ MECHANISMS: dict[str, Call] = {
     "screw": lambda b: (mbd.screw, {"name": "a", **b.frames, "pitch": 0.01}),
     "rigid_rod": lambda b: (mbd.mechanisms.rigid_rod, {"length": 0.3, "mass": 1.0}),
     "rod_length": lambda b: (mbd.mechanisms.rod_length, {"rod": b.rod}),
-    "Functional": lambda b: (mbd.Functional, {"output": "bob.position.y", "kind": "mean"}),
+    "Functional": lambda b: (mbd.design.Functional, {"output": "bob.position.y", "kind": "mean"}),
     "Functional.of": lambda b: (
-        mbd.Functional("pivot.rotation").of,
+        mbd.design.Functional("pivot.rotation").of,
         {"run": mbd.simulate(b.pendulum, t_end=1e-3, dt=5e-4)},
     ),
     "run_gradient": lambda b: (
-        mbd.run_gradient,
+        mbd.design.run_gradient,
         {
             "build": b.sprung,
             "values": {"k": 20.0},
-            "functional": mbd.Functional("pivot.rotation"),
+            "functional": mbd.design.Functional("pivot.rotation"),
             "t_end": 1e-3,
             "dt": 5e-4,
         },

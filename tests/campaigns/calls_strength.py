@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd import acoustics, plotting
+from dolfinx_mbd import plotting
+from dolfinx_mbd.durability import acoustics
 from tests.campaigns.bench import Bench
 
 Call = Callable[[Bench], tuple[Callable[..., Any], dict[str, Any]]]
@@ -18,7 +19,7 @@ ANGLE = 2 * np.pi * (10 * TIME + 5 * TIME**2)
 
 
 def _waterfall() -> mbd.analyses.Waterfall:
-    return mbd.waterfall(TIME, np.sin(2 * ANGLE), ANGLE, axis="order", length=5)
+    return mbd.analyses.waterfall(TIME, np.sin(2 * ANGLE), ANGLE, axis="order", length=5)
 
 
 def _strength(b: Bench) -> mbd.durability.Strength:
@@ -28,12 +29,14 @@ def _strength(b: Bench) -> mbd.durability.Strength:
 def _sound(b: Bench) -> acoustics.RadiatedPower:
     n = b.reduction.body.num_modes
     history = type("History", (), {"time": TIME, "eta_rate": np.ones((len(TIME), n))})
-    return mbd.radiated_power(b.reduction, history)
+    return mbd.durability.radiated_power(b.reduction, history)
 
 
 STRENGTH: dict[str, Call] = {
     "IdentifiedLoads.load": lambda b: (
-        mbd.identify_loads(b.rod, TIME, {"big_end ax": np.cos(ANGLE)}, ["big_end fx"]).load,
+        mbd.analyses.identify_loads(
+            b.rod, TIME, {"big_end ax": np.cos(ANGLE)}, ["big_end fx"]
+        ).load,
         {"name": "big_end fx"},
     ),
     "RadiatedPower": lambda b: (
@@ -50,19 +53,19 @@ STRENGTH: dict[str, Call] = {
     "Strength.write": lambda b: (_strength(b).write, {"path": "strength.bp"}),
     "Waterfall.cut": lambda b: (_waterfall().cut, {"order": 2.0, "width": 0.5}),
     "identify_loads": lambda b: (
-        mbd.identify_loads,
+        mbd.analyses.identify_loads,
         {
             "body": b.rod, "time": TIME, "signals": {"big_end ax": np.cos(ANGLE)},
             "loads": ["big_end fx"], "omega": np.zeros((len(TIME), 3)),
         },
     ),
     "inertia_relief": lambda b: (
-        mbd.inertia_relief,
+        mbd.durability.inertia_relief,
         {"source": b.reduction, "wrenches": {"left": [1.0, 0, 0, 0, 0, 0]}, "omega": (0, 0, 1.0)},
     ),
     "plot_waterfall": lambda b: (plotting.plot_waterfall, {"spectra": _waterfall(), "orders": [2]}),
     "radiated_power": lambda b: (
-        mbd.radiated_power,
+        mbd.durability.radiated_power,
         {"source": b.reduction, "history": b.history, "where": lambda x: x[0] > -1.0},
     ),
     "radiating_surface": lambda b: (acoustics.radiating_surface, {"source": b.reduction}),
@@ -71,7 +74,7 @@ STRENGTH: dict[str, Call] = {
         {"source": b.reduction, "history": b.history, "limit": 1e8, "count": 2, "apart": 0.01},
     ),
     "waterfall": lambda b: (
-        mbd.waterfall,
+        mbd.analyses.waterfall,
         {"time": TIME, "signal": np.sin(2 * ANGLE), "angle": ANGLE, "length": 0.2},
     ),
 }  # fmt: skip

@@ -55,7 +55,7 @@ def _resumed(bench: Bench, path: Path) -> Any:
 
 READ: dict[str, Callable[[Bench, Path], Any]] = {
     "body.npz": lambda b, path: mbd.ReducedBody.load(path),
-    "run.npz": lambda b, path: mbd.Solution.load(path, b.crank),
+    "run.npz": lambda b, path: mbd.results.Solution.load(path, b.crank),
     "checkpoint.npz": _resumed,
     "case.npz": _case,
     "box.msh": _mesh,

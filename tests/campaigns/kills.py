@@ -89,7 +89,9 @@ def _saved(bench: Bench, kind: str) -> Saved:
         return Saved(folder, (bench.reduction.body, bench.rod), mbd.ReducedBody.load)
     if kind == "solution":
         longer = mbd.simulate(bench.crank, t_end=4e-3, dt=2e-4)
-        return Saved(folder, (bench.run, longer), lambda path: mbd.Solution.load(path, bench.crank))
+        return Saved(
+            folder, (bench.run, longer), lambda path: mbd.results.Solution.load(path, bench.crank)
+        )
     return Saved(folder, (_CaseOfStudy(100), _CaseOfStudy(300)), _CaseOfStudy.load, CASE)
 
 

@@ -19,7 +19,7 @@ from dolfinx_mbd.errors import InputError, InputTypeError, ModelRangeWarning
 from dolfinx_mbd.kernels.fatigue.damage import cycle_damages
 from tests.models.beams import slender_rod
 
-STEEL = mbd.FatigueMaterial(
+STEEL = mbd.durability.FatigueMaterial(
     name="steel", knee_stress=200e6, knee_cycles=1e6, slope=5, tensile_strength=800e6,
     mean_sensitivity=0.2,
 )  # fmt: skip
@@ -226,7 +226,7 @@ def test_shares_of_a_spectrum_add_up() -> None:
 def test_runs_of_a_study() -> None:
     body = body_with(1e8 * np.array(AXIAL))
 
-    def spin(speed: float) -> mbd.Solution:
+    def spin(speed: float) -> mbd.results.Solution:
         rod = mbd.FlexibleBody("rod", body, omega=(0.0, 0.0, speed))
         return mbd.simulate(mbd.System([rod], []), t_end=2e-4, dt=2e-5)
 

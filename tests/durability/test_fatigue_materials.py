@@ -135,7 +135,7 @@ def test_wrong_data(change: dict[str, Any], text: str) -> None:
 def test_stresses_in_another_unit_give_a_warning(change: dict[str, float]) -> None:
     data: dict[str, Any] = {"name": "steel", "knee_stress": 2e8, "knee_cycles": 1e6, "slope": 5.0}
     with pytest.warns(UnitsWarning, match=r"fatigue material 'steel': .* in Pa") as records:
-        mbd.FatigueMaterial(**data | change)
+        mbd.durability.FatigueMaterial(**data | change)
     assert [w.message.quantity for w in records] == [*change]  # type: ignore[union-attr]
     strain = {"strength_exponent": -0.1, "ductility": 0.5, "ductility_exponent": -0.6}
     with pytest.warns(UnitsWarning, match="strain life: strength"):

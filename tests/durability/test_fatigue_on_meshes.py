@@ -16,16 +16,16 @@ from dolfinx_mbd.errors import InputError
 from tests.models.bodies import LENGTH, box
 
 COMM = MPI.COMM_WORLD
-MATERIAL = mbd.FatigueMaterial(name="steel", knee_stress=200e6, knee_cycles=1e6, slope=5)
+MATERIAL = mbd.durability.FatigueMaterial(name="steel", knee_stress=200e6, knee_cycles=1e6, slope=5)
 
 
 @pytest.fixture(scope="module")
-def bar() -> mbd.Reduction:
+def bar() -> mbd.reduction.Reduction:
     """A bar with two interfaces."""
     return mbd.reduce(box(COMM), mbd.STEEL, interfaces=["left", "right"], num_modes=4)
 
 
-def swing(bar: mbd.Reduction) -> Any:
+def swing(bar: mbd.reduction.Reduction) -> Any:
     """Return a history in which all modes move with different frequencies."""
     t = np.linspace(0.0, 1.0, 200)
     k = np.arange(1, bar.body.num_modes + 1)
@@ -33,12 +33,12 @@ def swing(bar: mbd.Reduction) -> Any:
     return SimpleNamespace(time=t, eta=scale * np.sin(2 * np.pi * np.outer(t, k) + k))
 
 
-def bar_stress(bar: mbd.Reduction) -> Any:
+def bar_stress(bar: mbd.reduction.Reduction) -> Any:
     """Return the stress modes on the surface."""
     return skin_stress(bar).stress
 
 
-def test_surface_with_and_without_the_mesh(bar: mbd.Reduction) -> None:
+def test_surface_with_and_without_the_mesh(bar: mbd.reduction.Reduction) -> None:
     runs = [(swing(bar), 1.0)]
     result = mbd.fatigue(bar, runs, material=MATERIAL)
     body = bar.body.replace(stress=skin_stress(bar))
@@ -52,7 +52,9 @@ def test_surface_with_and_without_the_mesh(bar: mbd.Reduction) -> None:
         assert place.interface in ("left", "right")
 
 
-def test_all_cells_do_not_depend_on_the_partition(bar: mbd.Reduction, tmp_path: Path) -> None:
+def test_all_cells_do_not_depend_on_the_partition(
+    bar: mbd.reduction.Reduction, tmp_path: Path
+) -> None:
     """The places of all ranks together are those of one rank; the worst one is on the surface."""
     runs = [(swing(bar), 1.0)]
     single = mbd.reduce(box(MPI.COMM_SELF), mbd.STEEL, interfaces=["left", "right"], num_modes=4)
@@ -75,7 +77,7 @@ def test_all_cells_do_not_depend_on_the_partition(bar: mbd.Reduction, tmp_path: 
         surface.write(folder / "fatigue.bp")
 
 
-def test_the_file_of_the_surface(bar: mbd.Reduction, tmp_path: Path) -> None:
+def test_the_file_of_the_surface(bar: mbd.reduction.Reduction, tmp_path: Path) -> None:
     pyvista = pytest.importorskip("pyvista")
     result = mbd.fatigue(bar, [(swing(bar), 1.0)], material=MATERIAL)
     path = result.write(COMM.bcast(tmp_path) / "fatigue.vtk")
@@ -87,9 +89,9 @@ def test_the_file_of_the_surface(bar: mbd.Reduction, tmp_path: Path) -> None:
     assert skin is not None and mesh.n_cells == len(skin.triangles)
 
 
-def test_errors_are_raised_on_every_rank(bar: mbd.Reduction) -> None:
+def test_errors_are_raised_on_every_rank(bar: mbd.reduction.Reduction) -> None:
     """The mean is too large at a few points of one rank only."""
-    high = mbd.FatigueMaterial(
+    high = mbd.durability.FatigueMaterial(
         name="m", knee_stress=2e8, knee_cycles=1e6, slope=5, tensile_strength=300e6
     )
     eta = 1e9 * np.ones(bar.body.num_modes) / np.abs(bar_stress(bar)).max()

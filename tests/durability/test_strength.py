@@ -27,7 +27,7 @@ SLENDER = mbd.Material(210e9, 0.0, 7850.0, "steel", yield_strength=LIMIT)
 
 
 @lru_cache
-def bar(poisson: float = 0.0, cells: tuple[int, int, int] = (6, 1, 1)) -> mbd.Reduction:
+def bar(poisson: float = 0.0, cells: tuple[int, int, int] = (6, 1, 1)) -> mbd.reduction.Reduction:
     material = mbd.Material(210e9, poisson, 7850.0, "steel", yield_strength=LIMIT)
     mesh = box(MPI.COMM_WORLD, cells=cells)
     options = mbd.ReductionOptions(static_correction=True)
@@ -40,7 +40,7 @@ def axial(left: float, right: float) -> dict[str, list[float]]:
 
 def test_pulled_bar() -> None:
     """σ = F/A everywhere, and the factor is R/σ, for each criterion of tension."""
-    pulled = mbd.inertia_relief(bar(), axial(-FORCE, FORCE))
+    pulled = mbd.durability.inertia_relief(bar(), axial(-FORCE, FORCE))
     assert np.allclose(pulled.acceleration, 0, atol=1e-6)
     for criterion in ("von Mises", "Tresca", "greatest principal"):
         result = mbd.strength(bar(), pulled, criterion=criterion)  # type: ignore[arg-type]
@@ -52,7 +52,7 @@ def test_pulled_bar() -> None:
 
 def test_bar_that_accelerates() -> None:
     """A force at one end: σ = F/A at this end, and it decreases linearly to zero at the other."""
-    result = mbd.strength(bar(), mbd.inertia_relief(bar(), axial(0.0, FORCE)))
+    result = mbd.strength(bar(), mbd.durability.inertia_relief(bar(), axial(0.0, FORCE)))
     expected = FORCE / AREA * result.points[:, 0] / LENGTH
     assert np.allclose(result.stress, expected, atol=1e-6 * FORCE / AREA)
     assert result.places[0].position[0] == pytest.approx(LENGTH)
@@ -66,7 +66,7 @@ def test_spinning_bar() -> None:
     The body is free: its centre, which is not the origin of the frame, moves in a straight line.
     """
     omega = 400.0
-    spin = mbd.inertia_relief(bar(), omega=(0.0, 0.0, omega))
+    spin = mbd.durability.inertia_relief(bar(), omega=(0.0, 0.0, omega))
     stress = Recovery(bar()).at("stress xx", spin, [LENGTH / 2, HEIGHT / 2, WIDTH / 2])
     expected = SLENDER.density * omega**2 * LENGTH**2 / 8
     assert stress[0, 0] == pytest.approx(expected, rel=2e-2)  # (the bar is not slender)
@@ -87,7 +87,9 @@ def test_load_cases_agree_with_the_equations_of_a_simulation() -> None:
     ]
     run = mbd.simulate(mbd.System([flexible], [], loads=loads), t_end=1e-6, dt=1e-6).body("bar")
     axes = body.interface("right").axes
-    cases = mbd.inertia_relief(body, {"right": np.hstack([axes @ wrench[:3], axes @ wrench[3:]])})
+    cases = mbd.durability.inertia_relief(
+        body, {"right": np.hstack([axes @ wrench[:3], axes @ wrench[3:]])}
+    )
     assert np.allclose(run.eta[0], cases.eta[0], atol=1e-6 * np.abs(cases.eta).max())
     assert np.allclose(run.acceleration[0], cases.acceleration[0], rtol=1e-6)
     assert np.allclose(run.alpha[0], cases.alpha[0], rtol=1e-6)
@@ -143,12 +145,12 @@ def test_each_material_has_its_strength() -> None:
     values[first[first < cells]] = 1
     tags = meshtags(mesh, 3, np.arange(cells, dtype=np.int32), values)
     groups = {"left": (2, 1), "right": (2, 2), "soft": (3, 1), "hard": (3, 2)}
-    tagged = mbd.TaggedMesh(mesh, tags, plain.facet_tags, groups)
+    tagged = mbd.fem.TaggedMesh(mesh, tags, plain.facet_tags, groups)
     soft = mbd.Material(70e9, 0.0, 2700.0, "aluminium", yield_strength=100e6)
     two = mbd.reduce(
         tagged, {"soft": soft, "hard": SLENDER}, interfaces=["left", "right"], num_modes=2
     )
-    result = mbd.strength(two, mbd.inertia_relief(two, axial(-FORCE, FORCE)), count=2)
+    result = mbd.strength(two, mbd.durability.inertia_relief(two, axial(-FORCE, FORCE)), count=2)
     assert dict(result.limits) == {"soft": 100e6, "hard": LIMIT}
     assert [p.material for p in result.places] == ["soft", "soft", "hard", "hard"]
     factors = [p.factor for p in result.places]
@@ -189,7 +191,7 @@ def test_body_without_its_mesh(tmp_path: Path) -> None:
     """The stress modes at the nodes of the skin give the values of the mesh in a uniform state."""
     source = bar()
     body = source.body.replace(stress=skin_stress(source))
-    pulled = mbd.inertia_relief(body, axial(-FORCE, FORCE))
+    pulled = mbd.durability.inertia_relief(body, axial(-FORCE, FORCE))
     result = mbd.strength(body, pulled, limit=LIMIT)
     assert len(result.utilization) == len(body.skin.points)  # type: ignore[union-attr]
     assert np.allclose(result.factor, LIMIT * AREA / FORCE, rtol=1e-6)
@@ -214,7 +216,7 @@ def test_result_does_not_depend_on_the_number_of_ranks() -> None:
             box(ranks, cells=(6, 2, 1)), SLENDER, interfaces=["left", "right"], num_modes=3
         )
         wrench = {"left": [1e3, -2e3, 500.0, 3.0, 5.0, -8.0], "right": [4e3, 1e3, 100.0, 0, 0, 20]}
-        cases = mbd.inertia_relief(source, wrench)
+        cases = mbd.durability.inertia_relief(source, wrench)
         tables.append(mbd.strength(source, cases, count=4))
     for ours, single in zip(*(table.places for table in tables), strict=True):
         assert ours.factor == pytest.approx(single.factor, rel=1e-8)
@@ -224,7 +226,7 @@ def test_result_does_not_depend_on_the_number_of_ranks() -> None:
 
 
 def test_field_and_file(comm: MPI.Intracomm, tmp_path: Path) -> None:
-    result = mbd.strength(bar(), mbd.inertia_relief(bar(), axial(0.0, FORCE)))
+    result = mbd.strength(bar(), mbd.durability.inertia_relief(bar(), axial(0.0, FORCE)))
     factor = result.field()
     local = factor.x.array.min(initial=np.inf)
     assert comm.allreduce(local, MPI.MIN) == pytest.approx(result.least)
@@ -246,22 +248,22 @@ def test_errors_and_warnings() -> None:
         (lambda: mbd.strength(source, zero, criterion="Mises"), "criterion"),  # type: ignore[arg-type]
         (lambda: mbd.strength(source, np.zeros((0, len(zero)))), "history"),
         (lambda: mbd.strength(source.body, zero, limit=1e8), "source"),
-        (lambda: mbd.inertia_relief(source, {"top": np.zeros(6)}), "wrenches"),
-        (lambda: mbd.inertia_relief(source, amplitudes={"gas": 1.0}), "amplitudes"),
-        (lambda: mbd.inertia_relief(source, {"left": np.zeros(5)}), "wrenches['left']"),
+        (lambda: mbd.durability.inertia_relief(source, {"top": np.zeros(6)}), "wrenches"),
+        (lambda: mbd.durability.inertia_relief(source, amplitudes={"gas": 1.0}), "amplitudes"),
+        (lambda: mbd.durability.inertia_relief(source, {"left": np.zeros(5)}), "wrenches['left']"),
     ]
     for call, argument in calls:
         with pytest.raises(errors.InputError) as error:
             call()
         assert error.value.argument == argument, str(error.value)
     with pytest.raises(errors.InputError):
-        mbd.inertia_relief(source, {"left": np.zeros((2, 6)), "right": np.zeros((3, 6))})
+        mbd.durability.inertia_relief(source, {"left": np.zeros((2, 6)), "right": np.zeros((3, 6))})
     with pytest.warns(errors.UnitsWarning, match="steel = 355 Pa is implausible"):
         mbd.strength(source, zero, limit=355.0)
     hot = mbd.ElasticModel(
         box(MPI.COMM_WORLD, cells=(2, 1, 1)),
         mbd.Material(210e9, 0.3, 7850.0, thermal_expansion=1e-5),
-        prestress=mbd.Temperature(20.0),
+        prestress=mbd.forms.Temperature(20.0),
         degree=1,
     )
     warm = mbd.reduce(hot, interfaces=["left", "right"], num_modes=1)
@@ -274,7 +276,7 @@ def test_errors_and_warnings() -> None:
         box(MPI.COMM_WORLD, cells=(6, 1, 1)), SLENDER, interfaces=["left"], num_modes=0
     )
     with pytest.warns(errors.AccuracyWarning, match="strain energy"):
-        mbd.inertia_relief(few, {"left": [1.0, 0, 0, 0, 0, 0]})
+        mbd.durability.inertia_relief(few, {"left": [1.0, 0, 0, 0, 0, 0]})
 
 
 RADIUS, SIGMA = 0.01, 1e6
@@ -293,7 +295,7 @@ def kirsch(x: Any) -> Any:
     return SIGMA * ufl.as_matrix([[mean + normal, shear], [shear, mean - normal]])
 
 
-def plate_with_hole(length: float, width: float, size: float) -> mbd.TaggedMesh:
+def plate_with_hole(length: float, width: float, size: float) -> mbd.fem.TaggedMesh:
     """A plate with curved cells, finer at the hole, and the groups "left", "right" and "sides"."""
 
     def build(model: Any) -> None:
@@ -329,7 +331,7 @@ def plate_with_hole(length: float, width: float, size: float) -> mbd.TaggedMesh:
     return mbd.build_mesh(build, MPI.COMM_WORLD)
 
 
-def ring(cells: int) -> mbd.TaggedMesh:
+def ring(cells: int) -> mbd.fem.TaggedMesh:
     """A ring of outer radius 4 a in four sectors, each with cells × cells squares in two halves."""
 
     def build(model: Any) -> None:
@@ -373,7 +375,7 @@ def concentration(cells: int) -> float:
     model = mbd.ElasticModel(mesh, mbd.STEEL, plane="stress", thickness=1.0)
     averaged = mbd.InterfaceSpec.each(["seat"], "averaged")
     body = mbd.reduce(model, interfaces=averaged, num_modes=2, options=options)
-    case = mbd.inertia_relief(body, amplitudes={"pull": 1.0})
+    case = mbd.durability.inertia_relief(body, amplitudes={"pull": 1.0})
     worst = mbd.strength(body, case, criterion="greatest principal", limit=1e9).places[0]
     assert abs(worst.position[0]) < 1e-6 * RADIUS  # above or below the hole
     return worst.stress / SIGMA
@@ -392,7 +394,7 @@ def test_hole_in_a_strip() -> None:
     mesh = plate_with_hole(3 * width, width, 0.1 * RADIUS)
     model = mbd.ElasticModel(mesh, mbd.STEEL, plane="stress", thickness=1.0)
     strip = mbd.reduce(model, interfaces=["left", "right"], num_modes=2)
-    case = mbd.inertia_relief(strip, axial(-force, force))
+    case = mbd.durability.inertia_relief(strip, axial(-force, force))
     worst = mbd.strength(strip, case, limit=355e6).places[0]
     ratio = 2 * RADIUS / width
     expected = 3 - 3.13 * ratio + 3.66 * ratio**2 - 1.53 * ratio**3

@@ -13,7 +13,7 @@ from dolfinx_mbd.body import StressModes
 from dolfinx_mbd.durability.life import half_sphere
 from tests.models.beams import slender_rod
 
-LINE = mbd.FatigueMaterial(
+LINE = mbd.durability.FatigueMaterial(
     name="line", knee_stress=1e8, knee_cycles=1e6, slope=5.0, second_slope=9.0
 )
 PLANES = half_sphere(400)[0]

@@ -107,8 +107,8 @@ def test_a_plane_body_turns_out_of_its_plane(comm: MPI.Intracomm, folder: Path) 
 def test_stress_read_by_pyvista(folder: Path, bar: Reduction) -> None:
     """The largest values are those of the envelope; values of cells are cell data."""
     history = motion(bar, 4)
-    mbd.recovery.Recovery(bar).write(folder / "s.pvd", history, ["von Mises", "stress"])
-    mbd.recovery.Recovery(bar, where="cells").write(folder / "c.pvd", history, "von Mises")
+    mbd.durability.Recovery(bar).write(folder / "s.pvd", history, ["von Mises", "stress"])
+    mbd.durability.Recovery(bar, where="cells").write(folder / "c.pvd", history, "von Mises")
     greatest = mbd.envelope(bar, history)
     greatest.write(folder / "e.pvd")
     comm = bar.space.mesh.comm

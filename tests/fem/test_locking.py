@@ -59,7 +59,7 @@ CUBES = (BENDING, round(float(np.sqrt(1 + 1 / 2.6)), 3))
         (CellType.hexahedron, mbd.STEEL, 2, []),
         (CellType.tetrahedron, RUBBER, 2, []),
         (CellType.hexahedron, RUBBER, 2, []),
-        (CellType.hexahedron, mbd.GradedMaterial(2e9, 0.495, 1200.0), 1, [CUBES, RATIO]),
+        (CellType.hexahedron, mbd.forms.GradedMaterial(2e9, 0.495, 1200.0), 1, [CUBES, RATIO]),
     ],
 )
 def test_elements_that_lock(
@@ -122,7 +122,7 @@ def test_plane_strips(comm: MPI.Comm) -> None:
 
 FRONT_ENDS: dict[str, Callable[[mbd.ElasticModel], Any]] = {
     "reduce": lambda m: mbd.reduce(m, interfaces=["left"], num_modes=1),
-    "Reducer": lambda m: mbd.Reducer(m, interfaces=["left"]).close(),
+    "Reducer": lambda m: mbd.reduction.Reducer(m, interfaces=["left"]).close(),
     "modal_analysis": lambda m: mbd.modal_analysis(m, num_modes=1),
     "transient": lambda m: transient(
         m,

@@ -448,5 +448,5 @@ def test_plane_without_symmetry(comm: MPI.Intracomm) -> None:
 def test_orthotropic_is_exported() -> None:
     import dolfinx_mbd as mbd
 
-    assert mbd.Orthotropic is Orthotropic
-    assert mbd.material("bronze") is BRONZE
+    assert mbd.forms.Orthotropic is Orthotropic
+    assert mbd.forms.material("bronze") is BRONZE

@@ -69,7 +69,7 @@ def bores(path: Path, comm: MPI.Intracomm) -> list[int]:
     return [s.number for s in comm.bcast(surfaces, root=0) if s.kind == "Cylinder"]
 
 
-def volume(mesh: mbd.TaggedMesh) -> float:
+def volume(mesh: mbd.fem.TaggedMesh) -> float:
     one = fem.form(fem.Constant(mesh.mesh, 1.0) * ufl.dx)
     return float(mesh.mesh.comm.allreduce(fem.assemble_scalar(one)))
 

@@ -18,7 +18,7 @@ def system_of(name: str, value: float) -> mbd.System:
     """Return a body on the joint `name` with a parameter, and a spring that holds it."""
     ground = mbd.Ground({"o": mbd.Frame(), "far": mbd.Frame((0.4, 0.1, 0.6))})
     radius = 0.2
-    track = mbd.Curve.of(lambda u: (u, value * u**2, 0.2 * u**3), -1.0, 1.0, count=80)
+    track = mbd.mechanism.Curve.of(lambda u: (u, value * u**2, 0.2 * u**3), -1.0, 1.0, count=80)
     ends = ground.frame("o"), ("body", "o")
     place = {"distance": (value, 0, 0), "rolling_ball": (0, 0, radius)}.get(name, (0, 0, 0))
     body = mbd.RigidBody(
@@ -28,7 +28,7 @@ def system_of(name: str, value: float) -> mbd.System:
         position=place,
         frames={"o": mbd.Frame(), "p": mbd.Frame((0.1, 0.05, 0))},
     )
-    make: dict[str, Callable[[], mbd.Joint]] = {
+    make: dict[str, Callable[[], mbd.mechanism.Joint]] = {
         "screw": lambda: mbd.screw("joint", *ends, value),
         "rack_and_pinion": lambda: mbd.rack_and_pinion("joint", *ends, value),
         "constant_velocity": lambda: mbd.constant_velocity("joint", *ends),
@@ -95,7 +95,7 @@ def test_equilibrium_and_linearization(name: str) -> None:
     """Accelerations at displaced positions are −M⁻¹K times the displacements."""
     system = system_of(name, VALUES[name])
     rest = mbd.equilibrium(system)
-    state = mbd.consistent_state(system, q=rest.q)
+    state = mbd.dynamics.consistent_state(system, q=rest.q)
     assert np.abs(state.a).max() < 1e-6
     assert np.allclose(state.lam, rest.lam, atol=1e-6 * max(1.0, np.abs(rest.lam).max()))
     result = mbd.linearize(system, rest)
@@ -104,7 +104,7 @@ def test_equilibrium_and_linearization(name: str) -> None:
         accelerations = []
         for sign in (1, -1):
             at.move(rest.q, sign * h * direction)
-            accelerations.append(mbd.consistent_state(system, q=at.q.copy()).a)
+            accelerations.append(mbd.dynamics.consistent_state(system, q=at.q.copy()).a)
         columns.append((accelerations[0] - accelerations[1]) / (2 * h))
     expected = -result.basis @ np.linalg.solve(result.mass, result.stiffness)
     assert np.allclose(np.array(columns).T, expected, atol=1e-6 * np.abs(expected).max())
@@ -114,10 +114,10 @@ def test_equilibrium_and_linearization(name: str) -> None:
 def test_inverse_dynamics_returns_the_forces_of_a_run(name: str) -> None:
     system = system_of(name, VALUES[name])
     run = mbd.simulate(system, t_end=0.1, dt=1e-3)
-    forces = mbd.inverse_dynamics(system, run)
+    forces = mbd.analyses.inverse_dynamics(system, run)
     expected = run.joint("joint").force
-    got = forces.solution.joint("joint").force
-    assert np.allclose(got, expected, atol=1e-5 * np.abs(expected).max())
+    value = forces.solution.joint("joint").force
+    assert np.allclose(value, expected, atol=1e-5 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("name", [name for name in VALUES if name not in ON_VELOCITIES])
@@ -125,7 +125,7 @@ def test_derivatives_of_runs(name: str) -> None:
     def build(p: dict[str, float]) -> mbd.System:
         return system_of(name, p["value"])
 
-    def last(run: mbd.Solution) -> float:
+    def last(run: mbd.results.Solution) -> float:
         return float(
             run.body("body").position[-1] @ [1.0, 2.0, 3.0]
             + 0.1 * run.joint("joint").force[-1].sum()
@@ -137,8 +137,10 @@ def test_derivatives_of_runs(name: str) -> None:
     ends = [last(mbd.simulate(build({"value": value + k * h}), **options)) for k in (1, -1, 2, -2)]
     expected = (8 * (ends[0] - ends[1]) - (ends[2] - ends[3])) / (12 * h)
     assert runs.derivative(last)["value"] == pytest.approx(expected, rel=2e-5)
-    functional = mbd.Functional("body.position.x", "final")
-    gradient = mbd.run_gradient(build, {"value": value}, functional, **options).gradient["value"]
+    functional = mbd.design.Functional("body.position.x", "final")
+    gradient = mbd.design.run_gradient(build, {"value": value}, functional, **options).gradient[
+        "value"
+    ]
     slope = runs.derivative(lambda run: run.body("body").position[-1, 0])["value"]
     assert gradient == pytest.approx(slope, rel=1e-6, abs=1e-12)
 
@@ -147,11 +149,11 @@ def test_derivatives_of_runs(name: str) -> None:
 def test_analyses_that_need_positions(name: str) -> None:
     system = system_of(name, VALUES[name])
     tasks: list[Callable[[], object]] = [
-        lambda: mbd.kinematic_analysis(system, [0.0, 0.1]),
+        lambda: mbd.analyses.kinematic_analysis(system, [0.0, 0.1]),
         lambda: mbd.run_sensitivities(lambda p: system, {"p": 1.0}, t_end=0.1, dt=1e-2),
     ]
     for task in tasks:
-        with pytest.raises(mbd.errors.InputError) as caught:
+        with pytest.raises(mbd.errors.InputError) as record:
             task()
-        assert "'joint'" in str(caught.value)
-        assert caught.value.argument == "system"
+        assert "'joint'" in str(record.value)
+        assert record.value.argument == "system"

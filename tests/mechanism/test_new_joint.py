@@ -15,7 +15,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class Ellipsoid(mbd.JointRelation):
+class Ellipsoid(mbd.mechanism.JointRelation):
     """A point on the surface (x/a)² + (y/b)² + (z/c)² = 1 in the axes of the first frame."""
 
     kind: ClassVar[str] = "ellipsoid"
@@ -41,7 +41,7 @@ class Ellipsoid(mbd.JointRelation):
 def bowl(a: float = 0.8) -> mbd.System:
     ground = mbd.Ground({"centre": mbd.Frame()})
     ball = mbd.RigidBody("ball", 2.0, [0.01] * 3, position=(0, 0, -0.6), frames={"o": mbd.Frame()})
-    joint = mbd.Joint(
+    joint = mbd.mechanism.Joint(
         "bowl",
         "ellipsoid",
         ground.frame("centre"),
@@ -54,7 +54,7 @@ def bowl(a: float = 0.8) -> mbd.System:
 def test_a_new_joint_is_one_class(tmp_path: Path) -> None:
     system = bowl()
     assert "ellipsoid" in str(system)
-    start = mbd.consistent_state(system, v={"ball.velocity": (1.0, 0.4, 0)})
+    start = mbd.dynamics.consistent_state(system, v={"ball.velocity": (1.0, 0.4, 0)})
     run = mbd.simulate(system, t_end=0.5, dt=1e-3, start=start)
     assert np.ptp(run.energies().total) < 1e-4
     history = run.joint("bowl")
@@ -82,7 +82,7 @@ def test_a_new_joint_is_linearized_and_differentiated() -> None:
         system = bowl(p["a"])
         return mbd.System(system.bodies, system.joints, loads=[push], gravity=system.gravity)
 
-    def last(run: mbd.Solution) -> float:
+    def last(run: mbd.results.Solution) -> float:
         return float(run.body("ball").position[-1, 0])
 
     runs = mbd.run_sensitivities(build, {"a": 0.8}, **options)
@@ -94,6 +94,6 @@ def test_invalid_relations() -> None:
     ground = mbd.Ground({"o": mbd.Frame()})
     ends = ground.frame("o"), ("ball", "o")
     with pytest.raises(mbd.errors.InputError):
-        mbd.Joint("bowl", "sphere", *ends, relation=Ellipsoid((1, 1, 1)))
+        mbd.mechanism.Joint("bowl", "sphere", *ends, relation=Ellipsoid((1, 1, 1)))
     with pytest.raises(mbd.errors.InputTypeError):
-        mbd.Joint("bowl", "ellipsoid", *ends, relation="ellipsoid")  # type: ignore[arg-type]
+        mbd.mechanism.Joint("bowl", "ellipsoid", *ends, relation="ellipsoid")  # type: ignore[arg-type]

@@ -98,7 +98,7 @@ def model(script: Path) -> dict[str, Any]:
     return runpy.run_path(str(script))
 
 
-def current_of(run: mbd.Solution) -> np.ndarray:
+def current_of(run: mbd.results.Solution) -> np.ndarray:
     """The current from the motion of the bob, without the element."""
     velocity: np.ndarray = run.body("bob").velocity @ (3.0, 4.0, 0.0)
     return velocity
@@ -133,7 +133,7 @@ def test_outputs_and_files(model: dict[str, Any], tmp_path: Path) -> None:
     whole = mbd.simulate(model["system"](), **TIMES)
     run = mbd.simulate(model["system"](), outputs=NAMES, **TIMES)
     path = run.save(tmp_path / f"run{MPI.COMM_WORLD.rank}.npz")
-    for part in (run, mbd.Solution.load(path, model["system"]())):
+    for part in (run, mbd.results.Solution.load(path, model["system"]())):
         values = part.histories()
         assert np.array_equal(values[NAMES[0]], whole.element("coil").current)
         assert np.array_equal(values[NAMES[1]], whole.element("coil").flux[:, 1])

@@ -16,7 +16,7 @@ from tests.mechanism.test_force_elements import A, B, moved, random_pair
 Array = np.ndarray
 
 
-def mixed_law(motion: mbd.PairMotion) -> tuple[Array, Array, Array]:
+def mixed_law(motion: mbd.mechanism.PairMotion) -> tuple[Array, Array, Array]:
     """A law without any symmetry, of all its arguments."""
     d, R, v, w, x = motion[1:]
     force = np.array([d @ d, d[0] * R[1, 2], v[1] * w[2]]) + 0.3 * v + x[0] * d
@@ -48,10 +48,10 @@ def test_derivatives_are_those_of_the_wrenches(seed: int) -> None:
 class ExactSpring:
     """A linear spring with its derivatives."""
 
-    def __call__(self, motion: mbd.PairMotion) -> tuple[Array, Array]:
+    def __call__(self, motion: mbd.mechanism.PairMotion) -> tuple[Array, Array]:
         return -40.0 * motion.displacement, -3.0 * motion.omega
 
-    def derivatives(self, motion: mbd.PairMotion) -> Array:
+    def derivatives(self, motion: mbd.mechanism.PairMotion) -> Array:
         G = np.zeros((6, 12))
         G[:3, :3], G[3:, 9:] = -40.0 * np.eye(3), -3.0 * np.eye(3)
         return G
@@ -89,12 +89,12 @@ def test_forces_balance_and_rotate_with_the_mechanism(seed: int) -> None:
 
 
 def test_a_law_reproduces_a_spring_in_a_simulation() -> None:
-    def law(motion: mbd.PairMotion) -> tuple[Array, Array]:
+    def law(motion: mbd.mechanism.PairMotion) -> tuple[Array, Array]:
         length = float(np.linalg.norm(motion.displacement))
         n = motion.displacement / length
         return -(200.0 * (length - 0.5) + 1.0 * (n @ motion.velocity)) * n, np.zeros(3)
 
-    def potential(motion: mbd.PairMotion) -> float:
+    def potential(motion: mbd.mechanism.PairMotion) -> float:
         return 100.0 * (float(np.linalg.norm(motion.displacement)) - 0.5) ** 2
 
     ground = mbd.Ground({"o": mbd.Frame((0, 0, 0.1), (1, 2, 3))})
@@ -119,7 +119,7 @@ def test_a_law_reproduces_a_spring_in_a_simulation() -> None:
 STIFFNESS, DAMPING, MASS, GUIDE = 2e3, 30.0, 2.0, 500.0
 
 
-def maxwell(motion: mbd.PairMotion) -> tuple[Array, Array, Array]:
+def maxwell(motion: mbd.mechanism.PairMotion) -> tuple[Array, Array, Array]:
     """A spring in series with a damper, beside a spring along z."""
     stretch = motion.states
     force = -STIFFNESS * stretch - np.array([0, 0, GUIDE]) * motion.displacement
@@ -206,8 +206,8 @@ def test_a_state_replaces_an_auxiliary_body() -> None:
     ground = mbd.Ground({"base": mbd.Frame(), "rail": mbd.Frame()})
     arm = controlled_arm().body("arm")
     run = mbd.simulate(controlled_arm(gain), t_end=1.0, dt=1e-3)
-    angle = mbd.JointCoordinate("base", "rotation")
-    shift = mbd.JointCoordinate("rail", "displacement")
+    angle = mbd.mechanism.JointCoordinate("base", "rotation")
+    shift = mbd.mechanism.JointCoordinate("rail", "displacement")
     loads = [
         mbd.JointLoad("pd", "base", "rotation", lambda t, s, w: 800.0 * (1 - s) - 60.0 * w),
         mbd.JointLoad("i", "base", "rotation", lambda t, s, w: gain * s, of=shift),
@@ -251,7 +251,7 @@ def test_states_are_saved_and_a_run_continues_equally(tmp_path: object) -> None:
         assert np.array_equal(run.element("motor").states, whole.element("motor").states)
     few = mbd.simulate(system, t_end=0.2, dt=1e-3, outputs=["motor.states.1"])
     assert np.array_equal(few.to_xarray()["motor.states.1"], whole.element("motor").states[:, 0])
-    later = mbd.consistent_state(system, v={"motor.states": [0.01]})
+    later = mbd.dynamics.consistent_state(system, v={"motor.states": [0.01]})
     assert later.v[-1] == 0.01
     assert "motor.states" not in whole.names()
 
@@ -290,9 +290,9 @@ def test_analyses_that_do_not_support_states_say_so(analysis: str) -> None:
     system = controlled_arm()
     with pytest.raises(InputError) as error:
         if analysis == "kinematics":
-            mbd.kinematic_analysis(system, [0.0, 0.1])
+            mbd.analyses.kinematic_analysis(system, [0.0, 0.1])
         elif analysis == "inverse dynamics":
-            mbd.inverse_dynamics(system, mbd.simulate(system, t_end=0.01, dt=1e-3))
+            mbd.analyses.inverse_dynamics(system, mbd.simulate(system, t_end=0.01, dt=1e-3))
         else:
-            mbd.linear_sensitivities(lambda p: controlled_arm(p["gain"]), {"gain": 1500.0})
+            mbd.design.linear_sensitivities(lambda p: controlled_arm(p["gain"]), {"gain": 1500.0})
     assert "'motor'" in str(error.value)

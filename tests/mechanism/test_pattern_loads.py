@@ -168,11 +168,11 @@ def driven_rod(p: Mapping[str, float], kind: str) -> System:
     point = mbd.body.MaterialPoint("end", end.point, end.motion[:3].T)
     flexible = FlexibleBody("rod", body.replace(loads=(unit,), points=(point,)))
 
-    def amplitude(t: float, end: mbd.FrameMotion) -> float:
+    def amplitude(t: float, end: mbd.mechanism.FrameMotion) -> float:
         speed = end.rotation[:, 1] @ end.velocity
         return float(-p["k"] * end.position[1] - p["c"] * speed + 2.0 * np.sin(40 * t))
 
-    def force(t: float, end: mbd.FrameMotion) -> tuple[float, float, float]:
+    def force(t: float, end: mbd.mechanism.FrameMotion) -> tuple[float, float, float]:
         return 0.0, amplitude(t, end), 0.0
 
     frame = flexible.frame("end")
@@ -204,14 +204,14 @@ def test_a_distributed_load_at_a_point_equals_a_force() -> None:
 def test_sensitivities_of_a_load_that_depends_on_its_body() -> None:
     """The derivatives of a run and of poles equal those with a force at the same point."""
     forward, adjoint, linear = [], [], []
-    output = mbd.Functional("rod.eta.2", "norm", order=2)
+    output = mbd.design.Functional("rod.eta.2", "norm", order=2)
     options: dict[str, Any] = {"t_end": 0.05, "dt": 1e-3, "tolerance": 1e-12}
     for kind in ("pattern", "force"):
         build = partial(driven_rod, kind=kind)
         run = mbd.run_sensitivities(build, VALUES, **options)
         forward.append(run.derivative(lambda run: run.body("rod").eta[:, 1]))
-        adjoint.append(mbd.run_gradient(build, VALUES, output, **options).gradient)
-        linear.append(mbd.linear_sensitivities(build, VALUES).poles)
+        adjoint.append(mbd.design.run_gradient(build, VALUES, output, **options).gradient)
+        linear.append(mbd.design.linear_sensitivities(build, VALUES).poles)
     for name, value in VALUES.items():
         for one, other in (forward, adjoint, linear):
             scale = np.abs(other[name]).max()

@@ -22,7 +22,7 @@ def turned(*vector: float) -> Array:
     return exp_rotation(np.array(vector))
 
 
-def drift(run: mbd.Solution) -> float:
+def drift(run: mbd.results.Solution) -> float:
     """Return the change of the energy relative to the largest kinetic energy."""
     energies = run.energies()
     return float(np.ptp(energies.total) / energies.kinetic.max())
@@ -61,7 +61,7 @@ def test_full_turns_of_a_screw_follow_from_its_position() -> None:
     driver = mbd.Driver("spin", "screw", mbd.constant_speed(40.0))
     body = mbd.RigidBody("nut", 1.0, [1e-3] * 3, frames={"o": mbd.Frame()})
     joint = mbd.screw("screw", O, body.frame("o"), 0.02)
-    driven = mbd.kinematic_analysis(
+    driven = mbd.analyses.kinematic_analysis(
         mbd.System([GROUND, body], [joint], drivers=[driver]), np.linspace(0, 2, 101)
     )
     expected = 0.02 * 40 * driven.time / (2 * np.pi)
@@ -107,7 +107,7 @@ def steering(radius: float, mass: float = 3.0, inertia: float = 0.02) -> mbd.Sys
 @pytest.mark.parametrize(("radius", "mass", "inertia"), [(0.05, 3.0, 0.02), (-0.2, 1.0, 0.15)])
 def test_a_rack_moves_with_the_reduced_mass(radius: float, mass: float, inertia: float) -> None:
     system = steering(radius, mass, inertia)
-    assert mbd.redundancies(system) == []
+    assert mbd.dynamics.redundancies(system) == []
     run = mbd.simulate(system, t_end=1.0, dt=0.02)
     a = 7.0 / (mass + inertia / radius**2)
     assert np.allclose(run.joint("guide").displacement[:, 2], 0.5 * a * run.time**2, atol=1e-12)
@@ -147,17 +147,17 @@ def shafts(bend: float, kind: str, loads: bool = False) -> mbd.System:
 def test_both_shafts_rotate_by_the_same_angle(bend: float) -> None:
     """To round-off, in contrast to a universal joint with the ratios cos β and 1/cos β."""
     system = shafts(bend, "constant_velocity")
-    assert mbd.redundancies(system) == []
+    assert mbd.dynamics.redundancies(system) == []
     times = np.linspace(0, np.pi, 401)
     axis = turned(bend, 0, 0)[:, 2]
 
-    def speed(run: mbd.Solution) -> Array:
+    def speed(run: mbd.results.Solution) -> Array:
         """Return the rotation rate of the second shaft about its axis."""
         return run.body("two").omega[:, 2] * np.sign(axis[2])
 
     runs = [
         mbd.simulate(system, t_end=np.pi, dt=np.pi / 400),
-        mbd.kinematic_analysis(system, times),
+        mbd.analyses.kinematic_analysis(system, times),
     ]
     for run in runs:
         two = rotation_matrices(run.body("two").rotation)
@@ -166,7 +166,7 @@ def test_both_shafts_rotate_by_the_same_angle(bend: float) -> None:
         angles = np.unwrap(np.arctan2(turns[:, 1, 0], turns[:, 0, 0]))
         assert np.allclose(angles, run.joint("in").rotation, atol=1e-12)
         assert np.allclose(run.joint("joint").displacement, 0, atol=1e-12)
-    universal = mbd.kinematic_analysis(shafts(bend, "universal"), times)
+    universal = mbd.analyses.kinematic_analysis(shafts(bend, "universal"), times)
     ratio = speed(universal) / 4.0
     assert ratio.min() == pytest.approx(np.cos(bend), rel=1e-3)
     assert ratio.max() == pytest.approx(1 / np.cos(bend), rel=1e-3)
@@ -174,7 +174,7 @@ def test_both_shafts_rotate_by_the_same_angle(bend: float) -> None:
 
 
 # ---- points on curves ---------------------------------------------------------------------------
-def bead(curve: mbd.Curve, u: float) -> mbd.System:
+def bead(curve: mbd.mechanism.Curve, u: float) -> mbd.System:
     body = mbd.RigidBody(
         "bead", 1.5, [1e-3] * 3, position=curve.point(u), frames={"o": mbd.Frame()}
     )
@@ -182,11 +182,11 @@ def bead(curve: mbd.Curve, u: float) -> mbd.System:
     return mbd.System([GROUND, body], [joint], gravity=(0, 0, -G))
 
 
-def cycloid(radius: float, first: float = -3.0) -> mbd.Curve:
+def cycloid(radius: float, first: float = -3.0) -> mbd.mechanism.Curve:
     def point(u: float) -> tuple[float, float, float]:
         return radius * (u + np.sin(u)), 0.0, radius * (1 - np.cos(u))
 
-    return mbd.Curve.of(point, first, 3.0)
+    return mbd.mechanism.Curve.of(point, first, 3.0)
 
 
 @pytest.mark.parametrize(("radius", "start"), [(0.3, 0.5), (0.3, 2.5), (2.0, 1.7)])
@@ -211,7 +211,7 @@ def test_the_period_on_a_cycloid_does_not_depend_on_the_amplitude(
 @pytest.mark.parametrize(("radius", "slope"), [(0.5, 0.1), (1.0, 0.2)])
 def test_a_bead_on_a_helix(radius: float, slope: float) -> None:
     """Constant acceleration along the wire, and the normal force m v²/ρ."""
-    helix = mbd.Curve.of(
+    helix = mbd.mechanism.Curve.of(
         lambda u: (radius * np.cos(u), radius * np.sin(u), slope * u), -30.0, 0.0, count=600
     )
     run = mbd.simulate(bead(helix, -0.1), t_end=0.8, dt=2e-3)
@@ -227,12 +227,12 @@ def test_a_bead_on_a_helix(radius: float, slope: float) -> None:
 
 def test_a_closed_curve_has_no_end() -> None:
     """A bead passes the start of a vertical ring several times with constant energy."""
-    ring = mbd.Curve.of(
+    ring = mbd.mechanism.Curve.of(
         lambda u: (0.5 * np.sin(u), 0.0, -0.5 * np.cos(u)), 0.0, 2 * np.pi, closed=True, count=80
     )
     assert ring.length == pytest.approx(np.pi, rel=1e-8)
     system = bead(ring, 0.0)
-    start = mbd.consistent_state(system, v={"bead.velocity": (5.5, 0, 0)})
+    start = mbd.dynamics.consistent_state(system, v={"bead.velocity": (5.5, 0, 0)})
     run = mbd.simulate(system, t_end=2.0, dt=2e-3, start=start)
     position = run.body("bead").position
     angle = np.unwrap(np.arctan2(position[:, 0], -position[:, 2]))
@@ -245,14 +245,14 @@ def test_a_closed_curve_has_no_end() -> None:
 
 def test_the_end_of_an_open_curve() -> None:
     system = bead(cycloid(0.3, first=-0.5), 1.0)
-    with pytest.raises(mbd.dynamics.StepError) as caught:
+    with pytest.raises(mbd.dynamics.StepError) as record:
         mbd.simulate(system, t_end=2.0, dt=1e-2)
-    assert "'wire'" in str(caught.value)
-    assert 0.2 < caught.value.time < 1.5
-    assert len(caught.value.solution) > 10  # type: ignore[arg-type]
+    assert "'wire'" in str(record.value)
+    assert 0.2 < record.value.time < 1.5
+    assert len(record.value.solution) > 10  # type: ignore[arg-type]
     far = mbd.RigidBody("bead", 1.0, [1] * 3, position=(-2, 0, 0), frames={"o": mbd.Frame()})
     with pytest.raises(mbd.dynamics.AssemblyError) as beyond:
-        mbd.consistent_state(mbd.System([GROUND, far], system.joints))
+        mbd.dynamics.consistent_state(mbd.System([GROUND, far], system.joints))
     assert "'wire'" in str(beyond.value)
 
 
@@ -394,7 +394,7 @@ def test_chaplygin_sleigh(arm: float, mass: float, inertia: float) -> None:
     assert 3.5 < errors[0] / errors[1] < 4.5
 
 
-METHODS: dict[str, Callable[[mbd.System], mbd.Solution]] = {
+METHODS: dict[str, Callable[[mbd.System], mbd.results.Solution]] = {
     "adaptive": lambda s: mbd.simulate(s, t_end=1.0, dt="adaptive"),
     "undamped": lambda s: mbd.simulate(
         s, t_end=1.0, dt=5e-3, method=mbd.GeneralizedAlpha.from_spectral_radius(1.0)
@@ -422,7 +422,7 @@ def test_implicit_euler_and_sparse_matrices() -> None:
         (mbd.dynamics.Stepper(system, sparse=True), 1e-4),
     ]
     for stepper, tolerance in steppers:
-        state = stepper.begin(mbd.consistent_state(system), 1e-2)
+        state = stepper.begin(mbd.dynamics.consistent_state(system), 1e-2)
         for _ in range(20):
             state = stepper.step(state, 1e-2)
         assert state.v[-1] == pytest.approx(exact, abs=tolerance)

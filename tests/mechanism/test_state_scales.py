@@ -11,7 +11,7 @@ import dolfinx_mbd as mbd
 def chain(scale: float, small: float, speed: float) -> mbd.System:
     """A body on a spring, with a load of two decoupled states: scale·e^(−at) and small·e^(−bt)."""
 
-    def law(motion: mbd.PairMotion) -> tuple[tuple[float, ...], ...]:
+    def law(motion: mbd.mechanism.PairMotion) -> tuple[tuple[float, ...], ...]:
         one, two = motion.states
         return (0, 0, 1e-3 * one / scale), (0, 0, 0), (-speed * one, -3.0 * speed * two)
 

@@ -20,15 +20,17 @@ STIFFNESS_AT_150 = [[9e6, 1.8e6, 0.0], [-2e6, 7e6, 0.0], [0.0, 0.0, 0.0]]
 DAMPING_AT_150 = [[2e4, 200.0, 0.0], [200.0, 1.7e4, 0.0], [0.0, 0.0, 0.0]]
 
 
-def random_table() -> mbd.BearingTable:
+def random_table() -> mbd.mechanism.BearingTable:
     rng = np.random.default_rng(2)
-    return mbd.BearingTable([-9.0, -2.0, 1.0, 9.0], *rng.normal(size=(2, 4, 3, 3)))
+    return mbd.mechanism.BearingTable([-9.0, -2.0, 1.0, 9.0], *rng.normal(size=(2, 4, 3, 3)))
 
 
 @pytest.mark.parametrize("outside", ["error", "nearest"])
 def test_derivatives_and_balance(outside: str) -> None:
     rng = np.random.default_rng(1)
-    bearing = mbd.TabulatedBearing("film", A, B, random_table(), outside).placed(random_pair(rng))
+    bearing = mbd.mechanism.TabulatedBearing("film", A, B, random_table(), outside).placed(
+        random_pair(rng)
+    )
     for k in range(4):
         pair = random_pair(rng)
         if outside == "nearest" and k % 2:  # beyond the table, where the slope is zero
@@ -52,22 +54,22 @@ def test_derivatives_and_balance(outside: str) -> None:
 @pytest.mark.parametrize("name", ["bearings.toml", "bearings.json", "table.csv"])
 def test_files_that_ross_wrote(name: str) -> None:
     tag = None if name == "table.csv" else "drive end"
-    table = mbd.BearingTable.read(FILES / name, name=tag)
+    table = mbd.mechanism.BearingTable.read(FILES / name, name=tag)
     assert np.array_equal(table.speed, SPEED)
     (K, C), (dK, _) = table.matrices(150.0)
     assert np.array_equal(K, STIFFNESS_AT_150) and np.array_equal(C, DAMPING_AT_150)
     assert dK[0, 0] > 0
     if tag:
-        far = mbd.BearingTable.read(FILES / name, name="far end")
+        far = mbd.mechanism.BearingTable.read(FILES / name, name="far end")
         assert np.array_equal(far.matrices(1e4)[0][0], np.diag([2e7, 2e7, 0.0]))
         with pytest.raises(FileError, match=r"name=\.\.\..*'drive end', 'far end'"):
-            mbd.BearingTable.read(FILES / name)
+            mbd.mechanism.BearingTable.read(FILES / name)
 
 
 def test_units_and_defaults_of_a_table(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("speed [RPM],kxx [N/m],cxx\n0,1e6,10\n3000,2e6,20\n")
-    table = mbd.BearingTable.read(path)
+    table = mbd.mechanism.BearingTable.read(path)
     assert table.range == (0.0, pytest.approx(100 * np.pi))
     K, C = table.matrices(50 * np.pi)[0]
     assert np.allclose(K, np.diag([1.5e6, 1.5e6, 0.0])) and np.allclose(C, np.diag([15, 15, 0]))
@@ -90,7 +92,7 @@ def test_damaged_tables(tmp_path: Path, text: str) -> None:
     path = tmp_path / "table.csv"
     path.write_text(text)
     with pytest.raises(FileError, match="as ROSS writes them"):
-        mbd.BearingTable.read(path)
+        mbd.mechanism.BearingTable.read(path)
 
 
 def test_damaged_elements(tmp_path: Path) -> None:
@@ -100,12 +102,12 @@ def test_damaged_elements(tmp_path: Path) -> None:
     path.write_text(json.dumps(data))
     for name in ("drive end", "other"):
         with pytest.raises(FileError):
-            mbd.BearingTable.read(path, name=name)
+            mbd.mechanism.BearingTable.read(path, name=name)
     path.write_text(json.dumps(data)[:-20])
     with pytest.raises(FileError):
-        mbd.BearingTable.read(path, name="far end")
+        mbd.mechanism.BearingTable.read(path, name="far end")
     with pytest.raises(InputError):
-        mbd.BearingTable.read(tmp_path / "bearings.xls")
+        mbd.mechanism.BearingTable.read(tmp_path / "bearings.xls")
 
 
 MASS = 40.0
@@ -118,8 +120,8 @@ def rotor(speed: float, **options: Any) -> mbd.System:
         "disc", MASS, [1.0] * 3, frames={"o": mbd.Frame()}, position=start, omega=(0, 0, speed)
     )
     ends = ground.frame("o"), disc.frame("o")
-    table = mbd.BearingTable.read(FILES / "table.csv")
-    film = mbd.TabulatedBearing("film", *ends, table, neutral=np.zeros(3), **options)
+    table = mbd.mechanism.BearingTable.read(FILES / "table.csv")
+    film = mbd.mechanism.TabulatedBearing("film", *ends, table, neutral=np.zeros(3), **options)
     return mbd.System([ground, disc], [mbd.mechanism.planar("plane", *ends)], loads=[film])
 
 
@@ -128,7 +130,7 @@ def test_a_rotor_moves_as_its_coefficients_say(speed: float) -> None:
     """The exact solution of M ẍ + C ẋ + K x = 0; beyond the table with the nearest speed."""
     system = rotor(speed, outside="nearest")
     run = mbd.simulate(system, t_end=0.02, dt=2e-5)
-    K, C = mbd.BearingTable.read(FILES / "table.csv").matrices(speed)[0][:, :2, :2]
+    K, C = mbd.mechanism.BearingTable.read(FILES / "table.csv").matrices(speed)[0][:, :2, :2]
     A = np.block([[np.zeros((2, 2)), np.eye(2)], [-K / MASS, -C / MASS]])
     exact = np.array([scipy.linalg.expm(A * t)[:2, 0] * 1e-5 for t in run.time])
     film = run.element("film")

@@ -110,7 +110,7 @@ def at_the_end(dt: float) -> tuple[np.ndarray, np.ndarray]:
     return np.array(angles), np.array(speeds)
 
 
-def rotations(run: mbd.Solution) -> list[np.ndarray]:
+def rotations(run: mbd.results.Solution) -> list[np.ndarray]:
     """Return the quaternions of the bodies in the order of the table, with continuous signs."""
     histories = []
     for name in ("K1", "K2", "K3", "K4", "K5", "K7"):

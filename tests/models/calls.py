@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from dolfinx_mbd import ElasticModel, InterfaceSpec, ReductionOptions, TransientOptions, transient
+from dolfinx_mbd import ElasticModel, InterfaceSpec, ReductionOptions
+from dolfinx_mbd.structures import TransientOptions, transient
 
 MODEL = {f.name for f in fields(ElasticModel) if f.init} - {"mesh", "material"}
 

@@ -13,16 +13,16 @@ Numbers = tuple[list[float], dict[str, float]]
 SELF = MPI.COMM_SELF
 
 
-def bar(size: tuple[float, float, float], cells: tuple[int, int, int]) -> mbd.TaggedMesh:
+def bar(size: tuple[float, float, float], cells: tuple[int, int, int]) -> mbd.fem.TaggedMesh:
     """A box of two groups of cells, "low" and "up"."""
     mesh = create_box(SELF, [np.zeros(3), np.array(size)], list(cells), CellType.hexahedron)
     owned = np.arange(mesh.topology.index_map(3).size_local, dtype=np.int32)
     upper = compute_midpoints(mesh, 3, owned)[:, 0] > size[0] / 3
     tags = meshtags(mesh, 3, owned, np.where(upper, 2, 1).astype(np.int32))
-    return mbd.TaggedMesh(mesh, tags, None, {"low": (3, 1), "up": (3, 2)})
+    return mbd.fem.TaggedMesh(mesh, tags, None, {"low": (3, 1), "up": (3, 2)})
 
 
-def free_body(model: mbd.ElasticModel, num_modes: int) -> mbd.Reduction:
+def free_body(model: mbd.ElasticModel, num_modes: int) -> mbd.reduction.Reduction:
     options = mbd.ReductionOptions(skin=False)
     return mbd.reduce(model, interfaces=[], num_modes=num_modes, stiffening=False, options=options)
 
@@ -38,7 +38,7 @@ def scaling_laws() -> Numbers:
     """Laws that hold exactly on any mesh: material, size, several materials."""
     sides = (0.3, 0.02, 0.012)
     mesh = bar(sides, (6, 1, 1))
-    materials = {"low": mbd.STEEL, "up": mbd.ALUMINIUM}
+    materials = {"low": mbd.STEEL, "up": mbd.forms.ALUMINIUM}
     model = mbd.ElasticModel(mesh, materials)
     size = mbd.Parameter("s", "shape", velocity=ufl.SpatialCoordinate(mesh.mesh))
     parts = [mbd.Parameter(f"{q} {g}", q, group=g) for q in ("young", "density") for g in materials]

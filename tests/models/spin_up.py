@@ -37,7 +37,7 @@ def motion(t: float) -> tuple[float, float, float]:
 
 def cantilever(num_modes: int = 8) -> mbd.ReducedBody:
     """Return the beam on 16 elements, reduced with its hub as the only interface."""
-    section = mbd.Section(1.0, EI / EA, EI / EA, EI / EA)
+    section = mbd.forms.Section(1.0, EI / EA, EI / EA, EI / EA)
     line = create_interval(MPI.COMM_SELF, 16, [0.0, LENGTH])
     return mbd.reduce_beam(
         mbd.BeamModel(line, section, mbd.Material(EA, 0.0, LINE_DENSITY)),

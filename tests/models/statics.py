@@ -102,7 +102,9 @@ def static_cases(problem: ElasticProblem, interfaces: tuple[MeshInterface, ...])
     return mean_axis_cases(problem, basis.cases)
 
 
-def with_correction(reduction: mbd.Reduction, cases: UnitCases) -> mbd.Reduction:
+def with_correction(
+    reduction: mbd.reduction.Reduction, cases: UnitCases
+) -> mbd.reduction.Reduction:
     """A reduction with static correction, from the unit cases of the same body."""
     dim = reduction.space.dofmap.bs
     residuals = residual_displacements(reduction.body, reduction.modes, cases, dim)

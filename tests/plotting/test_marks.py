@@ -31,7 +31,7 @@ SMALL = (320, 240)
 
 
 def at_rest(system: mbd.System) -> Solution:
-    return Solution(system, [mbd.consistent_state(system, 0.0)])
+    return Solution(system, [mbd.dynamics.consistent_state(system, 0.0)])
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,9 @@ def test_distributed_load_has_its_resultant_on_its_line_of_action() -> None:
     pattern = LoadPattern("wind", force, np.cross(place, force), np.zeros(3), moments)
     body = body.replace(loads=(pattern,))
     flexible = mbd.FlexibleBody("bar", body)
-    system = mbd.System([flexible], loads=[mbd.PatternLoad("wind", flexible.pattern("wind"), 3.0)])
+    system = mbd.System(
+        [flexible], loads=[mbd.mechanism.PatternLoad("wind", flexible.pattern("wind"), 3.0)]
+    )
     (arrow,) = load_arrows(at_rest(system), np.array([0]))
     origin = at_rest(system).body("bar").position[0]
     np.testing.assert_allclose(arrow.vectors, [3 * force], atol=1e-9)

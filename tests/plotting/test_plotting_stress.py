@@ -144,7 +144,7 @@ def test_a_function_of_the_mesh(comm: MPI.Intracomm, tmp_path: Path) -> None:
     # the mean of the cells of a node is that of the stress modes at the skin
     eta = np.array([[1e-6, 2e-6], [3e-6, -1e-6]])
     envelope = mbd.envelope(reduction, eta, "stress xx")
-    skin = mbd.recovery.skin_stress(reduction)
+    skin = mbd.durability.skin_stress(reduction)
     assert skin is not None
     one = mbd.recover(reduction, eta[:1], "stress xx")[0]
     values = skin.values("stress xx", eta[:1])[0]

@@ -233,7 +233,7 @@ def beam_model(comm: MPI.Comm = MPI.COMM_SELF) -> mbd.BeamModel:
     from dolfinx.mesh import create_interval
 
     return mbd.BeamModel(
-        create_interval(comm, 8, [0.0, 0.5]), mbd.Section.rectangle(0.02, 0.02), mbd.STEEL
+        create_interval(comm, 8, [0.0, 0.5]), mbd.forms.Section.rectangle(0.02, 0.02), mbd.STEEL
     )
 
 
@@ -272,8 +272,10 @@ def shaft(speed: float) -> RotatingModes:
     corners = [(-0.01, -0.01, 0.0), (0.01, 0.01, 0.4)]
     mesh = create_box(MPI.COMM_SELF, corners, [1, 1, 10], CellType.hexahedron)
     foot = locate_entities_boundary(mesh, 2, lambda x: np.isclose(x[2], 0.0))
-    structure = mbd.rotating_structure(mesh, mbd.STEEL, held={"foot": foot}, axis=(0, 0, 1))
-    return mbd.rotating_modes(structure, speed, num_modes=2)
+    structure = mbd.structures.rotating_structure(
+        mesh, mbd.STEEL, held={"foot": foot}, axis=(0, 0, 1)
+    )
+    return mbd.structures.rotating_modes(structure, speed, num_modes=2)
 
 
 @pytest.mark.parametrize("speed", [60.0, -60.0])
@@ -309,8 +311,8 @@ def test_rotating_modes_in_a_browser(browser: Any, tmp_path: Path) -> None:
 
 
 def test_critical_speeds_and_rotating_beams(tmp_path: Path) -> None:
-    structure = mbd.rotating_beam(beam_model(), held=[0.0], axis=(0, 1, 0))
-    result = mbd.critical_speed(structure, 2e4, stiffening=False, num_modes=3, steps=8)
+    structure = mbd.structures.rotating_beam(beam_model(), held=[0.0], axis=(0, 1, 0))
+    result = mbd.structures.critical_speed(structure, 2e4, stiffening=False, num_modes=3, steps=8)
     assert result is not None
     page = player(result, tmp_path / "critical.html", modes=[1])
     scene = scene_in(page)
@@ -578,7 +580,7 @@ def test_pictures_of_the_documentation(browser: Any, tmp_path: Path) -> None:
     reduction = mbd.reduce(
         mesh, mbd.ALUMINIUM_7075, interfaces=["big_end", "small_end"], num_modes=12, name="rod"
     )
-    rod = reduction.body.replace(stress=mbd.recovery.skin_stress(reduction))
+    rod = reduction.body.replace(stress=mbd.durability.skin_stress(reduction))
     engine = mbd.mechanisms.inline_engine(rod, speed=628.3)
     run = simulate(engine, t_end=0.01, dt=2e-5)
     folder = Path(os.environ.get("DOLFINX_MBD_PICTURES", tmp_path))

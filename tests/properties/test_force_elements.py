@@ -50,14 +50,18 @@ def symmetric(seed: int) -> Array:
     return factor @ factor.T
 
 
-def mixed(motion: mbd.PairMotion) -> tuple[Array, Array]:
+def mixed(motion: mbd.mechanism.PairMotion) -> tuple[Array, Array]:
     d, R, v, w = motion[1:5]
     return -3.0 * d + d[0] * v + R[:, 1], np.cross(d, w) - motion.rotation_vector
 
 
-TABLE = mbd.BearingTable([-9.0, 9.0], [k * symmetric(3)[:3, :3] for k in (1, 3)], [np.eye(3)] * 2)
+TABLE = mbd.mechanism.BearingTable(
+    [-9.0, 9.0], [k * symmetric(3)[:3, :3] for k in (1, 3)], [np.eye(3)] * 2
+)
 NEUTRAL = (np.full(3, 0.2), exp_rotation(np.array([0.3, 0.1, -0.2])))
-WHEELS = mbd.GearPair("gears", A, B, (20, 31), 0.1, 1e4, damping=0.4, backlash=0.01, offset=0.3)
+WHEELS = mbd.mechanism.GearPair(
+    "gears", A, B, (20, 31), 0.1, 1e4, damping=0.4, backlash=0.01, offset=0.3
+)
 FILM = A, B, 1.0, 0.4, 0.05, 2.0
 ROUGH = Asperities(roughness=0.004, friction=0.1, sliding_speed=0.5)
 CASES = {
@@ -69,7 +73,7 @@ CASES = {
     ),
     "bushing": Case(mbd.Bushing("e", A, B, symmetric(1), symmetric(2), NEUTRAL)),
     "bearing table": Case(
-        mbd.TabulatedBearing("e", A, B, TABLE, outside="nearest", neutral=(0.1, 0, 0)),
+        mbd.mechanism.TabulatedBearing("e", A, B, TABLE, outside="nearest", neutral=(0.1, 0, 0)),
         conservative=False,
     ),
     "law": Case(mbd.PairLoad("e", A, B, mixed), conservative=False, accuracy=1e-6),
@@ -89,8 +93,8 @@ STOP = mbd.ContactLaw(50.0, 1.5, 0.3)
 JOINT_CASES: dict[str, JointForce] = {
     "spring": mbd.JointSpring("e", "hinge", 3.0, 0.4, 0.2),
     "spring law": mbd.JointSpring("e", "hinge", free=0.1, law=lambda s, w: s**3 + np.tanh(s * w)),
-    "friction": mbd.JointFriction("e", "hinge", 2.0, 0.3, static=3.0, viscous=0.4),
-    "stop": mbd.JointStop("e", "hinge", STOP, lower=-0.4, upper=0.3),
+    "friction": mbd.mechanism.JointFriction("e", "hinge", 2.0, 0.3, static=3.0, viscous=0.4),
+    "stop": mbd.mechanism.JointStop("e", "hinge", STOP, lower=-0.4, upper=0.3),
 }
 
 unit = st.floats(-1.0, 1.0, allow_subnormal=False)

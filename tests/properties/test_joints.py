@@ -36,7 +36,7 @@ class Case:
     the largest deviations from them.
     """
 
-    joint: mbd.Joint
+    joint: mbd.mechanism.Joint
     place: tuple[float, float, float] = (0.0, 0.0, 0.0)
     turn: tuple[float, float, float] = (0.0, 0.0, 0.0)
     reach: float = 0.3
@@ -47,10 +47,13 @@ def knot(u: float) -> tuple[float, float, float]:
     return (np.cos(u) * (2 + np.cos(3 * u)), np.sin(u) * (2 + np.cos(3 * u)), np.sin(3 * u))
 
 
-TREFOIL = mbd.Curve.of(knot, 0.0, 2 * np.pi, closed=True)
-PARABOLA = mbd.Curve.of(lambda u: (u, 0.3 * u**2, 0.1 * u**3), -2.0, 2.0, count=60)
+TREFOIL = mbd.mechanism.Curve.of(knot, 0.0, 2 * np.pi, closed=True)
+PARABOLA = mbd.mechanism.Curve.of(lambda u: (u, 0.3 * u**2, 0.1 * u**3), -2.0, 2.0, count=60)
 CASES = {
-    **{kind: Case(mbd.Joint("joint", kind, *ENDS), (0.7, 0.2, -0.4)) for kind in JOINT_KINDS},
+    **{
+        kind: Case(mbd.mechanism.Joint("joint", kind, *ENDS), (0.7, 0.2, -0.4))
+        for kind in JOINT_KINDS
+    },
     "opposite axes": Case(mbd.revolute("joint", *ENDS), turn=(3.0, 0.0, 0.0)),
     "long distance": Case(mbd.distance("joint", *ENDS, 3.0), (2.0, 2.0, 0.3), reach=1.0, twist=3.0),
     "screw": Case(mbd.screw("joint", *ENDS, 0.4, offset=0.1), (0.0, 0.0, 0.1)),
@@ -216,5 +219,7 @@ def test_a_rigid_motion_of_everything(
 
 def test_every_kind_of_joint_has_a_case() -> None:
     kinds = {case.joint.kind for case in CASES.values()}
-    relations = {r.kind for r in mbd.JointRelation.__subclasses__() if "tests" not in r.__module__}
+    relations = {
+        r.kind for r in mbd.mechanism.JointRelation.__subclasses__() if "tests" not in r.__module__
+    }
     assert kinds >= set(JOINT_KINDS) | relations

@@ -146,8 +146,8 @@ def test_derivative(body: MagneticBody) -> None:
     arrays = map_arrays(lambda _, a, b: (b - a) / 0.25, start, other)
     assert arrays.magnets[1].strength == 8.0 and not arrays.magnets[0].motion.any()
     zero = np.zeros(3), np.zeros((3, 3))
-    derivative = mbd.BodyDerivative(arrays, *zero, (-np.inf, np.inf), 0.0)
-    table = mbd.BodySensitivities(body, {"p": 2.0}, {"p": derivative})
+    derivative = mbd.design.BodyDerivative(arrays, *zero, (-np.inf, np.inf), 0.0)
+    table = mbd.design.BodySensitivities(body, {"p": 2.0}, {"p": derivative})
     middle = table.at({"p": 2.125}, own_modes=False)
     assert isinstance(middle, MagneticBody) and middle.magnets[1].strength == 6.0
     assert np.allclose(middle.magnets[1].motion, body.magnets[1].motion + 0.5)

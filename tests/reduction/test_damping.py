@@ -267,7 +267,7 @@ def test_bad_input(comm: MPI.Comm) -> None:
 def test_damping_of_a_beam(comm: MPI.Comm) -> None:
     """The reduction of a beam accepts dampings, which it does not record."""
     beam = mbd.BeamModel(
-        create_interval(comm, 8, [0.0, 0.5]), mbd.Section.rectangle(0.02, 0.01), mbd.STEEL
+        create_interval(comm, 8, [0.0, 0.5]), mbd.forms.Section.rectangle(0.02, 0.01), mbd.STEEL
     )
     reduction = mbd.reduce_beam(beam, interfaces={"root": 0.0}, num_modes=2)
     body = with_damping(reduction, ModalDamping(0.01)).body

@@ -81,7 +81,7 @@ def bar(side: float, cells: tuple[int, int, int] = (36, 2, 2), skew: bool = Fals
     tags = dmesh.meshtags(box, 2, facets[order], numbers[order])
     turn = SKEW if skew else np.eye(3)
     box.geometry.x[:] = box.geometry.x @ turn.T
-    mesh = mbd.TaggedMesh(box, None, tags, {"big_end": (2, 1), "small_end": (2, 2)})
+    mesh = mbd.fem.TaggedMesh(box, None, tags, {"big_end": (2, 1), "small_end": (2, 2)})
     return mbd.reduce(
         mesh,
         STEEL,

@@ -42,7 +42,7 @@ def same(first: mbd.ReducedBody, second: mbd.ReducedBody) -> None:
 def test_reductions_share_what_they_can(comm: MPI.Intracomm, work: list[str]) -> None:
     """There is one factorization; fewer modes are a part of those already computed."""
     mesh = box(comm)
-    with mbd.Reducer(mesh, mbd.STEEL, interfaces=ENDS) as bar:
+    with mbd.reduction.Reducer(mesh, mbd.STEEL, interfaces=ENDS) as bar:
         made = {n: bar.reduce(n).body for n in (4, 9, 6)}
         held = bar.reduce(9, attached_to="left").body
     assert work == ["cholesky", "lowest_modes", "lowest_modes"]
@@ -56,7 +56,7 @@ def test_reductions_share_what_they_can(comm: MPI.Intracomm, work: list[str]) ->
 
 def test_fewer_modes_are_not_changed_by_more(comm: MPI.Intracomm) -> None:
     """Modes that were returned earlier are unchanged."""
-    with mbd.Reducer(box(comm), mbd.STEEL, interfaces=ENDS) as bar:
+    with mbd.reduction.Reducer(box(comm), mbd.STEEL, interfaces=ENDS) as bar:
         few = bar.reduce(3)
         before = few.modes.copy()
         bar.reduce(12)
@@ -68,7 +68,7 @@ def test_fewer_modes_are_not_changed_by_more(comm: MPI.Intracomm) -> None:
 def test_statics_after_slepc_took_the_factors(comm: MPI.Intracomm, work: list[str]) -> None:
     """The factors are computed again, and the stiffening is correct."""
     mesh, options = box(comm), {"eps_type": "krylovschur"}
-    with mbd.Reducer(mesh, mbd.STEEL, interfaces=ENDS, petsc_options=options) as bar:
+    with mbd.reduction.Reducer(mesh, mbd.STEEL, interfaces=ENDS, petsc_options=options) as bar:
         bar.reduce(5, stiffening=False)
         later = bar.reduce(5, stiffening=True).body
     assert work.count("cholesky") == (2 if "lowest_modes" in work else 1)
@@ -79,7 +79,7 @@ def test_statics_after_slepc_took_the_factors(comm: MPI.Intracomm, work: list[st
 
 def test_last_reduction_frees_the_factors(comm: MPI.Intracomm, work: list[str]) -> None:
     """Another reduction is possible, with new factors."""
-    with mbd.Reducer(box(comm), mbd.STEEL, interfaces=ENDS) as bar:
+    with mbd.reduction.Reducer(box(comm), mbd.STEEL, interfaces=ENDS) as bar:
         one, two = bar.reduce(3, last=True).body, bar.reduce(3).body
     assert work.count("cholesky") == 2
     same(one, two)
@@ -88,10 +88,10 @@ def test_last_reduction_frees_the_factors(comm: MPI.Intracomm, work: list[str]) 
 def test_free_body_and_loads(comm: MPI.Intracomm) -> None:
     """Without interfaces the matrices are shared; loads may differ from one to the next."""
     mesh = box(comm)
-    with mbd.Reducer(mesh, mbd.STEEL, interfaces=()) as bar:
+    with mbd.reduction.Reducer(mesh, mbd.STEEL, interfaces=()) as bar:
         assert np.allclose(bar.reduce(4).body.frequencies, bar.reduce(6).body.frequencies[:4])
-    loads = {"weight": mbd.body_force((0.0, -1.0, 0.0))}
-    with mbd.Reducer(mesh, mbd.STEEL, interfaces=ENDS) as bar:
+    loads = {"weight": mbd.reduction.body_force((0.0, -1.0, 0.0))}
+    with mbd.reduction.Reducer(mesh, mbd.STEEL, interfaces=ENDS) as bar:
         without = bar.reduce(2).body
         loaded = bar.reduce(2, options=mbd.ReductionOptions(loads=loads, load_modes=True)).body
     assert len(loaded.modes) == len(without.modes) + 1
@@ -100,7 +100,7 @@ def test_free_body_and_loads(comm: MPI.Intracomm) -> None:
 
 def test_a_closed_reducer_raises_an_error(comm: MPI.Intracomm) -> None:
     """Closing twice is not an error."""
-    with mbd.Reducer(box(comm), mbd.STEEL, interfaces=ENDS) as bar:
+    with mbd.reduction.Reducer(box(comm), mbd.STEEL, interfaces=ENDS) as bar:
         pass
     bar.close()
     with pytest.raises(RuntimeError, match="closed"):
@@ -109,7 +109,7 @@ def test_a_closed_reducer_raises_an_error(comm: MPI.Intracomm) -> None:
 
 def test_wrong_requests_leave_it_usable(comm: MPI.Intracomm) -> None:
     """Too many modes, an unknown interface: an error, and the next request works."""
-    with mbd.Reducer(box(comm), mbd.STEEL, interfaces=ENDS) as bar:
+    with mbd.reduction.Reducer(box(comm), mbd.STEEL, interfaces=ENDS) as bar:
         with pytest.raises(ValueError, match="num_modes"):
             bar.reduce(10**6)
         with pytest.raises(ValueError, match="middle"):

@@ -93,7 +93,7 @@ def test_warning_of_missing_stretch(
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         if analysis == "modal":
-            motion = mbd.PrescribedMotion(omega=(0.0, 0.0, speed))
+            motion = mbd.structures.PrescribedMotion(omega=(0.0, 0.0, speed))
             quasi_static_deformation(body, motion, [0.0, 1.0])
         else:
             ground, bar = mbd.Ground({"o": mbd.Frame()}), mbd.FlexibleBody("bar", body)
@@ -107,7 +107,7 @@ def test_warning_of_missing_stretch(
         assert errors[0].limit == 0.2
 
 
-def spinning_rod(mesh: mbd.TaggedMesh, num_modes: int) -> mbd.ReducedBody:
+def spinning_rod(mesh: mbd.fem.TaggedMesh, num_modes: int) -> mbd.ReducedBody:
     options = mbd.ReductionOptions(skin=False)
     return mbd.reduce(
         mesh, mbd.STEEL, interfaces=["left"], num_modes=num_modes, options=options
@@ -161,7 +161,7 @@ def test_errors_survive_a_file(comm: MPI.Comm, tmp_path: Path) -> None:
     assert static_errors(body.rigid()) == {}
 
 
-def own_stiffness(mesh: mbd.TaggedMesh) -> dict[str, Any]:
+def own_stiffness(mesh: mbd.fem.TaggedMesh) -> dict[str, Any]:
     """Return the stiffness of steel as a user-defined form."""
     V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (3,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)

@@ -22,14 +22,16 @@ from tests.models.spin_up import EXACT
 STEEL = mbd.Material(2.1e11, 0.3, 7850.0)
 
 
-def bar(comm: MPI.Comm, length: float, side: float, cells: tuple[int, int, int]) -> mbd.TaggedMesh:
+def bar(
+    comm: MPI.Comm, length: float, side: float, cells: tuple[int, int, int]
+) -> mbd.fem.TaggedMesh:
     """Return a bar along x from the origin with the interfaces left and right."""
     low, high = [0.0, -side / 2, -side / 2], [length, side / 2, side / 2]
     box = dmesh.create_box(comm, [low, high], cells, cell_type=dmesh.CellType.hexahedron)
     return tagged(box, length)
 
 
-def tagged(mesh: dmesh.Mesh, length: float) -> mbd.TaggedMesh:
+def tagged(mesh: dmesh.Mesh, length: float) -> mbd.fem.TaggedMesh:
     dim = mesh.topology.dim - 1
     ends = [
         dmesh.locate_entities_boundary(mesh, dim, lambda x, at=at: np.isclose(x[0], at))
@@ -39,7 +41,7 @@ def tagged(mesh: dmesh.Mesh, length: float) -> mbd.TaggedMesh:
     values = np.repeat(np.array([1, 2], dtype=np.int32), [len(end) for end in ends])
     order = np.argsort(facets)
     tags = dmesh.meshtags(mesh, dim, facets[order], values[order])
-    return mbd.TaggedMesh(mesh, None, tags, {"left": (dim, 1), "right": (dim, 2)})
+    return mbd.fem.TaggedMesh(mesh, None, tags, {"left": (dim, 1), "right": (dim, 2)})
 
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])

@@ -41,7 +41,7 @@ def cantilever(load: float) -> mbd.System:
 @pytest.mark.parametrize("load", [20.0, 1e3, 5e3])
 def test_equilibria_and_linearizations(load: float) -> None:
     system = cantilever(load)
-    states: list[mbd.State] = []
+    states: list[mbd.mechanism.State] = []
     reported = warnings_of(lambda: states.append(mbd.equilibrium(system)))
     eta = states[0].q[7:]
     ends = system.body("rod").reduced.interfaces  # type: ignore[attr-defined]
@@ -60,8 +60,8 @@ def test_equilibria_and_linearizations(load: float) -> None:
 
 def test_a_sequence_of_equilibria_gives_one_warning_of_the_largest() -> None:
     system, times = cantilever(1e3), np.linspace(0.0, 1.0, 5)
-    runs: list[mbd.Solution] = []
-    reported = warnings_of(lambda: runs.append(mbd.quasi_static_motion(system, times)))
+    runs: list[mbd.results.Solution] = []
+    reported = warnings_of(lambda: runs.append(mbd.analyses.quasi_static_motion(system, times)))
     assert "at t = 1 s" in str(reported["elastic rotation"])
     for t, q in zip(times, runs[0].q, strict=True):
         with warnings.catch_warnings():
@@ -85,7 +85,7 @@ def test_fast_rods_without_stiffening(ratio: float, warns: bool) -> None:
 
 def test_rods_with_stiffening_and_spinning_equilibria() -> None:
     mesh = create_interval(MPI.COMM_SELF, 8, [0, LENGTH])
-    model = mbd.BeamModel(mesh, mbd.Section.rectangle(0.008, 0.009), mbd.STEEL)
+    model = mbd.BeamModel(mesh, mbd.forms.Section.rectangle(0.008, 0.009), mbd.STEEL)
     ends = {"left": 0.0, "right": LENGTH}
     body = mbd.reduce_beam(model, interfaces=ends, num_modes=8).body
     speed = 0.6 * 2 * np.pi * body.frequencies[0]

@@ -59,7 +59,7 @@ class FrequencyResponse:
         body: Name of the body.
 
     Example:
-        >>> response = mbd.frequency_response(body, [10.0, 20.0], held=["left"])
+        >>> response = mbd.body.frequency_response(body, [10.0, 20.0], held=["left"])
         >>> response.outputs[0], response.inputs[0], response.values.shape
         ('right ux', 'right fx', (2, 6, 6))
         >>> response.between("right uy", "right fy").shape
@@ -183,7 +183,7 @@ def frequency_response(
             undamped resonance.
 
     Example:
-        >>> response = mbd.frequency_response(body, [0.0], held=["left"])
+        >>> response = mbd.body.frequency_response(body, [0.0], held=["left"])
         >>> static = response.between("right ux", "right fx")[0].real
         >>> f"{static:.1e} m/N"
         '8.0e-07 m/N'

@@ -52,7 +52,7 @@ class LinearizedBody:
         stiffened: Whether K contains geometric stiffness.
 
     Example:
-        >>> mbd.response.linearize_body(body, held=["left"]).mass.shape
+        >>> mbd.body.linearize_body(body, held=["left"]).mass.shape
         (2, 2)
     """
 
@@ -117,7 +117,7 @@ def linearize_body(
             body has no geometric stiffness.
 
     Example:
-        >>> mbd.response.linearize_body(body).mass.shape
+        >>> mbd.body.linearize_body(body).mass.shape
         (8, 8)
     """
     instance("body", body, ReducedBody)

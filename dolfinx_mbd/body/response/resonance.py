@@ -23,7 +23,7 @@ class HalfPower:
         height: Absolute value of the response at the peak, in the unit of the response.
 
     Example:
-        >>> mbd.response.HalfPower(frequency=100.0, width=2.0, height=1e-6).width
+        >>> mbd.body.HalfPower(frequency=100.0, width=2.0, height=1e-6).width
         2.0
     """
 
@@ -50,7 +50,7 @@ def half_power(frequencies: ArrayLike, values: ArrayLike) -> HalfPower:
 
     Example:
         >>> f = np.linspace(90.0, 110.0, 401)
-        >>> peak = mbd.response.half_power(f, 1 / (1 - (f / 100) ** 2 + 0.02j * f / 100))
+        >>> peak = mbd.body.half_power(f, 1 / (1 - (f / 100) ** 2 + 0.02j * f / 100))
         >>> f"{peak.frequency:.1f} Hz, loss factor {peak.width / peak.frequency:.3f}"
         '100.0 Hz, loss factor 0.020'
     """

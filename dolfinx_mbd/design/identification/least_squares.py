@@ -43,7 +43,9 @@ class Identification:
 
     Example:
         >>> x = np.array([1.0, 2.0, 3.0])
-        >>> result = mbd.identify(lambda p: (p["a"] * x, {"a": x}), [2.1, 3.9, 6.0], start={"a": 1})
+        >>> result = mbd.design.identify(
+        ...     lambda p: (p["a"] * x, {"a": x}), [2.1, 3.9, 6.0], start={"a": 1}
+        ... )
         >>> round(result.values["a"], 3), round(result.deviations["a"], 3)
         (2.013, 0.044)
     """
@@ -98,7 +100,7 @@ def identify(
         ...     table = mbd.sensitivities(bar, [mbd.Parameter("E", "young")])
         ...     return bar.body.frequencies, {"E": table["E"].frequencies}
         >>> measured = frequencies({"E": 205e9})[0]
-        >>> result = mbd.identify(frequencies, measured, start={"E": 190e9})
+        >>> result = mbd.design.identify(frequencies, measured, start={"E": 190e9})
         >>> print(f"{result.values['E']:.4g}")
         2.05e+11
     """
@@ -268,7 +270,7 @@ def first_order_deviation(
         InputError: A parameter has no deviation, or a shape does not fit.
 
     Example:
-        >>> mbd.first_order_deviation({"a": [3.0], "b": [4.0]}, {"a": 1.0, "b": 1.0})
+        >>> mbd.design.first_order_deviation({"a": [3.0], "b": [4.0]}, {"a": 1.0, "b": 1.0})
         array([5.])
     """
     if not instance("derivatives", derivatives, Mapping):

@@ -46,8 +46,8 @@ class ModalMatrices:
 
     Example:
         >>> one, zero = np.eye(1), np.zeros((1, 1))
-        >>> matrices = mbd.ModalMatrices(400 * one, one, one, {"k": (one, zero, zero)})
-        >>> test = mbd.ModalTest([3.0], [[1.0]], [("mass", "x")])
+        >>> matrices = mbd.design.ModalMatrices(400 * one, one, one, {"k": (one, zero, zero)})
+        >>> test = mbd.design.ModalTest([3.0], [[1.0]], [("mass", "x")])
         >>> frequencies, derivatives = test.predict(matrices)
         >>> print(f"{frequencies[0]:.4f} Hz, {derivatives['k'][0]:.6f} Hz per N/m")
         3.1831 Hz, 0.003979 Hz per N/m
@@ -102,7 +102,7 @@ class ModalTest:
         >>> sensors = [("left", "y"), ("right", "y"), ("left", "z"), ("right", "z")]
         >>> f = bar.body.frequencies[:2]
         >>> lateral = [[0, 0, 1.1, 0.9], [1.0, 1.0, 0, 0]]  # the second mode was noted first
-        >>> test = mbd.ModalTest([f[1], f[0]], lateral[::-1], sensors)
+        >>> test = mbd.design.ModalTest([f[1], f[0]], lateral[::-1], sensors)
         >>> frequencies, derivatives = test.predict(steel)
         >>> bool(np.allclose(frequencies, [f[1], f[0]]))
         True
@@ -186,7 +186,7 @@ class ModalTest:
             AccuracyWarning: The MAC of a pair is below `least_mac`.
 
         Example:
-            >>> test = mbd.ModalTest([9.0, 5.0], np.eye(2), [("left", "x"), ("left", "y")])
+            >>> test = mbd.design.ModalTest([9.0, 5.0], np.eye(2), [("left", "x"), ("left", "y")])
             >>> test.pair([4.0, 6.0, 8.0], [[0.1, 1], [1, 1], [1, 0]]).modes
             array([2, 0])
         """
@@ -230,7 +230,7 @@ class ModalTest:
 
         Example:
             >>> table = mbd.sensitivities(bar, [mbd.Parameter("E", "young")])
-            >>> test = mbd.ModalTest([100.0], [[1.0]], [("right", "y")])
+            >>> test = mbd.design.ModalTest([100.0], [[1.0]], [("right", "y")])
             >>> test.matrices(table).rows.shape[0]
             1
         """
@@ -282,8 +282,8 @@ class ModalTest:
             ...     bar = mbd.reduce(mesh, steel, interfaces=["left", "right"], num_modes=2)
             ...     return test.predict(mbd.sensitivities(bar, [mbd.Parameter("E", "young")]))
             >>> sensors = [("left", "z"), ("right", "z")]
-            >>> test = mbd.ModalTest(bar.body.frequencies[:1], [[1.0, 1.0]], sensors)
-            >>> result = mbd.identify(model, test.measured, start={"E": 190e9})
+            >>> test = mbd.design.ModalTest(bar.body.frequencies[:1], [[1.0, 1.0]], sensors)
+            >>> result = mbd.design.identify(model, test.measured, start={"E": 190e9})
             >>> print(f"{result.values['E']:.4g}")
             2.1e+11
         """

@@ -39,7 +39,7 @@ def mac(first: ArrayLike, second: ArrayLike) -> Array:
         InputError: The shapes have different numbers of sensors.
 
     Example:
-        >>> mbd.mac([[1.0, 0.0]], [[2.0, 0.0], [1.0, 1.0]]).round(3)
+        >>> mbd.design.mac([[1.0, 0.0]], [[2.0, 0.0], [1.0, 1.0]]).round(3)
         array([[1. , 0.5]])
     """
     a, b = mode_shapes("first", first), mode_shapes("second", second)
@@ -62,7 +62,7 @@ class ModalPairs:
             of the unit matrix, except for modes of nearly equal frequencies.
 
     Example:
-        >>> test = mbd.ModalTest([120.0], [[0.1, 1.0]], [("left", "y"), ("right", "y")])
+        >>> test = mbd.design.ModalTest([120.0], [[0.1, 1.0]], [("left", "y"), ("right", "y")])
         >>> test.pair([100.0, 130.0], [[1.0, 0.0], [0.0, 1.0]]).modes
         array([1])
     """

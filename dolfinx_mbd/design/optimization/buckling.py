@@ -38,7 +38,7 @@ def buckling_load(
 
     Example:
         >>> table = mbd.sensitivities(bar, [mbd.Parameter("E", "young")])
-        >>> load, slopes = mbd.buckling_load(table, ("left", "right"))
+        >>> load, slopes = mbd.design.buckling_load(table, ("left", "right"))
         >>> euler = np.pi**2 * 210e9 * 0.02 * 0.01**3 / 12 / 0.2**2  # a slender rod
         >>> round(load / euler, 2), round(slopes["E"] * 210e9 / load, 6)
         (1.0, 1.0)

@@ -51,7 +51,7 @@ class Limits:
         InputError: There is no limit, or the lower limit is above the upper limit.
 
     Example:
-        >>> mbd.Limits(lambda p: p["height"] / p["width"], high=3.0).high
+        >>> mbd.design.Limits(lambda p: p["height"] / p["width"], high=3.0).high
         3.0
     """
 
@@ -127,7 +127,9 @@ def minimize(
     Example:
         >>> area = lambda p: (p["a"] * p["b"], {"a": p["b"], "b": p["a"]})
         >>> edge = lambda p: (2 * (p["a"] + p["b"]), {"a": 2.0, "b": 2.0})
-        >>> result = mbd.minimize(edge, {"a": 1.0, "b": 9.0}, {"area": mbd.Limits(area, low=4)})
+        >>> result = mbd.minimize(
+        ...     edge, {"a": 1.0, "b": 9.0}, {"area": mbd.design.Limits(area, low=4)}
+        ... )
         >>> round(result.values["a"], 3), round(result.multipliers["area"], 3)
         (2.0, 1.0)
     """

@@ -66,7 +66,7 @@ class ParametricBody:
         >>> x = ufl.SpatialCoordinate(mesh.mesh)
         >>> wider = mbd.Parameter("w", "shape", velocity=ufl.as_vector([0 * x[0], 0 * x[0], x[2]]))
         >>> rod = mbd.ElasticModel(mesh, mbd.STEEL)
-        >>> family = mbd.ParametricBody(rod, [wider], interfaces=["left"], num_modes=6)
+        >>> family = mbd.design.ParametricBody(rod, [wider], interfaces=["left"], num_modes=6)
         >>> mass = family.at({"w": 0.0}).body.total_mass
         >>> round(family.at({"w": 0.1}).body.total_mass / mass, 9)
         1.1

@@ -33,8 +33,8 @@ class Functional:
         InputError: The kind or the order is invalid.
 
     Example:
-        >>> peak = mbd.Functional("pin.force.y", "norm", order=16)
-        >>> angle = mbd.Functional(lambda run: run.joint("pin").rotation, "final")
+        >>> peak = mbd.design.Functional("pin.force.y", "norm", order=16)
+        >>> angle = mbd.design.Functional(lambda run: run.joint("pin").rotation, "final")
     """
 
     output: str | Output
@@ -54,7 +54,7 @@ class Functional:
             run: A run. It should contain all steps, as in `run_gradient`.
 
         Example:
-            >>> print(f"{mbd.Functional('bob.omega.z', 'final').of(run):.3f} rad/s")
+            >>> print(f"{mbd.design.Functional('bob.omega.z', 'final').of(run):.3f} rad/s")
             -4.234 rad/s
         """
         instance("run", run, Solution, "a run")

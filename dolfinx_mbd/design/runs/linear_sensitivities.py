@@ -63,7 +63,7 @@ class LinearSensitivities:
         ...     )
         ...     pin = mbd.revolute("pin", ground.frame("pin"), ball.frame("pin"))
         ...     return mbd.System([ground, ball], [pin], gravity=(0, -9.81, 0))
-        >>> result = mbd.linear_sensitivities(swing, {"length": 0.5})
+        >>> result = mbd.design.linear_sensitivities(swing, {"length": 0.5})
         >>> print(result.linearization.frequencies.round(3))
         [0.705]
         >>> print(result.frequencies["length"].round(3))  # −f/(2 length)
@@ -212,7 +212,7 @@ def linear_sensitivities(
         ...     spring = mbd.JointSpring("spring", "slide", stiffness=p["k"], damping=p["c"])
         ...     slide = mbd.prismatic("slide", *ends)
         ...     return mbd.System([ground, weight], [slide], loads=[spring])
-        >>> result = mbd.linear_sensitivities(hanging, {"k": 800.0, "c": 4.0})
+        >>> result = mbd.design.linear_sensitivities(hanging, {"k": 800.0, "c": 4.0})
         >>> print(result.damping_ratios["c"], "per N s/m")  # 1/(2√(km))
         [0.0125] per N s/m
     """

@@ -55,8 +55,8 @@ class RunGradient:
         ...     )
         ...     pin = mbd.revolute("pin", ground.frame("pin"), bob.frame("pin"))
         ...     return mbd.System([ground, bob], [pin], gravity=(0, -9.81, 0))
-        >>> load = mbd.Functional("pin.force.y", "mean")
-        >>> result = mbd.run_gradient(swing, {"mass": 2.0}, load, t_end=0.1, dt=0.01)
+        >>> load = mbd.design.Functional("pin.force.y", "mean")
+        >>> result = mbd.design.run_gradient(swing, {"mass": 2.0}, load, t_end=0.1, dt=0.01)
         >>> print(f"{result.value:.2f} N, {result.gradient['mass']:.3f} N/kg")
         19.62 N, 9.810 N/kg
     """
@@ -157,8 +157,8 @@ def run_gradient(
         ...     ends = ground.frame("pin"), weight.frame("top")
         ...     spring = mbd.SpringDamper("spring", *ends, p["k"], length=1.0)
         ...     return mbd.System([ground, weight], loads=[spring], gravity=(0, -9.81, 0))
-        >>> height = mbd.Functional("bob.position.y", "final")
-        >>> result = mbd.run_gradient(hanging, {"k": 800.0}, height, t_end=0.05, dt=1e-3)
+        >>> height = mbd.design.Functional("bob.position.y", "final")
+        >>> result = mbd.design.run_gradient(hanging, {"k": 800.0}, height, t_end=0.05, dt=1e-3)
         >>> print(f"{result.gradient['k']:.3e} m per N/m")
         1.195e-06 m per N/m
     """

@@ -56,8 +56,8 @@ class SectionParameter:
 
     Example:
         >>> def section(height):
-        ...     return mbd.Section.rectangle(0.02, height)
-        >>> height = mbd.SectionParameter("height", section, 0.01)
+        ...     return mbd.forms.Section.rectangle(0.02, height)
+        >>> height = mbd.design.SectionParameter("height", section, 0.01)
     """
 
     name: str

@@ -52,7 +52,7 @@ class PowerSpectrum(NamedTuple):
         power: Power of each line, averaged over time, shape (nf,), W.
 
     Example:
-        >>> lines = mbd.radiated_power(plate, run.body("plate")).spectrum()
+        >>> lines = mbd.durability.radiated_power(plate, run.body("plate")).spectrum()
         >>> lines.power.shape == lines.level.shape == lines.frequencies.shape
         True
     """
@@ -80,7 +80,7 @@ class RadiatedPower:
         impedance: Impedance ρc of the fluid, N s/m³.
 
     Example:
-        >>> sound = mbd.radiated_power(plate, run.body("plate"))
+        >>> sound = mbd.durability.radiated_power(plate, run.body("plate"))
         >>> bool(sound.mean < sound.power.max())
         True
     """
@@ -206,8 +206,8 @@ def radiated_power(
     Note: Collective with a reduction.
 
     Example:
-        >>> sound = mbd.radiated_power(plate, run.body("plate"))
-        >>> on_skin = mbd.radiated_power(plate.body, run.body("plate"))
+        >>> sound = mbd.durability.radiated_power(plate, run.body("plate"))
+        >>> on_skin = mbd.durability.radiated_power(plate.body, run.body("plate"))
         >>> bool(abs(on_skin.level - sound.level) < 0.5)
         True
     """

@@ -47,7 +47,7 @@ class RadiatingSurface:
             translations, rotations about the origin of the body frame, and elastic coordinates.
 
     Example:
-        >>> surface = mbd.acoustics.radiating_surface(plate)
+        >>> surface = mbd.durability.radiating_surface(plate)
         >>> round(surface.area, 6), surface.products.shape[0] - plate.body.num_modes
         (0.043, 6)
     """
@@ -84,7 +84,7 @@ def radiating_surface(
     Note: Collective with a reduction.
 
     Example:
-        >>> top = mbd.acoustics.radiating_surface(plate, lambda x: np.isclose(x[2], 0.005))
+        >>> top = mbd.durability.radiating_surface(plate, lambda x: np.isclose(x[2], 0.005))
         >>> round(top.area, 6)
         0.02
     """

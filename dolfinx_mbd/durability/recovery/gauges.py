@@ -56,7 +56,7 @@ class GaugeSpec:
         InputError: A value is invalid.
 
     Example:
-        >>> mbd.GaugeSpec((0.1, 0.01, 0.01), (1, 0, 0), "3mm", "delta").length
+        >>> mbd.durability.GaugeSpec((0.1, 0.01, 0.01), (1, 0, 0), "3mm", "delta").length
         0.003
     """
 
@@ -120,7 +120,9 @@ def gauges(
     Note: Collective. The result does not depend on the number of ranks.
 
     Example:
-        >>> top = mbd.GaugeSpec((0.1, 0.01, 0.01), (1, 0, 0), length=5e-3, kind="rectangular")
+        >>> top = mbd.durability.GaugeSpec(
+        ...     (0.1, 0.01, 0.01), (1, 0, 0), length=5e-3, kind="rectangular"
+        ... )
         >>> with_gauges = mbd.gauges(bar, {"top": top})
         >>> with_gauges.body.gauge("top").history(eta).strain.shape
         (1, 3)

@@ -107,7 +107,9 @@ def section_forces(
     Note: Collective.
 
     Example:
-        >>> section = mbd.section_forces(bar, eta, point=(0.1, 0.01, 0.005), normal=(1, 0, 0))
+        >>> section = mbd.durability.section_forces(
+        ...     bar, eta, point=(0.1, 0.01, 0.005), normal=(1, 0, 0)
+        ... )
         >>> section.normal.shape, section.bending.shape
         ((1,), (1, 2))
     """

@@ -47,7 +47,7 @@ def skin_stress(source: Reduction | Recovery, *, peaks: bool = True) -> StressMo
     Note: Collective.
 
     Example:
-        >>> body = bar.body.replace(stress=mbd.recovery.skin_stress(bar))
+        >>> body = bar.body.replace(stress=mbd.durability.skin_stress(bar))
         >>> body.stress.values("von Mises", eta).shape == (1, len(body.skin.points))
         True
     """
@@ -132,7 +132,7 @@ def skin_values(function: fem.Function) -> Array:
     Note: Collective.
 
     Example:
-        >>> mbd.recovery.skin_values(mbd.envelope(bar, eta).value).shape
+        >>> mbd.durability.skin_values(mbd.envelope(bar, eta).value).shape
         (36,)
     """
     instance("function", function, fem.Function)

@@ -83,7 +83,7 @@ class Recovery:
     Note: The constructor and all methods are collective.
 
     Example:
-        >>> middle = mbd.recovery.Recovery(bar, where="cells")
+        >>> middle = mbd.durability.Recovery(bar, where="cells")
         >>> middle.at("stress", eta, [0.1, 0.01, 0.005]).shape
         (1, 1, 3, 3)
         >>> middle.write("bar.bp", eta, ["von Mises", "principal"])

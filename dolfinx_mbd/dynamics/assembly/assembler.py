@@ -61,6 +61,9 @@ class Assembler:
     constraint `values` (nc,). The value of a constraint on velocities is its rate times
     `rate_scale` (s).
 
+    Args:
+        system: Mechanism.
+
     Attributes:
         frames: Motion of the frames and of the joint coordinates; it owns the arrays of the state.
         loads: Loads at the same state.

@@ -93,10 +93,10 @@ def consistent_state(
         InputError: A joint is unknown or has no single rate, or another argument is invalid.
 
     Example:
-        >>> state = mbd.consistent_state(pendulum, rates={"hinge": 2.0})
+        >>> state = mbd.dynamics.consistent_state(pendulum, rates={"hinge": 2.0})
         >>> round(state.v[5].item(), 9)
         2.0
-        >>> state = mbd.consistent_state(pendulum, v={"rod.omega": (0, 0, 2)})
+        >>> state = mbd.dynamics.consistent_state(pendulum, v={"rod.omega": (0, 0, 2)})
         >>> round(state.v[5].item(), 9)
         2.0
     """

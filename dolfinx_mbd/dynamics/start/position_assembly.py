@@ -233,7 +233,7 @@ def redundancies(system: System, t: float = 0.0, q: ArrayLike | None = None) -> 
 
     Example:
         >>> second = mbd.spherical("second", ground.frame("bearing"), rod.frame("left"))
-        >>> print(mbd.redundancies(mbd.System([ground, rod], [hinge, second]))[0])
+        >>> print(mbd.dynamics.redundancies(mbd.System([ground, rod], [hinge, second]))[0])
         revolute joint 'hinge', displacement along z (held by 'second' already)
     """
     instance("system", system, System)

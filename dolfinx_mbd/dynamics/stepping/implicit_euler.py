@@ -28,8 +28,8 @@ class ImplicitEuler(Stepper):
         tolerance: Largest residual of a converged step; see `Stepper`.
 
     Example:
-        >>> stepper = mbd.ImplicitEuler(pendulum)
-        >>> state = stepper.step(mbd.consistent_state(pendulum), 0.01)
+        >>> stepper = mbd.dynamics.ImplicitEuler(pendulum)
+        >>> state = stepper.step(mbd.dynamics.consistent_state(pendulum), 0.01)
         >>> round(float(state.angles[0]), 5)
         -0.00098
     """

@@ -86,7 +86,7 @@ class Stepper:
 
     Example:
         >>> stepper = mbd.dynamics.Stepper(pendulum)
-        >>> state = stepper.begin(mbd.consistent_state(pendulum), 0.01)
+        >>> state = stepper.begin(mbd.dynamics.consistent_state(pendulum), 0.01)
         >>> while state.time < 0.1 - 1e-9:
         ...     state = stepper.step(state, 0.01)
         >>> print(f"{state.time:.2f} s, {state.angles[0]:.4f} rad")

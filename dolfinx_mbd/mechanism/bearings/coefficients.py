@@ -93,7 +93,7 @@ class BearingCoefficients:
         """Write the coefficients as a table and return the path of the file.
 
         The columns are `speed` (rad/s), `kxx`, `kxy`, `kyx`, `kyy` (N/m), `cxx`, `cxy`, `cyx` and
-        `cyy` (N s/m). `mbd.BearingTable.read` reads the file. ROSS reads this layout from a
+        `cyy` (N s/m). `BearingTable.read` reads the file. ROSS reads this layout from a
         spreadsheet (`BearingElement.from_table`): convert the file with
         `pandas.read_csv(path).to_excel("bearing.xlsx", index=False)`.
 

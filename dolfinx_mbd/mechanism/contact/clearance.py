@@ -52,7 +52,7 @@ class Clearance(JointClearance):
             of the joint has no radial clearance.
 
     Example:
-        >>> law = mbd.ContactLaw(mbd.line_stiffness(0.02, mbd.STEEL), exponent=1.0)
+        >>> law = mbd.ContactLaw(mbd.mechanism.line_stiffness(0.02, mbd.STEEL), exponent=1.0)
         >>> ends = ground.frame("bearing"), rod.frame("left")
         >>> pin = mbd.revolute("pin", *ends, clearance=mbd.Clearance(radial=5e-5, law=law))
         >>> pin.rows, mbd.revolute("pin", *ends).rows
@@ -131,7 +131,7 @@ class GuideClearance(JointClearance):
         InputError: A value is invalid, or the joint is not prismatic.
 
     Example:
-        >>> free = mbd.GuideClearance(1e-4, 0.1, 0.05, mbd.ContactLaw(1e9))
+        >>> free = mbd.mechanism.GuideClearance(1e-4, 0.1, 0.05, mbd.ContactLaw(1e9))
         >>> ends = ground.frame("bearing"), rod.frame("left")
         >>> mbd.prismatic("guide", *ends, clearance=free).rows
         (1, 3, 5)

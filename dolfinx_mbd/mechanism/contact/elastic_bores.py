@@ -93,7 +93,8 @@ class ElasticContact(ContactElement):
     Example:
         >>> bore = mbd.body.Bore("left", 0.02, 0.02, np.zeros((7, 3, 2)))
         >>> law, ends = mbd.ContactLaw(1e9, 1.0), (ground.frame("bearing"), rod.frame("left"))
-        >>> mbd.bore_contact("p", *ends, clearance=5e-5, radius=0, law=law, bore=bore).slices
+        >>> sizes = {"clearance": 5e-5, "radius": 0}
+        >>> mbd.mechanism.bore_contact("p", *ends, law=law, bore=bore, **sizes).slices
         1
     """
 

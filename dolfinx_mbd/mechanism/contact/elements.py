@@ -80,7 +80,9 @@ class Contact(ContactElement):
 
     Example:
         >>> law = mbd.ContactLaw(1e9)
-        >>> ball = mbd.plane_contact("floor", ground.frame("bearing"), rod.frame("left"), 0.1, law)
+        >>> ball = mbd.mechanism.plane_contact(
+        ...     "floor", ground.frame("bearing"), rod.frame("left"), 0.1, law
+        ... )
         >>> ball.law.stiffness
         1000000000.0
     """
@@ -171,9 +173,9 @@ def sphere_contact(
             its ball.
 
     Example:
-        >>> law = mbd.ContactLaw(mbd.hertz_stiffness(0.01, 0.02, mbd.STEEL))
+        >>> law = mbd.ContactLaw(mbd.mechanism.hertz_stiffness(0.01, 0.02, mbd.STEEL))
         >>> ends = ground.frame("bearing"), rod.frame("left")
-        >>> balls = mbd.sphere_contact("balls", *ends, (0.01, 0.02), law)
+        >>> balls = mbd.mechanism.sphere_contact("balls", *ends, (0.01, 0.02), law)
     """
     label = f"load {checked_name('name', name)!r}: radii"
     if not isinstance(radii, Sequence) or len(radii) != 2:
@@ -209,8 +211,8 @@ def plane_contact(
         InputError: The radius is negative.
 
     Example:
-        >>> law = mbd.ContactLaw(mbd.hertz_stiffness(0.01, None, mbd.STEEL))
-        >>> floor = mbd.plane_contact(
+        >>> law = mbd.ContactLaw(mbd.mechanism.hertz_stiffness(0.01, None, mbd.STEEL))
+        >>> floor = mbd.mechanism.plane_contact(
         ...     "floor", ground.frame("bearing"), rod.frame("left"), 0.01, law
         ... )
     """
@@ -253,9 +255,9 @@ def bore_contact(
         InputError: An argument is invalid, or there are several slices but no length.
 
     Example:
-        >>> law = mbd.ContactLaw(mbd.line_stiffness(0.02, mbd.STEEL), exponent=1.0)
+        >>> law = mbd.ContactLaw(mbd.mechanism.line_stiffness(0.02, mbd.STEEL), exponent=1.0)
         >>> ends = ground.frame("bearing"), rod.frame("left")
-        >>> pin = mbd.bore_contact("pin", *ends, clearance=5e-5, radius=0.01, law=law)
+        >>> pin = mbd.mechanism.bore_contact("pin", *ends, clearance=5e-5, radius=0.01, law=law)
     """
     label = f"load {checked_name('name', name)!r}"
     clearance = number(f"{label}: clearance", clearance, positive=True, unit="m")
@@ -324,7 +326,7 @@ def guide_contact(
 
     Example:
         >>> ends, law = (ground.frame("bearing"), rod.frame("left")), mbd.ContactLaw(1e9)
-        >>> guide = mbd.guide_contact(
+        >>> guide = mbd.mechanism.guide_contact(
         ...     "guide", *ends, clearance=1e-4, length=0.1, height=0.05, law=law
         ... )
     """

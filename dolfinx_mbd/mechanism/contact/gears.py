@@ -76,7 +76,7 @@ class GearPair(LawElement, ContactElement):
 
     Example:
         >>> ends = ground.frame("bearing"), rod.frame("left")
-        >>> mesh = mbd.GearPair("mesh", *ends, teeth=(20, 40), module=2e-3, stiffness=1e8)
+        >>> mesh = mbd.mechanism.GearPair("mesh", *ends, teeth=(20, 40), module=2e-3, stiffness=1e8)
         >>> mesh.ratio
         -0.5
     """

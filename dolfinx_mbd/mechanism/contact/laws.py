@@ -57,7 +57,7 @@ class ContactLaw:
             exponent is below 1.
 
     Example:
-        >>> chi = mbd.contact_damping(0.8, speed=0.5)
+        >>> chi = mbd.mechanism.contact_damping(0.8, speed=0.5)
         >>> law = mbd.ContactLaw(1e10, damping=chi)
         >>> round(law.force(1e-5, 0.0), 1)
         316.2
@@ -150,7 +150,7 @@ def contact_damping(restitution: float, speed: float, model: Model = "Flores") -
         InputError: An argument is invalid.
 
     Example:
-        >>> round(mbd.contact_damping(0.9, 1.0, "Hunt-Crossley"), 3)
+        >>> round(mbd.mechanism.contact_damping(0.9, 1.0, "Hunt-Crossley"), 3)
         0.15
     """
     e = number("restitution", restitution, positive=True, high=1.0)
@@ -177,7 +177,7 @@ def hertz_stiffness(
         InputError: A radius is zero or not a number, or the surfaces do not touch at one point.
 
     Example:
-        >>> ball_on_plane = mbd.hertz_stiffness(0.01, None, mbd.STEEL)
+        >>> ball_on_plane = mbd.mechanism.hertz_stiffness(0.01, None, mbd.STEEL)
         >>> print(f"{ball_on_plane:.3e}")
         1.538e+10
     """
@@ -207,7 +207,7 @@ def line_stiffness(length: float, material: Any, other: Any = None) -> float:
         InputError: The length is not positive.
 
     Example:
-        >>> print(f"{mbd.line_stiffness(0.02, mbd.STEEL):.3e}")
+        >>> print(f"{mbd.mechanism.line_stiffness(0.02, mbd.STEEL):.3e}")
         1.812e+09
     """
     length = number("length", length, positive=True, unit="m")

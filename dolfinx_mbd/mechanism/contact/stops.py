@@ -34,7 +34,9 @@ class JointStop(JointElement):
         InputError: An argument is invalid, there is no stop, or `lower` is not below `upper`.
 
     Example:
-        >>> stop = mbd.JointStop("stop", "hinge", mbd.ContactLaw(1e4, 1.0), lower=-0.5, upper=0.5)
+        >>> stop = mbd.mechanism.JointStop(
+        ...     "stop", "hinge", mbd.ContactLaw(1e4, 1.0), lower=-0.5, upper=0.5
+        ... )
         >>> stop.magnitude(0.0, 0.6, 0.0).__round__(6)
         -1000.0
     """

@@ -177,7 +177,7 @@ def plot_skin(
     Args:
         body: A reduced body with a skin.
         values: The result of `mbd.envelope`, a scalar `fem.Function` on the mesh of the body, or
-            values at the nodes, shape (ns,), such as `mbd.recovery.skin_values` returns. The
+            values at the nodes, shape (ns,), such as `mbd.durability.skin_values` returns. The
             colours of an envelope or a function are averages over the cells around each node; the
             ring and the caption show the largest value in a single cell, which is that of
             `mbd.most_stressed`.
@@ -306,7 +306,7 @@ def _skin_values(function: Any) -> Array:
     from dolfinx_mbd.durability.recovery import skin_values
 
     if function.function_space.mesh.comm.size > 1:
-        how = "call mbd.recovery.skin_values(function) on all ranks, and draw its result"
+        how = "call mbd.durability.skin_values(function) on all ranks, and draw its result"
         expected = "numbers at the nodes of the skin, or a function on one rank"
         reject("values", function, expected, hint=f"{how} on one")
     return skin_values(function)

@@ -58,7 +58,7 @@ def plot_system(
         scale: Scale factor of the elastic displacement; colours are not scaled.
         quantity: Quantity that determines the colours: `displacement`, or a scalar stress such as
             `von Mises`. For a stress, a body needs the stress of its modes; see
-            `mbd.recovery.skin_stress`.
+            `mbd.durability.skin_stress`.
         marks: Additional objects: `joints` (a pin along a free axis, a ball, a line of sliding, a
             block), `springs` (with dampers and bushings), `ground` (points that are fixed to it),
             `loads` (forces, moments and the moments of drivers, with their values), `joint forces`

@@ -50,7 +50,7 @@ def field_of(quantity: str, surfaces: Sequence[Surface]) -> Field:
     choice("quantity", quantity, (DISPLACEMENT, *STRESSES))
     coloured = [surface for surface in surfaces if surface.has(quantity)]
     if any(surface.flexible for surface in surfaces) and not coloured:
-        how = "add the stress of the modes: body.replace(stress=mbd.recovery.skin_stress(...))"
+        how = "add the stress of the modes: body.replace(stress=mbd.durability.skin_stress(...))"
         expected = f"{DISPLACEMENT!r}, because no body has stress at its skin"
         reject("quantity", quantity, expected, hint=how)
     limits = [surface.limits(quantity) for surface in coloured]

@@ -126,10 +126,10 @@ def player(
 
     Args:
         source: Result of a simulation; a mechanism, shown at rest; or an object with modes, shown
-            side by side: a reduced body, or the result of `mbd.linearize`, `mbd.rotating_modes` or
-            `mbd.critical_speed`. Complex modes z are shown as Re(z exp(iφ)), and their titles
-            contain the sense of the whirl. Modes of a rotating body are shown in the rotating
-            frame.
+            side by side: a reduced body, or the result of `mbd.linearize`,
+            `mbd.structures.rotating_modes` or `mbd.structures.critical_speed`. Complex modes z are
+            shown as Re(z exp(iφ)), and their titles contain the sense of the whirl.
+            Modes of a rotating body are shown in the rotating frame.
         path: File to write, with the suffix `.html`; by default no file is written. An existing
             page of this package is replaced.
         modes: Numbers of the modes to show, starting at 1; by default the first six.

@@ -7,7 +7,7 @@ The examples of this folder assume the following lines:
     >>> import dolfinx_mbd as mbd
     >>> from dolfinx_mbd.structures.beams import *
     >>> mesh = create_interval(MPI.COMM_SELF, 8, [0, 0.5])
-    >>> model = mbd.BeamModel(mesh, mbd.Section.rectangle(0.02, 0.01), mbd.STEEL)
+    >>> model = mbd.BeamModel(mesh, mbd.forms.Section.rectangle(0.02, 0.01), mbd.STEEL)
     >>> reduction = mbd.reduce_beam(model, interfaces={"root": 0, "tip": 0.5}, num_modes=2)
 """
 

@@ -43,7 +43,7 @@ class BeamModel:
         InputError: The mesh is not a straight chain of intervals along the first axis.
 
     Example:
-        >>> section = mbd.Section.rectangle(0.02, 0.01)
+        >>> section = mbd.forms.Section.rectangle(0.02, 0.01)
         >>> mbd.BeamModel(create_interval(MPI.COMM_SELF, 8, [0, 0.5]), section, mbd.STEEL).direction
         array([1., 0., 0.])
 

@@ -61,8 +61,8 @@ def rotating_beam(
         FactorizationError: The linear solver failed, or the beam is not held.
 
     Example:
-        >>> blade = mbd.rotating_beam(model, held=[0.0], axis=(0, 1, 0))
-        >>> mbd.rotating_modes(blade, 100.0, num_modes=2).frequencies.shape
+        >>> blade = mbd.structures.rotating_beam(model, held=[0.0], axis=(0, 1, 0))
+        >>> mbd.structures.rotating_modes(blade, 100.0, num_modes=2).frequencies.shape
         (2,)
 
     Note: Collective.

@@ -13,9 +13,9 @@ The examples of this folder assume the following lines:
     >>> right = locate_entities_boundary(mesh, 2, lambda x: np.isclose(x[0], 0.2))
     >>> ends = {"left": left, "right": right}
     >>> body = mbd.reduce(mesh, mbd.STEEL, interfaces=ends, num_modes=2).body
-    >>> motion = mbd.PrescribedMotion(omega=(0, 0, 100))
+    >>> motion = mbd.structures.PrescribedMotion(omega=(0, 0, 100))
     >>> times = {"t_end": 1e-4, "dt": 2e-5}
-    >>> run = mbd.transient(mesh, mbd.STEEL, motion=motion, interfaces=ends, **times)
+    >>> run = mbd.structures.transient(mesh, mbd.STEEL, motion=motion, interfaces=ends, **times)
     >>> quaternions, spin = np.tile([1.0, 0.0, 0.0, 0.0], (3, 1)), np.tile([0.0, 0.0, 3.0], (3, 1))
     >>> history = SimpleNamespace(time=[0.0, 0.1, 0.2], rotation=quaternions, omega=spin)
     >>> history.acceleration = history.alpha = np.zeros((3, 3))

@@ -58,7 +58,7 @@ class PrescribedMotion:
         InputError: A constant has a wrong shape, or is not finite.
 
     Example:
-        >>> motion = mbd.PrescribedMotion(omega=lambda t: 2.0 * t, alpha=2.0)
+        >>> motion = mbd.structures.PrescribedMotion(omega=lambda t: 2.0 * t, alpha=2.0)
         >>> motion(0.5).omega
         array([0., 0., 1.])
 
@@ -125,7 +125,9 @@ class PrescribedMotion:
             InputError: An argument is invalid, or the law does not return three finite numbers.
 
         Example:
-            >>> motion = mbd.PrescribedMotion.from_law(mbd.constant_speed(10.0), point=(0, 0.5, 0))
+            >>> motion = mbd.structures.PrescribedMotion.from_law(
+            ...     mbd.constant_speed(10.0), point=(0, 0.5, 0)
+            ... )
             >>> motion(0.2).omega, motion(0.2).acceleration.round(9)
             (array([ 0.,  0., 10.]), array([ 0., 50.,  0.]))
         """
@@ -171,7 +173,7 @@ class PrescribedMotion:
         Example:
             >>> bar = mbd.RigidBody.box("bar", (1.0, 0.1, 0.1), mass=1.0, omega=(0, 0, 3.0))
             >>> run = mbd.simulate(mbd.System([bar]), t_end=0.1, dt=0.01)
-            >>> mbd.PrescribedMotion.from_run(run, "bar")(0.05).omega.round(9)
+            >>> mbd.structures.PrescribedMotion.from_run(run, "bar")(0.05).omega.round(9)
             array([0., 0., 3.])
         """
         object_with("run", run, "body", "system")
@@ -204,7 +206,7 @@ class PrescribedMotion:
             InputError: There are fewer than three ascending times, or a shape is wrong.
 
         Example:
-            >>> mbd.PrescribedMotion.from_history(history)(0.05).omega
+            >>> mbd.structures.PrescribedMotion.from_history(history)(0.05).omega
             array([0., 0., 3.])
         """
         object_with("history", history, "time", "rotation", "acceleration", "omega", "alpha")

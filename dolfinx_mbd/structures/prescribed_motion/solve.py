@@ -62,7 +62,7 @@ class TransientOptions:
 
     Example:
         >>> import dolfinx_mbd as mbd
-        >>> mbd.TransientOptions(elastic_start="undeformed", stride=10).t_start
+        >>> mbd.structures.TransientOptions(elastic_start="undeformed", stride=10).t_start
         0.0
     """
 
@@ -137,8 +137,9 @@ def transient(
         SolverError: The equations of a step or of the quasi-static start were not solved.
 
     Example:
-        >>> motion = mbd.PrescribedMotion(omega=(0, 50, 0))
-        >>> mbd.transient(mesh, mbd.STEEL, motion=motion, interfaces=ends, **times).num_steps
+        >>> motion = mbd.structures.PrescribedMotion(omega=(0, 50, 0))
+        >>> options = {"motion": motion, "interfaces": ends, **times}
+        >>> mbd.structures.transient(mesh, mbd.STEEL, **options).num_steps
         5
 
     Note: Collective over the communicator of the mesh.

@@ -9,8 +9,8 @@ The examples of this folder assume the following lines:
     >>> from dolfinx_mbd.structures.rotating import *
     >>> mesh = create_box(MPI.COMM_SELF, [(0, 0, 0), (0.2, 0.02, 0.02)], [4, 1, 1])
     >>> root = locate_entities_boundary(mesh, 2, lambda x: np.isclose(x[0], 0.0))
-    >>> structure = mbd.rotating_structure(mesh, mbd.STEEL, held={"root": root})
-    >>> modes = mbd.rotating_modes(structure, 100.0, num_modes=2)
+    >>> structure = mbd.structures.rotating_structure(mesh, mbd.STEEL, held={"root": root})
+    >>> modes = mbd.structures.rotating_modes(structure, 100.0, num_modes=2)
     >>> energy = lambda u: mbd.forms.saint_venant_kirchhoff(u, mbd.STEEL)
 """
 

@@ -112,7 +112,7 @@ def rotating_modes(
         EigenError: The eigenvalue solver failed.
 
     Example:
-        >>> print(mbd.rotating_modes(structure, 0.0, num_modes=2).whirl)
+        >>> print(mbd.structures.rotating_modes(structure, 0.0, num_modes=2).whirl)
         [0. 0.]
 
     Note: Collective.

@@ -54,7 +54,7 @@ class Campbell(Eigenvalues):
     """Modes over the speed; column k follows one mode.
 
     Example:
-        >>> diagram = mbd.campbell(structure, [0.0, 50.0], num_modes=2)
+        >>> diagram = mbd.structures.campbell(structure, [0.0, 50.0], num_modes=2)
         >>> diagram.frequencies.shape, bool(diagram.growing.any())
         ((2, 2), False)
     """
@@ -93,7 +93,9 @@ class CriticalSpeed:
     """Speed at which the body becomes unstable.
 
     Example:
-        >>> result = mbd.critical_speed(structure, 2e4, stiffening=False, num_modes=1, steps=4)
+        >>> result = mbd.structures.critical_speed(
+        ...     structure, 2e4, stiffening=False, num_modes=1, steps=4
+        ... )
         >>> result.kind
         'divergence'
     """
@@ -138,7 +140,7 @@ def campbell(
         EigenError: The eigenvalue solver failed.
 
     Example:
-        >>> mbd.campbell(structure, [0.0, 50.0], num_modes=2, projection=4).whirl.shape
+        >>> mbd.structures.campbell(structure, [0.0, 50.0], num_modes=2, projection=4).whirl.shape
         (2, 2)
 
     Note: Collective.
@@ -297,7 +299,7 @@ def critical_speed(
         FactorizationError: The linear solver failed.
 
     Example:
-        >>> mbd.critical_speed(structure, 100.0, steps=1) is None
+        >>> mbd.structures.critical_speed(structure, 100.0, steps=1) is None
         True
 
     Note: Collective.

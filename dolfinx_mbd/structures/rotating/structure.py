@@ -201,7 +201,9 @@ def rotating_structure(
         FactorizationError: The linear solver failed, or a part of the body is not held.
 
     Example:
-        >>> box = mbd.rotating_structure(mesh, mbd.STEEL, held={"root": root}, axis=(0, 1, 0))
+        >>> box = mbd.structures.rotating_structure(
+        ...     mesh, mbd.STEEL, held={"root": root}, axis=(0, 1, 0)
+        ... )
         >>> box.axis
         array([0., 1., 0.])
 

@@ -21,7 +21,7 @@ def power_law(p: dict[str, float]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
 
 def test_exact_data() -> None:
     data = power_law({"a": 3.0, "n": 1.7})[0]
-    result = mbd.identify(power_law, data, start={"a": 1.0, "n": 1.0})
+    result = mbd.design.identify(power_law, data, start={"a": 1.0, "n": 1.0})
     assert result.values["a"] == pytest.approx(3.0, rel=1e-8)
     assert result.values["n"] == pytest.approx(1.7, rel=1e-8)
 
@@ -32,7 +32,7 @@ def test_confidence_intervals() -> None:
     data, inside = power_law(true)[0], 0
     for _ in range(200):
         noisy = data * (1 + 0.01 * random.standard_normal(len(X)))
-        result = mbd.identify(power_law, noisy, start={"a": 2.0, "n": 1.5})
+        result = mbd.design.identify(power_law, noisy, start={"a": 2.0, "n": 1.5})
         inside += sum(low < true[k] < high for k, (low, high) in result.intervals.items())
     assert 0.92 < inside / 400 < 0.98  # six standard deviations of the count
 
@@ -42,15 +42,17 @@ def test_undetermined_parameter() -> None:
         return p["a"] * p["b"] * X, {"a": p["b"] * X, "b": p["a"] * X}
 
     with pytest.raises(SolverError, match="do not determine"):
-        mbd.identify(product, 2 * X, start={"a": 1.0, "b": 1.0})
+        mbd.design.identify(product, 2 * X, start={"a": 1.0, "b": 1.0})
     with pytest.raises(InputError, match="1 measurements"):
-        mbd.identify(product, [2.0], start={"a": 1.0, "b": 1.0})
+        mbd.design.identify(product, [2.0], start={"a": 1.0, "b": 1.0})
 
 
 def test_bounds() -> None:
     data = power_law({"a": 3.0, "n": 1.7})[0]
     with pytest.warns(AccuracyWarning, match="'a' is at its bound"):
-        result = mbd.identify(power_law, data, start={"a": 1.0, "n": 1.0}, bounds={"a": (0.5, 2.5)})
+        result = mbd.design.identify(
+            power_law, data, start={"a": 1.0, "n": 1.0}, bounds={"a": (0.5, 2.5)}
+        )
     assert result.values["a"] == pytest.approx(2.5, abs=1e-6)
 
 
@@ -61,7 +63,7 @@ def test_a_value_at_its_bound_is_exact_and_gives_a_warning(high: float, start: f
     data = power_law({"a": 3.0, "n": 1.7})[0]
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
-        result = mbd.identify(
+        result = mbd.design.identify(
             power_law, data, start={"a": start, "n": 1.0}, bounds={"a": (0.5, high)}
         )
     assert result.values["a"] == pytest.approx(min(high, 3.0), rel=1e-9)
@@ -73,7 +75,9 @@ def test_a_negative_parameter_at_its_lower_bound() -> None:
         return p["a"] * X + p["b"], {"a": X, "b": np.ones_like(X)}
 
     with pytest.warns(AccuracyWarning, match="'b' is at its bound -2") as records:
-        result = mbd.identify(line, X - 3, start={"a": 2.0, "b": -1.0}, bounds={"b": (-2.0, 5.0)})
+        result = mbd.design.identify(
+            line, X - 3, start={"a": 2.0, "b": -1.0}, bounds={"b": (-2.0, 5.0)}
+        )
     assert len(records) == 1 and result.values["b"] == pytest.approx(-2.0, rel=1e-12)
     rest = X - 3 + 2.0  # the best slope for b = -2, with equal relative errors
     weight = 1 / (X - 3) ** 2
@@ -88,26 +92,28 @@ def test_wrong_derivatives() -> None:
         return p["a"] * X + p["b"] * X**2, {"a": X, "b": -(X**2)}
 
     with pytest.raises(SolverError, match="derivatives of the model contradict its values"):
-        mbd.identify(wrong, 2 * X + X**2, start={"a": 1.0, "b": 0.5})
+        mbd.design.identify(wrong, 2 * X + X**2, start={"a": 1.0, "b": 0.5})
 
 
 def test_invalid_covariance() -> None:
     pair = {"a": [1.0], "b": [1.0]}
-    correlated = mbd.first_order_deviation(pair, [[1.0, 1.0], [1.0, 1.0]])
+    correlated = mbd.design.first_order_deviation(pair, [[1.0, 1.0], [1.0, 1.0]])
     assert correlated == pytest.approx(2.0)
-    opposite = mbd.first_order_deviation({"a": [1.0], "b": [-1e6]}, [[1.0, 1e-6], [1e-6, 1e-12]])
+    opposite = mbd.design.first_order_deviation(
+        {"a": [1.0], "b": [-1e6]}, [[1.0, 1e-6], [1e-6, 1e-12]]
+    )
     assert opposite == pytest.approx(0.0, abs=1e-6)
     for covariance in ([[1.0, 2.0], [2.0, 1.0]], [[1.0, 0.9], [0.1, 1.0]], [[-1.0, 0], [0, 1.0]]):
         with pytest.raises(InputError, match="symmetric and not negative"):
-            mbd.first_order_deviation(pair, covariance)
+            mbd.design.first_order_deviation(pair, covariance)
     with pytest.raises(InputError, match="derivatives: b must be"):
-        mbd.first_order_deviation({"a": [1.0], "b": [1.0, 2.0]}, {"a": 1.0, "b": 1.0})
+        mbd.design.first_order_deviation({"a": [1.0], "b": [1.0, 2.0]}, {"a": 1.0, "b": 1.0})
 
 
 def test_deviation_agrees_with_a_sample() -> None:
     random, true = np.random.default_rng(3), {"a": 3.0, "n": 1.7}
     sigma = {"a": 0.02, "n": 0.01}
-    first = mbd.first_order_deviation(power_law(true)[1], sigma)
+    first = mbd.design.first_order_deviation(power_law(true)[1], sigma)
     sample = [
         power_law({k: true[k] + sigma[k] * random.standard_normal() for k in true})[0]
         for _ in range(20_000)
@@ -123,7 +129,7 @@ def test_outlier_is_a_warning() -> None:
     measured = exact + sigma * random.standard_normal(len(exact))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        mbd.identify(power_law, measured, start=parameters, deviations=sigma)
+        mbd.design.identify(power_law, measured, start=parameters, deviations=sigma)
     measured[3] *= 10
     with pytest.warns(AccuracyWarning, match="that of measurement 4 is the largest"):
-        mbd.identify(power_law, measured, start=parameters, deviations=sigma)
+        mbd.design.identify(power_law, measured, start=parameters, deviations=sigma)

@@ -17,7 +17,7 @@ PLACES = {"start": 0.0, "quarter": 0.25, "middle": 0.5, "end": 1.0}
 SENSORS = [(name, axis) for name in PLACES for axis in "yz"]
 
 
-def bar(comm: MPI.Intracomm, young: float, height: float) -> mbd.BodySensitivities:
+def bar(comm: MPI.Intracomm, young: float, height: float) -> mbd.design.BodySensitivities:
     """Derivatives of a bar of width `SIDE` whose height passes it; sensors are on its axis."""
     mesh = box(comm, (LENGTH, height, SIDE), (6, 1, 1))
     points = {name: (s * LENGTH, height / 2, SIDE / 2) for name, s in PLACES.items()}
@@ -35,12 +35,14 @@ def bar(comm: MPI.Intracomm, young: float, height: float) -> mbd.BodySensitiviti
     return mbd.sensitivities(base, parameters)
 
 
-def at_sensors(table: mbd.BodySensitivities) -> np.ndarray:
+def at_sensors(table: mbd.design.BodySensitivities) -> np.ndarray:
     """Shapes of all modes at the sensors."""
     return np.hstack([table.body.point(name).modes[:, 1:] for name in PLACES])
 
 
-def measured(table: mbd.BodySensitivities, modes: list[int]) -> tuple[np.ndarray, np.ndarray]:
+def measured(
+    table: mbd.design.BodySensitivities, modes: list[int]
+) -> tuple[np.ndarray, np.ndarray]:
     """Frequencies and shapes of some bending modes, of different scales and signs.
 
     The numbers of the modes do not count torsion, which moves no sensor.
@@ -54,11 +56,13 @@ def measured(table: mbd.BodySensitivities, modes: list[int]) -> tuple[np.ndarray
 
 def test_mac() -> None:
     turned = np.array([[1.0, 1j], [1j, -1.0], [1.0, -1j]])
-    assert mbd.mac(turned[:1], turned) == pytest.approx(np.array([[1.0, 1.0, 0.0]]), abs=1e-15)
-    assert mbd.mac([[1.0, 1j]], [[1j, -1.0]]) == pytest.approx(1.0, abs=1e-15)
-    assert mbd.mac([[0.0, 0.0]], [[1.0, 0.0]]).item() == 0.0
+    assert mbd.design.mac(turned[:1], turned) == pytest.approx(
+        np.array([[1.0, 1.0, 0.0]]), abs=1e-15
+    )
+    assert mbd.design.mac([[1.0, 1j]], [[1j, -1.0]]) == pytest.approx(1.0, abs=1e-15)
+    assert mbd.design.mac([[0.0, 0.0]], [[1.0, 0.0]]).item() == 0.0
     with pytest.raises(InputError, match="cannot be compared"):
-        mbd.mac([[1.0]], [[1.0, 0.0]])
+        mbd.design.mac([[1.0]], [[1.0, 0.0]])
 
 
 def test_permuted_and_missing_modes(comm: MPI.Intracomm) -> None:
@@ -68,7 +72,7 @@ def test_permuted_and_missing_modes(comm: MPI.Intracomm) -> None:
     f, shapes = measured(table, order)
     random = np.random.default_rng(4)
     noisy = shapes + 0.05 * np.abs(shapes).max() * random.standard_normal(shapes.shape)
-    test = mbd.ModalTest(f, noisy, SENSORS)
+    test = mbd.design.ModalTest(f, noisy, SENSORS)
     pairs = test.pair(table.body.frequencies, at_sensors(table))
     assert pairs.modes.tolist() == [4, 0, 2]  # the fourth mode is torsion
     assert pairs.mac.min() > 0.8
@@ -81,7 +85,7 @@ def test_crossing_modes_are_identified(comm: MPI.Intracomm) -> None:
     """The search starts on the other side of the crossing, where the order is the opposite one."""
     true = {"E": 205e9, "h": 1.1 * SIDE}
     f, shapes = measured(bar(comm, true["E"], true["h"]), [0, 1, 2, 3])
-    test = mbd.ModalTest(f, shapes, SENSORS)
+    test = mbd.design.ModalTest(f, shapes, SENSORS)
     start = {"E": 190e9, "h": 0.9 * SIDE}
     lateral = np.abs(shapes[0, ::2]).max() > np.abs(shapes[0, 1::2]).max()  # along y
     first = measured(bar(comm, start["E"], start["h"]), [0])[1][0]
@@ -91,7 +95,7 @@ def test_crossing_modes_are_identified(comm: MPI.Intracomm) -> None:
         return test.predict(bar(comm, p["E"], p["h"]))
 
     bounds = {"h": (0.5 * SIDE, 2 * SIDE), "E": (1e11, 4e11)}
-    result = mbd.identify(model, test.measured, start=start, bounds=bounds)
+    result = mbd.design.identify(model, test.measured, start=start, bounds=bounds)
     assert result.values["E"] == pytest.approx(true["E"], rel=1e-8)
     assert result.values["h"] == pytest.approx(true["h"], rel=1e-8)
 
@@ -99,7 +103,7 @@ def test_crossing_modes_are_identified(comm: MPI.Intracomm) -> None:
 def test_derivatives_at_a_double_mode(comm: MPI.Intracomm) -> None:
     """Measured bending along y and z: the pairs are smooth where both frequencies are equal."""
     f, shapes = measured(bar(comm, 200e9, 1.2 * SIDE), [0, 1, 2, 3])
-    test = mbd.ModalTest(f, shapes, SENSORS)
+    test = mbd.design.ModalTest(f, shapes, SENSORS)
     table = bar(comm, 200e9, SIDE)
     assert np.ptp(table.body.frequencies[:2]) < 1e-6 * f[0]
     derivative = test.predict(table)[1]["h"]
@@ -108,7 +112,7 @@ def test_derivatives_at_a_double_mode(comm: MPI.Intracomm) -> None:
     difference = (8 * (c - b) - (d - a)) / (12 * step)
     assert derivative == pytest.approx(difference, rel=1e-6, abs=1e-6 * np.abs(difference).max())
     turned = [0.8 * shapes[0] / 1.0 + 0.6 * shapes[1] / -2.0]  # a combination of the pair
-    mixed = mbd.ModalTest(f[:1], turned, SENSORS).predict(table)[1]["E"]
+    mixed = mbd.design.ModalTest(f[:1], turned, SENSORS).predict(table)[1]["E"]
     assert mixed == pytest.approx(table["E"].frequencies[:1], rel=1e-9)
 
 
@@ -116,7 +120,7 @@ def test_derivatives_of_shapes(comm: MPI.Intracomm) -> None:
     """Shapes of unit length at the sensors against differences of new reductions."""
     f, shapes = measured(bar(comm, 200e9, 1.3 * SIDE), [2, 0, 1])
     sigma = 0.01 * np.ones(shapes.shape)
-    test = mbd.ModalTest(f, shapes, SENSORS, 0.01 * f, sigma)
+    test = mbd.design.ModalTest(f, shapes, SENSORS, 0.01 * f, sigma)
     height, step = 1.25 * SIDE, 2e-3 * SIDE
     values, derivatives = test.predict(bar(comm, 200e9, height))
     assert values.shape == test.measured.shape == test.deviations.shape == (3 + shapes.size,)
@@ -136,7 +140,7 @@ TRUE = {"kx": 1.02e5, "ky": 1.0e5, "m": 1.5}
 MOTIONS = [(f"mass {k}", axis) for axis in "xy" for k in range(COUNT)]
 
 
-def chain(p: dict[str, float]) -> mbd.ModalMatrices:
+def chain(p: dict[str, float]) -> mbd.design.ModalMatrices:
     """Masses in a row that move along x and y; the first one is heavier by m."""
     first, zero = np.zeros((2 * COUNT,) * 2), np.zeros((2 * COUNT,) * 2)
     first[0, 0] = first[COUNT, COUNT] = 1.0
@@ -144,10 +148,10 @@ def chain(p: dict[str, float]) -> mbd.ModalMatrices:
     rows, still = np.eye(2 * COUNT), zero
     derivatives = {"kx": (x, zero, still), "ky": (y, zero, still), "m": (zero, first, still)}
     mass = np.eye(2 * COUNT) + p["m"] * first
-    return mbd.ModalMatrices(p["kx"] * x + p["ky"] * y, mass, rows, derivatives)
+    return mbd.design.ModalMatrices(p["kx"] * x + p["ky"] * y, mass, rows, derivatives)
 
 
-def chain_test(sigma: float, random: np.random.Generator | None = None) -> mbd.ModalTest:
+def chain_test(sigma: float, random: np.random.Generator | None = None) -> mbd.design.ModalTest:
     """Six of the eight modes, with errors of the frequencies (sigma/5) and shapes (sigma)."""
     matrices = chain(TRUE)
     squares, X = scipy.linalg.eigh(matrices.stiffness, matrices.mass)
@@ -158,7 +162,7 @@ def chain_test(sigma: float, random: np.random.Generator | None = None) -> mbd.M
     if random is not None:
         f = f + errors[0] * random.standard_normal(f.shape)
         shapes = shapes + errors[1] * random.standard_normal(shapes.shape)
-    return mbd.ModalTest(f, shapes, MOTIONS, *errors)
+    return mbd.design.ModalTest(f, shapes, MOTIONS, *errors)
 
 
 def test_derivatives_of_matrices() -> None:
@@ -169,14 +173,14 @@ def test_derivatives_of_matrices() -> None:
     M = M + 5 * np.eye(5)
     rows, moved = random.standard_normal((2, 7, 5))
 
-    def at(s: float) -> mbd.ModalMatrices:
+    def at(s: float) -> mbd.design.ModalMatrices:
         changes = {"s": (dK, dM, moved)}
-        return mbd.ModalMatrices(K + s * dK, M + s * dM, rows + s * moved, changes)
+        return mbd.design.ModalMatrices(K + s * dK, M + s * dM, rows + s * moved, changes)
 
     squares, X = scipy.linalg.eigh(K, M)
     sensors = [(f"p{k}", "x") for k in range(7)]
     f, shapes = np.sqrt(squares[[2, 0, 4]]) / (2 * np.pi), (rows @ X[:, [2, 0, 4]]).T
-    test = mbd.ModalTest(f, shapes, sensors, f, 1.0)
+    test = mbd.design.ModalTest(f, shapes, sensors, f, 1.0)
     step = 1e-4
     a, b, c, d = (test.predict(at(s * step))[0] for s in (-2, -1, 1, 2))
     difference = (8 * (c - b) - (d - a)) / (12 * step)
@@ -193,10 +197,10 @@ def test_confidence_intervals() -> None:
     for _ in range(repetitions):
         test = chain_test(0.03, random)
 
-        def model(p: dict[str, float], test: mbd.ModalTest = test) -> tuple:
+        def model(p: dict[str, float], test: mbd.design.ModalTest = test) -> tuple:
             return test.predict(chain(p))
 
-        result = mbd.identify(model, test.measured, start=start, deviations=test.deviations)
+        result = mbd.design.identify(model, test.measured, start=start, deviations=test.deviations)
         inside += sum(low < TRUE[k] < high for k, (low, high) in result.intervals.items())
     assert abs(inside / (3 * repetitions) - 0.95) < 4 * np.sqrt(0.95 * 0.05 / (3 * repetitions))
 
@@ -204,9 +208,9 @@ def test_confidence_intervals() -> None:
 def test_shapes_determine_more_than_frequencies() -> None:
     """With the shapes as measurements, the additional mass is known better."""
     test = chain_test(0.03)
-    plain = mbd.ModalTest(test.frequencies, test.shapes, MOTIONS, test.frequency_deviations)
+    plain = mbd.design.ModalTest(test.frequencies, test.shapes, MOTIONS, test.frequency_deviations)
     both, alone = (
-        mbd.identify(
+        mbd.design.identify(
             lambda p, t=t: t.predict(chain(p)), t.measured, start=TRUE, deviations=t.deviations
         )
         for t in (test, plain)
@@ -217,7 +221,7 @@ def test_shapes_determine_more_than_frequencies() -> None:
 def test_complex_shapes() -> None:
     """Shapes of a damped structure are compared up to a complex factor, also in a group."""
     shapes = np.array([[1.0, 0, 0], [0, 1j, 0], [0, 0, np.exp(2j)]])
-    test = mbd.ModalTest([5.0, 3.0], [[0, 0.6, 0.8], [1, 0, 0]], [("a", "x")] * 3)
+    test = mbd.design.ModalTest([5.0, 3.0], [[0, 0.6, 0.8], [1, 0, 0]], [("a", "x")] * 3)
     pairs = test.pair([3.0, 5.0, 5.001], shapes)
     assert pairs.modes[1] == 0
     assert pairs.mac == pytest.approx(1.0, abs=1e-12)
@@ -245,7 +249,7 @@ def test_modes_of_a_mechanism() -> None:
         return result.frequencies, np.array(modes)
 
     f, shapes = linearized(0.0)
-    test = mbd.ModalTest(f[::-1], shapes[::-1].real, [("upper", "x"), ("lower", "x")])
+    test = mbd.design.ModalTest(f[::-1], shapes[::-1].real, [("upper", "x"), ("lower", "x")])
     frequencies, damped = linearized(0.1)
     assert np.abs(damped.imag).max() > 0.01
     pairs = test.pair(frequencies, damped)
@@ -255,7 +259,7 @@ def test_modes_of_a_mechanism() -> None:
 
 def test_modes_without_partner(comm: MPI.Intracomm) -> None:
     """A low MAC gives a warning with its value; a mode that no sensor sees is not taken."""
-    test = mbd.ModalTest([10.0, 20.0], [[1.0, 0.0], [1.0, 1.0]], [("a", "x"), ("b", "x")])
+    test = mbd.design.ModalTest([10.0, 20.0], [[1.0, 0.0], [1.0, 1.0]], [("a", "x"), ("b", "x")])
     with pytest.warns(AccuracyWarning, match=r"measured mode 2 \(20 Hz\)") as records:
         pairs = test.pair([10.0, 20.0], [[1.0, 0.0], [1.0, -0.5]])
     assert records[0].message.value == pytest.approx(pairs.mac[1])  # type: ignore[union-attr]
@@ -266,16 +270,16 @@ def test_modes_without_partner(comm: MPI.Intracomm) -> None:
 def test_errors(comm: MPI.Intracomm) -> None:
     table = bar(comm, 200e9, SIDE)
     with pytest.raises(InputError, match=r"unknown sensor 'tip'.*'middle'"):
-        mbd.ModalTest([100.0], [[1.0]], [("tip", "x")]).predict(table)
+        mbd.design.ModalTest([100.0], [[1.0]], [("tip", "x")]).predict(table)
     with pytest.raises(InputError, match="computed modes for 40 measured"):
-        mbd.ModalTest(np.arange(1.0, 41.0), np.ones((40, 8)), SENSORS).predict(table)
+        mbd.design.ModalTest(np.arange(1.0, 41.0), np.ones((40, 8)), SENSORS).predict(table)
     with pytest.raises(InputError, match="shapes that are not zero"):
-        mbd.ModalTest([1.0], [[0.0]], [("a", "x")])
+        mbd.design.ModalTest([1.0], [[0.0]], [("a", "x")])
     with pytest.raises(InputError, match="direction x, y, z or a vector"):
-        mbd.ModalTest([1.0], [[1.0]], [("a", "r")])
+        mbd.design.ModalTest([1.0], [[1.0]], [("a", "r")])
     with pytest.raises(InputError, match="need frequency_deviations"):
-        mbd.ModalTest([1.0], [[1.0]], [("a", "x")], shape_deviations=0.1)
+        mbd.design.ModalTest([1.0], [[1.0]], [("a", "x")], shape_deviations=0.1)
     with pytest.raises(InputError, match="8 sensors, the test has 1"):
-        mbd.ModalTest([1.0], [[1.0]], [("a", "x")]).predict(chain(TRUE))
+        mbd.design.ModalTest([1.0], [[1.0]], [("a", "x")]).predict(chain(TRUE))
     with pytest.raises(InputError, match="mass must be a positive definite matrix"):
-        mbd.ModalMatrices(np.eye(2), np.zeros((2, 2)), np.eye(2), {})
+        mbd.design.ModalMatrices(np.eye(2), np.zeros((2, 2)), np.eye(2), {})

@@ -21,7 +21,7 @@ COVARIANCE = np.outer(*[list(SIGMA.values())] * 2) * np.array(
 )
 
 
-def reduced(p: Mapping[str, float]) -> mbd.Reduction:
+def reduced(p: Mapping[str, float]) -> mbd.reduction.Reduction:
     mesh = box(MPI.COMM_WORLD, (p["length"], *SIZE[1:]), CELLS)
     material = mbd.Material(p["E"], 0.3, p["rho"])
     options = mbd.ReductionOptions(skin=False)
@@ -32,7 +32,7 @@ def reduced(p: Mapping[str, float]) -> mbd.Reduction:
 
 
 @cache
-def derivatives() -> mbd.BodySensitivities:
+def derivatives() -> mbd.design.BodySensitivities:
     base = reduced(VALUES)
     x = ufl.SpatialCoordinate(base.model.plain_mesh)
     along = ufl.as_vector([x[0] / VALUES["length"], 0 * x[1], 0 * x[2]])
@@ -67,7 +67,7 @@ def test_frequencies(count: int, new: bool) -> None:
     """Frequencies of bodies of first order, and of new reductions."""
     table = derivatives()
     steps = {name: table[name].frequencies[:3] for name in VALUES}
-    first = mbd.first_order_deviation(steps, COVARIANCE)
+    first = mbd.design.first_order_deviation(steps, COVARIANCE)
     points = samples(count, 7 if new else 5)
     J = np.column_stack(list(steps.values()))
     linear = table.body.frequencies[:3] + (points - list(VALUES.values())) @ J.T
@@ -96,13 +96,13 @@ def test_simulation() -> None:
     """The final angle and the largest force of a simulation, with new simulations."""
     values, sigma = {"length": 0.5, "k": 3.0}, {"length": 2e-3, "k": 0.03}
 
-    def output(run: mbd.Solution) -> np.ndarray:
+    def output(run: mbd.results.Solution) -> np.ndarray:
         joint = run.joint("pin")
         return np.array([joint.rotation[-1], np.abs(joint.force).max()])
 
     result = mbd.run_sensitivities(pendulum, values, t_end=0.8, dt=8e-3)
     steps = result.derivative(output)
-    first = mbd.first_order_deviation(steps, sigma)
+    first = mbd.design.first_order_deviation(steps, sigma)
     random = np.random.default_rng(2)
     changes = random.standard_normal((80, 2)) * list(sigma.values())
     linear = output(result.run) + changes @ np.array([steps[name] for name in values])

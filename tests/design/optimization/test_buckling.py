@@ -15,7 +15,7 @@ SIZE = 0.5, 0.02, 0.012
 ENDS = "left", "right"
 
 
-def column(comm: MPI.Intracomm, degree: int = 2) -> mbd.ParametricBody:
+def column(comm: MPI.Intracomm, degree: int = 2) -> mbd.design.ParametricBody:
     """A bar of steel with parameters of shape; `skew` moves the right end sideways."""
     model = mbd.ElasticModel(box(comm, SIZE, (10, 1, 1)), mbd.STEEL, degree=degree)
     x, y, z = ufl.SpatialCoordinate(model.plain_mesh)
@@ -27,7 +27,7 @@ def column(comm: MPI.Intracomm, degree: int = 2) -> mbd.ParametricBody:
     parameters = [
         mbd.Parameter(name, "shape", velocity=ufl.as_vector(v)) for name, v in velocities.items()
     ]
-    return mbd.ParametricBody(model, parameters, interfaces=ENDS, num_modes=6)
+    return mbd.design.ParametricBody(model, parameters, interfaces=ENDS, num_modes=6)
 
 
 @pytest.mark.slow
@@ -36,7 +36,7 @@ def test_euler(comm: MPI.Intracomm) -> None:
 
     With ten elements of degree two, the load is 0.5 % too high.
     """
-    load, slopes = mbd.buckling_load(column(comm, degree=3).at({}), ENDS)
+    load, slopes = mbd.design.buckling_load(column(comm, degree=3).at({}), ENDS)
     L, h, w = SIZE
     euler = np.pi**2 * 210e9 * h * w**3 / 12 / L**2
     exact = euler / (1 + euler / (5 / 6 * 210e9 / 2.6 * h * w))
@@ -49,10 +49,10 @@ def test_euler(comm: MPI.Intracomm) -> None:
 def test_derivatives(comm: MPI.Intracomm) -> None:
     bar = column(comm)
     base, step = {"length": 0.1, "width": 0.2, "skew": 0.3}, 1e-4
-    _, slopes = mbd.buckling_load(bar.at(base), ENDS)
+    _, slopes = mbd.design.buckling_load(bar.at(base), ENDS)
     for name, slope in slopes.items():
         above, below = (
-            mbd.buckling_load(bar.at({**base, name: base[name] + s}), ENDS)[0]
+            mbd.design.buckling_load(bar.at({**base, name: base[name] + s}), ENDS)[0]
             for s in (step, -step)
         )
         assert slope == pytest.approx((above - below) / (2 * step), rel=1e-5)
@@ -61,9 +61,9 @@ def test_derivatives(comm: MPI.Intracomm) -> None:
 def test_errors(comm: MPI.Intracomm) -> None:
     table = column(comm).at({})
     with pytest.raises(InputError, match="two interfaces"):
-        mbd.buckling_load(table, ("left",))  # type: ignore[arg-type]
+        mbd.design.buckling_load(table, ("left",))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="unknown interface"):
-        mbd.buckling_load(table, ("left", "top"))
-    bare = mbd.BodySensitivities(table.body.replace(stiffening=None), table.base, {})
+        mbd.design.buckling_load(table, ("left", "top"))
+    bare = mbd.design.BodySensitivities(table.body.replace(stiffening=None), table.base, {})
     with pytest.raises(InputError, match="geometric stiffening"):
-        mbd.buckling_load(bare, ENDS)
+        mbd.design.buckling_load(bare, ENDS)

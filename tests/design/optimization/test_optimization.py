@@ -76,7 +76,7 @@ def test_box(method: Any) -> None:
 
     If the edge a is at most 1, then b = c = √8, A = 2 (2 √8 + 8), and dA/da = -8 at this bound.
     """
-    limits = {"volume": mbd.Limits(volume, low=8.0)}
+    limits = {"volume": mbd.design.Limits(volume, low=8.0)}
     start = {"a": 1.0, "b": 3.0, "c": 5.0}
     cube = mbd.minimize(surface, start, limits, method=method, tolerance=1e-7, max_iterations=500)
     assert list(cube.values.values()) == pytest.approx([2.0, 2.0, 2.0], rel=1e-4)
@@ -94,7 +94,7 @@ def test_box(method: Any) -> None:
     assert flat.multipliers["a"] == pytest.approx(slope, rel=1e-3)
 
 
-def strip(low: float, high: float) -> tuple[dict[str, mbd.Limits], float]:
+def strip(low: float, high: float) -> tuple[dict[str, mbd.design.Limits], float]:
     """Return limits of the frequency and the stiffness of a strip, and its least area.
 
     The width w determines the frequency 800 w, and w h³ the stiffness, with the height h.
@@ -108,9 +108,9 @@ def strip(low: float, high: float) -> tuple[dict[str, mbd.Limits], float]:
         return w * h**3, {"h": 3 * w * h**2, "w": h**3}
 
     w = low / 800
-    return {"f": mbd.Limits(frequency, low), "k": mbd.Limits(stiffness, high)}, w * (high / w) ** (
-        1 / 3
-    )
+    return {"f": mbd.design.Limits(frequency, low), "k": mbd.design.Limits(stiffness, high)}, w * (
+        high / w
+    ) ** (1 / 3)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -153,7 +153,7 @@ def test_the_residual_includes_the_distance_from_active_limits() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_equal_limits_and_differences(method: Any) -> None:
     """The point of the line x + 2y = 3 that is closest to the origin is (0.6, 1.2)."""
-    limits = {"line": mbd.Limits(lambda p: p["x"] + 2 * p["y"], 3.0, 3.0)}
+    limits = {"line": mbd.design.Limits(lambda p: p["x"] + 2 * p["y"], 3.0, 3.0)}
     result = mbd.minimize(
         lambda p: p["x"] ** 2 + p["y"] ** 2,
         {"x": 2.0, "y": -1.0},
@@ -174,12 +174,12 @@ def test_one_evaluation_per_point() -> None:
         calls.append(p)
         return volume(p), surface(p)
 
-    limits = {"volume": mbd.Limits(lambda state: state[0], low=8.0)}
+    limits = {"volume": mbd.design.Limits(lambda state: state[0], low=8.0)}
     start = {"a": 1.0, "b": 3.0, "c": 5.0}
     result = mbd.minimize(lambda state: state[1], start, limits, model=model)
     assert result.evaluations == len(calls) == len({tuple(p.values()) for p in calls})
     assert len(result.history) <= len(calls) < 30
-    direct = mbd.minimize(surface, start, {"volume": mbd.Limits(volume, low=8.0)})
+    direct = mbd.minimize(surface, start, {"volume": mbd.design.Limits(volume, low=8.0)})
     assert direct.values == result.values
 
 
@@ -198,8 +198,8 @@ def test_differences_stay_within_bounds() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_contradicting_constraints(method: Any) -> None:
     limits = {
-        "large": mbd.Limits(lambda p: (p["x"], {"x": 1.0}), low=2.0),
-        "small": mbd.Limits(lambda p: (p["x"], {"x": 1.0}), high=1.0),
+        "large": mbd.design.Limits(lambda p: (p["x"], {"x": 1.0}), low=2.0),
+        "small": mbd.design.Limits(lambda p: (p["x"], {"x": 1.0}), high=1.0),
     }
     with pytest.raises(SolverError, match=r"violates.*(large|small).*may contradict"):
         mbd.minimize(lambda p: (p["x"] ** 2, {"x": 2 * p["x"]}), {"x": 3.0}, limits, method=method)
@@ -242,7 +242,7 @@ def test_errors_of_functions(method: Any) -> None:
 
 def test_bad_input() -> None:
     square = {"objective": lambda p: (p["x"] ** 2, {"x": 2 * p["x"]}), "start": {"x": 1.0}}
-    limit = mbd.Limits(lambda p: p["x"], high=1.0)
+    limit = mbd.design.Limits(lambda p: p["x"], high=1.0)
     for text, changes in {
         "does not accept constraints": {"constraints": {"g": limit}, "method": "BLMVM"},
         "already the name of a parameter": {"constraints": {"x": limit}},
@@ -256,9 +256,9 @@ def test_bad_input() -> None:
         with pytest.raises(InputError, match=text):
             mbd.minimize(**square | changes)
     with pytest.raises(InputError, match="need low, high"):
-        mbd.Limits(lambda p: 1.0)
+        mbd.design.Limits(lambda p: 1.0)
     with pytest.raises(InputError, match="at most high"):
-        mbd.Limits(lambda p: 1.0, low=2.0, high=1.0)
+        mbd.design.Limits(lambda p: 1.0, low=2.0, high=1.0)
 
 
 def test_ranks_agree(comm: MPI.Intracomm) -> None:

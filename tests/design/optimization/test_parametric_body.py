@@ -22,7 +22,7 @@ ENDS = ["left", "right"]
 MIDDLE = (LENGTH / 2, HEIGHT / 2, WIDTH / 2)
 
 
-def family(comm: MPI.Intracomm, **options: Any) -> mbd.ParametricBody:
+def family(comm: MPI.Intracomm, **options: Any) -> mbd.design.ParametricBody:
     """A bar whose length and height change, in relative units."""
     model = mbd.ElasticModel(box(comm), mbd.STEEL)
     x = ufl.SpatialCoordinate(model.plain_mesh)
@@ -32,7 +32,7 @@ def family(comm: MPI.Intracomm, **options: Any) -> mbd.ParametricBody:
         mbd.Parameter("E", "young"),
     ]
     request = {"interfaces": ENDS, "num_modes": 4, "points": {"middle": MIDDLE}}
-    return mbd.ParametricBody(model, parameters, **request | options)
+    return mbd.design.ParametricBody(model, parameters, **request | options)
 
 
 def test_moved_mesh_is_a_new_body(comm: MPI.Intracomm) -> None:
@@ -128,13 +128,13 @@ def test_plates_materials_and_fields(comm: MPI.Intracomm) -> None:
     f.x.array[:] = 7850.0
     direction = fem.Function(f.function_space)
     direction.x.array[:] = 785.0
-    steel = mbd.GradedMaterial(young=210e9, poisson=0.3, density=f)
+    steel = mbd.forms.GradedMaterial(young=210e9, poisson=0.3, density=f)
     plate = mbd.ElasticModel(mesh, steel, plane="stress", thickness=0.01)
     parameters = [
         mbd.Parameter("h", "thickness"),
         mbd.Parameter("rho", "coefficient", coefficient=f, direction=direction),
     ]
-    sheet = mbd.ParametricBody(plate, parameters, interfaces=[], num_modes=3)
+    sheet = mbd.design.ParametricBody(plate, parameters, interfaces=[], num_modes=3)
     base = sheet.at({}).body
     heavy = sheet.at({"rho": 1.0, "h": 0.02}).body
     assert heavy.total_mass == pytest.approx(2.2 * base.total_mass, rel=1e-12)
@@ -150,10 +150,10 @@ def test_temperature_and_orthotropic_constants(comm: MPI.Intracomm, quantity: An
     x = ufl.SpatialCoordinate(mesh.mesh)
     if quantity == "temperature":
         expansion = 12e-6 * (1 + 1e5 * x[1] ** 2)
-        material: Any = mbd.GradedMaterial(210e9, 0.3, 7850.0, "", expansion)
-        model = mbd.ElasticModel(mesh, material, prestress=mbd.Temperature(50.0))
+        material: Any = mbd.forms.GradedMaterial(210e9, 0.3, 7850.0, "", expansion)
+        model = mbd.ElasticModel(mesh, material, prestress=mbd.forms.Temperature(50.0))
     else:
-        ply = mbd.Orthotropic(
+        ply = mbd.forms.Orthotropic(
             young=(140e9, 10e9, 12e9),
             poisson=(0.3, 0.28, 0.4),
             shear=(5e9, 4.5e9, 3.5e9),
@@ -161,7 +161,7 @@ def test_temperature_and_orthotropic_constants(comm: MPI.Intracomm, quantity: An
         )
         model = mbd.ElasticModel(mesh, ply)
     parameters = [mbd.Parameter("p", quantity)]
-    bar = mbd.ParametricBody(model, parameters, interfaces=ENDS, num_modes=3)
+    bar = mbd.design.ParametricBody(model, parameters, interfaces=ENDS, num_modes=3)
     base = bar.values["p"]
     assert base == {"temperature": 50.0, "shear_12": 5e9, "density": 1600.0}[quantity]
     below, middle, above = (bar.at({"p": s * base}) for s in (0.999, 1.0, 1.001))
@@ -221,7 +221,7 @@ def test_bad_input(comm: MPI.Intracomm) -> None:
         family(comm, interfaces=ends)
     with pytest.raises(InputError, match="tolerance"):
         family(comm, tolerance=-1.0)
-    model = mbd.ElasticModel(box(comm), mbd.STEEL, prestress=mbd.Temperature(10.0))
+    model = mbd.ElasticModel(box(comm), mbd.STEEL, prestress=mbd.forms.Temperature(10.0))
     x = ufl.SpatialCoordinate(model.plain_mesh)
     for names, match in {
         ("prestress",): "use the quantity 'coefficient'",
@@ -229,10 +229,10 @@ def test_bad_input(comm: MPI.Intracomm) -> None:
     }.items():
         parameters: Any = [mbd.Parameter("p", name) for name in names]  # type: ignore[arg-type]
         with pytest.raises(InputError, match=match):
-            mbd.ParametricBody(model, parameters, interfaces=ENDS)
+            mbd.design.ParametricBody(model, parameters, interfaces=ENDS)
     plane = mbd.Parameter("s", "shape", velocity=ufl.as_vector([x[0], x[1]]))
     with pytest.raises(InputError, match=r"an expression of shape \(3,\)"):
-        mbd.ParametricBody(model, [plane], interfaces=ENDS)
+        mbd.design.ParametricBody(model, [plane], interfaces=ENDS)
 
 
 @pytest.mark.slow
@@ -251,7 +251,7 @@ def test_cantilever_of_least_mass(comm: MPI.Intracomm) -> None:
     model = mbd.ElasticModel(mesh, mbd.STEEL, plane="stress", thickness=0.01)
     x, y = ufl.SpatialCoordinate(model.plain_mesh)
     shapes = {"1": 1.0, "root": ufl.sqrt(x / L), "linear": x / L}
-    body = mbd.ParametricBody(
+    body = mbd.design.ParametricBody(
         model,
         [
             mbd.Parameter(name, "shape", velocity=ufl.as_vector([0 * x, y * f]))
@@ -264,10 +264,10 @@ def test_cantilever_of_least_mass(comm: MPI.Intracomm) -> None:
     )
     wrench = np.array([0, 1.0, 0, 0, 0, -tip * L])
 
-    def mass(table: mbd.BodySensitivities) -> Any:
+    def mass(table: mbd.design.BodySensitivities) -> Any:
         return table.body.total_mass, {k: d.total_mass for k, d in table.items()}
 
-    def deflection(table: mbd.BodySensitivities) -> Any:
+    def deflection(table: mbd.design.BodySensitivities) -> Any:
         r = table.body.interface("tip").motion.T @ wrench
         u = np.linalg.solve(table.body.stiffness, r)
         slopes = {
@@ -280,7 +280,7 @@ def test_cantilever_of_least_mass(comm: MPI.Intracomm) -> None:
     base = body.at(start)
     exact = 12 / (210e9 * 0.01 * h**3) * (L**3 - (tip * L) ** 3) / 3
     assert deflection(base)[0] == pytest.approx(exact, rel=5e-3)
-    limits = {"deflection": mbd.Limits(deflection, high=deflection(base)[0])}
+    limits = {"deflection": mbd.design.Limits(deflection, high=deflection(base)[0])}
     bounds = {"1": (-1.2, 1.0), "root": (-1.0, 2.0), "linear": (-1.0, 1.0)}
     result = mbd.minimize(
         mass, start, limits, bounds=bounds, model=body.at, tolerance=1e-5, comm=comm
@@ -297,7 +297,7 @@ def test_cantilever_of_least_mass(comm: MPI.Intracomm) -> None:
     best = body.reduce(result.values)
     eta = np.linalg.solve(best.body.stiffness, best.body.interface("tip").motion.T @ wrench)
     places = np.column_stack([s * L, height / 2 * (1 - 1e-9)])[1:-1]
-    stress = np.abs(mbd.recovery.Recovery(best).at("stress", eta, places)[0, :, 0, 0])
+    stress = np.abs(mbd.durability.Recovery(best).at("stress", eta, places)[0, :, 0, 0])
     assert stress == pytest.approx(
         6 * L / (0.01 * largest**2), rel=0.012
     )  # at the nodes of the mesh

@@ -37,7 +37,7 @@ def test_harmonic_oscillator() -> None:
     """λ′ = −(m′λ² + c′λ + k′)/(2mλ + c), H′ = −(m′s² + c′s + k′) H², and those of f and ζ."""
     values = {"m": 2.0, "c": 4.0, "k": 800.0}
     m, c, k = values.values()
-    result = mbd.linear_sensitivities(oscillator, values, inputs=["push"], outputs=X)
+    result = mbd.design.linear_sensitivities(oscillator, values, inputs=["push"], outputs=X)
     pole = -c / (2 * m) + 1j * np.sqrt(k / m - (c / (2 * m)) ** 2)
     assert result.linearization.poles == pytest.approx([pole], rel=1e-12)
     f = np.array([0.0, 1.0, 3.2, 20.0])
@@ -69,7 +69,7 @@ def test_equilibrium_moves() -> None:
     """ω² = (k + m g l cos θ)/(J + m l²) with m g l sin θ = k (free − θ): θ depends on all."""
     values = {"m": 1.5, "l": 0.5, "k": 9.0, "free": 1.2, "g": GRAVITY}
     m, length, k, free, g = values.values()
-    result = mbd.linear_sensitivities(sprung_pendulum, values)
+    result = mbd.design.linear_sensitivities(sprung_pendulum, values)
     angle = result.linearization.state.angles[0]
     for _ in range(3):  # Newton's method, to round-off
         residual = m * g * length * np.sin(angle) - k * (free - angle)
@@ -110,7 +110,7 @@ def test_joint_position() -> None:
         return mbd.System([GROUND, bar], [pin], gravity=(0, -GRAVITY, 0))
 
     s, J, m = 0.4, 0.05, 1.3
-    result = mbd.linear_sensitivities(build, {"s": s})
+    result = mbd.design.linear_sensitivities(build, {"s": s})
     square = m * GRAVITY * s / (J + m * s**2)
     slope = square * (1 / s - 2 * m * s / (J + m * s**2))
     assert result.poles["s"] == pytest.approx([1j * slope / (2 * np.sqrt(square))], rel=1e-8)
@@ -137,14 +137,14 @@ def turntable(p: Values) -> mbd.System:
     return mbd.System([GROUND, table, mass], [axle, slide], drivers=[driver], loads=[spring])
 
 
-def spinning(system: mbd.System) -> mbd.State:
+def spinning(system: mbd.System) -> mbd.mechanism.State:
     return mbd.equilibrium(system, spin=(0, 0, system.drivers[0].at(0.0)[1]))
 
 
 def test_driver() -> None:
     """ω² = k/m − Ω² on a table that turns with Ω; the radius k r/(k − m Ω²) does not enter."""
     values = {"m": 2.0, "k": 800.0, "r": 0.3, "speed": 12.0}
-    result = mbd.linear_sensitivities(turntable, values, state=spinning)
+    result = mbd.design.linear_sensitivities(turntable, values, state=spinning)
     omega = np.sqrt(800.0 / 2.0 - 12.0**2)
     assert result.linearization.poles == pytest.approx([1j * omega], rel=1e-8)
     exact = {"m": -200.0, "k": 0.5, "r": 0.0, "speed": -24.0}
@@ -168,7 +168,7 @@ def two_pendulums(p: Values) -> mbd.System:
 def test_double_pole() -> None:
     """Equal pendulums: each parameter has the slopes of both branches, or their trace."""
     values = {"length one": 0.5, "length two": 0.5, "m": 1.2, "c": 1.0}
-    result = mbd.linear_sensitivities(two_pendulums, values)
+    result = mbd.design.linear_sensitivities(two_pendulums, values)
     s, J, m = 0.5, 0.01, 1.2
     square = m * GRAVITY * s / (J + m * s**2)
     pole = 1j * np.sqrt(square)
@@ -199,7 +199,7 @@ def hanging_chain(p: Values) -> mbd.System:
 
 def test_neutral_coordinates() -> None:
     """All poles are proportional to √g; the links may turn, and these zero poles remain zero."""
-    result = mbd.linear_sensitivities(hanging_chain, {"m": 1.0, "g": GRAVITY})
+    result = mbd.design.linear_sensitivities(hanging_chain, {"m": 1.0, "g": GRAVITY})
     poles = result.linearization.poles
     assert 0 < np.sum(poles == 0) < len(poles)
     assert GRAVITY * result.poles["g"] == pytest.approx(poles / 2, rel=1e-8)
@@ -255,7 +255,7 @@ def rotor(p: Values) -> mbd.System:
     return mbd.System([ground, housing, disc], [axle], loads=[mount, push], gravity=gravity)
 
 
-def running(system: Any) -> mbd.State:
+def running(system: Any) -> mbd.mechanism.State:
     """The sagged rotor at its speed; a spring without load defines the angle of the disc."""
     hold = mbd.JointSpring("hold", "axle", stiffness=50.0)
     parts = system.bodies, system.joints
@@ -263,7 +263,7 @@ def running(system: Any) -> mbd.State:
     rest = mbd.equilibrium(still, tolerance=1e-12)
     v = {"housing.velocity": np.zeros(3), "housing.omega": np.zeros(3)}
     v |= {"disc.omega": system.bodies[-1].omega}
-    return mbd.consistent_state(system, q=rest.q, v=v)
+    return mbd.dynamics.consistent_state(system, q=rest.q, v=v)
 
 
 CASES: dict[str, tuple[Any, dict[str, float], Any, list[str], dict[str, Any]]] = {
@@ -293,7 +293,9 @@ CASES: dict[str, tuple[Any, dict[str, float], Any, list[str], dict[str, Any]]] =
 def test_remainders_are_quadratic(case: str) -> None:
     """Taylor tests of poles, modes and responses with new linearizations: slope 2."""
     build, values, state, inputs, outputs = CASES[case]
-    result = mbd.linear_sensitivities(build, values, state=state, inputs=inputs, outputs=outputs)
+    result = mbd.design.linear_sensitivities(
+        build, values, state=state, inputs=inputs, outputs=outputs
+    )
     base, f = result.linearization, np.array([0.5, 7.0, 60.0])
     numbers = range(1, base.modes.shape[1] + 1)
     state = state or mbd.equilibrium
@@ -337,7 +339,9 @@ def top(p: Values) -> mbd.System:
 def test_sleeping_top() -> None:
     """J λ² − i I Ω λ = m g s: λ′ = i (I Ω)′ λ/(2Jλ − i I Ω); it may spin faster, with pole 0."""
     values = {"polar": 0.001, "spin": 300.0}
-    result = mbd.linear_sensitivities(top, values, state=mbd.consistent_state, axes="global")
+    result = mbd.design.linear_sensitivities(
+        top, values, state=mbd.dynamics.consistent_state, axes="global"
+    )
     J, momentum, poles = 0.002 + 0.5 * 0.1**2, 0.3, result.linearization.poles
     assert poles[0] == 0
     assert len(poles) == 3
@@ -368,14 +372,14 @@ def test_poles_without_derivatives() -> None:
     k = 8.0
     values = {"k": k, "c": 2 * np.sqrt(k * 0.02)}
     with pytest.warns(AccuracyWarning, match="zero or defective"):
-        result = mbd.linear_sensitivities(hinged, values, inputs=["motor"], outputs=ANGLE)
+        result = mbd.design.linear_sensitivities(hinged, values, inputs=["motor"], outputs=ANGLE)
     assert np.isnan(result.poles["k"]).all()
     s = 2j * np.pi * 3.0
     exact = -1 / (0.02 * s**2 + values["c"] * s + k) ** 2
     assert result.response([3.0])["k"][0, 0, 0] == pytest.approx(exact, rel=1e-7)
     free, steps = {"k": 0.0, "c": 0.0}, {"k": 0.1, "c": 0.1}
     with pytest.warns(AccuracyWarning, match="zero or defective"):
-        result = mbd.linear_sensitivities(hinged, free, steps=steps)
+        result = mbd.design.linear_sensitivities(hinged, free, steps=steps)
     assert np.isnan(result.poles["k"]).all()
     assert np.isnan(result.frequencies["c"]).all()
 
@@ -384,27 +388,27 @@ def test_singular_requests() -> None:
     """A response at an undamped pole is infinite; a kink has no derivative."""
     values = {"k": 8.0, "c": 0.0}
     build = {"inputs": ["motor"], "outputs": ANGLE, "steps": {"c": 1e-3}}
-    result = mbd.linear_sensitivities(hinged, values, **build)  # type: ignore[arg-type]
+    result = mbd.design.linear_sensitivities(hinged, values, **build)  # type: ignore[arg-type]
     assert result.poles["c"] == pytest.approx([-1 / 0.04], rel=1e-8)
     with pytest.raises(InputError, match="is infinite"):
         result.response(result.linearization.frequencies)
     with pytest.raises(InputError, match="needs inputs and outputs"):
-        mbd.linear_sensitivities(hinged, {"k": 8.0, "c": 1.0}).response([1.0])
+        mbd.design.linear_sensitivities(hinged, {"k": 8.0, "c": 1.0}).response([1.0])
 
     def kinked(p: Values) -> mbd.System:
         return hinged({"k": 8.0 + abs(p["x"]), "c": 0.1})
 
     with pytest.raises(InputError, match="not smooth functions"):
-        mbd.linear_sensitivities(kinked, {"x": 0.0}, steps={"x": 1e-2})
+        mbd.design.linear_sensitivities(kinked, {"x": 0.0}, steps={"x": 1e-2})
 
 
 def test_errors() -> None:
     with pytest.raises(InputError, match="specify the step"):
-        mbd.linear_sensitivities(hinged, {"k": 0.0, "c": 0.1})
+        mbd.design.linear_sensitivities(hinged, {"k": 0.0, "c": 0.1})
     with pytest.raises(InputError, match="unknown parameter 'd'"):
-        mbd.linear_sensitivities(hinged, {"k": 8.0, "c": 0.1}, steps={"d": 1.0})
+        mbd.design.linear_sensitivities(hinged, {"k": 8.0, "c": 0.1}, steps={"d": 1.0})
     with pytest.raises(InputError, match="at least one parameter"):
-        mbd.linear_sensitivities(hinged, {})
+        mbd.design.linear_sensitivities(hinged, {})
 
     def changing(p: Values) -> mbd.System:
         if p["x"] == 1.0:
@@ -412,10 +416,12 @@ def test_errors() -> None:
         return two_pendulums({"length one": 0.5, "length two": 0.5, "m": 1.0, "c": 1.0})
 
     with pytest.raises(InputError, match="different sizes"):
-        mbd.linear_sensitivities(changing, {"x": 1.0})
+        mbd.design.linear_sensitivities(changing, {"x": 1.0})
     with pytest.raises(mbd.analyses.SteadyError):
         values = {"m": 1.0, "l": 1.0, "k": 1.0, "free": 0.5, "g": GRAVITY}
-        mbd.linear_sensitivities(sprung_pendulum, values, state=mbd.consistent_state)
+        mbd.design.linear_sensitivities(
+            sprung_pendulum, values, state=mbd.dynamics.consistent_state
+        )
 
 
 # ---- reduced bodies -----------------------------------------------------------------------------
@@ -434,13 +440,13 @@ def test_reduced_body_of_first_order(comm: MPI.Intracomm) -> None:
         mount = mbd.Bushing("mount", *ends, stiffness)
         return mbd.System([ground, body], loads=[mount])
 
-    free = mbd.linear_sensitivities(build, table.base)
+    free = mbd.design.linear_sensitivities(build, table.base)
     f = free.linearization.frequencies
     assert (f[:6] == 0).all()
     assert 2.1e11 * free.frequencies["E"] == pytest.approx(f / 2, rel=1e-8)
     assert 7850.0 * free.frequencies["rho"] == pytest.approx(-f / 2, rel=1e-8)
     values = {**table.base, "k": 1e6}
-    sprung = mbd.linear_sensitivities(build, values)
+    sprung = mbd.design.linear_sensitivities(build, values)
     f = sprung.linearization.frequencies
     shares = {name: values[name] * sprung.frequencies[name] / f for name in values}
     assert f.min() > 10.0
@@ -464,7 +470,7 @@ def test_double_modes_of_a_body(comm: MPI.Intracomm) -> None:
         body = mbd.FlexibleBody("bar", reduced, damping_ratio=0.0)
         return mbd.System([mbd.Ground(), body])
 
-    result = mbd.linear_sensitivities(build, table.base, steps={"h": 1e-3})
+    result = mbd.design.linear_sensitivities(build, table.base, steps={"h": 1e-3})
     f = result.linearization.frequencies
     assert f[7] == pytest.approx(f[6], rel=1e-7)
     assert 2.1e11 * result.frequencies["E"] == pytest.approx(f / 2, rel=1e-8)

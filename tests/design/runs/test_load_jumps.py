@@ -14,7 +14,7 @@ from tests.design.runs.mechanisms import GROUND
 
 VALUES = {"k": 400.0, "m": 2.0, "begin": 0.0513}
 OPTIONS: dict[str, Any] = {"t_end": 0.2, "dt": 1e-3, "tolerance": 1e-12}
-HEIGHT = mbd.Functional("weight.position.y", "mean")
+HEIGHT = mbd.design.Functional("weight.position.y", "mean")
 Force = Callable[[Mapping[str, float], float, Any], float]
 
 
@@ -36,7 +36,7 @@ def loaded(force: Force) -> Callable[[Mapping[str, float]], mbd.System]:
 def both(build: Any, values: Mapping[str, float] = VALUES) -> list[dict[str, float]]:
     """Return the forward derivatives and those of the adjoint."""
     forward = mbd.run_sensitivities(build, values, **OPTIONS).derivative(HEIGHT.of)
-    return [forward, dict(mbd.run_gradient(build, values, HEIGHT, **OPTIONS).gradient)]
+    return [forward, dict(mbd.design.run_gradient(build, values, HEIGHT, **OPTIONS).gradient)]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_jumps_that_move_are_errors(force: Force, cause: str) -> None:
     with pytest.raises(InputError, match=match):
         mbd.run_sensitivities(build, VALUES, **OPTIONS)
     with pytest.raises(InputError, match=match):
-        mbd.run_gradient(build, VALUES, HEIGHT, **OPTIONS)
+        mbd.design.run_gradient(build, VALUES, HEIGHT, **OPTIONS)
 
 
 def test_small_jump_is_a_warning() -> None:
@@ -97,7 +97,7 @@ def test_bushing_of_a_turning_body() -> None:
         return mbd.System([GROUND, body], loads=[mbd.Bushing("mount", *ends, stiffness)])
 
     options: dict[str, Any] = {"t_end": 0.1, "dt": 5e-4, "tolerance": 1e-12}
-    force = mbd.Functional("mount.force.x", "norm")
-    slope = mbd.run_gradient(build, {"k": 1e4}, force, **options).gradient["k"]
+    force = mbd.design.Functional("mount.force.x", "norm")
+    slope = mbd.design.run_gradient(build, {"k": 1e4}, force, **options).gradient["k"]
     high, low = (force.of(mbd.simulate(build({"k": 1e4 + h}), **options)) for h in (1.0, -1.0))
     assert slope == pytest.approx((high - low) / 2, rel=1e-5)

@@ -20,7 +20,7 @@ VALUES = {"stiffness": 1.0, "radius": 0.2, "piston": 0.3, "speed": 1.0}
 def test_equal_differences_of_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     terms = ParameterTerms(slider_crank, VALUES)
     stepper, dt = Stepper(terms.system), 2e-4
-    first = stepper.begin(mbd.consistent_state(terms.system), dt)
+    first = stepper.begin(mbd.dynamics.consistent_state(terms.system), dt)
     assert terms._quasi_static(first, None) is not None
     state, multipliers, _ = terms.start(first, stepper, dt, None)
     monkeypatch.setattr(ParameterTerms, "_quasi_static", lambda *arguments: None)

@@ -54,15 +54,15 @@ def slopes_of(kind: str, y: np.ndarray, order: float) -> np.ndarray:
 def test_adjoint_equals_forward(case: Any, outputs: list[Any]) -> None:
     build, values, t_end, dt = case
     functionals = {
-        f"{number} {kind}": mbd.Functional(output, kind, order=6)
+        f"{number} {kind}": mbd.design.Functional(output, kind, order=6)
         for number, output in enumerate(outputs)
         for kind in KINDS
     }
-    results = mbd.run_gradient(build, values, functionals, t_end=t_end, dt=dt)
+    results = mbd.design.run_gradient(build, values, functionals, t_end=t_end, dt=dt)
     forward = mbd.run_sensitivities(build, values, t_end=t_end, dt=dt)
     for number, output in enumerate(outputs):
 
-        def evaluate(run: mbd.Solution, output: Any = output) -> np.ndarray:
+        def evaluate(run: mbd.results.Solution, output: Any = output) -> np.ndarray:
             request = [output] if isinstance(output, str) else {"output": output}
             return Outputs(request).of(run)[:, 0]
 
@@ -87,9 +87,9 @@ def test_taylor(case: Any, kind: Any) -> None:
     """The remainder of first order decreases with the square of the step."""
     build, values, t_end, dt = case
     output = "hook.force.y" if build is double_pendulum else "crank pin.force.x"
-    functional = mbd.Functional(output, kind, order=6)
+    functional = mbd.design.Functional(output, kind, order=6)
     options = {"t_end": t_end, "dt": dt, "tolerance": 1e-12}
-    result = mbd.run_gradient(build, values, functional, **options)
+    result = mbd.design.run_gradient(build, values, functional, **options)
     direction = {name: (-1) ** k * value for k, (name, value) in enumerate(values.items())}
     slope = sum(result.gradient[name] * change for name, change in direction.items())
     remainders = []
@@ -106,9 +106,9 @@ def test_checkpoints(case: Any) -> None:
     """States that are computed again are bitwise equal, and so are the gradients."""
     build, values, t_end, dt = case
     output = "hook.force.y" if build is double_pendulum else "crank pin.force.x"
-    functional = mbd.Functional(output, "norm")
+    functional = mbd.design.Functional(output, "norm")
     saved, *repeated = (
-        mbd.run_gradient(build, values, functional, t_end=t_end, dt=dt, checkpoints=count)
+        mbd.design.run_gradient(build, values, functional, t_end=t_end, dt=dt, checkpoints=count)
         for count in (None, 1, 7)
     )
     for result in repeated:
@@ -121,8 +121,8 @@ def test_bodies_of_other_kinds_and_start_rates() -> None:
     """The gradient agrees with differences of runs that start with a rate of the joint."""
     values = {"mass": 2.0, "length": 0.5}
     options = {"t_end": 0.2, "dt": 2e-3, "tolerance": 1e-10, "start": {"pin": 3.0}}
-    functional = mbd.Functional("pin.force.x", "mean")
-    result = mbd.run_gradient(own_pendulum, values, functional, **options)
+    functional = mbd.design.Functional("pin.force.x", "mean")
+    result = mbd.design.run_gradient(own_pendulum, values, functional, **options)
     for name, value in values.items():
         h = 1e-4 * value
         runs = [
@@ -136,8 +136,8 @@ def test_norm_tends_to_the_peak() -> None:
     build, values, t_end, dt = PENDULUM
     values = {"mass": values["mass"]}
     full = PENDULUM[1]
-    functionals = {str(p): mbd.Functional("hook.force.y", "norm", p) for p in (8, 64, 512)}
-    results = mbd.run_gradient(
+    functionals = {str(p): mbd.design.Functional("hook.force.y", "norm", p) for p in (8, 64, 512)}
+    results = mbd.design.run_gradient(
         lambda p: build({**full, **p}), values, functionals, t_end=t_end, dt=dt
     )
     peak = np.abs(results["8"].output).max()
@@ -149,34 +149,34 @@ def test_errors() -> None:
     values, options = {"k": 400.0, "m": 2.0}, {"t_end": 0.02, "dt": 1e-3}
 
     def gradient(functional: Any, **changes: Any) -> Any:
-        return mbd.run_gradient(oscillator, values, functional, **{**options, **changes})
+        return mbd.design.run_gradient(oscillator, values, functional, **{**options, **changes})
 
     with pytest.raises(InputError, match="name of a body"):
-        gradient(mbd.Functional("nothing.position.x"))
+        gradient(mbd.design.Functional("nothing.position.x"))
     with pytest.raises(InputError, match="a quantity or a component"):
-        gradient(mbd.Functional("weight.position"))
+        gradient(mbd.design.Functional("weight.position"))
     with pytest.raises(InputError, match="one number for each time"):
-        gradient(mbd.Functional(lambda run: run.body("weight").position))
+        gradient(mbd.design.Functional(lambda run: run.body("weight").position))
     for output in (
         lambda run: np.cumsum(run.body("weight").position[:, 1]),
         lambda run: run.body("weight").position[:, 1] - run.body("weight").position[0, 1],
     ):
         with pytest.raises(InputError, match="depends on other times"):
-            gradient(mbd.Functional(output))
+            gradient(mbd.design.Functional(output))
     with pytest.raises(InputError, match="zero at all times, is not differentiable"):
-        gradient(mbd.Functional("weight.position.x", "norm"))
+        gradient(mbd.design.Functional("weight.position.x", "norm"))
     with pytest.raises(InputError, match="functional"):
         gradient("weight.position.y")
     with pytest.raises(InputError, match="functional"):
         gradient({})
     with pytest.raises(InputError, match="kind"):
-        mbd.Functional("weight.position.y", "median")  # type: ignore[arg-type]
+        mbd.design.Functional("weight.position.y", "median")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="order"):
-        mbd.Functional("weight.position.y", "norm", order=1)
+        mbd.design.Functional("weight.position.y", "norm", order=1)
     with pytest.raises(InputError, match="run must be"):
-        mbd.Functional("weight.position.y").of("run")  # type: ignore[arg-type]
+        mbd.design.Functional("weight.position.y").of("run")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="checkpoints"):
-        gradient(mbd.Functional("weight.position.y"), checkpoints=0)
+        gradient(mbd.design.Functional("weight.position.y"), checkpoints=0)
 
 
 def test_parameter_without_effect() -> None:
@@ -185,7 +185,7 @@ def test_parameter_without_effect() -> None:
     def build(p: Mapping[str, float]) -> mbd.System:
         return oscillator({"k": p["k"], "m": 2.0})
 
-    functional = mbd.Functional("weight.position.y", "mean")
-    result = mbd.run_gradient(build, {"k": 400.0, "x": 1.0}, functional, t_end=0.02, dt=1e-3)
+    functional = mbd.design.Functional("weight.position.y", "mean")
+    result = mbd.design.run_gradient(build, {"k": 400.0, "x": 1.0}, functional, t_end=0.02, dt=1e-3)
     assert result.gradient["x"] == 0.0
     assert result.gradient["k"] != 0.0

@@ -28,7 +28,7 @@ TIGHT = 1e-12
 def differences(
     build: Callable[[Mapping[str, float]], mbd.System],
     values: Mapping[str, float],
-    output: Callable[[mbd.Solution], Any],
+    output: Callable[[mbd.results.Solution], Any],
     **options: Any,
 ) -> dict[str, np.ndarray]:
     """Return central differences of fourth order of whole simulations.
@@ -145,7 +145,7 @@ def test_contradictory_driver_is_an_error() -> None:
     with pytest.raises(InputError, match="driver 'drive': the rate"):
         mbd.run_sensitivities(driven, {"m": 1.0}, **options)
     with pytest.raises(InputError, match="driver 'drive': the rate"):
-        mbd.run_gradient(driven, {"m": 1.0}, mbd.Functional("pin.force.y"), **options)
+        mbd.design.run_gradient(driven, {"m": 1.0}, mbd.design.Functional("pin.force.y"), **options)
 
 
 def test_bodies_that_jump_are_errors() -> None:
@@ -199,10 +199,10 @@ def test_equal_frequencies_need_the_modes_of_the_base(comm: MPI.Intracomm) -> No
         return mbd.System([mbd.Ground(), body], gravity=(0, -9.81, 0))
 
     options: dict[str, Any] = {"t_end": 1e-4, "dt": 1e-5, "steps": {"h": 1e-4}}
-    functional = mbd.Functional("bar.eta.1", "final")
+    functional = mbd.design.Functional("bar.eta.1", "final")
     with pytest.raises(InputError, match="own_modes=False"):
-        mbd.run_gradient(lambda p: build(p, True), {"h": 0.0}, functional, **options)
-    result = mbd.run_gradient(lambda p: build(p, False), {"h": 0.0}, functional, **options)
+        mbd.design.run_gradient(lambda p: build(p, True), {"h": 0.0}, functional, **options)
+    result = mbd.design.run_gradient(lambda p: build(p, False), {"h": 0.0}, functional, **options)
     assert np.isfinite(result.gradient["h"])
 
 
@@ -211,7 +211,7 @@ def test_contacts_are_an_error() -> None:
         frames = {"pin": mbd.Frame((0, 0.5, 0))}
         bob = mbd.RigidBody("bob", p["m"], [0.01] * 3, position=(0, -0.5, 0), frames=frames)
         pin = mbd.revolute("pin", GROUND.frame("pivot"), bob.frame("pin"))
-        stop = mbd.JointStop("stop", "pin", mbd.ContactLaw(1e4), upper=0.1)
+        stop = mbd.mechanism.JointStop("stop", "pin", mbd.ContactLaw(1e4), upper=0.1)
         return mbd.System([GROUND, bob], [pin], loads=[stop])
 
     with pytest.raises(InputError, match="'stop' acts only while a gap is closed"):

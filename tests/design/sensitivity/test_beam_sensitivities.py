@@ -30,7 +30,7 @@ NOISE = 1e-11
 
 def straight(comm: MPI.Intracomm, section: Any = None, length: float = 0.5) -> mbd.BeamModel:
     mesh = create_interval(comm, 8, [0.0, length])
-    return mbd.BeamModel(mesh, section or mbd.Section.rectangle(0.02, 0.01), mbd.STEEL)
+    return mbd.BeamModel(mesh, section or mbd.forms.Section.rectangle(0.02, 0.01), mbd.STEEL)
 
 
 def aligned(base: Any, other: Any) -> dict[str, np.ndarray]:
@@ -103,8 +103,8 @@ def test_material(comm: MPI.Intracomm, quantity: str) -> None:
 
 @pytest.mark.parametrize("option", ["mean axis", "attached", "free", "one end"])
 def test_height(comm: MPI.Intracomm, option: str) -> None:
-    def section(height: float) -> mbd.Section:
-        return mbd.Section.rectangle(0.02, height)
+    def section(height: float) -> mbd.forms.Section:
+        return mbd.forms.Section.rectangle(0.02, height)
 
     model = straight(comm)
     ends = {"free": {}, "one end": {"root": 0.0}}.get(option, ENDS)
@@ -114,19 +114,19 @@ def test_height(comm: MPI.Intracomm, option: str) -> None:
         changed = mbd.BeamModel(model.mesh, section(0.01 + s), mbd.STEEL)
         return reduced(changed, ends, **options)
 
-    parameter = mbd.SectionParameter("height", section, 0.01)
+    parameter = mbd.design.SectionParameter("height", section, 0.01)
     check_differences(new(0.0), parameter, new, 1e-5)
 
 
 def test_double_modes(comm: MPI.Intracomm) -> None:
     """A circular section: bending modes are double, and their branches have equal derivatives."""
-    model = straight(comm, mbd.Section.circle(0.01))
+    model = straight(comm, mbd.forms.Section.circle(0.01))
 
     def new(s: float) -> Any:
-        section = mbd.Section.circle(0.01 + s)
+        section = mbd.forms.Section.circle(0.01 + s)
         return reduced(mbd.BeamModel(model.mesh, section, mbd.STEEL))
 
-    base, parameter = new(0.0), mbd.SectionParameter("r", mbd.Section.circle, 0.01)
+    base, parameter = new(0.0), mbd.design.SectionParameter("r", mbd.forms.Section.circle, 0.01)
     check_differences(base, parameter, new, 1e-5)
     relative = mbd.sensitivities(base, [parameter])["r"].frequencies / base.body.frequencies
     assert relative[0] == pytest.approx(relative[1], rel=1e-9)
@@ -135,15 +135,15 @@ def test_double_modes(comm: MPI.Intracomm) -> None:
 def test_crossing_modes(comm: MPI.Intracomm) -> None:
     """A square becomes a rectangle: of two equal frequencies, only one depends on the height."""
 
-    def section(height: float) -> mbd.Section:
-        return mbd.Section.rectangle(1e-3, height)
+    def section(height: float) -> mbd.forms.Section:
+        return mbd.forms.Section.rectangle(1e-3, height)
 
     model = straight(comm, section(1e-3))
 
     def new(s: float) -> Any:
         return reduced(mbd.BeamModel(model.mesh, section(1e-3 + s), mbd.STEEL))
 
-    base, parameter = new(0.0), mbd.SectionParameter("h", section, 1e-3)
+    base, parameter = new(0.0), mbd.design.SectionParameter("h", section, 1e-3)
     check_differences(base, parameter, new, 1e-6)
     derivative = mbd.sensitivities(base, [parameter])["h"].frequencies
     relative = 1e-3 * derivative / base.body.frequencies
@@ -151,9 +151,11 @@ def test_crossing_modes(comm: MPI.Intracomm) -> None:
     assert relative[:2] == pytest.approx([0.0, 1.0 - rotary], abs=1e-6)
 
 
-def skew_section(scale: float) -> mbd.Section:
+def skew_section(scale: float) -> mbd.forms.Section:
     """A section whose axes are not principal axes."""
-    return mbd.Section(2e-4 * scale, 3e-9 * scale**2, 5e-9 * scale, 4e-9 * scale, Iyz=1e-9 * scale)
+    return mbd.forms.Section(
+        2e-4 * scale, 3e-9 * scale**2, 5e-9 * scale, 4e-9 * scale, Iyz=1e-9 * scale
+    )
 
 
 @pytest.mark.slow
@@ -183,7 +185,7 @@ def test_beam_in_space(comm: MPI.Intracomm, quantity: str) -> None:
         return result
 
     base = new(0.0)
-    parameter: Any = mbd.SectionParameter("p", skew_section, 1.0)
+    parameter: Any = mbd.design.SectionParameter("p", skew_section, 1.0)
     if quantity == "shape":
         V = fem.functionspace(mesh, ("Lagrange", 1, (mesh.geometry.dim,)))
         f = fem.Function(V)
@@ -201,8 +203,8 @@ def test_taper(comm: MPI.Intracomm, up_to: float | None) -> None:
     f.interpolate(lambda x: 1 + x[0])
     direction.interpolate(lambda x: np.sin(3 * x[0]))
     base_values = f.x.array.copy()
-    material = mbd.GradedMaterial(young=210e9 * f, poisson=0.3, density=7850.0)
-    model = mbd.BeamModel(mesh, mbd.Section.rectangle(0.02, 0.01 * f), material)
+    material = mbd.forms.GradedMaterial(young=210e9 * f, poisson=0.3, density=7850.0)
+    model = mbd.BeamModel(mesh, mbd.forms.Section.rectangle(0.02, 0.01 * f), material)
 
     def new(s: float) -> Any:
         f.x.array[:] = base_values + s * direction.x.array
@@ -221,7 +223,7 @@ def test_taper_in_space(comm: MPI.Intracomm, up_to: float | None) -> None:
     mesh = create_interval(comm, 8, [0.0, 0.5])
     x = ufl.SpatialCoordinate(mesh)
     x0 = mesh.geometry.x.copy()
-    section = mbd.Section.rectangle(0.02, 0.01 + 0.01 * x[0])
+    section = mbd.forms.Section.rectangle(0.02, 0.01 + 0.01 * x[0])
 
     def new(s: float) -> Any:
         mesh.geometry.x[:] = (1 + s) * x0
@@ -247,8 +249,8 @@ def test_laws_of_slender_bars(comm: MPI.Intracomm) -> None:
     """
     height = 1e-4
 
-    def section(h: float) -> mbd.Section:
-        return mbd.Section.rectangle(0.4 * height, h)
+    def section(h: float) -> mbd.forms.Section:
+        return mbd.forms.Section.rectangle(0.4 * height, h)
 
     model = straight(comm, section(height))
     base = reduced(model, points={})
@@ -257,7 +259,7 @@ def test_laws_of_slender_bars(comm: MPI.Intracomm) -> None:
         mbd.Parameter("E", "young"),
         mbd.Parameter("rho", "density"),
         mbd.Parameter("size", "shape", velocity=x),
-        mbd.SectionParameter("h", section, height),
+        mbd.design.SectionParameter("h", section, height),
     ]
     table = mbd.sensitivities(base, parameters)
     relative = {name: table[name].frequencies / base.body.frequencies for name in table}
@@ -267,7 +269,7 @@ def test_laws_of_slender_bars(comm: MPI.Intracomm) -> None:
     def energy(axis: int | None) -> np.ndarray:
         """Kinetic energy of translation along an axis, or of all axes."""
         area = section(height).area
-        line = Beam(mbd.Section(area, 1e-40, 1e-40, 1e-40), mbd.STEEL)
+        line = Beam(mbd.forms.Section(area, 1e-40, 1e-40, 1e-40), mbd.STEEL)
         K, M, couplings, _ = beam_matrices(model, lambda form_of: form_of(line))
         matrix = M if axis is None else couplings[4 * axis]
         result = np.diag(gram(comm, base.modes, multiply(matrix, base.modes)))
@@ -293,11 +295,11 @@ def test_laws_of_slender_bars(comm: MPI.Intracomm) -> None:
 def test_first_order(comm: MPI.Intracomm) -> None:
     """The dynamic stiffness of the body of first order has an error of second order."""
 
-    def section(height: float) -> mbd.Section:
-        return mbd.Section.rectangle(0.02, height)
+    def section(height: float) -> mbd.forms.Section:
+        return mbd.forms.Section.rectangle(0.02, height)
 
     model = straight(comm)
-    table = mbd.sensitivities(reduced(model), [mbd.SectionParameter("h", section, 0.01)])
+    table = mbd.sensitivities(reduced(model), [mbd.design.SectionParameter("h", section, 0.01)])
     assert table.base["h"] == 0.01
     errors = []
     for step in (2e-5, 1e-5):  # the same modes are the lowest ones
@@ -325,15 +327,15 @@ def test_errors(comm: MPI.Intracomm) -> None:
     model = straight(comm)
     base = reduced(model)
 
-    def section(height: float) -> mbd.Section:
-        return mbd.Section.rectangle(0.02, height)
+    def section(height: float) -> mbd.forms.Section:
+        return mbd.forms.Section.rectangle(0.02, height)
 
     def check(parameter: Any, text: str) -> None:
         with pytest.raises(InputError, match=text):
             mbd.sensitivities(base, [parameter])
 
-    check(mbd.SectionParameter("h", section, 0.02), "the model has")
-    constant = mbd.SectionParameter("h", lambda h: section(0.01), 0.01)
+    check(mbd.design.SectionParameter("h", section, 0.02), "the model has")
+    constant = mbd.design.SectionParameter("h", lambda h: section(0.01), 0.01)
     check(constant, "does not depend on this parameter")
     check(mbd.Parameter("t", "thickness"), "has no parameter 'thickness'")
     check(mbd.Parameter("E", "young", group="a"), "no groups")
@@ -343,7 +345,7 @@ def test_errors(comm: MPI.Intracomm) -> None:
     with pytest.raises(InputError, match="different names"):
         mbd.sensitivities(base, [E, E])
     with pytest.raises(InputError, match="value"):
-        mbd.SectionParameter("h", section, 0.0)
+        mbd.design.SectionParameter("h", section, 0.0)
     f = fem.Function(fem.functionspace(model.mesh, ("DG", 0)))
     unused = mbd.Parameter("f", "coefficient", coefficient=f, direction=f)
     check(unused, "does not depend on this parameter")

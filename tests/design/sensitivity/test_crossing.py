@@ -14,13 +14,13 @@ SIDE, LENGTH, YOUNG = 0.02, 0.15, 200e9
 STEEL = mbd.Material(YOUNG, 0.3, 7850.0)
 
 
-def reduced(comm: MPI.Intracomm, height: float) -> mbd.Reduction:
+def reduced(comm: MPI.Intracomm, height: float) -> mbd.reduction.Reduction:
     mesh = box(comm, (LENGTH, height, SIDE), (6, 1, 1))
     points = {"end": (LENGTH, height / 2, SIDE / 2)}
     return mbd.reduce(mesh, STEEL, interfaces=["left", "right"], num_modes=6, points=points)
 
 
-def derivatives(base: mbd.Reduction, height: float) -> mbd.BodySensitivities:
+def derivatives(base: mbd.reduction.Reduction, height: float) -> mbd.design.BodySensitivities:
     """Derivatives with respect to length, height and width, and the material."""
     x = ufl.SpatialCoordinate(base.model.plain_mesh)
     parameters = [mbd.Parameter("E", "young"), mbd.Parameter("rho", "density")]

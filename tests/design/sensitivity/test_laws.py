@@ -18,7 +18,7 @@ from dolfinx_mbd.forms import strain
 from tests.models import sensitivities
 from tests.models.bodies import HEIGHT, LENGTH, box
 
-MATERIALS = {"low": mbd.STEEL, "up": mbd.ALUMINIUM}
+MATERIALS = {"low": mbd.STEEL, "up": mbd.forms.ALUMINIUM}
 POINT = (LENGTH / 2, HEIGHT / 2, 0.0)
 RELATIVE = 1e-8  # of the largest entry of an array
 
@@ -31,10 +31,10 @@ def two_materials(comm: MPI.Intracomm) -> mbd.ElasticModel:
     upper = compute_midpoints(mesh, 3, cells)[:, 1] > HEIGHT / 2
     tags = meshtags(mesh, 3, cells, np.where(upper, 2, 1).astype(np.int32))
     groups = {"left": (2, 1), "right": (2, 2), "low": (3, 1), "up": (3, 2)}
-    return mbd.ElasticModel(mbd.TaggedMesh(mesh, tags, tagged.facet_tags, groups), MATERIALS)
+    return mbd.ElasticModel(mbd.fem.TaggedMesh(mesh, tags, tagged.facet_tags, groups), MATERIALS)
 
 
-def reduced(model: Any) -> mbd.Reduction:
+def reduced(model: Any) -> mbd.reduction.Reduction:
     interfaces = {"left": mbd.InterfaceSpec(), "right": mbd.InterfaceSpec(kind="averaged")}
     return mbd.reduce(model, interfaces=interfaces, num_modes=4, points={"p": POINT})
 
@@ -65,7 +65,7 @@ def check(expected: dict[str, Any], derivative: dict[str, Any], sizes: dict[str,
         assert np.abs(derivative[name] - value).max(initial=0.0) <= RELATIVE * size, name
 
 
-def combined(table: mbd.BodySensitivities, factors: dict[str, float]) -> dict[str, Any]:
+def combined(table: mbd.design.BodySensitivities, factors: dict[str, float]) -> dict[str, Any]:
     """Return the sum of derivatives with factors, by array."""
     return {
         name: sum(factor * getattr(table[key], name) for key, factor in factors.items())

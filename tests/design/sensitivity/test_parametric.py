@@ -71,7 +71,7 @@ def plate(radius: float) -> Any:
 def derivative(comm: MPI.Intracomm, build: Any, value: float) -> tuple[Any, Any, np.ndarray]:
     """Return a body without interfaces, its derivative and that of H of the rigid body."""
     mesh = mbd.build_mesh(build(value), comm)
-    velocity = mbd.parametric_velocity(mesh, build, value)
+    velocity = mbd.design.parametric_velocity(mesh, build, value)
     reduction = mbd.reduce(mesh, mbd.STEEL, interfaces=[], num_modes=2)
     table = mbd.sensitivities(reduction, [mbd.Parameter("p", "shape", velocity=velocity)])
     return reduction.body, table["p"], table["p"].second_moments[0, 0]
@@ -136,14 +136,14 @@ def test_plane(comm: MPI.Intracomm) -> None:
         return build
 
     mesh = mbd.build_mesh(rectangle(LENGTH), comm)
-    velocity = mbd.parametric_velocity(mesh, rectangle, LENGTH)
+    velocity = mbd.design.parametric_velocity(mesh, rectangle, LENGTH)
     x = ufl.SpatialCoordinate(mesh.mesh)
     difference = velocity - ufl.as_vector([x[0] / LENGTH, 0.0])
     square = comm.allreduce(fem.assemble_scalar(fem.form(difference**2 * ufl.dx)))
     assert square < 1e-24
 
 
-def nodal_values(mesh: mbd.TaggedMesh, velocity: fem.Function) -> np.ndarray:
+def nodal_values(mesh: mbd.fem.TaggedMesh, velocity: fem.Function) -> np.ndarray:
     """Return the velocity of each node of a mesh in space."""
     nodal = np.zeros_like(mesh.mesh.geometry.x)
     dofs = velocity.function_space.dofmap.list
@@ -192,7 +192,7 @@ def test_moved_boundary_of_the_rod(comm: MPI.Intracomm, dimension: str) -> None:
         return mbd.ConnectingRod(**{dimension: number}, size=0.02, order=1)
 
     mesh = mbd.build_mesh(build(value), comm)
-    velocity = mbd.parametric_velocity(mesh, build, value)
+    velocity = mbd.design.parametric_velocity(mesh, build, value)
     far, near = (distance(comm, mesh, velocity, build, value, s * value) for s in (8e-3, 4e-3))
     assert 0 < np.abs(velocity.x.array).max(initial=0.1) < 1.2
     assert near < 1e-14 or 3.7 < far / near < 4.3
@@ -202,7 +202,7 @@ def test_moved_boundary_of_the_rod(comm: MPI.Intracomm, dimension: str) -> None:
 def test_sensitivities_of_the_rod(comm: MPI.Intracomm) -> None:
     """The body of first order agrees with the reduction of the moved mesh to second order."""
     mesh = mbd.build_mesh(rod(0.137), comm)
-    velocity = mbd.parametric_velocity(mesh, rod, 0.137)
+    velocity = mbd.design.parametric_velocity(mesh, rod, 0.137)
     ends = {"interfaces": ["big_end", "small_end"], "num_modes": 2}
     base = mbd.reduce(mesh, mbd.STEEL, **ends)
     table = mbd.sensitivities(base, [mbd.Parameter("length", "shape", velocity=velocity)])
@@ -223,16 +223,16 @@ def rod(length: float) -> Any:
 def test_errors(comm: MPI.Intracomm) -> None:
     mesh = mbd.build_mesh(box(LENGTH), comm)
     with pytest.raises(InputError, match=r"mesh is not that of build\(0.11\)"):
-        mbd.parametric_velocity(mesh, box, 0.11)
+        mbd.design.parametric_velocity(mesh, box, 0.11)
     with pytest.raises(InputError, match="does not depend"):
-        mbd.parametric_velocity(mesh, lambda p: box(LENGTH), LENGTH)
+        mbd.design.parametric_velocity(mesh, lambda p: box(LENGTH), LENGTH)
     with pytest.raises(InputError, match="step"):
-        mbd.parametric_velocity(mesh, lambda p: box(LENGTH + p), 0.0)
+        mbd.design.parametric_velocity(mesh, lambda p: box(LENGTH + p), 0.0)
     with pytest.raises(InputError, match="smoothly"):
-        mbd.parametric_velocity(mesh, lambda p: box(LENGTH + abs(p)), 0.0, step=1e-4)
+        mbd.design.parametric_velocity(mesh, lambda p: box(LENGTH + abs(p)), 0.0, step=1e-4)
     mesh.mesh.geometry.x[:] *= 1.01
     with pytest.raises(InputError, match="away from its position"):
-        mbd.parametric_velocity(mesh, box, LENGTH)
+        mbd.design.parametric_velocity(mesh, box, LENGTH)
 
 
 def test_change_of_topology(comm: MPI.Intracomm) -> None:
@@ -249,7 +249,7 @@ def test_change_of_topology(comm: MPI.Intracomm) -> None:
     place = 1.0005 * DEPTH
     mesh = mbd.build_mesh(drilled(place), comm)
     with pytest.raises(InputError, match="topology of the geometry changes"):
-        mbd.parametric_velocity(mesh, drilled, place)
+        mbd.design.parametric_velocity(mesh, drilled, place)
     assert parametric.TOLERANCE < 1e-6
 
 
@@ -265,4 +265,4 @@ def test_discrete_geometry(comm: MPI.Intracomm, tmp_path: Any) -> None:
 
     mesh = read_mesh(path, comm)
     with pytest.raises(InputError, match="no CAD geometry"):
-        mbd.parametric_velocity(mesh, read, 1.0)
+        mbd.design.parametric_velocity(mesh, read, 1.0)

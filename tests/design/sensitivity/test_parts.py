@@ -26,7 +26,7 @@ from dolfinx_mbd.reduction import with_damping
 from tests.design.sensitivity.test_reduced import ENDS, aligned
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, dynamic_stiffness
 
-PLY = mbd.Orthotropic(
+PLY = mbd.forms.Orthotropic(
     young=(140e9, 10e9, 12e9),
     poisson=(0.3, 0.28, 0.4),
     shear=(5e9, 4.5e9, 3.5e9),
@@ -36,7 +36,9 @@ PLY = mbd.Orthotropic(
 )
 
 
-def body_of(model: mbd.ElasticModel, kinds: Any = "rigid", **options: Any) -> mbd.Reduction:
+def body_of(
+    model: mbd.ElasticModel, kinds: Any = "rigid", **options: Any
+) -> mbd.reduction.Reduction:
     """A reduction with two interfaces and stress modes."""
     ends: Any = mbd.InterfaceSpec.each(ENDS, kinds)
     result = mbd.reduce(
@@ -45,7 +47,7 @@ def body_of(model: mbd.ElasticModel, kinds: Any = "rigid", **options: Any) -> mb
     return replace(result, body=result.body.replace(stress=skin_stress(result)))
 
 
-def rotation(base: mbd.Reduction, other: mbd.Reduction) -> np.ndarray:
+def rotation(base: mbd.reduction.Reduction, other: mbd.reduction.Reduction) -> np.ndarray:
     """The rotation to the coordinates of `other` that are closest to those of `base`."""
     problem = elastic_problem(base.model)
     cross = gram(problem.comm, problem.apply_mass(base.modes), other.modes)
@@ -53,7 +55,7 @@ def rotation(base: mbd.Reduction, other: mbd.Reduction) -> np.ndarray:
     return np.asarray(scipy.linalg.polar(cross)[0].T)
 
 
-def numbers(base: mbd.Reduction, other: mbd.Reduction) -> dict[str, np.ndarray]:
+def numbers(base: mbd.reduction.Reduction, other: mbd.reduction.Reduction) -> dict[str, np.ndarray]:
     """All numbers of a reduction in the coordinates that are closest to those of `base`."""
     W, body = rotation(base, other), other.body
     values = {"centre": body.centre, "central_inertia": body.central_inertia}
@@ -81,7 +83,7 @@ def _columns(rows: np.ndarray) -> np.ndarray:
     return rows[:, :, None] if rows.ndim == 2 else rows
 
 
-def derivative_of(derivative: mbd.BodyDerivative, name: str) -> np.ndarray:
+def derivative_of(derivative: mbd.design.BodyDerivative, name: str) -> np.ndarray:
     kind, _, key = name.partition(" ")
     if kind == "loads":
         rows = np.array([getattr(load, key) for load in derivative.loads])
@@ -95,11 +97,11 @@ def derivative_of(derivative: mbd.BodyDerivative, name: str) -> np.ndarray:
 
 
 def check_differences(
-    make: Callable[[float], mbd.Reduction],
+    make: Callable[[float], mbd.reduction.Reduction],
     parameter: Callable[[Any], mbd.Parameter],
     step: float,
     tolerance: float = 1e-6,
-) -> mbd.BodyDerivative:
+) -> mbd.design.BodyDerivative:
     """Compare derivatives with differences of fourth order of new reductions to 1e-6."""
     base = make(0.0)
     quantity = parameter(base.model)
@@ -147,10 +149,10 @@ def young(model: Any) -> mbd.Parameter:
 
 
 DAMPINGS: dict[str, Any] = {
-    "Rayleigh": mbd.Rayleigh(3.0, 1e-6),
+    "Rayleigh": mbd.body.Rayleigh(3.0, 1e-6),
     "ratio": mbd.ModalDamping(0.02),
     "ratios": mbd.ModalDamping(0.01 * np.arange(1, 10)),
-    "viscous": mbd.Viscous(2e4),
+    "viscous": mbd.reduction.Viscous(2e4),
 }
 
 
@@ -159,7 +161,7 @@ DAMPINGS: dict[str, Any] = {
 def test_shape_of_a_damped_body(comm: MPI.Intracomm, name: str) -> None:
     """Damping, stress modes, centre and inertia while the shape changes."""
 
-    def make(s: float) -> mbd.Reduction:
+    def make(s: float) -> mbd.reduction.Reduction:
         model = mbd.ElasticModel(moved_box(comm, s), mbd.STEEL)
         return body_of(model, damping=DAMPINGS[name])
 
@@ -170,7 +172,7 @@ def test_shape_of_a_damped_body(comm: MPI.Intracomm, name: str) -> None:
 def test_damping_by_a_form(comm: MPI.Intracomm) -> None:
     """A damping form moves with the mesh, and its coefficient may be a parameter."""
 
-    def make(s: float, stretch: float = 0.0) -> mbd.Reduction:
+    def make(s: float, stretch: float = 0.0) -> mbd.reduction.Reduction:
         mesh = moved_box(comm, stretch, lambda x: x)
         f, direction = (fem.Function(fem.functionspace(mesh.mesh, ("DG", 0))) for _ in range(2))
         f.x.array[:], direction.x.array[:] = 3e2 * (1 + s), 3e2
@@ -196,15 +198,15 @@ COEFFICIENTS: dict[int, Any] = {}
 def test_constants(comm: MPI.Intracomm, quantity: str) -> None:
     """All parts of a body with a load, a gauge, damping and stress modes."""
 
-    def make(s: float) -> mbd.Reduction:
+    def make(s: float) -> mbd.reduction.Reduction:
         mesh = box(comm)
         value = getattr(mbd.STEEL, quantity)
         material = replace(mbd.STEEL, **{quantity: value * (1 + s)})
-        loads = {"wind": mbd.traction(mesh, "top", (1e3, 2e3, 3e3))}
+        loads = {"wind": mbd.reduction.traction(mesh, "top", (1e3, 2e3, 3e3))}
         damping = mbd.ModalDamping(0.02)
         base = body_of(mbd.ElasticModel(mesh, material), loads=loads, damping=damping)
         middle = (LENGTH / 2, HEIGHT / 2, WIDTH)
-        return mbd.gauges(base, {"g": mbd.GaugeSpec(middle, (1, 0, 0), 3e-3, "delta")})
+        return mbd.gauges(base, {"g": mbd.durability.GaugeSpec(middle, (1, 0, 0), 3e-3, "delta")})
 
     value = getattr(mbd.STEEL, quantity)
     scaled = lambda s: make(s / value)  # noqa: E731
@@ -222,13 +224,13 @@ def test_gauges_on_a_moving_surface(comm: MPI.Intracomm, cell: CellType) -> None
     """The centre of a gauge moves with the body; its length and direction do not change."""
     size = np.array([LENGTH, HEIGHT, WIDTH])
 
-    def make(s: float) -> mbd.Reduction:
+    def make(s: float) -> mbd.reduction.Reduction:
         mesh = moved_box(comm, s, cell=cell)
         base = body_of(mbd.ElasticModel(mesh, mbd.STEEL))
         specs = {}
         for k, (*_, kind) in GAUGES.items():
             x = places[k] + s * velocities[k]
-            specs[k] = mbd.GaugeSpec(x, (1, 0, 0), 3e-3, kind)  # type: ignore[arg-type]
+            specs[k] = mbd.durability.GaugeSpec(x, (1, 0, 0), 3e-3, kind)  # type: ignore[arg-type]
         return mbd.gauges(base, specs)
 
     V: Any = shape(mbd.ElasticModel(box(comm, cell=cell), mbd.STEEL)).velocity
@@ -259,7 +261,7 @@ def gauge_numbers(body: mbd.ReducedBody) -> list[np.ndarray]:
 ORTHOTROPIC = ["young_1", "young_3", "poisson_12", "poisson_23", "shear_12", "shear_23", "density"]
 
 
-def ply(quantity: str, s: float) -> mbd.Orthotropic:
+def ply(quantity: str, s: float) -> mbd.forms.Orthotropic:
     """The ply with one of its constants increased by s."""
     name, _, number = quantity.partition("_")
     if not number:
@@ -273,7 +275,7 @@ def ply(quantity: str, s: float) -> mbd.Orthotropic:
 @pytest.mark.slow
 @pytest.mark.parametrize("quantity", ORTHOTROPIC)
 def test_orthotropic_constants(comm: MPI.Intracomm, quantity: str) -> None:
-    def make(s: float) -> mbd.Reduction:
+    def make(s: float) -> mbd.reduction.Reduction:
         return body_of(mbd.ElasticModel(box(comm), ply(quantity, s)))
 
     name, _, number = quantity.partition("_")
@@ -294,12 +296,12 @@ def test_plane_orthotropic_constants(comm: MPI.Intracomm, plane: Any, quantity: 
     facets = on_boundary(mesh, 1, lambda x: np.isclose(x[0], 0.0))
     groups = {"low": (2, 1), "high": (2, 2), "left": (1, 1)}
     ends = meshtags(mesh, 1, facets, np.full(len(facets), 1, dtype=np.int32))
-    tagged = mbd.TaggedMesh(mesh, tags, ends, groups)
+    tagged = mbd.fem.TaggedMesh(mesh, tags, ends, groups)
     angle = ufl.SpatialCoordinate(mesh)[0]
     c, s_ = ufl.cos(angle), ufl.sin(angle)
     axes = ufl.as_matrix([[c, -s_], [s_, c]])
 
-    def make(s: float) -> mbd.Reduction:
+    def make(s: float) -> mbd.reduction.Reduction:
         materials = {"low": mbd.STEEL, "high": replace(ply(quantity, s), axes=axes)}
         model = mbd.ElasticModel(tagged, materials, plane=plane, thickness=0.01)
         result = mbd.reduce(model, interfaces=["left"], num_modes=3)
@@ -315,13 +317,13 @@ def test_plane_orthotropic_constants(comm: MPI.Intracomm, plane: Any, quantity: 
 def test_shape_of_a_loaded_body(comm: MPI.Intracomm, kinds: str, load_modes: bool) -> None:
     """A pressure follows the normals of the surface; load modes are static solutions."""
 
-    def make(s: float) -> mbd.Reduction:
+    def make(s: float) -> mbd.reduction.Reduction:
         mesh = moved_box(comm, s)
         x = ufl.SpatialCoordinate(mesh.mesh)
         loads = {
-            "gas": mbd.pressure(mesh, "top"),
-            "wind": mbd.traction(mesh, "top", (x[0], 0 * x[0], 2 * x[1])),
-            "magnet": mbd.body_force((0.0, 2e3, x[0] * 1e5)),
+            "gas": mbd.reduction.pressure(mesh, "top"),
+            "wind": mbd.reduction.traction(mesh, "top", (x[0], 0 * x[0], 2 * x[1])),
+            "magnet": mbd.reduction.body_force((0.0, 2e3, x[0] * 1e5)),
         }
         model = mbd.ElasticModel(mesh, mbd.STEEL)
         return body_of(model, kinds, loads=loads, load_modes=load_modes)
@@ -336,11 +338,14 @@ def test_shape_of_a_loaded_body(comm: MPI.Intracomm, kinds: str, load_modes: boo
 def test_load_modes(comm: MPI.Intracomm, quantity: str, kinds: str) -> None:
     """The static modes of loads depend on the material; interfaces balance one of the loads."""
 
-    def make(s: float) -> mbd.Reduction:
+    def make(s: float) -> mbd.reduction.Reduction:
         mesh = box(comm)
         material = replace(mbd.STEEL, **{quantity: getattr(mbd.STEEL, quantity) + s})
-        loads = {"gas": mbd.pressure(mesh, "top"), "magnet": mbd.body_force((0.0, 2e3, 0.0))}
-        loads["push"] = mbd.pressure(mesh, "right")
+        loads = {
+            "gas": mbd.reduction.pressure(mesh, "top"),
+            "magnet": mbd.reduction.body_force((0.0, 2e3, 0.0)),
+        }
+        loads["push"] = mbd.reduction.pressure(mesh, "right")
         return body_of(mbd.ElasticModel(mesh, material), kinds, loads=loads, load_modes=True)
 
     step = {"poisson": 1e-3, "density": 80.0}[quantity]
@@ -355,16 +360,18 @@ PRESTRESS = {
 }
 
 
-def prestressed(comm: MPI.Intracomm, case: str, s: float, stretch: float = 0.0) -> mbd.Reduction:
+def prestressed(
+    comm: MPI.Intracomm, case: str, s: float, stretch: float = 0.0
+) -> mbd.reduction.Reduction:
     """A bar with residual stresses."""
     mesh = moved_box(comm, stretch)
     x = ufl.SpatialCoordinate(mesh.mesh)
     quantity, size = PRESTRESS[case]
     material: Any = mbd.STEEL
-    stress: Any = mbd.Temperature(4e7 * x[1] * x[1])
+    stress: Any = mbd.forms.Temperature(4e7 * x[1] * x[1])
     if quantity == "temperature":  # a uniform temperature of a uniform material has no stress
-        material = mbd.GradedMaterial(210e9, 0.3, 7850.0, "", 12e-6 * (1 + 1e3 * x[1] ** 2))
-        stress = mbd.Temperature(size + s)
+        material = mbd.forms.GradedMaterial(210e9, 0.3, 7850.0, "", 12e-6 * (1 + 1e3 * x[1] ** 2))
+        stress = mbd.forms.Temperature(size + s)
     elif quantity == "prestress":
         stress = 4e12 * (1 + s) * x[1] * x[1] * ufl.as_matrix(np.diag([1.0, 0, 0]).tolist())
     else:
@@ -396,7 +403,7 @@ def test_pressure_modes(comm: MPI.Intracomm) -> None:
     """Pressure modes of a bore depend on the material; the shape of the bore is an error."""
     mesh = mbd.build_mesh(mbd.ConnectingRod(size=0.014), comm)
 
-    def make(s: float) -> mbd.Reduction:
+    def make(s: float) -> mbd.reduction.Reduction:
         spec = mbd.InterfaceSpec(kind="averaged", pressure_modes=0.3)
         rod = mbd.reduce(
             mesh,
@@ -418,10 +425,10 @@ def test_pressure_modes(comm: MPI.Intracomm) -> None:
 def test_shape_of_a_graded_body(comm: MPI.Intracomm) -> None:
     """The stress law depends on the position of the points."""
 
-    def make(s: float) -> mbd.Reduction:
+    def make(s: float) -> mbd.reduction.Reduction:
         mesh = moved_box(comm, s)
         x = ufl.SpatialCoordinate(mesh.mesh)
-        material = mbd.GradedMaterial(210e9 * (1 + 5 * x[0] + 30 * x[1] ** 2), 0.3, 7850.0)
+        material = mbd.forms.GradedMaterial(210e9 * (1 + 5 * x[0] + 30 * x[1] ** 2), 0.3, 7850.0)
         return body_of(mbd.ElasticModel(mesh, material))
 
     check_differences(make, shape, 1e-3)
@@ -430,10 +437,10 @@ def test_shape_of_a_graded_body(comm: MPI.Intracomm) -> None:
 def test_law_with_sizes_of_cells(comm: MPI.Intracomm) -> None:
     """A stress law that contains the size of the cells changes with the shape."""
 
-    def make(s: float) -> mbd.Reduction:
+    def make(s: float) -> mbd.reduction.Reduction:
         mesh = moved_box(comm, s, cell=CellType.tetrahedron)
         size = ufl.CellVolume(mesh.mesh)
-        material = mbd.GradedMaterial(210e9 + 1e14 * size, 0.3, 7850.0)
+        material = mbd.forms.GradedMaterial(210e9 + 1e14 * size, 0.3, 7850.0)
         return body_of(mbd.ElasticModel(mesh, material))
 
     check_differences(make, shape, 1e-3)
@@ -443,12 +450,12 @@ def test_law_with_sizes_of_cells(comm: MPI.Intracomm) -> None:
 def test_other_references(comm: MPI.Intracomm, reference: str) -> None:
     """Loads and damping of a body whose frame is attached, and of one without interfaces."""
 
-    def make(s: float) -> mbd.Reduction:
+    def make(s: float) -> mbd.reduction.Reduction:
         mesh = moved_box(comm, s)
         options = mbd.ReductionOptions(
-            loads={"gas": mbd.pressure(mesh, "top")},
+            loads={"gas": mbd.reduction.pressure(mesh, "top")},
             load_modes=reference == "attached",
-            damping=mbd.Viscous(1e4),
+            damping=mbd.reduction.Viscous(1e4),
         )
         ends = ENDS if reference == "attached" else []
         result = mbd.reduce(
@@ -470,21 +477,22 @@ def test_plane_body(comm: MPI.Intracomm, quantity: str) -> None:
     mesh.topology.create_connectivity(1, 2)
     facets = on_boundary(mesh, 1, lambda x: np.isclose(x[0], 0.0))
     ends = meshtags(mesh, 1, facets, np.full(len(facets), 1, dtype=np.int32))
-    tagged = mbd.TaggedMesh(mesh, None, ends, {"left": (1, 1)})
+    tagged = mbd.fem.TaggedMesh(mesh, None, ends, {"left": (1, 1)})
     x, y = ufl.SpatialCoordinate(mesh)
     base = {"thickness": 0.01, "temperature": 0.0, "density": 7850.0}
 
-    def make(s: float) -> mbd.Reduction:
+    def make(s: float) -> mbd.reduction.Reduction:
         values = base | {quantity: base[quantity] + s}
         model = mbd.ElasticModel(
             tagged,
-            mbd.GradedMaterial(210e9, 0.3, values["density"], "", 1e-5 * (1 + 1e3 * y * y)),
+            mbd.forms.GradedMaterial(210e9, 0.3, values["density"], "", 1e-5 * (1 + 1e3 * y * y)),
             plane="stress",
             thickness=values["thickness"],
-            prestress=mbd.Temperature(8e5 * y * y + values["temperature"]),
+            prestress=mbd.forms.Temperature(8e5 * y * y + values["temperature"]),
         )
         options = mbd.ReductionOptions(
-            loads={"magnet": mbd.body_force((0 * x, 1e4 * x))}, damping=mbd.Viscous(1e4)
+            loads={"magnet": mbd.reduction.body_force((0 * x, 1e4 * x))},
+            damping=mbd.reduction.Viscous(1e4),
         )
         result = mbd.reduce(model, interfaces=["left"], num_modes=3, options=options)
         return replace(result, body=result.body.replace(stress=skin_stress(result)))
@@ -620,7 +628,7 @@ def graded_model(comm: MPI.Intracomm, s: float) -> mbd.ElasticModel:
     f, direction = (fem.Function(fem.functionspace(mesh.mesh, ("Lagrange", 1))) for _ in range(2))
     direction.interpolate(lambda x: np.sin(20 * x[0]) ** 2)
     f.x.array[:] = 1 + s * direction.x.array
-    model = mbd.ElasticModel(mesh, mbd.GradedMaterial(210e9 * f * f, 0.3, 7850.0 * f))
+    model = mbd.ElasticModel(mesh, mbd.forms.GradedMaterial(210e9 * f * f, 0.3, 7850.0 * f))
     COEFFICIENTS[id(model)] = {"coefficient": f, "direction": direction}
     return model
 
@@ -645,11 +653,11 @@ def test_taylor(comm: MPI.Intracomm, name: str) -> None:
     """The error of the body of first order decreases with the square of the step (slope 2)."""
     make, size = TAYLOR[name]
 
-    def reduction(s: float) -> mbd.Reduction:
+    def reduction(s: float) -> mbd.reduction.Reduction:
         made = make(s, comm)
-        if isinstance(made, mbd.Reduction):
+        if isinstance(made, mbd.reduction.Reduction):
             return made
-        loads = {"magnet": mbd.body_force((0, 1, 0))}
+        loads = {"magnet": mbd.reduction.body_force((0, 1, 0))}
         return body_of(made, loads=loads, damping=mbd.ModalDamping(0.01))
 
     base = reduction(0.0)
@@ -679,10 +687,10 @@ def static_stress(body: mbd.ReducedBody) -> np.ndarray:
 def test_modes_below_a_limit(comm: MPI.Intracomm, kinds: str) -> None:
     """With `up_to`, the span of the modes turns towards the omitted modes."""
 
-    def make(s: float) -> mbd.Reduction:
+    def make(s: float) -> mbd.reduction.Reduction:
         mesh = moved_box(comm, s)
-        loads = {"gas": mbd.pressure(mesh, "top")}
-        options = {"loads": loads, "load_modes": True, "damping": mbd.Rayleigh(3.0, 1e-6)}
+        loads = {"gas": mbd.reduction.pressure(mesh, "top")}
+        options = {"loads": loads, "load_modes": True, "damping": mbd.body.Rayleigh(3.0, 1e-6)}
         return body_of(mbd.ElasticModel(mesh, mbd.STEEL), kinds, up_to=15e3, **options)
 
     base = make(0.0)
@@ -692,7 +700,7 @@ def test_modes_below_a_limit(comm: MPI.Intracomm, kinds: str) -> None:
 
 @pytest.mark.parametrize("reference", ["attached", "free"])
 def test_modes_below_a_limit_of_other_references(comm: MPI.Intracomm, reference: str) -> None:
-    def make(s: float) -> mbd.Reduction:
+    def make(s: float) -> mbd.reduction.Reduction:
         ends = ENDS if reference == "attached" else []
         return mbd.reduce(
             mbd.ElasticModel(moved_box(comm, s), mbd.STEEL),

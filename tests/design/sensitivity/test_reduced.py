@@ -39,13 +39,13 @@ MIDDLE = np.array([LENGTH / 2, HEIGHT / 2, WIDTH / 2])
 
 def reduced(
     model: Any, middle: np.ndarray = MIDDLE, kinds: tuple[Any, Any] = ("rigid", "rigid")
-) -> mbd.Reduction:
+) -> mbd.reduction.Reduction:
     points = {"middle": middle}
     ends = {k: mbd.InterfaceSpec(kind=kind) for k, kind in zip(ENDS, kinds, strict=True)}
     return mbd.reduce(model, interfaces=ends, num_modes=4, points=points)
 
 
-def aligned(base: mbd.Reduction, other: mbd.Reduction) -> dict[str, np.ndarray]:
+def aligned(base: mbd.reduction.Reduction, other: mbd.reduction.Reduction) -> dict[str, np.ndarray]:
     """Numbers of a reduction in the coordinates that are closest to those of `base`."""
     problem = elastic_problem(base.model)
     cross = gram(problem.comm, problem.apply_mass(base.modes), other.modes)
@@ -103,7 +103,7 @@ def field_model(comm: MPI.Intracomm, s: float) -> mbd.ElasticModel:
     mesh = box(comm)
     f = fem.Function(fem.functionspace(mesh.mesh, ("Lagrange", 1)))
     f.interpolate(lambda x: 1 + s * np.sin(20 * x[0]) ** 2)
-    material = mbd.GradedMaterial(young=210e9 * f * f, poisson=0.3, density=7850.0 * f)
+    material = mbd.forms.GradedMaterial(young=210e9 * f * f, poisson=0.3, density=7850.0 * f)
     model = mbd.ElasticModel(mesh, material)
     direction = fem.Function(f.function_space)
     direction.interpolate(lambda x: np.sin(20 * x[0]) ** 2)
@@ -261,10 +261,10 @@ def test_materials_and_thickness(comm: MPI.Intracomm) -> None:
     cells = np.arange(mesh.topology.index_map(2).size_local, dtype=np.int32)
     right = compute_midpoints(mesh, 2, cells)[:, 0] > 0.1
     tags = meshtags(mesh, 2, cells, np.where(right, 2, 1).astype(np.int32))
-    tagged = mbd.TaggedMesh(mesh, cell_tags=tags, groups={"left": (2, 1), "right": (2, 2)})
+    tagged = mbd.fem.TaggedMesh(mesh, cell_tags=tags, groups={"left": (2, 1), "right": (2, 2)})
     plate = mbd.ElasticModel(
         tagged,
-        {"left": mbd.STEEL, "right": mbd.ALUMINIUM},
+        {"left": mbd.STEEL, "right": mbd.forms.ALUMINIUM},
         plane="stress",
         thickness=0.01,
     )
@@ -284,15 +284,15 @@ def test_materials_and_thickness(comm: MPI.Intracomm) -> None:
 def test_extended_velocity(comm: MPI.Intracomm) -> None:
     """A bar whose end moves becomes longer: L dω/dL = -ω for axial motion."""
     mesh = box(comm)
-    velocity = mbd.extended_velocity(mesh, {"right": (1.0, 0.0, 0.0)}, fixed=["left"])
+    velocity = mbd.design.extended_velocity(mesh, {"right": (1.0, 0.0, 0.0)}, fixed=["left"])
     exact = fem.Function(velocity.function_space)
     exact.interpolate(lambda x: np.array([x[0] / LENGTH, 0 * x[0], 0 * x[0]]))
     assert np.abs(velocity.x.array - exact.x.array).max() < 1e-9
     with pytest.raises(mbd.errors.InputError, match="both moved and fixed"):
-        mbd.extended_velocity(mesh, {"right": (1.0, 0.0, 0.0)}, fixed=["right"])
+        mbd.design.extended_velocity(mesh, {"right": (1.0, 0.0, 0.0)}, fixed=["right"])
 
 
-def arrays(derivative: mbd.BodyDerivative) -> dict[str, np.ndarray]:
+def arrays(derivative: mbd.design.BodyDerivative) -> dict[str, np.ndarray]:
     """Numerical attributes of a derivative."""
     values = {k: getattr(derivative, k) for k in derivative.__dataclass_fields__}
     values |= {place: value for place, _, value in leaves(derivative.arrays)}
@@ -308,7 +308,7 @@ def test_reducer(comm: MPI.Intracomm, kind: Any) -> None:
     stretch = ufl.as_vector([x[0], 0 * x[0], 0.1 * x[0]])
     parameters = [mbd.Parameter("nu", "poisson"), mbd.Parameter("L", "shape", velocity=stretch)]
     ends = {} if kind == "none" else {k: mbd.InterfaceSpec(kind=kind) for k in ENDS}
-    with mbd.Reducer(model, interfaces=ends) as reducer:
+    with mbd.reduction.Reducer(model, interfaces=ends) as reducer:
         base = reducer.reduce(4)
         tables = [mbd.sensitivities(base, parameters, reducer=reducer)]
         base = reducer.reduce(4, last=True)
@@ -330,9 +330,9 @@ def test_reducer(comm: MPI.Intracomm, kind: Any) -> None:
 def test_reducer_of_a_beam(comm: MPI.Intracomm) -> None:
     model = mbd.ElasticModel(box(comm), mbd.STEEL)
     line = create_interval(comm, 4, [0.0, 0.5])
-    bar = mbd.BeamModel(line, mbd.Section.rectangle(0.02, 0.01), mbd.STEEL)
+    bar = mbd.BeamModel(line, mbd.forms.Section.rectangle(0.02, 0.01), mbd.STEEL)
     beam = mbd.reduce_beam(bar, interfaces={"root": 0.0}, num_modes=2)
-    with mbd.Reducer(model, interfaces=ENDS) as reducer:
+    with mbd.reduction.Reducer(model, interfaces=ENDS) as reducer:
         with pytest.raises(mbd.errors.InputError, match="a beam has no reducer"):
             mbd.sensitivities(beam, [mbd.Parameter("E", "young")], reducer=reducer)
 
@@ -341,7 +341,7 @@ def test_wrong_reducers(comm: MPI.Intracomm) -> None:
     """A reducer that is closed, or that has not computed the reduction, is an error."""
     model = mbd.ElasticModel(box(comm), mbd.STEEL)
     parameters = [mbd.Parameter("E", "young")]
-    with mbd.Reducer(model, interfaces=ENDS) as reducer:
+    with mbd.reduction.Reducer(model, interfaces=ENDS) as reducer:
         base = reducer.reduce(2)
         other = mbd.reduce(model, interfaces=ENDS, num_modes=2)
         with pytest.raises(mbd.errors.InputError, match="did not compute this reduction"):
@@ -386,7 +386,7 @@ def test_matrices_of_curved_cells(comm: MPI.Intracomm, graded: bool) -> None:
         x += s * velocity(x.T).T
         y = ufl.SpatialCoordinate(mesh)[1]
         young = 210e9 * (1 + (y / HEIGHT) ** 2)
-        graded_steel = mbd.GradedMaterial(young=young, poisson=0.3, density=7850.0 * (1 + y))
+        graded_steel = mbd.forms.GradedMaterial(young=young, poisson=0.3, density=7850.0 * (1 + y))
         model = mbd.ElasticModel(mesh, graded_steel if graded else mbd.STEEL)
         return model, elastic_problem(model)
 

@@ -26,7 +26,7 @@ from dolfinx_mbd.fem.linalg.blocks import gram
 from tests.models.bodies import HEIGHT, LENGTH, box
 
 COMM = MPI.COMM_WORLD
-STEEL, ALUMINIUM = mbd.STEEL, mbd.ALUMINIUM
+STEEL, ALUMINIUM = mbd.STEEL, mbd.forms.ALUMINIUM
 POINT = np.array([LENGTH / 2, HEIGHT / 2, 0.0])  # a node, which moves with the velocity exactly
 INTERFACES = {"left": mbd.InterfaceSpec(), "right": mbd.InterfaceSpec(kind="averaged")}
 Velocity = Callable[[Any], np.ndarray]
@@ -45,7 +45,7 @@ class Kind:
     velocity: Velocity = np.zeros_like
 
 
-def solid(velocity: Velocity = np.zeros_like, s: float = 0.0) -> mbd.TaggedMesh:
+def solid(velocity: Velocity = np.zeros_like, s: float = 0.0) -> mbd.fem.TaggedMesh:
     """A box of two groups of cells whose nodes move with s times a velocity."""
     tagged = box(COMM, cells=(2, 2, 1))
     mesh = tagged.mesh
@@ -55,7 +55,9 @@ def solid(velocity: Velocity = np.zeros_like, s: float = 0.0) -> mbd.TaggedMesh:
     x = mesh.geometry.x
     x += s * velocity(x.T).T
     groups = {k: v for k, v in tagged.groups.items() if v[0] == 2}
-    return mbd.TaggedMesh(mesh, tags, tagged.facet_tags, {**groups, "low": (3, 1), "up": (3, 2)})
+    return mbd.fem.TaggedMesh(
+        mesh, tags, tagged.facet_tags, {**groups, "low": (3, 1), "up": (3, 2)}
+    )
 
 
 def plate(s: float) -> mbd.ElasticModel:
@@ -66,7 +68,7 @@ def plate(s: float) -> mbd.ElasticModel:
     tags = np.repeat([1, 2], [len(a) for a in ends]).astype(np.int32)
     order = np.argsort(np.concatenate(ends))
     facet_tags = meshtags(mesh, 1, np.concatenate(ends)[order], tags[order])
-    tagged = mbd.TaggedMesh(mesh, None, facet_tags, {"left": (1, 1), "right": (1, 2)})
+    tagged = mbd.fem.TaggedMesh(mesh, None, facet_tags, {"left": (1, 1), "right": (1, 2)})
     return mbd.ElasticModel(tagged, STEEL, plane="stress", thickness=0.01 * (1 + s))
 
 
@@ -91,7 +93,7 @@ def graded(s: float) -> mbd.ElasticModel:
     mesh = solid()
     f = fem.Function(fem.functionspace(mesh.mesh, ("Lagrange", 1)))
     f.interpolate(lambda x: 1 + 0.2 * np.cos(9 * x[0]) + s * np.sin(20 * x[0]))
-    material = mbd.GradedMaterial(young=210e9 * f * f, poisson=0.3, density=7850.0 * f)
+    material = mbd.forms.GradedMaterial(young=210e9 * f * f, poisson=0.3, density=7850.0 * f)
     model = mbd.ElasticModel(mesh, material)
     object.__setattr__(model, "_function", f)
     return model
@@ -117,7 +119,7 @@ def stretched(x: Any) -> np.ndarray:
 
 def extended_parameter(model: Any) -> mbd.Parameter:
     mesh = solid()
-    velocity = mbd.extended_velocity(mesh, {"right": (1.0, 0.0, 0.0)}, fixed=["left"])
+    velocity = mbd.design.extended_velocity(mesh, {"right": (1.0, 0.0, 0.0)}, fixed=["left"])
     same = fem.Function(fem.functionspace(model.plain_mesh, ("Lagrange", 1, (3,))))
     same.x.array[:] = velocity.x.array
     return mbd.Parameter("p", "shape", velocity=same)
@@ -138,7 +140,7 @@ def of_group(quantity: Any, value: float) -> Kind:
     return Kind(model, lambda m: mbd.Parameter("p", quantity, group="up"), 0.02 * value)
 
 
-PLY = mbd.Orthotropic(
+PLY = mbd.forms.Orthotropic(
     young=(140e9, 10e9, 12e9),
     poisson=(0.3, 0.28, 0.4),
     shear=(5e9, 4.5e9, 3.5e9),
@@ -165,7 +167,7 @@ def prestressed(quantity: Any, step: float) -> Kind:
     def model(s: float) -> mbd.ElasticModel:
         mesh, material = solid(), STEEL
         y = ufl.SpatialCoordinate(mesh.mesh)[1]
-        stress: Any = mbd.Temperature(4e7 * y * y + (s if quantity == "temperature" else 0.0))
+        stress: Any = mbd.forms.Temperature(4e7 * y * y + (s if quantity == "temperature" else 0.0))
         if quantity == "prestress":
             stress = 4e12 * (1 + s) * y * y * ufl.as_matrix(np.diag([1.0, 0, 0]).tolist())
         elif quantity == "thermal_expansion":
@@ -208,25 +210,25 @@ KINDS = {
 }
 
 
-def reduced(kind: Kind, s: float) -> mbd.Reduction:
+def reduced(kind: Kind, s: float) -> mbd.reduction.Reduction:
     model = kind.model(s)
     position = POINT + s * kind.velocity(POINT)
     if model.plain_mesh.geometry.dim == 2:
         position[2] = 0.0
     x = ufl.SpatialCoordinate(model.plain_mesh)
     zero = [0 * x[0]] * (model.plain_mesh.geometry.dim - 2)
-    field = mbd.body_force((1e5 * x[1], 2e4, *zero))
+    field = mbd.reduction.body_force((1e5 * x[1], 2e4, *zero))
     base = mbd.reduce(
         model,
         interfaces=INTERFACES,
         num_modes=4,
         points={"p": position},
-        options=mbd.ReductionOptions(loads={"field": field}, damping=mbd.Rayleigh(3.0, 1e-6)),
+        options=mbd.ReductionOptions(loads={"field": field}, damping=mbd.body.Rayleigh(3.0, 1e-6)),
     )
-    return replace(base, body=base.body.replace(stress=mbd.recovery.skin_stress(base)))
+    return replace(base, body=base.body.replace(stress=mbd.durability.skin_stress(base)))
 
 
-def numbers(base: mbd.Reduction, other: mbd.Reduction) -> dict[str, np.ndarray]:
+def numbers(base: mbd.reduction.Reduction, other: mbd.reduction.Reduction) -> dict[str, np.ndarray]:
     """Arrays of a reduction in the coordinates that are closest to those of `base`."""
     problem = elastic_problem(base.model)
     cross = gram(COMM, problem.apply_mass(base.modes), other.modes)
@@ -314,8 +316,8 @@ def test_remainder(name: str, array: str) -> None:
 def test_every_array_is_compared() -> None:
     """The others have tests of their own: gauges and bores, and what is not a derivative."""
     others = {"arrays", "gauges", "bores", "limits", "second_order"}
-    names = {f.name for f in fields(mbd.BodyDerivative)}
-    names |= {k for k, v in vars(mbd.BodyDerivative).items() if isinstance(v, property)}
+    names = {f.name for f in fields(mbd.design.BodyDerivative)}
+    names |= {k for k, v in vars(mbd.design.BodyDerivative).items() if isinstance(v, property)}
     assert names - others == set(ARRAYS)
     parts = {"interfaces", "points", "skin", "stiffening", "stress", "loads", "effective_masses"}
     tables = {"modes", "left_out"}  # (the frequencies are compared)

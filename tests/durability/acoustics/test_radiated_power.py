@@ -51,7 +51,7 @@ def test_baffled_piston_in_its_limit() -> None:
         velocity = np.zeros((len(time), 3))
         velocity[:, 2] = speed * np.cos(omega * time)
         motion = at_rest(len(time), time=time, velocity=velocity, eta_rate=np.zeros((1001, 0)))
-        sound = mbd.radiated_power(disc(radius, 500), motion)
+        sound = mbd.durability.radiated_power(disc(radius, 500), motion)
         exact = 0.5 * AIR * np.pi * radius**2 * speed**2 * (1 - j1(2 * ka) / ka)
         ratios.append(sound.mean / exact)
     assert np.allclose(ratios, 1 / (1 - j1(2 * np.array([1.0, 5.0, 40.0])) / [1, 5, 40]), rtol=1e-4)
@@ -73,18 +73,18 @@ def test_plate_with_uniform_velocity(comm: MPI.Intracomm) -> None:
     )
     whole = 2 * (LENGTH * HEIGHT + LENGTH * WIDTH + HEIGHT * WIDTH)
     for source in (plate, plate.body):
-        sound = mbd.radiated_power(source, motion)
+        sound = mbd.durability.radiated_power(source, motion)
         assert sound.area == pytest.approx(whole, rel=1e-9)
         assert np.allclose(sound.power, AIR * 2 * HEIGHT * WIDTH * 0.3**2, rtol=1e-9)
-        still = mbd.radiated_power(source, motion, rigid_motion=False)
+        still = mbd.durability.radiated_power(source, motion, rigid_motion=False)
         assert np.allclose(still.power, 0)
-        end = mbd.radiated_power(source, motion, where=lambda x: x[0] > LENGTH - 1e-6)
+        end = mbd.durability.radiated_power(source, motion, where=lambda x: x[0] > LENGTH - 1e-6)
         assert end.power[0] == pytest.approx(AIR * HEIGHT * WIDTH * 0.3**2, rel=1e-9)
         expected = 10 * np.log10(0.5 * 0.3**2 * 2 / 5e-8**2)
         assert end.velocity_level == pytest.approx(expected, rel=1e-9)
     turning = disc(0.1, 60)
     spin = at_rest(2, eta_rate=np.zeros((2, 0)), omega=np.tile([0.0, 0.0, 50.0], (2, 1)))
-    assert np.allclose(mbd.radiated_power(turning, spin).power, 0)
+    assert np.allclose(mbd.durability.radiated_power(turning, spin).power, 0)
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_result_does_not_depend_on_the_number_of_ranks() -> None:
         plate = mbd.reduce(mesh, mbd.STEEL, interfaces=["left"], num_modes=3)
         rates = np.sin(np.arange(5.0)[:, None] + np.arange(plate.body.num_modes))
         motion = at_rest(5, eta_rate=rates, omega=np.tile([3.0, 1.0, 2.0], (5, 1)))
-        sounds.append(mbd.radiated_power(plate, motion).power)
+        sounds.append(mbd.durability.radiated_power(plate, motion).power)
     assert np.allclose(*sounds, rtol=1e-8)
     assert all(np.array_equal(p, sounds[0]) for p in MPI.COMM_WORLD.allgather(sounds[0]))
 
@@ -124,7 +124,7 @@ def test_spectrum_of_tones() -> None:
     velocity = np.zeros((2000, 3))
     velocity[:, 2] = 0.02 * np.sin(2 * np.pi * 50 * time) + 0.01 * np.cos(2 * np.pi * 240 * time)
     motion = at_rest(2000, time=time, velocity=velocity, eta_rate=np.zeros((2000, 0)))
-    sound = mbd.radiated_power(disc(0.1, 100), motion)
+    sound = mbd.durability.radiated_power(disc(0.1, 100), motion)
     lines = sound.spectrum()
     expected = 0.5 * sound.area * AIR * np.array([0.02, 0.01]) ** 2
     assert np.allclose(lines.power[[50, 240]], expected, rtol=1e-6)
@@ -140,7 +140,7 @@ def test_waterfall_of_the_power() -> None:
     velocity = np.zeros((len(time), 3))
     velocity[:, 2] = 0.01 * np.sin(3 * angle)
     motion = at_rest(len(time), time=time, velocity=velocity, eta_rate=np.zeros((len(time), 0)))
-    sound = mbd.radiated_power(disc(0.1, 100), motion)
+    sound = mbd.durability.radiated_power(disc(0.1, 100), motion)
     for options in ({"axis": "order"}, {"axis": "frequency", "length": 0.2}):
         spectra = sound.waterfall(angle, **options)  # type: ignore[arg-type]
         power = 0.5 * spectra.cut(3, width=1.0) ** 2
@@ -155,13 +155,19 @@ def test_errors() -> None:
     motion = at_rest(2, eta_rate=rates)
     bare = plate.body.replace(skin=None)
     calls: list[tuple[Callable[[], Any], str]] = [
-        (lambda: mbd.radiated_power(bare, motion), "source"),
-        (lambda: mbd.radiated_power(plate, rates), "history"),
-        (lambda: mbd.radiated_power(plate, at_rest(2, eta_rate=rates[:, 1:])), "history.eta_rate"),
-        (lambda: mbd.radiated_power(plate, motion, where=lambda x: x[0] > 9), "where"),
-        (lambda: mbd.radiated_power(plate.body, motion, where=lambda x: x[0] > 9), "where"),
-        (lambda: mbd.radiated_power(plate.body, motion, where=lambda x: True), "where"),
-        (lambda: mbd.radiated_power(plate, motion, density=0.0), "density"),
+        (lambda: mbd.durability.radiated_power(bare, motion), "source"),
+        (lambda: mbd.durability.radiated_power(plate, rates), "history"),
+        (
+            lambda: mbd.durability.radiated_power(plate, at_rest(2, eta_rate=rates[:, 1:])),
+            "history.eta_rate",
+        ),
+        (lambda: mbd.durability.radiated_power(plate, motion, where=lambda x: x[0] > 9), "where"),
+        (
+            lambda: mbd.durability.radiated_power(plate.body, motion, where=lambda x: x[0] > 9),
+            "where",
+        ),
+        (lambda: mbd.durability.radiated_power(plate.body, motion, where=lambda x: True), "where"),
+        (lambda: mbd.durability.radiated_power(plate, motion, density=0.0), "density"),
         (lambda: RadiatingSurface(1.0, np.ones((7, 6))), "products"),
         (lambda: RadiatingSurface(-1.0, np.eye(6)), "area"),
     ]

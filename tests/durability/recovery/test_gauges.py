@@ -22,7 +22,7 @@ TOP, TILTED = np.array([0.061, 0.009, WIDTH]), np.array([0.8, 0.6, 0.1])
 
 def reduced(
     comm: MPI.Intracomm, cell: CellType = CellType.tetrahedron, skin: bool = True
-) -> mbd.Reduction:
+) -> mbd.reduction.Reduction:
     mesh = box(comm, cells=(9, 3, 2), cell=cell)
     options = mbd.ReductionOptions(skin=skin)
     points = {"top": TOP}
@@ -33,11 +33,13 @@ def reduced(
 
 
 @pytest.fixture(scope="module")
-def bar() -> mbd.Reduction:
+def bar() -> mbd.reduction.Reduction:
     return reduced(MPI.COMM_WORLD)
 
 
-def with_field(bar: mbd.Reduction, gradient: np.ndarray, curvature: np.ndarray) -> mbd.Reduction:
+def with_field(
+    bar: mbd.reduction.Reduction, gradient: np.ndarray, curvature: np.ndarray
+) -> mbd.reduction.Reduction:
     """Return a reduction whose modes are u_i = G_ij x_j + C_ijk x_j x_k / 2."""
     u = fem.Function(bar.space)
     dim = bar.space.mesh.geometry.dim
@@ -63,8 +65,8 @@ def test_gauges_measure_a_known_strain_field(cell: CellType, kind: str) -> None:
     G, C = rng.normal(size=(3, 3)), rng.normal(size=(3, 3, 3))
     C += C.transpose(0, 2, 1)
     bar = reduced(MPI.COMM_WORLD, cell)
-    spec = mbd.GaugeSpec("top", TILTED, "15mm", kind)
-    side = mbd.GaugeSpec((0.03, HEIGHT, 0.005), (1, 0, 1), 4e-3, kind)
+    spec = mbd.durability.GaugeSpec("top", TILTED, "15mm", kind)
+    side = mbd.durability.GaugeSpec((0.03, HEIGHT, 0.005), (1, 0, 1), 4e-3, kind)
     body = mbd.gauges(with_field(bar, G, C), {"top": spec, "side": side}).body
     eta = np.eye(1, bar.body.num_modes)
     for name, normal in (("top", (0, 0, 1)), ("side", (0, 1, 0))):
@@ -89,10 +91,12 @@ def test_gauges_measure_a_known_strain_field(cell: CellType, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["rectangular", "delta"])
-def test_tension_and_shear_have_their_principal_strains(bar: mbd.Reduction, kind: str) -> None:
+def test_tension_and_shear_have_their_principal_strains(
+    bar: mbd.reduction.Reduction, kind: str
+) -> None:
     """Tension: ε and −νε along and across the bar. Shear: ±γ/2 at 45°."""
     nu, strain = 0.3, 1e-4
-    spec = {"g": mbd.GaugeSpec(TOP, (np.cos(0.3), np.sin(0.3), 0), 3e-3, kind)}
+    spec = {"g": mbd.durability.GaugeSpec(TOP, (np.cos(0.3), np.sin(0.3), 0), 3e-3, kind)}
     tension, shear = strain * np.diag([1, -nu, -nu]), strain * np.eye(3)[[1, 0, 2]] * [1, 1, 0]
     for gradient, least, angle in ((tension, -nu, 0.0), (shear, -1.0, np.pi / 4)):
         loaded = mbd.gauges(with_field(bar, gradient, np.zeros((3, 3, 3))), spec)
@@ -101,12 +105,12 @@ def test_tension_and_shear_have_their_principal_strains(bar: mbd.Reduction, kind
         assert rosette.direction[0] == pytest.approx(angle - 0.3, abs=1e-8)
 
 
-def test_a_bar_in_bending_has_the_strain_of_a_beam(bar: mbd.Reduction) -> None:
+def test_a_bar_in_bending_has_the_strain_of_a_beam(bar: mbd.reduction.Reduction) -> None:
     """ε = M h/(2 E I) at the top face far from the ends, where moments M = ±10 N m act."""
     moment = 10.0
     wrenches = np.zeros((1, 2, 6))
     wrenches[0, :, 4] = moment, -moment
-    spec = mbd.GaugeSpec((LENGTH / 2, HEIGHT / 2, WIDTH), (1, 0, 0), 5e-3, "rectangular")
+    spec = mbd.durability.GaugeSpec((LENGTH / 2, HEIGHT / 2, WIDTH), (1, 0, 0), 5e-3, "rectangular")
     body = mbd.gauges(bar, {"g": spec}).body
     rosette = body.gauge("g").history(static_eta(body, wrenches))
     inertia = HEIGHT * WIDTH**3 / 12
@@ -126,7 +130,7 @@ def test_grids_follow_a_curved_surface(order: int) -> None:
     stretched = with_field(ball, np.diag([0.0, 0.0, 1.0]), np.zeros((3, 3, 3)))
     a, _, c = 0.03, 0.025, 0.02
     length = 0.015
-    spec = mbd.GaugeSpec(CENTRE + np.array([a, 0, 0]), (0, 0, 1), length)
+    spec = mbd.durability.GaugeSpec(CENTRE + np.array([a, 0, 0]), (0, 0, 1), length)
     gauge = mbd.gauges(stretched, {"g": spec}).body.gauge("g")
     angle = np.linspace(0, 1, 4001)
     x, z = a * np.cos(angle), c * np.sin(angle)
@@ -138,10 +142,10 @@ def test_grids_follow_a_curved_surface(order: int) -> None:
     assert exact < 0.97
 
 
-def test_gauges_are_equal_on_any_number_of_ranks(bar: mbd.Reduction) -> None:
+def test_gauges_are_equal_on_any_number_of_ranks(bar: mbd.reduction.Reduction) -> None:
     specs = {
-        "a": mbd.GaugeSpec(TOP, TILTED, 3e-3, "delta"),
-        "b": mbd.GaugeSpec((0.1, 0.0, 0.004), (1, 0, 0.3), 8e-3),
+        "a": mbd.durability.GaugeSpec(TOP, TILTED, 3e-3, "delta"),
+        "b": mbd.durability.GaugeSpec((0.1, 0.0, 0.004), (1, 0, 0.3), 8e-3),
     }
     wrenches = np.zeros((1, 2, 6))
     wrenches[0, :, :] = [0, 0, 0, 3, 5, 2], [0, 0, 0, -3, -5, -2]
@@ -156,10 +160,10 @@ def test_gauges_are_equal_on_any_number_of_ranks(bar: mbd.Reduction) -> None:
     assert histories[0] == pytest.approx(histories[1], rel=1e-6)
 
 
-def test_positions_with_units(bar: mbd.Reduction) -> None:
+def test_positions_with_units(bar: mbd.reduction.Reduction) -> None:
     point = (0.1, 0.0, 0.004)
     text: Any = ("100mm", 0.0, "0.4cm")
-    assert mbd.GaugeSpec(text, (1, 0, 0), 8e-3).position == pytest.approx(point)
+    assert mbd.durability.GaugeSpec(text, (1, 0, 0), 8e-3).position == pytest.approx(point)
     assert mbd.InterfaceSpec("left", point=text).point == pytest.approx(point)
     x, _, _ = locate(bar.space.mesh, {"p": text})
     assert x[0] == pytest.approx(point)
@@ -171,15 +175,15 @@ def test_gauges_of_a_plane_body() -> None:
     reduction = mbd.reduce(plate, interfaces={}, num_modes=2, stiffening=False)
     G = np.array([[1.0, 0.5, 0], [0.3, -2.0, 0], [0, 0, 0]])
     field = with_field(reduction, G, np.zeros((3, 3, 3)))
-    spec = mbd.GaugeSpec((0.05, 0.02), (1, 0, 0), 5e-3, "rectangular")
+    spec = mbd.durability.GaugeSpec((0.05, 0.02), (1, 0, 0), 5e-3, "rectangular")
     gauge = mbd.gauges(field, {"g": spec}).body.gauge("g")
     assert gauge.history([[1.0, 0.0]]).surface_strain[0] == pytest.approx([1.0, -2.0, 0.4])
 
 
-def test_a_saved_body_keeps_its_gauges(bar: mbd.Reduction, tmp_path: Path) -> None:
-    specs = {"a": mbd.GaugeSpec("top", TILTED, 3e-3, "delta")}
+def test_a_saved_body_keeps_its_gauges(bar: mbd.reduction.Reduction, tmp_path: Path) -> None:
+    specs = {"a": mbd.durability.GaugeSpec("top", TILTED, 3e-3, "delta")}
     once = mbd.gauges(bar, specs)
-    body = mbd.gauges(once, {"b": mbd.GaugeSpec("top", (1, 0, 0), 3e-3)}).body
+    body = mbd.gauges(once, {"b": mbd.durability.GaugeSpec("top", (1, 0, 0), 3e-3)}).body
     assert [g.name for g in body.gauges] == ["a", "b"]
     assert body.gauge("a").labels == ("a 0°", "a 60°", "a 120°")
     path = body.save(Path(MPI.COMM_WORLD.bcast(str(tmp_path))) / "bar.npz", comm=MPI.COMM_WORLD)
@@ -208,14 +212,16 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("text", FAULTS)
-def test_a_gauge_that_cannot_be_attached_is_an_error(bar: mbd.Reduction, text: str) -> None:
+def test_a_gauge_that_cannot_be_attached_is_an_error(
+    bar: mbd.reduction.Reduction, text: str
+) -> None:
     values = {"position": TOP, "direction": (1, 0, 0), "length": 3e-3} | FAULTS[text]
     with pytest.raises(mbd.errors.InputError, match=text):
-        mbd.gauges(bar, {"g": mbd.GaugeSpec(**values)})
+        mbd.gauges(bar, {"g": mbd.durability.GaugeSpec(**values)})
 
 
-def test_other_faults(bar: mbd.Reduction) -> None:
-    spec = mbd.GaugeSpec(TOP, (1, 0, 0), 3e-3)
+def test_other_faults(bar: mbd.reduction.Reduction) -> None:
+    spec = mbd.durability.GaugeSpec(TOP, (1, 0, 0), 3e-3)
     above = replace(spec, position=(0.06, 0.009, WIDTH + 0.012))
     near = mbd.gauges(bar, {"g": above}, tolerance="15mm").body.gauge("g")
     assert near.position == pytest.approx((0.06, 0.009, WIDTH))

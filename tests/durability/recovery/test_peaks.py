@@ -20,14 +20,16 @@ from tests.models.bodies import box
 CASES = [("tetrahedron", 1), ("tetrahedron", 2), ("hexahedron", 1), ("hexahedron", 2)]
 
 
-def bar(comm: MPI.Comm, cell: str, degree: int, cells: tuple[int, int, int]) -> mbd.Reduction:
+def bar(
+    comm: MPI.Comm, cell: str, degree: int, cells: tuple[int, int, int]
+) -> mbd.reduction.Reduction:
     mesh = box(comm, cells=cells, cell=CellType[cell])
     model = mbd.ElasticModel(mesh, mbd.STEEL, degree=degree)
     options = mbd.ReductionOptions(skin=True)
     return mbd.reduce(model, interfaces=["left"], num_modes=5, stiffening=False, options=options)
 
 
-def motion(reduction: mbd.Reduction, seed: int) -> SimpleNamespace:
+def motion(reduction: mbd.reduction.Reduction, seed: int) -> SimpleNamespace:
     """Return coordinates with similar energies in all modes, in arbitrary units of time."""
     size = 1.0 / np.sqrt(np.diag(reduction.body.stiffness))
     eta = np.random.default_rng(seed).normal(size=(7, len(size))) * size

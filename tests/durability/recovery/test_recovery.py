@@ -54,27 +54,29 @@ def loads(times: int) -> np.ndarray:
     return np.stack([other, end], axis=1)
 
 
-def reduced(comm: MPI.Intracomm, cell: CellType = CellType.tetrahedron) -> mbd.Reduction:
+def reduced(comm: MPI.Intracomm, cell: CellType = CellType.tetrahedron) -> mbd.reduction.Reduction:
     mesh = box(comm, cells=(9, 3, 2), cell=cell)
     return mbd.reduce(mesh, STEEL, interfaces=["left", "right"], num_modes=4, stiffening=False)
 
 
 @pytest.fixture(scope="module")
-def bar() -> mbd.Reduction:
+def bar() -> mbd.reduction.Reduction:
     return reduced(MPI.COMM_WORLD)
 
 
 @pytest.fixture(scope="module")
-def recovery(bar: mbd.Reduction) -> Recovery:
+def recovery(bar: mbd.reduction.Reduction) -> Recovery:
     return Recovery(bar, stress=STEEL)
 
 
 @pytest.fixture(scope="module")
-def history(bar: mbd.Reduction) -> SimpleNamespace:
+def history(bar: mbd.reduction.Reduction) -> SimpleNamespace:
     return SimpleNamespace(time=np.linspace(0, 1, 150), eta=static_eta(bar.body, loads(150)))
 
 
-def test_stress_is_that_of_a_direct_solution(bar: mbd.Reduction, recovery: Recovery) -> None:
+def test_stress_is_that_of_a_direct_solution(
+    bar: mbd.reduction.Reduction, recovery: Recovery
+) -> None:
     """Stress agrees to round-off on the same mesh, to 2 % on a finer one; the ends are driven."""
     eta = static_eta(bar.body, loads(8)[3:4])[0]
 
@@ -98,7 +100,7 @@ def test_stress_is_that_of_a_direct_solution(bar: mbd.Reduction, recovery: Recov
         assert np.abs(size - values).max() < tolerance * size.max()
 
 
-def test_pulled_and_bent_bar(bar: mbd.Reduction, recovery: Recovery) -> None:
+def test_pulled_and_bent_bar(bar: mbd.reduction.Reduction, recovery: Recovery) -> None:
     """σ = F/A − M y/I, far from the ends, which are held in their plane."""
     force, moment = 1e4, 20.0
     end = np.array([force, 0, 0, 0, 0, moment])
@@ -156,7 +158,7 @@ def test_fields_are_those_of_the_displacement(
 
 
 def test_energy_is_that_of_the_body(
-    comm: MPI.Intracomm, bar: mbd.Reduction, history: SimpleNamespace
+    comm: MPI.Intracomm, bar: mbd.reduction.Reduction, history: SimpleNamespace
 ) -> None:
     """The density at quadrature points integrates to ½ ηᵀKη."""
     recovery = Recovery(bar, stress=STEEL, where="quadrature")
@@ -168,7 +170,7 @@ def test_energy_is_that_of_the_body(
 
 
 def test_envelope_is_brute_force(
-    bar: mbd.Reduction, recovery: Recovery, history: SimpleNamespace
+    bar: mbd.reduction.Reduction, recovery: Recovery, history: SimpleNamespace
 ) -> None:
     """The envelope is the maximum over all instants of the von Mises stress from UFL."""
     envelope = mbd.envelope(recovery, history, "von Mises")
@@ -238,7 +240,7 @@ def test_times_are_the_nearest(recovery: Recovery, history: SimpleNamespace) -> 
 
 
 def test_the_same_on_any_number_of_ranks(
-    comm: MPI.Intracomm, bar: mbd.Reduction, recovery: Recovery, history: SimpleNamespace
+    comm: MPI.Intracomm, bar: mbd.reduction.Reduction, recovery: Recovery, history: SimpleNamespace
 ) -> None:
     """Probes, the most stressed places and the skin agree with those of one rank."""
     alone = reduced(MPI.COMM_SELF)
@@ -260,7 +262,7 @@ def test_the_same_on_any_number_of_ranks(
 
 
 def test_skin_stress_is_the_mean_of_the_cells(
-    bar: mbd.Reduction, recovery: Recovery, history: SimpleNamespace
+    bar: mbd.reduction.Reduction, recovery: Recovery, history: SimpleNamespace
 ) -> None:
     modes = skin_stress(recovery)
     assert bar.body.skin is not None
@@ -357,7 +359,7 @@ def test_written_fields(
 
 
 def test_bad_input(
-    tmp_path: Path, bar: mbd.Reduction, recovery: Recovery, history: SimpleNamespace
+    tmp_path: Path, bar: mbd.reduction.Reduction, recovery: Recovery, history: SimpleNamespace
 ) -> None:
     """The message names the argument and a remedy, on every rank."""
     n = bar.body.num_modes

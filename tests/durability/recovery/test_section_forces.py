@@ -24,22 +24,22 @@ ENDS = ["left", "right"]
 
 
 @pytest.fixture(scope="module")
-def mesh() -> mbd.TaggedMesh:
+def mesh() -> mbd.fem.TaggedMesh:
     return box(MPI.COMM_WORLD, cells=(12, 3, 2), cell=CellType.tetrahedron)
 
 
 @pytest.fixture(scope="module")
-def bar(mesh: mbd.TaggedMesh) -> mbd.Reduction:
+def bar(mesh: mbd.fem.TaggedMesh) -> mbd.reduction.Reduction:
     return mbd.reduce(mesh, STEEL, interfaces=ENDS, num_modes=4, stiffening=False)
 
 
 @pytest.fixture(scope="module")
-def recovery(bar: mbd.Reduction) -> Recovery:
+def recovery(bar: mbd.reduction.Reduction) -> Recovery:
     return Recovery(bar, stress=STEEL)
 
 
 @pytest.fixture(scope="module")
-def corrected(mesh: mbd.TaggedMesh, bar: mbd.Reduction) -> mbd.Reduction:
+def corrected(mesh: mbd.fem.TaggedMesh, bar: mbd.reduction.Reduction) -> mbd.reduction.Reduction:
     problem = elastic_problem(mbd.ElasticModel(mesh, STEEL, space=bar.space))
     cases = static_cases(problem, mesh_interfaces(mesh, bar.space, ENDS))
     problem.destroy()
@@ -48,7 +48,7 @@ def corrected(mesh: mbd.TaggedMesh, bar: mbd.Reduction) -> mbd.Reduction:
 
 @pytest.mark.parametrize("normal", [(1, 0, 0), (-2, 0, 0), (3, 1, -1)])
 def test_loads_at_the_ends_are_found_in_every_section(
-    bar: mbd.Reduction, recovery: Recovery, normal: tuple[float, float, float]
+    bar: mbd.reduction.Reduction, recovery: Recovery, normal: tuple[float, float, float]
 ) -> None:
     """Forces and moments about the point satisfy statics to round-off on any mesh."""
     force, moment = np.array([1000.0, -200.0, 300.0]), np.array([5.0, -7.0, 11.0])
@@ -78,7 +78,7 @@ def test_axes_of_the_section(recovery: Recovery) -> None:
 
 
 @pytest.mark.parametrize("x", [LENGTH / 2, LENGTH / 3, 0.3 * LENGTH + 0.001])
-def test_spinning_bar(corrected: mbd.Reduction, x: float) -> None:
+def test_spinning_bar(corrected: mbd.reduction.Reduction, x: float) -> None:
     """N = ρAΩ²/2 ((l/2)² − (x − l/2)²) of a bar that spins freely about its centre."""
     speed = 300.0
     body = corrected.body
@@ -99,7 +99,9 @@ def test_spinning_bar(corrected: mbd.Reduction, x: float) -> None:
     assert np.abs(forces.moment).max() < 1e-3 * expected * HEIGHT
 
 
-def test_the_width_of_the_band_has_little_effect(bar: mbd.Reduction, recovery: Recovery) -> None:
+def test_the_width_of_the_band_has_little_effect(
+    bar: mbd.reduction.Reduction, recovery: Recovery
+) -> None:
     """With loads at the ends only, every width gives the same result."""
     modes = [section_modes(recovery, MIDDLE, (1, 0, 0), width=w) for w in (None, 0.01, 0.05)]
     end = np.array([100.0, 0, 0, 1, 2, 3])
@@ -138,7 +140,7 @@ def test_plane_body(comm: MPI.Intracomm) -> None:
         section_forces(recovery, eta, point, (1, 0, 0))
 
 
-def test_bad_input(bar: mbd.Reduction, recovery: Recovery) -> None:
+def test_bad_input(bar: mbd.reduction.Reduction, recovery: Recovery) -> None:
     eta = np.zeros(bar.body.num_modes)
     with pytest.raises(ValueError, match=r"does not cut the body, which extends from -0\.237 to"):
         section_forces(recovery, eta, (0.237, 0, 0), (1, 0, 0))

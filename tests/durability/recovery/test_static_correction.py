@@ -37,7 +37,7 @@ FEW = 3
 
 
 def unit_displacements(
-    mesh: mbd.TaggedMesh, bar: mbd.Reduction, names: list[str], kind: Any = "rigid"
+    mesh: mbd.fem.TaggedMesh, bar: mbd.reduction.Reduction, names: list[str], kind: Any = "rigid"
 ) -> UnitCases:
     problem = elastic_problem(mbd.ElasticModel(mesh, STEEL, space=bar.space))
     cases = static_cases(
@@ -47,7 +47,7 @@ def unit_displacements(
     return cases
 
 
-def truncated(bar: mbd.Reduction, count: int) -> mbd.Reduction:
+def truncated(bar: mbd.reduction.Reduction, count: int) -> mbd.reduction.Reduction:
     return replace(bar, body=bar.body.truncated(count), modes=bar.modes[:, :count])
 
 
@@ -145,7 +145,7 @@ def test_statics_are_exact(comm: MPI.Intracomm) -> None:
     assert np.abs(alone.reshape(-1, 9) - direct).max() > 0.2 * size
 
 
-def run_of(bar: mbd.Reduction) -> Solution:
+def run_of(bar: mbd.reduction.Reduction) -> Solution:
     """Simulate a slider-crank with the bar as its rod at 200 rad/s for 1/20 of a turn."""
     system = slider_crank(
         bar.body,
@@ -159,7 +159,7 @@ def run_of(bar: mbd.Reduction) -> Solution:
 
 
 @pytest.fixture(scope="module")
-def rod() -> tuple[mbd.TaggedMesh, mbd.Reduction]:
+def rod() -> tuple[mbd.fem.TaggedMesh, mbd.reduction.Reduction]:
     mesh = box(MPI.COMM_WORLD, cells=(9, 3, 2), cell=CellType.tetrahedron)
     names = {
         end: mbd.InterfaceSpec(group, axes=(0, 0, 1))
@@ -168,7 +168,7 @@ def rod() -> tuple[mbd.TaggedMesh, mbd.Reduction]:
     return mesh, mbd.reduce(mesh, STEEL, interfaces=names, num_modes=5, stiffening=False)
 
 
-def test_few_modes_in_a_mechanism(rod: tuple[mbd.TaggedMesh, mbd.Reduction]) -> None:
+def test_few_modes_in_a_mechanism(rod: tuple[mbd.fem.TaggedMesh, mbd.reduction.Reduction]) -> None:
     """With the correction, three of the eleven modes give the stress near the joints.
 
     Without it even all eleven modes have an error of a third there, because the inertia load of the
@@ -201,10 +201,12 @@ def test_few_modes_in_a_mechanism(rod: tuple[mbd.TaggedMesh, mbd.Reduction]) -> 
     fields = mbd.recover(correction, motion, "von Mises", times=[0.0, 0.0015])
     assert len(fields) == 2
     assert (fields.values(1) <= greatest.values()[0] * (1 + 1e-12)).all()
-    assert mbd.recovery.skin_stress(correction).stress.shape[-1] == FEW
+    assert mbd.durability.skin_stress(correction).stress.shape[-1] == FEW
 
     x = 0.62 * LENGTH
-    section = mbd.section_forces(correction, motion, (x, HEIGHT / 2, WIDTH / 2), (1, 0, 0))
+    section = mbd.durability.section_forces(
+        correction, motion, (x, HEIGHT / 2, WIDTH / 2), (1, 0, 0)
+    )
     A = rotation_matrices(motion.rotation)
     a0 = np.einsum("tji,tj->ti", A, motion.acceleration)
     w, alpha = motion.omega, motion.alpha

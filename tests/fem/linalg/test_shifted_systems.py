@@ -17,7 +17,7 @@ from dolfinx_mbd.fem.linalg import shifted_systems
 
 
 @pytest.fixture
-def sphere(comm: MPI.Intracomm) -> mbd.Reduction:
+def sphere(comm: MPI.Intracomm) -> mbd.reduction.Reduction:
     def build(model: Any) -> None:
         model.occ.addSphere(0, 0, 0, 0.05)
         model.occ.synchronize()
@@ -29,7 +29,7 @@ def sphere(comm: MPI.Intracomm) -> mbd.Reduction:
     return mbd.reduce(model, interfaces=[], num_modes=12)
 
 
-def stretched(sphere: mbd.Reduction) -> mbd.BodySensitivities:
+def stretched(sphere: mbd.reduction.Reduction) -> mbd.design.BodySensitivities:
     assert sphere.model is not None
     x = ufl.SpatialCoordinate(sphere.model.plain_mesh)
     fields = ufl.as_vector([x[0], 0 * x[0], 0 * x[0]]), ufl.as_vector([x[1] * x[0], x[1], 0 * x[0]])
@@ -38,13 +38,13 @@ def stretched(sphere: mbd.Reduction) -> mbd.BodySensitivities:
 
 
 @pytest.mark.filterwarnings("error::dolfinx_mbd.errors.AccuracyWarning")
-def test_round_off(sphere: mbd.Reduction, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_round_off(sphere: mbd.reduction.Reduction, monkeypatch: pytest.MonkeyPatch) -> None:
     """Round-off does not grow: errors a hundred times below the tolerance are possible."""
     monkeypatch.setattr(shifted_systems, "TOLERANCE", 1e-10)
     stretched(sphere)
 
 
-def test_warning(sphere: mbd.Reduction, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warning(sphere: mbd.reduction.Reduction, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tolerance below round-off is not reached: the estimated error is reported."""
     monkeypatch.setattr(shifted_systems, "TOLERANCE", 1e-20)
     with pytest.warns(AccuracyWarning, match="round-off limits the accuracy") as records:
@@ -53,14 +53,16 @@ def test_warning(sphere: mbd.Reduction, monkeypatch: pytest.MonkeyPatch) -> None
     assert all(1e-20 < v < 1e-8 for v in values), values
 
 
-def test_error(sphere: mbd.Reduction, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error(sphere: mbd.reduction.Reduction, monkeypatch: pytest.MonkeyPatch) -> None:
     """A solution that is not accurate is an error on every rank."""
     monkeypatch.setattr(shifted_systems, "MAX_STEPS", 1)
     with pytest.raises(SolverError, match="do not converge"):
         stretched(sphere)
 
 
-def test_systems_solved_together(sphere: mbd.Reduction, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_systems_solved_together(
+    sphere: mbd.reduction.Reduction, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The result does not depend on the number of parameters that are solved together."""
     together = stretched(sphere)
     monkeypatch.setattr(basis, "GROUP", 1)

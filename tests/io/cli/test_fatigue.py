@@ -58,7 +58,7 @@ def test_life_of_a_body(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     body = mbd.ReducedBody.load("rod.npz")
     names: dict[str, object] = {}
     exec(MODEL, names)
-    run = mbd.Solution.load("run.npz", names["system"])  # type: ignore[arg-type]
+    run = mbd.results.Solution.load("run.npz", names["system"])  # type: ignore[arg-type]
     material = mbd.durability.read_fatigue_materials("fatigue.toml")["weak"]
     result = mbd.fatigue(body, [(run.body("rod"), 1.0)], material=material, criterion="von Mises")
     assert f"{result.hours.min():.4g}" in out

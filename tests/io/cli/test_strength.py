@@ -40,7 +40,7 @@ def test_strength_over_two_runs(
     exec(MODEL, names)
     for name, end in (("short", 0.002), ("long", 0.01)):
         mbd.simulate(names["system"], t_end=end, dt=1e-4).save(f"{name}.npz")
-    run = mbd.Solution.load("long.npz", names["system"])
+    run = mbd.results.Solution.load("long.npz", names["system"])
     expected = mbd.strength(body, run.body("rod"), limit=250e6).least
     command = ["strength", "rod.npz", "short.npz", "long.npz", "--model", "model.py"]
     assert main([*command, "--limit", "250e6", "--count", "2"]) == 0

@@ -106,7 +106,7 @@ def test_the_modes_of_the_held_structure(tmp_path: Path) -> None:
     tower = written(body, tmp_path, interface=TOP)
     assert tower.mass.shape == (6 + NUM_MODES,) * 2
     squares = scipy.linalg.eigh(tower.stiffness, tower.mass, eigvals_only=True)
-    held = mbd.response.linearize_body(body, held=[BASE])
+    held = mbd.body.linearize_body(body, held=[BASE])
     expected = scipy.linalg.eigh(held.stiffness, held.mass, eigvals_only=True)
     assert relative(np.sqrt(squares), np.sqrt(expected)) < 1e-9
     whole = superelement(body, [TOP, BASE])
@@ -129,7 +129,7 @@ def test_gravity(tmp_path: Path) -> None:
     assert np.array_equal(free.forces[0], free.forces[-1]) and free.time.tolist() == [0.0, 1.0]
     tower = written(body, tmp_path, interface=TOP, gravity=g)
     sag = np.linalg.solve(tower.stiffness, tower.forces[0])[:6]
-    held = mbd.response.linearize_body(body, held=[BASE])
+    held = mbd.body.linearize_body(body, held=[BASE])
     moment = np.cross(body.first_moments[0], g)
     weight = np.concatenate([body.total_mass * g, moment, body.first_moments[1:] @ g])
     motion = held.basis @ np.linalg.solve(held.stiffness, held.basis.T @ weight)

@@ -50,7 +50,7 @@ def test_the_frequencies_of_the_free_solid() -> None:
 def test_the_frequencies_of_the_reduced_clamped_body() -> None:
     ends = {"left": NodeInterface(LEFT), "right": NodeInterface(RIGHT, kind="averaged")}
     body = reduce_matrices(read_calculix(JOB.with_suffix(".sti")), ends, num_modes=40)
-    poles = mbd.response.linearize_body(body, held=["left"]).poles()
+    poles = mbd.body.linearize_body(body, held=["left"]).poles()
     np.testing.assert_allclose(np.abs(poles[:6]) / (2 * np.pi), CLAMPED, rtol=1e-6)
 
 

@@ -21,7 +21,7 @@ def rigid_rotor(
         position=(*place, 0.0),
         omega=(0.0, 0.0, speed),
     )
-    plane = mbd.Joint("plane", "planar", ground.frame("bore"), rotor.frame("journal"))
+    plane = mbd.mechanism.Joint("plane", "planar", ground.frame("bore"), rotor.frame("journal"))
     weight = mbd.force("weight", rotor.frame("journal"), (0.0, -load, 0.0))
     drive = mbd.Driver("drive", "plane", mbd.constant_speed(speed))
     return mbd.System([ground, rotor], [plane], drivers=[drive], loads=[film, weight])

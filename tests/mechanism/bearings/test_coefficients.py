@@ -106,7 +106,7 @@ def test_whirl_threshold() -> None:
     threshold = whirl_threshold(FILM, mass, (0.0, -LOAD), low=100.0, high=2000.0)
     table = bearing_coefficients(FILM, [threshold], (0.0, -LOAD))
     system = rigid_rotor(FILM, mass, threshold, LOAD, table.position[0])
-    poles = mbd.linearize(system, mbd.consistent_state(system)).poles
+    poles = mbd.linearize(system, mbd.dynamics.consistent_state(system)).poles
     critical = poles[np.abs(poles.imag - table.whirl_frequency[0]).argmin()]
     assert abs(critical.real) < 1e-6 * threshold
     assert critical.imag == pytest.approx(table.whirl_frequency[0], rel=1e-6)
@@ -124,7 +124,7 @@ def test_table_for_ross(tmp_path: Path) -> None:
     assert [float(row["speed"]) for row in rows] == [200.0, 400.0]
     assert float(rows[1]["kyx"]) == result.stiffness[1, 1, 0]
     assert float(rows[1]["cxy"]) == result.damping[1, 0, 1]
-    table = mbd.BearingTable.read(path)
+    table = mbd.mechanism.BearingTable.read(path)
     assert np.allclose(np.asarray(table.stiffness)[:, :2, :2], result.stiffness)
     assert np.allclose(np.asarray(table.damping)[:, :2, :2], result.damping)
     with pytest.raises(InputError, match="increasing speeds"):

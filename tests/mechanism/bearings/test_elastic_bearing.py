@@ -151,13 +151,15 @@ def journal_system(film: FiniteBearing, body: mbd.ReducedBody, force: float) -> 
     )
     joints = [
         mbd.fixed("held", ground.frame("centre"), ring.frame("bore")),
-        mbd.Joint("plane", "planar", ground.frame("centre"), journal.frame("pin")),
+        mbd.mechanism.Joint("plane", "planar", ground.frame("centre"), journal.frame("pin")),
     ]
     load = mbd.force("load", journal.frame("pin"), (0.0, -force, 0.0))
     return mbd.System([ground, ring, journal], joints, loads=[film, load])
 
 
-def settled(film: FiniteBearing, body: mbd.ReducedBody, t_end: float, dt: float) -> mbd.Solution:
+def settled(
+    film: FiniteBearing, body: mbd.ReducedBody, t_end: float, dt: float
+) -> mbd.results.Solution:
     """Return a run in which the journal sinks under a force of 3000 N."""
     system = journal_system(film, body, 3000.0)
     return mbd.simulate(system, t_end=t_end, dt=dt, stride=20)
@@ -185,7 +187,7 @@ def test_the_bore_is_in_equilibrium_with_the_pressure() -> None:
     np.testing.assert_allclose(force, loads[:2], rtol=1e-9)
 
 
-def run_speed(run: mbd.Solution) -> float:
+def run_speed(run: mbd.results.Solution) -> float:
     """Return the speed of the journal at the end, rad/s."""
     return float(run.body("journal").omega[-1, 2])
 

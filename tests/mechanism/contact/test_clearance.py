@@ -80,14 +80,14 @@ def test_kinematic_analysis_names_the_ideal_mechanism() -> None:
     drive = mbd.Driver("drive", "pin", mbd.constant_speed(1.0))
     system = mbd.System([ground, arm], [pin], drivers=[drive])
     with pytest.raises(mbd.errors.Error, match=r"1 driver leaves 2 .* system\.ideal .*'pin'"):
-        mbd.kinematic_analysis(system, [0.0, 0.1])
-    motion = mbd.kinematic_analysis(system.ideal, [0.0, 0.1])
+        mbd.analyses.kinematic_analysis(system, [0.0, 0.1])
+    motion = mbd.analyses.kinematic_analysis(system.ideal, [0.0, 0.1])
     assert motion.joint("pin").rotation[-1] == pytest.approx(0.1, rel=1e-9)
 
 
 def test_the_start_is_that_of_the_ideal_mechanism() -> None:
-    real = mbd.consistent_state(crank_mechanism(mbd.Clearance(1e-4, STIFF)))
-    ideal = mbd.consistent_state(crank_mechanism(None))
+    real = mbd.dynamics.consistent_state(crank_mechanism(mbd.Clearance(1e-4, STIFF)))
+    ideal = mbd.dynamics.consistent_state(crank_mechanism(None))
     assert np.allclose(real.q, ideal.q, atol=1e-12)
     assert np.allclose(real.v, ideal.v, atol=1e-12)
 
@@ -132,7 +132,7 @@ def test_slices_resist_misalignment() -> None:
 DATA = SimpleNamespace(
     l=(0.153, 0.306), a=0.05, b=0.025, c=0.001, m=(0.038, 0.038, 0.076), J=(7.4e-5, 5.9e-4, 2.7e-6)
 )
-LAW = mbd.ContactLaw(1e8, 1.5, damping=mbd.contact_damping(0.4, 2.0))
+LAW = mbd.ContactLaw(1e8, 1.5, damping=mbd.mechanism.contact_damping(0.4, 2.0))
 G = 9.81
 
 
@@ -151,7 +151,7 @@ def flores_mechanism() -> mbd.System:
     slider = mbd.RigidBody(
         "slider", m3, [J3] * 3, frames=frames, position=(l1 + l2, 0, 0), omega=(0, 0, 0)
     )
-    clearance = mbd.GuideClearance(DATA.c, 2 * DATA.a, 2 * DATA.b, LAW)
+    clearance = mbd.mechanism.GuideClearance(DATA.c, 2 * DATA.a, 2 * DATA.b, LAW)
     joints = [
         mbd.revolute("main", ground.frame("main"), crank.frame("main")),
         mbd.cylindrical("pin", rod.frame("pin"), crank.frame("pin")),
@@ -252,10 +252,10 @@ def test_gaps_of_the_slider_crank_stay_bounded() -> None:
         (lambda: mbd.Clearance(0.0, STIFF), "radial clearance must be a positive"),
         (lambda: mbd.Clearance(1e-4, 1e9), "law of a clearance must be ContactLaw"),
         (lambda: mbd.Clearance(1e-4, mbd.ContactLaw(1e9, friction=0.1)), "needs the radius"),
-        (lambda: mbd.GuideClearance(1e-4, 0.0, 0.1, STIFF), "length of a slider"),
-        (lambda: mbd.GuideClearance(1e-4, 0.1, 0.1, STIFF, "z"), "direction of a guide"),
+        (lambda: mbd.mechanism.GuideClearance(1e-4, 0.0, 0.1, STIFF), "length of a slider"),
+        (lambda: mbd.mechanism.GuideClearance(1e-4, 0.1, 0.1, STIFF, "z"), "direction of a guide"),
         (
-            lambda: mbd.Joint("j", "universal", ("a", "f"), ("b", "f"), None,
+            lambda: mbd.mechanism.Joint("j", "universal", ("a", "f"), ("b", "f"), None,
                               mbd.Clearance(1e-4, STIFF)),
             "kind of joint 'j' with a Clearance must be one of 'revolute'",
         ),
@@ -265,7 +265,7 @@ def test_gaps_of_the_slider_crank_stay_bounded() -> None:
         ),
         (
             lambda: mbd.revolute(
-                "j", ("a", "f"), ("b", "f"), mbd.GuideClearance(1e-4, 0.1, 0.1, STIFF)
+                "j", ("a", "f"), ("b", "f"), mbd.mechanism.GuideClearance(1e-4, 0.1, 0.1, STIFF)
             ),
             "kind of joint 'j' with a GuideClearance",
         ),
@@ -290,4 +290,4 @@ def test_tables_of_a_contact(tmp_path) -> None:
     assert data["pin contact.gap"].dims == ("time", "pin contact point")
     assert run.to_csv(tmp_path / "run.csv", ["pin contact"]).exists()
     path = run.save(tmp_path / "run.npz")
-    assert (mbd.Solution.load(path, system).q == run.q).all()
+    assert (mbd.results.Solution.load(path, system).q == run.q).all()

@@ -22,19 +22,21 @@ LAW = mbd.ContactLaw(1e3, 1.5, 0.3, 0.4, 0.7)
 RADIUS = 0.05
 
 CONTACTS = {
-    "plane": (mbd.plane_contact("c", A, B, 0.3, LAW), (0, 0, 0.2)),
-    "spheres": (mbd.sphere_contact("c", A, B, (0.3, 0.4), LAW), (0.3, 0.2, 0.1)),
-    "socket": (mbd.sphere_contact("c", A, B, (-0.5, 0.4), LAW), (0.3, 0.2, 0.1)),
+    "plane": (mbd.mechanism.plane_contact("c", A, B, 0.3, LAW), (0, 0, 0.2)),
+    "spheres": (mbd.mechanism.sphere_contact("c", A, B, (0.3, 0.4), LAW), (0.3, 0.2, 0.1)),
+    "socket": (mbd.mechanism.sphere_contact("c", A, B, (-0.5, 0.4), LAW), (0.3, 0.2, 0.1)),
     "bore": (
-        mbd.bore_contact("c", A, B, clearance=0.1, radius=0.3, law=LAW, length=0.5, slices=3),
+        mbd.mechanism.bore_contact(
+            "c", A, B, clearance=0.1, radius=0.3, law=LAW, length=0.5, slices=3
+        ),
         (0.3, 0.2, 0.1),
     ),
     "guide x": (
-        mbd.guide_contact("c", A, B, clearance=0.01, length=0.5, height=0.3, law=LAW),
+        mbd.mechanism.guide_contact("c", A, B, clearance=0.01, length=0.5, height=0.3, law=LAW),
         (0.1, 0.2, 0.1),
     ),
     "guide y": (
-        mbd.guide_contact(
+        mbd.mechanism.guide_contact(
             "c", A, B, clearance=0.01, length=0.5, height=0.3, law=LAW, direction="y"
         ),
         (0.1, 0.2, 0.1),
@@ -77,7 +79,7 @@ def test_derivatives_gap_rates_energy_and_balance(name: str) -> None:
 
 
 def test_no_force_without_contact_and_at_the_centre() -> None:
-    free = mbd.bore_contact("c", A, B, clearance=0.1, radius=0.3, law=LAW)
+    free = mbd.mechanism.bore_contact("c", A, B, clearance=0.1, radius=0.3, law=LAW)
     zero = np.zeros(3)
     pair = FramePair(zero, np.eye(3), np.ones(6), zero, np.eye(3), -np.ones(6))
     assert not free.wrenches(pair).any()
@@ -98,12 +100,12 @@ def drop(law: mbd.ContactLaw, mass: float, speed: float = 1.0, **options) -> mbd
         velocity=options.pop("velocity", (0, -speed, 0)),
     )
     ends = ground.frame("floor"), ball.frame("centre")
-    contact = mbd.plane_contact("floor", *ends, RADIUS, law)
+    contact = mbd.mechanism.plane_contact("floor", *ends, RADIUS, law)
     return mbd.System([ground, ball], loads=[contact], **options)
 
 
 def test_elastic_impact_of_hertz() -> None:
-    K, mass, speed = mbd.hertz_stiffness(RADIUS, None, mbd.STEEL), 4.0, 0.5
+    K, mass, speed = mbd.mechanism.hertz_stiffness(RADIUS, None, mbd.STEEL), 4.0, 0.5
     depth = (5 * mass * speed**2 / (4 * K)) ** 0.4
     period = 2.9432751843 * depth / speed
     run = mbd.simulate(drop(mbd.ContactLaw(K), mass, speed), t_end=1.2 * period, dt=period / 300)
@@ -132,7 +134,7 @@ def test_elastic_impact_of_hertz() -> None:
 def test_restitution_for_every_stiffness_exponent_and_mass(K, n, mass, case) -> None:
     """The energy balance of the impact is exact to 1e-6."""
     model, nominal = case
-    law = mbd.ContactLaw(K, n, mbd.contact_damping(nominal, 2.0, model))
+    law = mbd.ContactLaw(K, n, mbd.mechanism.contact_damping(nominal, 2.0, model))
     depth = ((n + 1) * mass * 4.0 / (2 * K)) ** (1 / (n + 1))
     run = mbd.simulate(drop(law, mass, 2.0), t_end=4.5 * depth, dt=depth / 500)
     e = RESTITUTION[case]
@@ -158,7 +160,7 @@ def test_resting_ball_stays_at_rest() -> None:
 
 def test_bouncing_ball() -> None:
     """The first touch is exact; the times of flight follow from the law of restitution."""
-    g, law = 9.81, mbd.ContactLaw(1e13, damping=mbd.contact_damping(0.7, 4.4))
+    g, law = 9.81, mbd.ContactLaw(1e13, damping=mbd.mechanism.contact_damping(0.7, 4.4))
     system = drop(law, 1.0, 0.0, height=1.0, gravity=(0, -g, 0))
     run = mbd.simulate(system, t_end=1.8, dt=mbd.Adaptive(1e-6))
     impacts = run.element("floor").impacts
@@ -218,7 +220,7 @@ def test_checkpoint_of_adaptive_steps_within_a_contact(tmp_path) -> None:
 
 def test_end_stops() -> None:
     law = mbd.ContactLaw(1e6, 1.5, 0.2)
-    stop = mbd.JointStop("stop", "slide", law, lower=-0.1, upper=0.2)
+    stop = mbd.mechanism.JointStop("stop", "slide", law, lower=-0.1, upper=0.2)
     for s, rate in ((0.21, 0.3), (-0.11, 0.4), (0.1, 1.0), (0.201, -9.0)):
         h = 1e-7
         by_s, by_rate = stop.derivatives(0.0, s, rate)
@@ -242,30 +244,41 @@ def test_end_stops() -> None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: mbd.plane_contact("c", A, A, 1.0, LAW), "with itself"),
-        (lambda: mbd.plane_contact("c", A, B, -1.0, LAW), "load 'c': radius"),
-        (lambda: mbd.plane_contact("c", A, B, 1.0, 1e9), "law must be ContactLaw"),
-        (lambda: mbd.sphere_contact("c", A, B, (0.1, -0.2), LAW), "a radius that is not negative"),
-        (lambda: mbd.sphere_contact("c", A, B, (-0.1, 0.2), LAW), "larger than the second"),
-        (lambda: mbd.sphere_contact("c", A, B, 0.1, LAW), "radii must be two"),
+        (lambda: mbd.mechanism.plane_contact("c", A, A, 1.0, LAW), "with itself"),
+        (lambda: mbd.mechanism.plane_contact("c", A, B, -1.0, LAW), "load 'c': radius"),
+        (lambda: mbd.mechanism.plane_contact("c", A, B, 1.0, 1e9), "law must be ContactLaw"),
         (
-            lambda: mbd.bore_contact("c", A, B, clearance=0.0, radius=0.1, law=LAW),
+            lambda: mbd.mechanism.sphere_contact("c", A, B, (0.1, -0.2), LAW),
+            "a radius that is not negative",
+        ),
+        (
+            lambda: mbd.mechanism.sphere_contact("c", A, B, (-0.1, 0.2), LAW),
+            "larger than the second",
+        ),
+        (lambda: mbd.mechanism.sphere_contact("c", A, B, 0.1, LAW), "radii must be two"),
+        (
+            lambda: mbd.mechanism.bore_contact("c", A, B, clearance=0.0, radius=0.1, law=LAW),
             "clearance must be a positive",
         ),
         (
-            lambda: mbd.bore_contact("c", A, B, clearance=1e-3, radius=0.1, law=LAW, slices=3),
+            lambda: mbd.mechanism.bore_contact(
+                "c", A, B, clearance=1e-3, radius=0.1, law=LAW, slices=3
+            ),
             "several slices need a length",
         ),
         (
-            lambda: mbd.guide_contact(
+            lambda: mbd.mechanism.guide_contact(
                 "c", A, B, clearance=0.1, length=1.0, height=1.0, law=LAW, direction="z"
             ),
             "direction must be one of",
         ),
-        (lambda: mbd.JointStop("s", "j", LAW, lower=0.0), "0; use JointFriction"),
-        (lambda: mbd.JointStop("s", "j", mbd.ContactLaw(1.0)), "two limits with lower < upper"),
+        (lambda: mbd.mechanism.JointStop("s", "j", LAW, lower=0.0), "0; use JointFriction"),
         (
-            lambda: mbd.JointStop("s", "j", mbd.ContactLaw(1.0), lower=1.0, upper=0.0),
+            lambda: mbd.mechanism.JointStop("s", "j", mbd.ContactLaw(1.0)),
+            "two limits with lower < upper",
+        ),
+        (
+            lambda: mbd.mechanism.JointStop("s", "j", mbd.ContactLaw(1.0), lower=1.0, upper=0.0),
             "two limits with lower < upper",
         ),
     ],

@@ -24,7 +24,7 @@ ENDS = ("ring", "bore"), ("journal", "pin")
 def contact(law: mbd.ContactLaw = LAW, slices: int = 3) -> ElasticContact:
     bore = elastic_body().bore("bore")
     sizes = {"clearance": 0.3 * CLEARANCE, "radius": 0.0, "slices": slices}
-    result = mbd.bore_contact("pin", *ENDS, law=law, bore=bore, **sizes)
+    result = mbd.mechanism.bore_contact("pin", *ENDS, law=law, bore=bore, **sizes)
     assert isinstance(result, ElasticContact)
     return result
 
@@ -134,6 +134,6 @@ def test_invalid_arguments() -> None:
     with pytest.raises(InputError, match="friction of the law"):
         contact(mbd.ContactLaw(1e8, friction=0.1))
     with pytest.raises(InputError, match="bore must be Bore"):
-        mbd.bore_contact("pin", *ENDS, clearance=1e-5, radius=RADIUS, law=LAW, bore=3)  # type: ignore[arg-type]
+        mbd.mechanism.bore_contact("pin", *ENDS, clearance=1e-5, radius=RADIUS, law=LAW, bore=3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="spherical joint has no bore"):
         mbd.spherical("pin", *ENDS, mbd.Clearance(1e-5, LAW, bore=bore))

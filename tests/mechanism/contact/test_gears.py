@@ -23,7 +23,7 @@ TABLE = 1e4 * np.array([1.0, 1.4, 1.2, 0.9])
 @pytest.mark.parametrize("teeth", [(20, 31), (20, -55)], ids=["external", "ring"])
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_derivatives_and_balance(teeth: tuple[int, int], side: float) -> None:
-    mesh = mbd.GearPair("g", A, B, teeth, 0.1, TABLE, damping=0.4, backlash=0.01)
+    mesh = mbd.mechanism.GearPair("g", A, B, teeth, 0.1, TABLE, damping=0.4, backlash=0.01)
     rng = np.random.default_rng(3)
     Q1 = exp_rotation(rng.normal(size=3))
     distance = 0.05 * abs(sum(teeth)) + 0.002
@@ -59,7 +59,7 @@ def test_derivatives_and_balance(teeth: tuple[int, int], side: float) -> None:
 @pytest.mark.parametrize("teeth", [(20, 31), (20, -55)], ids=["external", "ring"])
 def test_energy_of_both_flanks(teeth: tuple[int, int]) -> None:
     """Axes that are too close press both flanks; the force is still the gradient of the energy."""
-    mesh = mbd.GearPair("g", A, B, teeth, 0.1, 1e4)
+    mesh = mbd.mechanism.GearPair("g", A, B, teeth, 0.1, 1e4)
     close = -0.002 if teeth[1] > 0 else 0.002
     d = np.array([0.05 * abs(sum(teeth)) + close, 0.0, 0.0])
     zero = np.zeros(6)
@@ -79,7 +79,7 @@ def transmission(teeth: tuple[int, int], torque: float, speed: float, **options)
     frames, there = {"hub": mbd.Frame()}, (distance, 0, 0)
     second = mbd.RigidBody("second", 2.0, [1e-3] * 3, frames=frames, position=there)
     ends = first.frame("hub"), second.frame("hub")
-    mesh = mbd.GearPair("mesh", *ends, teeth, 2e-3, **options)
+    mesh = mbd.mechanism.GearPair("mesh", *ends, teeth, 2e-3, **options)
     joints = [
         mbd.revolute("one", ground.frame("one"), first.frame("hub")),
         mbd.revolute("two", ground.frame("two"), second.frame("hub")),
@@ -115,7 +115,7 @@ def test_ratio_and_forces_of_the_mesh(teeth: tuple[int, int]) -> None:
 
 
 def test_larger_distance_opens_the_backlash() -> None:
-    mesh = mbd.GearPair("g", A, B, (20, 40), 2e-3, 1e7)
+    mesh = mbd.mechanism.GearPair("g", A, B, (20, 40), 2e-3, 1e7)
     still = np.zeros(6)
     pair = FramePair(np.zeros(3), np.eye(3), still, np.array([0.06, 0, 0]), np.eye(3), still)
     mesh = mesh.placed(pair)
@@ -153,11 +153,11 @@ def test_a_varying_stiffness_excites_at_the_tooth_frequency() -> None:
 def test_invalid_gear_pairs(options: dict, text: str) -> None:
     valid = {"teeth": (20, 40), "module": 2e-3, "stiffness": 1e8}
     with pytest.raises(InputError, match=text):
-        mbd.GearPair("g", A, B, **(valid | options))
+        mbd.mechanism.GearPair("g", A, B, **(valid | options))
 
 
 def test_axes_must_be_parallel_and_apart() -> None:
-    mesh, still = mbd.GearPair("g", A, B, (20, 40), 2e-3, 1e7), np.zeros(6)
+    mesh, still = mbd.mechanism.GearPair("g", A, B, (20, 40), 2e-3, 1e7), np.zeros(6)
     pair = FramePair(np.zeros(3), np.eye(3), still, np.array([0.06, 0, 0]), np.eye(3), still)
     with pytest.raises(InputError, match="not parallel"):
         mesh.placed(pair._replace(Q2=exp_rotation(np.array([0.1, 0, 0]))))
@@ -169,7 +169,7 @@ def test_axes_must_be_parallel_and_apart() -> None:
     ("teeth", "reference"), [((20, 40), 0.06), ((20, -60), 0.04)], ids=["external", "ring"]
 )
 def test_wheels_that_cannot_mesh_are_an_error(teeth: tuple[int, int], reference: float) -> None:
-    mesh, still = mbd.GearPair("g", A, B, teeth, 2e-3, 1e7), np.zeros(6)
+    mesh, still = mbd.mechanism.GearPair("g", A, B, teeth, 2e-3, 1e7), np.zeros(6)
     for distance, meshes in ((0.0639, True), (0.0641, False), (0.0561, True), (0.0559, False)):
         d = np.array([distance - 0.06 + reference, 0, 0])
         pair = FramePair(np.zeros(3), np.eye(3), still, d, np.eye(3), still)

@@ -28,7 +28,7 @@ RESTITUTION = {
 def test_restitution_of_each_model(case: tuple, expected: float) -> None:
     model, nominal = case
     for speed in (0.01, 3.0):
-        law = mbd.ContactLaw(1e6, damping=mbd.contact_damping(nominal, speed, model))
+        law = mbd.ContactLaw(1e6, damping=mbd.mechanism.contact_damping(nominal, speed, model))
         assert law.restitution(speed) == pytest.approx(expected, abs=2e-9)
 
 
@@ -54,13 +54,13 @@ def test_force_slopes_and_energy_agree() -> None:
 
 def test_constants_of_hertz() -> None:
     E = mbd.STEEL.young / (1 - mbd.STEEL.poisson**2) / 2
-    K = mbd.hertz_stiffness
+    K = mbd.mechanism.hertz_stiffness
     assert K(0.02, None, mbd.STEEL) == pytest.approx(4 / 3 * E * math.sqrt(0.02))
     assert K(0.02, 0.02, mbd.STEEL) == pytest.approx(4 / 3 * E * 0.1)
     assert K(-0.03, 0.02, mbd.STEEL) == pytest.approx(4 / 3 * E * math.sqrt(0.06))
     soft = mbd.Material(young=1e3, poisson=0.0, density=1.0)
     assert K(0.01, None, soft, mbd.STEEL) == pytest.approx(4 / 3 * 1e3 * 0.1, rel=1e-6)
-    assert mbd.line_stiffness(0.1, mbd.STEEL) == pytest.approx(np.pi / 4 * E * 0.1)
+    assert mbd.mechanism.line_stiffness(0.1, mbd.STEEL) == pytest.approx(np.pi / 4 * E * 0.1)
 
 
 @pytest.mark.parametrize(
@@ -70,12 +70,24 @@ def test_constants_of_hertz() -> None:
         (lambda: mbd.ContactLaw(1.0, 0.5), "exponent of a contact must be .* at least 1"),
         (lambda: mbd.ContactLaw(1.0, damping=-1), "damping of a contact"),
         (lambda: mbd.ContactLaw(1.0, friction=-1), "friction of a contact"),
-        (lambda: mbd.contact_damping(0.0, 1.0), "restitution must be a positive"),
-        (lambda: mbd.contact_damping(0.5, 0.0), "speed must be a positive"),
-        (lambda: mbd.contact_damping(0.5, 1.0, "Kelvin"), "model must be one of 'Flores'"),
-        (lambda: mbd.hertz_stiffness(0.0, 1.0, mbd.STEEL), "first_radius must be a radius"),
-        (lambda: mbd.hertz_stiffness(-0.01, 0.02, mbd.STEEL), "a socket is larger than its ball"),
-        (lambda: mbd.hertz_stiffness(0.1, 0.1, 210e9), "material must be an object with young"),
+        (lambda: mbd.mechanism.contact_damping(0.0, 1.0), "restitution must be a positive"),
+        (lambda: mbd.mechanism.contact_damping(0.5, 0.0), "speed must be a positive"),
+        (
+            lambda: mbd.mechanism.contact_damping(0.5, 1.0, "Kelvin"),
+            "model must be one of 'Flores'",
+        ),
+        (
+            lambda: mbd.mechanism.hertz_stiffness(0.0, 1.0, mbd.STEEL),
+            "first_radius must be a radius",
+        ),
+        (
+            lambda: mbd.mechanism.hertz_stiffness(-0.01, 0.02, mbd.STEEL),
+            "a socket is larger than its ball",
+        ),
+        (
+            lambda: mbd.mechanism.hertz_stiffness(0.1, 0.1, 210e9),
+            "material must be an object with young",
+        ),
     ],
 )
 def test_invalid_arguments(call, text: str) -> None:

@@ -31,7 +31,9 @@ def two_balls(
     depth = 0.02 * min(radii)
     law = mbd.ContactLaw(mass * speed**2 / depth**2.5)
     ends = ground.frame("centre"), ball.frame("centre")
-    return mbd.System([ground, ball], loads=[mbd.sphere_contact("balls", *ends, radii, law)])
+    return mbd.System(
+        [ground, ball], loads=[mbd.mechanism.sphere_contact("balls", *ends, radii, law)]
+    )
 
 
 def quantities(records: list[warnings.WarningMessage]) -> list[str | None]:
@@ -76,7 +78,9 @@ def test_a_bar_in_free_rotation_does_not_turn_through_a_ball() -> None:
         "bar", (2.0, 0.01, 0.01), mass=1.0, frames={"tip": mbd.Frame((1, 0, 0))}, omega=(0, 0, 30.0)
     )
     law = mbd.ContactLaw(1e10)
-    balls = mbd.sphere_contact("balls", ground.frame("ball"), bar.frame("tip"), (4e-3, 4e-3), law)
+    balls = mbd.mechanism.sphere_contact(
+        "balls", ground.frame("ball"), bar.frame("tip"), (4e-3, 4e-3), law
+    )
     run = mbd.simulate(mbd.System([ground, bar], loads=[balls]), t_end=2.0, dt="adaptive")
     assert len(run.element("balls").impacts) >= 1
     # The impact of the tip: the mass there is 1 / (1/m + L²/J) = m/4, and J = m L²/3
@@ -139,7 +143,7 @@ def test_deep_penetrations_give_a_warning(stiffness: float, height: float) -> No
         "ball", 1.0, [0.01] * 3, frames={"c": mbd.Frame()}, position=(0, 0, height)
     )
     law = mbd.ContactLaw(stiffness, damping=0.1)
-    floor = mbd.plane_contact("floor", ground.frame("floor"), ball.frame("c"), 0.01, law)
+    floor = mbd.mechanism.plane_contact("floor", ground.frame("floor"), ball.frame("c"), 0.01, law)
     system = mbd.System([ground, ball], loads=[floor], gravity=(0, 0, -9.81))
     with pytest.warns(ModelRangeWarning, match="'floor'") as records:
         run = mbd.simulate(system, t_end=0.6, dt=1e-3)
@@ -153,12 +157,12 @@ def test_wide_clearances_give_a_warning() -> None:
     ends = ("ground", "bore"), ("arm", "pin")
     law = mbd.ContactLaw(1e8, exponent=1.0)
     with pytest.warns(UnitsWarning, match="'pin'") as records:
-        mbd.bore_contact("pin", *ends, clearance=0.05, radius=0.01, law=law)
+        mbd.mechanism.bore_contact("pin", *ends, clearance=0.05, radius=0.01, law=law)
     assert records[0].message.value == pytest.approx(5.0)
     with pytest.warns(UnitsWarning, match="'socket'"):
-        mbd.sphere_contact("socket", *ends, (-0.06, 0.01), law)
+        mbd.mechanism.sphere_contact("socket", *ends, (-0.06, 0.01), law)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        mbd.bore_contact("pin", *ends, clearance=5e-5, radius=0.01, law=law)
-        mbd.bore_contact("pin", *ends, clearance=5e-5, radius=0.0, law=law)
-        mbd.sphere_contact("socket", *ends, (-0.0101, 0.01), law)
+        mbd.mechanism.bore_contact("pin", *ends, clearance=5e-5, radius=0.01, law=law)
+        mbd.mechanism.bore_contact("pin", *ends, clearance=5e-5, radius=0.0, law=law)
+        mbd.mechanism.sphere_contact("socket", *ends, (-0.0101, 0.01), law)

@@ -14,7 +14,7 @@ FILM = OilFilm(ShortBearing, radius=0.02, length=0.02, clearance=2e-5, viscosity
 ENDS = {"main": "main", "big_end": "crank pin 1", "small_end": "piston pin 1"}
 
 
-def run_of(**bearings: OilFilm) -> mbd.Solution:
+def run_of(**bearings: OilFilm) -> mbd.results.Solution:
     """Return 0.6 ms of one cylinder with a rigid rod, which starts with a small load."""
     engine = inline_engine(
         rigid_rod(0.137, 0.153),
@@ -50,6 +50,6 @@ def test_errors() -> None:
     with pytest.raises(InputError, match="bearing"):
         OilFilm(float)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="OilFilm"):
-        mbd.Joint("slide", "prismatic", ("a", "b"), ("c", "d"), clearance=FILM)  # type: ignore[arg-type]
+        mbd.mechanism.Joint("slide", "prismatic", ("a", "b"), ("c", "d"), clearance=FILM)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="viscosity"):
         OilFilm(ShortBearing, radius=0.02, length=0.02, clearance=2e-5, viscosity=-1.0)

@@ -9,11 +9,12 @@ import pytest
 from dolfinx.mesh import create_interval
 from mpi4py import MPI
 
-from dolfinx_mbd import BeamModel, Material, ReducedBody, ReductionOptions, Section, reduce_beam
+from dolfinx_mbd import BeamModel, Material, ReducedBody, ReductionOptions, reduce_beam
 from dolfinx_mbd.analyses import equilibrium
 from dolfinx_mbd.dynamics import System, consistent_state
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.errors import ModelRangeWarning
+from dolfinx_mbd.forms import Section
 from dolfinx_mbd.mechanism import (
     Driver,
     FlexibleBody,

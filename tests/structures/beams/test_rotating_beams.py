@@ -34,11 +34,13 @@ def test_rotating_cantilever(skew: bool) -> None:
         point=SHIFT if skew else (0, 0, 0),
     )
     for gamma, (flap1, flap2, _, lag1, lag2) in V6.items():
-        modes = mbd.rotating_modes(structure, float(gamma), num_modes=4)
+        modes = mbd.structures.rotating_modes(structure, float(gamma), num_modes=4)
         expected = np.sort([flap1, flap2, lag1, lag2])
         assert 2 * np.pi * modes.frequencies[:4] == pytest.approx(expected, rel=3e-4)
         assert modes.negative == 0
-    assert mbd.rotating_modes(structure, 5.0, num_modes=1, stiffening=False).negative == 1
+    assert (
+        mbd.structures.rotating_modes(structure, 5.0, num_modes=1, stiffening=False).negative == 1
+    )
     structure.destroy()
 
 
@@ -54,7 +56,9 @@ def test_whirling_shaft(spin: float) -> None:
     )
     bearings = {0.0: ["ux", "uy", "uz", "rx"], 1.0: ["uy", "uz"]}
     structure = rotating_beam(model, held=bearings, axis=(1, 0, 0))
-    frequencies = 2 * np.pi * mbd.rotating_modes(structure, spin, num_modes=8).frequencies
+    frequencies = (
+        2 * np.pi * mbd.structures.rotating_modes(structure, spin, num_modes=8).frequencies
+    )
     structure.destroy()
     ratio = shaft.Izz / shaft.area * np.pi**2
     square = 1e2 * ratio * np.pi**2
@@ -71,8 +75,8 @@ def test_twisting_blade() -> None:
     material = mbd.Material(2.6e5, 0.3, 1.0)
     model = BeamModel(dmesh.create_interval(WORLD, 40, [0.0, 1.0]), blade, material)
     structure = rotating_beam(model, held=[0.0])
-    spinning = 2 * np.pi * mbd.rotating_modes(structure, spin, num_modes=8).frequencies
-    still = 2 * np.pi * mbd.rotating_modes(structure, 0.0, num_modes=8).frequencies
+    spinning = 2 * np.pi * mbd.structures.rotating_modes(structure, spin, num_modes=8).frequencies
+    still = 2 * np.pi * mbd.structures.rotating_modes(structure, 0.0, num_modes=8).frequencies
     structure.destroy()
     x, w = legendre.leggauss(20)
     x, w = (x + 1) / 2, w / 2
@@ -98,7 +102,7 @@ def test_campbell_diagram_and_springs() -> None:
     soft = 1e7 * ufl.inner(ufl.as_vector([u[i] for i in range(6)]), v) * ufl.ds
     structure = rotating_beam(model, springs=soft, axis=(1, 0, 0))
     speeds = [0.0, 50.0, 100.0]
-    diagram = mbd.campbell(structure, speeds, num_modes=2)
+    diagram = mbd.structures.campbell(structure, speeds, num_modes=2)
     structure.destroy()
     part = np.ptp(diagram.frequencies, axis=1)
     assert part[0] < 1e-3
@@ -110,4 +114,4 @@ def test_refuses() -> None:
     with pytest.raises(ValueError, match="nothing holds the beam"):
         rotating_beam(model)
     with pytest.raises(TypeError, match="damping must be Rayleigh or Form"):
-        rotating_beam(model, held=[0.0], damping=mbd.Viscous(1.0))
+        rotating_beam(model, held=[0.0], damping=mbd.reduction.Viscous(1.0))

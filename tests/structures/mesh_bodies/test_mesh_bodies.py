@@ -185,7 +185,7 @@ def test_rubber_pendulum() -> None:
 
 
 @cache
-def crank_run() -> tuple[MeshBody, mbd.Solution]:
+def crank_run() -> tuple[MeshBody, mbd.results.Solution]:
     """Return the rod and the first revolution of case W1."""
     mesh, tags = box((0, -0.004, -0.004), (0.3, 0.004, 0.004), (16, 1, 1), "tetrahedron")
     model = ElasticModel(mesh, STEEL, facet_tags=tags)
@@ -193,7 +193,7 @@ def crank_run() -> tuple[MeshBody, mbd.Solution]:
     return rod, mbd.simulate(slider_crank(rod), t_end=2 * np.pi / 150, dt=2e-4)
 
 
-def deflection(rod: MeshBody, run: mbd.Solution) -> Any:
+def deflection(rod: MeshBody, run: mbd.results.Solution) -> Any:
     """Return the deflection of the middle of the rod from its chord over time, m."""
     left, middle, right = np.moveaxis(
         rod.motion(run).position([(0, 0, 0), (0.15, 0, 0), (0.3, 0, 0)]), 1, 0
@@ -336,7 +336,7 @@ def test_twisted_column_equals_dirichlet_conditions(degrees: float) -> None:
     ]
     ramp = mbd.Driver("motor", "hinge", lambda t: (angle * t, angle, 0.0))
     system = mbd.System([ground, column, plate], joints, drivers=[ramp])
-    run = mbd.quasi_static_motion(system, np.linspace(0, 1, 9)[1:])
+    run = mbd.analyses.quasi_static_motion(system, np.linspace(0, 1, 9)[1:])
     moment, force, u = twisted_by_dirichlet(model, angle, lambda u: neo_hookean(u, material))
     drive = run.joint("motor")
     assert np.isclose(abs(drive.moment[-1, 2]), abs(moment), rtol=1e-8)
@@ -413,11 +413,11 @@ def test_errors_name_cause_and_cure() -> None:
         for name, frame, end in (("one", "origin", "left"), ("two", "end", "right"))
     ]
     with pytest.raises(AssemblyError) as wrong:
-        mbd.consistent_state(mbd.System([ground, body], joints))
+        mbd.dynamics.consistent_state(mbd.System([ground, body], joints))
     assert wrong.value.joint == "two"
     system = mbd.System([ground, body], joints[:1])
     with pytest.raises(InputError, match="whole mesh") as error:
-        mbd.linearize(system, mbd.consistent_state(system))
+        mbd.linearize(system, mbd.dynamics.consistent_state(system))
     assert error.value.argument == "system"
     run = mbd.simulate(system, t_end=0.01, dt=0.005)
     assert run.body("bar").displacement.shape == (3, len(body.nodes), 3)

@@ -106,7 +106,9 @@ def test_the_law_of_a_driver_gives_the_motion_of_the_driven_body() -> None:
         frames={"o": mbd.Frame((-0.3, 0, 0))},
     )
     hinge = mbd.revolute("hinge", ground.frame("o"), bar.frame("o"))
-    driver = mbd.Driver("drive", "hinge", mbd.differentiated(lambda t: 0.8 * np.sin(5 * t)))
+    driver = mbd.Driver(
+        "drive", "hinge", mbd.mechanism.differentiated(lambda t: 0.8 * np.sin(5 * t))
+    )
     gravity = (0.0, -9.81, 0.0)
     system = mbd.System([ground, bar], [hinge], drivers=[driver], gravity=gravity)
     run = mbd.simulate(system, t_end=0.5, dt=1e-3)
@@ -121,7 +123,7 @@ def test_the_law_of_a_driver_gives_the_motion_of_the_driven_body() -> None:
 
 
 def test_the_law_of_a_sliding_body() -> None:
-    law = mbd.differentiated(lambda t: np.sin(3 * t))
+    law = mbd.mechanism.differentiated(lambda t: np.sin(3 * t))
     motion = PrescribedMotion.from_law(law, along="displacement", axis=(0, 2, 0), gravity=(1, 0, 0))
     now = motion(0.4)
     assert now.acceleration == pytest.approx([-1.0, -9 * np.sin(1.2), 0.0], abs=1e-6)

@@ -13,7 +13,7 @@ import pytest
 from dolfinx.mesh import CellType
 from mpi4py import MPI
 
-from dolfinx_mbd import ElasticModel, InterfaceSpec, ReductionOptions, TransientOptions
+from dolfinx_mbd import ElasticModel, InterfaceSpec, ReductionOptions
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.body import MaterialPoint, Rayleigh
 from dolfinx_mbd.dynamics import GeneralizedAlpha
@@ -23,6 +23,7 @@ from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.forms import STEEL, Material
 from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.reduction import reduce
+from dolfinx_mbd.structures import TransientOptions
 from dolfinx_mbd.structures.prescribed_motion.full_order import FullOrder
 from dolfinx_mbd.structures.prescribed_motion.modal_coordinates import (
     modal_transient,

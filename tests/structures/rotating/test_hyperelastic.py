@@ -23,13 +23,15 @@ RUBBER = mbd.Material(1e6, 0.3, 1000.0)
 Energy = Callable[..., Any]
 
 
-def strip(comm: MPI.Comm, length: float, height: float, cells: tuple[int, int]) -> mbd.TaggedMesh:
+def strip(
+    comm: MPI.Comm, length: float, height: float, cells: tuple[int, int]
+) -> mbd.fem.TaggedMesh:
     """Return a plane cantilever along x; its end at the origin is the group "root"."""
     low, high = [0.0, -height / 2], [length, height / 2]
     mesh = dmesh.create_rectangle(comm, [low, high], cells, dmesh.CellType.quadrilateral)
     facets = dmesh.locate_entities_boundary(mesh, 1, lambda x: np.isclose(x[0], 0.0))
     tags = dmesh.meshtags(mesh, 1, np.sort(facets), np.ones(len(facets), dtype=np.int32))
-    return mbd.TaggedMesh(mesh, None, tags, {"root": (1, 1)})
+    return mbd.fem.TaggedMesh(mesh, None, tags, {"root": (1, 1)})
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,9 @@ TEN_HERTZ = 20 * np.pi
 QUADRILATERAL, HEXAHEDRON = dmesh.CellType.quadrilateral, dmesh.CellType.hexahedron
 
 
-def strip(comm: MPI.Comm, length: float, height: float, cells: tuple[int, int]) -> mbd.TaggedMesh:
+def strip(
+    comm: MPI.Comm, length: float, height: float, cells: tuple[int, int]
+) -> mbd.fem.TaggedMesh:
     """Return a plane cantilever along x; its end at the origin is the group "root"."""
     low, high = [0.0, -height / 2], [length, height / 2]
     return rooted(dmesh.create_rectangle(comm, [low, high], cells, QUADRILATERAL))
@@ -42,18 +44,18 @@ def strip(comm: MPI.Comm, length: float, height: float, cells: tuple[int, int]) 
 
 def bar(
     comm: MPI.Comm, size: tuple[float, float, float], cells: tuple[int, int, int]
-) -> mbd.TaggedMesh:
+) -> mbd.fem.TaggedMesh:
     """Return a solid cantilever of size (length, width along y, height along z)."""
     length, width, height = size
     low, high = [0.0, -width / 2, -height / 2], [length, width / 2, height / 2]
     return rooted(dmesh.create_box(comm, [low, high], cells, HEXAHEDRON))
 
 
-def rooted(mesh: dmesh.Mesh) -> mbd.TaggedMesh:
+def rooted(mesh: dmesh.Mesh) -> mbd.fem.TaggedMesh:
     dim = mesh.topology.dim - 1
     facets = dmesh.locate_entities_boundary(mesh, dim, lambda x: np.isclose(x[0], 0.0))
     tags = dmesh.meshtags(mesh, dim, np.sort(facets), np.ones(len(facets), dtype=np.int32))
-    return mbd.TaggedMesh(mesh, None, tags, {"root": (dim, 1)})
+    return mbd.fem.TaggedMesh(mesh, None, tags, {"root": (dim, 1)})
 
 
 def difference(A: PETSc.Mat, form: ufl.Form) -> float:

@@ -50,7 +50,7 @@ def parametric_velocity(
         >>> def rod(length):
         ...     return mbd.ConnectingRod(length=length, size=0.02, order=1)
         >>> mesh = mbd.build_mesh(rod(0.137), MPI.COMM_WORLD)
-        >>> velocity = mbd.parametric_velocity(mesh, rod, 0.137)
+        >>> velocity = mbd.design.parametric_velocity(mesh, rod, 0.137)
         >>> length = mbd.Parameter("length", "shape", velocity=velocity)
     """
     instance("mesh", mesh, TaggedMesh)

@@ -46,7 +46,7 @@ def extended_velocity(
     Note: Collective.
 
     Example:
-        >>> longer = mbd.extended_velocity(mesh, {"right": (1.0, 0, 0)}, fixed=["left"])
+        >>> longer = mbd.design.extended_velocity(mesh, {"right": (1.0, 0, 0)}, fixed=["left"])
         >>> length = mbd.Parameter("length", "shape", velocity=longer)
         >>> table = mbd.sensitivities(bar, [length])
         >>> round(table["length"].total_mass / bar.body.total_mass * 0.2, 6)
