@@ -20,7 +20,7 @@ import ufl
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd import tutorials
+from dolfinx_mbd import design, tutorials
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, FourStrokePressure, inline_engine
 from dolfinx_mbd.tutorials import check, report
 
@@ -40,7 +40,7 @@ EYE = 0.55, 0.45, 1.0  # direction of the view
 
 
 # +
-def parametric_rod(size: float, order: int = 1) -> mbd.design.ParametricBody:
+def parametric_rod(size: float, order: int = 1) -> design.ParametricBody:
     """Return the rod with a mesh that moves with its parameters."""
     mesh = mbd.build_mesh(mbd.ConnectingRod(size=size, order=order), comm)
     x, y, z = ufl.SpatialCoordinate(mesh.mesh)
@@ -59,9 +59,7 @@ def parametric_rod(size: float, order: int = 1) -> mbd.design.ParametricBody:
     }
     shapes = [mbd.Parameter(k, "shape", velocity=ufl.as_vector(v)) for k, v in velocities.items()]
     request: dict[str, Any] = {"tolerance": 1e-3, "stress": True, "interfaces": ends}
-    return mbd.design.ParametricBody(
-        mbd.ElasticModel(mesh, material), shapes, num_modes=6, **request
-    )
+    return design.ParametricBody(mbd.ElasticModel(mesh, material), shapes, num_modes=6, **request)
 
 
 coarse = parametric_rod(9 * mm)
@@ -77,10 +75,10 @@ coarse = parametric_rod(9 * mm)
 # that of a rod whose ends turn freely.
 
 # +
-design = EngineDesign(crank_radius=0.040, cylinders=1)
+sizes = EngineDesign(crank_radius=0.040, cylinders=1)
 pressure = FourStrokePressure(0.070, crank_radius=0.040, rod_length=rod.length)
 cycle: dict[str, Any] = {"t_end": 0.02, "dt": 5e-5}  # s
-engine = partial(inline_engine, design=design, speed=628.318, pressure=pressure)
+engine = partial(inline_engine, design=sizes, speed=628.318, pressure=pressure)
 
 
 def peak(run: mbd.results.Solution) -> float:
@@ -101,7 +99,7 @@ def quantities(values: dict[str, float]) -> dict[str, Any]:
         "mass": (table.body.total_mass, {k: d.total_mass for k, d in table.items()}),
         "stress": (peak(result.run), result.derivative(peak)),
         "frequency": (table.body.frequencies[0], {k: d.frequencies[0] for k, d in table.items()}),
-        "buckling": mbd.design.buckling_load(table, ends),
+        "buckling": design.buckling_load(table, ends),
     }
 
 
@@ -116,9 +114,9 @@ def quantities(values: dict[str, float]) -> dict[str, Any]:
 start, edges = coarse.values, ((-8, 4), (-6, 4), (-5, 4), (-2, 2))  # zero; mm
 bounds = {k: (mm * a, mm * b) for k, (a, b) in zip(start, edges, strict=True)}
 limits = {
-    "stress": mbd.design.Limits(lambda q: q["stress"], high=1 / MARGIN),
-    "frequency": mbd.design.Limits(lambda q: q["frequency"], low=MARGIN * FREQUENCY),
-    "buckling": mbd.design.Limits(lambda q: q["buckling"], low=MARGIN * BUCKLING),
+    "stress": design.Limits(lambda q: q["stress"], high=1 / MARGIN),
+    "frequency": design.Limits(lambda q: q["frequency"], low=MARGIN * FREQUENCY),
+    "buckling": design.Limits(lambda q: q["buckling"], low=MARGIN * BUCKLING),
 }
 options: dict[str, Any] = {"bounds": bounds, "model": quantities, "tolerance": 1e-3, "comm": comm}
 best = mbd.minimize(lambda q: q["mass"], start, limits, **options)
@@ -144,7 +142,7 @@ for name, values in (("before", start), ("after", best.values)):
     picture = results / f"{name}.png"
     tutorials.show(mbd.plotting.plot_skin, reduction.body, stress, picture, **options)
     report(f"{name}: {grams:.1f} g, greatest averaged stress {stress.max():.0f} MPa")
-load = mbd.design.buckling_load(mbd.sensitivities(reduction, []), ends)[0]
+load = design.buckling_load(mbd.sensitivities(reduction, []), ends)[0]
 check("mass of 153 g after optimization", grams, 135, 145, "g")
 check("greatest stress", stress.max(), 0, 1e-6 * STRESS, "MPa")
 check("first frequency", reduction.body.frequencies[0], FREQUENCY, 1.1 * FREQUENCY, "Hz")

@@ -28,9 +28,8 @@ import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd import tutorials
+from dolfinx_mbd import structures, tutorials
 from dolfinx_mbd.forms import saint_venant_kirchhoff
-from dolfinx_mbd.structures.rotating import spinning_equilibrium
 from dolfinx_mbd.tutorials import check, report
 
 comm = MPI.COMM_WORLD
@@ -47,7 +46,7 @@ length, width, height = 1.0, 0.020, 0.015
 steel = mbd.Material(young=2.1e11, poisson=0.3, density=7850.0, name="steel")
 blade = tutorials.tagged_bar((length, width, height), (24, 1, 1), ("root", "tip"))
 blade.mesh.geometry.x[:, 0] **= 2
-structure = mbd.structures.rotating_structure(blade, steel, held=["root"])  # about z
+structure = structures.rotating_structure(blade, steel, held=["root"])  # about z
 # -
 
 # ## Comparison with the literature
@@ -70,9 +69,7 @@ scale = {
 
 def first(kind: str, gamma: float) -> float:
     """Return the first dimensionless frequency of flap or lag."""
-    modes = mbd.structures.rotating_modes(
-        structure, gamma / scale[kind], num_modes=4, coriolis=False
-    )
+    modes = structures.rotating_modes(structure, gamma / scale[kind], num_modes=4, coriolis=False)
     shapes = modes.vectors.real.reshape(-1, 3, modes.vectors.shape[1])
     size = comm.allreduce(np.sum(shapes**2, axis=0))
     across = size[2 if kind == "flap" else 1] > 0.9 * size.sum(axis=0)
@@ -99,12 +96,11 @@ for kind, expected in literature.items():
 # +
 top = 3000 * np.pi / 30
 speeds = np.linspace(0.0, top, 13)
-damped = mbd.structures.rotating_structure(
-    blade, steel, held=["root"], damping=mbd.body.Rayleigh(stiffness=2e-5)
-)
-diagram = mbd.structures.campbell(damped, speeds, num_modes=4)
+slight = mbd.body.Rayleigh(stiffness=2e-5)
+damped = structures.rotating_structure(blade, steel, held=["root"], damping=slight)
+diagram = structures.campbell(damped, speeds, num_modes=4)
 report(f"\n{diagram.summary()}")
-mbd.plotting.player(mbd.structures.rotating_modes(damped, top, num_modes=4), results / "modes.html")
+mbd.plotting.player(structures.rotating_modes(damped, top, num_modes=4), results / "modes.html")
 # -
 
 # ## Without geometric stiffness
@@ -114,9 +110,9 @@ mbd.plotting.player(mbd.structures.rotating_modes(damped, top, num_modes=4), res
 # diverge. With $K_\sigma$ the blade is stable at any speed that its strength allows.
 
 # +
-without = mbd.structures.campbell(structure, speeds, num_modes=4, stiffening=False)
-lost = mbd.structures.critical_speed(structure, top, stiffening=False)
-unbounded = mbd.structures.critical_speed(structure, 2 * top, steps=4)
+without = structures.campbell(structure, speeds, num_modes=4, stiffening=False)
+lost = structures.critical_speed(structure, top, stiffening=False)
+unbounded = structures.critical_speed(structure, 2 * top, steps=4)
 gamma_lost = lost.speed * scale["lag"] if lost else np.nan
 # -
 
@@ -127,8 +123,8 @@ gamma_lost = lost.speed * scale["lag"] if lost else np.nan
 # relative difference is of the order of the strain, $\rho\Omega^2L^2/2E$.
 
 # +
-state = spinning_equilibrium(structure, lambda u: saint_venant_kirchhoff(u, steel), top)
-linear = mbd.structures.rotating_modes(structure, top, num_modes=4).frequencies
+state = structures.spinning_equilibrium(structure, lambda u: saint_venant_kirchhoff(u, steel), top)
+linear = structures.rotating_modes(structure, top, num_modes=4).frequencies
 difference = np.abs(state.modes(4).frequencies / linear - 1).max()
 strain = steel.density * top**2 * length**2 / (2 * steel.young)
 tutorials.save_report(results / "campbell.txt")

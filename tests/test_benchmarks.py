@@ -15,6 +15,7 @@ from mpi4py import MPI
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = {
+    "against.py": "{root} --pairs 1 contact",
     "bearings.py": "--rounds 1 --steps 10",
     "chain.py": "--links 4 --rounds 1",
     "engine.py": "--size 0.012 --rounds 1",
@@ -56,7 +57,7 @@ def test_benchmark_runs(name: str, options: str, comm: MPI.Intracomm, tmp_path: 
     if comm.size > 1:
         pytest.skip("starts other processes")
     environment = {k: v for k, v in os.environ.items() if not k.startswith(MPI_VARIABLES)}
-    command = [sys.executable, str(ROOT / "benchmarks" / name), *options.split()]
+    command = [sys.executable, str(ROOT / "benchmarks" / name), *options.format(root=ROOT).split()]
     run = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=580,
         check=False,

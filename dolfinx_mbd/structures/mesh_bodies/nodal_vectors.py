@@ -38,7 +38,6 @@ class NodalVectors:
         first = sum(len(part) for part in parts[: self._comm.rank])
         self.owned: NDArray[np.int64] = number[first : first + count]
         self._order = order
-        self._counts = [self._dim * len(part) for part in parts]
         index = fem.Function(space)
         index.x.array[: count * self._dim] = np.repeat(self.owned, self._dim)
         index.x.scatter_forward()
@@ -53,10 +52,8 @@ class NodalVectors:
         Args:
             owned: Values of the owned nodes, shape (owned nodes, dim) or (owned nodes · dim,).
         """
-        received = np.empty((len(self), self._dim))
-        values = np.ascontiguousarray(owned, dtype=np.float64)
-        self._comm.Allgatherv(values, (received, self._counts))
-        return received[self._order]
+        parts = self._comm.allgather(np.ascontiguousarray(owned, dtype=np.float64))
+        return np.concatenate([part.reshape(-1, self._dim) for part in parts])[self._order]
 
     def gathered_block(self, owned: Array) -> Array:
         """Return nodal columns (N, dim, k) from the owned rows (owned nodes · dim, k) (collective).
