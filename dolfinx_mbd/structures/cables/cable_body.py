@@ -47,14 +47,14 @@ class CableMotion:
         curvature: Curvature of the centre line, shape (nt, np), 1/m.
 
     Example:
-        >>> from dolfinx_mbd import multibody
+        >>> import dolfinx_mbd as mbd
         >>> from dolfinx_mbd.forms import Cable
         >>> cable = Cable(1e4, 1e-3, 0.1, 0.05)
         >>> rope = CableBody("rope", cable, (0, 0, 0), (1, 0, 0), elements=4)
-        >>> ground = multibody.Ground({"origin": multibody.Frame()})
-        >>> pin = multibody.spherical("pin", ground.frame("origin"), rope.frame("start"))
-        >>> system = multibody.System([ground, rope], [pin])
-        >>> run = multibody.simulate(system, t_end=0.02, dt=0.002)
+        >>> ground = mbd.Ground({"origin": mbd.Frame()})
+        >>> pin = mbd.spherical("pin", ground.frame("origin"), rope.frame("start"))
+        >>> system = mbd.System([ground, rope], [pin])
+        >>> run = mbd.simulate(system, t_end=0.02, dt=0.002)
         >>> rope.motion(run, places=[1.0]).position.shape
         (11, 1, 3)
     """
