@@ -250,7 +250,7 @@ def _substitute(size: Integers, band: Array, x: Array) -> None:
 
 @inner_kernel
 def _substitute_columns(size: Integers, band: Array, X: Array) -> None:
-    """Solve for the right-hand sides X (N, k) in place; the inner loops are over contiguous rows."""
+    """Solve for the right-hand sides X (N, k) in place, with loops over contiguous rows."""
     count, width = size[0], size[1]
     for r in range(count):
         row, source = band[r], X[r]
