@@ -326,7 +326,7 @@ def test_invalid_files(tmp_path: Path, text: str) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError):
         read_model(tmp_path / "none.yaml")
-    with pytest.raises(ValueError, match="a model file ends in"):
+    with pytest.raises(InputError, match=r"ends with \.yaml"):
         read_model(written(tmp_path, "", "model.txt"))
     with pytest.raises(ModelFileError, match="includes itself"):
         read_model(written(tmp_path, "include: model.yaml\nmodel: 1\n"))
