@@ -327,6 +327,8 @@ def reynolds_solve(
     """
     n, columns = h.shape
     largest = _coefficients(h, rate, speed, values, flow)
+    if largest == 0.0:  # at rest: the film is full, whatever the last active set
+        free[:] = 1 - fixed
     _apply_links(
         flow, links, ends, 2.0 * math.pi * values[RADIUS] / n * (columns - 1) / values[LENGTH]
     )
@@ -383,6 +385,16 @@ def _add_link_gradients(
         by_gap[i1, j1] -= gradient * part * thickness(h[i1, j1], s)[1]
 
 
+@inner_kernel
+def _is_resting(q: Array, flow: Array) -> bool:
+    """Return whether neither pressures nor sources act."""
+    for i in range(q.shape[0]):
+        for j in range(q.shape[1]):
+            if q[i, j] != 0.0 or flow[SOURCE, i, j] != 0.0:
+                return False
+    return True
+
+
 @kernel
 def reynolds_gradients(
     h: Array,
@@ -401,10 +413,13 @@ def reynolds_gradients(
     """Return ∂f_k/∂h and ∂f_k/∂ḣ at every node, and ∂f_k/∂Ω, of f_k = Σ C_kij q_ij.
 
     Call it after `reynolds_solve` with the same arrays. C and the first two results have the shape
-    (k, n, m+1); the third result has the shape (k,).
+    (k, n, m+1); the third result has the shape (k,). A film at rest without pressure has no
+    derivatives with respect to ḣ and Ω, because it ruptures where it is not squeezed. They are
+    replaced by half of those of a full film, as in `axial_strips`.
     """
     n, columns = h.shape
     K = C.shape[0]
+    part = 0.5 if _is_resting(q, flow) else 1.0
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
     mu, s = values[VISCOSITY], values[ROUGHNESS]
     by_gap, by_rate, by_speed = np.zeros(C.shape), np.zeros(C.shape), np.zeros(K)
@@ -413,7 +428,7 @@ def reynolds_gradients(
         for j in range(columns):
             if number[i, j] >= 0:
                 for k in range(K):
-                    X[number[i, j], k] = C[k, i, j]
+                    X[number[i, j], k] = part * C[k, i, j]
     _substitute(size, band, X)
     push, squeeze = 3.0 * mu * values[RADIUS] * dz, 12.0 * mu * dx * dz
     for k in range(K):
