@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model, reject_prestress
+from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.meshing import TaggedMesh
@@ -52,7 +52,8 @@ class MeshBody(FrameCoordinates):
 
     Attributes:
         name: Name in the system and in the results.
-        model: An `ElasticModel`, or a mesh with `material`; a body in space.
+        model: An `ElasticModel`, or a mesh with `material`; a body in space. Its prestress
+            (temperature or initial stress) needs an energy that is given by name.
         interfaces: Interfaces as in `reduce`, which must be rigid; none for a body that flies
             freely.
         material: Material for a mesh without an `ElasticModel`.
@@ -63,6 +64,8 @@ class MeshBody(FrameCoordinates):
             the elasticity tensor and E the Green-Lagrange strain. It does not resist rotations.
         mass_damping: Coefficient of damping forces proportional to the velocity and the density,
             1/s. They also resist rigid motions.
+        loads: Loads by name: `Pressure`, `Traction`, `BodyForce` and `PointForce` of
+            `mbd.structures.mesh_bodies`.
         quadrature_degree: Degree of the quadrature of energy and viscosity; by default 2 p for
             tetrahedra and 2 p + 1 for hexahedra of degree p.
         position: Initial position of the origin of the mesh, shape (3,), m.
@@ -91,6 +94,7 @@ class MeshBody(FrameCoordinates):
     energy: str | Callable[[Any], Any] = "saint-venant-kirchhoff"
     viscosity: float = 0.0
     mass_damping: float = 0.0
+    loads: Mapping[str, Any] = field(default_factory=dict)
     quadrature_degree: int | None = None
     position: ArrayLike = (0.0, 0.0, 0.0)
     rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0)
@@ -109,7 +113,6 @@ class MeshBody(FrameCoordinates):
                 argument="model",
                 value=model,
             )
-        reject_prestress(model, "MeshBody")
         viscosity = checks.number(f"{label}: viscosity", self.viscosity, low=0.0, unit="s")
         damping = checks.number(f"{label}: mass_damping", self.mass_damping, low=0.0, unit="1/s")
         energy = checked_energy(label, self.energy, model)
@@ -125,7 +128,7 @@ class MeshBody(FrameCoordinates):
             is_simplex = element.cell_type.name == "tetrahedron"
             degree = 2 * element.degree + (0 if is_simplex else 1)
         degree = checks.integer(f"{label}: quadrature_degree", degree, low=1, high=30)
-        forces = NodalForces(model, energy, viscosity, damping, degree)
+        forces = NodalForces(model, energy, viscosity, damping, degree, self.loads)
         assign(self, forces=forces, nodes=forces.nodes.positions, _solver=None)
         self._set_interfaces(label, model)
         self._set_scales(label)
@@ -175,7 +178,7 @@ class MeshBody(FrameCoordinates):
         diagonal.destroy()
         K.destroy()
         size = float(np.ptp(x, axis=0).max())
-        rest = float(np.abs(forces.elastic()).max())
+        rest = float(np.abs(forces.elastic()).max()) if callable(self.energy) else 0.0
         if not rest <= _REST * stiffness * size:
             raise InputError(
                 f"{label}: the energy has forces of up to {rest:.3g} N at the undeformed shape; "
@@ -256,7 +259,7 @@ class MeshBody(FrameCoordinates):
             out -= self._solver.frame_forces(free)
 
     def _nodal_forces(self, state: BodyState) -> list[Array]:
-        """Return the forces of inertia, elasticity, weight and damping at all nodes, (N, 3) each.
+        """Return the forces of inertia, elasticity, loads and damping at all nodes, (N, 3) each.
 
         Their sum is the residual of the nodes.
         """
@@ -267,6 +270,8 @@ class MeshBody(FrameCoordinates):
         forces.set_state(u, w)
         terms = [forces.apply_mass(a), forces.elastic()]
         terms.append(-forces.lumped[:, None] * state.gravity)
+        if forces.loads:
+            terms.append(-forces.loads.forces(state.t))
         damping = forces.damping(w)
         return terms if damping is None else [*terms, damping]
 

@@ -16,7 +16,7 @@ iteration converges slowly, the matrix is factorized again at the present state.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from petsc4py import PETSc
@@ -29,7 +29,21 @@ from dolfinx_mbd.fem.linalg.matrices import constrain
 if TYPE_CHECKING:
     from dolfinx_mbd.structures.mesh_bodies.mesh_body import MeshBody
 
-__all__ = ["MeshSolver", "mean_rotation"]
+__all__ = ["FactorState", "MeshSolver", "mean_rotation"]
+
+
+class FactorState(NamedTuple):
+    """State of a body at which its matrix is factorized."""
+
+    u: Array  # displacements of the nodes (N, 3), m
+    w: Array  # their velocities (N, 3), m/s
+    frames: Array  # positions and quaternions of the frames (F, 7)
+    pressures: Array  # values of the pressures, Pa
+
+    @classmethod
+    def reference(cls, body: MeshBody) -> FactorState:
+        """Return the state of the undeformed body at the origin without pressures."""
+        return cls(*body.reference_state(), 0.0 * body.forces.loads.pressures)
 
 
 def mean_rotation(reference: Array, positions: Array) -> Array:
@@ -48,34 +62,32 @@ class MeshSolver:
     Attributes:
         factorizations: Number of factorizations.
         coefficients: The coefficients b, c and the factor of K in A; None without a factor.
-        state: Displacements, velocities (N, 3) and coordinates of the frames (F, 7) at the
-            factorization.
+        state: State of the body at the factorization.
     """
 
     def __init__(self, body: MeshBody) -> None:
         self._body = body
         self.factorizations = 0
         self.coefficients: tuple[float, float, float] | None = None
-        self.state: tuple[Array, Array, Array] = body.reference_state()
+        self.state = FactorState.reference(body)
         self._ksp: PETSc.KSP | None = None
         self._turn = np.eye(3)
         self._turns = np.zeros((0, 2, 3, 3))
 
-    def factorize(
-        self, coefficients: tuple[float, float, float], state: tuple[Array, Array, Array]
-    ) -> None:
+    def factorize(self, coefficients: tuple[float, float, float], state: FactorState) -> None:
         """Factorize A at a state and compute Y and S − CᵀY (collective).
 
         Args:
             coefficients: b, c and the factor of K.
-            state: Displacements and velocities, shape (N, 3) each, and frames, shape (F, 7).
+            state: State of the body.
 
         Raises:
             FactorizationError: The matrix is not positive definite.
         """
         body, forces = self._body, self._body.forces
-        u, w, frames = state
-        forces.set_state(u, w)
+        frames = state.frames
+        forces.set_state(state.u, state.w)
+        forces.loads.pressures = state.pressures
         A = forces.matrix(*coefficients)
         T = body.frame_matrices(frames)
         product = self._product(A, T)
@@ -90,7 +102,7 @@ class MeshSolver:
         self._Y = self._block_solution(product)
         self._condensed = stiffness - np.einsum("nik,nil->kl", product, self._Y)
         self.coefficients, self.state = coefficients, state
-        self._rotation = mean_rotation(body.nodes, body.nodes + u)
+        self._rotation = mean_rotation(body.nodes, body.nodes + state.u)
         self._frames = body.rotations_of(frames)
         self._set_turns(np.eye(3), self._frames)
 

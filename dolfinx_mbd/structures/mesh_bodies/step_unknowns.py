@@ -9,7 +9,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.kernels.time_steps import predict
-from dolfinx_mbd.structures.mesh_bodies.mesh_solver import MeshSolver
+from dolfinx_mbd.structures.mesh_bodies.mesh_solver import FactorState, MeshSolver
 
 if TYPE_CHECKING:
     from dolfinx_mbd.structures.mesh_bodies.mesh_body import MeshBody
@@ -120,9 +120,10 @@ class StepUnknowns:
     def factorize_at(self, q: Array) -> None:
         """Factorize with the present coefficients at the coordinates q of the body."""
         u, w, _ = self._body.nodal_of(q)
-        frames = self._body.frames_of(q).copy()
+        frames, pressures = self._body.frames_of(q), self._body.forces.loads.pressures
         coefficients = self.solver.coefficients or (0.0, 0.0, 1.0)
-        self.solver.factorize(coefficients, (u.copy(), w.copy(), frames))
+        state = FactorState(u.copy(), w.copy(), frames.copy(), pressures)
+        self.solver.factorize(coefficients, state)
 
     def _free(self) -> Array:
         """Return the forces at the free nodes, zero at the interfaces, (N, 3)."""
@@ -201,9 +202,8 @@ class StepUnknowns:
         """Return the arrays from which `restore` computes an equal factor."""
         if self.solver.coefficients is None:
             return {}
-        u, w, frames = self.solver.state
         coefficients = np.array(self.solver.coefficients)
-        return {"u": u, "w": w, "frames": frames, "coefficients": coefficients}
+        return {**self.solver.state._asdict(), "coefficients": coefficients}
 
     def restore(self, memory: dict[str, Array]) -> None:
         """Compute the factor that `factor_memory` describes."""
@@ -211,9 +211,10 @@ class StepUnknowns:
             self.solver = MeshSolver(self._body)
             return
         b, c, k = (float(number) for number in memory["coefficients"])
+        state = FactorState(*(memory[name] for name in FactorState._fields))
         same = self.solver.coefficients == (b, c, k)
-        if not same or not np.array_equal(self.solver.state[0], memory["u"]):
-            self.solver.factorize((b, c, k), (memory["u"], memory["w"], memory["frames"]))
+        if not same or not np.array_equal(self.solver.state.u, state.u):
+            self.solver.factorize((b, c, k), state)
 
     # ---- calls of the body ----------------------------------------------------------------------
     def evaluated(self, total: Array, terms: Sequence[Array], noise: float) -> None:
