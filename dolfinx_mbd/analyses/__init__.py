@@ -14,6 +14,10 @@ horizontally, the same pendulum with a driver, and a simulation:
     >>> run = mbd.simulate(pendulum, t_end=0.5, dt=1e-3)
 """
 
+from dolfinx_mbd.analyses.continuation import (
+    EquilibriumCurve,
+    continuation,
+)
 from dolfinx_mbd.analyses.equilibrium import (
     equilibrium,
     quasi_static_motion,
@@ -55,6 +59,7 @@ from dolfinx_mbd.analyses.studies.sweep import (
 from dolfinx_mbd.lazy import names_in
 
 __all__ = [
+    "EquilibriumCurve",
     "IdentifiedLoads",
     "InverseDynamics",
     "KinematicError",
@@ -64,6 +69,7 @@ __all__ = [
     "SteadyError",
     "StudyError",
     "Waterfall",
+    "continuation",
     "equilibrium",
     "identify_loads",
     "inverse_dynamics",
