@@ -37,6 +37,11 @@ from dolfinx_mbd.analyses.load_identification import (
     IdentifiedLoads,
     identify_loads,
 )
+from dolfinx_mbd.analyses.periodic import (
+    PeriodicError,
+    PeriodicMotion,
+    periodic,
+)
 from dolfinx_mbd.analyses.run_up import (
     Waterfall,
     waterfall,
@@ -64,6 +69,8 @@ __all__ = [
     "InverseDynamics",
     "KinematicError",
     "LinearizedSystem",
+    "PeriodicError",
+    "PeriodicMotion",
     "Simulator",
     "Spectrum",
     "SteadyError",
@@ -75,6 +82,7 @@ __all__ = [
     "inverse_dynamics",
     "kinematic_analysis",
     "linearize",
+    "periodic",
     "quasi_static_motion",
     "resume",
     "simulate",
