@@ -7,7 +7,7 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -17,7 +17,6 @@ from dolfinx_mbd.analyses.period_checks import check_autonomous, check_period
 from dolfinx_mbd.analyses.shooting import (
     PeriodMap,
     closure,
-    difference,
     return_to,
     simulate_period,
 )
@@ -70,6 +69,8 @@ class PeriodicMotion(Solution):
         corrections: Number of corrections of the state.
         periods: Number of simulated periods.
         autonomous: Whether the period was unknown; one multiplier is then 1.
+        states: States at all times, with the memory of the integrator.
+        period_map: Derivative of the state after a period with respect to the state at its start.
 
     Example:
         >>> spring = mbd.JointLoad("spring", "pin", "rotation", lambda t, x, v: -40 * x - 4 * v)
@@ -87,7 +88,8 @@ class PeriodicMotion(Solution):
     corrections: int
     periods: int
     autonomous: bool
-    _states: list[State]
+    states: list[State]
+    period_map: PeriodMap
 
     @property
     def stability(self) -> Literal["stable", "neutral", "unstable"]:
@@ -143,12 +145,12 @@ class PeriodicMotion(Solution):
             count: Number of periods.
         """
         count = integer("count", count, low=1)
-        first, last = self._states[0], self._states[-1]
+        first, last = self.states[0], self.states[-1]
         turns = 2 * np.pi * np.round((last.angles - first.angles) / (2 * np.pi))
         states = [
             replace(s, time=s.time + k * self.period, angles=s.angles + k * turns)
             for k in range(count)
-            for s in self._states[k > 0 :]
+            for s in self.states[k > 0 :]
         ]
         return Solution(self.system, states)
 
@@ -327,7 +329,9 @@ class _Cycle:
         rate = self._rate()
         last = phi.coordinates(rate)
         first = phi.coordinates(_rate(self.states[0], self.states[1], self.dt))
-        speed = np.abs(self.states[-1].v[: len(last)]).max(initial=0.0)
+        speeds = np.abs(self.states[-1].v)
+        speeds[self.system.states] = 0.0
+        speed = float(speeds.max())
         if speed * self.period <= _STILL * max(self.system.size, 1e-300):
             raise PeriodicError(
                 "the motion has come to rest, so that it has no period: start near the cycle",
@@ -381,7 +385,7 @@ class _Cycle:
         run.multipliers = multipliers[np.argsort(-np.abs(multipliers), kind="stable")]
         run.period, run.closure, run.autonomous = self.period, self.error, self.autonomous
         run.corrections, run.periods = self.corrections, self.periods
-        run._states = self.states
+        run.states, run.period_map = self.states, self.map
         return run
 
 
@@ -390,8 +394,3 @@ def _rate(one: State, two: State, dt: float, *, last: bool = False) -> Array:
     state = two if last else one
     jerk = (two.a - one.a) / dt
     return np.array([state.v, state.a, jerk, jerk])
-
-
-def cycle_states(run: PeriodicMotion) -> Sequence[State]:
-    """Return the states of a periodic motion with the memory of the integrator."""
-    return run._states

@@ -207,6 +207,13 @@ def run_sensitivities(
     return RunSensitivities(run, values, q, _Neighbours(terms, run, (q, v, a, lam)))
 
 
+def neighbours(
+    terms: ParameterTerms, run: Solution, derivatives: tuple[Array, Array, Array, Array]
+) -> _Neighbours:
+    """Return the runs for changed parameters, from the derivatives of q, v, a and λ."""
+    return _Neighbours(terms, run, derivatives)
+
+
 class _Neighbours:
     """Runs to first order for changed parameters, computed when they are needed."""
 
