@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.optimize
 from scipy.special import mathieu_a, mathieu_b
 
 import dolfinx_mbd as mbd
@@ -205,3 +206,57 @@ def test_repeated_periods() -> None:
     assert np.isclose(run.joint("drive").rotation[-1] - run.joint("drive").rotation[0], 12 * np.pi)
     force = run.joint("crank pin 1").force
     assert np.allclose(force[:301], force[600:], atol=1e-6 * np.abs(force).max())
+
+
+CLEARANCE = 5e-5
+
+
+def journal(speed: float) -> mbd.System:
+    """Return a rigid rotor's half in a short bearing under its weight, without its rotation."""
+    along_x = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
+    along_y = np.array([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]])
+    ground = mbd.Ground({"o": mbd.Frame(), "x": mbd.Frame((0, 0, 0), along_x)})
+    slides = {"x": mbd.Frame((0, 0, 0), along_x), "y": mbd.Frame((0, 0, 0), along_y)}
+    slide = mbd.RigidBody("slide", 1e-3, [1e-6] * 3, frames=slides)
+    frames = {"o": mbd.Frame(), "y": mbd.Frame((0, 0, 0), along_y)}
+    body = mbd.RigidBody("rotor", 5.0, [0.01] * 3, frames=frames)
+    joints = [
+        mbd.prismatic("across", ground.frame("x"), slide.frame("x")),
+        mbd.prismatic("up", slide.frame("y"), body.frame("y")),
+    ]
+    film = mbd.bearings.ShortBearing(
+        "film", ground.frame("o"), body.frame("o"), 0.02, 0.012, CLEARANCE, 0.02,
+        journal_speed=speed,
+    )  # fmt: skip
+    gravity = (0, -mbd.STANDARD_GRAVITY, 0)
+    return mbd.System([ground, slide, body], joints, loads=[film], gravity=gravity)
+
+
+def growth(speed: float) -> complex:
+    """Return the least damped pole of the rotor at rest in its film."""
+    system = journal(speed)
+    poles = mbd.linearize(system, mbd.equilibrium(system)).poles
+    return complex(max(poles, key=lambda pole: pole.real))
+
+
+@pytest.mark.slow
+def test_oil_whip_above_its_threshold() -> None:
+    """The limit cycle at 1.05 of the threshold speed equals the end of a long simulation."""
+    threshold = scipy.optimize.brentq(lambda speed: growth(speed).real, 1000.0, 1500.0, xtol=1e-3)
+    pole, system = growth(threshold), journal(1.05 * threshold)
+    guess = 2 * np.pi / abs(pole.imag)
+    dt = guess / 200
+    run = mbd.simulate(system, t_end=40 * guess, dt=dt, start={"across": 0.01})
+    cycle = periodic(
+        system, guess, dt=dt, start=run, find_period=True, closed=1e-10, tolerance=1e-11
+    )
+    assert cycle.stability == "stable"
+    assert np.abs(cycle.multipliers - 1).min() < 1e-6
+    far = mbd.simulate(  # 110 more turns, with the same step
+        system, t_end=run.time[-1] + 110 * cycle.period, dt=cycle.period / 200,
+        start=run.final_state, tolerance=1e-11,
+    )  # fmt: skip
+    orbit, other = cycle.body("rotor").position[:, :2], far.body("rotor").position[-201:, :2]
+    for axis in (0, 1):  # of the same orbit, sampled at other times: compare its harmonics
+        one, two = (np.abs(np.fft.rfft(x[:-1, axis]))[:4] for x in (orbit, other))
+        assert np.abs(one - two).max() < 1e-6 * one.max()

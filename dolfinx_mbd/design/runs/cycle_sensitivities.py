@@ -1,8 +1,8 @@
 """Derivatives of a periodic motion with respect to parameters of the mechanism.
 
 The state X at the start of a cycle satisfies X = Φ(X; p). The increment of X per parameter solves
-δX = Φ_p + Φ' δX, with the monodromy matrix of the cycle (`analyses/shooting.py`): one linear solve
-more. The equations of the steps then propagate it through the period.
+δX = Φ_p + Φ' δX, with the monodromy matrix of the cycle (`analyses/shooting.py`): no further
+simulation is needed. The equations of the steps then propagate it through the period.
 """
 
 from __future__ import annotations
@@ -99,23 +99,29 @@ def _derivatives(
     dt = cycle.period / (len(states) - 1)
     stepper = Stepper(terms.system, options.get("method"))
     equations = StepEquations(stepper, dt)
-    x = np.zeros((4, len(states[0].v), len(terms.values)))
     explicit: list[tuple[Array, Array]] = []
     for first in range(0, len(states) - 1, BLOCK):
         block = states[first : first + BLOCK + 1]
         terms.check_jumps(block)
         explicit += zip(*terms.equations(block[1:]), strict=True)
-    for before, after, parts in zip(states[:-1], states[1:], explicit, strict=True):
-        equations.linearize(before, after)
-        x, _ = equations.forward(x, *parts)
+
+    def propagated(x: Array) -> tuple[list[Array], list[Array]]:
+        """Return the increments (4, nv, parameters) of all states, and of the multipliers."""
+        history, multipliers = [x], []
+        for before, after, parts in zip(states[:-1], states[1:], explicit, strict=True):
+            equations.linearize(before, after)
+            x, lam = equations.forward(x, *parts)
+            history.append(x)
+            multipliers.append(lam)
+        return history, [multipliers[-1], *multipliers]
+
     closing = np.eye(len(phi.matrix)) - phi.matrix
-    x = x + phi.end @ np.linalg.solve(closing, phi.coordinates(x))
-    history = [x[:3]]
-    multipliers: list[Array] = []
-    for before, after, parts in zip(states[:-1], states[1:], explicit, strict=True):
-        equations.linearize(before, after)
-        x, lam = equations.forward(x, *parts)
-        history.append(x[:3])
-        multipliers.append(lam)
-    q, v, a = np.moveaxis(np.array(history), 1, 0)
-    return q, v, a, np.array([multipliers[-1], *multipliers])
+    x = np.zeros((4, len(states[0].v), len(terms.values)))
+    # The parameters also change the accelerations at the start, which the columns of the map do
+    # not contain; the second correction removes their effect
+    for _ in range(2):
+        last = propagated(x)[0][-1]
+        x = last + phi.end @ np.linalg.solve(closing, phi.coordinates(last - x))
+    history, multipliers = propagated(x)
+    q, v, a, _ = np.moveaxis(np.array(history), 1, 0)
+    return q, v, a, np.array(multipliers)
