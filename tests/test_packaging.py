@@ -194,7 +194,12 @@ def test_wheel_contains_the_package(tracked: set[str], distributions: dict[str, 
         commands = archive.read(f"{info}/entry_points.txt").decode()
     package = {name for name in names if not name.startswith(info)}
     assert package == {name for name in tracked if name.startswith("dolfinx_mbd/")}
-    for name in ("__init__.pyi", "py.typed", "plotting/assets/player.js", "io/export/state_space.c"):
+    for name in (
+        "__init__.pyi",
+        "py.typed",
+        "plotting/assets/player.js",
+        "io/export/state_space.c",
+    ):
         assert f"dolfinx_mbd/{name}" in package
     for name in PROJECT["license-files"]:
         assert f"{info}/licenses/{name}" in names
