@@ -139,16 +139,34 @@ def extrude(occ: Any, surface: int, dz: float) -> tuple[int, int]:
     return next((dim, int(tag)) for dim, tag in occ.extrude([(2, surface)], 0, 0, dz) if dim == 3)
 
 
-def is_bore(model: Any, surface: int, x: float, radius: float, y: float = 0.0) -> bool:
-    """Return whether a surface lies on a cylinder of given radius about the line (x, y, z)."""
+def is_bore(
+    model: Any,
+    surface: int,
+    x: float,
+    radius: float,
+    y: float = 0.0,
+    *,
+    axis: tuple[float, float] | None = None,
+    z: float = 0.0,
+) -> bool:
+    """Return whether a surface lies on a cylinder of given radius about an axis through (x, y, z).
+
+    The axis is parallel to z, or has the direction `axis` in the plane z = 0.
+    """
     if model.getType(2, surface) != "Cylinder":
         return False
     (u0, v0), (u1, v1) = model.getParametrizationBounds(2, surface)
-    points = [
-        model.getValue(2, surface, [u0 + share * (u1 - u0), v0 + share * (v1 - v0)])
-        for share in (0.2, 0.5, 0.8)
-    ]
-    return all(abs(math.hypot(p[0] - x, p[1] - y) - radius) <= 1e-6 * radius for p in points)
+    for share in (0.2, 0.5, 0.8):
+        values = [u0 + share * (u1 - u0), v0 + share * (v1 - v0)]
+        p = model.getValue(2, surface, values)
+        dx, dy, dz = p[0] - x, p[1] - y, p[2] - z
+        if axis is None:
+            distance = math.hypot(dx, dy)
+        else:
+            distance = math.hypot(axis[0] * dy - axis[1] * dx, dz)
+        if abs(distance - radius) > 1e-6 * radius:
+            return False
+    return True
 
 
 @contextmanager

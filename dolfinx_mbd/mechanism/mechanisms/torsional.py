@@ -97,7 +97,8 @@ class TorsionalChain:
     Attributes:
         inertias: Moment of inertia of each disc about the axis, shape (n,), kg m².
         stiffnesses: Stiffness of each shaft, shape (n − 1,), N m/rad.
-        damping: Damping coefficients between each disc and the ground, shape (n,), N m s/rad.
+        damping: Damping coefficient of each disc, shape (n,), N m s/rad. It acts on the deviation
+            from the nominal speed, so that it does not brake the chain.
         shaft_damping: Viscous damping of each shaft, shape (n − 1,), N m s/rad.
         loss_factor: Loss factor of each shaft, a number or shape (n − 1,).
         shafts: Numbers of the discs at the ends of each shaft, starting at 1, shape (n − 1, 2). By
@@ -275,7 +276,7 @@ class TorsionalChain:
 
         The bodies are ``disc k``, the joints with the ground ``bearing k``, and the loads
         ``shaft k``, ``damping k`` and ``torque k``. The load ``drive`` on the disc with the largest
-        inertia balances the mean torque, the damping and the acceleration of the nominal motion.
+        inertia balances the mean torques and accelerates the chain with the nominal motion.
 
         Args:
             motion: Nominal speed, rad/s, or a function of time that returns angle, rate and
@@ -323,13 +324,17 @@ class TorsionalChain:
             discs.append(disc)
             joints.append(revolute(names[k], ground.frame(names[k]), disc.frame("centre")))
         bodies: list[Body] = [ground, *discs]
-        loads = self._springs(discs, joints, loss_frequency)
+        loads = self._springs(discs, joints, motion, loss_frequency)
         return System(bodies, joints, loads=[*loads, *self._torques(motion, torques)])
 
     def _springs(
-        self, discs: list[RigidBody], joints: list[Joint], loss_frequency: float | None
+        self,
+        discs: list[RigidBody],
+        joints: list[Joint],
+        motion: Motion,
+        loss_frequency: float | None,
     ) -> list[Load]:
-        """Return the springs and dampers of the shafts and the dampers to the ground."""
+        """Return the springs and dampers of the shafts and the dampers of the discs."""
         frequency = self.frequencies[1] if loss_frequency is None else loss_frequency
         frequency = number("loss_frequency", frequency, positive=True, unit="Hz")
         k = np.asarray(self.stiffnesses)
@@ -340,7 +345,9 @@ class TorsionalChain:
             law = _Shaft(float(k[i]), float(c[i]))
             loads.append(PairLoad(f"shaft {i + 1}", *ends, law, potential=law.energy))
         loads += [
-            JointLoad(f"damping {i + 1}", joints[i].name, "rotation", _Damping(float(value)))
+            JointLoad(
+                f"damping {i + 1}", joints[i].name, "rotation", _Damping(motion, float(value))
+            )
             for i, value in enumerate(np.asarray(self.damping))
             if value > 0
         ]
@@ -350,8 +357,7 @@ class TorsionalChain:
         """Return the torques on the discs and the torque that balances them."""
         checked = self._checked_torques({} if torques is None else torques)
         heaviest = int(np.argmax(self.inertias)) + 1
-        inertia, damping = float(np.sum(self.inertias)), float(np.sum(self.damping))
-        drive = _Drive(motion, list(checked.values()), inertia, damping)
+        drive = _Drive(motion, list(checked.values()), float(np.sum(self.inertias)))
         loads: list[Load] = [
             JointLoad(f"torque {disc}", f"bearing {disc}", "rotation", _Nominal(motion, torque))
             for disc, torque in checked.items()
@@ -394,12 +400,13 @@ class _Shaft:
 
 @dataclass(frozen=True)
 class _Damping:
-    """Torque of a damper between a disc and the ground."""
+    """Torque on a disc that damps its deviation from the nominal speed."""
 
+    motion: Motion
     coefficient: float
 
     def __call__(self, t: float, s: float, rate: float) -> float:
-        return -self.coefficient * rate
+        return -self.coefficient * (rate - self.motion(t)[1])
 
     def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
         return 0.0, -self.coefficient
@@ -428,11 +435,8 @@ class _Nominal(_TimeFunction):
 class _Drive(_TimeFunction):
     """Torque that keeps the mean speed of a chain at its nominal speed."""
 
-    def __init__(
-        self, motion: Motion, torques: list[DiscTorque], inertia: float, damping: float
-    ) -> None:
-        self.motion, self.torques = motion, torques
-        self.inertia, self.damping = inertia, damping
+    def __init__(self, motion: Motion, torques: list[DiscTorque], inertia: float) -> None:
+        self.motion, self.torques, self.inertia = motion, torques, inertia
         self._means: dict[int, float] = {}
 
     def __call__(self, t: float, s: float, rate: float) -> float:
@@ -440,7 +444,7 @@ class _Drive(_TimeFunction):
         low = math.floor(speed / _SPEED_STEP)
         share = speed / _SPEED_STEP - low
         mean = (1 - share) * self._mean(low) + share * self._mean(low + 1)
-        return self.inertia * acceleration + self.damping * speed - mean
+        return self.inertia * acceleration - mean
 
     def _mean(self, step: int) -> float:
         """Return the mean of all torques over two turns at a number of speed steps."""

@@ -135,7 +135,7 @@ def test_time_domain(rpm: float) -> None:
 
 
 def test_drive_keeps_the_speed() -> None:
-    """Gas and damping act; the mean speed returns to the nominal speed within 0.2 s / e."""
+    """Gas acts; the mean speed returns to the nominal speed within 0.2 s / e."""
     speed, torques = 1700 * mwm.RPM, mwm.torques()
     cycle = 4 * np.pi / speed
     run = mbd.simulate(mwm.chain().system(speed, torques), t_end=10 * cycle, dt=cycle / 160)
