@@ -128,7 +128,9 @@ def test_imports_are_declared() -> None:
     modules = set().union(*map(imported, (ROOT / "dolfinx_mbd").rglob("*.py")))
     foreign = modules - set(sys.stdlib_module_names) - WITH_DOLFINX - {"dolfinx_mbd"}
     names = {DISTRIBUTIONS.get(name, name).lower().replace("_", "-") for name in foreign}
-    assert names <= requirements("control", "fast", "fmu", "plot", "nastran", "test").keys()
+    assert (
+        names <= requirements("control", "fast", "fmu", "meshes", "plot", "nastran", "test").keys()
+    )
 
 
 def test_documents_show_extras_that_exist() -> None:

@@ -12,7 +12,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.frames import Frames
 from dolfinx_mbd.dynamics.assembly.load_terms import LoadDerivatives, StatesOfLoads
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
-from dolfinx_mbd.mechanism.force_elements import FilmElement, PairElement
+from dolfinx_mbd.mechanism.force_elements import FilmElement, FramePair, PairElement
 
 
 class ForcesBetweenFrames:
@@ -25,6 +25,7 @@ class ForcesBetweenFrames:
         self.films = [
             (cast("FilmElement", load), one, two) for load, one, two in self.items if load.has_film
         ]
+        self._last = [np.zeros(12)] * len(self.items)  # results of the last call of `wrenches`
         self.surface_forces: dict[str, tuple[int, Array]] = {}  # body and force on η, by load
         # angular velocities of the bodies in contacts
         self._spins = [part for _, *ends in self.contacts for part in self._spins_of(ends)]
@@ -55,8 +56,9 @@ class ForcesBetweenFrames:
 
     def wrenches(self, t: float) -> Iterator[tuple[PairElement, tuple[int, ...], Array]]:
         """Yield each load with its frames and the wrenches on the frames, (12,)."""
-        for element, first, second in self.items:
+        for index, (element, first, second) in enumerate(self.items):
             wrenches = element.wrenches(*self.arguments(element, first, second))
+            self._last[index] = wrenches
             if element.timed:
                 self._states.set_rates(element.name, wrenches[12:])
             if element.surface is not None:
@@ -85,17 +87,21 @@ class ForcesBetweenFrames:
         )
 
     def power(self) -> tuple[float, float]:
-        """Return the elastic and the total power of the elastic elements, W."""
+        """Return the elastic and the total power of the elastic elements, W.
+
+        The total power is that of the last `wrenches`.
+        """
         elastic, total, rest = 0.0, 0.0, np.zeros(6)
-        for load, *ends in self.items:
+        for wrenches, (load, *ends) in zip(self._last, self.items, strict=True):
             if load.is_elastic:
-                pair, *others = arguments = self.arguments(load, *ends)
+                pair, *others = self.arguments(load, *ends)
                 u = np.concatenate([pair.u1, pair.u2])
                 if load.surface is not None:
                     s, rates = others[0]
                     u, others = np.concatenate([u, rates]), [np.array([s, np.zeros_like(s)])]
-                total += float(load.wrenches(*arguments) @ u)
-                elastic += float(load.wrenches(pair._replace(u1=rest, u2=rest), *others) @ u)
+                total += float(wrenches @ u)
+                at_rest = FramePair(pair.p1, pair.Q1, rest, pair.p2, pair.Q2, rest)
+                elastic += float(load.wrenches(at_rest, *others) @ u)
         return elastic, total
 
     def film_gaps(self) -> Array:

@@ -351,6 +351,8 @@ def reynolds_solve(
     """
     n, columns = h.shape
     largest = _coefficients(h, rate, speed, values, flow)
+    if largest == 0.0:  # at rest: the film is full, whatever the last active set
+        free[:] = 1 - fixed
     _apply_links(
         flow, links, ends, 2.0 * math.pi * values[RADIUS] / n * (columns - 1) / values[LENGTH]
     )
@@ -418,6 +420,16 @@ def _add_link_gradients(
             by_gap[i1, j1, k] -= far * lam[i, j, k]
 
 
+@inner_kernel
+def _is_resting(q: Array, flow: Array) -> bool:
+    """Return whether neither pressures nor sources act."""
+    for i in range(q.shape[0]):
+        for j in range(q.shape[1]):
+            if q[i, j] != 0.0 or flow[SOURCE, i, j] != 0.0:
+                return False
+    return True
+
+
 @kernel
 def reynolds_gradients(
     h: Array,
@@ -436,9 +448,12 @@ def reynolds_gradients(
     """Return ∂f_k/∂h and ∂f_k/∂ḣ at every node, and ∂f_k/∂Ω, of f_k = Σ C_ijk q_ij.
 
     Call it after `reynolds_solve` with the same arrays. C and the first two results have the shape
-    (n, m+1, k); the third result has the shape (k,).
+    (n, m+1, k); the third result has the shape (k,). A film at rest without pressure has no
+    derivatives with respect to ḣ and Ω, because it ruptures where it is not squeezed. They are
+    replaced by half of those of a full film, as in `axial_strips`.
     """
     n, columns, K = C.shape
+    part = 0.5 if _is_resting(q, flow) else 1.0
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
     mu, s = values[VISCOSITY], values[ROUGHNESS]
     by_gap, by_rate, by_speed = np.empty(C.shape), np.empty(C.shape), np.zeros(K)
@@ -448,7 +463,7 @@ def reynolds_gradients(
             if number[i, j] >= 0:
                 target, source = X[number[i, j]], C[i, j]
                 for k in range(K):
-                    target[k] = source[k]
+                    target[k] = part * source[k]
     _substitute_columns(size, band, X)
     for i in range(n):
         for j in range(columns):
