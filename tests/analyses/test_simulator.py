@@ -222,10 +222,10 @@ def test_outputs_follow_the_inputs() -> None:
         [ground, bob, rail], [pin, slide], drivers=[drive], loads=[motor], gravity=GRAVITY
     )
     names = ["motor.power", "pin.rotation_rate", "place.violation", "slide.force.x"]
-    kept: list[Solution] = []
+    solutions: list[Solution] = []
 
     def power(run: Solution) -> Any:
-        kept.append(run)
+        solutions.append(run)
         return run.element("motor").power
 
     outputs = {name: lambda run, name=name: next(run._series([name])).values for name in names}
@@ -238,26 +238,26 @@ def test_outputs_follow_the_inputs() -> None:
         for name in names:
             assert values[name] == next(run._series([name])).values[0], name
         assert values["power"] == values["motor.power"]
-        state = kept[-1].element("motor")
+        state = solutions[-1].element("motor")
         assert state.power[0] == run.element("motor").power[0]
     assert values["motor.power"] != 0.0
-    one, last = kept[0], kept[-1]  # solutions of earlier steps keep their states
+    one, last = solutions[0], solutions[-1]  # solutions of earlier steps keep their states
     assert one.joint("pin").rotation_rate[0] != last.joint("pin").rotation_rate[0]
 
 
 def test_solutions_of_outputs_can_be_pickled() -> None:
     """A copy does not share the assembler of the simulator."""
-    kept: list[Solution] = []
+    solutions: list[Solution] = []
 
     def power(run: Solution) -> Any:
-        kept.append(pickle.loads(pickle.dumps(run)))
+        solutions.append(pickle.loads(pickle.dumps(run)))
         return run.element("motor").power
 
     simulator = Simulator(arm(), dt=0.01, inputs=["motor"], outputs={"power": power})
     for _ in range(3):
         simulator.step({"motor": 2.0})
         value = simulator.outputs["power"]
-        assert kept[-1].element("motor").power[0] == value != 0.0
+        assert solutions[-1].element("motor").power[0] == value != 0.0
 
 
 def test_a_distributed_load_is_an_input() -> None:
