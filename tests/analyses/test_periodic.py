@@ -59,8 +59,10 @@ def test_mathieu_chart(delta: float, epsilon: float) -> None:
         for k in range(1, 6)
     ) or mathieu_a(0, q) < a < mathieu_b(1, q)
     exact = scipy.integrate.solve_ivp(
-        lambda t, y: [y[1], -(delta + epsilon * np.cos(t)) * y[0]]
-        + [y[3], -(delta + epsilon * np.cos(t)) * y[2]],
+        lambda t, y: (
+            [y[1], -(delta + epsilon * np.cos(t)) * y[0]]
+            + [y[3], -(delta + epsilon * np.cos(t)) * y[2]]
+        ),
         (0, 2 * np.pi),
         [1, 0, 0, 1],
         rtol=1e-11,
@@ -89,9 +91,7 @@ def test_shaft_with_two_stiffnesses(ratio: float) -> None:
     system = mbd.System([ground, hub, disc], joints, drivers=[drive], loads=[shaft])
     cycle = periodic(system, 2 * np.pi / speed, dt=2 * np.pi / speed / 600)
     one, two = k1 / mass, k2 / mass
-    poles = np.roots(
-        [1, 0, one + two + 2 * speed**2, 0, (one - speed**2) * (two - speed**2)]
-    )
+    poles = np.roots([1, 0, one + two + 2 * speed**2, 0, (one - speed**2) * (two - speed**2)])
     exact = float(np.exp(poles.real.max() * cycle.period))
     assert np.isclose(np.abs(cycle.multipliers).max(), max(exact, 1.0), rtol=1e-3)
     assert (exact > 1 + 1e-6) == (1.0 < ratio < 1.2)
@@ -137,9 +137,7 @@ def test_free_motion() -> None:
 def test_no_common_period() -> None:
     ground = mbd.Ground({"a": mbd.Frame(), "b": mbd.Frame((1, 0, 0))})
     discs = [mbd.RigidBody(n, 1.0, [0.01] * 3, frames={"o": mbd.Frame()}) for n in "ab"]
-    discs[1] = mbd.RigidBody(
-        "b", 1.0, [0.01] * 3, frames={"o": mbd.Frame()}, position=(1, 0, 0)
-    )
+    discs[1] = mbd.RigidBody("b", 1.0, [0.01] * 3, frames={"o": mbd.Frame()}, position=(1, 0, 0))
     axles = [mbd.revolute(f"axle {d.name}", ground.frame(d.name), d.frame("o")) for d in discs]
 
     def driven(ratio: float) -> mbd.System:
@@ -169,7 +167,11 @@ def test_van_der_pol() -> None:
 
     def rates(t: float, y: Any) -> list[float]:
         J = np.array([[0, 1], [-2 * mu * y[0] * y[1] - 1, mu * (1 - y[0] ** 2)]])
-        return [y[1], mu * (1 - y[0] ** 2) * y[1] - y[0], *(J @ np.asarray(y[2:]).reshape(2, 2)).ravel()]
+        return [
+            y[1],
+            mu * (1 - y[0] ** 2) * y[1] - y[0],
+            *(J @ np.asarray(y[2:]).reshape(2, 2)).ravel(),
+        ]
 
     def up(t: float, y: Any) -> float:
         return float(y[0]) if t > 1e-9 else 1.0
@@ -182,7 +184,10 @@ def test_van_der_pol() -> None:
     period = np.diff(far.t_events[0])[-1]
     assert np.isclose(cycle.period, period, rtol=1e-5)
     y = scipy.integrate.solve_ivp(
-        lambda t, y: rates(t, np.asarray(y)), (0, period), [*far.y_events[0][-1], 1, 0, 0, 1], **tight
+        lambda t, y: rates(t, np.asarray(y)),
+        (0, period),
+        [*far.y_events[0][-1], 1, 0, 0, 1],
+        **tight,
     ).y[2:, -1]
     exact = np.sort(np.abs(np.linalg.eigvals(y.reshape(2, 2))))
     assert np.allclose(np.sort(np.abs(cycle.multipliers)), exact, atol=1e-4)
