@@ -58,15 +58,13 @@ def test_mathieu_chart(delta: float, epsilon: float) -> None:
         mathieu_a(k, q) < a < mathieu_b(k + 1, q) or mathieu_b(k, q) < a < mathieu_a(k, q) < a
         for k in range(1, 6)
     ) or mathieu_a(0, q) < a < mathieu_b(1, q)
+
+    def rates(t: float, y: Any) -> list[float]:
+        stiffness = delta + epsilon * np.cos(t)
+        return [y[1], -stiffness * y[0], y[3], -stiffness * y[2]]
+
     exact = scipy.integrate.solve_ivp(
-        lambda t, y: (
-            [y[1], -(delta + epsilon * np.cos(t)) * y[0]]
-            + [y[3], -(delta + epsilon * np.cos(t)) * y[2]]
-        ),
-        (0, 2 * np.pi),
-        [1, 0, 0, 1],
-        rtol=1e-11,
-        atol=1e-13,
+        rates, (0, 2 * np.pi), [1, 0, 0, 1], rtol=1e-11, atol=1e-13
     ).y[:, -1]
     own = np.linalg.eigvals(exact.reshape(2, 2).T)
     assert np.isclose(np.abs(cycle.multipliers).max(), np.abs(own).max(), rtol=2e-4)
@@ -183,12 +181,8 @@ def test_van_der_pol() -> None:
     )
     period = np.diff(far.t_events[0])[-1]
     assert np.isclose(cycle.period, period, rtol=1e-5)
-    y = scipy.integrate.solve_ivp(
-        lambda t, y: rates(t, np.asarray(y)),
-        (0, period),
-        [*far.y_events[0][-1], 1, 0, 0, 1],
-        **tight,
-    ).y[2:, -1]
+    first = [*far.y_events[0][-1], 1, 0, 0, 1]
+    y = scipy.integrate.solve_ivp(rates, (0, period), first, **tight).y[2:, -1]
     exact = np.sort(np.abs(np.linalg.eigvals(y.reshape(2, 2))))
     assert np.allclose(np.sort(np.abs(cycle.multipliers)), exact, atol=1e-4)
     assert cycle.stability == "stable"
