@@ -168,6 +168,11 @@ class _Coordinates:
 class PeriodMap:
     """Derivative of the map of a period at the states of a simulated period.
 
+    Args:
+        stepper: The stepper of the run.
+        states: States of the period, with the memory of the integrator.
+        dt: Time step, s.
+
     Attributes:
         matrix: Monodromy matrix π(E), shape (c, c).
         start: Columns S of the state at the start, (4, nv, c).

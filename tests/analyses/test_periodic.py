@@ -66,9 +66,9 @@ def test_mathieu_chart(delta: float, epsilon: float) -> None:
     exact = scipy.integrate.solve_ivp(
         rates, (0, 2 * np.pi), [1, 0, 0, 1], rtol=1e-11, atol=1e-13
     ).y[:, -1]
-    own = np.linalg.eigvals(exact.reshape(2, 2).T)
-    assert np.isclose(np.abs(cycle.multipliers).max(), np.abs(own).max(), rtol=2e-4)
-    assert stable == (np.abs(own).max() < 1 + 1e-8)
+    reference = np.linalg.eigvals(exact.reshape(2, 2).T)
+    assert np.isclose(np.abs(cycle.multipliers).max(), np.abs(reference).max(), rtol=2e-4)
+    assert stable == (np.abs(reference).max() < 1 + 1e-8)
 
 
 @pytest.mark.parametrize("ratio", [0.5, 0.98, 1.1, 1.25])

@@ -187,11 +187,11 @@ def test_flexible_rotor_on_anisotropic_bearings(speed: float) -> None:
     rest, up to multiples of 2πi/T.
     """
     period = 2 * np.pi / speed
-    cycle = periodic(whirling(speed, 0.3), period, dt=period / 1500)
-    assert cycle.corrections == 0  # the shaft turns steadily
+    cycle = periodic(whirling(speed, 0.3), period, dt=period / 800, closed=1e-2)
+    assert cycle.corrections == 0  # the shaft turns steadily, but for its axial vibration
     still = whirling(0.0, 0.3)
     poles = linearize(still, equilibrium(still)).poles
-    poles = poles[np.abs(poles) > 1.0][:4]
-    for pole in poles[np.abs(poles.imag) > 1.0][:2]:  # across the two directions
+    bending = poles[np.abs(poles) > 1.0][:2]  # in the two directions
+    for pole in bending:
         exact = np.exp(pole * period)
-        assert np.abs(cycle.multipliers - exact).min() < 5e-3 * max(abs(exact), 0.1)
+        assert np.abs(cycle.multipliers - exact).min() < 3e-4
