@@ -81,7 +81,7 @@ class PeriodicMotion(Solution):
         'stable'
         >>> swing = np.abs(cycle.harmonics(cycle.joint("pin").rotation, 1)[1])
         >>> print(f"{swing:.4f} rad")  # 5/|40 - 2.01·81 + 4·9i|
-        0.0390 rad
+        0.0391 rad
     """
 
     period: float
