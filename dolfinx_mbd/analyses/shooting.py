@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -210,7 +211,7 @@ def _preparation(stepper: Stepper) -> int:
 def _propagated(equations: StepEquations, states: Sequence[State], columns: Array) -> Array:
     """Return columns (4, nv, c) of the first state, propagated to the last one."""
     x, none = np.array(columns), None
-    for before, after in zip(states[:-1], states[1:], strict=True):
+    for before, after in pairwise(states):
         equations.linearize(before, after)
         if none is None:
             none = np.zeros((len(after.v), x.shape[2])), np.zeros((len(after.lam), x.shape[2]))
