@@ -17,8 +17,7 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.bodies import Ground
 from dolfinx_mbd.mechanism.joints import JointClearance, revolute
 from dolfinx_mbd.mechanism.loads import JointCoordinate, JointLoad, slopes
-from dolfinx_mbd.mechanism.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure
-from dolfinx_mbd.mechanism.mechanisms.parts import (
+from dolfinx_mbd.mechanism.mechanisms.crank_parts import (
     ENDS,
     CylinderParts,
     Torque,
@@ -27,6 +26,7 @@ from dolfinx_mbd.mechanism.mechanisms.parts import (
     guide_frame,
     rod_length,
 )
+from dolfinx_mbd.mechanism.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure
 from dolfinx_mbd.mechanism.protocol import Body, Frame
 from dolfinx_mbd.mechanism.system import System
 
