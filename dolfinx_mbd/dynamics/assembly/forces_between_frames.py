@@ -140,23 +140,29 @@ class ForcesBetweenFrames:
         S, T = (self._frames.frame_jacobian(end, tangents)[1] for end in ends)
         D, E = derivatives
         count = len(D) - 12
-        more, first = np.arange(12, 12 + count), np.arange(6)
-        parts = [(k, first, J, S), (m, np.arange(6, 12), R, T)]
+        # blocks of the columns of bodies: rows of a wrench and of s or states, Jacobian and tangent
+        blocks = [(k, slice(0, 6), J, S), (m, slice(6, 12), R, T)]
         for state_body in self._states.body(element.name):
-            unit, mass = np.eye(count), self._states.mass(state_body)
+            mass = self._states.mass(state_body)
             D, E = D.copy(), E.copy()
             D[12:] *= mass
             E[12:] *= mass
-            parts.append((state_body, more, unit, np.zeros_like(unit)))
+            blocks.append((state_body, slice(12, None), np.eye(count), np.zeros((count, count))))
+        columns = np.cumsum([0] + [block[2].shape[1] for block in blocks])
+        left, change = np.zeros((2, len(D), int(columns[-1])))
+        for (_, rows, jacobian, tangent), i, j in zip(blocks, columns, columns[1:], strict=False):
+            left[rows, i:j], change[rows, i:j] = jacobian, tangent
         if element.surface is not None:
-            extended = np.zeros((6 + count, J.shape[1]))
-            extended[:6], extended[6:, 6:] = J, element.surface
-            tangent = np.zeros_like(extended)
-            tangent[:6] = S
-            parts[0] = k, np.concatenate([first, more]), extended, tangent
-        parts = [part for part in parts if part[2].shape[1]]  # the others do not move
-        for row, i, left, _ in parts:
-            for column, j, right, change in parts:
-                rate = left.T @ E[np.ix_(i, j)]
-                target.K.add(row, column, -left.T @ (D[np.ix_(i, j)] @ right) - rate @ change)
-                target.C.add(row, column, -rate @ right)
+            left[12:, 6 : columns[1]] = element.surface
+        by_rate = left.T @ E
+        K = left.T @ (D @ left) + by_rate @ change
+        C = by_rate @ left
+        places = [
+            (body, slice(i, j))
+            for (body, *_), i, j in zip(blocks, columns, columns[1:], strict=False)
+            if j > i  # the others do not move
+        ]
+        for row, i in places:
+            for column, j in places:
+                target.K.add(row, column, -K[i, j])
+                target.C.add(row, column, -C[i, j])

@@ -15,7 +15,8 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import number
 from dolfinx_mbd.mechanism.bodies import Ground
 from dolfinx_mbd.mechanism.joints import revolute
-from dolfinx_mbd.mechanism.mechanisms.crank_parts import (
+from dolfinx_mbd.mechanism.mechanisms.inline_engine import EngineDesign
+from dolfinx_mbd.mechanism.mechanisms.parts import (
     ENDS,
     CylinderParts,
     Torque,
@@ -23,7 +24,6 @@ from dolfinx_mbd.mechanism.mechanisms.crank_parts import (
     create_drive,
     guide_frame,
 )
-from dolfinx_mbd.mechanism.mechanisms.inline_engine import EngineDesign
 from dolfinx_mbd.mechanism.protocol import Frame
 from dolfinx_mbd.mechanism.system import System
 
