@@ -119,7 +119,11 @@ class Crankshaft:
             yield f"{end}_length", length > 2 * f + margin, text
         main, pin, r = self.main_web_diameter, self.pin_web_diameter, self.crank_radius
         limit = abs(float(main) - float(pin)) / 2
-        yield "crank_radius", float(r) > limit, f"more than {limit:.4g} m; one web circle contains the other"
+        yield (
+            "crank_radius",
+            float(r) > limit,
+            f"more than {limit:.4g} m; one web circle contains the other",
+        )
         if self.counterweight_radius:
             least = 0.5 * float(main) + margin
             yield (
@@ -196,7 +200,9 @@ class Crankshaft:
             ]
 
         groups = {
-            f"main_{k + 1}": journal(0.0, 0.0, z, float(self.main_diameter), float(self.main_length))
+            f"main_{k + 1}": journal(
+                0.0, 0.0, z, float(self.main_diameter), float(self.main_length)
+            )
             for k, z in enumerate(self.main_positions)
         }
         for k, z in enumerate(self.pin_positions):

@@ -220,7 +220,7 @@ class CholmodPreconditioner:
 
     factor: CholmodFactor | None = None
 
-    def setUp(self, pc: PETSc.PC) -> None:  # noqa: N802
+    def setUp(self, pc: PETSc.PC) -> None:
         """Factorize the matrix; PETSc calls this if the matrix has changed."""
         if self.factor is not None:
             self.factor.destroy()
@@ -231,7 +231,7 @@ class CholmodPreconditioner:
         assert self.factor is not None
         y.array[:] = self.factor.solve(x.array_r[:, None])[:, 0]
 
-    def matApply(self, pc: PETSc.PC, X: PETSc.Mat, Y: PETSc.Mat) -> None:  # noqa: N802
+    def matApply(self, pc: PETSc.PC, X: PETSc.Mat, Y: PETSc.Mat) -> None:
         """Solve for a block of vectors."""
         assert self.factor is not None
         Y.getDenseArray()[:] = self.factor.solve(X.getDenseArray(readonly=True))

@@ -23,12 +23,11 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, function, instance, integer, number, reject
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.bodies import Ground, RigidBody
 from dolfinx_mbd.mechanism.joints import Joint, constant_speed, revolute
-from dolfinx_mbd.mechanism.load_protocol import Load
 from dolfinx_mbd.mechanism.law_elements import PairMotion
+from dolfinx_mbd.mechanism.load_protocol import Load
 from dolfinx_mbd.mechanism.loads import JointLoad
 from dolfinx_mbd.mechanism.mechanisms.cylinder_torque import (
     HALF_ORDERS,
@@ -304,9 +303,7 @@ class TorsionalChain:
         spacing = number("spacing", spacing, unit="m")
         angle, rate, _ = motion(0.0)
         names = [f"bearing {k + 1}" for k in range(self.count)]
-        places = {
-            name: Frame((0.0, 0.0, k * spacing)) for k, name in enumerate(names)
-        }
+        places = {name: Frame((0.0, 0.0, k * spacing)) for k, name in enumerate(names)}
         ground, discs, joints = Ground(places), [], []
         rotation = (math.cos(0.5 * angle), 0.0, 0.0, math.sin(0.5 * angle))
         for k, J in enumerate(np.asarray(self.inertias).tolist()):
