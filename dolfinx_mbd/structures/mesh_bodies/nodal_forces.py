@@ -47,6 +47,8 @@ class NodalForces:
         mass_damping: Coefficient of damping forces proportional to the momentum, 1/s.
         quadrature_degree: Degree of the quadrature of energy and viscosity.
         loads: Loads by name; see `MeshBody`.
+        volumetric: Energy density that is integrated with fewer points: those of the degree 2 p − 1
+            for hexahedra, 2 p − 2 for tetrahedra.
 
     Note: Collective.
     """
@@ -59,6 +61,7 @@ class NodalForces:
         mass_damping: float,
         quadrature_degree: int,
         loads: Mapping[str, Any],
+        volumetric: Energy | None = None,
     ) -> None:
         V = model.displacements
         self.space, self.comm = V, V.mesh.comm
@@ -74,8 +77,13 @@ class NodalForces:
             )
         self._mass_damping = mass_damping
         dx = ufl.dx(metadata={"quadrature_degree": quadrature_degree})
-        internal = ufl.derivative(density * dx, self._u, test)
-        self._energy = fem.form(density * dx)
+        total = density * dx
+        if volumetric is not None:
+            element = V.ufl_element()
+            low = 2 * element.degree - (2 if element.cell_type.name == "tetrahedron" else 1)
+            total += volumetric(self._u) * ufl.dx(metadata={"quadrature_degree": low})
+        internal = ufl.derivative(total, self._u, test)
+        self._energy = fem.form(total)
         self._force = fem.form(internal)
         self._stiffness = fem.form(ufl.derivative(internal, self._u, trial))
         self._viscous: tuple[fem.Form, fem.Form, fem.Form] | None = None
