@@ -110,7 +110,9 @@ def truncated(torques: dict[int, Any], speed: float) -> dict[int, Any]:
     orders = np.array(HALF_ORDERS)
 
     def series(amplitudes: np.ndarray) -> Any:
-        return lambda angle, speed: np.real(np.exp(1j * np.multiply.outer(angle, orders)) @ amplitudes)
+        return lambda angle, speed: np.real(
+            np.exp(1j * np.multiply.outer(angle, orders)) @ amplitudes
+        )
 
     return {disc: series(torque_orders(torque, speed)) for disc, torque in torques.items()}
 
@@ -208,7 +210,9 @@ def test_fixed_points_of_a_damper() -> None:
         for speed in np.sqrt(squares):
             response = chain.response(speed, {2: lambda a, s: 7.0 * np.cos(a)}, [1.0])
             static = 7.0 / k
-            assert abs(response.twist[0, 0]) == pytest.approx(static * np.sqrt(1 + 2 / mu), rel=1e-6)
+            assert abs(response.twist[0, 0]) == pytest.approx(
+                static * np.sqrt(1 + 2 / mu), rel=1e-6
+            )
 
 
 def test_a_branched_chain() -> None:
