@@ -110,7 +110,7 @@ def flexible() -> tuple[mbd.geometry.Crankshaft, ReducedBody]:
     shaft = mbd.geometry.Crankshaft(throw_angles=[0.0], fillet=0.0, size=0.015, order=1)
     mesh = mbd.build_mesh(shaft, MPI.COMM_WORLD)
     names = ["main_1", "main_2", "pin_1", "flange"]
-    interfaces = {name: mbd.fem.InterfaceSpec(axis=(0, 0, 1)) for name in names}
+    interfaces = {name: mbd.InterfaceSpec(axes=(0, 0, 1)) for name in names}
     body = mbd.reduce(mesh, mbd.STEEL, interfaces=interfaces, num_modes=4, name="crank").body
     return shaft, body
 
