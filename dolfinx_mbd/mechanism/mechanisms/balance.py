@@ -54,7 +54,7 @@ class EngineBalance:
         >>> balance = mbd.mechanisms.engine_balance(design, rod)
         >>> forces = abs(balance.force_at(314.0)[:, 0])  # along x, of the orders 1 and 2
         >>> print(forces.round())
-        [   0. 1495.]
+        [   0. 1478.]
     """
 
     rotating_mass: float

@@ -100,9 +100,8 @@ class EngineCrank:
                 axis = body.interface(name).axes[:, 2]
                 if abs(abs(axis[2]) - 1.0) > _MISFIT:
                     text = f"the axis z of interface {name!r} must be along the shaft; it is {axis}"
-                    raise InputError(
-                        f"{text}. Give the axes of the interface in the reduction, InterfaceSpec(axes=(0, 0, 1))"
-                    )
+                    hint = "reduce the body with InterfaceSpec(axes=(0, 0, 1))"
+                    raise InputError(f"{text}; {hint}")
         for place, radius in instance("journal_radii", self.journal_radii, Mapping).items():
             checks.choice("name of a journal", place, ("main", "big_end"))
             number(f"radius of journal {place!r}", radius, positive=True, unit="m")
