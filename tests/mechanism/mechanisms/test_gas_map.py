@@ -1,4 +1,4 @@
-"""Gas pressure over crank angle and speed: interpolation, derivatives, and tables that are refused."""
+"""Gas pressure over crank angle and speed: interpolation, derivatives and invalid tables."""
 
 from __future__ import annotations
 
