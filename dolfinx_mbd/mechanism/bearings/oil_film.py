@@ -37,7 +37,7 @@ class OilFilm(JointClearance):
     """
 
     def __init__(self, bearing: type[FilmBearing], **arguments: Any) -> None:
-        if not (isinstance(bearing, type) and issubclass(bearing, FilmBearing)):
+        if not (isinstance(bearing, type) and getattr(bearing, "has_film", False)):
             reject("bearing", bearing, "a class of bearings, such as ShortBearing", InputTypeError)
         self.bearing, self.arguments = bearing, arguments
         self._create("film", FrameRef("bore", "z"), FrameRef("journal", "z"))  # checks arguments
