@@ -60,7 +60,7 @@ def mesh_equilibrium(at: Assembler, t: float, tolerance: float) -> State:
             start = _unbalanced(at, t, nodes)
             done, step = 0.0, 1.0
             while done < 1.0:
-                before = at.q.copy(), at.lam.copy(), nodes.displacements()
+                before = at.q.copy(), at.lam.copy(), nodes.static_unknowns()
                 target = min(1.0, done + step)
                 try:
                     _newton(at, t, nodes, start, target, tolerance)

@@ -13,7 +13,6 @@ solution is therefore repeated until the residual no longer decreases.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import ufl
@@ -34,6 +33,7 @@ from dolfinx_mbd.fem.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.fem.linalg.factorization import cholesky
 from dolfinx_mbd.fem.linalg.matrices import constrain
 from dolfinx_mbd.fem.linalg.options import Options
+from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.surface_integrals import bounding_box, squared_norms
 from dolfinx_mbd.forms import Temperature, strain
 from dolfinx_mbd.parallel import destroying
@@ -75,7 +75,7 @@ def prestressed(
     """
     if initial is None:
         return problem
-    stress = _initial_stress(problem, initial)
+    stress = initial_stress(problem.materials, problem.space, initial)
     dofs = np.zeros(0, dtype=np.int32) if held is None else held
     state = _equilibrium(problem, stress, dofs, prefix, options)
     K = geometric_matrix(problem, state.stress, state.measure)
@@ -87,17 +87,28 @@ def prestressed(
     return result
 
 
-def _initial_stress(problem: ElasticProblem, initial: Any) -> Expr:
-    """Return σᵢ as UFL; raise an error if it is not symmetric."""
-    mesh = problem.space.mesh
-    if problem.materials is None:
+def initial_stress(
+    materials: BodyMaterials | None, space: fem.FunctionSpace, initial: Temperature | Expr
+) -> Expr:
+    """Return the stress σᵢ of a body held at its undeformed shape as UFL, Pa (collective).
+
+    Args:
+        materials: Materials of the body.
+        space: Displacement space.
+        initial: `Temperature`, or σᵢ as UFL, Pa.
+
+    Raises:
+        InputError: The body has no material, or σᵢ is not symmetric.
+    """
+    mesh = space.mesh
+    if materials is None:
         raise InputError("prestress needs a material, whose stress is known (no stiffness form)")
     if isinstance(initial, Temperature):
         rise = initial.rise
         if not isinstance(rise, Expr):  # a number would be compiled into the forms
             rise = fem.Constant(mesh, default_scalar_type(rise))
-        return problem.materials.thermal_stress(rise)
-    check_prestress(initial, problem.dim)
+        return materials.thermal_stress(rise)
+    check_prestress(initial, space.dofmap.bs)
     skew, size = squared_norms(mesh, initial - ufl.transpose(initial), initial)
     if not skew <= 1e-20 * size:
         raise InputError("the initial stress is not symmetric, or is NaN somewhere")

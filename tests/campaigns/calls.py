@@ -365,6 +365,12 @@ MESHES: dict[str, Call] = {
         mbd.MeshBody,
         {"name": "pad", "model": _pad().model, "material": mbd.STEEL, "viscosity": 1e-4},
     ),
+    "Pressure": lambda b: (mbd.structures.Pressure, {"facets": 2, "value": 1e5}),
+    "Traction": lambda b: (mbd.structures.Traction, {"facets": 2, "value": (0, 1e3, 0)}),
+    "BodyForce": lambda b: (mbd.structures.BodyForce, {"value": (0, 0, 1e3)}),
+    "PointForce": lambda b: (
+        mbd.structures.PointForce, {"point": (1.0, 0.1, 0.1), "value": (0, 0, 1.0)},
+    ),
     "MeshBody.frame": lambda b: (_pad().frame, {"name": "left"}),
     "MeshMotion.position": lambda b: (_pad_motion().position, {"points": [(0.5, 0.1, 0.1)]}),
     "MeshMotion.function": lambda b: (_pad_motion().function, {"instant": 1}),

@@ -93,14 +93,14 @@ class InternalUnknowns:
         for part, q, _ in self._parts:
             part.factorize_at(eqs.q[q])
 
-    def displacements(self) -> list[Array]:
-        """Return the displacements of the nodes of all bodies since the start."""
-        return [part.displacement for part, *_ in self._parts]
+    def static_unknowns(self) -> list[Any]:
+        """Return the unknowns of all bodies in a static iteration."""
+        return [part.static_unknowns for part, *_ in self._parts]
 
-    def return_to(self, displacements: list[Array]) -> None:
-        """Return to the result of an earlier call of `displacements`."""
-        for (part, *_), values in zip(self._parts, displacements, strict=True):
-            part.displacement = values
+    def return_to(self, unknowns: list[Any]) -> None:
+        """Return to the result of an earlier call of `static_unknowns`."""
+        for (part, *_), values in zip(self._parts, unknowns, strict=True):
+            part.static_unknowns = values
 
     def store_offset(self) -> None:
         """Store the present unbalanced forces of the nodes."""
@@ -150,17 +150,17 @@ class InternalUnknowns:
             part.restore({name.removeprefix(prefix): np.asarray(memory[name]) for name in names})
 
     def _joined(self, parts: list[Array]) -> dict[str, Array]:
-        return {"nodes": np.concatenate([part.reshape(3, -1) for part in parts], axis=1)}
+        return {"nodes": np.concatenate(parts, axis=1)}
 
     def _split(self, state: State) -> list[Array]:
-        """Return the memory of each body, (3, N, 3)."""
+        """Return the memory of each body, (3, n)."""
         parts, first = [], 0
         for part, q, _ in self._parts:
             like = part.initial_memory(state.q[q])
             if "nodes" not in state.memory:
                 parts.append(like)
                 continue
-            values = state.memory["nodes"][:, first : first + like[0].size]
-            parts.append(np.ascontiguousarray(values).reshape(like.shape))
-            first += like[0].size
+            values = state.memory["nodes"][:, first : first + like.shape[1]]
+            parts.append(np.ascontiguousarray(values))
+            first += like.shape[1]
         return parts

@@ -6,6 +6,7 @@ The examples of this folder assume the following lines:
     >>> from dolfinx.mesh import create_box, locate_entities_boundary
     >>> from mpi4py import MPI
     >>> import dolfinx_mbd as mbd
+    >>> from dolfinx_mbd.structures.mesh_bodies import *
     >>> mesh = create_box(MPI.COMM_SELF, [(0, 0, 0), (1, 0.2, 0.2)], [2, 1, 1])
     >>> end = locate_entities_boundary(mesh, 2, lambda x: np.isclose(x[0], 0.0))
     >>> interfaces = {"left": mbd.InterfaceSpec(end, point=(0, 0.1, 0.1), axes=np.eye(3))}
@@ -18,6 +19,7 @@ The examples of this folder assume the following lines:
 
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.structures.mesh_bodies.mesh_body import MeshBody
+from dolfinx_mbd.structures.mesh_bodies.mesh_loads import BodyForce, PointForce, Pressure, Traction
 from dolfinx_mbd.structures.mesh_bodies.mesh_motion import MeshMotion
 
-__all__ = ["MeshBody", "MeshMotion"]
+__all__ = ["BodyForce", "MeshBody", "MeshMotion", "PointForce", "Pressure", "Traction"]

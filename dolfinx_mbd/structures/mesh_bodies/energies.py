@@ -11,6 +11,8 @@ import ufl
 from dolfinx_mbd.checks import reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.elastic_model import ElasticModel
+from dolfinx_mbd.fem.material_fields import BodyMaterials
+from dolfinx_mbd.fem.prestress import initial_stress
 from dolfinx_mbd.forms import Orthotropic
 from dolfinx_mbd.forms.hyperelastic import neo_hookean
 
@@ -20,8 +22,18 @@ _NAMES = ("saint-venant-kirchhoff", "neo-hookean")
 
 
 def checked_energy(label: str, energy: Any, model: ElasticModel) -> Callable[[Any], Any]:
-    """Return the energy density as a function of the displacement; see `MeshBody`."""
+    """Return the energy density as a function of the displacement; see `MeshBody`.
+
+    A prestress adds S₀:E with the stress S₀ of the body held at its undeformed shape.
+    """
     if callable(energy):
+        if model.prestress is not None:
+            raise InputError(
+                f"{label}: include the temperature or the initial stress in your energy, or use "
+                f"one of the energies {_NAMES}; the model has a prestress",
+                argument="energy",
+                value=energy,
+            )
         return energy  # type: ignore[no-any-return]
     if energy not in _NAMES:
         reject(f"{label}: energy", energy, f"a function energy(u), or one of {_NAMES}")
@@ -33,6 +45,15 @@ def checked_energy(label: str, energy: Any, model: ElasticModel) -> Callable[[An
             argument="energy",
             value=energy,
         )
+    density = _named_energy(label, energy, materials)
+    if model.prestress is None:
+        return density
+    initial = initial_stress(materials, model.displacements, model.prestress)
+    return lambda u: density(u) + ufl.inner(initial, _green(u))
+
+
+def _named_energy(label: str, energy: str, materials: BodyMaterials) -> Callable[[Any], Any]:
+    """Return the energy density with a name, without prestress."""
     if energy == "saint-venant-kirchhoff":
         return lambda u: ufl.inner(materials.law(_green(u)), _green(u)) / 2
     rigid = [m for m in materials.by_group.values() if isinstance(m, Orthotropic)]

@@ -15,7 +15,9 @@ from dolfinx_mbd.kernels.rotations import (
     skew,
     tangent,
 )
+from dolfinx_mbd.structures.mesh_bodies.averaged_interfaces import AveragedInterface
 from dolfinx_mbd.structures.mesh_bodies.mesh_inertia import CondensedInertia
+from dolfinx_mbd.structures.mesh_bodies.multipliers import Constraints, Motion
 from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
 from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface
 
@@ -42,7 +44,9 @@ class FrameCoordinates:
     _stiffness: float
     _inertia: CondensedInertia
     _solver: Any  # `StepUnknowns` in a step, otherwise None
+    constraints: Constraints  # of the averaged interfaces
     _rigid: tuple[RigidInterface, ...]
+    _interfaces: tuple[RigidInterface | AveragedInterface, ...]  # the rigid ones first
     _moments: tuple[Array, Array]  # centre of mass, and inertia tensor about it
     _q0: Array
 
@@ -61,17 +65,21 @@ class FrameCoordinates:
         """Return displacements, velocities and frames of the undeformed body at the origin."""
         frames = np.zeros((self.num_frames, 7))
         frames[:, 3] = 1.0
-        for row, i in zip(frames, self._rigid, strict=False):
+        for row, i in zip(frames, self._interfaces, strict=False):
             row[:3] = i.point
         return np.zeros_like(self.nodes), np.zeros_like(self.nodes), frames
 
     def rotations_of(self, frames: Array) -> Array:
         """Return the rotation matrices (F, 3, 3) of the interfaces in frames (F, 7)."""
-        return rotation_matrices(frames)[: len(self._rigid)].reshape(-1, 3, 3)
+        return rotation_matrices(frames)[: len(self._interfaces)].reshape(-1, 3, 3)
+
+    def motion_at(self, frames: Array, u: Array) -> Motion:
+        """Return the motion of the body with frames (F, 7) and displacements u (N, 3)."""
+        return Motion(frames, self.rotations_of(frames), self.nodes + u)
 
     def frame_matrices(self, frames: Array) -> Array:
         """Return the derivatives T of nodal velocities, (N, 3, 6 F), zero at the free nodes."""
-        T = np.zeros((len(self.nodes), 3, 6 * len(self._rigid)))
+        T = np.zeros((len(self.nodes), 3, 6 * len(self._interfaces)))
         for k, (i, R) in enumerate(zip(self._rigid, rotation_matrices(frames), strict=False)):
             T[i.nodes, :, 6 * k : 6 * k + 6] = i.matrix(R)
         return T
@@ -106,12 +114,12 @@ class FrameCoordinates:
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
         """Set positions (F, 3) and orientations (F, 3, 3) of the interfaces."""
         frames = self.frames_of(q)
-        for k, (i, R) in enumerate(zip(self._rigid, rotation_matrices(frames), strict=False)):
+        for k, (i, R) in enumerate(zip(self._interfaces, rotation_matrices(frames), strict=False)):
             position[k], rotation[k] = frames[k, :3], R @ i.axes
 
     def frame_jacobians(self, q: Array) -> Array:
         """Return the derivatives of the velocities of the interfaces, shape (F, 6, nv)."""
-        out: Array = np.zeros((len(self._rigid), 6, self.num_velocities))
+        out: Array = np.zeros((len(self._interfaces), 6, self.num_velocities))
         for k, R in enumerate(rotation_matrices(self.frames_of(q))[: len(out)]):
             out[k, :3, 6 * k : 6 * k + 3] = np.eye(3)
             out[k, 3:, 6 * k + 3 : 6 * k + 6] = R
@@ -120,12 +128,12 @@ class FrameCoordinates:
     def frame_velocities(self, q: Array, v: Array, out: Array) -> None:
         """Set velocities and angular velocities (F, 6) of the interfaces, global components."""
         rates = v.reshape(-1, 6)
-        for k, R in enumerate(rotation_matrices(self.frames_of(q))[: len(self._rigid)]):
+        for k, R in enumerate(rotation_matrices(self.frames_of(q))[: len(self._interfaces)]):
             out[k, :3], out[k, 3:] = rates[k, :3], R @ rates[k, 3:]
 
     def frame_velocity_tangents(self, q: Array, v: Array) -> Array:
         """Return the derivatives of `frame_velocities` with respect to q, shape (F, 6, nv)."""
-        out: Array = np.zeros((len(self._rigid), 6, self.num_velocities))
+        out: Array = np.zeros((len(self._interfaces), 6, self.num_velocities))
         rates = v.reshape(-1, 6)
         for k, R in enumerate(rotation_matrices(self.frames_of(q))[: len(out)]):
             out[k, 3:, 6 * k + 3 : 6 * k + 6] = -R @ skew(rates[k, 3:])
@@ -133,7 +141,7 @@ class FrameCoordinates:
 
     def frame_bias(self, q: Array, v: Array) -> Array:
         """Return the accelerations of the interfaces for v̇ = 0, which are zero, shape (F, 6)."""
-        return np.zeros((len(self._rigid), 6))
+        return np.zeros((len(self._interfaces), 6))
 
     def placed(self, pose: Array, velocity: Array) -> tuple[Array, Array]:
         """Return coordinates and velocities of the undeformed body with the motion of a rigid body.
@@ -147,9 +155,9 @@ class FrameCoordinates:
         frames, nodal = self.frames_of(q), self.nodal_of(q)
         spin = velocity[3:]
         frames[:, 3:] = pose[3:]
-        v[:, 3:] = spin if self._rigid else 0.0
+        v[:, 3:] = spin if self._interfaces else 0.0
         centre = self._moments[0]
-        points = [i.point for i in self._rigid] or [centre]
+        points = [i.point for i in self._interfaces] or [centre]
         for frame, rate, point in zip(frames, v, points, strict=True):
             frame[:3] = pose[:3] + R @ point
             rate[:3] = velocity[:3] + R @ np.cross(spin, point)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model, reject_prestress
+from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.meshing import TaggedMesh
@@ -23,19 +23,21 @@ from dolfinx_mbd.mechanism.bodies import RigidBody
 from dolfinx_mbd.mechanism.floating_body import checked_rotation
 from dolfinx_mbd.mechanism.joints import FrameRef
 from dolfinx_mbd.mechanism.protocol import BodyState, Frame
+from dolfinx_mbd.structures.mesh_bodies.averaged_interfaces import averaged_interface
 from dolfinx_mbd.structures.mesh_bodies.energies import checked_energy
-from dolfinx_mbd.structures.mesh_bodies.frame_coordinates import FrameCoordinates, rotation_matrices
+from dolfinx_mbd.structures.mesh_bodies.frame_coordinates import FrameCoordinates
 from dolfinx_mbd.structures.mesh_bodies.mesh_inertia import CondensedInertia
 from dolfinx_mbd.structures.mesh_bodies.mesh_motion import MeshMotion
+from dolfinx_mbd.structures.mesh_bodies.multipliers import Constraints, Motion
 from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
-from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface
+from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface, magnitude
 from dolfinx_mbd.structures.mesh_bodies.step_unknowns import StepUnknowns
 
 __all__ = ["MeshBody"]
 
 # Smallest forces for scaling, relative to the largest stiffness times the size
 _MIN_SCALE = 1e-12
-_ROUND_OFF = 4e-16  # round-off of the forces, relative to the stiffness times the displacement
+_ROUND_OFF = 4e-16  # round-off of positions, relative to the displacement
 _REST = 1e-9  # largest force at rest, relative to the largest stiffness times the size
 
 
@@ -48,13 +50,14 @@ class MeshBody(FrameCoordinates):
     only the line with the body changes. All MPI ranks of the communicator of the mesh must build
     the mechanism and run the simulation together; they share the mesh.
 
-    `simulate` starts a mesh body undeformed. Interfaces are rigid: their nodes follow the frame.
+    `simulate` starts a mesh body undeformed. The nodes of a rigid interface follow its frame; the
+    frame of an averaged interface follows the mean motion of its surface, at any rotation.
 
     Attributes:
         name: Name in the system and in the results.
-        model: An `ElasticModel`, or a mesh with `material`; a body in space.
-        interfaces: Interfaces as in `reduce`, which must be rigid; none for a body that flies
-            freely.
+        model: An `ElasticModel`, or a mesh with `material`; a body in space. Its prestress
+            (temperature or initial stress) needs an energy that is given by name.
+        interfaces: Interfaces as in `reduce`; none for a body that flies freely.
         material: Material for a mesh without an `ElasticModel`.
         energy: Energy density of the material: ``"saint-venant-kirchhoff"`` (Hooke's law for large
             rotations and small strains), ``"neo-hookean"`` (large strains of isotropic materials),
@@ -63,6 +66,8 @@ class MeshBody(FrameCoordinates):
             the elasticity tensor and E the Green-Lagrange strain. It does not resist rotations.
         mass_damping: Coefficient of damping forces proportional to the velocity and the density,
             1/s. They also resist rigid motions.
+        loads: Loads by name: `Pressure`, `Traction`, `BodyForce` and `PointForce` of
+            `mbd.structures.mesh_bodies`.
         quadrature_degree: Degree of the quadrature of energy and viscosity; by default 2 p for
             tetrahedra and 2 p + 1 for hexahedra of degree p.
         position: Initial position of the origin of the mesh, shape (3,), m.
@@ -91,6 +96,7 @@ class MeshBody(FrameCoordinates):
     energy: str | Callable[[Any], Any] = "saint-venant-kirchhoff"
     viscosity: float = 0.0
     mass_damping: float = 0.0
+    loads: Mapping[str, Any] = field(default_factory=dict)
     quadrature_degree: int | None = None
     position: ArrayLike = (0.0, 0.0, 0.0)
     rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0)
@@ -109,7 +115,6 @@ class MeshBody(FrameCoordinates):
                 argument="model",
                 value=model,
             )
-        reject_prestress(model, "MeshBody")
         viscosity = checks.number(f"{label}: viscosity", self.viscosity, low=0.0, unit="s")
         damping = checks.number(f"{label}: mass_damping", self.mass_damping, low=0.0, unit="1/s")
         energy = checked_energy(label, self.energy, model)
@@ -125,38 +130,47 @@ class MeshBody(FrameCoordinates):
             is_simplex = element.cell_type.name == "tetrahedron"
             degree = 2 * element.degree + (0 if is_simplex else 1)
         degree = checks.integer(f"{label}: quadrature_degree", degree, low=1, high=30)
-        forces = NodalForces(model, energy, viscosity, damping, degree)
+        forces = NodalForces(model, energy, viscosity, damping, degree, self.loads)
         assign(self, forces=forces, nodes=forces.nodes.positions, _solver=None)
         self._set_interfaces(label, model)
         self._set_scales(label)
         self._set_start(label)
 
     def _set_interfaces(self, label: str, model: ElasticModel) -> None:
-        """Set the interfaces, their nodes and the condensed inertia."""
+        """Set the interfaces, the rigid ones first, their nodes and the condensed inertia."""
         groups = mesh_interfaces(model.mesh, model.displacements, self.interfaces, model.facet_tags)
-        averaged = [i.name for i in groups if i.kind != "rigid"]
-        if averaged:
+        pressed = [i.name for i in groups if i.pressure_modes is not None]
+        if pressed:
             raise InputError(
-                f"{label}: interface {averaged[0]!r} is averaged; a mesh body supports rigid "
-                "interfaces only. Use kind='rigid', or reduce the body and use FlexibleBody",
+                f"{label}: interface {pressed[0]!r} has pressure_modes, which only reduced bodies "
+                "have; leave them out, or reduce the body and use FlexibleBody",
                 argument="interfaces",
-                value=averaged,
+                value=pressed,
             )
+        rigid, forces = [i for i in groups if i.kind == "rigid"], self.forces
+        averaged = [
+            averaged_interface(forces.space, forces.nodes, i)
+            for i in groups
+            if i.kind == "averaged"
+        ]
         interfaces = []
-        for i in groups:
-            numbers = self.forces.nodes.numbers_of(i.blocks)
+        for i in rigid:
+            numbers = forces.nodes.numbers_of(i.blocks)
             levers = self.nodes[numbers] - i.point
             interfaces.append(RigidInterface(i.name, i.point, i.axes, numbers, levers))
         held = np.concatenate([np.zeros(0, dtype=np.int64), *(i.nodes for i in interfaces)])
-        blocks = np.concatenate([np.zeros(0, dtype=np.int32), *(i.blocks for i in groups)])
+        blocks = np.concatenate([np.zeros(0, dtype=np.int32), *(i.blocks for i in rigid)])
+        everything: tuple[Any, ...] = (*interfaces, *averaged)
         assign(
             self,
             held=held,
             held_blocks=blocks,
             _rigid=tuple(interfaces),
-            _inertia=CondensedInertia(self.forces, interfaces, held, blocks),
-            frame_names=tuple(i.name for i in interfaces),
-            num_frames=max(1, len(interfaces)),
+            _interfaces=everything,
+            constraints=Constraints(averaged, len(interfaces), len(self.nodes)),
+            _inertia=CondensedInertia(forces, interfaces, averaged, held, blocks),
+            frame_names=tuple(i.name for i in everything),
+            num_frames=max(1, len(everything)),
         )
 
     def _set_scales(self, label: str) -> None:
@@ -175,7 +189,7 @@ class MeshBody(FrameCoordinates):
         diagonal.destroy()
         K.destroy()
         size = float(np.ptp(x, axis=0).max())
-        rest = float(np.abs(forces.elastic()).max())
+        rest = float(np.abs(forces.elastic()).max()) if callable(self.energy) else 0.0
         if not rest <= _REST * stiffness * size:
             raise InputError(
                 f"{label}: the energy has forces of up to {rest:.3g} N at the undeformed shape; "
@@ -202,7 +216,7 @@ class MeshBody(FrameCoordinates):
         frames[:, :3] = position
         frames[:, 3:] = quaternion
         R = rotation_matrix(quaternion)
-        for row, i in zip(frames, self._rigid, strict=False):
+        for row, i in zip(frames, self._interfaces, strict=False):
             row[:3] += R @ i.point
         nodal: Array = np.zeros((3, len(self.nodes), 3))
         nodal[0] = position + self.nodes @ R.T - self.nodes
@@ -233,30 +247,44 @@ class MeshBody(FrameCoordinates):
         total = np.sum(terms, axis=0)
         if self._solver is not None:
             total -= self._solver.offset()
-        rotations = rotation_matrices(frames)
+        at = self.motion_at(frames, self.nodal_of(state.q)[0])
+        out[:], scale[:] = 0.0, _MIN_SCALE * self._stiffness * self._size
+        if self._solver is not None and self.constraints.size:
+            terms.append(self.constraints.forces(at, self._solver.multipliers))
+            total += terms[-1]
+            out[:] = self._solver.multipliers @ self.constraints.frame_matrix(at)
         free = total.copy()
         free[self.held] = 0.0
-        out[:], scale[:] = 0.0, _MIN_SCALE * self._stiffness * self._size
         for k, (i, R, wrench) in enumerate(
-            zip(self._rigid, rotations, state.wrenches, strict=False)
+            zip(self._interfaces, at.rotations, state.wrenches, strict=False)
         ):
             part = slice(6 * k, 6 * k + 6)
             load = np.concatenate([wrench[:3], R.T @ wrench[3:]])
-            out[part] = i.resultant(R, total[i.nodes]) - load
+            out[part] -= load
             scale[part] += np.abs(load)
+            if k < len(self._rigid):
+                out[part] += self._rigid[k].resultant(R, total[i.nodes])
             for term in terms:
-                scale[part] += i.magnitude(term[i.nodes])
-        if self._solver is not None:
-            self._solver.evaluated(total, terms, self._round_off(state.q))
-        if not self._rigid:
+                scale[part] += magnitude(i.levers, term[i.nodes])
+        if not self._interfaces:
             self._follow_centre(state, terms, out, scale)
-        elif self._solver is None:
-            out -= self._inertia.frame_forces(rotations, free)
-        else:
+        if self._solver is None:
+            if self._interfaces:
+                out -= self._inertia.frame_forces(at, free, self._gap_rates(at, state))
+            return
+        gaps, noise = self.constraints.gaps(at), self._round_off(state.q)
+        self._solver.evaluated(total, terms, gaps, (self._stiffness * noise, noise))
+        if self._interfaces:
             out -= self._solver.frame_forces(free)
 
+    def _gap_rates(self, at: Motion, state: BodyState) -> Array:
+        """Return the second time derivatives of the constraints of averaged interfaces, (m,)."""
+        nodal = self.nodal_of(state.q).copy()
+        self.hold(nodal, at.frames, state.v, state.a)
+        return self.constraints.rates(at, state.v, state.a, nodal[1], nodal[2])
+
     def _nodal_forces(self, state: BodyState) -> list[Array]:
-        """Return the forces of inertia, elasticity, weight and damping at all nodes, (N, 3) each.
+        """Return the forces of inertia, elasticity, loads and damping at all nodes, (N, 3) each.
 
         Their sum is the residual of the nodes.
         """
@@ -267,11 +295,14 @@ class MeshBody(FrameCoordinates):
         forces.set_state(u, w)
         terms = [forces.apply_mass(a), forces.elastic()]
         terms.append(-forces.lumped[:, None] * state.gravity)
+        if forces.loads:
+            terms.append(-forces.loads.forces(state.t))
         damping = forces.damping(w)
         return terms if damping is None else [*terms, damping]
 
     def _round_off(self, q: Array) -> float:
-        return _ROUND_OFF * self._stiffness * float(np.abs(self.nodal_of(q)[0]).max() + self._size)
+        """Return the round-off of positions, m."""
+        return _ROUND_OFF * float(np.abs(self.nodal_of(q)[0]).max() + self._size)
 
     def _follow_centre(
         self, state: BodyState, terms: list[Array], out: Array, scale: Array
@@ -293,14 +324,14 @@ class MeshBody(FrameCoordinates):
         At an instant, only the mass matrix is meaningful.
         """
         zero: Array = np.zeros((self.num_velocities,) * 2)
-        if not self._rigid:
+        if not self._interfaces:
             mass = np.diag(self.typical_mass * np.array([1.0] * 3 + [self._size**2] * 3))
             return zero, zero, mass
-        rotations = rotation_matrices(self.frames_of(state.q))
+        at = self.motion_at(self.frames_of(state.q), self.nodal_of(state.q)[0])
         if self._solver is None:
-            return zero, zero, self._inertia.mass(rotations)
+            return zero, zero, self._inertia.mass(at)
         matrix = self._solver.condensed()
-        for k, (i, R) in enumerate(zip(self._rigid, rotations, strict=True)):
+        for k, (i, R) in enumerate(zip(self._rigid, at.rotations, strict=False)):
             part = slice(6 * k + 3, 6 * k + 6)
             matrix[part, part] += i.lever_stiffness(R, self._solver.forces[i.nodes])
         return matrix, zero, zero
@@ -320,7 +351,8 @@ class MeshBody(FrameCoordinates):
         terms = self._nodal_forces(state)
         free = np.sum(terms, axis=0)
         nodal = self.nodal_of(q)
-        nodal[2] -= self._inertia.solution(free)
+        at = self.motion_at(self.frames_of(q), nodal[0])
+        nodal[2] -= self._inertia.settled(at, free, self._gap_rates(at, state))
         self.hold(nodal, self.frames_of(q), state.v, state.a)
 
     def step_solver(self) -> Any:
@@ -330,7 +362,7 @@ class MeshBody(FrameCoordinates):
     def rigid_body(self) -> RigidBody:
         """Return a rigid body with the same mass, frames and initial motion."""
         centre, inertia = self._moments
-        frames = {i.name: Frame(i.point, i.axes) for i in self._rigid}
+        frames = {i.name: Frame(i.point, i.axes) for i in self._interfaces}
         return RigidBody(
             self.name,
             self.typical_mass,

@@ -15,6 +15,8 @@ from petsc4py import PETSc
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.linalg.blocks import solve
 from dolfinx_mbd.fem.linalg.matrices import constrain
+from dolfinx_mbd.structures.mesh_bodies.averaged_interfaces import AveragedInterface
+from dolfinx_mbd.structures.mesh_bodies.multipliers import Border, Constraints, Motion
 from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
 from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface
 
@@ -30,7 +32,8 @@ class CondensedInertia:
 
     Args:
         forces: Mass of the body.
-        interfaces: Its interfaces.
+        interfaces: Its rigid interfaces.
+        averaged: Its averaged interfaces, whose frames are the last ones.
         held: Numbers of the nodes of the interfaces.
         held_blocks: Local indices of the owned ones among them.
 
@@ -41,10 +44,12 @@ class CondensedInertia:
         self,
         forces: NodalForces,
         interfaces: Sequence[RigidInterface],
+        averaged: Sequence[AveragedInterface],
         held: Array,
         held_blocks: Array,
     ) -> None:
         self._nodes, self._held, self._interfaces = forces.nodes, held, interfaces
+        self._constraints = Constraints(averaged, len(interfaces), len(forces.nodes))
         shapes = np.zeros((len(forces.nodes), 4 * len(interfaces)))
         for k, interface in enumerate(interfaces):
             shapes[interface.nodes, 4 * k] = 1.0
@@ -70,18 +75,63 @@ class CondensedInertia:
         X[self._held] = 0.0
         return X
 
-    def frame_forces(self, rotations: Array, forces: Array) -> Array:
-        """Return Yᵀf for forces (N, 3) at the free nodes, shape (6 F,); see `MeshSolver`."""
-        out = np.zeros((len(self._interfaces), 6))
+    def settled(self, at: Motion, forces: Array, rates: Array) -> Array:
+        """Return the solution (N, 3) for forces (N, 3) at the free nodes and gap rates (m,).
+
+        Collective.
+        """
+        u = self.solution(forces)
+        if not self._constraints.size:
+            return u
+        border = self._border(at)
+        return u - border.correction(border.multipliers(u, rates))
+
+    def frame_forces(self, at: Motion, forces: Array, rates: Array) -> Array:
+        """Return Yᵀf + Eᵀh for forces (N, 3) at the free nodes and gap rates (m,), (6 F,)."""
+        out = np.zeros((len(at.rotations), 6))
         sums = (self._motions.T @ forces).reshape(-1, 4, 3)
-        for k, (R, moments) in enumerate(zip(rotations, sums, strict=True)):
+        for k, (R, moments) in enumerate(zip(at.rotations, sums, strict=False)):
             out[k, :3] = moments[0]
             local = moments[1:] @ R  # Σ D ⊗ Rᵀf
             out[k, 3:] = np.einsum("akb,ab->k", _UNITS, local)
-        return out.ravel()
+        result = out.ravel()
+        if self._constraints.size:
+            border = self._border(at)
+            _, E = self._coupling(at, border)
+            result += (rates - np.einsum("nim,ni->m", border.W, forces)) @ E
+        return result
 
-    def mass(self, rotations: Array) -> Array:
-        """Return the condensed mass matrix of the frames with given rotations, (6 F, 6 F)."""
+    def _border(self, at: Motion) -> Border:
+        """Return the border of the constraints of averaged interfaces (collective)."""
+        G = self._constraints.node_matrix(at)
+        W = self.solution(G.reshape(len(G), -1)).reshape(G.shape)
+        G[self._held] = 0.0
+        return Border(G, W)
+
+    def _coupling(self, at: Motion, border: Border) -> tuple[Array, Array]:
+        """Return GᵀY − G_s for unit motions of the frames, and the multipliers E, (m, 6 F) each."""
+        Y = np.zeros((len(self._nodes), 3, 6 * len(at.rotations)))
+        for k, R in enumerate(at.rotations[: len(self._interfaces)]):
+            shapes = self._motions[:, 4 * k : 4 * k + 4]
+            Y[:, :, 6 * k : 6 * k + 3] = shapes[:, 0, None, None] * np.eye(3)
+            # R (e_k × D) for the condensed levers
+            Y[:, :, 6 * k + 3 : 6 * k + 6] = np.einsum("na,akb,ib->nik", shapes[:, 1:], _UNITS, R)
+        rates = self._constraints.frame_matrix(at)
+        coupling = np.einsum("nim,nis->ms", border.G, Y) - rates
+        return coupling, border.multipliers(Y, rates)
+
+    def mass(self, at: Motion) -> Array:
+        """Return the condensed mass matrix of the frames, shape (6 F, 6 F)."""
+        rotations = at.rotations[: len(self._interfaces)]
+        M = np.zeros((6 * len(at.rotations),) * 2)
+        M[: 6 * len(rotations), : 6 * len(rotations)] = self._rigid_mass(rotations)
+        if self._constraints.size:
+            coupling, E = self._coupling(at, self._border(at))
+            M += coupling.T @ E
+        return M
+
+    def _rigid_mass(self, rotations: Array) -> Array:
+        """Return the matrix of rigid interfaces with rotations, with free averaged interfaces."""
         count = len(self._interfaces)
         M = np.zeros((count, 6, count, 6))
         for k, R in enumerate(rotations):

@@ -12,11 +12,13 @@ where b and c are derivatives of the time integration. With Y = A⁻¹C, the fra
 A body that rotates by Λ after its matrix was factorized and hardly strains has the matrix Λ A Λᵀ.
 The same factor therefore serves for many steps of a stiff body, whatever its rotation. If the
 iteration converges slowly, the matrix is factorized again at the present state.
+
+Multipliers of averaged interfaces are condensed together with the free nodes; see `Border`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from petsc4py import PETSc
@@ -25,11 +27,28 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.linalg.blocks import multiply, solve
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky
 from dolfinx_mbd.fem.linalg.matrices import constrain
+from dolfinx_mbd.structures.mesh_bodies.multipliers import Border, Motion
 
 if TYPE_CHECKING:
     from dolfinx_mbd.structures.mesh_bodies.mesh_body import MeshBody
 
-__all__ = ["MeshSolver", "mean_rotation"]
+__all__ = ["FactorState", "MeshSolver", "mean_rotation"]
+
+
+class FactorState(NamedTuple):
+    """State of a body at which its matrix is factorized."""
+
+    u: Array  # displacements of the nodes (N, 3), m
+    w: Array  # their velocities (N, 3), m/s
+    frames: Array  # positions and quaternions of the frames (F, 7)
+    pressures: Array  # values of the pressures, Pa
+    multipliers: Array  # multipliers of the averaged interfaces (m,), N
+
+    @classmethod
+    def reference(cls, body: MeshBody) -> FactorState:
+        """Return the state of the undeformed body at the origin without loads."""
+        pressures = np.zeros_like(body.forces.loads.pressures)
+        return cls(*body.reference_state(), pressures, np.zeros(body.constraints.size))
 
 
 def mean_rotation(reference: Array, positions: Array) -> Array:
@@ -48,51 +67,93 @@ class MeshSolver:
     Attributes:
         factorizations: Number of factorizations.
         coefficients: The coefficients b, c and the factor of K in A; None without a factor.
-        state: Displacements, velocities (N, 3) and coordinates of the frames (F, 7) at the
-            factorization.
+        state: State of the body at the factorization.
     """
 
     def __init__(self, body: MeshBody) -> None:
         self._body = body
         self.factorizations = 0
         self.coefficients: tuple[float, float, float] | None = None
-        self.state: tuple[Array, Array, Array] = body.reference_state()
+        self.state = FactorState.reference(body)
         self._ksp: PETSc.KSP | None = None
         self._turn = np.eye(3)
         self._turns = np.zeros((0, 2, 3, 3))
 
-    def factorize(
-        self, coefficients: tuple[float, float, float], state: tuple[Array, Array, Array]
-    ) -> None:
+    def factorize(self, coefficients: tuple[float, float, float], state: FactorState) -> None:
         """Factorize A at a state and compute Y and S − CᵀY (collective).
 
         Args:
             coefficients: b, c and the factor of K.
-            state: Displacements and velocities, shape (N, 3) each, and frames, shape (F, 7).
+            state: State of the body.
 
         Raises:
             FactorizationError: The matrix is not positive definite.
         """
         body, forces = self._body, self._body.forces
-        u, w, frames = state
-        forces.set_state(u, w)
+        frames, at = state.frames, body.motion_at(state.frames, state.u)
+        forces.set_state(state.u, state.w)
+        forces.loads.pressures = state.pressures
         A = forces.matrix(*coefficients)
         T = body.frame_matrices(frames)
         product = self._product(A, T)
+        second, at_frames = body.constraints.second(at, state.multipliers)
+        stiffness = np.einsum("nik,nil->kl", T, product) + at_frames
+        product += second
+        product[body.held] = 0.0
         held = 3 * body.held_blocks[:, None] + np.arange(3)
         constrain(A, held.ravel().astype(np.int32), 1.0)
+        pins = self._pinned(A, *coefficients[:1])
         self.destroy()
-        self._matrix = A
+        self._matrix, self.coefficients = A, None
         self.factorizations += 1
         self._ksp = cholesky(A, prefix="dolfinx_mbd_mesh_body_")
-        stiffness = np.einsum("nik,nil->kl", T, product)
-        product[body.held] = 0.0
         self._Y = self._block_solution(product)
-        self._condensed = stiffness - np.einsum("nik,nil->kl", product, self._Y)
+        self._set_border(at, pins)
+        rates = np.zeros((len(self._border.H), T.shape[2]))
+        rates[: body.constraints.size] = body.constraints.frame_matrix(at)
+        self._E = self._border.multipliers(self._Y, rates)
+        coupling = np.einsum("nim,nis->ms", self._border.G, self._Y) - rates
+        stiffness -= np.einsum("nik,nil->kl", product, self._Y)
+        self._condensed = stiffness + coupling.T @ self._E
+        self._Y = self._Y - self._border.correction(self._E)
         self.coefficients, self.state = coefficients, state
-        self._rotation = mean_rotation(body.nodes, body.nodes + u)
+        self._rotation = mean_rotation(body.nodes, body.nodes + state.u)
         self._frames = body.rotations_of(frames)
         self._set_turns(np.eye(3), self._frames)
+
+    def _pinned(self, A: PETSc.Mat, mass: float) -> list[tuple[int, float]]:
+        """Add springs that hold a body without mass and rigid interfaces; return nodes, stiffness.
+
+        The border takes the springs out again, so that they do not change the solution.
+        """
+        body = self._body
+        if mass or len(body.held) or not body.constraints.size:
+            return []
+        x = body.nodes
+        first = int(np.argmax(np.linalg.norm(x - x.mean(axis=0), axis=1)))
+        arms = x - x[first]
+        second = int(np.argmax(np.linalg.norm(arms, axis=1)))
+        third = int(np.argmax(np.linalg.norm(np.cross(arms, arms[second]), axis=1)))
+        diagonal = A.getDiagonal()
+        stiffness = float(diagonal.max()[1])
+        owned = np.flatnonzero(np.isin(body.forces.nodes.owned, (first, second, third)))
+        diagonal.array[(3 * owned[:, None] + np.arange(3)).ravel()] += stiffness
+        A.setDiagonal(diagonal)
+        diagonal.destroy()
+        return [(node, stiffness) for node in (first, second, third)]
+
+    def _set_border(self, at: Motion, pins: list[tuple[int, float]]) -> None:
+        """Set the border of the constraints, and of the springs of `_pinned`."""
+        G = self._body.constraints.node_matrix(at)
+        size = G.shape[2]
+        if pins:
+            extra = np.zeros((*G.shape[:2], 3 * len(pins)))
+            for k, (node, _) in enumerate(pins):
+                extra[node, :, 3 * k : 3 * k + 3] = np.eye(3)
+            G = np.concatenate([G, extra], axis=2)
+        compliance = np.zeros(G.shape[2])
+        compliance[size:] = np.repeat([1 / stiffness for _, stiffness in pins], 3)
+        self._border = Border(G, self._block_solution(G), compliance)
 
     def turn_to(self, u: Array, frames: Array) -> None:
         """Turn the factor with the body at displacements u (N, 3) and frames (F, 7).
@@ -108,8 +169,11 @@ class MeshSolver:
         spins = np.einsum("fji,kj,fkl->fil", self._frames, turn, frames)
         self._turns = np.stack([np.broadcast_to(turn.T, spins.shape), spins], axis=1)
 
-    def solution(self, forces: Array) -> Array:
-        """Return A⁻¹f for forces f (N, 3) at the free nodes (collective)."""
+    def solution(self, forces: Array, gaps: Array) -> tuple[Array, Array]:
+        """Return the solution (N, 3), (m,) for forces (N, 3) at the free nodes and gaps (m,).
+
+        Collective.
+        """
         assert self._ksp is not None
         local = (forces @ self._turn)[self._body.forces.nodes.owned]
         b, x = self._matrix.createVecs()
@@ -122,17 +186,36 @@ class MeshSolver:
         b.destroy()
         x.destroy()
         result[self._body.held] = 0.0
-        return np.asarray(result @ self._turn.T)
+        multipliers = self._border.multipliers(result, self._bordered(gaps))
+        result = result - self._border.correction(multipliers)
+        return np.asarray(result @ self._turn.T), self._unbordered(multipliers)
 
-    def frame_forces(self, forces: Array) -> Array:
-        """Return Yᵀf for forces f (N, 3), shape (6 F,)."""
+    def gap_forces(self, gaps: Array) -> Array:
+        """Return the multipliers that close gaps (m,), N."""
+        return self._unbordered(np.linalg.solve(self._border.H, self._bordered(gaps)))
+
+    def _bordered(self, gaps: Array) -> Array:
+        """Return gaps turned to the factorized body, with zeros for the springs."""
+        out = np.zeros(len(self._border.H))
+        out[: len(gaps)] = (gaps.reshape(-1, 3) @ self._turn).ravel()
+        return out
+
+    def _unbordered(self, multipliers: Array) -> Array:
+        part = multipliers[: self._body.constraints.size]
+        return np.asarray((part.reshape(-1, 3) @ self._turn.T).ravel())
+
+    def frame_forces(self, forces: Array, gaps: Array) -> Array:
+        """Return Yᵀf + Eᵀh for forces f (N, 3) and gaps h (m,), shape (6 F,).
+
+        E are the multipliers of unit motions of the frames.
+        """
         raw = np.einsum("nik,ni->k", self._Y, forces @ self._turn)
-        return self._turned(raw)
+        return self._turned(raw + self._bordered(gaps) @ self._E)
 
-    def motion(self, delta: Array) -> Array:
-        """Return Y δs, shape (N, 3)."""
+    def motion(self, delta: Array) -> tuple[Array, Array]:
+        """Return Y δs, shape (N, 3), and the multipliers E δs, shape (m,)."""
         local = self._turned(delta, inverse=True)
-        return np.asarray((self._Y @ local) @ self._turn.T)
+        return np.asarray((self._Y @ local) @ self._turn.T), self._unbordered(self._E @ local)
 
     def condensed(self) -> Array:
         """Return S − CᵀY, shape (6 F, 6 F)."""

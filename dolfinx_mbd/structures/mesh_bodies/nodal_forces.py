@@ -10,7 +10,7 @@ no floating frame: rotation, stiffening and buckling are part of W.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import assembled_matrix, scalar_space
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.linalg.blocks import multiply
+from dolfinx_mbd.structures.mesh_bodies.mesh_loads import MeshLoads
 from dolfinx_mbd.structures.mesh_bodies.nodal_vectors import NodalVectors
 
 __all__ = ["NodalForces"]
@@ -44,6 +45,7 @@ class NodalForces:
             tensor of the material.
         mass_damping: Coefficient of damping forces proportional to the momentum, 1/s.
         quadrature_degree: Degree of the quadrature of energy and viscosity.
+        loads: Loads by name; see `MeshBody`.
 
     Note: Collective.
     """
@@ -55,6 +57,7 @@ class NodalForces:
         viscosity: float,
         mass_damping: float,
         quadrature_degree: int,
+        loads: Mapping[str, Any],
     ) -> None:
         V = model.displacements
         self.space, self.comm = V, V.mesh.comm
@@ -82,6 +85,7 @@ class NodalForces:
             damping = tau * _viscous_work(self._u, self._w, test, law) * dx
             derivatives = (ufl.derivative(damping, f, trial) for f in (self._u, self._w))
             self._viscous = tuple(map(fem.form, (damping, *derivatives)))  # type: ignore[assignment]
+        self.loads = MeshLoads(model, self._u, self.nodes, loads)
         W = scalar_space(V)
         p, r = ufl.TrialFunction(W), ufl.TestFunction(W)
         self.scalar_mass = assembled_matrix(model.mass_density * p * r * ufl.dx)
@@ -125,7 +129,10 @@ class NodalForces:
         return self.nodes.gathered(b.array[: 3 * len(self.nodes.owned)])
 
     def matrix(self, mass: float, rate: float, stiffness: float = 1.0) -> PETSc.Mat:
-        """Return mass · M + rate · D + stiffness · K at the present state (collective)."""
+        """Return mass · M + rate · D + stiffness · K at the present state (collective).
+
+        K contains the stiffness of the present pressures.
+        """
         A = fem_petsc.assemble_matrix(self._stiffness)
         A.assemble()
         if self._viscous is not None:
@@ -135,6 +142,7 @@ class NodalForces:
                     D.assemble()
                     A.axpy(factor, D, structure=PETSc.Mat.Structure.SAME_NONZERO_PATTERN)
                     D.destroy()
+        self.loads.add_stiffness(A)
         if stiffness != 1.0:
             A.scale(stiffness)
         factor = mass + rate * self._mass_damping

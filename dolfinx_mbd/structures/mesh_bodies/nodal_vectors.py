@@ -66,6 +66,10 @@ class NodalVectors:
             rows = rows.reshape(len(self), self._dim, rows.shape[1])
         return np.asarray(rows[self._order])
 
+    def numbers(self, blocks: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the global numbers of local blocks, owned or ghosts."""
+        return np.asarray(self._local[blocks])
+
     def numbers_of(self, blocks: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the sorted global numbers of owned blocks of all ranks (collective)."""
         return np.unique(np.concatenate(self._comm.allgather(self.owned[blocks])))

@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
 
-__all__ = ["RigidInterface"]
+__all__ = ["RigidInterface", "magnitude"]
+
+
+def magnitude(levers: Array, forces: Array) -> Array:
+    """Return the sums of the magnitudes of forces (n, 3) at levers and of their moments, (6,)."""
+    sizes = np.linalg.norm(forces, axis=1)
+    arms = np.linalg.norm(levers, axis=1)
+    return np.repeat([sizes.sum(), arms @ sizes], 3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +63,6 @@ class RigidInterface:
     def resultant(self, R: Array, forces: Array) -> Array:
         """Return TᵀF for forces (n, 3) at the nodes: force and moment in components of R, (6,)."""
         return np.concatenate([forces.sum(axis=0), np.cross(self.levers, forces @ R).sum(axis=0)])
-
-    def magnitude(self, forces: Array) -> Array:
-        """Return the sums of the magnitudes of forces (n, 3) and of their moments, (6,)."""
-        sizes = np.linalg.norm(forces, axis=1)
-        arms = np.linalg.norm(self.levers, axis=1)
-        return np.repeat([sizes.sum(), arms @ sizes], 3)
 
     def matrix(self, R: Array) -> Array:
         """Return T, shape (n, 3, 6)."""

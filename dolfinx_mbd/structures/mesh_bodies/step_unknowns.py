@@ -9,7 +9,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.kernels.time_steps import predict
-from dolfinx_mbd.structures.mesh_bodies.mesh_solver import MeshSolver
+from dolfinx_mbd.structures.mesh_bodies.mesh_solver import FactorState, MeshSolver
 
 if TYPE_CHECKING:
     from dolfinx_mbd.structures.mesh_bodies.mesh_body import MeshBody
@@ -35,6 +35,8 @@ class StepUnknowns:
         self._scale = self._noise = 0.0
         self._errors: list[float] = []
         self._offset = np.zeros_like(body.nodes)
+        self.multipliers: Array = np.zeros(body.constraints.size)
+        self._gaps: Array = np.zeros_like(self.multipliers)
         self.offset_factor = 0.0
 
     # ---- calls of the stepper -------------------------------------------------------------------
@@ -47,9 +49,20 @@ class StepUnknowns:
         object.__setattr__(self._body, "_solver", None)
 
     def initial_memory(self, q: Array) -> Array:
-        """Return the memory at the start: algorithmic and two earlier accelerations, (3, N, 3)."""
-        a = self._body.nodal_of(q)[2]
-        return np.array([a, np.full_like(a, np.nan), np.full_like(a, np.nan)])
+        """Return the memory at the start, shape (3, 3 N + m).
+
+        It contains algorithmic and two earlier accelerations, then the multipliers of the averaged
+        interfaces of the last three steps.
+        """
+        a = self._body.nodal_of(q)[2].ravel()
+        memory = np.full((3, a.size + len(self.multipliers)), np.nan)
+        memory[0, : a.size] = a
+        return memory
+
+    def _split(self, memory: Array) -> tuple[Array, Array]:
+        """Return the parts (3, N, 3) of nodes and (3, m) of multipliers."""
+        count = self._body.nodes.size
+        return memory[:, :count].reshape(3, -1, 3), memory[:, count:]
 
     def predict(
         self, q: Array, memory: Array, parameters: Array, dt: float, derivatives: Sequence[float]
@@ -67,11 +80,11 @@ class StepUnknowns:
         body = self._body
         self._start, self._derivatives = q, derivatives
         u, w, a = body.nodal_of(q)
-        old, one, two = memory
-        guess = a
-        if not np.isnan(one[0, 0]):
-            guess = 2 * a - one if np.isnan(two[0, 0]) else 3 * (a - one) + two
+        (old, one, two), multipliers = self._split(memory)
+        guess = _extrapolated(a, one, two)
+        self.multipliers = _extrapolated(*multipliers).copy()
         self._accelerations, self._last = guess.copy(), (a, one)
+        self._last_multipliers = multipliers[:2]
         self._algorithmic, self._move, self._velocities = (np.empty_like(u) for _ in range(3))
         predict(
             guess.ravel(), a.ravel(), old.ravel(), w.ravel(), parameters, dt,
@@ -96,9 +109,18 @@ class StepUnknowns:
             self._is_turned = True
 
     def error(self, tolerance: float) -> float:
-        """Return the largest ratio of the residual of a free node to its tolerance."""
-        most = float(np.abs(self._free()).max())
-        return most / (tolerance * self._scale + self._noise)
+        """Return the largest ratio of a residual to its tolerance.
+
+        Residuals are the forces at the free nodes, and the forces that would close the gaps of the
+        averaged interfaces.
+        """
+        most = float(np.abs(self._free()).max()) / (tolerance * self._scale + self._noise)
+        if not len(self._gaps):
+            return most
+        closing = np.abs(self.solver.gap_forces(self._gaps)).max()
+        noise = np.abs(self.solver.gap_forces(np.full_like(self._gaps, self._gap_noise))).max()
+        scale = max(self._scale, float(np.abs(self.multipliers).max()))
+        return max(most, float(closing) / (tolerance * scale + float(noise)))
 
     def add_error(self, error: float) -> None:
         """Record the error of an iteration, relative to the tolerance."""
@@ -120,9 +142,10 @@ class StepUnknowns:
     def factorize_at(self, q: Array) -> None:
         """Factorize with the present coefficients at the coordinates q of the body."""
         u, w, _ = self._body.nodal_of(q)
-        frames = self._body.frames_of(q).copy()
+        frames, pressures = self._body.frames_of(q), self._body.forces.loads.pressures
         coefficients = self.solver.coefficients or (0.0, 0.0, 1.0)
-        self.solver.factorize(coefficients, (u.copy(), w.copy(), frames))
+        state = FactorState(u.copy(), w.copy(), frames.copy(), pressures, self.multipliers.copy())
+        self.solver.factorize(coefficients, state)
 
     def _free(self) -> Array:
         """Return the forces at the free nodes, zero at the interfaces, (N, 3)."""
@@ -133,9 +156,11 @@ class StepUnknowns:
     def correct(self, delta: Array) -> float:
         """Correct the free nodes after increments δs (nv,) of the frames; return the largest, m."""
         by_rate, by_speed, ratio = self._derivatives
-        change = -self.solver.solution(self._free())
+        change, forces = (-part for part in self.solver.solution(self._free(), self._gaps))
         if len(self._body.frame_names):
-            change -= self.solver.motion(delta)
+            motion = self.solver.motion(delta)
+            change, forces = change - motion[0], forces - motion[1]
+        self.multipliers = self.multipliers + forces
         self._move = self._move + change
         self._velocities += by_speed * change
         self._accelerations += by_rate * change
@@ -144,7 +169,8 @@ class StepUnknowns:
 
     def memory(self) -> Array:
         """Return the memory for the next step; see `initial_memory`."""
-        return np.array([self._algorithmic, *self._last])
+        nodal = np.array([self._algorithmic, *self._last]).reshape(3, -1)
+        return np.hstack([nodal, np.array([self.multipliers, *self._last_multipliers])])
 
     # ---- statics --------------------------------------------------------------------------------
     def start_at_rest(self, q: Array) -> None:
@@ -152,16 +178,17 @@ class StepUnknowns:
         self._start, self._derivatives = q, (0.0, 0.0, 0.0)
         zeros = (np.zeros_like(self._body.nodes) for _ in range(4))
         self._move, self._velocities, self._accelerations, self._algorithmic = zeros
+        self.multipliers = np.zeros_like(self.multipliers)
         self._is_turned = True  # statics factorizes at every state
 
     @property
-    def displacement(self) -> Array:
-        """Displacements of the nodes since the start, (N, 3), m."""
-        return self._move
+    def static_unknowns(self) -> tuple[Array, Array]:
+        """Displacements of the nodes since the start, (N, 3), m, and multipliers, (m,)."""
+        return self._move, self.multipliers
 
-    @displacement.setter
-    def displacement(self, values: Array) -> None:
-        self._move = values
+    @static_unknowns.setter
+    def static_unknowns(self, values: tuple[Array, Array]) -> None:
+        self._move, self.multipliers = values
 
     def store_offset(self) -> None:
         """Store the present forces at the nodes; `offset_factor` times them is subtracted."""
@@ -174,12 +201,15 @@ class StepUnknowns:
     # ---- memory of a run ------------------------------------------------------------------------
     def rescaled(self, q: Array, memory: Array, ratio: float) -> Array:
         """Return the memory for a step that is longer by a ratio; see `Stepper.rescaled`."""
-        a = self._body.nodal_of(q)[2]
-        old, one, two = memory
+        (old, *_), multipliers = self._split(memory)
+        a, now = self._body.nodal_of(q)[2], multipliers[0]
+        algorithmic = np.concatenate([(a + ratio * (old - a)).ravel(), now])
+        a = np.concatenate([a.ravel(), now])
+        _, one, two = memory
         slope = a - one
-        curve = np.zeros_like(a) if np.isnan(two[0, 0]) else a - 2 * one + two
+        curve = np.zeros_like(a) if np.isnan(two[0]) else a - 2 * one + two
         earlier = [a - x * slope + 0.5 * x * (x - 1) * curve for x in (ratio, 2 * ratio)]
-        return np.array([a + ratio * (old - a), *earlier])
+        return np.array([algorithmic, *earlier])
 
     def local_error(self, before: Array, after: Array, factor: float) -> float:
         """Return the local error of the displacements of a step, root mean square over the mass, m.
@@ -193,7 +223,7 @@ class StepUnknowns:
         change = factor * (body.nodal_of(after)[2] - body.nodal_of(before)[2])
         force = body.forces.apply_mass(change)
         force[body.held] = 0.0
-        error = self._derivatives[0] * self.solver.solution(force)
+        error = self._derivatives[0] * self.solver.solution(force, np.zeros_like(self._gaps))[0]
         energy = float(np.vdot(error, body.forces.apply_mass(error)))
         return float(np.sqrt(max(energy, 0.0) / body.typical_mass))
 
@@ -201,9 +231,8 @@ class StepUnknowns:
         """Return the arrays from which `restore` computes an equal factor."""
         if self.solver.coefficients is None:
             return {}
-        u, w, frames = self.solver.state
         coefficients = np.array(self.solver.coefficients)
-        return {"u": u, "w": w, "frames": frames, "coefficients": coefficients}
+        return {**self.solver.state._asdict(), "coefficients": coefficients}
 
     def restore(self, memory: dict[str, Array]) -> None:
         """Compute the factor that `factor_memory` describes."""
@@ -211,20 +240,32 @@ class StepUnknowns:
             self.solver = MeshSolver(self._body)
             return
         b, c, k = (float(number) for number in memory["coefficients"])
+        state = FactorState(*(memory[name] for name in FactorState._fields))
         same = self.solver.coefficients == (b, c, k)
-        if not same or not np.array_equal(self.solver.state[0], memory["u"]):
-            self.solver.factorize((b, c, k), (memory["u"], memory["w"], memory["frames"]))
+        if not same or not np.array_equal(self.solver.state.u, state.u):
+            self.solver.factorize((b, c, k), state)
 
     # ---- calls of the body ----------------------------------------------------------------------
-    def evaluated(self, total: Array, terms: Sequence[Array], noise: float) -> None:
-        """Store the forces (N, 3) at all nodes, their terms and their round-off."""
-        self.forces, self._noise = total, noise
+    def evaluated(
+        self, total: Array, terms: Sequence[Array], gaps: Array, noise: tuple[float, float]
+    ) -> None:
+        """Store the forces (N, 3) at all nodes, their terms, the gaps and the round-off of both."""
+        self.forces, self._gaps, (self._noise, self._gap_noise) = total, gaps, noise
         self._scale = max(float(np.abs(term).max()) for term in terms)
 
     def frame_forces(self, forces: Array) -> Array:
-        """Return Yᵀf; see `MeshSolver`."""
-        return self.solver.frame_forces(forces)
+        """Return Yᵀf + Eᵀh; see `MeshSolver`."""
+        return self.solver.frame_forces(forces, self._gaps)
 
     def condensed(self) -> Array:
         """Return S − CᵀY; see `MeshSolver`."""
         return self.solver.condensed()
+
+
+def _extrapolated(now: Array, one: Array, two: Array) -> Array:
+    """Return the next values from those of up to three steps; missing values are NaN."""
+    if np.isnan(now).any():
+        return np.zeros_like(now)
+    if np.isnan(one).any():
+        return now
+    return 2 * now - one if np.isnan(two).any() else 3 * (now - one) + two

@@ -391,9 +391,9 @@ def test_interrupted_run_continues_bitwise(tmp_path: Path) -> None:
 def test_errors_name_cause_and_cure() -> None:
     mesh, tags = box((0, 0, 0), (1, 0.2, 0.2), (2, 1, 1))
     model = ElasticModel(mesh, RUBBER, facet_tags=tags)
-    averaged = {"left": InterfaceSpec(1, kind="averaged")}
-    with pytest.raises(InputError, match="averaged") as error:
-        MeshBody("bar", model, averaged)
+    pressed = {"left": InterfaceSpec(1, kind="averaged", pressure_modes=0.02)}
+    with pytest.raises(InputError, match="pressure_modes") as error:
+        MeshBody("bar", model, pressed)
     assert error.value.argument == "interfaces"
     with pytest.raises(InputError, match="at the undeformed shape") as error:
         MeshBody("bar", model, energy=lambda u: 1e5 * ufl.tr(ufl.grad(u)))

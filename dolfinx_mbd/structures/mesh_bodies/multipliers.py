@@ -1,0 +1,137 @@
+"""Multipliers of the averaged interfaces of a body, condensed together with its free nodes.
+
+With the derivatives G of the constraints g with respect to the nodes and a solver for A, the system
+
+    [A  G] [u]   [f]
+    [Gᵀ 0] [μ] = [h]
+
+has the solution μ = H⁻¹(Gᵀ A⁻¹f − h), u = A⁻¹f − W μ, with W = A⁻¹G and H = GᵀW.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.structures.mesh_bodies.averaged_interfaces import AveragedInterface
+
+__all__ = ["Border", "Constraints", "Motion"]
+
+
+class Motion(NamedTuple):
+    """Motion of the frames and nodes of a body."""
+
+    frames: Array  # positions and quaternions (F, 7)
+    rotations: Array  # rotation matrices (F, 3, 3)
+    positions: Array  # positions of the nodes (N, 3)
+
+
+class Constraints:
+    """Constraints of the averaged interfaces of a body; m is their number.
+
+    Args:
+        interfaces: Averaged interfaces.
+        first: Number of frames before theirs.
+        num_nodes: Number N of nodes.
+    """
+
+    def __init__(self, interfaces: Sequence[AveragedInterface], first: int, num_nodes: int) -> None:
+        self._parts = [
+            (k, i, slice(6 * k, 6 * k + 6), slice(6 * (first + k), 6 * (first + k) + 6))
+            for k, i in enumerate(interfaces)
+        ]
+        self._first, self._num_nodes = first, num_nodes
+        self.size = 6 * len(interfaces)
+        self._columns = 6 * (first + len(interfaces))
+
+    def gaps(self, at: Motion) -> Array:
+        """Return the violations of the constraints, shape (m,), m."""
+        out = np.zeros(self.size)
+        for k, i, rows, _ in self._parts:
+            f = self._first + k
+            out[rows] = i.gaps(at.frames[f, :3], at.rotations[f], at.positions[i.nodes])
+        return out
+
+    def rates(self, at: Motion, v: Array, a: Array, speeds: Array, accelerations: Array) -> Array:
+        """Return the second time derivatives of the constraints, shape (m,).
+
+        Args:
+            at: Motion of the body.
+            v: Velocities of the frames, shape (6 F,).
+            a: Their rates, shape (6 F,).
+            speeds: Velocities of the nodes, shape (N, 3).
+            accelerations: Their accelerations, shape (N, 3).
+        """
+        if not self.size:
+            return np.zeros(0)
+        out = np.einsum("nim,ni->m", self.node_matrix(at), accelerations)
+        out += self.frame_matrix(at) @ a
+        for k, i, rows, columns in self._parts:
+            place, R = at.frames[self._first + k, :3], at.rotations[self._first + k]
+            out[rows] += i.bias(R, v[columns], at.positions[i.nodes], speeds[i.nodes], place)
+        return out
+
+    def node_matrix(self, at: Motion) -> Array:
+        """Return G, shape (N, 3, m)."""
+        G = np.zeros((self._num_nodes, 3, self.size))
+        for k, i, rows, _ in self._parts:
+            G[i.nodes, :, rows] = i.node_matrix(at.rotations[self._first + k])
+        return G
+
+    def frame_matrix(self, at: Motion) -> Array:
+        """Return the derivatives of the constraints with respect to the frames, (m, 6 F)."""
+        out = np.zeros((self.size, self._columns))
+        for k, i, rows, columns in self._parts:
+            f = self._first + k
+            x = at.positions[i.nodes]
+            out[rows, columns] = i.frame_matrix(at.frames[f, :3], at.rotations[f], x)
+        return out
+
+    def forces(self, at: Motion, multipliers: Array) -> Array:
+        """Return G μ, the forces at the nodes, shape (N, 3), N."""
+        out = np.zeros((self._num_nodes, 3))
+        for k, i, rows, _ in self._parts:
+            out[i.nodes] += i.node_matrix(at.rotations[self._first + k]) @ multipliers[rows]
+        return out
+
+    def second(self, at: Motion, multipliers: Array) -> tuple[Array, Array]:
+        """Return derivatives with respect to the frames of the forces of constant multipliers.
+
+        The forces at the nodes have the derivatives (N, 3, 6 F), those at the frames (6 F, 6 F).
+        """
+        nodal = np.zeros((self._num_nodes, 3, self._columns))
+        at_frames = np.zeros((self._columns, self._columns))
+        for k, i, rows, columns in self._parts:
+            f = self._first + k
+            point = at.frames[f, :3], at.rotations[f], at.positions[i.nodes]
+            nodal[i.nodes, :, columns], at_frames[columns, columns] = i.second(
+                *point, multipliers[rows]
+            )
+        return nodal, at_frames
+
+
+class Border:
+    """Algebra of the bordered matrix.
+
+    Args:
+        G: Derivatives of the constraints, shape (N, 3, m).
+        W: A⁻¹G, shape (N, 3, m).
+        compliance: Diagonal D of a lower right block, shape (m,): Gᵀu + D μ = h; by default zero.
+    """
+
+    def __init__(self, G: Array, W: Array, compliance: Array | None = None) -> None:
+        self.G, self.W = G, W
+        self.H = np.einsum("nik,nil->kl", G, W)
+        if compliance is not None:
+            self.H -= np.diag(compliance)
+
+    def multipliers(self, u: Array, gaps: Array) -> Array:
+        """Return μ for u = A⁻¹f, (N, 3) or (N, 3, s), and h, (m,) or (m, s)."""
+        return np.asarray(np.linalg.solve(self.H, np.einsum("nim,ni...->m...", self.G, u) - gaps))
+
+    def correction(self, multipliers: Array) -> Array:
+        """Return W μ, the part of u that multipliers (m,) or (m, s) cause."""
+        return np.asarray(np.tensordot(self.W, multipliers, axes=(2, 0)))
