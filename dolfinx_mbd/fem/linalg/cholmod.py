@@ -147,9 +147,7 @@ class CholmodFactor:
             order, parameters[_NUM_METHODS] = permutation.ctypes.data, 1  # the given ordering
         matrix = _sparse(half.indptr, half.indices, half.data)
         self._factor.value = lib.cholmod_analyze_p(byref(matrix), order, None, 0, common)
-        if not self._factor.value or not lib.cholmod_factorize(
-            byref(matrix), self._factor, common
-        ):
+        if not self._factor.value or not lib.cholmod_factorize(byref(matrix), self._factor, common):
             raise CholmodError("CHOLMOD has not enough memory, or the matrix is too large")
         head = ctypes.cast(self._factor, POINTER(_FactorHead)).contents
         if head.minor != head.n:
@@ -200,7 +198,7 @@ class CholmodPreconditioner:
 
     factor: CholmodFactor | None = None
 
-    def setUp(self, pc: PETSc.PC) -> None:  # noqa: N802
+    def setUp(self, pc: PETSc.PC) -> None:
         """Factorize the matrix; PETSc calls this if the matrix has changed."""
         if self.factor is not None:
             self.factor.destroy()
@@ -211,7 +209,7 @@ class CholmodPreconditioner:
         assert self.factor is not None
         y.array[:] = self.factor.solve(x.array_r[:, None])[:, 0]
 
-    def matApply(self, pc: PETSc.PC, X: PETSc.Mat, Y: PETSc.Mat) -> None:  # noqa: N802
+    def matApply(self, pc: PETSc.PC, X: PETSc.Mat, Y: PETSc.Mat) -> None:
         """Solve for a block of vectors."""
         assert self.factor is not None
         Y.getDenseArray()[:] = self.factor.solve(X.getDenseArray(readonly=True))

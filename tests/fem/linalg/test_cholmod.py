@@ -1,4 +1,4 @@
-"""Factors of CHOLMOD with METIS on the nodes: against dense solutions, PETSc's CHOLMOD and MUMPS."""
+"""Factors of CHOLMOD with METIS on the nodes: against LAPACK, PETSc's CHOLMOD and MUMPS."""
 
 from __future__ import annotations
 
