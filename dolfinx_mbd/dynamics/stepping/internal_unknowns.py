@@ -137,8 +137,8 @@ class InternalUnknowns:
         """Return the memory of a state without accelerations and multipliers of earlier steps."""
         nodes = memory["nodes"].copy()
         nodes[1:] = np.nan
-        kept = {name: value for name, value in memory.items() if name != "earlier"}
-        return kept | {"nodes": nodes}
+        others = {name: value for name, value in memory.items() if name != "earlier"}
+        return others | {"nodes": nodes}
 
     def local_error(self, before: State, after: State, factor: float) -> float:
         """Return the largest local error of the displacements of a body in a step, m."""
