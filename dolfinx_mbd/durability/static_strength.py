@@ -27,7 +27,7 @@ from dolfinx_mbd.durability.body_warnings import (
 )
 from dolfinx_mbd.durability.inertia_relief import LoadCases
 from dolfinx_mbd.durability.recovery import Recovery
-from dolfinx_mbd.durability.recovery.fields import Points
+from dolfinx_mbd.durability.recovery.cell_fields import Points
 from dolfinx_mbd.durability.recovery.stress import recovery_of
 from dolfinx_mbd.durability.recovery.stressed_places import APART, worst_places
 from dolfinx_mbd.durability.strength_result import Strength, WeakPlace

@@ -15,7 +15,7 @@ The examples of this folder assume the following lines:
 """
 
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
-from dolfinx_mbd.durability.recovery.gauges import GaugeSpec, gauges
+from dolfinx_mbd.durability.recovery.gauge_recovery import GaugeSpec, gauges
 from dolfinx_mbd.durability.recovery.sections import section_forces
 from dolfinx_mbd.durability.recovery.skin_stress import skin_stress, skin_values
 from dolfinx_mbd.durability.recovery.stress import Recovery, envelope, recover

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body import Interface
 from dolfinx_mbd.checks import instance, integer, number
-from dolfinx_mbd.durability.recovery.fields import Envelope
+from dolfinx_mbd.durability.recovery.cell_fields import Envelope
 from dolfinx_mbd.durability.recovery.stress import Recovery, What, recovery_of
 from dolfinx_mbd.durability.recovery.stress import envelope as compute_envelope
 from dolfinx_mbd.fem.surface_integrals import body_size
