@@ -116,7 +116,10 @@ def library() -> Any:
 
 
 class CholmodFactor:
-    """The factor of a symmetric positive definite matrix A on one rank.
+    """The factor of a symmetric positive definite matrix on one rank.
+
+    Args:
+        A: The matrix; it is not used after the factorization.
 
     Raises:
         CholmodError: A pivot is not positive, or there is not enough memory.
