@@ -116,7 +116,10 @@ def library() -> Any:
 
 
 class CholmodFactor:
-    """The factor of a symmetric positive definite matrix A on one rank.
+    """The factor of a symmetric positive definite matrix on one rank.
+
+    Args:
+        A: The matrix; it is not used after the factorization.
 
     Raises:
         CholmodError: A pivot is not positive, or there is not enough memory.
@@ -227,10 +230,10 @@ def _upper_half(A: PETSc.Mat) -> scipy.sparse.csr_matrix:
     """
     indptr, indices, values = A.getValuesCSR()
     rows = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
-    kept = (values != 0.0) & (indices >= rows)
+    nonzero = (values != 0.0) & (indices >= rows)
     del rows
-    starts = np.concatenate([[0], np.cumsum(kept, dtype=np.int32)])[indptr].astype(np.int32)
-    return scipy.sparse.csr_matrix((values[kept], indices[kept], starts), shape=A.getSize())
+    starts = np.concatenate([[0], np.cumsum(nonzero, dtype=np.int32)])[indptr].astype(np.int32)
+    return scipy.sparse.csr_matrix((values[nonzero], indices[nonzero], starts), shape=A.getSize())
 
 
 def _sparse(
