@@ -31,7 +31,12 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 WITH_DOLFINX = {"basix", "dolfinx", "ffcx", "gmsh", "petsc4py", "slepc4py", "ufl"}
 """Modules that come with DOLFINx; `pyproject.toml` says why pip must not look for them."""
-DISTRIBUTIONS = {"imageio_ffmpeg": "imageio-ffmpeg", "vtkmodules": "vtk", "PIL": "matplotlib"}
+DISTRIBUTIONS = {
+    "imageio_ffmpeg": "imageio-ffmpeg",
+    "vtkmodules": "vtk",
+    "PIL": "matplotlib",
+    "yaml": "pyyaml",
+}
 """Distributions that provide a module with another name."""
 MPI_VARIABLES = ("OMPI_", "PMIX_", "PMI_", "PRTE_")
 """Prefixes of variables that make a process a part of the MPI job of pytest."""
@@ -123,7 +128,9 @@ def test_imports_are_declared() -> None:
     modules = set().union(*map(imported, (ROOT / "dolfinx_mbd").rglob("*.py")))
     foreign = modules - set(sys.stdlib_module_names) - WITH_DOLFINX - {"dolfinx_mbd"}
     names = {DISTRIBUTIONS.get(name, name).lower().replace("_", "-") for name in foreign}
-    assert names <= requirements("control", "fast", "fmu", "plot", "nastran", "test").keys()
+    assert (
+        names <= requirements("control", "fast", "fmu", "meshes", "plot", "nastran", "test").keys()
+    )
 
 
 def test_documents_show_extras_that_exist() -> None:
@@ -194,7 +201,12 @@ def test_wheel_contains_the_package(tracked: set[str], distributions: dict[str, 
         commands = archive.read(f"{info}/entry_points.txt").decode()
     package = {name for name in names if not name.startswith(info)}
     assert package == {name for name in tracked if name.startswith("dolfinx_mbd/")}
-    for name in ("__init__.pyi", "py.typed", "plotting/assets/player.js", "io/export/state_space.c"):
+    for name in (
+        "__init__.pyi",
+        "py.typed",
+        "plotting/assets/player.js",
+        "io/export/state_space.c",
+    ):
         assert f"dolfinx_mbd/{name}" in package
     for name in PROJECT["license-files"]:
         assert f"{info}/licenses/{name}" in names

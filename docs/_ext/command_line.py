@@ -20,6 +20,9 @@ COMMANDS = (
     "fatigue",
     "export",
     "materials",
+    "run",
+    "check",
+    "schema",
 )
 
 

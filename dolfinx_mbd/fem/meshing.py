@@ -217,10 +217,14 @@ def read_mesh(
     gdim: int | None = None,
     unit: float | str = 1.0,
 ) -> TaggedMesh:
-    """Read a mesh from a Gmsh file (`.msh`, format 2 or 4) and distribute it.
+    """Read a mesh from a file and distribute it.
 
-    The file is read by gmsh in a separate process, and checked before it is distributed. The cells
-    must be in physical groups. Names are optional; `groups` holds the named groups.
+    The file is a Gmsh file (`.msh`, format 2 or 4) or a universal file (`.unv`), whose cells are in
+    physical groups; or an Abaqus, CalculiX or Ansys deck (`.inp`, `.cdb`). Sets of nodes or of
+    surface elements of a deck become groups of facets, sets of cells become groups of cells, and
+    cells with 20 nodes become cells with 27 nodes of the same shape. Names of groups are optional;
+    `groups` holds the named groups. The file is read in a separate process, and the mesh is checked
+    before it is distributed.
 
     Args:
         path: Path of the file; it is read on rank 0 only.
@@ -233,11 +237,13 @@ def read_mesh(
 
     Raises:
         MissingFileError: The file does not exist.
-        FileError: The file is not a `.msh` file; the message says how to convert other formats.
+        FileError: The file has another format; the message says how to convert it.
+        ImportError: A deck requires the package meshlane, which is not installed.
         MeshError: The mesh cannot be used; the message states the reason.
 
     Warns:
         UnitsWarning: The part is shorter than 1 mm or longer than 1 km.
+        FileWarning: Sets of a deck overlap; the message names those that are not groups.
 
     Note: Collective over `comm`. Every error is raised on all ranks.
 

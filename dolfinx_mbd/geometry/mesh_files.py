@@ -1,4 +1,4 @@
-"""Reading of `.msh` files by gmsh, from a private copy and in a separate process.
+"""Reading of mesh files by gmsh, from a private copy and in a separate process.
 
 gmsh treats files of an unknown format as scripts and executes them; it also executes
 `part.msh.opt` next to `part.msh`, and damaged meshes can crash it. Therefore the header is checked
@@ -17,22 +17,21 @@ import struct
 import subprocess
 import sys
 import tempfile
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dolfinx_mbd.errors import FileError, MeshError
+from dolfinx_mbd.errors import FileError, FileWarning, MeshError, warn
+from dolfinx_mbd.geometry import deck_files
 from dolfinx_mbd.geometry.gmsh_model import MeshArrays, gmsh_session, mesh_arrays
 from dolfinx_mbd.geometry.separate_process import environment
 
-_SUPPORTED = "Supported are Gmsh's .msh files of format 2 and 4, in ASCII or binary"
+_SUPPORTED = (
+    "Supported are Gmsh's .msh files of format 2 and 4, in ASCII or binary, and .inp, .cdb, .unv"
+)
 _CONVERSIONS = {
-    ".unv": "Convert a .unv file with 'gmsh part.unv -save -format msh41 -o part.msh'; its groups "
-    "become physical groups",
-    ".inp": "Convert an .inp file with 'meshio convert --output-format gmsh part.inp part.msh', "
-    "which drops node sets, then name its volumes and surfaces in Gmsh (physical groups)",
     ".bdf": "Convert a .bdf file with 'gmsh part.bdf -save -save_all -format msh41 -o part.msh', "
     "then name its volumes and surfaces in Gmsh (physical groups)",
     ".geo": "A .geo file is a script; mesh it with 'gmsh -3 part.geo -format msh41 -o part.msh'",
@@ -42,16 +41,24 @@ _CONVERSIONS |= {".nas": _CONVERSIONS[".bdf"], ".stp": _CONVERSIONS[".step"]}
 
 
 def read_msh(path: str | os.PathLike[str], gdim: int | None = None) -> MeshArrays:
-    """Return the mesh of a `.msh` file of format 2 or 4 as arrays; call this on one rank only."""
+    """Return the mesh of a file as arrays; call this on one rank only.
+
+    The file is a `.msh` file of format 2 or 4, a universal file, or a deck; see `deck_files`.
+    """
+    suffix = Path(path).suffix.lower()
+    suffix = suffix if suffix in (*deck_files.SUFFIXES, ".unv") else ".msh"
     with tempfile.TemporaryDirectory(prefix="dolfinx_mbd-") as folder:
-        with open(path, "rb") as file, open(Path(folder, "mesh.msh"), "wb") as copy:
-            file.seek(_start(file.read(4096), os.fspath(path)))
+        with open(path, "rb") as file, open(Path(folder, f"mesh{suffix}"), "wb") as copy:
+            if suffix == ".msh":
+                file.seek(_start(file.read(4096), os.fspath(path)))
             shutil.copyfileobj(file, copy, 1 << 20)
         command = [sys.executable, "-m", __name__, folder, str(gdim or 0)]
         reader = subprocess.run(
             command, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True
         )
         if Path(folder, "mesh.npz").is_file() and not reader.returncode:
+            for remark in json.loads(Path(folder, "remarks.json").read_text(encoding="utf-8")):
+                warn(FileWarning(f"'{os.fspath(path)}': {remark}"))
             return _load(Path(folder, "mesh.npz"))
         report = Path(folder, "error.json")
         if report.is_file():
@@ -113,12 +120,18 @@ def _num_elements(path: Path) -> int:
 def _read(folder: Path, gdim: int) -> None:
     """Read the mesh of a folder, and write its arrays or an error message to the folder."""
     try:
-        declared = _num_elements(folder / "mesh.msh")
+        file = next(folder.glob("mesh.*"))
+        declared = _num_elements(file) if file.suffix == ".msh" else None
+        remarks: list[str] = []
+        equal: dict[str, str] = {}
         with gmsh_session() as gmsh:
-            gmsh.merge(str(folder / "mesh.msh"))
+            if file.suffix in deck_files.SUFFIXES:
+                remarks, equal = deck_files.add_deck(gmsh.model, file)
+            else:
+                gmsh.merge(str(file))
             mesh = mesh_arrays(gmsh.model, gdim or None)
             count = sum(map(len, gmsh.model.mesh.getElements()[1]))
-        if count != declared:
+        if declared not in (None, count):
             raise MeshError(
                 f"it has {declared} elements and gmsh reads {count}: some have a different order "
                 "from the rest, an unknown type or a duplicate number"
@@ -126,6 +139,9 @@ def _read(folder: Path, gdim: int) -> None:
     except Exception as error:
         (folder / "error.json").write_text(json.dumps(str(error)), encoding="utf-8")
         return
+    groups = {**mesh.groups, **{name: mesh.groups[other] for name, other in equal.items()}}
+    mesh = replace(mesh, groups=groups)
+    (folder / "remarks.json").write_text(json.dumps(remarks), encoding="utf-8")
     arrays = {f.name: getattr(mesh, f.name) for f in fields(mesh)}
     arrays["groups"] = np.array(json.dumps(dict(mesh.groups)))
     np.savez(folder / "mesh.npz", **arrays)

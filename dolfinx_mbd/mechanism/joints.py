@@ -24,6 +24,7 @@ __all__ = [
     "SLIDING",
     "TURNING",
     "Axis",
+    "ConstantSpeed",
     "Driver",
     "FrameRef",
     "Joint",
@@ -425,6 +426,27 @@ class Driver:
         return angle + (self.offset or 0.0), rate, acceleration
 
 
+@dataclass(frozen=True)
+class ConstantSpeed:
+    """The motion of a driver with a constant speed; `constant_speed` creates it.
+
+    Attributes:
+        speed: Speed, rad/s or m/s.
+        angle: Angle or displacement at t = 0, rad or m.
+
+    Example:
+        >>> mbd.constant_speed(10.0).speed
+        10.0
+    """
+
+    speed: float
+    angle: float = 0.0
+
+    def __call__(self, t: float) -> tuple[float, float, float]:
+        """Return position, rate and acceleration at time t (s)."""
+        return self.angle + self.speed * t, self.speed, 0.0
+
+
 def constant_speed(
     speed: float, angle: float = 0.0
 ) -> Callable[[float], tuple[float, float, float]]:
@@ -441,9 +463,4 @@ def constant_speed(
         >>> mbd.constant_speed(10.0, angle=1.0)(0.5)
         (6.0, 10.0, 0.0)
     """
-    speed, angle = number("speed", speed), number("angle", angle)
-
-    def motion(t: float) -> tuple[float, float, float]:
-        return angle + speed * t, speed, 0.0
-
-    return motion
+    return ConstantSpeed(number("speed", speed), number("angle", angle))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.io import models
 from dolfinx_mbd.kernels.contacts import PLANE
 from dolfinx_mbd.mechanism.contact.elements import Surface
 from tests.campaigns.bench import Bench, square
@@ -268,6 +269,30 @@ MECHANISMS: dict[str, Call] = {
     "cylindrical": _joint("cylindrical"),
     "differentiated": lambda b: (mbd.mechanism.differentiated, {"position": np.sin}),
     "distance": lambda b: (mbd.distance, {"name": "a", **b.ends, "length": 0.1}),
+    "ExpressionMotion": lambda b: (models.ExpressionMotion, {"position": models.Formula("t")}),
+    "Formula": lambda b: (
+        models.Formula,
+        {"text": "a*t", "variables": ("t",), "constants": {"a": 2.0}},
+    ),
+    "TableMotion": lambda b: (
+        models.TableMotion,
+        {"times": [0.0, 1.0], "positions": [0.0, 1.0], "rates": [1.0, 1.0]},
+    ),
+    "VectorFormula": lambda b: (models.VectorFormula, dict.fromkeys("xyz", models.Formula("t"))),
+    "read_model": lambda b: (
+        models.read_model,
+        {"path": models.write_model(b.pendulum, b.folder / "model.yaml"), "parameters": {}},
+    ),
+    "schema": lambda b: (models.schema, {}),
+    "write_model": lambda b: (
+        models.write_model,
+        {
+            "system": b.pendulum,
+            "path": b.folder / "model.yaml",
+            "simulate": {"t_end": 0.1, "dt": 0.01},
+            "times": [0.0, 1.0],
+        },
+    ),
     "equilibrium": lambda b: (mbd.equilibrium, {"system": b.pendulum}),
     "fixed": _joint("fixed"),
     "force": lambda b: (mbd.force, _tip(b)),

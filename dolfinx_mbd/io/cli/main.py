@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import dolfinx_mbd
-from dolfinx_mbd.io.cli import bodies, fatigue, fmu, mesh, reduce, strength
+from dolfinx_mbd.io.cli import bodies, fatigue, fmu, mesh, reduce, run, strength
 
 _EXIT_CODES = """\
 exit codes:
@@ -70,13 +70,13 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     result = argparse.ArgumentParser(
         prog="dolfinx-mbd",
-        description="Mesh a part, reduce, inspect and export it; show runs; export mechanisms.",
+        description="Mesh a part, reduce, inspect and export it; run models; export mechanisms.",
         epilog=_EXIT_CODES + "\nAll units are SI, with lengths in metres, unless stated otherwise.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     result.add_argument("--version", action="version", version=dolfinx_mbd.__version__)
     commands = result.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (mesh, reduce, bodies, strength, fatigue, fmu):
+    for module in (mesh, reduce, bodies, run, strength, fatigue, fmu):
         module.add_to(commands)
     return result
 

@@ -1,0 +1,264 @@
+"""Meshes of Abaqus, CalculiX and Ansys decks, with their sets, as entities of a gmsh model.
+
+The package `meshlane` parses the files. Sets of cells become groups of cells, sets of nodes and of
+surface elements become groups of facets on the surface of the part. Elements with 20 nodes become
+elements with 27 nodes that have the same geometry.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.errors import MeshError
+
+__all__ = ["SUFFIXES", "add_deck"]
+
+SUFFIXES = (".inp", ".cdb")
+"""Suffixes of the files."""
+
+Integers = NDArray[np.int64]
+
+
+class _Cells(NamedTuple):
+    """A type of cells: gmsh's numbers of the types of cells and facets, and the facets.
+
+    A row of `facets` has the local numbers of the nodes of a facet, corners first.
+    """
+
+    dim: int
+    corners: int
+    kind: int
+    facet_kind: int
+    facets: list[list[int]]
+
+
+_TET = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
+_TET_EDGES = [(0, 1), (1, 2), (0, 2), (0, 3), (2, 3), (1, 3)]  # in gmsh's order
+_HEX = [[0, 3, 2, 1], [0, 1, 5, 4], [0, 4, 7, 3], [1, 2, 6, 5], [2, 3, 7, 6], [4, 5, 6, 7]]
+_HEX_EDGES = [
+    *[(0, 1), (0, 3), (0, 4), (1, 2), (1, 5), (2, 3), (2, 6), (3, 7), (4, 5), (4, 7), (5, 6)],
+    (6, 7),
+]
+_VTK_EDGES = [
+    *[(0, 1), (1, 2), (2, 3), (0, 3), (4, 5), (5, 6), (6, 7), (4, 7), (0, 4), (1, 5), (2, 6)],
+    (3, 7),
+]
+
+
+def _with_edges(
+    faces: list[list[int]], edges: list[tuple[int, int]], first: int
+) -> list[list[int]]:
+    """Return facets with the nodes on their edges, which are numbered from `first`."""
+    number = {edge: first + k for k, edge in enumerate(edges)}
+    return [
+        [*f, *(number[min(a, b), max(a, b)] for a, b in zip(f, [*f[1:], f[0]], strict=True))]
+        for f in faces
+    ]
+
+
+_HEX27 = [[*f, 20 + k] for k, f in enumerate(_with_edges(_HEX, _HEX_EDGES, 8))]
+_TYPES = {
+    "tetra": _Cells(3, 4, 4, 2, _TET),
+    "tetra10": _Cells(3, 4, 11, 9, _with_edges(_TET, _TET_EDGES, 4)),
+    "hexahedron": _Cells(3, 8, 5, 3, _HEX),
+    "hexahedron20": _Cells(3, 8, 12, 10, _HEX27),
+    "triangle": _Cells(2, 3, 2, 1, [[0, 1], [1, 2], [2, 0]]),
+    "triangle6": _Cells(2, 3, 9, 8, [[0, 1, 3], [1, 2, 4], [2, 0, 5]]),
+    "quad": _Cells(2, 4, 3, 1, [[0, 1], [1, 2], [2, 3], [3, 0]]),
+}
+_SURFACES = {
+    "triangle": 3,
+    "triangle6": 3,
+    "quad": 4,
+    "quad8": 4,
+    "quad9": 4,
+    "line": 2,
+    "line3": 2,
+}
+"""Numbers of corners of surface elements."""
+
+
+def add_deck(model: Any, path: Path) -> tuple[list[str], dict[str, str]]:
+    """Add the mesh of a file to a gmsh model, with its sets as physical groups.
+
+    Args:
+        model: The model, `gmsh.model`.
+        path: The file.
+
+    Returns:
+        Remarks on sets that overlap, for warnings, and groups by the names of equal sets.
+
+    Raises:
+        MeshError: The file cannot be read, or has cells that are not supported.
+        ImportError: The package meshlane is missing.
+    """
+    mesh = _read(path)
+    dim = max((_TYPES[b.type].dim for b in mesh.cells if b.type in _TYPES), default=0)
+    names = sorted({b.type for b in mesh.cells if getattr(b, "dim", 0) == max(dim, 2)})
+    if len(names) != 1 or names[0] not in _TYPES:
+        kinds = ", ".join(names) or "no cells"
+        known = ", ".join(name for name, kind in _TYPES.items() if kind.dim == max(dim, 2))
+        raise MeshError(f"its cells are {kinds}; all cells must be of one of the types {known}")
+    cells = _TYPES[names[0]]
+    blocks = [k for k, block in enumerate(mesh.cells) if block.type == names[0]]
+    nodes = np.concatenate([np.asarray(mesh.cells[k].data, dtype=np.int64) for k in blocks])
+    points = np.asarray(mesh.points, dtype=float)
+    points = np.hstack([points, np.zeros((len(points), 3 - points.shape[1]))])
+    if names[0] == "tetra10":
+        nodes = nodes[:, [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]]
+    elif names[0] == "hexahedron20":
+        points, nodes = _with_inner_nodes(points, nodes)
+    sizes = np.cumsum([0, *(len(mesh.cells[k].data) for k in blocks)])
+    notes = _Notes([], {})
+    groups = _groups_of_cells(mesh.cell_sets, blocks, sizes, notes)
+    facets, facet_groups = _groups_of_facets(mesh, cells, nodes, notes)
+    used = np.unique(nodes)
+    model.addDiscreteEntity(cells.dim, 1)
+    model.mesh.addNodes(cells.dim, 1, used + 1, points[used].ravel())
+    for tag, (name, rows) in enumerate(groups.items(), 1):
+        _add(model, cells.dim, tag, name, cells.kind, nodes[rows])
+    for tag, (name, rows) in enumerate(facet_groups.items(), 1):
+        _add(model, cells.dim - 1, tag, name, cells.facet_kind, facets[rows])
+    return notes.remarks, {
+        k: v for k, v in notes.equal.items() if k not in {*groups, *facet_groups}
+    }
+
+
+class _Notes(NamedTuple):
+    """Remarks on sets that overlap, and groups by the names of equal sets."""
+
+    remarks: list[str]
+    equal: dict[str, str]
+
+
+def _add(model: Any, dim: int, tag: int, name: str, kind: int, nodes: Integers) -> None:
+    if (dim, tag) not in model.getEntities(dim):
+        model.addDiscreteEntity(dim, tag)
+    model.mesh.addElementsByType(tag, kind, [], (nodes + 1).ravel())
+    model.addPhysicalGroup(dim, [tag], tag, name)
+
+
+def _read(path: Path) -> Any:
+    try:
+        import meshlane
+    except ImportError as error:
+        raise ImportError(
+            f"files {' and '.join(SUFFIXES)} require the package meshlane: pip install meshlane"
+        ) from error
+    messages = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(messages), contextlib.redirect_stderr(messages):
+            return meshlane.read(path)
+    except (Exception, SystemExit) as error:
+        reason = " ".join(f"{messages.getvalue()} {error}".split())[-300:]
+        raise MeshError(f"meshlane cannot read it: {reason}") from error
+
+
+def _with_inner_nodes(points: Any, nodes: Integers) -> tuple[Any, Integers]:
+    """Return points and nodes of cells with 27 nodes, from cells with 20 nodes.
+
+    The new nodes are those of the serendipity functions of the cell: −1/4 of each corner and 1/2
+    of each edge of a face, −1/4 of each corner and 1/4 of each edge of the cell.
+    """
+    position = {edge: 8 + k for k, edge in enumerate(_VTK_EDGES)}
+    result = nodes[:, [*range(8), *(position[edge] for edge in _HEX_EDGES)]]
+    x = points[result]
+    faces = np.array([sorted(face) for face in _HEX])
+    corners = np.sort(nodes[:, faces], axis=2).reshape(-1, 4)
+    _, first, inverse = np.unique(corners, axis=0, return_index=True, return_inverse=True)
+    edges = np.array([face[4:8] for face in _HEX27])
+    centres = -0.25 * x[:, faces].sum(axis=2) + 0.5 * x[:, edges].sum(axis=2)
+    middle = -0.25 * x[:, :8].sum(axis=1) + 0.25 * x[:, 8:20].sum(axis=1)
+    on_faces = len(points) + inverse.reshape(len(nodes), 6)
+    inside = len(points) + len(first) + np.arange(len(nodes))
+    points = np.concatenate([points, centres.reshape(-1, 3)[first], middle])
+    return points, np.hstack([result, on_faces, inside[:, None]])
+
+
+def _groups_of_cells(
+    sets: Mapping[str, Any], blocks: list[int], sizes: Any, notes: _Notes
+) -> dict[str, Integers]:
+    """Return disjoint groups of all cells, from the sets that do not overlap smaller ones."""
+    members = {}
+    for name, parts in sets.items():
+        rows = [sizes[i] + np.asarray(parts[k], dtype=np.int64) for i, k in enumerate(blocks)]
+        if parts and sum(map(len, rows)):
+            members[name] = np.concatenate(rows)
+    owner = np.full(sizes[-1], -1)
+    result: dict[str, Integers] = {}
+    for name in sorted(reversed(members), key=lambda name: len(members[name])):
+        rows = np.unique(members[name])
+        equal = [other for other, group in result.items() if np.array_equal(group, rows)]
+        if (owner[rows] < 0).all():
+            owner[rows] = len(result)
+            result[name] = rows
+        elif equal:
+            notes.equal[name] = equal[0]
+        elif (owner[rows] < 0).any() or len(rows) < sizes[-1]:
+            notes.remarks.append(f"the set of cells '{name}' overlaps others and is not a group")
+    if (owner < 0).any():
+        name = "other cells" if result else "part"
+        result[name] = np.flatnonzero(owner < 0)
+    return result
+
+
+def _groups_of_facets(
+    mesh: Any, cells: _Cells, nodes: Integers, notes: _Notes
+) -> tuple[Integers, dict[str, Integers]]:
+    """Return the facets on the surface of the part, and disjoint groups of them."""
+    local = np.array(cells.facets)
+    facets = nodes[:, local].reshape(-1, local.shape[1])
+    count = 2 if cells.dim == 2 else (3 if cells.corners == 4 else 4)
+    corners = np.sort(facets[:, :count], axis=1)
+    _, first, inverse, repeats = np.unique(
+        corners, axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
+    is_surface = repeats[inverse.ravel()] == 1
+    facets, corners = facets[is_surface], corners[is_surface]
+    members = _facets_of_sets(mesh, nodes, corners)
+    owner: dict[int, str] = {}
+    result: dict[str, Integers] = {}
+    for name in sorted(reversed(members), key=lambda name: len(members[name])):
+        equal = [other for other in result if members[other] == members[name]]
+        if equal:
+            notes.equal[name] = equal[0]
+            continue
+        free = {row for row in members[name] if row not in owner}
+        others = sorted({owner[row] for row in members[name] - free})
+        if others and free:
+            count = len(members[name]) - len(free)
+            text = f"{count} facets of '{name}' belong to '{', '.join(others)}' only"
+            notes.remarks.append(text)
+        if free:
+            result[name] = np.array(sorted(free))
+            owner.update(dict.fromkeys(free, name))
+    return facets, result
+
+
+def _facets_of_sets(mesh: Any, nodes: Integers, corners: Integers) -> dict[str, set[int]]:
+    """Return the rows of the facets with the given corners in each set of nodes or surfaces."""
+    members: dict[str, set[int]] = {}
+    used = np.unique(nodes)
+    used = used[used < len(mesh.points)]
+    for name, numbers in mesh.point_sets.items():
+        inside = np.zeros(int(nodes.max()) + len(mesh.points) + 1, dtype=bool)
+        inside[np.asarray(numbers, dtype=np.int64)] = True
+        rows = np.flatnonzero(inside[corners].all(axis=1))
+        if len(rows) and not inside[used].all():
+            members.setdefault(name, set()).update(map(int, rows))
+    row_of = {tuple(map(int, row)): k for k, row in enumerate(corners)}
+    count = corners.shape[1]
+    for name, parts in mesh.cell_sets.items():
+        for block, part in zip(mesh.cells, parts, strict=False):
+            if _SURFACES.get(block.type) == count and part is not None and len(part):
+                rows = np.sort(np.asarray(block.data)[part][:, :count], axis=1)
+                keys = [tuple(map(int, row)) for row in rows]
+                members.setdefault(name, set()).update(row_of[k] for k in keys if k in row_of)
+    return members

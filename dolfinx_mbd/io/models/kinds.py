@@ -1,0 +1,139 @@
+"""Kinds of the entries in model files, and the classes and functions that create them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import dolfinx_mbd.mechanism as mechanism
+from dolfinx_mbd.analyses import equilibrium, linearize, simulate
+from dolfinx_mbd.dynamics import Adaptive, GeneralizedAlpha
+from dolfinx_mbd.mechanism import bearings, mechanisms
+from dolfinx_mbd.mechanism.contact.elements import Surface
+from dolfinx_mbd.mechanism.joints import JOINT_KINDS
+
+__all__ = ["ANALYSES", "FORMULAS", "SECTIONS", "VALUES", "Formulas"]
+
+Maker = Callable[..., Any]
+
+
+def _joint_makers() -> dict[str, Maker]:
+    """Return the functions of the mechanism that create joints, by the kind of the joint."""
+    makers: dict[str, Maker] = {}
+    for name in mechanism.__all__:
+        value = getattr(mechanism, name)
+        if inspect.isfunction(value) and value.__annotations__.get("return") == "Joint":
+            makers[name] = value
+    missing = JOINT_KINDS.keys() - makers.keys()
+    assert not missing, missing
+    return makers
+
+
+def _film(bearing: type[Any]) -> Maker:
+    """Return a function that makes an oil film in a joint, with the fields of its bearing."""
+
+    def film(**fields: Any) -> bearings.OilFilm:
+        return bearings.OilFilm(bearing, **fields)
+
+    signature = inspect.signature(bearing)
+    others = [p for n, p in signature.parameters.items() if n not in ("name", "first", "second")]
+    film.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+    film.__doc__, film.__module__ = bearing.__doc__, bearing.__module__
+    return film
+
+
+SECTIONS: dict[str, dict[str, Maker]] = {
+    "bodies": {
+        "ground": mechanism.Ground,
+        "rigid": mechanism.RigidBody,
+        "box": mechanism.RigidBody.box,
+        "cylinder": mechanism.RigidBody.cylinder,
+        "flexible": mechanism.FlexibleBody,
+    },
+    "joints": _joint_makers(),
+    "drivers": {"driver": mechanism.Driver},
+    "loads": {
+        "force": mechanism.force,
+        "torque": mechanism.torque,
+        "joint_load": mechanism.JointLoad,
+        "joint_spring": mechanism.JointSpring,
+        "joint_friction": mechanism.JointFriction,
+        "joint_stop": mechanism.JointStop,
+        "spring_damper": mechanism.SpringDamper,
+        "bushing": mechanism.Bushing,
+        "gear_pair": mechanism.GearPair,
+        "tabulated_bearing": mechanism.TabulatedBearing,
+        "pattern_load": mechanism.PatternLoad,
+        "contact": mechanism.Contact,
+        "sphere_contact": mechanism.sphere_contact,
+        "plane_contact": mechanism.plane_contact,
+        "bore_contact": mechanism.bore_contact,
+        "guide_contact": mechanism.guide_contact,
+        "short_bearing": bearings.ShortBearing,
+        "finite_bearing": bearings.FiniteBearing,
+    },
+    "mechanism": {
+        "inline_engine": mechanisms.inline_engine,
+        "slider_crank": mechanisms.slider_crank,
+    },
+}
+"""Makers of the entries of each section by the kind in the entry `type`."""
+
+VALUES: dict[str, dict[str, Maker]] = {
+    "ContactLaw": {"ContactLaw": mechanism.ContactLaw},
+    "JointClearance": {
+        "clearance": mechanism.Clearance,
+        "guide_clearance": mechanism.GuideClearance,
+        "short_bearing": _film(bearings.ShortBearing),
+        "finite_bearing": _film(bearings.FiniteBearing),
+    },
+    "Shape": {
+        "shape": mechanism.Shape,
+        "box": mechanism.box_shape,
+        "cylinder": mechanism.cylinder_shape,
+    },
+    "Surface": {"Surface": Surface},
+    "Asperities": {"Asperities": bearings.Asperities},
+    "Oil": {"Oil": bearings.Oil},
+    "OilSupply": {"OilSupply": bearings.OilSupply},
+    "BearingTable": {"BearingTable": mechanism.BearingTable},
+    "JointCoordinate": {"JointCoordinate": mechanism.JointCoordinate},
+    "PatternRef": {"PatternRef": mechanism.PatternRef},
+    "EngineDesign": {"EngineDesign": mechanisms.EngineDesign},
+    "GeneralizedAlpha": {"GeneralizedAlpha": GeneralizedAlpha},
+    "Adaptive": {"Adaptive": Adaptive},
+    "Curve": {"curve": mechanism.Curve, "through": mechanism.Curve.through},
+}
+"""Makers of the values of fields by the type in the signature, and by the kind in `type`."""
+
+ANALYSES: dict[str, Maker] = {
+    "simulate": simulate,
+    "equilibrium": equilibrium,
+    "linearize": linearize,
+}
+"""Analyses by the name of their section."""
+
+
+class Formulas(NamedTuple):
+    """Names in the expression of a field that is a function, and the units of its value.
+
+    A field with three expressions has the names of the motion of a frame.
+    """
+
+    variables: tuple[str, ...]
+    units: str
+    components: int = 1
+
+
+FORMULAS: dict[tuple[str, str], Formulas] = {
+    ("joint_load", "value"): Formulas(("t", "s", "rate"), "N|N m"),
+    ("joint_spring", "law"): Formulas(("s", "rate"), "N|N m"),
+    ("spring_damper", "law"): Formulas(("length", "rate"), "N"),
+    ("pattern_load", "value"): Formulas(("t",), ""),
+    ("force", "value"): Formulas((), "N", 3),
+    ("torque", "value"): Formulas((), "N m", 3),
+    ("driver", "motion"): Formulas(("t",), ""),
+    ("inline_engine", "pressure"): Formulas(("angle",), "Pa"),
+}
+"""Fields that are functions by kind and name."""

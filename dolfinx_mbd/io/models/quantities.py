@@ -1,0 +1,209 @@
+"""Numbers with units, and expressions of them, in model files.
+
+A number in a model file is a number in SI units, a number with a unit such as ``5mm`` or
+``2e5 N/m``, or an expression of parameters such as ``2*radius + 5mm``. Expressions contain numbers,
+names, ``+ - * / **``, comparisons with ``if else``, and the functions `FUNCTIONS`. They are parsed
+to a tree of which only these nodes are accepted, so that a file cannot execute code.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+import re
+from collections.abc import Mapping
+from types import CodeType
+from typing import Any, NamedTuple
+
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.io.models.jets import FUNCTIONS
+
+__all__ = ["UNITS", "Dimension", "compiled", "evaluate", "number", "parse_unit"]
+
+
+class Dimension(NamedTuple):
+    """Exponents of metre, kilogram, second, kelvin, radian and cycle in a unit."""
+
+    length: float = 0.0
+    mass: float = 0.0
+    time: float = 0.0
+    temperature: float = 0.0
+    angle: float = 0.0
+    cycle: float = 0.0
+
+    def times(self, other: Dimension, power: float = 1.0) -> Dimension:
+        """Return the dimension of the product with a power of another quantity."""
+        return Dimension(*(a + power * b for a, b in zip(self, other, strict=True)))
+
+    def agrees(self, other: Dimension) -> bool:
+        """Return whether a value of one dimension can stand for the other.
+
+        Radians are optional (N m and N m/rad), but cycles are not radians: 50 Hz is not 50 rad/s.
+        """
+        return self[:4] == other[:4] and self.cycle == other.cycle
+
+
+def _units() -> dict[str, tuple[float, Dimension]]:
+    newton, pascal = Dimension(1, 1, -2), Dimension(-1, 1, -2)
+    joule, watt = Dimension(2, 1, -2), Dimension(2, 1, -3)
+    rate, angle = Dimension(time=-1, angle=1), Dimension(angle=1)
+    metre, second, kilogram = Dimension(length=1), Dimension(time=1), Dimension(mass=1)
+    return {
+        **{"m": (1.0, metre), "dm": (0.1, metre), "cm": (1e-2, metre), "mm": (1e-3, metre)},
+        **{"um": (1e-6, metre), "µm": (1e-6, metre), "in": (0.0254, metre), "ft": (0.3048, metre)},
+        **{"kg": (1.0, kilogram), "g": (1e-3, kilogram), "t": (1e3, kilogram)},
+        **{"s": (1.0, second), "ms": (1e-3, second), "us": (1e-6, second), "min": (60.0, second)},
+        **{"N": (1.0, newton), "kN": (1e3, newton), "MN": (1e6, newton)},
+        **{"Nm": (1.0, joule), "J": (1.0, joule), "kJ": (1e3, joule), "mJ": (1e-3, joule)},
+        **{"W": (1.0, watt), "kW": (1e3, watt)},
+        **{"Pa": (1.0, pascal), "kPa": (1e3, pascal), "MPa": (1e6, pascal), "GPa": (1e9, pascal)},
+        **{"bar": (1e5, pascal), "K": (1.0, Dimension(temperature=1))},
+        **{"rad": (1.0, angle), "deg": (math.pi / 180, angle), "°": (math.pi / 180, angle)},
+        **{"rpm": (math.pi / 30, rate), "Hz": (1.0, Dimension(time=-1, cycle=1))},
+        **{"kHz": (1e3, Dimension(time=-1, cycle=1))},
+        **{"%": (0.01, Dimension()), "1": (1.0, Dimension())},
+    }  # fmt: skip
+
+
+UNITS = _units()
+"""Units by name: factor to SI and dimension."""
+
+_POWERS = {"²": "2", "³": "3", "⁻": "-", "¹": "1", "⁴": "4"}
+_NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_QUANTITY = re.compile(rf"\s*([-+]?{_NUMBER})\s*((?:1/)?[A-Za-zµ°%].*?)\s*")
+_SUFFIXED = re.compile(rf"(?<![\w.])({_NUMBER})([A-Za-zµ°%]*)")
+_FACTOR = re.compile(r"([A-Za-zµ°%]+|1)(?:\^|\*\*)?(-?\d+(?:\.5)?)?")
+
+
+def parse_unit(text: str) -> tuple[float, Dimension] | None:
+    """Return the factor to SI and the dimension of a unit such as `N s/m` or `kg m²`, or None."""
+    for sign, digit in _POWERS.items():
+        text = text.replace(sign, digit)
+    factor, dimension, power = 1.0, Dimension(), 1.0
+    words = re.findall(r"/|[^\s*/·]+", re.sub(r"\*\*", "^", text).replace("(", "").replace(")", ""))
+    if not words:
+        return None
+    for word in words:
+        if word == "/":
+            power = -1.0
+            continue
+        match = _FACTOR.fullmatch(word)
+        if match is None or match[1] not in UNITS:
+            return None
+        scale, base = UNITS[match[1]]
+        exponent = power * float(match[2] or 1)
+        factor, dimension = factor * scale**exponent, dimension.times(base, exponent)
+    return factor, dimension
+
+
+_NODES = (
+    *(ast.Expression, ast.Constant, ast.Name, ast.expr_context, ast.BinOp, ast.UnaryOp, ast.Call),
+    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.USub, ast.UAdd),
+    *(ast.IfExp, ast.Compare, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
+)
+_LONGEST = 2000  # characters of an expression
+_CONSTANTS = {"pi": math.pi, "true": 1.0, "false": 0.0}
+
+
+@functools.cache
+def compiled(text: str, names: frozenset[str]) -> CodeType:
+    """Return the code of an expression of the names, after a check that it has no other content.
+
+    Args:
+        text: The expression.
+        names: Names that it may contain, besides functions and constants.
+
+    Raises:
+        InputError: The text is not an expression, or uses an unknown name or function.
+    """
+    if len(text) > _LONGEST:
+        raise InputError(f"an expression has at most {_LONGEST} characters", value=text)
+    source = _SUFFIXED.sub(_with_factor, text.replace("^", "**"))
+    try:
+        tree = ast.parse(source.strip(), mode="eval")
+    except (SyntaxError, RecursionError, ValueError):
+        raise InputError(
+            f"{text!r} is neither a number, a number with a unit, nor an expression", value=text
+        ) from None
+    for node in ast.walk(tree):
+        _check_node(node, text, names)
+        if isinstance(node, ast.Constant):
+            node.value = float(node.value)  # type: ignore[arg-type] # integers grow without limit
+    return compile(tree, "<model file>", "eval")
+
+
+def _with_factor(match: re.Match[str]) -> str:
+    """Return a number with a unit, as in `2*radius + 5mm`, as a number in SI units."""
+    if not match[2]:
+        return match[0]
+    unit = UNITS.get(match[2])
+    if unit is None:
+        raise InputError(f"unknown unit {match[2]!r} in {match[0]!r}", value=match[0])
+    return repr(float(match[1]) * unit[0])
+
+
+def _check_node(node: ast.AST, text: str, names: frozenset[str]) -> None:
+    if not isinstance(node, _NODES):
+        raise InputError(f"{text!r} contains more than arithmetic", value=text)
+    if isinstance(node, ast.Constant) and (
+        isinstance(node.value, bool) or not isinstance(node.value, (int, float))
+    ):
+        raise InputError(f"{text!r} contains {node.value!r}, which is not a number", value=text)
+    if isinstance(node, ast.Call):
+        is_known = isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS
+        if not is_known or node.keywords:
+            known = ", ".join(FUNCTIONS)
+            raise InputError(f"{text!r}: the known functions are {known}", value=text)
+    if isinstance(node, ast.Name) and node.id not in {*names, *_CONSTANTS, *FUNCTIONS}:
+        known = ", ".join(sorted(names)) or "no names"
+        raise InputError(f"{text!r}: unknown name {node.id!r}; known are {known}", value=text)
+
+
+def evaluate(text: str, values: Mapping[str, Any]) -> Any:
+    """Return the value of an expression of names with values (numbers or jets)."""
+    code = compiled(text, frozenset(values))
+    scope: dict[str, Any] = {"__builtins__": {}, **FUNCTIONS, **_CONSTANTS, **values}
+    try:
+        return eval(code, scope)
+    except (ArithmeticError, ValueError, TypeError) as error:
+        raise InputError(f"{text!r} has no value: {error}", value=text) from None
+
+
+def number(value: Any, parameters: Mapping[str, float], unit: str = "") -> float:
+    """Return a number of a model file in SI units.
+
+    Args:
+        value: A number, a text with a unit, or an expression of the parameters.
+        parameters: Values of the parameters by name.
+        unit: Units that the number may have, separated by `|`; a unit of another dimension is an
+            error. An empty text permits all units.
+
+    Raises:
+        InputError: The value is not a finite number, or its unit does not fit.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise InputError(f"expected a number or an expression; got {value!r}", value=value)
+    result: Any = value
+    if isinstance(value, str):
+        match = _QUANTITY.fullmatch(value)
+        known = parse_unit(match[2]) if match else None
+        if match and known:
+            result = float(match[1]) * known[0]
+            _check_unit(value, match[2], known[1], unit)
+        else:
+            result = evaluate(value, parameters)
+    if not isinstance(result, (int, float)) or not math.isfinite(result):
+        raise InputError(f"{value!r} is not a finite number", value=value)
+    return float(result)
+
+
+def _check_unit(value: str, unit: str, dimension: Dimension, expected: str) -> None:
+    allowed = [parse_unit(word) for word in expected.split("|") if word]
+    dimensions = [entry[1] for entry in allowed if entry is not None]
+    if dimensions and not any(dimension.agrees(other) for other in dimensions):
+        units = " or ".join(word for word in expected.split("|"))
+        hint = "; 1 Hz is 2*pi rad/s, 60rpm" if dimension.cycle else ""
+        raise InputError(
+            f"{value!r}: expected a value in {units}, not in {unit}{hint}", value=value
+        )

@@ -1,0 +1,203 @@
+"""The JSON schema of model files, for editors and other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dolfinx_mbd.io.models.declarations import REQUIRED, Declared, declared_fields
+from dolfinx_mbd.io.models.flexible_parts import FIELDS
+from dolfinx_mbd.io.models.kinds import ANALYSES, FORMULAS, SECTIONS, VALUES
+from dolfinx_mbd.io.models.reader import FORMAT, OPTIONS, RESULTS
+
+__all__ = ["schema"]
+
+_NUMBER = {"type": ["number", "string"]}
+_ARRAY = {"type": ["array", "number", "string"]}
+_FRAMES = {
+    "type": "object",
+    "additionalProperties": {
+        "anyOf": [
+            _ARRAY,
+            {
+                "type": ["object", "null"],
+                "properties": {"point": _ARRAY, "axes": _ARRAY},
+                "additionalProperties": False,
+            },
+        ]
+    },
+}
+_FRAME = {
+    "anyOf": [
+        {"type": "string", "pattern": r"^[^.]+\.[^.]+$"},
+        {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2},
+    ]
+}
+_TYPES: dict[str, Any] = {
+    "float": _NUMBER,
+    "int": {"type": ["integer", "string"]},
+    "str": {"type": "string"},
+    "bool": {"type": "boolean"},
+    "None": {"type": "null"},
+    "ArrayLike": _ARRAY,
+    "Array": _ARRAY,
+    "NDArray[np.float64]": _ARRAY,
+    "NDArray[np.int64]": _ARRAY,
+    "FrameRef": _FRAME,
+    "Mapping[str, Frame]": _FRAMES,
+    "ReducedBody": {"$ref": "#/$defs/ReducedBody"},
+    "Requests": {"type": "array", "items": {"type": "string"}},
+    "Any": {},
+    **{name: {"$ref": f"#/$defs/{name}"} for name in VALUES},
+}
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of model files.
+
+    It is generated from the signatures and docstrings of the classes and functions that the parts
+    of a model name. Numbers may be texts with a unit or expressions.
+
+    Example:
+        >>> from dolfinx_mbd.io.models import schema
+        >>> sorted(schema()["properties"]["joints"]["additionalProperties"])
+        ['oneOf']
+    """
+    sections = {name: _section(makers) for name, makers in SECTIONS.items() if name != "mechanism"}
+    analyses = {name: _analysis(maker) for name, maker in ANALYSES.items()}
+    body = {"anyOf": [{"type": "string"}, _rod(), _reduction()]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Model file of dolfinx_mbd",
+        "type": "object",
+        "properties": {
+            "model": {"const": FORMAT, "description": "Version of the format."},
+            "title": {"type": "string"},
+            "include": {"anyOf": [{"type": "string"}, _TYPES["Requests"]]},
+            "parameters": {"type": "object", "additionalProperties": _NUMBER},
+            "gravity": {**_ARRAY, "description": "Acceleration of gravity, m/s²."},
+            **sections,
+            "mechanism": _choice(SECTIONS["mechanism"], named=False),
+            **analyses,
+            "results": {"type": ["array", "string"], "items": {"enum": list(RESULTS)}},
+            "sweep": {
+                "type": "object",
+                "additionalProperties": {"type": "array", "items": _NUMBER},
+            },
+        },
+        "required": ["model"],
+        "additionalProperties": False,
+        "$defs": {
+            "ReducedBody": body,
+            **{name: _choice(makers, named=False) for name, makers in VALUES.items()},
+        },
+    }
+
+
+def _section(makers: dict[str, Callable[..., Any]]) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": _choice(makers, named=True)}
+
+
+def _choice(makers: dict[str, Callable[..., Any]], *, named: bool) -> dict[str, Any]:
+    """Return the schema of an object that one of the makers makes."""
+    first = next(iter(makers))
+    objects = [
+        _object(
+            maker,
+            kind,
+            kind_name=kind if len(makers) > 1 else None,
+            optional_kind=(not named and kind == first) or kind == "ground",
+            omitted=("name",) if named else (),
+        )
+        for kind, maker in makers.items()
+    ]
+    return objects[0] if len(objects) == 1 else {"oneOf": objects}
+
+
+def _object(
+    maker: Callable[..., Any],
+    kind: str,
+    *,
+    kind_name: str | None,
+    optional_kind: bool,
+    omitted: tuple[str, ...],
+) -> dict[str, Any]:
+    fields = {n: f for n, f in declared_fields(maker).items() if n not in omitted}
+    properties = {name: _field(kind, field) for name, field in fields.items()}
+    required = [name for name, field in fields.items() if field.is_required]
+    if kind_name is not None:
+        properties = {"type": {"const": kind_name}, **properties}
+        required = required if optional_kind else ["type", *required]
+    result = {"type": "object", "properties": properties, "additionalProperties": False}
+    if (maker.__doc__ or "").strip():
+        result["description"] = (maker.__doc__ or "").strip().splitlines()[0]
+    return {**result, "required": required} if required else {**result, "type": ["object", "null"]}
+
+
+def _field(kind: str, field: Declared) -> dict[str, Any]:
+    """Return the schema of a field."""
+    if (kind, field.name) in FORMULAS:
+        result = _motion() if field.name == "motion" else _ARRAY
+    else:
+        options = [option for name in field.types if (option := _type(name)) is not None]
+        result = options[0] if len(options) == 1 else {"anyOf": options}
+    result = {**result, "description": field.text} if field.text else result
+    simple = (str, int, float, bool)
+    if field.default is not REQUIRED and isinstance(field.default, simple):
+        result = {**result, "default": field.default}
+    return result
+
+
+def _motion() -> dict[str, Any]:
+    table = {name: _ARRAY for name in ("times", "positions", "rates", "accelerations")}
+    options: list[dict[str, Any]] = [
+        {"type": "string"},
+        {
+            "type": "object",
+            "properties": {"speed": _NUMBER, "angle": _NUMBER},
+            "required": ["speed"],
+        },
+        {"type": "object", "properties": table, "required": ["times", "positions"]},
+    ]
+    return {"anyOf": [{"additionalProperties": False, **o} for o in options]}
+
+
+def _type(name: str) -> dict[str, Any] | None:
+    """Return the schema of a type, or None for a type that a model file cannot contain."""
+    if name.startswith("choice:"):
+        return {"enum": name[7:].split(",")}
+    if name.startswith(("tuple[", "Sequence[", "list[")):
+        inner = {part.strip() for part in name[name.index("[") + 1 : -1].split(",")} - {"..."}
+        items = [option for part in sorted(inner) if (option := _type(part)) is not None]
+        return {"type": "array", "items": items[0] if len(items) == 1 else {"anyOf": items}}
+    if name.startswith("Mapping[str, ") and name not in _TYPES:
+        inner_type = _type(name.removeprefix("Mapping[str, ")[:-1])
+        return (
+            None if inner_type is None else {"type": "object", "additionalProperties": inner_type}
+        )
+    result: dict[str, Any] | None = _TYPES.get(name)
+    return result
+
+
+def _analysis(maker: Callable[..., Any]) -> dict[str, Any]:
+    return _object(maker, "", kind_name=None, optional_kind=True, omitted=OPTIONS)
+
+
+def _rod() -> dict[str, Any]:
+    from dolfinx_mbd.mechanism import mechanisms
+
+    return _object(mechanisms.rigid_rod, "", kind_name="rigid_rod", optional_kind=False, omitted=())
+
+
+def _reduction() -> dict[str, Any]:
+    properties = {
+        name: {**(_type(field.types[-1]) or {}), "description": field.text}
+        for name, field in FIELDS.items()
+    }
+    required = [name for name, field in FIELDS.items() if field.is_required]
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }

@@ -1,0 +1,327 @@
+"""Conversion of the entries of a model file to the arguments of classes and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dolfinx_mbd.checks import choice
+from dolfinx_mbd.errors import InputError, MissingFileError
+from dolfinx_mbd.io.models.declarations import Declared, declared_fields
+from dolfinx_mbd.io.models.documents import Document, Place
+from dolfinx_mbd.io.models.functions import (
+    FRAME_VARIABLES,
+    ExpressionMotion,
+    Formula,
+    TableMotion,
+    VectorFormula,
+)
+from dolfinx_mbd.io.models.kinds import FORMULAS, VALUES
+from dolfinx_mbd.io.models.quantities import number
+from dolfinx_mbd.mechanism import Frame, FrameRef, constant_speed
+
+__all__ = ["EntryError", "Reader"]
+
+
+class EntryError(Exception):
+    """Errors in an entry of a document.
+
+    Args:
+        place: Place of the error.
+        text: Text of the error.
+        others: Further errors in the same entry.
+    """
+
+    def __init__(self, place: Place, text: str, others: Sequence[EntryError] = ()) -> None:
+        super().__init__(text)
+        self.place, self.others = place, tuple(others)
+
+    def each(self) -> Iterator[EntryError]:
+        """Yield this error and all others."""
+        yield self
+        for other in self.others:
+            yield from other.each()
+
+
+@dataclass
+class Reader:
+    """Conversion of the entries of one document.
+
+    Attributes:
+        document: The document.
+        parameters: Values of the parameters by name.
+        reduced_body: Function of an entry and its place that returns a reduced body.
+        bodies: Bodies by name, for references to their frames; None before they are known.
+    """
+
+    document: Document
+    parameters: Mapping[str, float]
+    reduced_body: Callable[[Reader, Any, Place], Any]
+    bodies: Mapping[str, Any] | None = None
+
+    def made(
+        self, maker: Callable[..., Any], kind: str, entry: Any, place: Place, **values: Any
+    ) -> Any:
+        """Return what a class or function makes of the fields of an entry.
+
+        Args:
+            maker: The class or function.
+            kind: Kind of the entry, for the fields that are functions.
+            entry: Fields by name.
+            place: Place of the entry in the document.
+            **values: Further arguments, such as the name of the entry.
+        """
+        if not isinstance(entry, dict):
+            raise EntryError(place, f"expected fields by name; got {entry!r}")
+        fields = declared_fields(maker)
+        errors = self._errors_of_names(fields, entry, place, values)
+        arguments = {}
+        for key, value in entry.items():
+            if key in fields and key not in values:
+                try:
+                    arguments[key] = self.value(fields[key], kind, value, (*place, key))
+                except EntryError as error:
+                    errors.append(error)
+        if errors:
+            raise EntryError(errors[0].place, str(errors[0]), [*errors[0].others, *errors[1:]])
+        try:
+            return maker(**values, **arguments)
+        except (InputError, MissingFileError) as error:
+            raise EntryError(_blamed(error, entry, place), str(error)) from None
+
+    def _errors_of_names(
+        self, fields: Mapping[str, Declared], entry: Any, place: Place, values: Mapping[str, Any]
+    ) -> list[EntryError]:
+        """Return the errors of unknown and of missing fields."""
+        errors = []
+        for key in entry:
+            if key not in fields or key in values:
+                known = ", ".join(name for name in fields if name not in values)
+                text = f"unknown field {key!r}; known are {known}"
+                errors.append(EntryError((*place, key), text))
+        for name, field in fields.items():
+            if field.is_required and name not in entry and name not in values:
+                unit = f", {field.units.replace('|', ' or ')}," if field.units else ""
+                errors.append(EntryError(place, f"the field {name!r}{unit} is missing"))
+        return errors
+
+    def value(self, field: Declared, kind: str, value: Any, place: Place) -> Any:
+        """Return the value of a field."""
+        try:
+            return self._value(field, kind, value, place)
+        except InputError as error:
+            raise EntryError(place, str(error)) from None
+
+    def _value(self, field: Declared, kind: str, value: Any, place: Place) -> Any:
+        if value is None and ("None" in field.types or field.default is None):
+            return None
+        if (kind, field.name) in FORMULAS:
+            return self._function(kind, field, value, place)
+        for name in sorted(field.types, key=lambda name: not name.startswith("choice:")):
+            convert = _CONVERTERS.get(name) or _by_prefix(name)
+            if (
+                convert is not None
+                and (result := convert(self, name, value, field, place)) is not _NO
+            ):
+                return result
+        expected = " or ".join(map(_described, field.types))
+        raise InputError(f"expected {expected}; got {_shortened(value)}", value=value)
+
+    # ---- functions ------------------------------------------------------------------------------
+    def _function(self, kind: str, field: Declared, value: Any, place: Place) -> Any:
+        if field.name == "motion":
+            return self.motion(value, place)
+        variables, units, components = FORMULAS[kind, field.name]
+        field = field._replace(units=units)
+        if components == 1:
+            return self._formula(value, variables, field)
+        if not isinstance(value, list) or len(value) != components:
+            raise InputError(f"expected a list of {components} numbers or expressions", value=value)
+        parts = [self._formula(entry, FRAME_VARIABLES, field) for entry in value]
+        if not any(isinstance(part, Formula) for part in parts):
+            return parts
+        formulas = (p if isinstance(p, Formula) else Formula(repr(p)) for p in parts)
+        return VectorFormula(*formulas)
+
+    def _formula(self, value: Any, variables: tuple[str, ...], field: Declared) -> float | Formula:
+        """Return a number, or an expression of the variables."""
+        try:
+            return number(value, self.parameters, field.units)
+        except InputError:
+            if not isinstance(value, str):
+                raise
+            return Formula(value, variables, self.parameters)
+
+    def motion(self, value: Any, place: Place) -> Any:
+        """Return the motion of a driver: a speed, an expression of time, or a table."""
+        if isinstance(value, str):
+            return ExpressionMotion(Formula(value, ("t",), self.parameters))
+        if isinstance(value, dict) and "speed" in value:
+            return self.made(constant_speed, "speed", value, place)
+        if isinstance(value, dict) and "times" in value:
+            return self.made(TableMotion, "table", value, place)
+        raise InputError(
+            "expected an expression of t such as '0.1*sin(20*t)', {speed: 600rpm}, or a table "
+            "{times: [...], positions: [...]}",
+            value=value,
+        )
+
+    # ---- types ----------------------------------------------------------------------------------
+    def _number(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+            return _NO
+        if isinstance(value, str) and "str" in field.types:
+            return _NO
+        result = number(value, self.parameters, field.units)
+        if name == "int":
+            if result != round(result):
+                raise InputError(f"expected a whole number; got {value!r}", value=value)
+            return round(result)
+        return result
+
+    def _text(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        return value if isinstance(value, str) else _NO
+
+    def _flag(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        return value if isinstance(value, bool) else _NO
+
+    def _choice(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        return value if value in name[7:].split(",") else _NO
+
+    def _array(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        if isinstance(value, list):
+            return [self._array(name, v, field, (*place, k)) for k, v in enumerate(value)]
+        if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+            try:
+                return number(value, self.parameters, field.units)
+            except InputError as error:
+                raise EntryError(place, str(error)) from None
+        return _NO
+
+    def _frame_ref(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        names = value.split(".") if isinstance(value, str) else value
+        if not (
+            isinstance(names, list) and len(names) == 2 and all(isinstance(n, str) for n in names)
+        ):
+            raise InputError(f"expected BODY.FRAME; got {_shortened(value)}", value=value)
+        if self.bodies is None:
+            return FrameRef(*names)
+        body = self.bodies[choice("body", names[0], self.bodies)]
+        return body.frame(names[1])
+
+    def _frames(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        if not isinstance(value, dict):
+            return _NO
+        units = field._replace(units="m")
+        result = {}
+        for key, entry in value.items():
+            at = (*place, key)
+            fields = {"point": entry} if isinstance(entry, list) else entry or {}
+            if not isinstance(fields, dict) or fields.keys() - {"point", "axes"}:
+                raise EntryError(at, "expected a point, or point and axes")
+            arguments = {
+                k: self._array(
+                    "ArrayLike", v, units if k == "point" else field._replace(units=""), (*at, k)
+                )
+                for k, v in fields.items()
+            }
+            try:
+                result[str(key)] = Frame(**arguments)
+            except InputError as error:
+                raise EntryError(at, str(error)) from None
+        return result
+
+    def _sequence(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        inner = name[name.index("[") + 1 : -1]
+        items = [part.strip() for part in inner.split(",")]
+        if not isinstance(value, list):
+            return _NO
+        if items[-1] != "..." and name.startswith("tuple") and len(value) != len(items):
+            raise InputError(f"expected a list of {len(items)} values", value=value)
+        types = [items[0]] * len(value) if items[-1] == "..." or len(items) == 1 else items
+        return tuple(
+            self.value(field._replace(types=(kind,)), "", entry, (*place, k))
+            for k, (kind, entry) in enumerate(zip(types, value, strict=True))
+        )
+
+    def _object(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        if not isinstance(value, dict):
+            return _NO
+        makers = VALUES[name]
+        kind = value.get("type", next(iter(makers)))
+        if kind not in makers:
+            raise EntryError(
+                (*place, "type"), f"unknown type {kind!r}; known are {', '.join(makers)}"
+            )
+        fields = {key: entry for key, entry in value.items() if key != "type"}
+        return self.made(makers[kind], str(kind), fields, place)
+
+    def _names(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        is_list = isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+        return list(value) if is_list else _NO
+
+    def _mapping(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        if not isinstance(value, dict):
+            return _NO
+        inner = field._replace(types=(name.removeprefix("Mapping[str, ")[:-1],))
+        return {str(k): self.value(inner, "", v, (*place, k)) for k, v in value.items()}
+
+    def _reduced(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        return self.reduced_body(self, value, place)
+
+    def path(self, text: str, place: Place) -> Path:
+        """Return the path of a file relative to the file that names it."""
+        return self.document.folder_of(place) / text
+
+
+_NO = object()
+_CONVERTERS: dict[str, Callable[..., Any]] = {
+    "float": Reader._number,
+    "int": Reader._number,
+    "str": Reader._text,
+    "bool": Reader._flag,
+    "ArrayLike": Reader._array,
+    "Array": Reader._array,
+    "NDArray[np.float64]": Reader._array,
+    "NDArray[np.int64]": Reader._array,
+    "FrameRef": Reader._frame_ref,
+    "Mapping[str, Frame]": Reader._frames,
+    "ReducedBody": Reader._reduced,
+    "Requests": Reader._names,
+    **dict.fromkeys(VALUES, Reader._object),
+}
+
+
+def _by_prefix(name: str) -> Callable[..., Any] | None:
+    if name.startswith("choice:"):
+        return Reader._choice
+    if name.startswith(("tuple[", "Sequence[", "list[")):
+        return Reader._sequence
+    if name.startswith("Mapping[str, "):
+        return Reader._mapping
+    return None
+
+
+def _described(name: str) -> str:
+    """Return a noun for a type."""
+    if name.startswith("choice:"):
+        return "one of " + ", ".join(name[7:].split(","))
+    nouns = {
+        **{"float": "a number", "int": "a whole number", "str": "a text", "bool": "true or false"},
+        **{"ArrayLike": "a list of numbers", "Array": "a list of numbers", "None": "null"},
+        **{"FrameRef": "BODY.FRAME", "Mapping[str, Frame]": "frames by name"},
+    }
+    return nouns.get(name, f"a {name}")
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+def _blamed(error: Exception, entry: Mapping[str, Any], place: Place) -> Place:
+    """Return the place of the field that an error names, or of the whole entry."""
+    name = str(getattr(error, "argument", "") or "").split(":")[-1].strip()
+    return (*place, name) if name in entry else place

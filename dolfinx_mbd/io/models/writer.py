@@ -1,0 +1,336 @@
+"""Writing of mechanisms to model files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dolfinx_mbd import checks
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.files import write_atomically
+from dolfinx_mbd.io.models.declarations import declared_fields
+from dolfinx_mbd.io.models.functions import ExpressionMotion, Formula, TableMotion, VectorFormula
+from dolfinx_mbd.io.models.kinds import ANALYSES, SECTIONS, VALUES
+from dolfinx_mbd.io.models.reader import FORMAT
+from dolfinx_mbd.mechanism import Frame, FrameRef, System
+from dolfinx_mbd.mechanism.bearings import OilFilm
+from dolfinx_mbd.mechanism.joints import ConstantSpeed, Driver, Joint
+
+__all__ = ["write_model"]
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def write_model(
+    system: System,
+    path: str | Path,
+    *,
+    simulate: Mapping[str, float | str] | None = None,
+    times: ArrayLike | None = None,
+) -> Path:
+    """Write a mechanism to a model file, which `read_model` reads without loss.
+
+    Reduced bodies are written beside the file, one file for each of them. Numbers are written with
+    all digits. Functions of a script cannot be written, except those that `read_model` or
+    `constant_speed` made and, with `times`, the motions of drivers.
+
+    Args:
+        system: The mechanism.
+        path: File with the suffix .yaml, .yml or .json; missing directories are created, and an
+            existing file is replaced if it is a model file.
+        simulate: Arguments of the simulation, such as ``{"t_end": 0.1, "dt": 1e-4}``.
+        times: Times at which the motions of drivers are tabulated with their rates and
+            accelerations, increasing, shape (n,), s; see `TableMotion`.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        InputError: The mechanism contains a part or a function that cannot be written; the message
+            names it.
+        OSError: A file cannot be written.
+
+    Example:
+        >>> from dolfinx_mbd.io.models import read_model, write_model
+        >>> path = write_model(driven, "pendulum.yaml", simulate={"t_end": 1.0, "dt": 1e-3})
+        >>> read_model(path).system.joint("pin").kind
+        'revolute'
+    """
+    checks.instance("system", system, System)
+    path = checks.file_path("path", path, _SUFFIXES)
+    if times is not None:
+        times = checks.increasing("times", times, least=2, unit="s")
+    writer = _Writer(path, times)
+    data: dict[str, Any] = {"model": FORMAT}
+    sections: dict[str, Sequence[Any]] = {
+        "bodies": system.mechanical_bodies,
+        "joints": system.joints,
+        "drivers": system.drivers,
+        "loads": system.loads[: len(system.loads) - _clearances(system)],
+    }
+    entries = {
+        name: {part.name: writer.entry(name, part) for part in parts}
+        for name, parts in sections.items()
+    }
+    if writer.parameters:
+        data["parameters"] = writer.parameters
+    if np.any(system.gravity):
+        data["gravity"] = _plain_array(system.gravity)
+    data |= {name: parts for name, parts in entries.items() if parts}
+    if simulate is not None:
+        data["simulate"] = _options(simulate)
+    text = _text(path, data).encode()
+
+    def write(file: BinaryIO) -> None:
+        file.write(text)
+
+    write_atomically(path, write, "model file", replaces=_is_model)
+    for body, name in writer.bodies.values():
+        body.save(path.parent / name)
+    return path
+
+
+def _options(simulate: Any) -> dict[str, Any]:
+    """Return the checked arguments of a simulation."""
+    options = checks.instance("simulate", simulate, Mapping, "arguments of a simulation by name")
+    fields = declared_fields(ANALYSES["simulate"])
+    result: dict[str, Any] = {}
+    for name, value in options.items():
+        if name not in fields:
+            checks.reject("simulate", name, "names of arguments of mbd.simulate")
+        label = f"simulate[{name!r}]"
+        if isinstance(value, (list, tuple)):
+            result[name] = list(checks.names(label, value))
+        else:
+            result[name] = value if isinstance(value, str) else checks.number(label, value)
+    return result
+
+
+def _clearances(system: System) -> int:
+    return sum(joint.clearance is not None for joint in system.joints)
+
+
+class _Writer:
+    """Conversion of parts of a mechanism to entries of a model file."""
+
+    def __init__(self, path: Path, times: Any) -> None:
+        self.path, self.times = path, times
+        self.parameters: dict[str, float] = {}
+        self.bodies: dict[int, tuple[ReducedBody, str]] = {}
+
+    def entry(self, section: str, part: Any) -> dict[str, Any]:
+        """Return the fields of a part that differ from their defaults."""
+        kind, maker = _kind(section, part)
+        fields = declared_fields(maker)
+        ends = [name for name, field in fields.items() if field.types == ("FrameRef",)]
+        result: dict[str, Any] = {} if len(SECTIONS[section]) == 1 else {"type": kind}
+        for name, field in fields.items():
+            if name == "name":
+                continue
+            value = _value_of(part, name, ends)
+            if isinstance(part, Driver) and name == "motion" and self._is_tabulated(value):
+                value = self.motion(value)
+            if field.is_required or not _is_equal(value, field.default):
+                result[name] = self.plain(value, f"{section}.{part.name}.{name}")
+        return result
+
+    def plain(self, value: Any, place: str) -> Any:
+        """Return a value as lists, dictionaries, numbers and texts."""
+        for types, convert in _CONVERTERS:
+            if isinstance(value, types):
+                return convert(self, value, place)
+        for makers in VALUES.values():
+            for kind, maker in makers.items():
+                if type(value) is maker:
+                    return self._object(value, maker, kind if len(makers) > 1 else "", place)
+        if isinstance(value, (tuple, list)):
+            return [self.plain(entry, f"{place}.{k}") for k, entry in enumerate(value)]
+        cure = (
+            "pass times=..., so that the motion is tabulated"
+            if place.startswith("drivers.")
+            else "use an expression, mbd.io.models.Formula"
+        )
+        what = "the function" if callable(value) else "the value"
+        raise InputError(
+            f"{place}: {what} {checks.short(value)} cannot be written to a model file; {cure}",
+            argument="system",
+            value=value,
+        )
+
+    def _object(self, value: Any, maker: Callable[..., Any], kind: str, place: str) -> Any:
+        result = {"type": kind} if kind else {}
+        for name, field in declared_fields(maker).items():
+            entry = getattr(value, name)
+            if field.is_required or not _is_equal(entry, field.default):
+                result[name] = self.plain(entry, f"{place}.{name}")
+        return result
+
+    def _formula(self, value: Formula, place: str) -> str:
+        for name, constant in value.constants.items():
+            if self.parameters.setdefault(name, constant) != constant:
+                raise InputError(
+                    f"{place}: the name {name!r} has the values {constant!r} and "
+                    f"{self.parameters[name]!r} in two expressions; rename one of them",
+                    argument="system",
+                    value=value.text,
+                )
+        return value.text
+
+    def _film(self, value: OilFilm, place: str) -> Any:
+        kinds = {"ShortBearing": "short_bearing", "FiniteBearing": "finite_bearing"}
+        if value.bearing.__name__ not in kinds:
+            raise InputError(
+                f"{place}: an oil film of the class {value.bearing.__name__} cannot be written",
+                argument="system",
+                value=value,
+            )
+        entries = {k: self.plain(v, f"{place}.{k}") for k, v in value.arguments.items()}
+        return {"type": kinds[value.bearing.__name__], **entries}
+
+    def _reduced(self, value: ReducedBody, place: str) -> str:
+        name = f"{self.path.stem}-{value.name}-{len(self.bodies) + 1}.npz"
+        return self.bodies.setdefault(id(value), (value, name))[1]
+
+    def _mapping(self, value: Mapping[str, Any], place: str) -> Any:
+        return {str(k): self.plain(v, f"{place}.{k}") for k, v in value.items()}
+
+    def _is_tabulated(self, motion: Any) -> bool:
+        known = (ConstantSpeed, ExpressionMotion, TableMotion)
+        return self.times is not None and not isinstance(motion, known)
+
+    def motion(self, value: Any) -> TableMotion:
+        """Return the table of a motion at the times."""
+        rows: Array = np.array([value(float(t)) for t in self.times])
+        return TableMotion(self.times, *rows.T)
+
+
+def _frame(writer: _Writer, value: Frame, place: str) -> Any:
+    point = _plain_array(value.point)
+    if np.array_equal(value.axes, np.eye(3)):
+        return point
+    return {"point": point, "axes": _plain_array(value.axes)}
+
+
+def _frame_ref(writer: _Writer, value: FrameRef, place: str) -> Any:
+    return list(value) if "." in "".join(value) else ".".join(value)
+
+
+def _table(writer: _Writer, value: TableMotion, place: str) -> Any:
+    names = ("times", "positions", "rates", "accelerations")
+    return {name: _plain_array(getattr(value, name)) for name in names}
+
+
+_CONVERTERS: list[tuple[Any, Callable[[_Writer, Any, str], Any]]] = [
+    ((bool, str, type(None)), lambda writer, value, place: value),
+    ((int, np.integer), lambda writer, value, place: int(value)),
+    ((float, np.floating), lambda writer, value, place: float(value)),
+    (np.ndarray, lambda writer, value, place: _plain_array(value)),
+    (Frame, _frame),
+    (FrameRef, _frame_ref),
+    (Mapping, _Writer._mapping),
+    (Formula, _Writer._formula),
+    (
+        VectorFormula,
+        lambda writer, v, place: [writer.plain(part, place) for part in (v.x, v.y, v.z)],
+    ),
+    (ExpressionMotion, lambda writer, value, place: writer.plain(value.position, place)),
+    (ConstantSpeed, lambda writer, v, place: {"speed": v.speed, "angle": v.angle}),
+    (TableMotion, _table),
+    (OilFilm, _Writer._film),
+    (ReducedBody, _Writer._reduced),
+]
+
+
+def _kind(section: str, part: Any) -> tuple[str, Callable[..., Any]]:
+    """Return the kind of a part in its section and what makes it."""
+    makers = SECTIONS[section]
+    names = (
+        type(part).__name__,
+        str(getattr(part, "kind", "")).replace("-", "_").replace(" ", "_"),
+    )
+    kind = next((kind for kind, maker in makers.items() if type(part) is maker), "")
+    for name, maker in makers.items():
+        if (getattr(maker, "__annotations__", {}).get("return"), name) == names:
+            kind = name
+    if kind not in makers:
+        raise InputError(
+            f"{section}.{part.name}: a {type(part).__name__} cannot be written to a model file; "
+            f"the known kinds are {', '.join(makers)}",
+            argument="system",
+            value=part,
+        )
+    return kind, makers[kind]
+
+
+def _value_of(part: Any, name: str, ends: list[str]) -> Any:
+    """Return the value of a field of a part; joints have relations and two ends."""
+    if isinstance(part, Joint):
+        if name in ends:
+            return (part.first, part.second)[ends.index(name)]
+        if part.relation is not None and hasattr(part.relation, name):
+            return getattr(part.relation, name)
+    return getattr(part, name)
+
+
+def _is_equal(value: Any, default: Any) -> bool:
+    if value is None or default is None:
+        return value is default
+    if isinstance(value, (Mapping, str, bool)) or callable(value):
+        return bool(value == default)
+    try:
+        return bool(np.array_equal(np.asarray(value, float), np.asarray(default, float)))
+    except (TypeError, ValueError):
+        return bool(value == default)
+
+
+def _plain_array(value: Any) -> Any:
+    """Return an array as nested lists of numbers."""
+    array = np.asarray(value)
+    if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
+        raise InputError("an array has entries that are not finite", value=value)
+    return array.tolist()
+
+
+def _text(path: Path, data: dict[str, Any]) -> str:
+    if path.suffix == ".json":
+        return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """Numbers with all digits and a point; short lists on one line; no aliases."""
+
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    def number(dumper: Any, value: float) -> Any:
+        text = repr(value)
+        if "e" in text and "." not in text:  # YAML 1.1 reads 1e-05 as a text
+            text = text.replace("e", ".0e")
+        return dumper.represent_scalar("tag:yaml.org,2002:float", text)
+
+    def sequence(dumper: Any, value: list[Any]) -> Any:
+        is_flat = not any(isinstance(entry, dict) for entry in value)
+        return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=is_flat)
+
+    Dumper.add_representer(float, number)
+    Dumper.add_representer(list, sequence)
+    text: str = yaml.dump(data, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=100)
+    return text
+
+
+def _is_model(path: Path) -> bool:
+    """Return whether an existing file is a model file."""
+    from dolfinx_mbd.errors import Error
+    from dolfinx_mbd.io.models.documents import read_document
+
+    try:
+        return "model" in read_document(path).data
+    except Error:
+        return False
