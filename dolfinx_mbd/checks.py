@@ -386,6 +386,8 @@ def _is_expression(value: Any, depth: int = 0) -> bool:
     The conversion of a UFL expression to a number recurses infinitely. A UFL expression can be
     indexed, but is neither a sequence nor an array.
     """
+    if isinstance(value, (float, int)):  # most values are numbers
+        return False
     if isinstance(value, (list, tuple)):  # (a list may contain itself)
         return depth < _DEPTH and any(_is_expression(entry, depth + 1) for entry in value)
     kind = type(value)

@@ -14,6 +14,10 @@ horizontally, the same pendulum with a driver, and a simulation:
     >>> run = mbd.simulate(pendulum, t_end=0.5, dt=1e-3)
 """
 
+from dolfinx_mbd.analyses.continuation import (
+    EquilibriumCurve,
+    continuation,
+)
 from dolfinx_mbd.analyses.equilibrium import (
     equilibrium,
     quasi_static_motion,
@@ -32,6 +36,11 @@ from dolfinx_mbd.analyses.linearization import (
 from dolfinx_mbd.analyses.load_identification import (
     IdentifiedLoads,
     identify_loads,
+)
+from dolfinx_mbd.analyses.periodic import (
+    PeriodicError,
+    PeriodicMotion,
+    periodic,
 )
 from dolfinx_mbd.analyses.run_up import (
     Waterfall,
@@ -55,20 +64,25 @@ from dolfinx_mbd.analyses.studies.sweep import (
 from dolfinx_mbd.lazy import names_in
 
 __all__ = [
+    "EquilibriumCurve",
     "IdentifiedLoads",
     "InverseDynamics",
     "KinematicError",
     "LinearizedSystem",
+    "PeriodicError",
+    "PeriodicMotion",
     "Simulator",
     "Spectrum",
     "SteadyError",
     "StudyError",
     "Waterfall",
+    "continuation",
     "equilibrium",
     "identify_loads",
     "inverse_dynamics",
     "kinematic_analysis",
     "linearize",
+    "periodic",
     "quasi_static_motion",
     "resume",
     "simulate",

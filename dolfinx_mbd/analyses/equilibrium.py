@@ -5,6 +5,11 @@ Newton's method is used if the stiffness is positive definite. Otherwise |k| rep
 eigenvalues k of the stiffness, so that the iteration moves towards a stable equilibrium and away
 from unstable equilibria. Steps are bounded, and are shortened while they overshoot.
 
+In a steady rotation, gyroscopic forces can stabilize an equilibrium whose stiffness is indefinite,
+such as that of an unbalanced rotor above its critical speed. Newton's method (`balance`) is
+therefore tried first; its result is returned unless it is unstable and the iteration above finds
+another equilibrium.
+
 References:
     Y. Dauphin et al., Identifying and attacking the saddle point problem in high-dimensional
     non-convex optimization, 2014 (steps with |k|).
@@ -17,29 +22,28 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.analyses.balance import (
+    bounded,
+    check_steady,
+    is_unstable,
+    newton_balance,
+    restore_constraints,
+    set_forces,
+)
 from dolfinx_mbd.analyses.linearization import constraint_speed, unbalanced
 from dolfinx_mbd.analyses.mesh_equilibrium import mesh_equilibrium
-from dolfinx_mbd.analyses.small_motions import (
-    Axes,
-    SmallMotions,
-    balanced_motions,
-    free_directions,
-    steady_rates,
-)
+from dolfinx_mbd.analyses.small_motions import Axes, SmallMotions, free_directions
 from dolfinx_mbd.checks import array, increasing, instance, integer, number, vector
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
-from dolfinx_mbd.dynamics.start.position_assembly import assemble, coordinates
+from dolfinx_mbd.dynamics.start.position_assembly import coordinates
 from dolfinx_mbd.dynamics.start.quasi_static import EquilibriumError
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.kernels.rotations import rotation_matrix
-from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.deformation_checks import check_deformation
 from dolfinx_mbd.results.solution import Solution
 
 Array = NDArray[np.float64]
 
-_TURN = 0.3  # largest step, rad, or relative to the size of the mechanism
 _CLOSED = 1e-9  # penetration at the end of a step to a contact, relative to the mechanism's size
 _FLOOR = 1e-12  # eigenvalues of the stiffness below this fraction of the largest one count as zero
 
@@ -58,6 +62,9 @@ def equilibrium(
 
     Drivers and loads are evaluated at time t. If the initial position is an equilibrium, it is
     returned even if it is unstable; use `linearize` to determine its stability.
+
+    With a spin, the result is a steady rotation of the whole mechanism, also above critical speeds
+    of a rotor. If the nearest equilibrium is unstable, a stable one is searched for.
 
     Args:
         system: The mechanism; constraints may be redundant.
@@ -79,7 +86,8 @@ def equilibrium(
             stiffening and rotates too fast.
 
     Raises:
-        EquilibriumError: No equilibrium was found; the message names the unbalanced equation.
+        EquilibriumError: No equilibrium was found; the message names the unbalanced equation. Or
+            forces change during the rotation, for example gravity across the axis.
         AssemblyError: The mechanism cannot be assembled.
         InputError: An argument is invalid, or the joints do not permit the spin.
 
@@ -99,6 +107,8 @@ def equilibrium(
     if angles is not None:
         at.angles[:] = array("angles", angles, at.angles.shape)
     state = _search(at, t, omega, tolerance, max_iterations)
+    if omega.any():
+        check_steady(at, t, Axes.common(system, omega))
     check_deformation(system, [state])
     return state
 
@@ -118,15 +128,37 @@ def _search(
             )
         return mesh_equilibrium(at, t, tolerance)
     axes = Axes.common(system, omega)
-    _restore(at, t)
+    restore_constraints(at, t)
+    start, unstable = at.state(t), None
+    if omega.any():
+        if newton_balance(at, t, axes, tolerance):
+            _check_spin(at, t, omega)
+            unstable = at.state(t)
+            if not is_unstable(at, t, axes):
+                return unstable
+        at.put(start)
+        at.update_poses(t)
+    try:
+        return _downhill(at, t, axes, tolerance, max_iterations)
+    except (EquilibriumError, np.linalg.LinAlgError):
+        if unstable is None:
+            raise
+        at.put(unstable)
+        at.update_poses(t)
+        return unstable
+
+
+def _downhill(at: Assembler, t: float, axes: Axes, tolerance: float, max_iterations: int) -> State:
+    """Return the equilibrium that is reached by steps towards stable equilibria."""
+    system = at.system
     for _ in range(max_iterations):
-        motions = _forces(at, t, axes)
+        motions = set_forces(at, t, axes)
         row, share = unbalanced(at, t)
         if share <= tolerance:
-            _check_spin(at, t, omega)
+            _check_spin(at, t, axes.spin[0])
             return at.state(t)
         basis = free_directions(motions)
-        if not basis.shape[1]:
+        if not basis.shape[1] or not np.isfinite(motions.stiffness).all():
             break
         _advance(at, t, axes, motions, _step(motions, basis, at))
     raise EquilibriumError(
@@ -174,18 +206,6 @@ def quasi_static_motion(
     return Solution(system, states)
 
 
-def _forces(at: Assembler, t: float, axes: Axes) -> SmallMotions:
-    """Set velocities, accelerations and best-fit reactions; return the coefficients."""
-    s, omega = at.system, axes.spin[0]
-    at.v[: len(at.v) - len(s.states)] = 0.0
-    for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
-        if isinstance(body, FloatingBody):
-            q = at.q[qs]
-            at.v[vs][:6] = *np.cross(omega, q[:3]), *(rotation_matrix(q[3:7]).T @ omega)
-    at.a[:] = steady_rates(at, axes)
-    return balanced_motions(at, t, axes)
-
-
 def _step(motions: SmallMotions, basis: Array, at: Assembler) -> Array:
     """Return the increments (nv,) of a bounded Newton step.
 
@@ -196,8 +216,8 @@ def _step(motions: SmallMotions, basis: Array, at: Assembler) -> Array:
     force = basis.T @ (motions.resolve.T @ at.rows)
     count = K.shape[1] - len(motions.states)
     if len(motions.states):
-        return _bounded(at, basis @ _step_with_states(K, force, count))
-    return _bounded(at, basis @ _newton_step(K, force))
+        return bounded(at, basis @ _step_with_states(K, force, count))
+    return bounded(at, basis @ _newton_step(K, force))
 
 
 def _newton_step(K: Array, force: Array) -> Array:
@@ -225,13 +245,6 @@ def _step_with_states(K: Array, force: Array, count: int) -> Array:
     return np.concatenate([motion, -rest - follow @ motion])
 
 
-def _bounded(at: Assembler, increments: Array) -> Array:
-    """Return increments (nv,), scaled if a displacement or rotation is large."""
-    size = max(at.system.size, 1.0)
-    longest = float(np.abs(increments[at.system.rigid]).max(initial=0.0)) / size
-    return increments * min(1.0, _TURN / max(longest, 1e-300))
-
-
 def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: Array) -> None:
     """Move by a step, halved while the force along the step changes sign and does not decrease.
 
@@ -248,8 +261,8 @@ def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: A
         at.move(start, np.concatenate([delta[bodies], np.zeros(len(states))]))
         at.v[states] = values + delta[states]
         try:
-            _restore(at, t)
-            trial = _forces(at, t, axes)
+            restore_constraints(at, t)
+            trial = set_forces(at, t, axes)
             force, move = trial.resolve.T @ at.rows, motions.resolve.T @ delta
             along = float(force[bodies] @ move[bodies])
             if along <= 0.9 * abs(before) or abs(before) < 1e-300:
@@ -272,20 +285,6 @@ def _fraction_to_contact(at: Assembler, delta: Array) -> float:
     closing = (gaps >= 0.0) & (gaps + rates < 0.0)
     ways = gaps[closing] + _CLOSED * at.system.size
     return min(1.0, float((ways / -rates[closing]).min(initial=1.0)))
-
-
-def _restore(at: Assembler, t: float) -> None:
-    """Satisfy the constraints by moving the bodies or, if that fails, by deforming them."""
-    s = at.system
-    q = at.q.copy()
-    try:
-        assemble(at, t, s.rigid)
-    except AssemblyError:
-        if not len(s.elastic):
-            raise
-        at.q[:] = q
-        assemble(at, t, np.arange(s.num_velocities))
-    at.update_poses(t)
 
 
 def _check_spin(at: Assembler, t: float, omega: Array) -> None:

@@ -116,9 +116,9 @@ class LinearizedSystem:
         The disturbance grows (unstable), persists or drifts because a pole is zero (neutral),
         remains small (stable) or decays (asymptotically stable).
         """
-        limit = _GROWTH * np.abs(self.poles).max(initial=0.0)
-        if (self.poles.real > limit).any():
+        if grows(self.poles):
             return "unstable"
+        limit = _GROWTH * np.abs(self.poles).max(initial=0.0)
         if (self.poles == 0).any():
             return "neutral"
         return "stable" if (self.poles.real >= -limit).any() else "asymptotically stable"
@@ -295,7 +295,7 @@ def linearize(
             reasons.append(f"in {name} axes {error}")
             continue
         M, rate, K = motions.reduced(basis)
-        poles, vectors = _poles(M, rate, K, len(system.states))
+        poles, vectors = poles_of(M, rate, K, len(system.states))
         modes = motions.resolve @ (basis @ vectors)
         largest = np.abs(modes).argmax(axis=0)
         check_deformation(system, [state])
@@ -459,7 +459,12 @@ def constraint_speed(at: Assembler, t: float) -> tuple[int, float]:
     return row, float(np.abs(rates[row]))
 
 
-def _poles(M: Array, rate: Array, K: Array, states: int = 0) -> tuple[Complex, Complex]:
+def grows(poles: Complex) -> bool:
+    """Return whether the real part of a pole is positive, beyond round-off."""
+    return bool((poles.real > _GROWTH * np.abs(poles).max(initial=0.0)).any())
+
+
+def poles_of(M: Array, rate: Array, K: Array, states: int = 0) -> tuple[Complex, Complex]:
     """Return the poles with Im λ ≥ 0 by increasing |λ|, and their eigenvectors (m, p).
 
     The last coordinates are the integrals of `states` states of loads. Nothing depends on them;

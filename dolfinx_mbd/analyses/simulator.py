@@ -8,11 +8,12 @@ from functools import cache, cached_property
 from typing import Literal
 
 import scipy.linalg  # noqa: F401  (loads the BLAS of SciPy, for `_blas`)
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController
 
 from dolfinx_mbd.analyses.input_history import InputHistory
 from dolfinx_mbd.analyses.signals import Inputs
 from dolfinx_mbd.checks import choice, instance, number, reject
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.start.consistent_state import check_state, consistent_state
 from dolfinx_mbd.dynamics.start.position_assembly import fit_misfits
 from dolfinx_mbd.dynamics.stepping.integrators import StepError, Stepper
@@ -23,23 +24,30 @@ from dolfinx_mbd.mechanism.motions import check_drivers
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.files.fingerprint import differences, digest, fingerprint
 from dolfinx_mbd.results.outputs import Outputs, Requests
-from dolfinx_mbd.results.solution import Solution
+from dolfinx_mbd.results.solution import Solution, solution_at
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 __all__ = ["Simulator", "one_blas_thread"]
 
 
 @cache
-def _blas() -> ThreadpoolController:
-    """Return the controller of the BLAS threads. It is cached because its creation is slow."""
-    return ThreadpoolController()
+def _blas() -> list[LibController]:
+    """Return the BLAS libraries of this process. They are cached because the search is slow."""
+    return [lib for lib in ThreadpoolController().lib_controllers if lib.user_api == "blas"]
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Use one BLAS thread: more threads change round-off and do not speed up small problems."""
-    with _blas().limit(limits=1, user_api="blas"):
+    counts = [(library, library.get_num_threads()) for library in _blas()]
+    several = [(library, count) for library, count in counts if count not in (None, 1)]
+    for library, _ in several:
+        library.set_num_threads(1)
+    try:
         yield
+    finally:
+        for library, count in several:
+            library.set_num_threads(count)
 
 
 class Simulator(Run):
@@ -135,7 +143,7 @@ class Simulator(Run):
         super().__init__(system, stepper, steps_until(t_end, dt, state.time, system), state)
         self._first = self._snapshot()
         if not self._outputs.functions:
-            self._outputs.of(Solution(system, [state]))  # checks the names
+            self._outputs.of(self._present())  # checks the names
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(n.names) or "none" for n in (self._inputs, self._outputs))
@@ -150,7 +158,7 @@ class Simulator(Run):
     @property
     def outputs(self) -> dict[str, float]:
         """Values of the outputs by name, at the present state."""
-        values = self._outputs.of(Solution(self.system, [self.state]))[0]
+        values = self._outputs.of(self._present())[0]
         return dict(zip(self._outputs.names, values.tolist(), strict=True))
 
     @property
@@ -164,7 +172,7 @@ class Simulator(Run):
             >>> simulator.units
             {'pin.force.x': 'N'}
         """
-        return self._inputs.units | self._outputs.units(Solution(self.system, [self.state]))
+        return self._inputs.units | self._outputs.units(self._present())
 
     def step(self, inputs: Mapping[str, float] | None = None) -> State:
         """Take one step and return the new state.
@@ -198,6 +206,15 @@ class Simulator(Run):
                 raise
             raise StepError(f"{cause}. Details: {error}", error.time) from None
 
+    def _present(self) -> Solution:
+        """Return the present state as a solution."""
+        return solution_at(self.system, self.state, self._evaluator)
+
+    @cached_property
+    def _evaluator(self) -> Assembler:
+        """Assembler for outputs, which has other values than that of the stepper."""
+        return Assembler(self.system.whole)
+
     def _step(self, values: tuple[float, ...]) -> State:
         if values == self._inputs.values:
             return self.advance()
@@ -206,7 +223,7 @@ class Simulator(Run):
             self.state = self.stepper.begin(self.state, dt)
             self._set_inputs(values)
             self.state = self.stepper.after_jump(self.state, dt)
-            return self.advance()
+            return self._advance()
 
     @one_blas_thread()
     def reset(

@@ -181,3 +181,15 @@ def move_steadily(at: Assembler, axes: Axes, step: float) -> Axes:
         at.v[move] = rotation @ at.v[move]
         at.v[turn] = speed
     return later
+
+
+def increment_between(system: System, q: Array, other: Array) -> Array:
+    """Return the increment (nv,) that leads from coordinates q to other coordinates (nq,)."""
+    parts = []
+    for body, part in zip(system.bodies, system.q_slices, strict=True):
+        change = other[part] - q[part]
+        if body.num_coordinates > body.num_velocities:
+            turn = rotation_matrix(q[part][3:7]).T @ rotation_matrix(other[part][3:7])
+            change = np.concatenate([change[:3], rotation_vector(turn), change[7:]])
+        parts.append(change)
+    return np.concatenate(parts)

@@ -1,5 +1,8 @@
 """Derivatives of bodies and runs, optimization, and identification from measurements."""
 
+from dolfinx_mbd.design.runs.cycle_sensitivities import (
+    cycle_sensitivities,
+)
 from dolfinx_mbd.design.runs.functionals import (
     Functional,
 )
@@ -22,6 +25,7 @@ __all__ = [
     "LinearSensitivities",
     "RunGradient",
     "RunSensitivities",
+    "cycle_sensitivities",
     "linear_sensitivities",
     "run_gradient",
     "run_sensitivities",

@@ -13,6 +13,8 @@ The examples of this folder assume the following lines:
 """
 
 from dolfinx_mbd.geometry.connecting_rod import ConnectingRod
+from dolfinx_mbd.geometry.crankcase import Crankcase
+from dolfinx_mbd.geometry.crankshaft import Crankshaft
 from dolfinx_mbd.geometry.step import StepPart, step_surfaces
 
-__all__ = ["ConnectingRod", "StepPart", "step_surfaces"]
+__all__ = ["ConnectingRod", "Crankcase", "Crankshaft", "StepPart", "step_surfaces"]

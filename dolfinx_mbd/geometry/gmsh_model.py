@@ -44,8 +44,8 @@ _REPRODUCIBLE = {
 }
 """Options of gmsh that make a mesh independent of the machine."""
 
-_ATTEMPTS = ((1.0, 12), (1.0, 18), (0.7, 18), (0.5, 27), (0.3, 40))
-"""Size relative to the request, and elements around a circle, for successive attempts."""
+_ATTEMPTS = ((1.0, 1.0), (1.0, 1.5), (0.7, 1.5), (0.5, 2.25), (0.3, 10 / 3))
+"""Size and elements around a circle relative to the request, for successive attempts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +99,13 @@ def gmsh_session() -> Iterator[Any]:
             gmsh.option.setNumber("General.Terminal", terminal)
 
 
-def mesh_volumes(model: Any, volumes: Iterable[int], size: float, order: int) -> None:
-    """Mesh volumes reproducibly with tetrahedra of at most a given size (m)."""
+def mesh_volumes(
+    model: Any, volumes: Iterable[int], size: float, order: int, per_circle: int = 12
+) -> None:
+    """Mesh volumes reproducibly with tetrahedra of at most a given size (m).
+
+    `per_circle` is the smallest number of elements around a circle.
+    """
     tags = list(volumes)
     box = model.getBoundingBox(-1, -1)
     longest = max(box[3 + i] - box[i] for i in range(3))
@@ -115,8 +120,9 @@ def mesh_volumes(model: Any, volumes: Iterable[int], size: float, order: int) ->
         text = f"{text} {count:.2g} tetrahedra, and meshing takes long"
         text = f"{text}; check the dimensions, which are in metres, or choose a larger size"
         warn(MeshWarning(text, quantity="number of cells", value=count, limit=WARNING_CELLS))
-    for share, per_circle in _ATTEMPTS:
-        sizes = {"Mesh.MeshSizeMax": share * size, "Mesh.MeshSizeFromCurvature": per_circle}
+    for share, factor in _ATTEMPTS:
+        around = round(factor * per_circle)
+        sizes = {"Mesh.MeshSizeMax": share * size, "Mesh.MeshSizeFromCurvature": around}
         with _options({**_REPRODUCIBLE, **sizes}):
             model.mesh.clear()
             model.mesh.generate(3)
@@ -133,16 +139,34 @@ def extrude(occ: Any, surface: int, dz: float) -> tuple[int, int]:
     return next((dim, int(tag)) for dim, tag in occ.extrude([(2, surface)], 0, 0, dz) if dim == 3)
 
 
-def is_bore(model: Any, surface: int, x: float, radius: float) -> bool:
-    """Return whether a surface lies on a cylinder of given radius about the line (x, 0, z)."""
+def is_bore(
+    model: Any,
+    surface: int,
+    x: float,
+    radius: float,
+    y: float = 0.0,
+    *,
+    axis: tuple[float, float] | None = None,
+    z: float = 0.0,
+) -> bool:
+    """Return whether a surface lies on a cylinder of given radius about an axis through (x, y, z).
+
+    The axis is parallel to z, or has the direction `axis` in the plane z = 0.
+    """
     if model.getType(2, surface) != "Cylinder":
         return False
     (u0, v0), (u1, v1) = model.getParametrizationBounds(2, surface)
-    points = [
-        model.getValue(2, surface, [u0 + share * (u1 - u0), v0 + share * (v1 - v0)])
-        for share in (0.2, 0.5, 0.8)
-    ]
-    return all(abs(math.hypot(p[0] - x, p[1]) - radius) <= 1e-6 * radius for p in points)
+    for share in (0.2, 0.5, 0.8):
+        values = [u0 + share * (u1 - u0), v0 + share * (v1 - v0)]
+        p = model.getValue(2, surface, values)
+        dx, dy, dz = p[0] - x, p[1] - y, p[2] - z
+        if axis is None:
+            distance = math.hypot(dx, dy)
+        else:
+            distance = math.hypot(axis[0] * dy - axis[1] * dx, dz)
+        if abs(distance - radius) > 1e-6 * radius:
+            return False
+    return True
 
 
 @contextmanager

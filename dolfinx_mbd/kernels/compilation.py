@@ -54,6 +54,11 @@ def inner_kernel(function: Function) -> Function:
     return compiled
 
 
+def without_numba(arrays: Function) -> Callable[[Function], Function]:
+    """Return a decorator that replaces a kernel by an array function if numba is not installed."""
+    return lambda compiled: arrays if numba is None else compiled
+
+
 def _store_digest(compiled: Any) -> None:
     """Store the digest of all kernel sources with the compiled code to detect changes."""
     try:

@@ -33,6 +33,7 @@ import math
 
 import numpy as np
 
+from dolfinx_mbd.kernels import array_versions
 from dolfinx_mbd.kernels.body_table import (
     DAMPING,
     FIRST_FRAME,
@@ -49,7 +50,7 @@ from dolfinx_mbd.kernels.body_table import (
     STIFFNESS,
     matrix,
 )
-from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.compilation import inner_kernel, kernel, without_numba
 from dolfinx_mbd.kernels.frames import frame_motion, lever_and_rotation, orientation
 from dolfinx_mbd.kernels.rotations import (
     axial3,
@@ -91,6 +92,7 @@ def increment(table: Table, q: Array, delta: Array, out: Array) -> None:
             out[i + 7 + k] = q[i + 7 + k] + delta[j + 6 + k]
 
 
+@without_numba(array_versions.inertia_integrals)
 @inner_kernel
 def inertia_integrals(
     row: Table, data: Array, q: Array, v: Array, a: Array
@@ -207,6 +209,7 @@ def frame_forces(
     return force, add3(turn, axial3(Q2))
 
 
+@without_numba(array_versions.elastic_forces)
 @inner_kernel
 def elastic_forces(
     row: Table,
@@ -236,6 +239,7 @@ def elastic_forces(
     return moving, elastic, damping, push
 
 
+@without_numba(array_versions.elastic_rows)
 @inner_kernel
 def _elastic_rows(
     row: Table,
@@ -269,7 +273,7 @@ def add_wrench_rows(
     row: Table, data: Array, q: Array, A: Matrix3, wrenches: Array, out: Array, scale: Array
 ) -> None:
     """Subtract the wrenches at the frames of a body from its residual."""
-    n, j = row[MODES], row[FIRST_V]
+    j = row[FIRST_V]
     motion, jacobian = frame_motion(row, data, q)
     loads = np.zeros(6 * row[FRAMES])
     for k in range(row[FRAMES]):
@@ -285,11 +289,18 @@ def add_wrench_rows(
             out[j + c] -= wrench[c]
             scale[j + c] += abs(wrench[c])
             scale[j + 3 + c] += size
-    for c in range(6 * row[FRAMES]):
-        for i in range(n):
+    _subtract_loads(loads, jacobian, j + 6, out, scale)
+
+
+@without_numba(array_versions.subtract_loads)
+@inner_kernel
+def _subtract_loads(loads: Array, jacobian: Array, first: int, out: Array, scale: Array) -> None:
+    """Subtract the forces of loads on the modes from the residual from the row `first` on."""
+    for c in range(jacobian.shape[0]):
+        for i in range(jacobian.shape[1]):
             push = loads[c] * jacobian[c, i]
-            out[j + 6 + i] -= push
-            scale[j + 6 + i] += abs(push)
+            out[first + i] -= push
+            scale[first + i] += abs(push)
 
 
 @inner_kernel

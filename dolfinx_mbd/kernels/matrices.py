@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels import array_versions
+from dolfinx_mbd.kernels.compilation import inner_kernel, kernel, without_numba
 from dolfinx_mbd.kernels.small_vectors import Array, put3, tmv3, vector3
 
 
@@ -27,6 +28,7 @@ def add_bodies(
         start += 3 * n * n
 
 
+@without_numba(array_versions.add_row)
 @inner_kernel
 def _add_row(flat: Array, start: int, count: int, row: Array, column: int) -> None:
     """Add entries of `flat` to a row of a matrix from a column on."""
@@ -74,6 +76,7 @@ def add_products(
                     )
 
 
+@without_numba(array_versions.multiply_block)
 @inner_kernel
 def _multiply_block(A: Array, row: int, column: int, B: Array, width: int, out: Array) -> bool:
     """Write a block (6, 6) of A times columns of B (6, ·); return whether any entry is used."""
@@ -92,6 +95,7 @@ def _multiply_block(A: Array, row: int, column: int, B: Array, width: int, out: 
     return nonzero
 
 
+@without_numba(array_versions.add_transposed_product)
 @inner_kernel
 def _add_transposed_product(
     A: Array, height: int, B: Array, width: int, out: Array, row: int, column: int
@@ -133,6 +137,7 @@ def add_gradients(
                         target[column + i] += factor * jacobians[frame, m, i]
 
 
+@without_numba(array_versions.fill)
 @kernel
 def fill(
     K: Array,

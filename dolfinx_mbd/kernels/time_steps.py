@@ -7,7 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.kernels.compilation import kernel
+from dolfinx_mbd.kernels import array_versions
+from dolfinx_mbd.kernels.compilation import kernel, without_numba
 from dolfinx_mbd.kernels.rotations import tangent3
 from dolfinx_mbd.kernels.small_vectors import (
     Array,
@@ -28,6 +29,7 @@ _FLOOR = 1e-5
 _FORCES = 5.0  # tolerance of forces of joints relative to that of the equations of motion
 
 
+@without_numba(array_versions.relative_residual)
 @kernel
 def relative_residual(
     rows: Array, scale: Array, groups: NDArray[np.int64], tolerance: float, size: Array
@@ -139,6 +141,7 @@ def largest_coordinates(
     out[1] = size
 
 
+@without_numba(array_versions.largest_product)
 @kernel
 def largest_product(x: Array, factors: Array) -> float:
     """Return the largest magnitude of the products of two arrays (n,), NaN if one of them is."""
@@ -151,6 +154,7 @@ def largest_product(x: Array, factors: Array) -> float:
     return size
 
 
+@without_numba(array_versions.right_hand_side)
 @kernel
 def right_hand_side(rows: Array, values: Array, by_rate: float, mass: float, out: Array) -> None:
     """Write the right-hand side of a correction: scaled negative residual and constraints."""
@@ -161,6 +165,7 @@ def right_hand_side(rows: Array, values: Array, by_rate: float, mass: float, out
         out[n + c] = -mass * values[c]
 
 
+@without_numba(array_versions.correct)
 @kernel
 def correct(
     solution: Array,
@@ -188,6 +193,7 @@ def correct(
         lam[c] += by_rate * mass * solution[n + c]
 
 
+@without_numba(array_versions.predict)
 @kernel
 def predict(
     guess: Array,

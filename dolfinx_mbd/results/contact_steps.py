@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -41,51 +42,32 @@ class ContactSteps:
         self._eqs = eqs
         eqs.frames.update_velocities()
         self._names = eqs.loads.contact_names()
-        self._last = eqs.loads.contact_states()
         count = len(self._names)
         self._speed, self._depth, self._step = np.zeros((3, count))  # of compressions
         self._compressed = np.zeros(count, dtype=bool)
         self._impacts: list[_Impact] = []
         # Ends and lengths of the last steps and the states at their ends, which `_inspect` clears
         self._steps: list[tuple[float, float, Array]] = []
-        self._before = self._last  # states at the start of these steps
-        gap, *_ = self._last.T
+        self._before = eqs.loads.contact_states()  # states at the start of these steps
+        gap, *_ = self._before.T
         self._deepest = np.maximum(-gap, 0.0)
         self._deepest_time = np.full(count, time)
         self._missed: tuple[float, float, int] | None = None  # end and length of a step, and row
 
     def update(self, time: float, dt: float) -> None:
-        """Compare the length of a step with the duration of an impact at the new time."""
-        if not self._names:
-            return
-        states = self._eqs.loads.contact_states()
-        (gap_before, rate_before, _), (gap, rate, _) = self._last.T, states.T
-        self._last = states
-        self._steps.append((time, dt, states))
-        if len(self._steps) == _BLOCK:
-            self._inspect()
-        touches, starts = gap < 0.0, gap_before >= 0.0
-        begins = starts & touches
-        self._compressed |= begins
-        self._speed = np.where(starts, -rate_before, self._speed)
-        self._depth = np.where(starts, 0.0, self._depth)
-        self._depth = np.maximum(self._depth, -gap)
-        self._step = np.where(starts, dt, np.maximum(self._step, dt))
-        if begins.any():  # only the time in contact counts
-            self._step[begins] *= -gap[begins] / (gap_before[begins] - gap[begins])
-        peaks = self._compressed & ((rate >= 0.0) | ~touches)
-        self._compressed &= ~peaks
-        for k in map(int, np.flatnonzero(peaks & (self._speed > 0.0))):
-            period = _PERIOD * float(self._depth[k] / self._speed[k])
-            ratio, depth = float(self._step[k]) / max(period, 1e-300), float(self._depth[k])
-            self._impacts.append(_Impact(ratio, time, period, depth, k))
+        """Record the states of the contacts after a step."""
+        if self._names:
+            self._steps.append((time, dt, self._eqs.loads.contact_states()))
+            if len(self._steps) == _BLOCK:
+                self._inspect()
 
     def _inspect(self) -> None:
-        """Record the largest penetrations and the first missed contact of the last steps."""
+        """Record impacts, largest penetrations and the first missed contact of the last steps."""
         if not self._steps:
             return
         times, lengths, states = zip(*self._steps, strict=True)
         table = np.array([self._before, *states])
+        self._find_impacts(times, lengths, table)
         rows, points = table.shape[0] - 1, table.shape[1]
         deepest, columns = np.argmin(table[1:, :, 0], axis=0), np.arange(points)
         depths = -table[1:, :, 0][deepest, columns]
@@ -101,6 +83,34 @@ class ContactSteps:
                 row, k = divmod(int(missed[0]), points)
                 self._missed = times[row], lengths[row], k
         self._steps, self._before = [], states[-1]
+
+    def _find_impacts(self, times: Sequence[float], lengths: Sequence[float], table: Array) -> None:
+        """Compare the lengths of steps with the durations of the impacts that end in them.
+
+        `table` (rows + 1, P, 3) contains the states before and after each step. A compression
+        begins when the gap closes, and ends when its rate changes sign or the gap opens.
+        """
+        gaps, rates = table[:, :, 0], table[:, :, 1]
+        touches = gaps < 0.0
+        begins = touches[1:] & ~touches[:-1]
+        any_begins = begins.any(axis=1)
+        for i, (time, dt) in enumerate(zip(times, lengths, strict=True), 1):
+            if not (any_begins[i - 1] or self._compressed.any()):
+                continue
+            new, gap = begins[i - 1], gaps[i]
+            self._compressed |= new
+            self._speed[new] = -rates[i - 1, new]
+            self._depth[new], self._step[new] = 0.0, 0.0
+            self._depth = np.maximum(self._depth, -gap)
+            self._step = np.maximum(self._step, dt)
+            # only the time in contact counts
+            self._step[new] *= -gap[new] / (gaps[i - 1, new] - gap[new])
+            peaks = self._compressed & ((rates[i] >= 0.0) | ~touches[i])
+            self._compressed &= ~peaks
+            for k in map(int, np.flatnonzero(peaks & (self._speed > 0.0))):
+                period = _PERIOD * float(self._depth[k] / self._speed[k])
+                ratio, depth = float(self._step[k]) / max(period, 1e-300), float(self._depth[k])
+                self._impacts.append(_Impact(ratio, time, period, depth, k))
 
     def warn(self) -> None:
         """Warn of missed contacts, large penetrations, and impacts with fewer than 20 steps."""

@@ -21,8 +21,10 @@ _rows = getattr(rotation_rows, "py_func", rotation_rows)
 
 def rotation_matrices(quaternions: ArrayLike) -> Array:
     """Return the rotation matrices (nt, 3, 3) of unit quaternions (nt, 4)."""
-    components = np.moveaxis(np.asarray(quaternions, dtype=float), -1, 0)
-    return np.moveaxis(np.array(_rows(*components)), (0, 1), (-2, -1))
+    components = np.asarray(quaternions, dtype=float)
+    if components.shape == (1, 4):  # operations on single numbers are faster
+        return np.array([_rows(*components[0].tolist())])
+    return np.moveaxis(np.array(_rows(*np.moveaxis(components, -1, 0))), (0, 1), (-2, -1))
 
 
 class History(HtmlView):

@@ -97,6 +97,8 @@ class Outputs:
         if name not in self.functions:
             return [*solution._series([name])]
         value = np.asarray(self.functions[name](solution))
+        if value.shape == (len(solution),) and value.dtype == float and np.isfinite(value).all():
+            return [Series("", name, RunQuantity(""), value)]
         if value.shape != (len(solution),):
             expected = f"one number for each time, shape {(len(solution),)}"
             reject(f"outputs[{name!r}]", value, expected)

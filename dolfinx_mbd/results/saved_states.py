@@ -36,6 +36,12 @@ class SavedStates:
     """Saved states of a run, and the quantities that follow from them.
 
     The functions of loads are called again at the saved states.
+
+    Args:
+        system: The mechanism.
+        states: States at increasing times.
+        assembler: Assembler of the whole system for the evaluation of quantities; by default one is
+            created when it is needed.
     """
 
     time: Array
@@ -45,10 +51,16 @@ class SavedStates:
     lam: Array
     angles: Array
 
-    def __init__(self, system: System, states: Sequence[State]) -> None:
-        self.system = system
+    def __init__(
+        self, system: System, states: Sequence[State], assembler: Assembler | None = None
+    ) -> None:
+        self.system, self._assembler = system, assembler
         for key in HISTORY:
             setattr(self, key, np.array([getattr(state, key) for state in states]))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes without the assembler, to pickle or to copy them."""
+        return {**vars(self), "_assembler": None}
 
     @classmethod
     def of_rows(cls, system: System, rows: NDArray[np.void]) -> SavedStates:
@@ -73,10 +85,10 @@ class SavedStates:
 
     def evaluations(self) -> Iterator[tuple[int, float, Assembler]]:
         """Yield row, time and an assembler of the whole system for each state."""
-        at, multipliers = Assembler(self.system.whole), self.multipliers
+        at, multipliers = self._assembler or Assembler(self.system.whole), self.multipliers
         for row, t in enumerate(map(float, self.time)):
-            at.q[:], at.v[:], at.a[:] = self.q[row], self.v[row], self.a[row]
-            at.lam[:], at.angles[:] = multipliers[row], self.angles[row]
+            state = self.q[row], self.v[row], self.a[row], multipliers[row], self.angles[row]
+            at.put(State(t, *state))
             at.update_poses(t)
             at.frames.update_velocities()
             yield row, t, at
@@ -291,8 +303,15 @@ class SavedStates:
 
 def _together(keys: Iterable[str], arrays: Callable[[], Iterable[Array]]) -> dict[str, Values]:
     """Return the functions of several quantities that are computed together, when first used."""
-    computed = cache(lambda: dict(zip(keys, arrays(), strict=True)))
-    return {key: lambda key=key: computed()[key] for key in keys}  # type: ignore[misc]
+    computed: dict[str, Array] = {}
+    names = [*keys]
+
+    def value(key: str) -> Array:
+        if not computed:
+            computed.update(zip(names, arrays(), strict=True))
+        return computed[key]
+
+    return {key: partial(value, key) for key in names}
 
 
 def _strains(gauge: StrainGauge, eta: Values) -> Array:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import choice, instance, reject
 from dolfinx_mbd.checks import names as checked_names
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.assembly.rates import consistent_rates
 from dolfinx_mbd.dynamics.start.consistent_state import transferred_state
 from dolfinx_mbd.html import HtmlView
@@ -407,6 +408,17 @@ class Solution(Sensors, HtmlView):
         Dropped redundant constraints are included.
         """
         return self._saved.entries["violation"].max(axis=1, initial=0.0)
+
+
+def solution_at(system: System, state: State, assembler: Assembler) -> Solution:
+    """Return a solution of one state whose quantities are evaluated with an assembler.
+
+    Args:
+        system: The mechanism.
+        state: The state.
+        assembler: Assembler of `system.whole`.
+    """
+    return solution_of(system, SavedStates(system, [state], assembler), state)
 
 
 def solution_of(

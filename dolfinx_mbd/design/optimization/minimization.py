@@ -1,7 +1,8 @@
-"""Minimization of an objective under constraints, with SciPy or PETSc TAO."""
+"""Minimization of an objective under constraints, with SciPy."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,19 +20,13 @@ from dolfinx_mbd.checks import (
     reject,
     unknown,
 )
-from dolfinx_mbd.design.optimization.optimizers import (
-    CONSTRAINED,
-    METHODS,
-    TAO_METHODS,
-    solve_with_scipy,
-    solve_with_tao,
-)
+from dolfinx_mbd.design.optimization.optimizers import CONSTRAINED, FORMER, METHODS, solve
 from dolfinx_mbd.design.optimization.optimum import Optimum, optimum
 from dolfinx_mbd.design.optimization.scaled_problem import DivergedError, ScaledProblem
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.html import short_repr
 
-Method = Literal["SLSQP", "trust-constr", "ALMM", "L-BFGS-B", "BLMVM", "BQNLS"]
+Method = Literal["SLSQP", "trust-constr", "L-BFGS-B"]
 
 Function = Callable[[Any], Any]
 """A function that returns a number, or a number and a mapping from parameters to derivatives."""
@@ -103,8 +98,7 @@ def minimize(
         model: Function that returns an object for values by name, for example
             `ParametricBody.at`. `objective` and `constraints` then receive this object instead of
             the values. It is called once per point. By default they receive the values.
-        method: ``SLSQP``, ``trust-constr`` and ``L-BFGS-B`` (without constraints) of SciPy;
-            ``ALMM``, ``BLMVM`` and ``BQNLS`` (both without constraints) of PETSc TAO.
+        method: ``SLSQP``, ``trust-constr`` or ``L-BFGS-B`` (without constraints) of SciPy.
         scale: Typical changes of some parameters by name. The default is the distance between the
             bounds, or else the value at the start.
         step: Step of differences, relative to the scale of the parameter.
@@ -133,6 +127,10 @@ def minimize(
         >>> round(result.values["a"], 3), round(result.multipliers["area"], 3)
         (2.0, 1.0)
     """
+    if method in FORMER:
+        text = f"method {method!r} no longer exists: write {FORMER[method]!r}, which is used now"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        method = FORMER[method]  # type: ignore[assignment]
     choice("method", method, METHODS)
     values, box = _checked_start(start, bounds)
     limits = _limits(constraints, start, method)
@@ -155,7 +153,6 @@ def minimize(
         comm=comm,
     )
     points: list[Array] = [np.zeros(len(values))]
-    solve = solve_with_tao if method in TAO_METHODS else solve_with_scipy
     try:
         x, message = solve(
             problem, method, accuracy, iterations, lambda x: points.append(np.array(x, dtype=float))

@@ -1,4 +1,4 @@
-"""Optimizers of SciPy and PETSc TAO for a scaled problem."""
+"""Optimizers of SciPy for a scaled problem."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 import scipy.optimize
-from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.design.optimization.scaled_problem import ScaledProblem
 
-CONSTRAINED = ("SLSQP", "trust-constr", "ALMM")
+CONSTRAINED = ("SLSQP", "trust-constr")
 """Methods that accept constraints."""
 
-METHODS = (*CONSTRAINED, "L-BFGS-B", "BLMVM", "BQNLS")
-"""Methods of SciPy, and of PETSc TAO: ALMM, BLMVM and BQNLS."""
+METHODS = (*CONSTRAINED, "L-BFGS-B")
+"""Methods of SciPy."""
 
-TAO_METHODS = ("ALMM", "BLMVM", "BQNLS")
+FORMER = {"ALMM": "SLSQP", "BLMVM": "L-BFGS-B", "BQNLS": "L-BFGS-B"}
+"""Methods of PETSc TAO in former versions, and the methods that replace them."""
 
 Record = Callable[[Array], None]
 
 
-def solve_with_scipy(
+def solve(
     problem: ScaledProblem, method: str, tolerance: float, max_iterations: int, record: Record
 ) -> tuple[Array, str]:
     """Return the last point and the reason for the end of the iteration.
@@ -88,80 +88,3 @@ def _one_sided(problem: ScaledProblem, kind: str, j: int, sign: float, limit: fl
         "fun": lambda x: sign * (problem.values(x)[j] - limit),
         "jac": lambda x: sign * problem.jacobian(x)[j],
     }
-
-
-def solve_with_tao(
-    problem: ScaledProblem, method: str, tolerance: float, max_iterations: int, record: Record
-) -> tuple[Array, str]:
-    """Return the last point and the reason for the end of the iteration.
-
-    With ALMM, each constraint has a slack s with g(x) − s = 0, and the limits are the bounds of s.
-    ALMM needs constraints; without any, BQNLS is used. Each rank solves the same problem.
-    """
-    n, m = len(problem.names), len(problem.limits)
-    errors: list[Exception] = []
-
-    def evaluated(f: Callable[[Array], Array], X: PETSc.Vec) -> Array:
-        """Return f(x), and save an error of a user's function, because PETSc hides it."""
-        try:
-            return f(X.array_r[:n].copy())
-        except Exception as error:
-            errors.append(error)
-            raise
-
-    def objective(tao: Any, X: PETSc.Vec, G: PETSc.Vec) -> float:
-        gradient: Array = np.zeros(n + m)
-        gradient[:n] = evaluated(lambda x: problem.jacobian(x)[0], X)
-        G.setArray(gradient)
-        return float(evaluated(problem.values, X)[0])
-
-    def residual(tao: Any, X: PETSc.Vec, C: PETSc.Vec) -> None:
-        C.setArray(evaluated(problem.values, X)[1:] - X.array_r[n:])
-
-    def jacobian(tao: Any, X: PETSc.Vec, J: PETSc.Mat, P: PETSc.Mat) -> None:
-        rows = np.hstack([evaluated(problem.jacobian, X)[1:], -np.eye(m)])
-        J.setValues(range(m), range(n + m), rows)
-        J.assemble()
-
-    comm = PETSc.COMM_SELF
-    edges = np.clip(np.vstack([problem.bounds, problem.limits]), PETSc.NINFINITY, PETSc.INFINITY)
-    start = np.zeros(n + m)
-    start[n:] = np.clip(problem.values(start[:n])[1:], *problem.limits.T)
-    x, *box = (PETSc.Vec().createWithArray(a.copy(), comm=comm) for a in (start, *edges.T))
-    gradient = x.duplicate()
-    tao = PETSc.TAO().create(comm)
-    tao.setType(method.lower() if m or method != "ALMM" else "bqnls")
-    tao.setObjectiveGradient(objective, gradient)
-    objects = [tao, x, gradient, *box]
-    if m:
-        C = PETSc.Vec().createSeq(m, comm=comm)
-        J = PETSc.Mat().createDense([m, n + m], comm=comm)
-        J.setUp()
-        tao.setEqualityConstraints(residual, C)
-        tao.setJacobianEquality(jacobian, J, J)
-        tao.setConstraintTolerances(tolerance, 0.0)
-        objects += [C, J]
-    tao.setVariableBounds(tuple(box))
-    tao.setSolution(x)
-    tao.setTolerances(gatol=tolerance, grtol=0.0, gttol=0.0)
-    tao.setMaximumIterations(max_iterations)
-    points: list[Array] = []
-
-    def monitor(tao: Any) -> None:
-        points.append(tao.getSolution().array_r[:n].copy())
-        record(points[-1])
-
-    tao.setMonitor(monitor)
-    tao.setFromOptions()
-    names = {v: k for k, v in vars(PETSc.TAO.ConvergedReason).items() if isinstance(v, int)}
-    try:
-        tao.solve()
-        reason = tao.getConvergedReason()
-        point, message = x.array_r[:n].copy(), f"PETSc TAO: {names.get(reason, reason)}"
-    except PETSc.Error as error:
-        if errors or not points:
-            raise (errors[0] if errors else error) from None
-        point, message = points[-1], f"PETSc TAO: error {error.ierr}"
-    for item in objects:
-        item.destroy()
-    return point, message

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from dolfinx_mbd.analyses.small_motions import increment_between
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
-from dolfinx_mbd.kernels.rotations import rotation_matrix, rotation_vector
 from dolfinx_mbd.mechanism.load_protocol import Load
 from dolfinx_mbd.mechanism.system import State, System
 
@@ -176,15 +176,3 @@ def _irregular(table: Array, scale: Array) -> list[tuple[int, int]]:
 
 def _size(values: Array) -> float:
     return float(np.abs(values).max())
-
-
-def increment_between(system: System, q: Array, other: Array) -> Array:
-    """Return the increment (nv,) that leads from coordinates q to other coordinates (nq,)."""
-    parts = []
-    for body, part in zip(system.bodies, system.q_slices, strict=True):
-        change = other[part] - q[part]
-        if body.num_coordinates > body.num_velocities:
-            turn = rotation_matrix(q[part][3:7]).T @ rotation_matrix(other[part][3:7])
-            change = np.concatenate([change[:3], rotation_vector(turn), change[7:]])
-        parts.append(change)
-    return np.concatenate(parts)

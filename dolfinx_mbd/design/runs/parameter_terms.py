@@ -12,7 +12,8 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import function, instance, memory, number, reject
-from dolfinx_mbd.design.runs.load_jumps import LoadJumps, increment_between
+from dolfinx_mbd.analyses.small_motions import increment_between
+from dolfinx_mbd.design.runs.load_jumps import LoadJumps
 from dolfinx_mbd.design.runs.mechanism_changes import (
     FACTORS,
     MechanismChange,
@@ -281,6 +282,9 @@ class ParameterTerms:
 def _check_smooth(system: System) -> None:
     """Raise an error if a mechanism has contacts, end stops or constraints on velocities only."""
     system.check_holonomic("a derivative of a run")
+    for body in system.bodies:
+        if hasattr(body, "check_tangent"):  # a body on its mesh
+            body.check_tangent()
     for load in system.loads:
         if load.has_contacts:
             raise InputError(

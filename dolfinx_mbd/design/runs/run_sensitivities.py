@@ -28,7 +28,7 @@ from dolfinx_mbd.design.runs.parameter_terms import (
     checked_rates,
     checked_times,
 )
-from dolfinx_mbd.design.runs.step_equations import StepEquations
+from dolfinx_mbd.dynamics.stepping.step_equations import StepEquations
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
@@ -205,6 +205,13 @@ def run_sensitivities(
     )
     q, v, a, lam = (np.array(part) for part in zip(*derivatives, strict=True))
     return RunSensitivities(run, values, q, _Neighbours(terms, run, (q, v, a, lam)))
+
+
+def neighbours(
+    terms: ParameterTerms, run: Solution, derivatives: tuple[Array, Array, Array, Array]
+) -> _Neighbours:
+    """Return the runs for changed parameters, from the derivatives of q, v, a and λ."""
+    return _Neighbours(terms, run, derivatives)
 
 
 class _Neighbours:

@@ -12,7 +12,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.frames import Frames
 from dolfinx_mbd.dynamics.assembly.load_terms import LoadDerivatives, StatesOfLoads
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
-from dolfinx_mbd.mechanism.force_elements import FilmElement, PairElement
+from dolfinx_mbd.mechanism.force_elements import FilmElement, FramePair, PairElement
 
 
 class ForcesBetweenFrames:
@@ -25,6 +25,7 @@ class ForcesBetweenFrames:
         self.films = [
             (cast("FilmElement", load), one, two) for load, one, two in self.items if load.has_film
         ]
+        self._last = [np.zeros(12)] * len(self.items)  # results of the last call of `wrenches`
         self.surface_forces: dict[str, tuple[int, Array]] = {}  # body and force on η, by load
         # angular velocities of the bodies in contacts
         self._spins = [part for _, *ends in self.contacts for part in self._spins_of(ends)]
@@ -55,8 +56,9 @@ class ForcesBetweenFrames:
 
     def wrenches(self, t: float) -> Iterator[tuple[PairElement, tuple[int, ...], Array]]:
         """Yield each load with its frames and the wrenches on the frames, (12,)."""
-        for element, first, second in self.items:
+        for index, (element, first, second) in enumerate(self.items):
             wrenches = element.wrenches(*self.arguments(element, first, second))
+            self._last[index] = wrenches
             if element.timed:
                 self._states.set_rates(element.name, wrenches[12:])
             if element.surface is not None:
@@ -85,17 +87,21 @@ class ForcesBetweenFrames:
         )
 
     def power(self) -> tuple[float, float]:
-        """Return the elastic and the total power of the elastic elements, W."""
+        """Return the elastic and the total power of the elastic elements, W.
+
+        The total power is that of the last `wrenches`.
+        """
         elastic, total, rest = 0.0, 0.0, np.zeros(6)
-        for load, *ends in self.items:
+        for wrenches, (load, *ends) in zip(self._last, self.items, strict=True):
             if load.is_elastic:
-                pair, *others = arguments = self.arguments(load, *ends)
+                pair, *others = self.arguments(load, *ends)
                 u = np.concatenate([pair.u1, pair.u2])
                 if load.surface is not None:
                     s, rates = others[0]
                     u, others = np.concatenate([u, rates]), [np.array([s, np.zeros_like(s)])]
-                total += float(load.wrenches(*arguments) @ u)
-                elastic += float(load.wrenches(pair._replace(u1=rest, u2=rest), *others) @ u)
+                total += float(wrenches @ u)
+                at_rest = FramePair(pair.p1, pair.Q1, rest, pair.p2, pair.Q2, rest)
+                elastic += float(load.wrenches(at_rest, *others) @ u)
         return elastic, total
 
     def film_gaps(self) -> Array:
@@ -133,23 +139,29 @@ class ForcesBetweenFrames:
         S, T = (self._frames.frame_jacobian(end, tangents)[1] for end in ends)
         D, E = derivatives
         count = len(D) - 12
-        more, first = np.arange(12, 12 + count), np.arange(6)
-        parts = [(k, first, J, S), (m, np.arange(6, 12), R, T)]
+        # blocks of the columns of bodies: rows of a wrench and of s or states, Jacobian and tangent
+        blocks = [(k, slice(0, 6), J, S), (m, slice(6, 12), R, T)]
         for state_body in self._states.body(element.name):
-            unit, mass = np.eye(count), self._states.mass(state_body)
+            mass = self._states.mass(state_body)
             D, E = D.copy(), E.copy()
             D[12:] *= mass
             E[12:] *= mass
-            parts.append((state_body, more, unit, np.zeros_like(unit)))
+            blocks.append((state_body, slice(12, None), np.eye(count), np.zeros((count, count))))
+        columns = np.cumsum([0] + [block[2].shape[1] for block in blocks])
+        left, change = np.zeros((2, len(D), int(columns[-1])))
+        for (_, rows, jacobian, tangent), i, j in zip(blocks, columns, columns[1:], strict=False):
+            left[rows, i:j], change[rows, i:j] = jacobian, tangent
         if element.surface is not None:
-            extended = np.zeros((6 + count, J.shape[1]))
-            extended[:6], extended[6:, 6:] = J, element.surface
-            tangent = np.zeros_like(extended)
-            tangent[:6] = S
-            parts[0] = k, np.concatenate([first, more]), extended, tangent
-        parts = [part for part in parts if part[2].shape[1]]  # the others do not move
-        for row, i, left, _ in parts:
-            for column, j, right, change in parts:
-                rate = left.T @ E[np.ix_(i, j)]
-                target.K.add(row, column, -left.T @ (D[np.ix_(i, j)] @ right) - rate @ change)
-                target.C.add(row, column, -rate @ right)
+            left[12:, 6 : columns[1]] = element.surface
+        by_rate = left.T @ E
+        K = left.T @ (D @ left) + by_rate @ change
+        C = by_rate @ left
+        places = [
+            (body, slice(i, j))
+            for (body, *_), i, j in zip(blocks, columns, columns[1:], strict=False)
+            if j > i  # the others do not move
+        ]
+        for row, i in places:
+            for column, j in places:
+                target.K.add(row, column, -K[i, j])
+                target.C.add(row, column, -C[i, j])

@@ -137,7 +137,7 @@ class Loads:
 
         The elastic power is that of the forces which the elements would exert at zero velocities,
         and is minus the rate of `stored_energy`. The damping power is that of the other forces of
-        these elements. Call `update_velocities` first.
+        these elements. Call `Assembler.residual` first.
         """
         elastic, total = np.add(self._pairs.power(), self._joints.power(t))
         return float(elastic), float(total - elastic)
@@ -192,6 +192,8 @@ class Loads:
         `update_velocities` first.
         """
         rows = [states for _, states in self._contacts()]
+        if len(rows) == 1:
+            return rows[0]
         return np.vstack(rows) if rows else np.zeros((0, 3))
 
     def contact_sizes(self) -> Array:

@@ -150,14 +150,15 @@ class Measure:
         round_off(eqs.scale, self._rotations, self._signs, length, by_rate, mass, out)
         return out
 
-    def is_round_off(self, move: Array, length: float) -> bool:
+    def is_round_off(self, move: Array, length: float, nodal: float = 0.0) -> bool:
         """Return whether increments (nv,) are round-off.
 
-        `length` is the largest coordinate, m. A small body may have a large radius of gyration
+        `length` is the largest coordinate, and `nodal` the largest increment of the nodes of bodies
+        on their mesh, m. A small body may have a large radius of gyration
         about the origin of its frame; the round-off of its rotation moves it accordingly.
         """
         length = max(length, self._radius)
-        return bool(largest_product(move, self.lengths) <= _ROUND_OFF * length)
+        return bool(max(largest_product(move, self.lengths), nodal) <= _ROUND_OFF * length)
 
 
 def largest_coordinate(eqs: Assembler) -> float:

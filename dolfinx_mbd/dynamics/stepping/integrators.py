@@ -43,6 +43,7 @@ Derivatives = tuple[float, float, float]
 _MAX_ITERATIONS = 15
 # Largest fraction of an oil film that a correction may close, and largest number of its halvings
 _LARGEST_CLOSURE, _HALVINGS = 0.7, 8
+_STEP_HALVINGS = 6  # largest number of halvings of a step with bodies on their mesh
 _FAR = 20.0  # largest distance of a body's frame without a remark, in radii of gyration
 _NO_CLOSURE = 0.01  # a displacement below this fraction of the gap is not checked
 _JUMP_ITERATIONS = 2  # number of corrections after a jump; the second is for outdated matrices
@@ -194,9 +195,42 @@ class Stepper:
         """Return the state after a step; if `corrections` is positive, make this number."""
         if not self._internal:
             return self._iterate(state, dt, corrections)
+        return self._halved(state, dt, _STEP_HALVINGS)
+
+    def _halved(self, state: State, dt: float, halvings: int) -> State:
+        """Return the state after a step with condensed unknowns, of two halves if it fails."""
+        try:
+            return self._step_with_nodes(state, dt)
+        except StepError:
+            if not halvings:
+                raise
+        half = 0.5 * dt
+        for _ in range(2):
+            # an extrapolation of the accelerations may be the cause of the failure
+            memory = self._internal.without_history(self.rescaled(state, dt, half).memory)
+            state = self._halved(replace(state, memory=memory), half, halvings - 1)
+            state = self.rescaled(state, half, dt)
+        return state
+
+    def _step_with_nodes(self, state: State, dt: float) -> State:
+        """Return the state after one step; raise an error also if a cell is inverted."""
         self._factor = None  # the matrix of the step turns with the bodies
-        with self._internal.step(state, dt, self._step_derivatives(dt)):
-            return self._iterate(state, dt, corrections)
+        t = state.time + dt
+        try:
+            with self._internal.step(state, dt, self._step_derivatives(dt)):
+                state = self._iterate(state, dt, -1)
+        except StepError:
+            raise
+        except SolverError as error:  # of a matrix that is not positive definite
+            raise StepError(
+                f"the step from t = {t - dt:.6g} s to {t:.6g} s (dt = {dt:g} s) fails: {error}"
+                f"{self._internal.inverted(self.assembler)}. A body on its mesh is compressed too "
+                "strongly, or dt is too large",
+                t,
+            ) from error
+        if text := self._internal.inverted(self.assembler):
+            raise StepError(f"the step to t = {t:.6g} s (dt = {dt:g} s) fails{text}", t)
+        return state
 
     def _iterate(self, state: State, dt: float, corrections: int) -> State:
         """Return the state after the iterations of a step; see `_step`."""
@@ -286,9 +320,10 @@ class Stepper:
         """Return the state for a longer step if bodies condense unknowns: also their memory."""
         memory = {
             "algorithmic": state.a + ratio * (state.memory["algorithmic"] - state.a),
-            "earlier": _resample(state, ratio),
             **self._internal.rescaled(state, ratio),
         }
+        if "earlier" in state.memory:
+            memory["earlier"] = _resample(state, ratio)
         return replace(state, memory=memory)
 
     def after_jump(self, state: State, dt: float) -> State:
@@ -503,9 +538,10 @@ class Stepper:
         if self._has_films:
             solution = self._limit_correction(state, t, move, solution)
         correct(solution, by_speed, by_rate, ratio, mass, move, eqs.v, eqs.a, algorithmic, eqs.lam)
-        self._internal.correct(solution[: len(move)])
+        nodal = self._internal.correct(solution[: len(move)])
         self.iterations += 1
-        return self._measure.is_round_off(solution[: len(move)], largest_coordinate(eqs))
+        length = largest_coordinate(eqs)
+        return self._measure.is_round_off(solution[: len(move)], length, nodal)
 
     def _failure(self, t: float, dt: float) -> StepError:
         s, eqs = self.system, self.assembler
@@ -518,7 +554,7 @@ class Stepper:
         reason += f"the largest residual is {abs(eqs.rows[row]):.3g} N or N m, {s.row_name(row)}"
         if self._has_films:
             reason += _overload(eqs, 0.0)
-        reason += _far_frames(s)
+        reason += _far_frames(s) + self._internal.inverted(eqs)
         return StepError(
             f"the step from t = {t - dt:.6g} s to {t:.6g} s (dt = {dt:g} s) does not converge in "
             f"{_MAX_ITERATIONS} iterations: {reason}. Try a smaller dt; if that fails, "

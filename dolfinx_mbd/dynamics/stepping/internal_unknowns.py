@@ -75,6 +75,10 @@ class InternalUnknowns:
         """Correct the unknowns after increments (nv,); return the largest correction, m."""
         return max((part.correct(delta[v]) for part, _, v in self._parts), default=0.0)
 
+    def inverted(self, eqs: Assembler) -> str:
+        """Return a text about inverted cells of the bodies; empty if there are none."""
+        return "".join(part.inverted(eqs.q[q]) for part, q, _ in self._parts)
+
     # ---- statics --------------------------------------------------------------------------------
     @contextmanager
     def statics(self, q: Array) -> Iterator[None]:
@@ -128,6 +132,13 @@ class InternalUnknowns:
         """Return the entry of `State.memory` for steps that are longer by a ratio."""
         parts = zip(self._parts, self._split(state), strict=True)
         return self._joined([p.rescaled(state.q[q], values, ratio) for (p, q, _), values in parts])
+
+    def without_history(self, memory: dict[str, Any]) -> dict[str, Any]:
+        """Return the memory of a state without accelerations and multipliers of earlier steps."""
+        nodes = memory["nodes"].copy()
+        nodes[1:] = np.nan
+        kept = {name: value for name, value in memory.items() if name != "earlier"}
+        return kept | {"nodes": nodes}
 
     def local_error(self, before: State, after: State, factor: float) -> float:
         """Return the largest local error of the displacements of a body in a step, m."""

@@ -72,5 +72,8 @@ class Run:
     def advance(self) -> State:
         """Take one step and return the new state; a step that fails changes nothing."""
         with self.undone_on_error():
-            self.state = self.steps.advance(self.stepper, self.state)
+            return self._advance()
+
+    def _advance(self) -> State:
+        self.state = self.steps.advance(self.stepper, self.state)
         return self.state

@@ -16,6 +16,7 @@ import re
 from petsc4py import PETSc
 
 from dolfinx_mbd.errors import InputError, SolverError
+from dolfinx_mbd.fem.linalg.cholmod import CholmodError, CholmodPreconditioner, library
 from dolfinx_mbd.fem.linalg.options import Options, configured, database_options, last_line
 from dolfinx_mbd.parallel import destroying, discard
 
@@ -96,8 +97,10 @@ def cholesky(
     """Return a KSP that contains the factorization of a symmetric matrix.
 
     On one rank, CHOLMOD factorizes positive definite matrices if PETSc includes CHOLMOD, because
-    its solutions are faster. MUMPS factorizes all other matrices, and repeats failed factorizations
-    of CHOLMOD to report the cause. User options may replace any setting.
+    its solutions are faster. METIS then orders the nodes of the mesh (`fem/linalg/cholmod.py`); if
+    there are options for CHOLMOD, or CHOLMOD has another version, PETSc calls CHOLMOD. MUMPS
+    factorizes all other matrices, and repeats failed factorizations of CHOLMOD to report the cause.
+    User options may replace any setting.
 
     `negative` is the number of negative eigenvalues of A, zero or the number of constraints. An
     existing solver, for example of a multigrid level, may be passed as `ksp`. Without `exact`, the
@@ -128,8 +131,14 @@ def _cholmod_succeeds(ksp: PETSc.KSP, A: PETSc.Mat, prefix: str, options: Option
     if any(key.startswith(("pc_", "ksp_", "mat_mumps_")) for key in keys):
         return False
     try:
-        set_up(ksp, CHOLMOD, prefix, options)
-    except PETSc.Error:
+        if library() is None or any(key.startswith("mat_cholmod_") for key in keys):
+            set_up(ksp, CHOLMOD, prefix, options)
+        else:
+            pc = ksp.getPC()
+            pc.setType(PETSc.PC.Type.PYTHON)
+            pc.setPythonContext(CholmodPreconditioner())
+            set_up(ksp, {"ksp_type": "preonly"}, prefix, options)
+    except (PETSc.Error, CholmodError):
         _log.info("CHOLMOD does not accept the matrix; MUMPS is used instead")
         ksp.reset()
         ksp.setOperators(A)
@@ -177,12 +186,23 @@ def _check_method(ksp: PETSc.KSP, prefix: str, options: Options) -> None:
         )
 
 
+def factor_package(ksp: PETSc.KSP) -> str | None:
+    """Return the name of the package that factorized the matrix, or None without a factor."""
+    pc = ksp.getPC()
+    if pc.getType() == "python":
+        cholmod = isinstance(pc.getPythonContext(), CholmodPreconditioner)
+        return "cholmod" if cholmod else None
+    factorized = pc.getType() in ("cholesky", "lu")
+    return str(pc.getFactorSolverType()) if factorized else None
+
+
 def _method(ksp: PETSc.KSP) -> str:
     """Return a description of the solver for the log."""
-    pc = ksp.getPC()
-    if pc.getType() not in ("cholesky", "lu"):
+    pc, package = ksp.getPC(), factor_package(ksp)
+    if package == "cholmod":
+        return "cholesky by cholmod"
+    if package is None:
         return f"{ksp.getType()} with {pc.getType()}"
-    package = pc.getFactorSolverType()
     if package != "mumps":
         return f"{pc.getType()} by {package}"
     ordering = pc.getFactorMatrix().getMumpsInfog(7)

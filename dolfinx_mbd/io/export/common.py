@@ -100,8 +100,8 @@ class Format:
     @property
     def writer(self) -> Callable[..., ExportReport]:
         """The function that writes the format."""
-        files = ("extptfm", "exudyn", "gltf", "mbdyn", "sid")
-        file = self.name if self.name in files else "matrix_formats"
+        of_matrices = ("abaqus", "dmig", "op4", "simscape")
+        file = "matrix_formats" if self.name in of_matrices else self.name
         module = importlib.import_module(f"dolfinx_mbd.io.export.{file}")
         return getattr(module, f"write_{self.name}")  # type: ignore[no-any-return]
 

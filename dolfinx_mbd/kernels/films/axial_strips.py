@@ -10,6 +10,9 @@ from (H³ φ′)′ = σ g with φ = 0 at both ends. It is exact up to the error
 the positive part, from a to b with φ = 0 at both, are −∫ (r − r₀) φ′ dr and −½ ∫ (r² − r₀²) φ′ dr.
 r₀ is the sign change; with this choice, the derivatives of the loads do not depend on that of r₀.
 
+For g = 0, the positive part of φ has no derivative with respect to g. The derivatives are then
+those of φ/2, the mean of the derivatives for g → 0 from both sides.
+
 The axis is divided into cells: at h = s, where the law of the thickness changes, and so that the
 distance from the pole of 1/H³ or of σ at most doubles in a cell. The quadrature in each cell has a
 relative error of about 1e-9. The moments of a cell are an array (5, 7): ∫ rᵏ G/H³, ∫ rᵏ/H³ for
@@ -292,13 +295,18 @@ def _aligned_strip(
     """
     H, slope = thickness(x.h0, s)
     drag[0], drag[1], drag[2] = 2.0 * half / H, -2.0 * half * slope / (H * H), 0.0
-    if x.g0 >= 0.0:
+    if x.g0 > 0.0:
         loads[:], slopes[:] = 0.0, 0.0
         return 0.0, 0.0
     bend = 2.0 * slope * H / (s * s) if x.h0 < s else 0.0
     cube, steep = slope / (H * H * H), slope * slope / H
     by_gap = (bend - 3.0 * steep) / (H * H * H)
     scale, lever = -4.0 * mu * half**3, -4.0 / 15.0 * mu * half**4
+    if x.g0 == 0.0:  # at rest, see the module
+        slopes[:] = 0.0
+        slopes[0, BY_G0], slopes[1, BY_G1] = 0.5 * scale * cube, 0.5 * lever * half * cube
+        loads[:] = 0.0
+        return 0.0, 0.0
     slopes[0, BY_H0] = scale * by_gap * x.g0
     slopes[0, BY_G0], slopes[0, BY_G1] = scale * cube, 0.0
     slopes[0, BY_H1] = scale * half * (0.2 * bend - 0.4 * steep) / (H * H * H) * x.g1
@@ -361,16 +369,17 @@ def strip_loads(
     loads[:], slopes[:] = 0.0, 0.0
     C = total[0, GROWTH] / total[0, CUBE]
     low, high = C < 0.0, starts[count, 0] < C
-    if not (low or high):
+    resting = x.g0 == 0.0 and x.g1 == 0.0
+    if not (low or high or resting):
         return 0.0, 0.0
     middle = 0.0
-    if low and high:
+    if resting or (low and high):
         part[:] = total
     else:
         middle = _positive_part(
             x, s, edges, count, C, low, moments, starts, rule, derivatives, part, work
         )
-    scale = -6.0 * mu * half**3
+    scale = -6.0 * mu * half**3 * (0.5 if resting else 1.0)
     square = middle * middle
     loads[0] = scale * (
         part[0, GROWTH_R]

@@ -128,21 +128,24 @@ def grid_loads(
 
 @inner_kernel
 def _functionals(values: Array, Z: Array, q: Array, flow: Array, speed: float) -> Array:
-    """Return the derivatives (5, n, m+1) of the film loads with respect to q."""
+    """Return the derivatives (n, m+1, 4) of the film loads with respect to q.
+
+    If the viscosity depends on the pressure, the drag also depends on q, and there are 5 columns.
+    """
     n, columns = q.shape
-    C = np.empty((5 if values[BARUS] > 0.0 else 4, n, columns))
+    C = np.empty((n, columns, 5 if values[BARUS] > 0.0 else 4))
     for i in range(n):
         theta = 2.0 * math.pi * i / n
         for j in range(columns):
             weight = Z[WEIGHT, j]
             _, slope, bend = film_pressure(q[i, j], values[BARUS])
-            C[F_X, i, j] = -weight * slope * math.cos(theta)
-            C[F_Y, i, j] = -weight * slope * math.sin(theta)
-            C[G_X, i, j] = C[F_X, i, j] * Z[POINT, j]
-            C[G_Y, i, j] = C[F_Y, i, j] * Z[POINT, j]
+            C[i, j, F_X] = -weight * slope * math.cos(theta)
+            C[i, j, F_Y] = -weight * slope * math.sin(theta)
+            C[i, j, G_X] = C[i, j, F_X] * Z[POINT, j]
+            C[i, j, G_Y] = C[i, j, F_Y] * Z[POINT, j]
             if values[BARUS] > 0.0:
                 drag = values[VISCOSITY] * values[RADIUS] ** 2 * speed / flow[THICKNESS, i, j]
-                C[DRAG, i, j] = weight * drag * bend
+                C[i, j, DRAG] = weight * drag * bend
     return C
 
 
@@ -201,7 +204,11 @@ def grid_load_gradients(
     )
     by_gap, by_rate = np.zeros((5, *h.shape)), np.zeros((5, *h.shape))
     by_speed = np.zeros(5)
-    by_gap[: len(C)], by_rate[: len(C)], by_speed[: len(C)] = gap, rates, speeds
+    for k in range(len(speeds)):
+        by_speed[k] = speeds[k]
+        for i in range(h.shape[0]):
+            for j in range(h.shape[1]):
+                by_gap[k, i, j], by_rate[k, i, j] = gap[i, j, k], rates[i, j, k]
     by_speed[DRAG] += _add_direct(speed, values, Z, h, q, contact, by_gap)
     return by_gap, by_rate, by_speed
 

@@ -222,29 +222,53 @@ def _factorize(number: Integers, size: Integers, flow: Array, band: Array) -> No
             if b >= 0:
                 band[min(a, b), abs(a - b)] -= flow[ALONG, i, j]
     for r in range(count):
+        row = band[r]
+        inverse = 1.0 / row[0]
         for k in range(1, min(width, count - 1 - r) + 1):
-            factor = band[r, k] / band[r, 0]
+            factor, target = row[k] * inverse, band[r + k]
             if factor != 0.0:
                 for d in range(width + 1 - k):
-                    band[r + k, d] -= factor * band[r, k + d]
+                    target[d] -= factor * row[k + d]
 
 
 @inner_kernel
-def _substitute(size: Integers, band: Array, X: Array) -> None:
-    """Solve for the right-hand sides X (N, k) in place."""
+def _substitute(size: Integers, band: Array, x: Array) -> None:
+    """Solve for a right-hand side x (N,) in place."""
     count, width = size[0], size[1]
     for r in range(count):
+        row = band[r]
+        scaled = x[r] / row[0]
         for k in range(1, min(width, count - 1 - r) + 1):
-            factor = band[r, k] / band[r, 0]
+            x[r + k] -= row[k] * scaled
+        x[r] = scaled
+    for r in range(count - 1, -1, -1):
+        row, total = band[r], 0.0
+        for k in range(1, min(width, count - 1 - r) + 1):
+            total += row[k] * x[r + k]
+        x[r] -= total / row[0]
+
+
+@inner_kernel
+def _substitute_columns(size: Integers, band: Array, X: Array) -> None:
+    """Solve for the right-hand sides X (N, k) in place, with loops over contiguous rows."""
+    count, width = size[0], size[1]
+    for r in range(count):
+        row, source = band[r], X[r]
+        inverse = 1.0 / row[0]
+        for k in range(1, min(width, count - 1 - r) + 1):
+            factor, target = row[k] * inverse, X[r + k]
             if factor != 0.0:
                 for c in range(X.shape[1]):
-                    X[r + k, c] -= factor * X[r, c]
+                    target[c] -= factor * source[c]
     for r in range(count - 1, -1, -1):
+        row, target = band[r], X[r]
+        inverse = 1.0 / row[0]
         for k in range(1, min(width, count - 1 - r) + 1):
+            factor, source = row[k], X[r + k]
             for c in range(X.shape[1]):
-                X[r, c] -= band[r, k] * X[r + k, c]
+                target[c] -= factor * source[c]
         for c in range(X.shape[1]):
-            X[r, c] /= band[r, 0]
+            target[c] *= inverse
 
 
 @inner_kernel
@@ -262,7 +286,7 @@ def _inflow(q: Array, flow: Array, i: int, j: int) -> float:
 
 
 @inner_kernel
-def _sources(fixed: Integers, number: Integers, q: Array, flow: Array, X: Array) -> None:
+def _sources(fixed: Integers, number: Integers, q: Array, flow: Array, x: Array) -> None:
     """Set q to zero where it is not prescribed, and write the right-hand side of the free nodes."""
     n, columns = q.shape
     for i in range(n):
@@ -272,7 +296,7 @@ def _sources(fixed: Integers, number: Integers, q: Array, flow: Array, X: Array)
     for i in range(n):
         for j in range(1, columns - 1):
             if number[i, j] >= 0:
-                X[number[i, j], 0] = _inflow(q, flow, i, j) - flow[SOURCE, i, j]
+                x[number[i, j]] = _inflow(q, flow, i, j) - flow[SOURCE, i, j]
 
 
 @inner_kernel
@@ -282,7 +306,7 @@ def _update_set(
     number: Integers,
     q: Array,
     flow: Array,
-    X: Array,
+    x: Array,
     least: float,
 ) -> int:
     """Take q from the solution, and return how many nodes enter or leave the active set."""
@@ -291,7 +315,7 @@ def _update_set(
     for i in range(n):
         for j in range(1, columns - 1):
             if number[i, j] >= 0:
-                q[i, j] = X[number[i, j], 0]
+                q[i, j] = x[number[i, j]]
     for i in range(n):
         for j in range(1, columns - 1):
             if number[i, j] >= 0:
@@ -327,38 +351,48 @@ def reynolds_solve(
     """
     n, columns = h.shape
     largest = _coefficients(h, rate, speed, values, flow)
+    if largest == 0.0:  # at rest: the film is full, whatever the last active set
+        free[:] = 1 - fixed
     _apply_links(
         flow, links, ends, 2.0 * math.pi * values[RADIUS] / n * (columns - 1) / values[LENGTH]
     )
-    X = np.empty((h.size, 1))
+    x = np.empty(h.size)
     for iteration in range(1, 101):
         _enumerate(free, number, size)
         _factorize(number, size, flow, band)
-        _sources(fixed, number, q, flow, X)
-        _substitute(size, band, X[: size[0]])
-        if _update_set(fixed, free, number, q, flow, X, -_ROUND_OFF * largest) == 0:
+        _sources(fixed, number, q, flow, x)
+        _substitute(size, band, x)
+        if _update_set(fixed, free, number, q, flow, x, -_ROUND_OFF * largest) == 0:
             return iteration
     return -1
 
 
 @inner_kernel
-def _node_gradient(
-    lam: Array, q: Array, flow: Array, i: int, j: int, push: float, ratio: float
-) -> float:
-    """Return the derivative of λᵀr with respect to the thickness H of a node; λ (n, m+1)."""
+def _edge(H: float, difference: float, ratio: float) -> float:
+    """Return the derivative of a flow with respect to the thickness H of one of its ends."""
+    return 1.5 * H * H * ratio * difference
+
+
+@inner_kernel
+def _node_weights(
+    q: Array, flow: Array, i: int, j: int, push: float, ratio: float
+) -> tuple[float, float, float, float, float]:
+    """Return the weights of λ in the derivative of λᵀr with respect to the thickness of a node.
+
+    The weights are those of the node and of its neighbours (i+1, j), (i−1, j), (i, j+1), (i, j−1).
+    """
     n, columns = q.shape
     i1, i0 = _next_index(i, n), _previous_index(i, n)
-    total = push * (lam[i0, j] - lam[i1, j])
-    for a, b in ((i, i1), (i0, i)):
-        if flow[AROUND, a, j] == 0.0:
-            continue
-        H = 0.5 * (flow[THICKNESS, a, j] + flow[THICKNESS, b, j])
-        total += 1.5 * H * H / ratio * (q[a, j] - q[b, j]) * (lam[a, j] - lam[b, j])
-    for k in (j, j - 1):
-        if 0 <= k and k + 1 < columns and flow[ALONG, i, k] != 0.0:
-            H = 0.5 * (flow[THICKNESS, i, k] + flow[THICKNESS, i, k + 1])
-            total += 1.5 * H * H * ratio * (q[i, k] - q[i, k + 1]) * (lam[i, k] - lam[i, k + 1])
-    return total
+    H, after, before, right, left = flow[THICKNESS, i, j], 0.0, 0.0, 0.0, 0.0
+    if flow[AROUND, i, j] != 0.0:
+        after = _edge(0.5 * (H + flow[THICKNESS, i1, j]), q[i, j] - q[i1, j], 1.0 / ratio)
+    if flow[AROUND, i0, j] != 0.0:
+        before = _edge(0.5 * (H + flow[THICKNESS, i0, j]), q[i, j] - q[i0, j], 1.0 / ratio)
+    if j + 1 < columns and flow[ALONG, i, j] != 0.0:
+        right = _edge(0.5 * (H + flow[THICKNESS, i, j + 1]), q[i, j] - q[i, j + 1], ratio)
+    if j > 0 and flow[ALONG, i, j - 1] != 0.0:
+        left = _edge(0.5 * (H + flow[THICKNESS, i, j - 1]), q[i, j] - q[i, j - 1], ratio)
+    return after + before + right + left, -push - after, push - before, -right, -left
 
 
 @inner_kernel
@@ -373,14 +407,27 @@ def _add_link_gradients(
     ratio: float,
     by_gap: Array,
 ) -> None:
-    """Subtract the derivatives of λᵀr by the links from by_gap (n, m+1)."""
+    """Subtract the derivatives of λᵀr by the links from by_gap (n, m+1, k); λ (n, m+1, k)."""
     for t in range(len(links)):
         i, j, i1, j1 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
         H, factor = _link(flow, links, ends, t, ratio)
-        gradient = 3.0 * H * H * factor * (q[i, j] - ends[t, SUPPLY]) * lam[i, j]
+        gradient = 3.0 * H * H * factor * (q[i, j] - ends[t, SUPPLY])
         part = 0.5 * ends[t, DISTANCE]
-        by_gap[i, j] -= gradient * (1.0 - part) * thickness(h[i, j], s)[1]
-        by_gap[i1, j1] -= gradient * part * thickness(h[i1, j1], s)[1]
+        near = gradient * (1.0 - part) * thickness(h[i, j], s)[1]
+        far = gradient * part * thickness(h[i1, j1], s)[1]
+        for k in range(lam.shape[2]):
+            by_gap[i, j, k] -= near * lam[i, j, k]
+            by_gap[i1, j1, k] -= far * lam[i, j, k]
+
+
+@inner_kernel
+def _is_resting(q: Array, flow: Array) -> bool:
+    """Return whether neither pressures nor sources act."""
+    for i in range(q.shape[0]):
+        for j in range(q.shape[1]):
+            if q[i, j] != 0.0 or flow[SOURCE, i, j] != 0.0:
+                return False
+    return True
 
 
 @kernel
@@ -398,41 +445,48 @@ def reynolds_gradients(
     ends: Array,
     C: Array,
 ) -> tuple[Array, Array, Array]:
-    """Return ∂f_k/∂h and ∂f_k/∂ḣ at every node, and ∂f_k/∂Ω, of f_k = Σ C_kij q_ij.
+    """Return ∂f_k/∂h and ∂f_k/∂ḣ at every node, and ∂f_k/∂Ω, of f_k = Σ C_ijk q_ij.
 
     Call it after `reynolds_solve` with the same arrays. C and the first two results have the shape
-    (k, n, m+1); the third result has the shape (k,).
+    (n, m+1, k); the third result has the shape (k,). A film at rest without pressure has no
+    derivatives with respect to ḣ and Ω, because it ruptures where it is not squeezed. They are
+    replaced by half of those of a full film, as in `axial_strips`.
     """
-    n, columns = h.shape
-    K = C.shape[0]
+    n, columns, K = C.shape
+    part = 0.5 if _is_resting(q, flow) else 1.0
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
     mu, s = values[VISCOSITY], values[ROUGHNESS]
-    by_gap, by_rate, by_speed = np.zeros(C.shape), np.zeros(C.shape), np.zeros(K)
-    X, lam = np.empty((size[0], K)), np.zeros((n, columns))
+    by_gap, by_rate, by_speed = np.empty(C.shape), np.empty(C.shape), np.zeros(K)
+    X, lam = np.empty((size[0], K)), np.zeros(C.shape)
     for i in range(n):
         for j in range(columns):
             if number[i, j] >= 0:
+                target, source = X[number[i, j]], C[i, j]
                 for k in range(K):
-                    X[number[i, j], k] = C[k, i, j]
-    _substitute(size, band, X)
+                    target[k] = part * source[k]
+    _substitute_columns(size, band, X)
+    for i in range(n):
+        for j in range(columns):
+            if number[i, j] >= 0:
+                target, source = lam[i, j], X[number[i, j]]
+                for k in range(K):
+                    target[k] = source[k]
     push, squeeze = 3.0 * mu * values[RADIUS] * dz, 12.0 * mu * dx * dz
-    for k in range(K):
-        for i in range(n):
-            for j in range(columns):
-                lam[i, j] = X[number[i, j], k] if number[i, j] >= 0 else 0.0
-        for i in range(n):
-            for j in range(columns):
-                H, slope = thickness(h[i, j], s)
-                gradient = slope * _node_gradient(lam, q, flow, i, j, push * speed, dx / dz)
-                if h[i, j] < s:
-                    bend = 2.0 * slope * H / (s * s)
-                    gradient += squeeze * lam[i, j] * bend * rate[i, j]
-                by_gap[k, i, j] = -gradient
-                by_rate[k, i, j] = -squeeze * slope * lam[i, j]
-                turn = (
-                    flow[THICKNESS, _next_index(i, n), j]
-                    - flow[THICKNESS, _previous_index(i, n), j]
-                )
-                by_speed[k] -= push * lam[i, j] * turn
-        _add_link_gradients(h, s, lam, q, flow, links, ends, dx / dz, by_gap[k])
+    for i in range(n):
+        i1, i0 = _next_index(i, n), _previous_index(i, n)
+        for j in range(columns):
+            H, slope = thickness(h[i, j], s)
+            a, b, c, d, e = _node_weights(q, flow, i, j, push * speed, dx / dz)
+            bend = 2.0 * slope * H / (s * s) if h[i, j] < s else 0.0
+            a += squeeze * bend * rate[i, j] / slope
+            turn = push * (flow[THICKNESS, i1, j] - flow[THICKNESS, i0, j])
+            one, after, before = lam[i, j], lam[i1, j], lam[i0, j]
+            right, left = lam[i, min(j + 1, columns - 1)], lam[i, max(j - 1, 0)]
+            gap, rates = by_gap[i, j], by_rate[i, j]
+            for k in range(K):
+                total = a * one[k] + b * after[k] + c * before[k] + d * right[k] + e * left[k]
+                gap[k] = -slope * total
+                rates[k] = -squeeze * slope * one[k]
+                by_speed[k] -= turn * one[k]
+    _add_link_gradients(h, s, lam, q, flow, links, ends, dx / dz, by_gap)
     return by_gap, by_rate, by_speed

@@ -72,7 +72,8 @@ class ElasticBearing(FiniteBearing):
     bore: Bore | None = None
     _around: Array = field(init=False, repr=False)  # (n, 2K+1)
     _along: Array = field(init=False, repr=False)  # (m+1, 3)
-    _weights: Array = field(init=False, repr=False)  # (patterns, n, m+1), m²
+    _weights: Array = field(init=False, repr=False)  # (n, m+1, patterns), m²
+    _shapes: Array = field(init=False, repr=False)  # gap by motion and s, (n (m+1), 4 + patterns)
     _surface: Array = field(init=False, repr=False)  # (patterns, modes)
     _slope: Array = field(init=False, repr=False)  # maps the coefficients of w to those of ∂w/∂θ
     _point: Array = field(init=False, repr=False)  # motion and s of the last solution
@@ -93,7 +94,13 @@ class ElasticBearing(FiniteBearing):
         around, along = bore.patterns(self.grid.theta, self.grid.z)
         patterns = np.einsum("ia,jl->alij", around, along).reshape(-1, *self.grid.areas.shape)
         surface = bore.displacement.reshape(len(patterns), -1)
-        assign(self, _around=around, _along=along, _weights=patterns * self.grid.areas)
+        weights = np.ascontiguousarray((patterns * self.grid.areas).transpose(1, 2, 0))
+        assign(self, _around=around, _along=along, _weights=weights)
+        normal = np.array([np.cos(self.grid.theta), np.sin(self.grid.theta)])
+        lines = np.array([np.ones_like(self.grid.z), self.grid.z])
+        rigid = -np.einsum("ai,lj->laij", normal, lines).reshape(4, *self.grid.areas.shape)
+        shapes = np.concatenate([rigid, patterns]).reshape(4 + len(patterns), -1)
+        assign(self, _shapes=np.ascontiguousarray(shapes.T))
         assign(self, _surface=surface, _point=np.full(10 + 2 * len(surface), np.nan))
         derivative = np.zeros((len(around.T), len(around.T)))
         for k in range(1, bore.harmonics + 1):
@@ -131,14 +138,17 @@ class ElasticBearing(FiniteBearing):
             return np.full(5 + m, np.nan), np.full((5 + m, 9 + 2 * m), np.nan), np.full(3, np.nan)
         self._solve_elastic(motion, s)
         g, facts = self.grid.loads()
-        forces = np.tensordot(self._weights, self.grid.pressures.sum(axis=0))
+        forces = self.grid.pressures.sum(axis=0).ravel() @ self._weights.reshape(-1, m)
         dg = np.zeros((5 + m, 9 + 2 * m))
         if derivatives:
-            for rows, parts in (
-                (slice(0, 5), self.grid.load_gradients()),
-                (slice(5, None), self.grid.gradients(self._weights)),
-            ):
-                dg[rows] = self._coordinate_derivatives(*parts)
+            by_gap, by_rate, by_speed = self.grid.load_gradients()
+            dg[:5] = self._coordinate_derivatives(
+                by_gap.reshape(5, -1), by_rate.reshape(5, -1), by_speed
+            )
+            by_gap, by_rate, by_speed = self.grid.node_gradients(self._weights)
+            dg[5:] = self._coordinate_derivatives(
+                by_gap.reshape(-1, m).T, by_rate.reshape(-1, m).T, by_speed
+            )
             dg[4] -= 0.5 * (self._slope @ s[0]) @ dg[5:]
             dg[4, 9 : 9 + m] -= 0.5 * forces @ self._slope
         g[4] -= 0.5 * forces @ self._slope @ s[0]
@@ -147,18 +157,11 @@ class ElasticBearing(FiniteBearing):
     def _coordinate_derivatives(self, by_gap: Array, by_rate: Array, by_speed: Array) -> Array:
         """Return the derivatives of k functionals with respect to the motion, s and ṡ.
 
-        `by_gap` and `by_rate` are derivatives with respect to the gap and its rate at the nodes,
-        `by_speed` (k,) is the derivative with respect to the speed.
+        `by_gap` and `by_rate` (k, n (m+1)) are derivatives with respect to the gap and its rate at
+        the nodes, `by_speed` (k,) is the derivative with respect to the speed.
         """
-        theta, z = self.grid.theta, self.grid.z
-        normal = np.column_stack([np.cos(theta), np.sin(theta)])
-        count, columns = len(by_gap), []
-        for field_ in (by_gap, by_rate):
-            moments = field_ @ np.column_stack([self._along, np.ones(len(z)), z])  # (k, n, 5)
-            columns.append(-(normal.T @ moments[:, :, 3:]).transpose(0, 2, 1).reshape(count, 4))
-            columns.append((self._around.T @ moments[:, :, :3]).reshape(count, -1))
-        gap, s, rate, s_rate = columns
-        return np.hstack([gap, rate, by_speed[:, None], s, s_rate])
+        gap, rate = by_gap @ self._shapes, by_rate @ self._shapes
+        return np.hstack([gap[:, :4], rate[:, :4], by_speed[:, None], gap[:, 4:], rate[:, 4:]])
 
     def pressure(self, motion: ArrayLike, surface: ArrayLike | None = None) -> Array:
         """Return the pressure at the nodes of the grid, (n, m+1), Pa; see `FiniteBearing`.

@@ -158,11 +158,17 @@ class ReynoldsGrid:
         Returns:
             ∂f/∂h (k, n, m+1), ∂f/∂ḣ (k, n, m+1) and ∂f/∂Ω (k,).
         """
+        by_gap, by_rate, by_speed = self.node_gradients(np.ascontiguousarray(C.transpose(1, 2, 0)))
+        return by_gap.transpose(2, 0, 1), by_rate.transpose(2, 0, 1), by_speed
+
+    def node_gradients(self, C: Array) -> tuple[Array, Array, Array]:
+        """Return the results of `gradients` for weights C (n, m+1, k), with k as the last axis."""
         by_gap, by_rate, by_speed = reynolds.reynolds_gradients(
             self._h, self._rate, self._speed, self.values, self._number, self._size, self._q,
-            self._flow, self._band, *self._links, C * self._slopes[0],
+            self._flow, self._band, *self._links, C * self._slopes[0][:, :, None],
         )  # fmt: skip
-        return by_gap + C * self._slopes[1], by_rate, by_speed
+        by_gap += C * self._slopes[1][:, :, None]
+        return by_gap, by_rate, by_speed
 
     def load_gradients(self, *, contact: bool = True) -> tuple[Array, Array, Array]:
         """Return ∂g/∂h and ∂g/∂ḣ at every node, and ∂g/∂Ω, of the film loads g.

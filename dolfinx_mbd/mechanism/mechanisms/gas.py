@@ -116,25 +116,7 @@ class PressureTable(_Curve):
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        period = number("period", self.period, positive=True, unit="rad")
-        angle = np.array(increasing("angle", self.angle, least=4, unit="rad"), dtype=float)
-        p = np.array(array("pressure", self.pressure, angle.shape, expected=_PRESSURES))
-        if p.min() <= 0:
-            reject("pressure", self.pressure, _PRESSURES)
-        extent, spread = angle[-1] - angle[0], float(np.ptp(p))
-        if extent > period * (1 + 1e-9):
-            reject("angle", self.angle, f"angles within one period, {math.degrees(period):g}°")
-        if extent > period * (1 - 1e-9):
-            if abs(p[-1] - p[0]) > _JUMP * spread:
-                text = f"equal at both ends of the period; got {p[0]:g} Pa and {p[-1]:g} Pa"
-                reject("pressure", self.pressure, text)
-            p[0] = p[-1] = 0.5 * (p[0] + p[-1])
-        else:
-            angle, p = np.append(angle, angle[0] + period), np.append(p, p[0])
-        gap = float(np.diff(angle).max())
-        if gap > _LARGEST_GAP * (1 + 1e-9):
-            text = f"angles over the whole period; there is a gap of {math.degrees(gap):.4g}°"
-            reject("angle", self.angle, text)
+        angle, p = closed_cycle("pressure", self.angle, self.pressure, self.period)
         self._set_curve(np.rad2deg(angle), p)
         if self(np.linspace(angle[0], angle[-1], 10 * len(angle))).min() <= 0:
             text = "a smooth curve; its spline has negative pressures"
@@ -210,6 +192,35 @@ class PressureTable(_Curve):
 
 _SIGNED = ("ignition", "intake_closes", "exhaust_opens", "pin_offset")  # may be negative
 _PRESSURES = "positive absolute pressures, one for each angle, in Pa"
+
+
+def closed_cycle(
+    argument: str, angle: ArrayLike, pressure: ArrayLike, period: float
+) -> tuple[Array, Array]:
+    """Return angles (rad) and pressures (Pa) that cover a period including its end.
+
+    `argument` is the name of the pressures in error messages. See `PressureTable` for the checks.
+    """
+    period = number("period", period, positive=True, unit="rad")
+    x = np.array(increasing("angle", angle, least=4, unit="rad"), dtype=float)
+    p = np.array(array(argument, pressure, x.shape, expected=_PRESSURES))
+    if p.min() <= 0:
+        reject(argument, pressure, _PRESSURES)
+    extent, spread = x[-1] - x[0], float(np.ptp(p))
+    if extent > period * (1 + 1e-9):
+        reject("angle", angle, f"angles within one period, {math.degrees(period):g}°")
+    if extent > period * (1 - 1e-9):
+        if abs(p[-1] - p[0]) > _JUMP * spread:
+            text = f"equal at both ends of the period; got {p[0]:g} Pa and {p[-1]:g} Pa"
+            reject(argument, pressure, text)
+        p[0] = p[-1] = 0.5 * (p[0] + p[-1])
+    else:
+        x, p = np.append(x, x[0] + period), np.append(p, p[0])
+    gap = float(np.diff(x).max())
+    if gap > _LARGEST_GAP * (1 + 1e-9):
+        text = f"angles over the whole period; there is a gap of {math.degrees(gap):.4g}°"
+        reject("angle", angle, text)
+    return x, p
 
 
 def _numbers(line: str) -> tuple[float, float] | None:

@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.checks import array, flag, function, instance, integer, items, number, reject
+from dolfinx_mbd.checks import array, flag, instance, integer, items, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.bodies import Ground
 from dolfinx_mbd.mechanism.joints import JointClearance, revolute
 from dolfinx_mbd.mechanism.loads import JointCoordinate, JointLoad, slopes
 from dolfinx_mbd.mechanism.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure
+from dolfinx_mbd.mechanism.mechanisms.gas_map import check_pressure
 from dolfinx_mbd.mechanism.mechanisms.parts import (
     ENDS,
     CylinderParts,
@@ -156,7 +157,7 @@ def inline_engine(
     *,
     speed: float | None = None,
     torque: Torque | float | None = None,
-    pressure: Callable[[float], ArrayLike] | None = None,
+    pressure: Callable[..., ArrayLike] | None = None,
     gas: bool = True,
     angle: float = 0.0,
     gravity: ArrayLike = (0.0, 0.0, 0.0),
@@ -180,8 +181,8 @@ def inline_engine(
         torque: Torque on the crank instead of a speed, N m: a number or a function
             ``torque(t, angle, speed)``.
         pressure: Absolute gas pressure (Pa) as a function of the crank angle (rad) from firing top
-            dead centre, of period 4π, for example a `PressureTable`; by default
-            `FourStrokePressure` with a peak of 91 bar.
+            dead centre, of period 4π, for example a `PressureTable`, or of angle and speed, such as
+            a `PressureMap`; by default `FourStrokePressure` with a peak of 91 bar.
         gas: Whether gas forces act on the pistons.
         angle: Initial crank angle, rad.
         gravity: Acceleration of gravity in global components, shape (3,), m/s².
@@ -200,7 +201,7 @@ def inline_engine(
     angle = number("angle", angle, unit="rad")
     drivers, loads = create_drive(speed, torque, angle)
     if pressure is not None:
-        function("pressure", pressure, "pressure(angle), for example FourStrokePressure(...)")
+        check_pressure("pressure", pressure)
     films = dict(instance("bearings", {} if bearings is None else bearings, Mapping))
     for place in films:
         checks.choice("name of a bearing", place, BEARINGS)
@@ -223,7 +224,7 @@ def inline_engine(
     joints = [revolute("main", ground.frame("main"), crank.frame("main"), films.get("main"))]
     firing = np.asarray(design.firing_angles, dtype=float)
     mass, offset = design.piston_mass, design.pin_offset
-    curves: dict[float, Callable[[float], ArrayLike]] = {}
+    curves: dict[float, Callable[..., ArrayLike]] = {}
     for k, part in enumerate(rods):
         parts = CylinderParts(
             part, ends, damping_ratio, stiffening, radius, mass, 0.5 * bore, offset, films
@@ -244,7 +245,7 @@ def inline_engine(
 
 
 def _gas_force(
-    cylinder: int, pressure: Callable[[float], ArrayLike], firing: float, bore: float
+    cylinder: int, pressure: Callable[..., ArrayLike], firing: float, bore: float
 ) -> JointLoad:
     """Return the force of the gas pressure above ambient on a piston, towards the crank.
 
@@ -258,18 +259,26 @@ def _gas_force(
 class _GasForce:
     """Force of the gas pressure above ambient over the rotation of the crank."""
 
-    def __init__(self, pressure: Callable[[float], ArrayLike], firing: float, area: float) -> None:
+    def __init__(self, pressure: Callable[..., ArrayLike], firing: float, area: float) -> None:
         self.pressure, self.firing, self.area = pressure, float(firing), float(area)
-        self._at: Callable[[float], Any] = getattr(pressure, "at", pressure)
-        self._slope: Callable[[float], float] | None = getattr(pressure, "slope_at", None)
+        self.on_speed = bool(getattr(pressure, "depends_on_speed", False))
+        self._at: Callable[..., Any] = getattr(pressure, "at", pressure)
+        name = "slopes_at" if self.on_speed else "slope_at"
+        self._slope: Callable[..., Any] | None = getattr(pressure, name, None)
 
     def __call__(self, t: float, angle: float, rate: float) -> float:
         """Return the force on the piston, N."""
-        pressure = float(self._at(float(angle) - self.firing))
+        cycle = float(angle) - self.firing
+        pressure = float(self._at(cycle, abs(rate)) if self.on_speed else self._at(cycle))
         return -self.area * (pressure - AMBIENT_PRESSURE)
 
     def derivatives(self, t: float, angle: float, rate: float) -> tuple[float, float]:
-        """Return the derivatives with respect to the angle (N/rad) and to its rate, which is 0."""
-        if self._slope is not None:
-            return -self.area * self._slope(float(angle) - self.firing), 0.0
-        return slopes(lambda s, _: self(t, s, rate), angle, rate)[0], 0.0
+        """Return the derivatives with respect to the angle (N/rad) and to its rate (N s/rad)."""
+        cycle = float(angle) - self.firing
+        if self._slope is None:
+            by_angle, by_rate = slopes(lambda s, w: self(t, s, w), angle, rate)
+            return by_angle, by_rate if self.on_speed else 0.0
+        if not self.on_speed:
+            return -self.area * self._slope(cycle), 0.0
+        by_angle, by_speed = self._slope(cycle, abs(rate))
+        return -self.area * by_angle, -self.area * by_speed * np.sign(rate)

@@ -11,6 +11,7 @@ sin δ = e / (l + r); the smallest occurs at sin φ = −e / (l − r).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -93,6 +94,16 @@ class SliderCrank:
         return float(np.sqrt(longest**2 - self.pin_offset**2)) - float(
             np.sqrt(shortest**2 - self.pin_offset**2)
         )
+
+    def slider_rates(self, angle: float) -> tuple[float, float]:
+        """Return dx/dφ (m/rad) and d²x/dφ² (m/rad²) at one crank angle, faster than `motion`."""
+        r, length = self.crank_radius, self.rod_length
+        s, c = math.sin(angle), math.cos(angle)
+        sin = (self.pin_offset - r * s) / length
+        cos = math.sqrt(1.0 - sin * sin)
+        rate = -r * c / (length * cos)
+        rate2 = (r * s / length + sin * rate * rate) / cos
+        return -r * s - length * sin * rate, -r * c - length * (cos * rate * rate + sin * rate2)
 
     def motion(
         self, angle: ArrayLike, speed: ArrayLike = 1.0, acceleration: ArrayLike = 0.0

@@ -9,16 +9,17 @@ from typing import Any
 import ufl
 
 from dolfinx_mbd.checks import reject
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, MeshWarning, warn
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.prestress import initial_stress
 from dolfinx_mbd.forms import Orthotropic
 from dolfinx_mbd.forms.hyperelastic import neo_hookean
 
-__all__ = ["checked_energy"]
+__all__ = ["checked_energy", "volumetric_energy", "warn_of_locking"]
 
-_NAMES = ("saint-venant-kirchhoff", "neo-hookean")
+_NAMES = ("saint-venant-kirchhoff", "neo-hookean", "nearly-incompressible")
+_LOCKING = 0.49  # Poisson's ratio above which displacements lock
 
 
 def checked_energy(label: str, energy: Any, model: ElasticModel) -> Callable[[Any], Any]:
@@ -59,7 +60,7 @@ def _named_energy(label: str, energy: str, materials: BodyMaterials) -> Callable
     rigid = [m for m in materials.by_group.values() if isinstance(m, Orthotropic)]
     if rigid:
         raise InputError(
-            f"{label}: the neo-Hookean energy is for isotropic materials; use "
+            f"{label}: the energy {energy!r} is for isotropic materials; use "
             "energy='saint-venant-kirchhoff' for an orthotropic material",
             argument="energy",
             value=energy,
@@ -67,8 +68,41 @@ def _named_energy(label: str, energy: str, materials: BodyMaterials) -> Callable
     # the moduli, which may differ between cells, as stresses of unit strains
     shear = materials.law(ufl.as_matrix([[0, 0.5, 0], [0.5, 0, 0], [0, 0, 0]]))[0, 1]
     lame = materials.law(ufl.as_matrix([[0, 0, 0], [0, 0, 0], [0, 0, 1]]))[0, 0]
+    if energy == "nearly-incompressible":
+        return lambda u: _isochoric(u, shear)
     moduli: Any = SimpleNamespace(shear=shear, lame=lame)
     return lambda u: neo_hookean(u, moduli)
+
+
+def volumetric_energy(energy: Any, model: ElasticModel) -> Callable[[Any], Any] | None:
+    """Return κ/2 (J − 1)² of a nearly incompressible body, otherwise None.
+
+    Its quadrature has fewer points, so that elements do not lock.
+    """
+    if energy != "nearly-incompressible" or model.materials is None:
+        return None
+    bulk = ufl.tr(model.materials.law(ufl.Identity(3))) / 9
+    return lambda u: bulk / 2 * (ufl.det(ufl.Identity(3) + ufl.grad(u)) - 1) ** 2
+
+
+def warn_of_locking(label: str, energy: Any, model: ElasticModel) -> None:
+    """Warn about nearly incompressible materials with displacements alone."""
+    if model.materials is None or energy == "nearly-incompressible":
+        return
+    ratios = [getattr(m, "poisson", None) for m in model.materials.by_group.values()]
+    largest = max((r for r in ratios if isinstance(r, float)), default=0.0)
+    if largest > _LOCKING:
+        text = (
+            f"{label}: elements of a nearly incompressible material (ν = {largest:g}) lock and are "
+            "too stiff; use energy='nearly-incompressible' with hexahedra of degree 2"
+        )
+        warn(MeshWarning(text, quantity="Poisson's ratio", value=largest, limit=_LOCKING))
+
+
+def _isochoric(u: Any, shear: Any) -> Any:
+    """Return μ/2 (J^(−2/3) tr C − 3), the energy of a change of shape."""
+    F = ufl.Identity(3) + ufl.grad(u)
+    return shear / 2 * (ufl.det(F) ** (-2 / 3) * ufl.inner(F, F) - 3)
 
 
 def _green(u: Any) -> Any:

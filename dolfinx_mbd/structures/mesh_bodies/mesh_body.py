@@ -15,6 +15,7 @@ from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
+from dolfinx_mbd.fem.linalg.options import solver_options
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.html import short_repr
@@ -24,10 +25,15 @@ from dolfinx_mbd.mechanism.floating_body import checked_rotation
 from dolfinx_mbd.mechanism.joints import FrameRef
 from dolfinx_mbd.mechanism.protocol import BodyState, Frame
 from dolfinx_mbd.structures.mesh_bodies.averaged_interfaces import averaged_interface
-from dolfinx_mbd.structures.mesh_bodies.energies import checked_energy
+from dolfinx_mbd.structures.mesh_bodies.energies import (
+    checked_energy,
+    volumetric_energy,
+    warn_of_locking,
+)
 from dolfinx_mbd.structures.mesh_bodies.frame_coordinates import FrameCoordinates
 from dolfinx_mbd.structures.mesh_bodies.mesh_inertia import CondensedInertia
 from dolfinx_mbd.structures.mesh_bodies.mesh_motion import MeshMotion
+from dolfinx_mbd.structures.mesh_bodies.mesh_solver import PREFIX
 from dolfinx_mbd.structures.mesh_bodies.multipliers import Constraints, Motion
 from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
 from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface, magnitude
@@ -61,7 +67,9 @@ class MeshBody(FrameCoordinates):
         material: Material for a mesh without an `ElasticModel`.
         energy: Energy density of the material: ``"saint-venant-kirchhoff"`` (Hooke's law for large
             rotations and small strains), ``"neo-hookean"`` (large strains of isotropic materials),
-            or a function that returns UFL, J/m³, for the displacement u.
+            ``"nearly-incompressible"`` (the same for ν up to 0.4999, with a quadrature that avoids
+            locking; use hexahedra of degree 2), or a function that returns UFL, J/m³, for the
+            displacement u.
         viscosity: Retardation time of Kelvin-Voigt damping, s: a stress τ C:Ė is added, where C is
             the elasticity tensor and E the Green-Lagrange strain. It does not resist rotations.
         mass_damping: Coefficient of damping forces proportional to the velocity and the density,
@@ -70,11 +78,18 @@ class MeshBody(FrameCoordinates):
             `mbd.structures.mesh_bodies`.
         quadrature_degree: Degree of the quadrature of energy and viscosity; by default 2 p for
             tetrahedra and 2 p + 1 for hexahedra of degree p.
+        petsc_options: Options of the linear solver, for example ``{"ksp_type": "cg",
+            "ksp_rtol": 1e-8, "pc_type": "gamg"}`` for multigrid if a factor does not fit into the
+            memory; by default a factorization. PETSc's options with the prefix
+            ``dolfinx_mbd_mesh_body_`` have the same effect.
         position: Initial position of the origin of the mesh, shape (3,), m.
         rotation: Initial orientation: quaternion (w, x, y, z) or rotation matrix.
         velocity: Initial velocity of the origin of the mesh in global components, (3,), m/s; by
             default as for `FlexibleBody`.
         omega: Initial angular velocity in body components, (3,), rad/s.
+
+    Warns:
+        MeshWarning: The elements lock because the material is nearly incompressible.
 
     Raises:
         InputError: An argument is invalid, an interface is not on the mesh or overlaps another, or
@@ -98,6 +113,7 @@ class MeshBody(FrameCoordinates):
     mass_damping: float = 0.0
     loads: Mapping[str, Any] = field(default_factory=dict)
     quadrature_degree: int | None = None
+    petsc_options: Mapping[str, Any] | None = None
     position: ArrayLike = (0.0, 0.0, 0.0)
     rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0)
     velocity: ArrayLike | None = None
@@ -118,6 +134,8 @@ class MeshBody(FrameCoordinates):
         viscosity = checks.number(f"{label}: viscosity", self.viscosity, low=0.0, unit="s")
         damping = checks.number(f"{label}: mass_damping", self.mass_damping, low=0.0, unit="1/s")
         energy = checked_energy(label, self.energy, model)
+        volume = volumetric_energy(self.energy, model)
+        warn_of_locking(label, self.energy, model)
         if viscosity and model.materials is None:
             raise InputError(
                 f"{label}: viscosity needs a material, whose elasticity tensor it uses",
@@ -130,7 +148,8 @@ class MeshBody(FrameCoordinates):
             is_simplex = element.cell_type.name == "tetrahedron"
             degree = 2 * element.degree + (0 if is_simplex else 1)
         degree = checks.integer(f"{label}: quadrature_degree", degree, low=1, high=30)
-        forces = NodalForces(model, energy, viscosity, damping, degree, self.loads)
+        solver_options(PREFIX, self.petsc_options)  # checks them
+        forces = NodalForces(model, energy, viscosity, damping, degree, self.loads, volume)
         assign(self, forces=forces, nodes=forces.nodes.positions, _solver=None)
         assign(self, elastic_model=model, energy_density=energy)
         self._set_interfaces(label, model)

@@ -27,12 +27,16 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.linalg.blocks import multiply, solve
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky
 from dolfinx_mbd.fem.linalg.matrices import constrain
+from dolfinx_mbd.fem.linalg.options import database_options
 from dolfinx_mbd.structures.mesh_bodies.multipliers import Border, Motion
 
 if TYPE_CHECKING:
     from dolfinx_mbd.structures.mesh_bodies.mesh_body import MeshBody
 
-__all__ = ["FactorState", "MeshSolver", "mean_rotation"]
+__all__ = ["PREFIX", "FactorState", "MeshSolver", "mean_rotation"]
+
+PREFIX = "dolfinx_mbd_mesh_body_"
+"""Prefix of PETSc's options for the solver of a body."""
 
 
 class FactorState(NamedTuple):
@@ -106,7 +110,10 @@ class MeshSolver:
         self.destroy()
         self._matrix, self.coefficients = A, None
         self.factorizations += 1
-        self._ksp = cholesky(A, prefix="dolfinx_mbd_mesh_body_")
+        options = body.petsc_options
+        if options or database_options(PREFIX):
+            self._set_rigid_motions(A, at)
+        self._ksp = cholesky(A, prefix=PREFIX, options=options)
         self._Y = self._block_solution(product)
         self._set_border(at, pins)
         rates = np.zeros((len(self._border.H), T.shape[2]))
@@ -120,6 +127,16 @@ class MeshSolver:
         self._rotation = mean_rotation(body.nodes, body.nodes + state.u)
         self._frames = body.rotations_of(frames)
         self._set_turns(np.eye(3), self._frames)
+
+    def _set_rigid_motions(self, A: PETSc.Mat, at: Motion) -> None:
+        """Tell multigrid the rigid motions at the present positions."""
+        positions = A.createVecRight()
+        positions.array[:] = at.positions[self._body.forces.nodes.owned].ravel()
+        positions.setBlockSize(3)
+        motions = PETSc.NullSpace().createRigidBody(positions)
+        A.setNearNullSpace(motions)
+        motions.destroy()
+        positions.destroy()
 
     def _pinned(self, A: PETSc.Mat, mass: float) -> list[tuple[int, float]]:
         """Add springs that hold a body without mass and rigid interfaces; return nodes, stiffness.

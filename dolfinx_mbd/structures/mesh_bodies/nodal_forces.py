@@ -24,6 +24,7 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import assembled_matrix, scalar_space
+from dolfinx_mbd.fem.compat import geometry_dofmap
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.linalg.blocks import multiply
 from dolfinx_mbd.structures.mesh_bodies.mesh_loads import MeshLoads
@@ -46,6 +47,8 @@ class NodalForces:
         mass_damping: Coefficient of damping forces proportional to the momentum, 1/s.
         quadrature_degree: Degree of the quadrature of energy and viscosity.
         loads: Loads by name; see `MeshBody`.
+        volumetric: Energy density that is integrated with fewer points: those of the degree 2 p − 1
+            for hexahedra, 2 p − 2 for tetrahedra.
 
     Note: Collective.
     """
@@ -58,6 +61,7 @@ class NodalForces:
         mass_damping: float,
         quadrature_degree: int,
         loads: Mapping[str, Any],
+        volumetric: Energy | None = None,
     ) -> None:
         V = model.displacements
         self.space, self.comm = V, V.mesh.comm
@@ -73,8 +77,13 @@ class NodalForces:
             )
         self._mass_damping = mass_damping
         dx = ufl.dx(metadata={"quadrature_degree": quadrature_degree})
-        internal = ufl.derivative(density * dx, self._u, test)
-        self._energy = fem.form(density * dx)
+        total = density * dx
+        if volumetric is not None:
+            element = V.ufl_element()
+            low = 2 * element.degree - (2 if element.cell_type.name == "tetrahedron" else 1)
+            total += volumetric(self._u) * ufl.dx(metadata={"quadrature_degree": low})
+        internal = ufl.derivative(total, self._u, test)
+        self._energy = fem.form(total)
         self._force = fem.form(internal)
         self._stiffness = fem.form(ufl.derivative(internal, self._u, trial))
         self._viscous: tuple[fem.Form, fem.Form, fem.Form] | None = None
@@ -85,6 +94,10 @@ class NodalForces:
             damping = tau * _viscous_work(self._u, self._w, test, law) * dx
             derivatives = (ufl.derivative(damping, f, trial) for f in (self._u, self._w))
             self._viscous = tuple(map(fem.form, (damping, *derivatives)))  # type: ignore[assignment]
+        cells = fem.functionspace(V.mesh, ("DG", 0))
+        volume = ufl.det(ufl.Identity(3) + ufl.grad(self._u))
+        part = ufl.conditional(ufl.lt(volume, 0.0), -volume, 0.0)
+        self._inversion = fem.form(part * ufl.TestFunction(cells) * dx)
         self.loads = MeshLoads(model, self._u, self.nodes, loads)
         W = scalar_space(V)
         p, r = ufl.TrialFunction(W), ufl.TestFunction(W)
@@ -122,6 +135,22 @@ class NodalForces:
             part = self._mass_damping * self.apply_mass(w)
             total = part if total is None else total + part
         return total
+
+    def inverted_cell(self) -> Array | None:
+        """Return the reference position (3,) of the cell whose inversion is largest, or None.
+
+        Inversions are volumes with det F < 0 at points of the quadrature. Collective.
+        """
+        mesh = self.space.mesh
+        count = mesh.topology.index_map(3).size_local
+        inverted = fem.assemble_vector(self._inversion).array[:count]
+        worst = int(np.argmax(inverted)) if count else 0
+        entry = None
+        if count and inverted[worst] > 0.0:
+            nodes = geometry_dofmap(mesh)[worst]
+            entry = float(inverted[worst]), tuple(mesh.geometry.x[nodes].mean(axis=0))
+        entries = [e for e in self.comm.allgather(entry) if e is not None]
+        return np.array(max(entries)[1]) if entries else None
 
     def _vector(self, form: fem.Form) -> Array:
         b = fem.assemble_vector(form)

@@ -167,6 +167,17 @@ class StepUnknowns:
         self._algorithmic += ratio * by_rate * change
         return float(np.abs(change).max())
 
+    def inverted(self, q: Array) -> str:
+        """Return a text about an inverted cell of the body; empty if there is none (collective)."""
+        u, w, _ = self._body.nodal_of(q)
+        self._body.forces.set_state(u, w)
+        cell = self._body.forces.inverted_cell()
+        if cell is None:
+            return ""
+        place = ", ".join(f"{x:.4g}" for x in cell)
+        name = self._body.name
+        return f"; body {name!r}: its cell at ({place}) m of the undeformed mesh is inverted"
+
     def memory(self) -> Array:
         """Return the memory for the next step; see `initial_memory`."""
         nodal = np.array([self._algorithmic, *self._last]).reshape(3, -1)

@@ -38,14 +38,25 @@ def loaded_tip(body: MeshBody, force: Any) -> Any:
     ],
 )
 def test_princeton_beam(beta: float, expected: tuple[float, float]) -> None:
-    """Case W3 against the solid elements of ANSYS (Obrezkov, Mikkola, Matikainen 2022)."""
+    """Case W3 against the solid elements of ANSYS (Obrezkov, Mikkola, Matikainen 2022).
+
+    In the stiff direction the bound is 0.5 %. In the flexible direction, the reference is stiffer:
+    at 90 degrees, meshes of 20×1×1, 40×2×1 and 60×4×2 cells give 0.14493, 0.14566 and 0.14581,
+    which approach from below, as conforming elements do, and a beam gives 0.146246.
+    """
     h, w, length = 12.3777e-3, 3.2024e-3, 0.508
     mesh, tags = box((0, -h / 2, -w / 2), (length, h / 2, w / 2), (40, 2, 1))
     model = ElasticModel(mesh, Material(71.7e9, 0.31, 2700.0), facet_tags=tags)
     body = MeshBody("beam", model, ends(0.0, length))
     angle = np.deg2rad(beta)
     u = loaded_tip(body, 8.896 * np.array([0, np.cos(angle), np.sin(angle)]))
-    assert np.abs(u[1:] - expected).max() < 0.005 * max(expected)
+    assert abs(u[1] - expected[0]) < 0.005 * max(expected)
+    if beta == 0:
+        assert abs(u[2]) < 1e-9
+    else:
+        assert 0.0 < u[2] / expected[1] - 1 < 0.03
+    if beta == 90:
+        assert np.isclose(u[2], 0.146246, rtol=0.005)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.design.runs.step_factor import StepFactor
+from dolfinx_mbd.dynamics.stepping.step_factor import StepFactor
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.kernels.compilation import COMPILED
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine

@@ -1,0 +1,176 @@
+"""Balance of forces in a steady rotation: its evaluation, Newton's method, and its checks.
+
+The unknowns are the free motions of `small_motions`. Newton's method finds equilibria of any kind,
+also those with an indefinite stiffness. A correction is shortened until the next correction,
+computed with the same stiffness, is smaller (Deuflhard's natural monotonicity test).
+
+References:
+    P. Deuflhard, Newton Methods for Nonlinear Problems, Springer 2004, chapter 3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dolfinx_mbd.analyses.linearization import grows, poles_of, unbalanced
+from dolfinx_mbd.analyses.small_motions import (
+    Axes,
+    SmallMotions,
+    balanced_motions,
+    free_directions,
+    move_steadily,
+    steady_rates,
+)
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
+from dolfinx_mbd.dynamics.start.position_assembly import assemble
+from dolfinx_mbd.dynamics.start.quasi_static import EquilibriumError
+from dolfinx_mbd.kernels.rotations import rotation_matrix
+from dolfinx_mbd.mechanism.floating_body import FloatingBody
+
+__all__ = [
+    "bounded",
+    "check_steady",
+    "is_unstable",
+    "newton_balance",
+    "restore_constraints",
+    "set_forces",
+    "small_step",
+]
+
+_TURN = 0.3  # largest step, rad, or relative to the size of the mechanism
+_RANK = 1e-12  # singular values of the stiffness below this fraction of the largest are ignored
+_ITERATIONS = 50
+_HALVINGS = 10
+_STEADY = 1e-6  # largest unbalanced force of a steady rotation, relative to the acting forces
+_ROTATION = 0.3  # angle after which the forces of a steady rotation are compared, rad
+
+
+def set_forces(at: Assembler, t: float, axes: Axes) -> SmallMotions:
+    """Set velocities, accelerations and best-fit reactions; return the coefficients."""
+    s, omega = at.system, axes.spin[0]
+    at.v[: len(at.v) - len(s.states)] = 0.0
+    for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
+        if isinstance(body, FloatingBody):
+            q = at.q[qs]
+            at.v[vs][:6] = *np.cross(omega, q[:3]), *(rotation_matrix(q[3:7]).T @ omega)
+    at.a[:] = steady_rates(at, axes)
+    return balanced_motions(at, t, axes)
+
+
+def restore_constraints(at: Assembler, t: float) -> None:
+    """Satisfy the constraints by moving the bodies or, if that fails, by deforming them."""
+    s = at.system
+    q = at.q.copy()
+    try:
+        assemble(at, t, s.rigid)
+    except AssemblyError:
+        if not len(s.elastic):
+            raise
+        at.q[:] = q
+        assemble(at, t, np.arange(s.num_velocities))
+    at.update_poses(t)
+
+
+def bounded(at: Assembler, increments: Array) -> Array:
+    """Return increments (nv,), scaled if a displacement or rotation is large."""
+    size = max(at.system.size, 1.0)
+    longest = float(np.abs(increments[at.system.rigid]).max(initial=0.0)) / size
+    return increments * min(1.0, _TURN / max(longest, 1e-300))
+
+
+def small_step(at: Assembler, t: float, axes: Axes, delta: Array) -> SmallMotions:
+    """Move by increments (nv,) from the point of evaluation, and set the forces there."""
+    states = at.system.states
+    move = delta.copy()
+    move[states] = 0.0
+    at.move(at.q.copy(), move)
+    at.v[states] += delta[states]
+    restore_constraints(at, t)
+    return set_forces(at, t, axes)
+
+
+def newton_balance(at: Assembler, t: float, axes: Axes, tolerance: float) -> bool:
+    """Move to the equilibrium that Newton's method finds; return whether it converged."""
+    try:
+        motions = set_forces(at, t, axes)
+        for _ in range(_ITERATIONS):
+            if unbalanced(at, t)[1] <= tolerance:
+                return True
+            basis = free_directions(motions)
+            K = basis.T @ motions.statics @ basis
+            if not basis.shape[1] or not np.isfinite(K).all():
+                return False
+            step = _solve(K, basis.T @ (motions.resolve.T @ at.rows))
+            moved = _damped(at, t, axes, motions, basis, K, step)
+            if moved is None:
+                return False
+            motions = moved
+    except (AssemblyError, np.linalg.LinAlgError):
+        return False
+    return False
+
+
+def _solve(K: Array, force: Array) -> Array:
+    """Return the correction for unbalanced forces; it is smallest if the stiffness is singular."""
+    return np.asarray(np.linalg.lstsq(K, -force, rcond=_RANK)[0], dtype=float)
+
+
+def _damped(
+    at: Assembler,
+    t: float,
+    axes: Axes,
+    motions: SmallMotions,
+    basis: Array,
+    K: Array,
+    step: Array,
+) -> SmallMotions | None:
+    """Move by a fraction of a correction that is followed by a smaller one; None if none is."""
+    start = at.state(t)
+    whole = basis @ step
+    delta = bounded(at, whole)
+    fraction = float(np.linalg.norm(delta)) / max(float(np.linalg.norm(whole)), 1e-300)
+    size = float(np.linalg.norm(step))
+    for _ in range(_HALVINGS):
+        at.put(start)
+        try:
+            trial = small_step(at, t, axes, motions.resolve @ (fraction * whole))
+        except AssemblyError:
+            trial = None
+        if trial is not None and np.isfinite(at.rows).all():
+            rest = _solve(K, basis.T @ (trial.resolve.T @ at.rows))
+            if np.linalg.norm(rest) <= (1 - 0.25 * fraction) * size:
+                return trial
+            if unbalanced(at, t)[1] <= 1e-12:
+                return trial
+        fraction *= 0.5
+    return None
+
+
+def is_unstable(at: Assembler, t: float, axes: Axes) -> bool:
+    """Return whether small disturbances of the steady rotation grow."""
+    motions = set_forces(at, t, axes)
+    basis = free_directions(motions)
+    if not basis.shape[1]:
+        return False
+    return grows(poles_of(*motions.reduced(basis), len(at.system.states))[0])
+
+
+def check_steady(at: Assembler, t: float, axes: Axes) -> None:
+    """Raise an error if the forces do not balance after a part of the rotation."""
+    state = at.state(t)
+    step = _ROTATION / float(np.linalg.norm(axes.spin[0]))
+    later = move_steadily(at, axes, step)
+    at.a[:] = steady_rates(at, later)
+    balanced_motions(at, t + step, later)
+    row, share = unbalanced(at, t + step)
+    force = abs(at.rows[row])
+    at.put(state)
+    at.update_poses(t)
+    if share > _STEADY:
+        raise EquilibriumError(
+            f"no steady rotation at t = {t:g} s: the forces change while the mechanism rotates; "
+            f"after {_ROTATION:g} rad, {at.system.row_name(row)} is left with {force:.3g} (N or "
+            "N m) unbalanced. Gravity across the axis, time-dependent loads, or supports with "
+            "different stiffness in two directions have this effect. Use mbd.analyses.periodic"
+        )

@@ -1,0 +1,130 @@
+"""Checks that the drivers and loads of a mechanism have a period, or do not depend on time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism.joints import Driver
+from dolfinx_mbd.mechanism.system import State, System
+
+__all__ = ["check_autonomous", "check_period"]
+
+_SAMPLES = 12  # number of times at which forces are compared
+_TURNS = 1e-6  # error of the number of turns of a driver, or relative error of its rates
+_FORCES = 1e-6  # relative difference of equal forces
+_DENOMINATOR = 60  # largest denominator of the ratio of two speeds with a common period
+_RATIO = 1e-9  # relative error of this ratio
+
+
+def check_period(system: System, states: Sequence[State], period: float) -> None:
+    """Raise an error if a driver or a load is different after a period."""
+    times = [state.time for state in states[:: max(1, len(states) // _SAMPLES)]]
+    turns = {driver.name: _turns(driver, times, period) for driver in system.drivers}
+    wrong = {name: n for name, n in turns.items() if n is None or abs(n - round(n)) > _TURNS}
+    if wrong:
+        _reject_drivers(turns, wrong, period)
+    later = _changed(system, states, period)
+    if later is not None:
+        raise InputError(
+            f"{later} is different after the period {period:.9g} s. The period must be one of all "
+            "drivers and loads, such as two turns of the crank of a four-stroke engine",
+            argument="period",
+            value=period,
+        )
+
+
+def check_autonomous(system: System, states: Sequence[State], period: float) -> None:
+    """Raise an error if a driver moves or a load depends on time."""
+    for driver in system.drivers:
+        if any(driver.at(state.time)[1] for state in states[:: len(states) // 4]):
+            raise InputError(
+                f"driver {driver.name!r} moves, so that the period of the motion is that of the "
+                "driver: omit find_period",
+                argument="find_period",
+                value=True,
+            )
+    name = _changed(system, states, 0.3819660112501051 * period)
+    if name is not None:
+        raise InputError(
+            f"{name} depends on time, so that the period of the motion is known: omit find_period",
+            argument="find_period",
+            value=True,
+        )
+
+
+def _turns(driver: Driver, times: Sequence[float], period: float) -> float | None:
+    """Return the turns of a driver in a period (0 for a closed displacement); None if none."""
+    one, two = (np.array([driver.at(t + shift) for t in times]) for shift in (0.0, period))
+    moves = two[:, 0] - one[:, 0]
+    size = max(float(np.abs(one[:, 1]).max()), 1e-300)
+    if np.abs(two[:, 1] - one[:, 1]).max() > _TURNS * size:
+        return None
+    if driver.along == "displacement":
+        return 0.0 if np.abs(moves).max() <= _TURNS * max(np.abs(one[:, 0]).max(), 1e-300) else None
+    return float(moves[0] / (2 * np.pi))
+
+
+def _reject_drivers(
+    turns: dict[str, float | None], wrong: dict[str, float | None], period: float
+) -> None:
+    """Raise an error about drivers without the period; suggest a period if there is one."""
+    texts = [
+        f"driver {name!r} does not repeat" if n is None else f"driver {name!r} turns {n:.9g} times"
+        for name, n in wrong.items()
+    ]
+    advice = "The period must be a whole number of turns of all drivers"
+    known = {name: abs(n) for name, n in turns.items() if n}
+    if len(known) == len(turns):
+        ratios = [
+            (a, b, Fraction(known[b] / known[a]).limit_denominator(_DENOMINATOR))
+            for a, b in pairwise(known)
+        ]
+        odd = [
+            (a, b)
+            for a, b, ratio in ratios
+            if abs(float(ratio) * known[a] / known[b] - 1) > _RATIO or ratio == 0
+        ]
+        if odd:
+            a, b = odd[0]
+            advice = (
+                f"The speeds of {a!r} and {b!r} are incommensurable (ratio "
+                f"{known[b] / known[a]:.9g}), so that the motion is not periodic; simulate it"
+            )
+        else:
+            first = next(iter(known))
+            number = np.lcm.reduce([ratio.denominator for _, _, ratio in ratios] or [1])
+            shortest = period * int(number) / known[first]
+            advice = f"All drivers repeat after {shortest:.9g} s"
+    raise InputError(
+        f"in the period {period:.9g} s, {', '.join(texts)}. {advice}",
+        argument="period",
+        value=period,
+    )
+
+
+def _changed(system: System, states: Sequence[State], shift: float) -> str | None:
+    """Return the name of a load or body with other forces after a time, at the same states."""
+    at = Assembler(system)
+    for state in states[:: max(1, len(states) // _SAMPLES)]:
+        parts = []
+        for time in (state.time, state.time + shift):
+            at.put(state)
+            at.residual(time)
+            rows, scale = at.rows.copy(), at.scale.copy()
+            wrenches = [(load.name, np.array(w)) for load, _, w in at.loads.wrenches(time)]
+            parts.append((rows, scale, wrenches))
+        (one, scale, first), (two, _, second) = parts
+        for (name, before), (_, after) in zip(first, second, strict=True):
+            size = max(float(np.abs(before).max()), float(np.abs(after).max()), 1e-300)
+            if np.abs(after - before).max() > _FORCES * max(size, float(scale.max()) * 1e-6):
+                return f"load {name!r}"
+        change = np.abs(two - one)
+        if (change > _FORCES * max(float(scale.max()), 1e-300)).any():
+            return system.row_name(int(np.argmax(change)))
+    return None

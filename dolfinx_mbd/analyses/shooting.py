@@ -1,0 +1,213 @@
+"""The map of a state over one period, and its derivative.
+
+A state X = (q, v, a, w) of the integrator has coordinates, velocities, accelerations and
+algorithmic accelerations w. A period of N steps maps it to Φ(X). The equations of the steps
+(`step_equations`) propagate derivatives, so that Φ' times some columns needs no further
+simulations.
+
+Only the free motions survive a period: 2m coordinates c = π(δX) of the increments of q and v that
+the constraints permit, and the states of loads. Other differences, such as those of w, decay
+within some tens of steps. The columns S of X that belong to c, with π(S) = 1, are therefore those
+that the last K steps of the period make of arbitrary columns. With E = Φ'S, the increment of X that
+closes the cycle is Φ(X) − X + E c, and c solves
+
+    (1 − π(E)) c = π(Φ(X) − X).
+
+π(E) is the monodromy matrix; its eigenvalues are the Floquet multipliers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dolfinx_mbd.analyses.balance import restore_constraints
+from dolfinx_mbd.analyses.small_motions import increment_between
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.body.response.linearized import null_space
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.dynamics.stepping.convergence import count_groups, row_groups
+from dolfinx_mbd.dynamics.stepping.integrators import Stepper
+from dolfinx_mbd.dynamics.stepping.step_equations import StepEquations
+from dolfinx_mbd.mechanism.system import State, System
+
+__all__ = ["PeriodMap", "closure", "difference", "return_to", "simulate_period"]
+
+_DECAY = 1e-10  # decay of the other differences in the steps that prepare the columns
+_FEWEST, _MOST = 60, 400  # limits of the number of these steps
+_RANK = 1e-12
+_FLOOR = 1e-9  # displacements (relative to the mechanism, or rad) that count as zero
+_SMALL = 1e-6  # ranges of motion below this fraction of the largest one do not count
+
+
+def simulate_period(stepper: Stepper, first: State, dt: float, steps: int) -> list[State]:
+    """Return the states of one period, (steps + 1,), from a state that `begin` prepared."""
+    states = [first]
+    for _ in range(steps):
+        states.append(stepper.step(states[-1], dt))
+    # the sum of the steps has round-off
+    states[-1] = replace(states[-1], time=first.time + steps * dt)
+    return states
+
+
+def difference(system: System, one: State, two: State) -> Array:
+    """Return the increments of q, v, a and w from a state to another one, (4, nv)."""
+    return np.array(
+        [
+            increment_between(system, one.q, two.q),
+            two.v - one.v,
+            two.a - one.a,
+            _algorithmic(two) - _algorithmic(one),
+        ]
+    )
+
+
+def _algorithmic(state: State) -> Array:
+    return np.asarray(state.memory.get("algorithmic", state.a), dtype=float)
+
+
+def return_to(at: Assembler, first: State, last: State, change: Array | None = None) -> State:
+    """Return the last state of a period at the time of the first one.
+
+    Full turns of joints are subtracted from their rotations. `change` (4, nv) is added to the
+    state; its coordinates then satisfy the constraints.
+    """
+    turns = 2 * np.pi * np.round((last.angles - first.angles) / (2 * np.pi))
+    state = replace(last, time=first.time, angles=last.angles - turns)
+    if change is None:
+        return state
+    at.put(state)
+    at.move(state.q, change[0])
+    if at.system.num_constraints:
+        restore_constraints(at, first.time)
+    at.update_poses(first.time)
+    memory = {**state.memory, "algorithmic": _algorithmic(state) + change[3]}
+    return replace(
+        state,
+        q=at.q.copy(),
+        v=state.v + change[1],
+        a=state.a + change[2],
+        angles=at.frames.joint_rotations(),
+        memory=memory,
+    )
+
+
+def closure(system: System, states: Sequence[State], period: float) -> tuple[float, int]:
+    """Return the largest relative difference of the end states, and the index of its coordinate.
+
+    Displacements and rotations are relative to the largest one of the same kind of the same body in
+    the period, and velocities to the largest velocity.
+    """
+    groups = row_groups(system)
+    chosen = states[:: max(1, len(states) // 100)]
+    first = states[0].q
+    moves = np.abs([increment_between(system, first, state.q) for state in chosen]).max(axis=0)
+    speeds = np.abs([state.v for state in chosen]).max(axis=0)
+    rest = np.abs(difference(system, states[0], states[-1])[:2])
+    rest[0, system.states] = 0.0  # the integrals of the states of loads
+    errors = np.zeros(len(groups))
+    floors = np.array([_FLOOR * max(system.size, 1.0), _FLOOR, _FLOOR * max(system.size, 1.0)])
+    for k, values in enumerate((moves, speeds)):
+        sizes = np.zeros(count_groups(system))
+        np.maximum.at(sizes, groups, values)
+        kinds = np.arange(len(sizes)) % 3
+        bodies = np.arange(len(sizes)) < 3 * len(system.bodies)
+        for kind in range(3):
+            same = bodies & (kinds == kind)
+            floor = floors[kind] * (2 * np.pi / period if k else 1.0)
+            least = max(_SMALL * float(sizes[same].max(initial=0.0)), floor)
+            sizes[same] = np.maximum(sizes[same], least)
+        sizes[~bodies] = np.maximum(sizes[~bodies], 1e-12)
+        errors = np.maximum(errors, rest[k] / sizes[groups])
+    row = int(np.argmax(errors))
+    return float(errors[row]), row
+
+
+@dataclass(frozen=True, eq=False)
+class _Coordinates:
+    """Free motions at a state: c = π(δX), with the velocities in units of displacement per 2π/T."""
+
+    basis: Array  # N, (nv, m)
+    test: Array  # NᵀM, (m, nv)
+    states: Array  # states of loads
+    scale: float  # T/2π, s
+
+    @classmethod
+    def at(cls, at: Assembler, state: State, scale: float) -> _Coordinates:
+        """Return the free motions at a state."""
+        at.put(state)
+        at.update_poses(state.time)
+        M, B = at.inertia(state.time)
+        s = at.system
+        count = len(M) - len(s.states)
+        basis = null_space(B[:, :count], M[:count, :count])
+        if basis.shape[1]:
+            factor = np.linalg.cholesky(basis.T @ M[:count, :count] @ basis)
+            basis = np.linalg.solve(factor, basis.T).T
+        whole = np.zeros((len(M), basis.shape[1]))
+        whole[:count] = basis
+        return cls(whole, whole.T @ M, s.states, scale)
+
+    def of(self, increments: Array) -> Array:
+        """Return c (2m + states, ...) of increments (4, nv, ...)."""
+        parts = [self.test @ increments[0], self.scale * (self.test @ increments[1])]
+        return np.concatenate([*parts, increments[1][self.states]])
+
+    def columns(self) -> Array:
+        """Return increments (4, nv, 2m + states) of q and v alone, one for each coordinate."""
+        n, m = self.basis.shape
+        out = np.zeros((4, n, 2 * m + len(self.states)))
+        out[0, :, :m] = self.basis
+        out[1, :, m : 2 * m] = self.basis / self.scale
+        out[1, self.states, 2 * m + np.arange(len(self.states))] = 1.0
+        return out
+
+
+class PeriodMap:
+    """Derivative of the map of a period at the states of a simulated period.
+
+    Attributes:
+        matrix: Monodromy matrix π(E), shape (c, c).
+        start: Columns S of the state at the start, (4, nv, c).
+        end: Columns E of the state at the end, (4, nv, c).
+        residual: π(Φ(X) − X), (c,).
+    """
+
+    def __init__(self, stepper: Stepper, states: Sequence[State], dt: float) -> None:
+        system = stepper.system
+        at, count = Assembler(system), len(states) - 1
+        self._coordinates = _Coordinates.at(at, states[0], dt * count / (2 * np.pi))
+        equations = StepEquations(stepper, dt)
+        steps = min(count, _preparation(stepper))
+        seeds = _Coordinates.at(at, states[count - steps], dt * count / (2 * np.pi)).columns()
+        near = _propagated(equations, states[count - steps :], seeds)
+        near[0, system.states] = 0.0
+        self.start = near @ np.linalg.pinv(self._coordinates.of(near), rcond=_RANK)
+        self.end = _propagated(equations, states, self.start)
+        self.end[0, system.states] = 0.0
+        self.matrix = self._coordinates.of(self.end)
+        self.residual = self.coordinates(difference(system, states[0], states[-1]))
+
+    def coordinates(self, increments: Array) -> Array:
+        """Return c of increments (4, nv, ...) of a state."""
+        return self._coordinates.of(increments)
+
+
+def _preparation(stepper: Stepper) -> int:
+    """Return the number of steps in which the differences of w decay."""
+    m = stepper.method
+    rho = min(abs(m.alpha_m + 1) / abs(2 - m.alpha_m), 0.999)  # of Chung and Hulbert's methods
+    return int(np.clip(np.log(_DECAY) / np.log(max(rho, 0.1)), _FEWEST, _MOST))
+
+
+def _propagated(equations: StepEquations, states: Sequence[State], columns: Array) -> Array:
+    """Return columns (4, nv, c) of the first state, propagated to the last one."""
+    x, none = np.array(columns), None
+    for before, after in zip(states[:-1], states[1:], strict=True):
+        equations.linearize(before, after)
+        if none is None:
+            none = np.zeros((len(after.v), x.shape[2])), np.zeros((len(after.lam), x.shape[2]))
+        x, _ = equations.forward(x, *none)
+    return x

@@ -1,0 +1,315 @@
+"""A parametric crankshaft: journals with fillets, webs with counterweights, nose and flange.
+
+A web is the convex hull of a circle about the main axis and a circle about the pin axis; its
+counterweight is a sector of a ring about the main axis, opposite to the pin. Journals are solids of
+revolution that include their fillets, so that the fillets are exact.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from dolfinx_mbd.arrays import assign
+from dolfinx_mbd.checks import array, integer, metres, number, reject
+from dolfinx_mbd.errors import SolverError
+from dolfinx_mbd.geometry.gmsh_model import extrude, is_bore, mesh_volumes
+
+_MAX_THROWS = 24
+_LIST = ("throw_angles", "counterweight_angle", "order", "per_circle")  # fields that are no lengths
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crankshaft:
+    """A crankshaft that adds itself to a gmsh model: `crankshaft(gmsh.model)`.
+
+    The axis of the shaft is the z axis. Between two main journals is one throw: a web, a pin and a
+    web. The middle of all throws is at z = 0, and the nose is at the end with the smallest z. The
+    physical groups are the volume "crankshaft", the surfaces of the journals "main_1", "main_2",
+    ... and "pin_1", "pin_2", ..., the end faces "nose" and "flange", and "fillets". Lengths are in
+    metres, or have a unit, such as ``size="5mm"``.
+
+    Attributes:
+        throw_angles: Angle of each pin about z from the x axis, rad; their number is that of the
+            throws.
+        crank_radius: Distance between the axes of the pins and of the shaft.
+        main_diameter: Diameter of the main journals.
+        main_length: Length of the main journals between the webs, with their fillets.
+        pin_diameter: Diameter of the pins.
+        pin_length: Length of the pins between the webs, with their fillets.
+        web_thickness: Thickness of the webs along z.
+        main_web_diameter: Diameter of the end of the webs at the shaft.
+        pin_web_diameter: Diameter of the end of the webs at the pin.
+        fillet: Radius of the fillets between journals and webs; 0 omits them.
+        counterweight_radius: Outer radius of the counterweights; 0 omits them.
+        counterweight_angle: Half of the angle of the counterweights about the shaft, rad.
+        nose_diameter: Diameter of the nose before the first main journal.
+        nose_length: Length of the nose; 0 omits it.
+        flange_diameter: Diameter of the flange after the last main journal.
+        flange_thickness: Thickness of the flange.
+        size: Largest element size.
+        order: Order of the elements, 1 (straight) or 2 (curved).
+        per_circle: Smallest number of elements around a circle, which determines the size of the
+            elements of the fillets.
+
+    Raises:
+        InputError: A parameter is invalid or incompatible with the others.
+
+    Example:
+        >>> from mpi4py import MPI
+        >>> crank = mbd.geometry.Crankshaft(throw_angles=[0.0], size=0.02, order=1)
+        >>> mesh = mbd.build_mesh(crank, MPI.COMM_SELF)
+        >>> sorted(mesh.groups)
+        ['crankshaft', 'fillets', 'flange', 'main_1', 'main_2', 'nose', 'pin_1']
+        >>> print(crank.main_positions.round(3), crank.pin_positions)
+        [-0.04  0.04] [0.]
+    """
+
+    throw_angles: Sequence[float] = (0.0, 2 * math.pi / 3, 4 * math.pi / 3)
+    crank_radius: float | str = 0.040
+    main_diameter: float | str = 0.050
+    main_length: float | str = 0.024
+    pin_diameter: float | str = 0.042
+    pin_length: float | str = 0.024
+    web_thickness: float | str = 0.016
+    main_web_diameter: float | str = 0.066
+    pin_web_diameter: float | str = 0.056
+    fillet: float | str = 0.0025
+    counterweight_radius: float | str = 0.066
+    counterweight_angle: float = math.radians(60.0)
+    nose_diameter: float | str = 0.040
+    nose_length: float | str = 0.030
+    flange_diameter: float | str = 0.080
+    flange_thickness: float | str = 0.012
+    size: float | str = 0.010
+    order: int = 2
+    per_circle: int = 6
+
+    def __post_init__(self) -> None:
+        integer("order", self.order, low=1, high=2)
+        integer("per_circle", self.per_circle, low=4, high=200)
+        angles = array("throw_angles", self.throw_angles, (None,))
+        if not 1 <= len(angles) <= _MAX_THROWS:
+            reject("throw_angles", self.throw_angles, f"1 to {_MAX_THROWS} angles, in rad")
+        assign(self, throw_angles=tuple(map(float, angles)))
+        for field in fields(self):
+            if field.name not in _LIST:
+                optional = field.name in ("counterweight_radius", "nose_length", "fillet")
+                value = metres(getattr(self, field.name))
+                low = 0.0 if optional else 1e-6
+                assign(self, **{field.name: number(field.name, value, low=low, high=1e6, unit="m")})
+        number("counterweight_angle", self.counterweight_angle, low=0.1, high=1.5, unit="rad")
+        for argument, valid, expected in self._conditions():
+            if not valid:
+                reject(argument, getattr(self, argument), expected)
+
+    def _conditions(self) -> Iterator[tuple[str, bool, str]]:
+        """Yield for each condition a parameter, whether it is valid, and a text for the error."""
+        f, margin = float(self.fillet), 0.02 * float(self.main_diameter)
+        for end in ("main", "pin"):
+            journal, web = getattr(self, f"{end}_diameter"), getattr(self, f"{end}_web_diameter")
+            least = journal + 2 * (f + margin)
+            text = f"at least {least:.4g} m, {end}_diameter and its fillets"
+            yield f"{end}_web_diameter", web >= least, text
+            length = getattr(self, f"{end}_length")
+            text = f"more than {2 * f + margin:.4g} m, so that the fillets do not meet"
+            yield f"{end}_length", length > 2 * f + margin, text
+        main, pin, r = self.main_web_diameter, self.pin_web_diameter, self.crank_radius
+        limit = abs(float(main) - float(pin)) / 2
+        yield "crank_radius", float(r) > limit, f"more than {limit:.4g} m; one web circle contains the other"
+        if self.counterweight_radius:
+            least = 0.5 * float(main) + margin
+            yield (
+                "counterweight_radius",
+                float(self.counterweight_radius) >= least,
+                f"0, or at least {least:.4g} m, outside the web",
+            )
+            widest = math.pi - self._tangent_angle()
+            yield (
+                "counterweight_angle",
+                self.counterweight_angle <= widest - 0.02,
+                f"at most {widest - 0.02:.4g} rad, so that it ends on the round part of the web",
+            )
+        nose = float(self.nose_diameter)
+        text = f"at most main_diameter, {self.main_diameter:g} m"
+        yield "nose_diameter", not self.nose_length or nose <= float(self.main_diameter), text
+        text = f"more than main_diameter, {self.main_diameter:g} m"
+        yield "flange_diameter", float(self.flange_diameter) > float(self.main_diameter), text
+
+    @property
+    def throws(self) -> int:
+        """Number of throws."""
+        return len(self.throw_angles)
+
+    @property
+    def spacing(self) -> float:
+        """Distance between two neighbouring pins along the shaft, m."""
+        return float(self.main_length) + float(self.pin_length) + 2 * float(self.web_thickness)
+
+    @property
+    def pin_positions(self) -> Any:
+        """Position of the middle of each pin along z, shape (throws,), m."""
+        import numpy as np
+
+        return self.spacing * (np.arange(self.throws) - 0.5 * (self.throws - 1))
+
+    @property
+    def main_positions(self) -> Any:
+        """Position of the middle of each main journal along z, shape (throws + 1,), m."""
+        import numpy as np
+
+        return self.spacing * (np.arange(self.throws + 1) - 0.5 * self.throws)
+
+    def __call__(self, model: Any) -> None:
+        """Add the crankshaft to a gmsh model, mesh it and name its groups.
+
+        Args:
+            model: `gmsh.model`. Options of gmsh are restored afterwards.
+
+        Raises:
+            SolverError: The solids cannot be joined, or elements are nearly inverted even at a
+                third of the size.
+        """
+        volume = self._add_volume(model.occ)
+        model.occ.synchronize()
+        faces = model.getBoundary([(3, volume)], combined=False, oriented=False)
+        surfaces = sorted({tag for _, tag in faces})
+        for name, tags in self._named_surfaces(model, surfaces).items():
+            if not tags:
+                raise SolverError(f"the crankshaft has no surface {name!r}; change the dimensions")
+            model.addPhysicalGroup(2, tags, name=name)
+        model.addPhysicalGroup(3, [volume], name="crankshaft")
+        mesh_volumes(model, [volume], float(self.size), self.order, self.per_circle)
+
+    def _named_surfaces(self, model: Any, surfaces: list[int]) -> dict[str, list[int]]:
+        """Return the surfaces of the journals, the ends and the fillets by name."""
+
+        def journal(x: float, y: float, z: float, diameter: float, length: float) -> list[int]:
+            return [
+                s
+                for s in surfaces
+                if is_bore(model, s, x, diameter / 2, y)
+                and abs(model.occ.getCenterOfMass(2, s)[2] - z) < 0.5 * length
+            ]
+
+        groups = {
+            f"main_{k + 1}": journal(0.0, 0.0, z, float(self.main_diameter), float(self.main_length))
+            for k, z in enumerate(self.main_positions)
+        }
+        for k, z in enumerate(self.pin_positions):
+            p = cmath.rect(float(self.crank_radius), self.throw_angles[k])
+            length, diameter = float(self.pin_length), float(self.pin_diameter)
+            groups[f"pin_{k + 1}"] = journal(p.real, p.imag, z, diameter, length)
+        first, last = self._ends()
+        flat = [s for s in surfaces if model.getType(2, s) == "Plane"]
+        for name, z in (("nose", first), ("flange", last)):
+            groups[name] = [
+                s for s in flat if abs(model.occ.getCenterOfMass(2, s)[2] - z) < 1e-6 * self.spacing
+            ]
+        if not self.fillet:
+            return groups
+        groups["fillets"] = [s for s in surfaces if model.getType(2, s) == "Torus"]
+        return groups
+
+    def _ends(self) -> tuple[float, float]:
+        """Return the z coordinates of the end faces of nose and flange."""
+        half = 0.5 * float(self.main_length)
+        first, last = float(self.main_positions[0]), float(self.main_positions[-1])
+        return first - half - float(self.nose_length), last + half + float(self.flange_thickness)
+
+    def _tangent_angle(self) -> float:
+        """Return the angle between the throw and the normal of the straight edges of a web, rad."""
+        difference = float(self.main_web_diameter) - float(self.pin_web_diameter)
+        return math.acos(difference / 2 / float(self.crank_radius))
+
+    def _add_volume(self, occ: Any) -> int:
+        """Add all solids, join them and return the tag of the volume."""
+        half, thickness = 0.5 * float(self.main_length), float(self.web_thickness)
+        solids, last, has_fillets = [], self.throws, self.fillet > 0
+        for k, z in enumerate(self.main_positions):
+            ends = (k > 0 and has_fillets, k < last and has_fillets)
+            solids.append(self._add_journal(occ, 0j, "main", float(z), ends))
+        for k, z in enumerate(self.pin_positions):
+            angle, edge = self.throw_angles[k], 0.5 * float(self.pin_length)
+            pin = cmath.rect(float(self.crank_radius), angle)
+            solids.append(self._add_journal(occ, pin, "pin", float(z), (has_fillets, has_fillets)))
+            for start in (float(z) - edge - thickness, float(z) + edge):
+                solids.append(self._add_web(occ, angle, start))
+        first, end = self._ends()
+        if self.nose_length:
+            length, radius = float(self.nose_length), 0.5 * float(self.nose_diameter)
+            solids.append((3, occ.addCylinder(0, 0, first, 0, 0, length, radius)))
+        thick, radius = float(self.flange_thickness), 0.5 * float(self.flange_diameter)
+        solids.append((3, occ.addCylinder(0, 0, end - thick, 0, 0, thick, radius)))
+        result, _ = occ.fuse(solids[:1], solids[1:])
+        if len(result) != 1:
+            raise SolverError(f"the crankshaft consists of {len(result)} pieces; half {half:g} m")
+        return int(result[0][1])
+
+    def _add_journal(
+        self, occ: Any, axis: complex, end: str, z: float, filleted: tuple[bool, bool]
+    ) -> tuple[int, int]:
+        """Return a journal with its fillets, a solid of revolution about (axis, z)."""
+        radius = 0.5 * float(getattr(self, f"{end}_diameter"))
+        half, f = 0.5 * float(getattr(self, f"{end}_length")), float(self.fillet)
+        x, y = axis.real, axis.imag
+
+        def point(rho: float, height: float) -> int:
+            return int(occ.addPoint(x + rho, y, z + height))
+
+        start, stop = point(0.0, -half), point(0.0, half)
+        curves, last = [], start
+        for side, has_fillet in zip((-1, 1), filleted, strict=True):
+            corner = point(radius, side * (half - f if has_fillet else half))
+            outer = point(radius + f, side * half) if has_fillet else corner
+            centre = point(radius + f, side * (half - f)) if has_fillet else 0
+            ends = (outer, corner) if side < 0 else (corner, outer)
+            curves.append(occ.addLine(last, ends[0]))
+            if has_fillet:
+                curves.append(occ.addCircleArc(ends[0], centre, ends[1]))
+            last = ends[1]
+        curves += [occ.addLine(last, stop), occ.addLine(stop, start)]
+        surface = occ.addPlaneSurface([occ.addCurveLoop(curves)])
+        parts = occ.revolve([(2, surface)], x, y, z, 0, 0, 1, 2 * math.pi)
+        return next((dim, int(tag)) for dim, tag in parts if dim == 3)
+
+    def _add_web(self, occ: Any, angle: float, z: float) -> tuple[int, int]:
+        """Return a web with its counterweight between z and z plus the thickness."""
+        direction, tangent = cmath.exp(1j * angle), self._tangent_angle()
+        pin, main = 0.5 * float(self.pin_web_diameter), 0.5 * float(self.main_web_diameter)
+        centre = complex(float(self.crank_radius))
+
+        def point(p: complex) -> int:
+            q = p * direction
+            return int(occ.addPoint(q.real, q.imag, z))
+
+        def on(c: complex, radius: float, phi: float) -> int:
+            return point(c + cmath.rect(radius, phi))
+
+        middle, pin_centre = point(0j), point(centre)
+        low, high = on(centre, pin, -tangent), on(centre, pin, tangent)
+        top = on(centre, pin, 0.0)
+        first, last = on(0j, main, tangent), on(0j, main, -tangent)
+        curves = [occ.addCircleArc(low, pin_centre, top), occ.addCircleArc(top, pin_centre, high)]
+        curves.append(occ.addLine(high, first))
+        radius, gamma = float(self.counterweight_radius), self.counterweight_angle
+        if radius:
+            corners = [on(0j, main, math.pi - gamma), on(0j, radius, math.pi - gamma)]
+            corners += [on(0j, radius, math.pi), on(0j, radius, math.pi + gamma)]
+            corners += [on(0j, main, math.pi + gamma)]
+            curves.append(occ.addCircleArc(first, middle, corners[0]))
+            curves.append(occ.addLine(corners[0], corners[1]))
+            curves.append(occ.addCircleArc(corners[1], middle, corners[2]))
+            curves.append(occ.addCircleArc(corners[2], middle, corners[3]))
+            curves.append(occ.addLine(corners[3], corners[4]))
+            curves.append(occ.addCircleArc(corners[4], middle, last))
+        else:
+            back = on(0j, main, math.pi)
+            curves.append(occ.addCircleArc(first, middle, back))
+            curves.append(occ.addCircleArc(back, middle, last))
+        curves.append(occ.addLine(last, low))
+        surface = occ.addPlaneSurface([occ.addCurveLoop(curves)])
+        return extrude(occ, surface, float(self.web_thickness))

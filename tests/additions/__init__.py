@@ -1,0 +1,1 @@
+"""Files that `test_additions.py` adds to copies of the package."""

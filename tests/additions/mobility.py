@@ -1,0 +1,20 @@
+"""An analysis: the number of motions that a mechanism permits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
+from dolfinx_mbd.mechanism.system import System
+
+__all__ = ["mobility"]
+
+
+def mobility(system: System) -> int:
+    """Return the number of independent velocities at the initial positions."""
+    at, state = Assembler(system), consistent_state(system)
+    at.q[:] = state.q
+    at.update_poses(state.time)
+    rank = int(np.linalg.matrix_rank(at.constraint_matrix()))
+    return int(system.num_velocities - rank)

@@ -1,0 +1,163 @@
+"""Steady whirl of unbalanced rotors at every speed, and its curve over the speed, with folds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from dolfinx.mesh import create_interval
+from mpi4py import MPI
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd.analyses import continuation, equilibrium, linearize
+from dolfinx_mbd.dynamics import EquilibriumError
+
+ALONG_X = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
+MASS, STIFFNESS, OFFSET = 8.0, 4e5, 1e-3
+CRITICAL = float(np.sqrt(STIFFNESS / MASS))
+
+
+def jeffcott(
+    speed: float,
+    damping: float = 0.0,
+    cubic: float = 0.0,
+    *,
+    across: float = 1.0,
+    offset: float = OFFSET,
+    gravity: float = 0.0,
+) -> mbd.System:
+    """Return an unbalanced disc in a plane on a spring, with the force −k r − cubic r² r."""
+    frame = mbd.Frame((0, 0, 0), ALONG_X)
+    ground = mbd.Ground({"o": frame})
+    inertia = [0.055, 0.03, 0.03]
+    disc = mbd.RigidBody("disc", MASS, inertia, centre=(0, offset, 0), frames={"o": frame})
+    plane = mbd.planar("plane", ground.frame("o"), disc.frame("o"))
+
+    def law(motion: Any) -> tuple[Any, Any]:
+        d, v = motion.displacement, motion.velocity
+        stiffness = STIFFNESS * np.array([1.0, across, 0.0]) + cubic * float(d[:2] @ d[:2])
+        return -(stiffness * d + damping * v) * [1, 1, 0], np.zeros(3)
+
+    support = mbd.PairLoad("support", ground.frame("o"), disc.frame("o"), law)
+    drive = mbd.Driver("drive", "plane", mbd.constant_speed(speed), along="rotation")
+    return mbd.System(
+        [ground, disc], [plane], drivers=[drive], loads=[support], gravity=(0, -gravity, 0)
+    )
+
+
+@pytest.mark.parametrize("ratio", [0.3, 0.9, 0.99, 1.01, 1.2, 2.0, 20.0])
+@pytest.mark.parametrize("zeta", [0.0, 0.02, 0.3])
+def test_whirl_of_a_jeffcott_rotor(ratio: float, zeta: float) -> None:
+    """Its complex amplitude is e x²/(1 − x² + 2iζx); above the critical speed it tends to −e."""
+    speed = ratio * CRITICAL
+    system = jeffcott(speed, 2 * zeta * MASS * CRITICAL)
+    state = equilibrium(system, spin=(speed, 0, 0))
+    exact = OFFSET * ratio**2 / (1 - ratio**2 + 2j * zeta * ratio)
+    assert np.isclose(complex(state.q[1], state.q[2]), exact, rtol=1e-8)
+    assert linearize(system, state).stability == ("asymptotically stable" if zeta else "stable")
+
+
+def test_a_disc_that_turns_freely() -> None:
+    """Without a driver, nothing determines the angle of the disc; the whirl exists as well."""
+    system = jeffcott(2 * CRITICAL)
+    free = mbd.System(system.bodies, system.joints, loads=system.loads)
+    state = equilibrium(free, spin=(2 * CRITICAL, 0, 0))
+    assert np.isclose(np.hypot(*state.q[1:3]), OFFSET * 4 / 3, rtol=1e-8)
+
+
+def shaft_with_disc(offset: float) -> mbd.System:
+    """Return an unbalanced disc in the middle of a flexible shaft."""
+    mesh = create_interval(MPI.COMM_SELF, 8, [0.0, 0.6])
+    along = np.eye(3)
+    beam = mbd.BeamModel(mesh, mbd.forms.Section.circle(0.01), mbd.STEEL, along)
+    places = {"left": 0.0, "middle": 0.3, "right": 0.6}
+    shaft = mbd.reduce_beam(beam, interfaces=places, num_modes=4, name="shaft").body
+    ground = mbd.Ground(
+        {"left": mbd.Frame((0, 0, 0), ALONG_X), "right": mbd.Frame((0.6, 0, 0), ALONG_X)}
+    )
+    body = mbd.FlexibleBody("shaft", shaft, damping_ratio=0.0)
+    disc = mbd.RigidBody(
+        "disc", 8.0, [0.055, 0.03, 0.03], (0, offset, 0), {"o": mbd.Frame()}, position=(0.3, 0, 0)
+    )
+    stiffness = [2e6, 2e6, 1e6, 0, 0, 0]
+    loads = [
+        mbd.Bushing(f"{end} bearing", ground.frame(end), body.frame(end), stiffness, [0.0] * 6)
+        for end in ("left", "right")
+    ]
+    seat = mbd.fixed("seat", body.frame("middle"), disc.frame("o"))
+    return mbd.System([ground, body, disc], [seat], loads=loads)
+
+
+@pytest.mark.parametrize("ratio", [0.5, 0.95, 1.05, 1.7, 4.0])
+def test_whirl_of_a_flexible_rotor(ratio: float) -> None:
+    """The disc in the middle does not tilt, so that (K − Ω²M) z = meΩ² with K and M at rest."""
+    balanced = shaft_with_disc(0.0)
+    rest = linearize(balanced, equilibrium(balanced))
+    poles = np.abs(rest.poles)
+    speed = ratio * float(poles[poles > 1.0].min())
+    system = shaft_with_disc(1e-4)
+    state = equilibrium(system, spin=(speed, 0, 0))
+    k = system.body_index("disc")
+    along_y = rest.basis[system.v_slices[k]][1]
+    z = np.linalg.solve(rest.stiffness - speed**2 * rest.mass, along_y * 8.0 * 1e-4 * speed**2)
+    place = state.q[system.q_slices[k]][1:3]
+    assert np.isclose(np.hypot(*place), abs(along_y @ z), rtol=2e-3)  # the shaft's own moments
+    run = mbd.simulate(system, t_end=2.0 / speed, dt=0.02 / speed, start=state)
+    radius = np.hypot(*run.body("disc").position[:, 1:].T)
+    assert np.allclose(radius, radius[0], rtol=2e-4)
+
+
+def duffing_folds(damping: float, cubic: float) -> list[float]:
+    """Return the speeds at which the whirl r of the rotor with cubic stiffness turns back.
+
+    Exactly, (k + cubic r² − mΩ²)² r² + c²Ω² r² = m²e²Ω⁴; solved for the speed of each radius.
+    """
+    radius = np.linspace(1e-5, 0.02, 400001)
+    stiffness = STIFFNESS + cubic * radius**2
+    a = MASS**2 * (1 - OFFSET**2 / radius**2)
+    b = damping**2 - 2 * MASS * stiffness
+    root = np.sqrt((b**2 - 4 * a * stiffness**2).clip(0) + 0j)
+    folds = []
+    for sign in (-1, 1):
+        square = (-b + sign * root.real) / (2 * a)
+        valid = (b**2 - 4 * a * stiffness**2 > 0) & (square > 0)
+        speed = np.sqrt(np.where(valid, square, np.nan))
+        turn = np.flatnonzero((speed[1:-1] - speed[:-2]) * (speed[2:] - speed[1:-1]) < 0) + 1
+        folds += speed[turn].tolist()
+    return sorted(folds)
+
+
+def test_folds_of_a_stiffening_support() -> None:
+    """Two folds of the whirl over the speed, unstable between them, as the closed form says."""
+    damping, cubic = 2 * 0.04 * MASS * CRITICAL, 1e9
+    curve = continuation(
+        lambda speed: jeffcott(speed, damping, cubic),
+        (0.9 * CRITICAL, 1.5 * CRITICAL),
+        spin=lambda speed: (speed, 0, 0),
+    )
+    radius = curve.values(lambda _, state: np.hypot(*state.q[1:3]))
+    speed = curve.parameter
+    left = (STIFFNESS + cubic * radius**2 - MASS * speed**2) ** 2 + (damping * speed) ** 2
+    assert np.allclose(left * radius**2, (MASS * OFFSET) ** 2 * speed**4, rtol=1e-6)
+    expected = duffing_folds(damping, cubic)
+    assert len(expected) == 2
+    assert np.allclose(np.sort(speed[curve.folds]), expected, rtol=1e-6)
+    one, two = curve.folds
+    assert not curve.stable[one + 1 : two].any()
+    assert curve.stable[:one].all()
+    assert curve.stable[two + 1 :].all()
+    assert np.isclose(speed[-1], 1.5 * CRITICAL, rtol=1e-12)
+    back = continuation(
+        lambda speed: jeffcott(speed, damping, cubic),
+        (1.5 * CRITICAL, 0.9 * CRITICAL),
+        spin=lambda speed: (speed, 0, 0),
+    )
+    assert np.allclose(np.sort(back.parameter[back.folds]), expected, rtol=1e-6)
+
+
+def test_no_steady_rotation() -> None:
+    """Gravity across the axis, or a support with two stiffnesses, changes during a rotation."""
+    for options in ({"gravity": 9.81}, {"across": 0.5}):
+        with pytest.raises(EquilibriumError, match="forces change while the mechanism rotates"):
+            equilibrium(jeffcott(100.0, 50.0, **options), spin=(100.0, 0, 0))  # type: ignore[arg-type]

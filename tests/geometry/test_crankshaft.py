@@ -1,0 +1,171 @@
+"""The crankshaft: volume, centre and inertia against closed forms, its surfaces, and refusals."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import ufl
+from dolfinx import fem
+from mpi4py import MPI
+
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh
+from dolfinx_mbd.geometry import Crankshaft
+
+
+def integral(msh: TaggedMesh, value: Any, group: str | None = None) -> float:
+    """Return the integral over the volume or over the surface of a group."""
+    measure = ufl.Measure("dx", msh.mesh)
+    if group:
+        measure = ufl.Measure("ds", msh.mesh, subdomain_data=msh.facet_tags)(msh.groups[group][1])
+    form = fem.form(fem.Constant(msh.mesh, 1.0) * value * measure)
+    return float(msh.mesh.comm.allreduce(fem.assemble_scalar(form)).real)
+
+
+def fillet_ring(radius: float, f: float) -> tuple[float, float]:
+    """Return volume and polar moment about its axis (per density) of a fillet around a journal.
+
+    In polar coordinates of the arc's centre the section is what a quarter circle leaves of a
+    square; the integrals ∫ ρ^k dA follow from its moments about the journal.
+    """
+    depth = np.polynomial.legendre.leggauss(60)
+    u = 0.5 * f * (depth[0] + 1)  # distance from the surface of the journal
+    height = f - np.sqrt(f * f - (f - u) ** 2)
+    weights = 0.5 * f * depth[1] * height
+    rho = radius + u
+    return float(2 * np.pi * weights @ rho), float(2 * np.pi * weights @ rho**3)
+
+
+def web_area(c: Crankshaft) -> tuple[float, float, float]:
+    """Return area, first moment along the throw and polar moment of a web, by Green's theorem."""
+    R, p, r = float(c.main_web_diameter) / 2, float(c.pin_web_diameter) / 2, float(c.crank_radius)
+    t, n = math.acos((R - p) / r), 200_000
+    phi = np.linspace(-t, t, n)
+    pin = r + p * np.exp(1j * phi)
+    if c.counterweight_radius:
+        g, W = c.counterweight_angle, float(c.counterweight_radius)
+        arcs = [(R, t, math.pi - g), (W, math.pi - g, math.pi + g), (R, math.pi + g, 2 * math.pi - t)]
+    else:
+        arcs = [(R, t, 2 * math.pi - t)]
+    parts = [radius * np.exp(1j * np.linspace(a, b, n)) for radius, a, b in arcs]
+    z = np.concatenate([pin, *parts])
+    w = np.roll(z, -1)
+    cross = (z.conj() * w).imag
+    area = 0.5 * cross.sum()
+    first = ((z + w).real * cross).sum() / 6
+    polar = ((abs(z) ** 2 + abs(w) ** 2 + (z * w.conj()).real) * cross).sum() / 12
+    return float(area), float(first), float(polar)
+
+
+def closed_forms(c: Crankshaft) -> tuple[float, complex, float]:
+    """Return volume, first moment (x + iy) and polar moment about the shaft, per density."""
+    R, P, r = float(c.main_diameter) / 2, float(c.pin_diameter) / 2, float(c.crank_radius)
+    f, b = float(c.fillet), float(c.web_thickness)
+    area, first, polar = web_area(c)
+    volume = moment = 0.0
+    unbalance = 0j
+    for angle in c.throw_angles:
+        volume += 2 * b * area
+        moment += 2 * b * polar
+        unbalance += 2 * b * first * np.exp(1j * angle)
+        cylinder = math.pi * P**2 * float(c.pin_length)
+        ring, ring_polar = fillet_ring(P, f) if f else (0.0, 0.0)
+        pin = cylinder + 2 * ring
+        volume += pin
+        moment += cylinder * P**2 / 2 + 2 * ring_polar + pin * r * r
+        unbalance += pin * r * np.exp(1j * angle)
+    n = c.throws
+    ring, ring_polar = fillet_ring(R, f) if f else (0.0, 0.0)
+    for radius, length in [
+        (R, (n + 1) * float(c.main_length)),
+        (float(c.nose_diameter) / 2, float(c.nose_length)),
+        (float(c.flange_diameter) / 2, float(c.flange_thickness)),
+    ]:
+        volume += math.pi * radius**2 * length
+        moment += math.pi * radius**4 * length / 2
+    return volume + 2 * n * ring, complex(unbalance), moment + 2 * n * ring_polar
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "plain": {"throw_angles": [0.3], "fillet": 0, "counterweight_radius": 0, "size": 0.012},
+    "filleted": {"throw_angles": [2.0], "size": 0.012, "fillet": 0.004},
+    "two": {"throw_angles": [0.0, 2.5], "fillet": 0, "nose_length": 0, "size": 0.015},
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request: pytest.FixtureRequest) -> tuple[Crankshaft, TaggedMesh]:
+    crank = Crankshaft(**CASES[request.param])
+    return crank, build_mesh(crank, MPI.COMM_WORLD)
+
+
+def test_mass_properties(case: tuple[Crankshaft, TaggedMesh]) -> None:
+    crank, msh = case
+    volume, unbalance, polar = closed_forms(crank)
+    x = ufl.SpatialCoordinate(msh.mesh)
+    scale = volume * float(crank.crank_radius)
+    assert integral(msh, 1.0) == pytest.approx(volume, rel=1e-3)
+    assert abs(integral(msh, x[0]) + 1j * integral(msh, x[1]) - unbalance) < 1e-3 * scale
+    assert integral(msh, x[0] ** 2 + x[1] ** 2) == pytest.approx(polar, rel=2e-3)
+
+
+def test_journals(case: tuple[Crankshaft, TaggedMesh]) -> None:
+    """The groups are the whole cylinders between the fillets, at their positions."""
+    crank, msh = case
+    x, f = ufl.SpatialCoordinate(msh.mesh), float(crank.fillet)
+    assert len(crank.main_positions) == crank.throws + 1
+    places = [(f"main_{k + 1}", 0j, z, k) for k, z in enumerate(crank.main_positions)]
+    throws = float(crank.crank_radius) * np.exp(1j * np.array(crank.throw_angles))
+    places += [
+        (f"pin_{k + 1}", p, z, None)
+        for k, (p, z) in enumerate(zip(throws, crank.pin_positions, strict=True))
+    ]
+    for name, axis, z, k in places:
+        kind = name.split("_")[0]
+        ends = 2 if k is None else int(k > 0) + int(k < crank.throws)
+        length = float(getattr(crank, f"{kind}_length")) - ends * f
+        area = integral(msh, 1.0, name)
+        diameter = float(getattr(crank, f"{kind}_diameter"))
+        assert area == pytest.approx(math.pi * diameter * length, rel=5e-3)
+        centre = [integral(msh, x[i], name) / area for i in range(3)]
+        shift = 0.0 if ends != 1 else (-0.5 * f if k == 0 else 0.5 * f)
+        np.testing.assert_allclose(centre, [axis.real, axis.imag, z + shift], atol=2e-4)
+    radius = integral(msh, 1.0, "flange") / math.pi
+    assert radius == pytest.approx((float(crank.flange_diameter) / 2) ** 2, rel=2e-3)
+    assert ("fillets" in msh.groups) == (f > 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "argument"),
+    [
+        ({"throw_angles": []}, "throw_angles"),
+        ({"throw_angles": [0.0] * 25}, "throw_angles"),
+        ({"throw_angles": ["a"]}, "throw_angles"),
+        ({"main_diameter": 0.07}, "main_web_diameter"),
+        ({"pin_diameter": 0.055}, "pin_web_diameter"),
+        ({"pin_length": 0.004}, "pin_length"),
+        ({"main_length": 0.004}, "main_length"),
+        ({"crank_radius": 0.004}, "crank_radius"),
+        ({"counterweight_radius": 0.030}, "counterweight_radius"),
+        ({"pin_web_diameter": 0.1, "crank_radius": 0.03}, "counterweight_angle"),
+        ({"nose_diameter": 0.060}, "nose_diameter"),
+        ({"flange_diameter": 0.050}, "flange_diameter"),
+        ({"fillet": -0.001}, "fillet"),
+        ({"size": "2 parsec"}, "size"),
+        ({"order": 3}, "order"),
+        ({"per_circle": 2}, "per_circle"),
+    ],
+)
+def test_impossible_dimensions(changes: dict[str, Any], argument: str) -> None:
+    with pytest.raises(InputError) as error:
+        Crankshaft(**changes)
+    assert error.value.argument == argument
+
+
+def test_lengths_with_units() -> None:
+    crank = Crankshaft(crank_radius="45mm")
+    assert crank.crank_radius == 0.045
+    assert crank.spacing == pytest.approx(0.080)

@@ -1,0 +1,102 @@
+"""Nearly incompressible mesh bodies, options of the solver, and other analyses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd.errors import InputError, MeshWarning
+from dolfinx_mbd.fem import ElasticModel
+from dolfinx_mbd.forms import Material
+from dolfinx_mbd.structures.mesh_bodies import MeshBody
+from tests.structures.mesh_bodies.models import RUBBER, STEEL, box, ends, slider_crank
+
+
+@pytest.mark.slow
+def test_nearly_incompressible_cylinder_in_torsion() -> None:
+    """Case W6 at φ = π/4 against Rivlin, for the area of the mesh, whose sides are flat."""
+    radius, length, angle = 0.005, 0.02, np.pi / 4
+    mesh, tags = box((0, -1, -1), (length, 1, 1), (3, 4, 4))
+    x = mesh.geometry.x
+    y, z = x[:, 1].copy(), x[:, 2].copy()
+    x[:, 1], x[:, 2] = radius * y * np.sqrt(1 - z * z / 2), radius * z * np.sqrt(1 - y * y / 2)
+    model = ElasticModel(mesh, Material(5e6, 0.499, 1100.0), facet_tags=tags)
+    body = MeshBody("pin", model, ends(0.0, length), energy="nearly-incompressible")
+    fraction = body.typical_mass / (1100 * np.pi * radius**2 * length)
+    along = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])  # z along x
+    ground = mbd.Ground({"root": mbd.Frame(), "end": mbd.Frame((length, 0, 0), along)})
+    frames = {"hinge": mbd.Frame((0, 0, 0), along), "centre": mbd.Frame()}
+    plate = mbd.RigidBody("plate", 1.0, [1, 1, 1], position=(length, 0, 0), frames=frames)
+    joints = [
+        mbd.fixed("clamp", ground.frame("root"), body.frame("left")),
+        mbd.revolute("hinge", ground.frame("end"), plate.frame("hinge")),
+        mbd.fixed("bond", plate.frame("centre"), body.frame("right")),
+    ]
+    ramp = mbd.Driver("motor", "hinge", lambda t: (angle * t, angle, 0.0))
+    system = mbd.System([ground, body, plate], joints, drivers=[ramp])
+    run = mbd.analyses.quasi_static_motion(system, [0.5, 1.0])
+    modulus = 5e6 / 2 / 1.499
+    moment = 0.5 * np.pi * radius**4 * modulus * angle / length * fraction**2
+    force = 0.25 * np.pi * radius**4 * modulus * (angle / length) ** 2 * fraction**2
+    assert np.isclose(abs(run.joint("motor").moment[-1, 2]), moment, rtol=0.005)
+    assert np.isclose(abs(run.joint("clamp").force[-1, 0]), force, rtol=0.005)
+
+
+def test_displacements_alone_warn_of_locking() -> None:
+    mesh, tags = box((0, 0, 0), (1, 0.2, 0.2), (2, 1, 1))
+    model = ElasticModel(mesh, Material(5e6, 0.499, 1100.0), facet_tags=tags)
+    with pytest.warns(MeshWarning, match="nearly-incompressible"):
+        MeshBody("pad", model, ends(0.0, 1.0), energy="neo-hookean")
+
+
+def test_multigrid_gives_the_results_of_a_factor() -> None:
+    tips = []
+    for options in (None, {"ksp_type": "cg", "ksp_rtol": 1e-8, "pc_type": "gamg"}):
+        mesh, tags = box((0, -0.004, -0.004), (0.3, 0.004, 0.004), (6, 1, 1), "tetrahedron")
+        model = ElasticModel(mesh, STEEL, facet_tags=tags)
+        rod = MeshBody("rod", model, ends(0.0, 0.3), position=(0.15, 0, 0), petsc_options=options)
+        run = mbd.simulate(slider_crank(rod), t_end=0.002, dt=2e-4)
+        tips.append(rod.motion(run).position([(0.15, 0, 0)])[-1, 0])
+    assert np.abs(tips[0] - tips[1]).max() < 1e-9
+    with pytest.raises(InputError) as error:
+        MeshBody("rod", model, petsc_options={"pc_type": object()})
+    assert "petsc_options" in str(error.value.argument)
+
+
+def hanging() -> tuple[MeshBody, mbd.System]:
+    """Return a rubber bar that hangs from a hinge."""
+    mesh, tags = box((0, -0.02, -0.02), (0.5, 0.02, 0.02), (4, 1, 1))
+    model = ElasticModel(mesh, RUBBER, facet_tags=tags)
+    body = MeshBody("bar", model, ends(0.0, 0.5, ("left",)), viscosity=1e-3)
+    ground = mbd.Ground({"origin": mbd.Frame()})
+    clamp = mbd.fixed("clamp", ground.frame("origin"), body.frame("left"))
+    return body, mbd.System([ground, body], [clamp], gravity=(0, -9.81, 0))
+
+
+def test_run_from_an_equilibrium_stays_at_rest() -> None:
+    body, system = hanging()
+    state = mbd.equilibrium(system)
+    assert abs(body.nodal_of(state.q)[0]).max() > 1e-3
+    start = mbd.dynamics.consistent_state(system, q=state.q, v=state.v)
+    run = mbd.simulate(system, t_end=0.05, dt=0.005, start=start)
+    motion = body.motion(run).displacement
+    assert np.abs(motion - motion[0]).max() < 1e-6 * np.abs(motion).max()
+    assert run.energies().kinetic.max() < 1e-9
+
+
+def test_analyses_that_cannot_take_a_mesh_body_name_it() -> None:
+    _, system = hanging()
+    state = mbd.dynamics.consistent_state(system)
+    with pytest.raises(InputError, match="'bar' is on its whole mesh"):
+        mbd.linearize(system, state)
+    with pytest.raises(InputError, match="'bar' is on its whole mesh"):
+        mbd.design.run_sensitivities(build, {"size": 9.81}, t_end=0.01, dt=0.005)
+
+
+def build(values: Mapping[str, float]) -> mbd.System:
+    """Return the hanging bar with a weight of its own size."""
+    _, system = hanging()
+    return mbd.System(system.bodies, system.joints, gravity=(0, -values["size"], 0))
