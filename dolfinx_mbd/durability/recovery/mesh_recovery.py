@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import ufl
 from dolfinx import fem
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from ufl.algorithms.apply_algebra_lowering import apply_algebra_lowering
 from ufl.algorithms.apply_derivatives import apply_derivatives
 from ufl.algorithms.replace import replace
@@ -35,6 +35,8 @@ from dolfinx_mbd.parallel import raise_together
 from dolfinx_mbd.structures.mesh_bodies import MeshBody, MeshMotion
 
 __all__ = ["MeshRecovery"]
+
+Rows = Callable[[Array], NDArray[np.int64]]  # indices of the requested times
 
 _PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
 _UNSUPPORTED = "strain energy density"  # half of stress : strain holds for small strains only
@@ -107,7 +109,7 @@ class MeshRecovery:
             checks.reject("history", history, f"body.motion(run) of body {self.body.name!r}")
         return history
 
-    def fields(self, history: Any, what: Any, rows: Callable[[Array], Array]) -> MeshFields:
+    def fields(self, history: Any, what: Any, rows: Rows) -> MeshFields:
         """Return a quantity at the instants whose indices `rows` returns; see `mbd.recover`."""
         motion = self.motion(history)
         index = rows(motion.time)
@@ -126,7 +128,7 @@ class MeshRecovery:
             what: See `mbd.envelope`.
             sign: 1 for the greatest and −1 for the least value.
         """
-        fields = self.fields(history, what, lambda time: np.arange(len(time)))
+        fields = self.fields(history, what, lambda time: np.arange(len(time), dtype=np.int64))
         if fields.quantity.shape:
             scalars = ", ".join(repr(q.name) for q in QUANTITIES.values() if not q.shape)
             checks.reject("quantity", fields.quantity.name, f"a scalar, one of {scalars}")

@@ -169,14 +169,16 @@ def _orthogonal_shapes(body: MeshBody, snapshots: Array, count: int) -> tuple[Ar
     """Return the dominant shapes of snapshots (nt, N, 3), and their parts of the mean square."""
     weighted = np.array([body.forces.apply_mass(d) for d in snapshots])
     gram = np.einsum("tai,sai->ts", weighted, snapshots)
-    values, vectors = np.linalg.eigh(0.5 * (gram + gram.T))
+    spectrum, vectors = np.linalg.eigh(0.5 * (gram + gram.T))
+    values: Array = np.asarray(spectrum, dtype=np.float64)
     total = float(values.clip(0.0).sum())
     chosen = [k for k in np.argsort(-values)[:count] if values[k] > 1e-12 * total]
-    shapes = np.array([np.tensordot(vectors[:, k], snapshots, axes=1) for k in chosen])
-    shapes = shapes.reshape(len(chosen), *snapshots.shape[1:])
-    for shape in shapes:
-        shape /= shape.ravel()[np.abs(shape).argmax()]
-    return shapes, values[chosen] / total if chosen else np.zeros(0)
+    shapes = [np.tensordot(vectors[:, k], snapshots, axes=1) for k in chosen]
+    peaks = [float(shape.ravel()[np.abs(shape).argmax()]) for shape in shapes]
+    scaled: Array = np.zeros((len(chosen), *snapshots.shape[1:]))
+    for row, shape, peak in zip(scaled, shapes, peaks, strict=True):
+        row[:] = shape / peak
+    return scaled, np.array([values[k] / total for k in chosen])
 
 
 def _check_same_mesh(body: MeshBody, reduction: Reduction) -> None:
