@@ -132,16 +132,17 @@ def craig_bampton(
     inner = K.copy()
     inner.zeroRowsColumns(held, 1.0)
     inner.setOption(PETSc.Mat.Option.SPD, True)
-    ksp = PETSc.KSP().create(PETSc.COMM_SELF)
-    ksp.setOperators(inner)
-    ksp.setType("preonly")
-    pc = ksp.getPC()
-    pc.setType("cholesky")
-    pc.setFactorSolverType("cholmod" if block else "mumps")
     if block:
-        PETSc.Options()["mat_cholmod_factor"] = "supernodal"
-        ksp.setFromOptions()
-    ksp.setUp()
+        from dolfinx_mbd.fem.linalg.factorization import cholesky
+
+        ksp = cholesky(inner, prefix="raw_")
+    else:
+        ksp = PETSc.KSP().create(PETSc.COMM_SELF)
+        ksp.setOperators(inner)
+        ksp.setType("preonly")
+        ksp.getPC().setType("cholesky")
+        ksp.getPC().setFactorSolverType("mumps")
+        ksp.setUp()
     clock.append(time.perf_counter())
 
     T = np.zeros((size, 6 * len(nodes)), order="F")

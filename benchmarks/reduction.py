@@ -9,6 +9,8 @@ the machine affects the processor time less. The measurements are:
 
 - *package*: `reduce(...)` as a user calls it, assembly, checks and skin included, without the
   geometric stiffening that the others do not have;
+- *ordering of CHOLMOD*: the same with the factor that PETSc gets from CHOLMOD, instead of METIS on
+  the nodes of the mesh;
 - *stiffening*: the same with geometric stiffening for all unit cases; the ratio shows its cost;
 - *averaged*: the same with averaged instead of rigid interfaces, which are held by bordering the
   stiffness instead of removing rows;
@@ -41,16 +43,30 @@ MODES = 24
 ENDS = ("big_end", "small_end")
 SIZES = {"12k": 0.012, "33k": 0.0043, "105k": 0.0025, "281k": 0.00172}
 """Largest element of the rod's mesh by the number of displacements, roughly."""
-PROGRAMS = ("package", "stiffening", "averaged", "raw", "raw, block", "Exudyn")
+PROGRAMS = (
+    "package",
+    "ordering of CHOLMOD",
+    "stiffening",
+    "averaged",
+    "raw",
+    "raw, block",
+    "Exudyn",
+)
 
 
-def package(path: Path, stiffening: bool = False, kind: str = "rigid") -> dict[str, Any]:
+def package(
+    path: Path, stiffening: bool = False, kind: str = "rigid", options: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """Reduce the body with the package; return times, memory and frequencies."""
     from dolfinx_mbd import STEEL, InterfaceSpec, reduce
 
     mesh = read(path)
     ends = InterfaceSpec.each(ENDS, kind)  # type: ignore[arg-type]
-    settings: dict[str, Any] = {"interfaces": ends, "stiffening": stiffening}
+    settings: dict[str, Any] = {
+        "interfaces": ends,
+        "stiffening": stiffening,
+        "petsc_options": options,
+    }
     reduce(warm_up_mesh(path), STEEL, num_modes=2, **settings)
     start = now()
     body = reduce(mesh, STEEL, num_modes=MODES, **settings).body
@@ -160,6 +176,7 @@ def main() -> None:
         program, path = arguments.child
         programs = {
             "package": package,
+            "ordering of CHOLMOD": partial(package, options={"mat_cholmod_print": 0}),
             "stiffening": partial(package, stiffening=True),
             "averaged": partial(package, kind="averaged"),
             "raw": raw,

@@ -25,7 +25,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.body.response import half_power, linearize_body
-from dolfinx_mbd.reduction.damping import with_damping
+from dolfinx_mbd.reduction.mesh_damping import with_damping
 from dolfinx_mbd.tutorials import check, report, results_folder, save_report
 
 comm = MPI.COMM_WORLD

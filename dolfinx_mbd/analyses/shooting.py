@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -168,6 +169,11 @@ class _Coordinates:
 class PeriodMap:
     """Derivative of the map of a period at the states of a simulated period.
 
+    Args:
+        stepper: The stepper of the run.
+        states: States of the period, with the memory of the integrator.
+        dt: Time step, s.
+
     Attributes:
         matrix: Monodromy matrix π(E), shape (c, c).
         start: Columns S of the state at the start, (4, nv, c).
@@ -205,7 +211,7 @@ def _preparation(stepper: Stepper) -> int:
 def _propagated(equations: StepEquations, states: Sequence[State], columns: Array) -> Array:
     """Return columns (4, nv, c) of the first state, propagated to the last one."""
     x, none = np.array(columns), None
-    for before, after in zip(states[:-1], states[1:], strict=True):
+    for before, after in pairwise(states):
         equations.linearize(before, after)
         if none is None:
             none = np.zeros((len(after.v), x.shape[2])), np.zeros((len(after.lam), x.shape[2]))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import AccuracyWarning, ModelRangeWarning, UnitsWarning, warn
-from dolfinx_mbd.reduction.description import material_groups
+from dolfinx_mbd.reduction.mode_tables import material_groups
 
 __all__ = ["warn_of_prestress", "warn_of_several_materials", "warn_of_units"]
 

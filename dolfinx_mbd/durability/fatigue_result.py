@@ -13,7 +13,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import choice, file_path, integer, number
 from dolfinx_mbd.durability.fatigue_material import FatigueMaterial, SNLine
-from dolfinx_mbd.durability.recovery.fields import Points, check_writable
+from dolfinx_mbd.durability.recovery.cell_fields import Points, check_writable
 from dolfinx_mbd.durability.recovery.stressed_places import APART, worst_places
 from dolfinx_mbd.durability.surface_file import write_surface
 from dolfinx_mbd.errors import InputError

@@ -26,7 +26,7 @@ from dolfinx_mbd.durability.body_warnings import (
 )
 from dolfinx_mbd.durability.inertia_relief import LoadCases
 from dolfinx_mbd.durability.recovery import Recovery
-from dolfinx_mbd.durability.recovery.fields import Points
+from dolfinx_mbd.durability.recovery.cell_fields import Points
 from dolfinx_mbd.durability.recovery.mesh_recovery import MeshRecovery
 from dolfinx_mbd.durability.recovery.stress import Source, any_recovery_of
 from dolfinx_mbd.durability.recovery.stressed_places import APART, worst_places

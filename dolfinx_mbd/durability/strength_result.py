@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import choice, file_path
-from dolfinx_mbd.durability.recovery.fields import Points, check_writable
+from dolfinx_mbd.durability.recovery.cell_fields import Points, check_writable
 from dolfinx_mbd.durability.surface_file import write_surface
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.field_files import field_file

@@ -119,7 +119,11 @@ class Crankshaft:
             yield f"{end}_length", length > 2 * f + margin, text
         main, pin, r = self.main_web_diameter, self.pin_web_diameter, self.crank_radius
         limit = abs(float(main) - float(pin)) / 2
-        yield "crank_radius", float(r) > limit, f"more than {limit:.4g} m; one web circle contains the other"
+        yield (
+            "crank_radius",
+            float(r) > limit,
+            f"more than {limit:.4g} m; one web circle contains the other",
+        )
         if self.counterweight_radius:
             least = 0.5 * float(main) + margin
             yield (
@@ -196,7 +200,9 @@ class Crankshaft:
             ]
 
         groups = {
-            f"main_{k + 1}": journal(0.0, 0.0, z, float(self.main_diameter), float(self.main_length))
+            f"main_{k + 1}": journal(
+                0.0, 0.0, z, float(self.main_diameter), float(self.main_length)
+            )
             for k, z in enumerate(self.main_positions)
         }
         for k, z in enumerate(self.pin_positions):
@@ -227,8 +233,8 @@ class Crankshaft:
 
     def _add_volume(self, occ: Any) -> int:
         """Add all solids, join them and return the tag of the volume."""
-        half, thickness = 0.5 * float(self.main_length), float(self.web_thickness)
-        solids, last, has_fillets = [], self.throws, self.fillet > 0
+        thickness = float(self.web_thickness)
+        solids, last, has_fillets = [], self.throws, float(self.fillet) > 0
         for k, z in enumerate(self.main_positions):
             ends = (k > 0 and has_fillets, k < last and has_fillets)
             solids.append(self._add_journal(occ, 0j, "main", float(z), ends))
@@ -246,7 +252,7 @@ class Crankshaft:
         solids.append((3, occ.addCylinder(0, 0, end - thick, 0, 0, thick, radius)))
         result, _ = occ.fuse(solids[:1], solids[1:])
         if len(result) != 1:
-            raise SolverError(f"the crankshaft consists of {len(result)} pieces; half {half:g} m")
+            raise SolverError(f"the crankshaft consists of {len(result)} pieces instead of one")
         return int(result[0][1])
 
     def _add_journal(

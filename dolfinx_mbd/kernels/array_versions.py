@@ -38,8 +38,8 @@ def inertia_integrals(
     X[0, 1:], X[1, 1:], X[2, 1:] = q[i : i + n], v[j : j + n], a[j : j + n]
     s = X @ matrix(data, row[FIRST_MOMENTS], n + 1, 3)
     Q = (X[0] @ matrix(data, row[H_ROWS], n + 1, 9 * n + 9)).reshape((9, n + 1)) @ X.T
-    s0, s1, s2 = (tuple(line) for line in s.tolist())
-    return X, (s0, s1, s2), Q.reshape(27)
+    first = tuple((float(x), float(y), float(z)) for x, y, z in s)
+    return X, (first[0], first[1], first[2]), Q.reshape(27)
 
 
 def elastic_forces(
@@ -196,7 +196,7 @@ def predict(
     v: Array,
 ) -> None:
     """Compute increments and velocities by Newmark's formulas for guessed accelerations."""
-    alpha_m, alpha_f, beta, gamma = numbers.tolist()
+    alpha_m, alpha_f, beta, gamma = map(float, numbers)
     new[:] = ((1 - alpha_f) * guess + alpha_f * a - alpha_m * old) / (1 - alpha_m)
     move[:] = dt * velocity + dt * dt * ((0.5 - beta) * old + beta * new)
     v[:] = velocity + dt * ((1 - gamma) * old + gamma * new)

@@ -30,28 +30,41 @@ from numpy.typing import NDArray
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
 from dolfinx_mbd.kernels.small_vectors import (
     Array,
+    Matrix3,
     Vector3,
     add3,
     cross3,
+    mm3,
     mv3,
     put3,
+    put33,
     scaled3,
+    tmv3,
+    transposed3,
     vector3,
 )
 
 Motion = tuple[Array, Array, Array, Array]  #: d, R, v and ω
 
 
+@inner_kernel
+def _rows(Q: Array) -> Matrix3:
+    return vector3(Q[0], 0), vector3(Q[1], 0), vector3(Q[2], 0)
+
+
 @kernel
 def relative_motion(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array) -> Motion:
     """Return d, R, v and ω for the poses and the velocities (6,) of two frames."""
-    Q = np.ascontiguousarray(Q1.T)
-    d, w = Q @ (p2 - p1), Q @ u1[3:]
-    v = Q @ (u2[:3] - u1[:3])
-    turning = cross3(vector3(w, 0), vector3(d, 0))
-    for k in range(3):
-        v[k] -= turning[k]
-    return d, Q @ Q2, v, Q @ (u2[3:] - u1[3:])
+    Q, d, R = _rows(Q1), np.empty(3), np.empty((3, 3))
+    v, omega = np.empty(3), np.empty(3)
+    w1, w2 = vector3(u1, 3), vector3(u2, 3)
+    between = tmv3(Q, add3(vector3(p2, 0), scaled3(-1.0, vector3(p1, 0))))
+    speed = tmv3(Q, add3(vector3(u2, 0), scaled3(-1.0, vector3(u1, 0))))
+    put3(d, 0, between)
+    put33(R, 0, 0, mm3(transposed3(Q), _rows(Q2)))
+    put3(v, 0, add3(speed, cross3(between, tmv3(Q, w1))))
+    put3(omega, 0, tmv3(Q, add3(w2, scaled3(-1.0, w1))))
+    return d, R, v, omega
 
 
 @kernel
@@ -60,13 +73,13 @@ def pair_wrenches(Q1: Array, d: Array, f: Array) -> Array:
 
     `f` (6 + m,) is the result of a law.
     """
-    out = np.zeros(6 + f.shape[0])
-    lever = cross3(vector3(d, 0), vector3(f, 0))
-    for k in range(3):
-        out[k], out[3 + k] = -f[k], -f[3 + k] - lever[k]
-        out[6 + k], out[9 + k] = f[k], f[3 + k]
-    for k in range(4):
-        out[3 * k : 3 * k + 3] = Q1 @ out[3 * k : 3 * k + 3]
+    Q, out = _rows(Q1), np.empty(6 + f.shape[0])
+    force, moment = mv3(Q, vector3(f, 0)), mv3(Q, vector3(f, 3))
+    lever = cross3(mv3(Q, vector3(d, 0)), force)
+    put3(out, 0, scaled3(-1.0, force))
+    put3(out, 3, scaled3(-1.0, add3(moment, lever)))
+    put3(out, 6, force)
+    put3(out, 9, moment)
     out[12:] = f[6:]
     return out
 
@@ -124,11 +137,28 @@ def _on_both_frames(d: Array, X: Array) -> Array:
 @inner_kernel
 def _rotate(Q1: Array, A: Array) -> None:
     """Transform rows and columns of wrenches and increments, (12 + m, ·), to global components."""
-    Q = np.ascontiguousarray(Q1.T)
-    for k in range(4):
-        rows = slice(3 * k, 3 * k + 3)
-        A[rows] = Q1 @ np.ascontiguousarray(A[rows])
-        A[:, rows] = np.ascontiguousarray(A[:, rows]) @ Q
+    Q = _rows(Q1)
+    for k in range(0, 12, 3):
+        for c in range(A.shape[1]):
+            x = mv3(Q, (A[k, c], A[k + 1, c], A[k + 2, c]))
+            A[k, c], A[k + 1, c], A[k + 2, c] = x
+        for r in range(A.shape[0]):
+            put3(A[r], k, mv3(Q, vector3(A[r], k)))
+
+
+@kernel
+def motion_tangents(Q1: Array, u1: Array, motion: Motion) -> tuple[Array, Array]:
+    """Return the derivatives (12, 12) of d, θ, v and ω with respect to poses and to velocities.
+
+    The increments of poses and velocities have global components.
+    """
+    d, _, v, omega = motion
+    Q, by = _rows(Q1), _motion_derivatives(d, v, omega, np.ascontiguousarray(Q1.T) @ u1[3:])
+    for A in by:
+        for r in range(12):
+            for k in range(0, 12, 3):
+                put3(A[r], k, mv3(Q, vector3(A[r], k)))
+    return by
 
 
 @kernel
@@ -195,7 +225,7 @@ def relative_poses(
 @inner_kernel
 def _force_and_moments(Q1: Array, d: Array, slope: Array) -> tuple[Vector3, Vector3, Vector3]:
     """Return the gradient of a constraint in global components: g_d, g_θ and −g_θ − d×g_d."""
-    Q = vector3(Q1[0], 0), vector3(Q1[1], 0), vector3(Q1[2], 0)
+    Q = _rows(Q1)
     force, moment = mv3(Q, vector3(slope, 0)), mv3(Q, vector3(slope, 3))
     lever = cross3(mv3(Q, vector3(d, 0)), force)
     return force, moment, scaled3(-1.0, add3(moment, lever))

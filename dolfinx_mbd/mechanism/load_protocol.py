@@ -120,6 +120,11 @@ class Load(ABC):
         return ()
 
     @property
+    def along(self) -> Axis | None:
+        """Motion of a joint, `rotation` or `displacement`, on which the load acts."""
+        return None
+
+    @property
     def loaded_body(self) -> str | None:
         """Name of the body on which a load without frames acts."""
         return None

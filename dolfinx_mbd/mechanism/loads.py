@@ -265,6 +265,11 @@ class JointForce(Load):
         return f"joint {self.joint}"
 
     @property
+    def along(self) -> Axis | None:
+        """Motion of the joint on which the load acts."""
+        return self.motion
+
+    @property
     def loaded_coordinate(self) -> JointCoordinate:
         """Joint coordinate on which the load acts."""
         return JointCoordinate(self.joint, self.motion or "rotation")

@@ -157,8 +157,8 @@ def plot_work(solution: Solution, element: str, path: str | Path | None = None) 
         x, y, labels = 1e3 * history.length, -history.tension, ("length (mm)", "force (N)")
     else:
         system = solution.system
-        parts = {part.name: part for part in (*system.drivers, *system.loads)}
-        motion = getattr(parts.get(element), "along", getattr(parts.get(element), "motion", None))
+        motions = {part.name: part.along for part in (*system.drivers, *system.loads)}
+        motion = motions.get(element)
         if motion not in ("rotation", "displacement"):
             reject("element", element, "a spring-damper, or a load or driver along a joint")
         local = solution.element(element, axes="first")

@@ -19,8 +19,8 @@ The examples of this folder assume the following lines:
 
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.fem.interfaces.interfaces import InterfaceSpec
-from dolfinx_mbd.reduction.damping import Viscous, with_damping
 from dolfinx_mbd.reduction.distributed_loads import body_force, pressure, traction
+from dolfinx_mbd.reduction.mesh_damping import Viscous, with_damping
 from dolfinx_mbd.reduction.options import ReductionOptions
 from dolfinx_mbd.reduction.reducer import Reducer, reduce
 from dolfinx_mbd.reduction.result import Reduction

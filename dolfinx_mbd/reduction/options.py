@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd import checks
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.reduction.damping import AnyDamping, check_damping
 from dolfinx_mbd.reduction.distributed_loads import LoadForm
+from dolfinx_mbd.reduction.mesh_damping import AnyDamping, check_damping
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -33,10 +33,10 @@ from dolfinx_mbd.phases import Phases
 from dolfinx_mbd.progress import Progress, is_shown
 from dolfinx_mbd.reduction.basis import Basis, free_basis
 from dolfinx_mbd.reduction.craig_bampton import CraigBampton, check_enough_dofs
-from dolfinx_mbd.reduction.damping import with_damping
-from dolfinx_mbd.reduction.description import described, provenance
 from dolfinx_mbd.reduction.distributed_loads import load_vectors
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
+from dolfinx_mbd.reduction.mesh_damping import with_damping
+from dolfinx_mbd.reduction.mode_tables import described, provenance
 from dolfinx_mbd.reduction.options import ReductionOptions, check_request
 from dolfinx_mbd.reduction.projection import Contents, SolidIntegrals, project
 from dolfinx_mbd.reduction.reference import (

@@ -1,8 +1,5 @@
 """Results of a run: histories, tables, sensors, checks and files."""
 
-from dolfinx_mbd.results.comparison import (
-    Difference,
-)
 from dolfinx_mbd.results.files.run_files import (
     RunFileError,
 )
@@ -14,6 +11,9 @@ from dolfinx_mbd.results.histories import (
 )
 from dolfinx_mbd.results.impacts import (
     Impact,
+)
+from dolfinx_mbd.results.run_comparison import (
+    Difference,
 )
 from dolfinx_mbd.results.solution import (
     Solution,

@@ -93,7 +93,7 @@ class ContactSteps:
         gaps, rates = table[:, :, 0], table[:, :, 1]
         touches = gaps < 0.0
         begins = touches[1:] & ~touches[:-1]
-        any_begins = begins.any(axis=1)
+        any_begins: Array = np.any(begins, axis=1)
         for i, (time, dt) in enumerate(zip(times, lengths, strict=True), 1):
             if not (any_begins[i - 1] or self._compressed.any()):
                 continue

@@ -272,15 +272,15 @@ class SavedStates:
         if isinstance(part, Joint | Driver):
             entry, quantities = [*parts].index(name), LOAD
             arrays = {key: x[:, entry] for key, x in self.entries.items() if key != "violation"}
-            arrays["energy"] = np.zeros(nt)
+            arrays["energy"], loaded_body = np.zeros(nt), None
         else:
-            arrays = dict(self._loads[name])
+            arrays, loaded_body = dict(self._loads[name]), part.loaded_body
         vectors = _vectors(arrays.pop("wrench"))
         if axes != "global":
             if frames:
                 Q = self._frame_axes(frames[ends.index(axes)])
             else:
-                Q = self.body_axes(s.body_index(getattr(part, "loaded_body", None) or ""))
+                Q = self.body_axes(s.body_index(loaded_body or ""))
             vectors = np.einsum("tji,ptj->pti", Q, vectors)
         *first, force, moment = vectors
         arrays = {"force": force, "moment": moment, **arrays}

@@ -17,7 +17,6 @@ from dolfinx_mbd.dynamics.start.consistent_state import transferred_state
 from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.mechanism.run_quantities import RunQuantity
 from dolfinx_mbd.mechanism.system import State, System
-from dolfinx_mbd.results.comparison import Difference, compare
 from dolfinx_mbd.results.files.run_files import HISTORY, write_table
 from dolfinx_mbd.results.histories import (
     BodyHistory,
@@ -25,6 +24,7 @@ from dolfinx_mbd.results.histories import (
     Energies,
     JointHistory,
 )
+from dolfinx_mbd.results.run_comparison import Difference, compare
 from dolfinx_mbd.results.saved_outputs import SavedOutputs
 from dolfinx_mbd.results.saved_states import SavedStates
 from dolfinx_mbd.results.sensors import Sensors

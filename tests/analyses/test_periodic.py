@@ -58,17 +58,17 @@ def test_mathieu_chart(delta: float, epsilon: float) -> None:
         mathieu_a(k, q) < a < mathieu_b(k + 1, q) or mathieu_b(k, q) < a < mathieu_a(k, q) < a
         for k in range(1, 6)
     ) or mathieu_a(0, q) < a < mathieu_b(1, q)
+
+    def rates(t: float, y: Any) -> list[float]:
+        stiffness = delta + epsilon * np.cos(t)
+        return [y[1], -stiffness * y[0], y[3], -stiffness * y[2]]
+
     exact = scipy.integrate.solve_ivp(
-        lambda t, y: [y[1], -(delta + epsilon * np.cos(t)) * y[0]]
-        + [y[3], -(delta + epsilon * np.cos(t)) * y[2]],
-        (0, 2 * np.pi),
-        [1, 0, 0, 1],
-        rtol=1e-11,
-        atol=1e-13,
+        rates, (0, 2 * np.pi), [1, 0, 0, 1], rtol=1e-11, atol=1e-13
     ).y[:, -1]
-    own = np.linalg.eigvals(exact.reshape(2, 2).T)
-    assert np.isclose(np.abs(cycle.multipliers).max(), np.abs(own).max(), rtol=2e-4)
-    assert stable == (np.abs(own).max() < 1 + 1e-8)
+    reference = np.linalg.eigvals(exact.reshape(2, 2).T)
+    assert np.isclose(np.abs(cycle.multipliers).max(), np.abs(reference).max(), rtol=2e-4)
+    assert stable == (np.abs(reference).max() < 1 + 1e-8)
 
 
 @pytest.mark.parametrize("ratio", [0.5, 0.98, 1.1, 1.25])
@@ -89,9 +89,7 @@ def test_shaft_with_two_stiffnesses(ratio: float) -> None:
     system = mbd.System([ground, hub, disc], joints, drivers=[drive], loads=[shaft])
     cycle = periodic(system, 2 * np.pi / speed, dt=2 * np.pi / speed / 600)
     one, two = k1 / mass, k2 / mass
-    poles = np.roots(
-        [1, 0, one + two + 2 * speed**2, 0, (one - speed**2) * (two - speed**2)]
-    )
+    poles = np.roots([1, 0, one + two + 2 * speed**2, 0, (one - speed**2) * (two - speed**2)])
     exact = float(np.exp(poles.real.max() * cycle.period))
     assert np.isclose(np.abs(cycle.multipliers).max(), max(exact, 1.0), rtol=1e-3)
     assert (exact > 1 + 1e-6) == (1.0 < ratio < 1.2)
@@ -137,9 +135,7 @@ def test_free_motion() -> None:
 def test_no_common_period() -> None:
     ground = mbd.Ground({"a": mbd.Frame(), "b": mbd.Frame((1, 0, 0))})
     discs = [mbd.RigidBody(n, 1.0, [0.01] * 3, frames={"o": mbd.Frame()}) for n in "ab"]
-    discs[1] = mbd.RigidBody(
-        "b", 1.0, [0.01] * 3, frames={"o": mbd.Frame()}, position=(1, 0, 0)
-    )
+    discs[1] = mbd.RigidBody("b", 1.0, [0.01] * 3, frames={"o": mbd.Frame()}, position=(1, 0, 0))
     axles = [mbd.revolute(f"axle {d.name}", ground.frame(d.name), d.frame("o")) for d in discs]
 
     def driven(ratio: float) -> mbd.System:
@@ -169,7 +165,11 @@ def test_van_der_pol() -> None:
 
     def rates(t: float, y: Any) -> list[float]:
         J = np.array([[0, 1], [-2 * mu * y[0] * y[1] - 1, mu * (1 - y[0] ** 2)]])
-        return [y[1], mu * (1 - y[0] ** 2) * y[1] - y[0], *(J @ np.asarray(y[2:]).reshape(2, 2)).ravel()]
+        return [
+            y[1],
+            mu * (1 - y[0] ** 2) * y[1] - y[0],
+            *(J @ np.asarray(y[2:]).reshape(2, 2)).ravel(),
+        ]
 
     def up(t: float, y: Any) -> float:
         return float(y[0]) if t > 1e-9 else 1.0
@@ -181,20 +181,21 @@ def test_van_der_pol() -> None:
     )
     period = np.diff(far.t_events[0])[-1]
     assert np.isclose(cycle.period, period, rtol=1e-5)
-    y = scipy.integrate.solve_ivp(
-        lambda t, y: rates(t, np.asarray(y)), (0, period), [*far.y_events[0][-1], 1, 0, 0, 1], **tight
-    ).y[2:, -1]
+    first = [*far.y_events[0][-1], 1, 0, 0, 1]
+    y = scipy.integrate.solve_ivp(rates, (0, period), first, **tight).y[2:, -1]
     exact = np.sort(np.abs(np.linalg.eigvals(y.reshape(2, 2))))
     assert np.allclose(np.sort(np.abs(cycle.multipliers)), exact, atol=1e-4)
     assert cycle.stability == "stable"
 
 
 def test_far_start() -> None:
-    """The error of a cycle that cannot be found says how near the iteration came."""
-    system = oscillator(lambda t, x, v: -v * abs(v) + 1.0 + np.cos(t))  # runs away
-    with pytest.raises(PeriodicError) as caught:
-        periodic(system, 2 * np.pi, dt=0.02, max_corrections=3)
-    assert caught.value.closure > 0 or "multiplier is 1" in str(caught.value)
+    """The error of a cycle that is not found says how near the iteration came, and where."""
+    system = oscillator(lambda t, x, v: -x - 5 * x**3 - 0.05 * v + 3 * np.cos(1.2 * t))
+    period = 2 * np.pi / 1.2
+    with pytest.raises(PeriodicError, match=r"after 1 corrections.*'block'") as caught:
+        periodic(system, period, dt=period / 200, start={"rail": 30.0}, max_corrections=1)
+    assert 1e-6 < caught.value.closure < 10.0
+    assert periodic(system, period, dt=period / 200).closure < 1e-8
 
 
 def test_repeated_periods() -> None:

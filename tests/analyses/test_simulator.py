@@ -210,6 +210,56 @@ def test_inputs_of_every_kind_act() -> None:
     assert simulator.inputs == values
 
 
+def test_outputs_follow_the_inputs() -> None:
+    """Outputs share an assembler; they equal those of a new solution after each change."""
+    ground, bob = pendulum_bodies()
+    pin = revolute("pin", ground.frame("pin"), bob.frame("pin"))
+    rail = RigidBody("rail", 1.0, [0.1] * 3, frames={"o": Frame()})
+    slide = prismatic("slide", ground.frame("pin"), rail.frame("o"))
+    motor = JointLoad("motor", "pin", "rotation", 0.0)
+    drive = Driver("place", "slide", lambda t: (0.0, 0.0, 0.0))
+    system = System(
+        [ground, bob, rail], [pin, slide], drivers=[drive], loads=[motor], gravity=GRAVITY
+    )
+    names = ["motor.power", "pin.rotation_rate", "place.violation", "slide.force.x"]
+    solutions: list[Solution] = []
+
+    def power(run: Solution) -> Any:
+        solutions.append(run)
+        return run.element("motor").power
+
+    outputs = {name: lambda run, name=name: next(run._series([name])).values for name in names}
+    simulator = Simulator(
+        system, dt=0.01, inputs=["motor", "place"], outputs={**outputs, "power": power}
+    )
+    for k in range(5):
+        simulator.step({"motor": 2.0 * k, "place": 1e-3 * k})
+        values, run = simulator.outputs, Solution(simulator.system, [simulator.state])
+        for name in names:
+            assert values[name] == next(run._series([name])).values[0], name
+        assert values["power"] == values["motor.power"]
+        state = solutions[-1].element("motor")
+        assert state.power[0] == run.element("motor").power[0]
+    assert values["motor.power"] != 0.0
+    one, last = solutions[0], solutions[-1]  # solutions of earlier steps keep their states
+    assert one.joint("pin").rotation_rate[0] != last.joint("pin").rotation_rate[0]
+
+
+def test_solutions_of_outputs_can_be_pickled() -> None:
+    """A copy does not share the assembler of the simulator."""
+    solutions: list[Solution] = []
+
+    def power(run: Solution) -> Any:
+        solutions.append(pickle.loads(pickle.dumps(run)))
+        return run.element("motor").power
+
+    simulator = Simulator(arm(), dt=0.01, inputs=["motor"], outputs={"power": power})
+    for _ in range(3):
+        simulator.step({"motor": 2.0})
+        value = simulator.outputs["power"]
+        assert solutions[-1].element("motor").power[0] == value != 0.0
+
+
 def test_a_distributed_load_is_an_input() -> None:
     sail = FlexibleBody("sail", rod())
     ground = Ground({"o": Frame((-0.5, 0, 0))})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from dolfinx.mesh import create_interval
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.analyses import continuation, equilibrium, linearize
+from dolfinx_mbd.analyses import continuation, equilibrium, linearize, periodic
 from dolfinx_mbd.dynamics import EquilibriumError
 
 ALONG_X = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
@@ -128,6 +129,7 @@ def duffing_folds(damping: float, cubic: float) -> list[float]:
     return sorted(folds)
 
 
+@pytest.mark.slow
 def test_folds_of_a_stiffening_support() -> None:
     """Two folds of the whirl over the speed, unstable between them, as the closed form says."""
     damping, cubic = 2 * 0.04 * MASS * CRITICAL, 1e9
@@ -161,3 +163,35 @@ def test_no_steady_rotation() -> None:
     for options in ({"gravity": 9.81}, {"across": 0.5}):
         with pytest.raises(EquilibriumError, match="forces change while the mechanism rotates"):
             equilibrium(jeffcott(100.0, 50.0, **options), spin=(100.0, 0, 0))  # type: ignore[arg-type]
+
+
+def whirling(speed: float, across: float) -> mbd.System:
+    """Return a turning flexible shaft with a disc on bearings with two stiffnesses."""
+    system = shaft_with_disc(0.0)
+    body, disc = system.bodies[1:]
+    turning = {"omega": (speed, 0, 0), "velocity": (0, 0, 0)}
+    body, disc = (dataclasses.replace(part, **turning) for part in (body, disc))  # type: ignore[type-var]
+    ground = system.bodies[0]
+    loads = []
+    for end, along in (("left", 1e6), ("right", 0.0)):
+        stiffness = np.diag([2e6, across * 2e6, along])
+        table = mbd.mechanism.BearingTable([0.0], [stiffness], [np.diag([300.0, 300.0, 0.0])])
+        pair = ground.frame(end), body.frame(end)
+        loads.append(mbd.mechanism.TabulatedBearing(f"{end} bearing", *pair, table))
+    return mbd.System([ground, body, disc], system.joints, loads=loads)
+
+
+@pytest.mark.parametrize("speed", [150.0, 700.0])
+def test_flexible_rotor_on_anisotropic_bearings(speed: float) -> None:
+    """The bending of a disc in the middle has no gyroscopic moments: its exponents are those at
+    rest, up to multiples of 2πi/T.
+    """
+    period = 2 * np.pi / speed
+    cycle = periodic(whirling(speed, 0.3), period, dt=period / 800, closed=1e-2)
+    assert cycle.corrections == 0  # the shaft turns steadily, but for its axial vibration
+    still = whirling(0.0, 0.3)
+    poles = linearize(still, equilibrium(still)).poles
+    bending = poles[np.abs(poles) > 1.0][:2]  # in the two directions
+    for pole in bending:
+        exact = np.exp(pole * period)
+        assert np.abs(cycle.multipliers - exact).min() < 3e-4

@@ -17,7 +17,7 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd import errors
 from dolfinx_mbd.durability.recovery import Recovery, skin_stress
-from dolfinx_mbd.reduction.description import material_groups
+from dolfinx_mbd.reduction.mode_tables import material_groups
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 
 AREA = HEIGHT * WIDTH

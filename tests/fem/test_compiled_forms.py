@@ -24,8 +24,8 @@ from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
 from dolfinx_mbd.forms import Material, Orthotropic, Temperature
 from dolfinx_mbd.reduction import reduce
-from dolfinx_mbd.reduction.damping import Viscous
 from dolfinx_mbd.reduction.distributed_loads import body_force, pressure, traction
+from dolfinx_mbd.reduction.mesh_damping import Viscous
 from dolfinx_mbd.reduction.result import Reduction
 from tests.conftest import LONGEST_COMPILATION, cache_of_forms, remove_unfinished_forms
 from tests.fem.test_materials import grouped

@@ -47,7 +47,11 @@ def web_area(c: Crankshaft) -> tuple[float, float, float]:
     pin = r + p * np.exp(1j * phi)
     if c.counterweight_radius:
         g, W = c.counterweight_angle, float(c.counterweight_radius)
-        arcs = [(R, t, math.pi - g), (W, math.pi - g, math.pi + g), (R, math.pi + g, 2 * math.pi - t)]
+        arcs = [
+            (R, t, math.pi - g),
+            (W, math.pi - g, math.pi + g),
+            (R, math.pi + g, 2 * math.pi - t),
+        ]
     else:
         arcs = [(R, t, 2 * math.pi - t)]
     parts = [radius * np.exp(1j * np.linspace(a, b, n)) for radius, a, b in arcs]

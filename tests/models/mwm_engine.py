@@ -92,8 +92,12 @@ def series_torques() -> dict[int, Any]:
     }
 
 
-def reference(rpm: float, samples: int = 1440) -> tuple[np.ndarray, np.ndarray]:
+def reference(
+    rpm: float, samples: int = 1440, loss_frequency: float | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the amplitudes of the 24 half orders of the torques in the shafts, and their orders.
+
+    With a `loss_frequency` (Hz), the loss factor is a viscous damping that is equal at it.
 
     Returns:
         Complex amplitudes, shape (24, 8), N m, and orders, shape (24,).
@@ -109,6 +113,7 @@ def reference(rpm: float, samples: int = 1440) -> tuple[np.ndarray, np.ndarray]:
         force = np.zeros(n, dtype=complex)
         force[2:8] = 2 * lines[i + 1] / samples * np.exp(1j * order * PHASES)
         w = order * speed
-        A = K * (1 + 1j * LOSS) + 1j * w * C - w * w * np.diag(INERTIAS)
+        ratio = 1.0 if loss_frequency is None else w / (2 * np.pi * loss_frequency)
+        A = K * (1 + 1j * LOSS * ratio) + 1j * w * C - w * w * np.diag(INERTIAS)
         result[i] = STIFFNESSES * np.diff(np.linalg.solve(A, force))
     return result, orders

@@ -29,7 +29,7 @@ from dolfinx_mbd.mechanism import (
 from dolfinx_mbd.mechanism.mechanisms import rigid_rod, slider_crank
 from dolfinx_mbd.plotting.pictures.drawing import Drawing
 from dolfinx_mbd.plotting.scene.camera import camera_of
-from dolfinx_mbd.plotting.scene.fields import rounded_up, unit_of
+from dolfinx_mbd.plotting.scene.colours import rounded_up, unit_of
 from dolfinx_mbd.plotting.scene.surfaces import skin_of_body
 from dolfinx_mbd.results import Solution
 

@@ -12,8 +12,8 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms import Section
+from dolfinx_mbd.structures.beams.beam_reduction import reduce_beam
 from dolfinx_mbd.structures.beams.model import BeamModel
-from dolfinx_mbd.structures.beams.reduce import reduce_beam
 from tests.models.bodies import box
 from tests.models.calls import flat
 

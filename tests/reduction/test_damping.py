@@ -18,7 +18,7 @@ from dolfinx_mbd.body.response.frequency_response import frequency_response
 from dolfinx_mbd.body.response.linearized import linearize_body
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.assembly import elastic_problem, rigid_motions
-from dolfinx_mbd.reduction.damping import Viscous, with_damping
+from dolfinx_mbd.reduction.mesh_damping import Viscous, with_damping
 from dolfinx_mbd.reduction.result import Reduction
 from tests.body.test_damping import decrement, free_decay
 from tests.models.bodies import box

@@ -22,8 +22,8 @@ from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.forms import Section, elastic_stiffness
+from dolfinx_mbd.structures.beams.beam_reduction import reduce_beam
 from dolfinx_mbd.structures.beams.model import BeamModel
-from dolfinx_mbd.structures.beams.reduce import reduce_beam
 from dolfinx_mbd.structures.prescribed_motion import quasi_static_deformation
 from tests.models.bodies import box
 from tests.models.calls import flat

@@ -83,6 +83,17 @@ def perform(call: tuple[Callable[..., Any], dict[str, Any]], case: Mapping[str, 
     return facts, arrays
 
 
+def outcome_of_ranks(outcome: Outcome | list[Outcome]) -> Outcome:
+    """Return the outcome of a case that an executor may have computed on several MPI ranks.
+
+    Such an executor returns a list with the outcomes of all ranks. The outcome is that of the first
+    rank with an error, otherwise that of rank 0.
+    """
+    if isinstance(outcome, list):
+        return next((entry for entry in outcome if entry[0]["error"]), outcome[0])
+    return outcome
+
+
 def _arrays(result: Any, reserved: set[str]) -> Arrays:
     """Return the result of a run, or the histories of a solution, as arrays by name."""
     if isinstance(result, Solution):

@@ -9,7 +9,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dolfinx_mbd.analyses.studies.cases import MISSING, cases_of, describe, perform, table_of
+from dolfinx_mbd.analyses.studies.cases import (
+    MISSING,
+    cases_of,
+    describe,
+    outcome_of_ranks,
+    perform,
+    table_of,
+)
 from dolfinx_mbd.checks import choice, file_path, flag, function, instance, object_with, reject
 from dolfinx_mbd.errors import MbdWarning, SolverError, warn
 from dolfinx_mbd.progress import Progress, is_shown, progress_bar
@@ -58,8 +65,9 @@ def sweep(
         workers: Number of worker processes; by default one for each core that this process may
             use. With 1, this process computes the cases; with 0, no case is computed.
         executor: Executor to use instead of `workers`, for example `mpi4py.futures.MPICommExecutor`
-            for ranks or `client.get_executor()` of Dask. Each of its processes must run one task at
-            a time.
+            for ranks, `client.get_executor()` of Dask, or `SlurmJobExecutor` of executorlib, which
+            can run each case on several MPI ranks; the results are then those of rank 0. Each of
+            its processes must run one task at a time.
         path: Folder to which the outcome of each case is written; by default none. A repeated call
             continues the study if the parameters, the fixed arguments and the function's name are
             equal. If the code of the function has changed, or a global constant, function or class
@@ -112,8 +120,8 @@ def sweep(
     show = progress if open_cases else False
     try:
         with closing(tasks), progress_bar(len(open_cases), show, "sweep", "case") as bar:
-            for k, outcome in tasks:
-                outcomes[k] = outcome
+            for k, result in tasks:
+                outcomes[k] = outcome = outcome_of_ranks(result)
                 files.write(k, outcome)
                 if bar is not None:
                     bar.update()

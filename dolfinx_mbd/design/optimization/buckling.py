@@ -8,7 +8,7 @@ import scipy.linalg
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import instance, names, reject
-from dolfinx_mbd.design.sensitivity.reduced import BodyDerivative, BodySensitivities
+from dolfinx_mbd.design.sensitivity.body_sensitivities import BodyDerivative, BodySensitivities
 from dolfinx_mbd.errors import InputError
 
 

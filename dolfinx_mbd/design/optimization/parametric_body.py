@@ -12,9 +12,9 @@ from dolfinx import fem
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import flag, instance, items, number, unknown
+from dolfinx_mbd.design.sensitivity.body_sensitivities import BodySensitivities, sensitivities
 from dolfinx_mbd.design.sensitivity.constants import CONSTANTS, ORTHOTROPIC
 from dolfinx_mbd.design.sensitivity.parameters import Parameter, base_value, nodal_velocity
-from dolfinx_mbd.design.sensitivity.reduced import BodySensitivities, sensitivities
 from dolfinx_mbd.durability.recovery.skin_stress import skin_stress
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.compat import geometry_degree, geometry_dofmap, interpolated

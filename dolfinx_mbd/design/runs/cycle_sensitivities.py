@@ -116,12 +116,13 @@ def _derivatives(
         return history, [multipliers[-1], *multipliers]
 
     closing = np.eye(len(phi.matrix)) - phi.matrix
-    x = np.zeros((4, len(states[0].v), len(terms.values)))
+    x: Array = np.zeros((4, len(states[0].v), len(terms.values)))
     # The parameters also change the accelerations at the start, which the columns of the map do
     # not contain; the second correction removes their effect
     for _ in range(2):
         last = propagated(x)[0][-1]
-        x = last + phi.end @ np.linalg.solve(closing, phi.coordinates(last - x))
+        change = phi.end @ np.linalg.solve(closing, phi.coordinates(last - x))
+        x = np.asarray(last + change)
     history, multipliers = propagated(x)
     q, v, a, _ = np.moveaxis(np.array(history), 1, 0)
     return q, v, a, np.array(multipliers)

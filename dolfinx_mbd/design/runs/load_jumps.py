@@ -16,7 +16,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
 from dolfinx_mbd.mechanism.load_protocol import Load
-from dolfinx_mbd.mechanism.system import State, System
+from dolfinx_mbd.mechanism.system import State
 
 # Difference between the change of a load in a step and its mean change in the two neighbouring
 # steps, relative to the change, above which the step is bisected

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from dolfinx_mbd.analyses.small_motions import increment_between
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import function, instance, memory, number, reject
-from dolfinx_mbd.analyses.small_motions import increment_between
 from dolfinx_mbd.design.runs.load_jumps import LoadJumps
 from dolfinx_mbd.design.runs.mechanism_changes import (
     FACTORS,

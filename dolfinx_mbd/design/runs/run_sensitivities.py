@@ -28,10 +28,10 @@ from dolfinx_mbd.design.runs.parameter_terms import (
     checked_rates,
     checked_times,
 )
-from dolfinx_mbd.dynamics.stepping.step_equations import StepEquations
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
+from dolfinx_mbd.dynamics.stepping.step_equations import StepEquations
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.motions import check_drivers
 from dolfinx_mbd.mechanism.system import State, System

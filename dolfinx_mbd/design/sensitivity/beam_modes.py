@@ -1,7 +1,7 @@
 """Derivatives of the modes and of the geometric stiffening of a reduced beam.
 
-The formulas are those of solids, see `dolfinx_mbd.design.sensitivity.basis`. Beams have few degrees
-of freedom, so that the bordered system of each fixed-interface mode is factorized:
+The formulas are those of solids, see `dolfinx_mbd.design.sensitivity.mode_derivatives`. Beams have
+few degrees of freedom, so that the bordered system of each fixed-interface mode is factorized:
 
     (K − λM) Φ′ + MΦ μ = −(K′ − λM′) Φ,    ΦᵀM Φ′ = 0.
 
@@ -19,8 +19,8 @@ from scipy.sparse.linalg import splu
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.parts import SPINS
-from dolfinx_mbd.design.sensitivity.basis import SplitModes
 from dolfinx_mbd.design.sensitivity.beam_changes import BeamChange
+from dolfinx_mbd.design.sensitivity.mode_derivatives import SplitModes
 from dolfinx_mbd.fem.assembly import point_motion
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply

@@ -20,7 +20,7 @@ from petsc4py import PETSc
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody, StressModes
 from dolfinx_mbd.body.tree import map_arrays, with_values
-from dolfinx_mbd.design.sensitivity.basis import point_velocity
+from dolfinx_mbd.design.sensitivity.mode_derivatives import point_velocity
 from dolfinx_mbd.design.sensitivity.parameters import MatrixDerivatives
 from dolfinx_mbd.durability.recovery.skin_stress import skin_averages
 from dolfinx_mbd.durability.recovery.stress import six_components

@@ -21,8 +21,8 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import choice, instance, number, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.design.sensitivity.constants import CONSTANTS, constant_value, variable_model
-from dolfinx_mbd.design.sensitivity.prestress import PrestressDerivatives, initial_stress
-from dolfinx_mbd.design.sensitivity.shapes.matrices import (
+from dolfinx_mbd.design.sensitivity.prestress_derivative import PrestressDerivatives, initial_stress
+from dolfinx_mbd.design.sensitivity.shapes.matrix_derivatives import (
     CellMatrices,
     shape_matrices,
     value_matrices,

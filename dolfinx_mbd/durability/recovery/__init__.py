@@ -15,7 +15,7 @@ The examples of this folder assume the following lines:
 """
 
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
-from dolfinx_mbd.durability.recovery.gauges import GaugeSpec, gauges
+from dolfinx_mbd.durability.recovery.gauge_recovery import GaugeSpec, gauges
 from dolfinx_mbd.durability.recovery.mesh_recovery import MeshRecovery
 from dolfinx_mbd.durability.recovery.mode_comparison import ModeComparison, compare_with_modes
 from dolfinx_mbd.durability.recovery.sections import section_forces

@@ -26,7 +26,7 @@ from ufl.core.expr import Expr
 from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.quantities import QUANTITIES, Quantity, quantity
-from dolfinx_mbd.durability.recovery.fields import Fields, Place, check_writable, points_of
+from dolfinx_mbd.durability.recovery.cell_fields import Fields, Place, check_writable, points_of
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import in_space
 from dolfinx_mbd.fem.field_files import SUFFIXES, field_file, frame_rows
@@ -166,7 +166,9 @@ class MeshRecovery:
             OSError: The file cannot be written.
 
         Example:
-            >>> middles.write("rod.bp", run, ["von Mises", "principal"])
+            >>> rod = mbd.MeshBody("rod", box, {"left": left}, material=mbd.STEEL)
+            >>> run = mbd.simulate(mbd.System([rod]), t_end=0.002, dt=0.001)
+            >>> MeshRecovery(rod).write("rod.bp", run, ["von Mises", "principal"])
         """
         check_writable(self.points)
         checks.file_path("path", path, SUFFIXES)

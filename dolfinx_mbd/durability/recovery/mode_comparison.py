@@ -49,6 +49,12 @@ class ModeComparison:
         shares: Part of the mean square of the missing displacement in each shape, (k,).
         stress: Largest von Mises stress in the run on the mesh, Pa.
         modal_stress: The same of the modes with the coordinates `eta`, Pa.
+
+    Example:
+        >>> rod = mbd.MeshBody("rod", bar.model, ends, omega=(0, 0, 90))
+        >>> run = mbd.simulate(mbd.System([rod]), t_end=0.002, dt=0.001)
+        >>> 0 <= compare_with_modes(rod, run, bar).fraction < 1
+        True
     """
 
     time: Array
@@ -95,7 +101,7 @@ def compare_with_modes(
     Note: Collective.
 
     Example:
-        >>> rod = mbd.MeshBody("rod", bar.model, {"left": left}, omega=(0, 0, 90))
+        >>> rod = mbd.MeshBody("rod", bar.model, ends, omega=(0, 0, 90))
         >>> run = mbd.simulate(mbd.System([rod]), t_end=0.002, dt=0.001)
         >>> comparison = compare_with_modes(rod, run, bar)
         >>> comparison.eta.shape == (3, bar.body.num_modes)
@@ -158,8 +164,9 @@ class _Fit:
         weights = self._body.forces.lumped
         centre = weights @ x / self._mass
         left, _, right = np.linalg.svd((x - centre).T @ self._body.forces.apply_mass(X))
-        sign = np.diag([1.0, 1.0, np.sign(np.linalg.det(left @ right))])
-        return centre, left @ sign @ right
+        sign = np.diag([1.0, 1.0, float(np.sign(np.linalg.det(left @ right)))])
+        rotation: Array = np.asarray(left @ sign @ right, dtype=np.float64)
+        return np.asarray(centre, dtype=np.float64), rotation
 
     def _size(self, d: Array) -> float:
         return float(np.sqrt(max(np.vdot(d, self._body.forces.apply_mass(d)), 0.0) / self._mass))

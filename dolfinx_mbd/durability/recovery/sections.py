@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd import forms
 from dolfinx_mbd.checks import number, reject, vector
-from dolfinx_mbd.durability.recovery.fields import linear_in
+from dolfinx_mbd.durability.recovery.cell_fields import linear_in
 from dolfinx_mbd.durability.recovery.stress import Recovery, recovery_of
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem import compat

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.checks import flag, instance, reject
-from dolfinx_mbd.durability.recovery.fields import Points, field_modes, linear_in, points_of
+from dolfinx_mbd.durability.recovery.cell_fields import Points, field_modes, linear_in, points_of
 from dolfinx_mbd.durability.recovery.stress import Recovery, recovery_of
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.fem import compat

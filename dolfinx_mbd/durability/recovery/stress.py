@@ -27,7 +27,7 @@ from dolfinx_mbd.body.stress_modes import (
     rows_at,
     values_over_time,
 )
-from dolfinx_mbd.durability.recovery.fields import (
+from dolfinx_mbd.durability.recovery.cell_fields import (
     Envelope,
     Fields,
     Place,

@@ -12,7 +12,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import instance, integer, number
-from dolfinx_mbd.durability.recovery.fields import Envelope
+from dolfinx_mbd.durability.recovery.cell_fields import Envelope
 from dolfinx_mbd.durability.recovery.stress import Source, What, any_recovery_of
 from dolfinx_mbd.durability.recovery.stress import envelope as compute_envelope
 from dolfinx_mbd.fem.surface_integrals import body_size

@@ -25,7 +25,8 @@ class ForcesBetweenFrames:
         self.films = [
             (cast("FilmElement", load), one, two) for load, one, two in self.items if load.has_film
         ]
-        self._last = [np.zeros(12)] * len(self.items)  # results of the last call of `wrenches`
+        # results of the last call of `wrenches`
+        self._last: list[Array] = [np.zeros(12)] * len(self.items)
         self.surface_forces: dict[str, tuple[int, Array]] = {}  # body and force on η, by load
         # angular velocities of the bodies in contacts
         self._spins = [part for _, *ends in self.contacts for part in self._spins_of(ends)]

@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.dynamics.stepping.step_factor import StepFactor
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.stepping.integrators import StepError, Stepper
+from dolfinx_mbd.dynamics.stepping.step_factor import StepFactor
 from dolfinx_mbd.kernels.matrices import fill
 from dolfinx_mbd.kernels.time_steps import rotate_rows, step_rotations
 from dolfinx_mbd.mechanism.system import State

@@ -1,9 +1,9 @@
-"""Supernodal Cholesky factors of CHOLMOD in double or single precision, without PETSc.
+"""Supernodal Cholesky factors of CHOLMOD with an ordering of the nodes of the mesh.
 
-PETSc passes matrices to CHOLMOD in double precision only, and lets CHOLMOD choose the ordering.
-This module calls the CHOLMOD library that PETSc is linked with. METIS orders the graph of the nodes
-of the mesh, which is a ninth of the graph of the matrix in space; the supernodes are those of the
-displacements.
+PETSc lets CHOLMOD choose the ordering, which is AMD or METIS for the graph of the matrix, and
+passes entries that are zero to CHOLMOD, such as those of held nodes. This module calls the same
+CHOLMOD library without them. METIS orders the graph of the nodes of the mesh, which is a ninth of
+the graph of the matrix in space.
 
 CHOLMOD keeps its parameters in a C structure. This module writes four of them. Their places are
 known for CHOLMOD 5, and `library` checks them by the default values around them.
@@ -29,11 +29,12 @@ from numpy.typing import NDArray
 from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.errors import SolverError
 
 SMALL = 3000  # number of rows below which CHOLMOD chooses the ordering
 
 _COMMON_SIZE = 1 << 16  # bytes; CHOLMOD 5.3 needs 2680
-_REAL, _SINGLE, _SUPERNODAL, _GIVEN, _SOLVE_A, _UPPER = 1, 4, 2, 1, 0, 1  # constants of CHOLMOD
+_REAL, _SUPERNODAL, _GIVEN, _SOLVE_A, _LOWER = 1, 2, 1, 0, -1  # constants of CHOLMOD
 # Places of `int` parameters in the structure, in units of four bytes
 _KIND, _PRINT, _NUM_METHODS, _FIRST_ORDERING = 12, 36, 42, 79
 _DEFAULTS = {_KIND: 1, _PRINT: 3, _NUM_METHODS: 0, 44: -1, _FIRST_ORDERING: _GIVEN, 77: 1}
@@ -42,12 +43,8 @@ _REAL_DEFAULTS = {1: 1.2, 2: 1.2, 5: 40.0, 10: 0.8, 11: 0.1, 12: 0.05, 25: 10.0}
 _log = logging.getLogger("dolfinx_mbd")
 
 
-class CholmodError(RuntimeError):
-    """A matrix that CHOLMOD could not factorize; `positive` is False if a pivot is not positive."""
-
-    def __init__(self, message: str = "", *, positive: bool = True) -> None:
-        super().__init__(message)
-        self.positive = positive
+class CholmodError(SolverError):
+    """A matrix that CHOLMOD could not factorize, or a system that it could not solve."""
 
 
 class _Sparse(ctypes.Structure):
@@ -121,94 +118,75 @@ def library() -> Any:
 class CholmodFactor:
     """The factor of a symmetric positive definite matrix A on one rank.
 
-    With `single`, the factor is that of D^-½ A D^-½ in single precision, D = diag A. It is a
-    preconditioner: a solution has a relative error of about 1e-7 times the condition number of the
-    scaled matrix.
-
     Raises:
         CholmodError: A pivot is not positive, or there is not enough memory.
     """
 
-    def __init__(self, A: PETSc.Mat, *, single: bool = False) -> None:
+    def __init__(self, A: PETSc.Mat) -> None:
         self._lib = lib = library()
         assert lib is not None
-        self.single, self._type = single, np.dtype(np.float32 if single else np.float64)
         self._common = common = ctypes.create_string_buffer(_COMMON_SIZE)
         lib.cholmod_start(common)
         parameters = np.frombuffer(common, dtype=np.int32)
         parameters[_KIND], parameters[_PRINT] = _SUPERNODAL, 0
         self._factor = c_void_p()
         self._free = weakref.finalize(self, _free, lib, common, self._factor)
-        indptr, indices, values = A.getValuesCSR()
-        self._size, permutation = len(indptr) - 1, None
-        if self._size >= SMALL:
-            parameters[_NUM_METHODS] = 1  # the given ordering, which is `_GIVEN`
-            permutation = self._permutation(indptr, indices, values, A.getBlockSize())
-        self._scale = _scale(A) if single else None
-        if self._scale is not None:
-            values *= self._scale[indices]
-            values *= np.repeat(self._scale, np.diff(indptr))
-        csr = scipy.sparse.csr_matrix((values, indices, indptr))
-        csr.eliminate_zeros()  # otherwise they fill the factor: METIS did not see them
-        matrix = _sparse(csr.indptr, csr.indices, csr.data.astype(self._type, copy=False))
-        order = None if permutation is None else permutation.ctypes.data
-        self._factor.value = lib.cholmod_analyze_p(byref(matrix[0]), order, None, 0, common)
-        if not self._factor.value or not lib.cholmod_factorize(
-            byref(matrix[0]), self._factor, common
-        ):
+        try:
+            self._factorize(_upper_half(A), A.getBlockSize(), parameters)
+        except CholmodError:
             self.destroy()
+            raise
+
+    def _factorize(
+        self, half: scipy.sparse.csr_matrix, block: int, parameters: NDArray[np.int32]
+    ) -> None:
+        """Compute the factor from the upper half of the matrix."""
+        lib, common, order = self._lib, self._common, None
+        if half.shape[0] >= SMALL:
+            permutation = self._permutation(half, block)
+            order, parameters[_NUM_METHODS] = permutation.ctypes.data, 1  # the given ordering
+        matrix = _sparse(half.indptr, half.indices, half.data)
+        self._factor.value = lib.cholmod_analyze_p(byref(matrix), order, None, 0, common)
+        if not self._factor.value or not lib.cholmod_factorize(byref(matrix), self._factor, common):
             raise CholmodError("CHOLMOD has not enough memory, or the matrix is too large")
         head = ctypes.cast(self._factor, POINTER(_FactorHead)).contents
         if head.minor != head.n:
-            row = int(head.minor)
-            self.destroy()
-            raise CholmodError(f"pivot {row} of CHOLMOD is not positive", positive=False)
+            raise CholmodError(f"pivot {head.minor} of CHOLMOD is not positive")
 
-    def _permutation(
-        self, indptr: NDArray[np.int32], indices: NDArray[np.int32], values: Array, block: int
-    ) -> NDArray[np.int32]:
+    def _permutation(self, half: scipy.sparse.csr_matrix, block: int) -> NDArray[np.int32]:
         """Return the ordering of METIS for the graph of the nodes, expanded to the rows.
 
-        Each node has `block` rows. The graph is that of the first row of each node, without
-        couplings that are zero because a node is held. Any graph gives a valid ordering.
+        Each node has `block` rows. The graph is that of the first row of each node. Any graph gives
+        a valid ordering.
         """
-        counts = np.diff(indptr)[::block]
-        if block > 1 and ((counts % block).any() or self._size % block):
-            return self._permutation(indptr, indices, values, 1)
-        counts = counts // block
-        start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        entries = np.repeat(indptr[:-1:block] - block * start[:-1], counts)
-        entries += block * np.arange(start[-1], dtype=np.int32)
-        couples = np.zeros(len(entries), dtype=bool)
-        for k in range(block):
-            couples |= values[entries + k] != 0.0
-        kept = np.concatenate([[0], np.cumsum(couples)]).astype(np.int32)[start]
-        graph = _sparse(kept, (indices[entries[couples]] // block).astype(np.int32))
-        order = np.empty(len(counts), dtype=np.int32)
-        if not self._lib.cholmod_metis(
-            byref(graph[0]), None, 0, 1, order.ctypes.data, self._common
-        ):
+        size = half.shape[0] // block
+        counts = np.diff(half.indptr)[::block]
+        start = np.concatenate([[0], np.cumsum(counts)])
+        entries = np.arange(start[-1]) + np.repeat(half.indptr[:-1:block] - start[:-1], counts)
+        nodes = half.indices[entries] // block
+        first = np.ones(len(nodes), dtype=bool)  # the first entry of each node in its row
+        first[1:] = nodes[1:] != nodes[:-1]
+        first[start[:-1]] = True
+        pointers = np.concatenate([[0], np.cumsum(first)])[start].astype(np.int32)
+        nodes = nodes[first].astype(np.int32)
+        graph = _sparse(pointers, nodes)
+        order = np.empty(size, dtype=np.int32)
+        if not self._lib.cholmod_metis(byref(graph), None, 0, 1, order.ctypes.data, self._common):
             raise CholmodError("METIS has not enough memory")
-        return (block * order[:, None] + np.arange(block, dtype=np.int32)).ravel().astype(np.int32)
+        rows = block * order[:, None] + np.arange(block, dtype=np.int32)
+        return np.ascontiguousarray(rows.ravel(), dtype=np.int32)
 
     def solve(self, B: Array) -> Array:
-        """Return A⁻¹B for a block of vectors, in double precision, shape (rows, k)."""
-        if self._scale is not None:
-            B = self._scale[:, None] * B
-        B = np.asfortranarray(B, dtype=self._type)
-        right = _dense(B)
+        """Return A⁻¹B for a block of vectors, shape (rows, k)."""
+        B = np.asfortranarray(B, dtype=float)
+        right = _Dense(*B.shape, B.size, len(B), B.ctypes.data, None, _REAL, 0)
         result = self._lib.cholmod_solve(_SOLVE_A, self._factor, byref(right), self._common)
         if not result:
             raise CholmodError("CHOLMOD has not enough memory")
-        kind = ctypes.c_float if self.single else ctypes.c_double
-        address = ctypes.cast(result.contents.x, POINTER(kind))
-        X = np.ctypeslib.as_array(address, shape=B.shape[::-1]).T
-        if self._scale is None:
-            solution = np.array(X, order="F")
-        else:
-            solution = np.multiply(X, self._scale[:, None], order="F")
+        address = ctypes.cast(result.contents.x, POINTER(ctypes.c_double))
+        solution = np.ctypeslib.as_array(address, shape=B.shape[::-1]).T.copy(order="F")
         self._lib.cholmod_free_dense(byref(result), self._common)
-        return solution
+        return np.asarray(solution)
 
     def destroy(self) -> None:
         """Free the factor."""
@@ -220,7 +198,7 @@ class CholmodPreconditioner:
 
     factor: CholmodFactor | None = None
 
-    def setUp(self, pc: PETSc.PC) -> None:  # noqa: N802
+    def setUp(self, pc: PETSc.PC) -> None:
         """Factorize the matrix; PETSc calls this if the matrix has changed."""
         if self.factor is not None:
             self.factor.destroy()
@@ -231,7 +209,7 @@ class CholmodPreconditioner:
         assert self.factor is not None
         y.array[:] = self.factor.solve(x.array_r[:, None])[:, 0]
 
-    def matApply(self, pc: PETSc.PC, X: PETSc.Mat, Y: PETSc.Mat) -> None:  # noqa: N802
+    def matApply(self, pc: PETSc.PC, X: PETSc.Mat, Y: PETSc.Mat) -> None:
         """Solve for a block of vectors."""
         assert self.factor is not None
         Y.getDenseArray()[:] = self.factor.solve(X.getDenseArray(readonly=True))
@@ -242,32 +220,30 @@ class CholmodPreconditioner:
             self.factor.destroy()
 
 
+def _upper_half(A: PETSc.Mat) -> scipy.sparse.csr_matrix:
+    """Return the upper half of a symmetric matrix by rows, without entries that are zero.
+
+    Rows and columns of held nodes consist of zeros, which would fill the factor.
+    """
+    indptr, indices, values = A.getValuesCSR()
+    rows = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
+    kept = (values != 0.0) & (indices >= rows)
+    del rows
+    starts = np.concatenate([[0], np.cumsum(kept, dtype=np.int32)])[indptr].astype(np.int32)
+    return scipy.sparse.csr_matrix((values[kept], indices[kept], starts), shape=A.getSize())
+
+
 def _sparse(
     indptr: NDArray[np.int32], indices: NDArray[np.int32], values: Array | None = None
-) -> tuple[_Sparse, tuple[Any, ...]]:
-    """Return a symmetric matrix for CHOLMOD, which reads its upper half, and the arrays it uses."""
-    single = values is not None and values.dtype == np.float32
-    size, kind = len(indptr) - 1, int(values is not None) * _REAL
+) -> _Sparse:
+    """Return a symmetric matrix for CHOLMOD, given by its upper half; it shares the arrays.
+
+    CHOLMOD reads the rows of the upper half as columns of the lower half.
+    """
     address = None if values is None else values.ctypes.data
     pointers = indptr.ctypes.data, indices.ctypes.data, None, address, None
-    flags = _UPPER, 0, kind, _SINGLE * single, 1, 1
-    return _Sparse(size, size, len(indices), *pointers, *flags), (indptr, indices, values)
-
-
-def _dense(B: Array) -> _Dense:
-    """Return a block for CHOLMOD, which shares its memory."""
-    single = _SINGLE * (B.dtype == np.float32)
-    return _Dense(*B.shape, B.size, len(B), B.ctypes.data, None, _REAL, single)
-
-
-def _scale(A: PETSc.Mat) -> Array:
-    """Return the reciprocal square roots of the diagonal."""
-    diagonal = A.getDiagonal()
-    values = diagonal.array_r.copy()
-    diagonal.destroy()
-    if not (values > 0).all():
-        raise CholmodError("a diagonal entry is not positive", positive=False)
-    return np.asarray(1.0 / np.sqrt(values))
+    kind = 0 if values is None else _REAL
+    return _Sparse(*[len(indptr) - 1] * 2, len(indices), *pointers, _LOWER, 0, kind, 0, 1, 1)
 
 
 def _free(lib: Any, common: Any, factor: c_void_p) -> None:

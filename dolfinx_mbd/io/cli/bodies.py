@@ -128,7 +128,7 @@ def _add_view(commands: Any) -> None:
 
 def system_of(script: str) -> Any:
     """Return the mechanism that a Python script assigns to the variable `system`."""
-    from dolfinx_mbd.io.imports.files import existing_file
+    from dolfinx_mbd.io.imports.matrix_files import existing_file
     from dolfinx_mbd.mechanism.system import System
 
     system = runpy.run_path(str(existing_file("--model", script))).get("system")

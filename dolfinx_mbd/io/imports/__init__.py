@@ -29,15 +29,15 @@ in place of another program:
 """
 
 from dolfinx_mbd.io.imports.calculix import read_calculix
-from dolfinx_mbd.io.imports.craig_bampton import NodeInterface, reduce_matrices
-from dolfinx_mbd.io.imports.files import read_matrices
-from dolfinx_mbd.io.imports.matrices import FullMatrices, MatrixError, MatrixFileError
+from dolfinx_mbd.io.imports.full_matrices import FullMatrices, MatrixError, MatrixFileError
+from dolfinx_mbd.io.imports.matrix_files import read_matrices
 from dolfinx_mbd.io.imports.nastran import read_dmig, read_op4
-from dolfinx_mbd.io.imports.reduced import (
+from dolfinx_mbd.io.imports.reduced_matrices import (
     FirstOrderInertiaWarning,
     ReducedMatrices,
     body_from_reduced,
 )
+from dolfinx_mbd.io.imports.sparse_reduction import NodeInterface, reduce_matrices
 
 __all__ = [
     "FirstOrderInertiaWarning",

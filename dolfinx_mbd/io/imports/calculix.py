@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import file_path
-from dolfinx_mbd.io.imports.files import existing_file
-from dolfinx_mbd.io.imports.matrices import FullMatrices, MatrixError, MatrixFileError, in_file
+from dolfinx_mbd.io.imports.full_matrices import FullMatrices, MatrixError, MatrixFileError, in_file
+from dolfinx_mbd.io.imports.matrix_files import existing_file
 
 _SUFFIXES = (".sti", ".mas", ".dof", ".inp")
 _MAX_DEPTH = 50  # of files that include each other

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, instance
-from dolfinx_mbd.io.imports.files import existing_file
-from dolfinx_mbd.io.imports.matrices import FullMatrices, MatrixError, MatrixFileError, in_file
-from dolfinx_mbd.io.imports.reduced import ReducedMatrices
+from dolfinx_mbd.io.imports.full_matrices import FullMatrices, MatrixError, MatrixFileError, in_file
+from dolfinx_mbd.io.imports.matrix_files import existing_file
+from dolfinx_mbd.io.imports.reduced_matrices import ReducedMatrices
 
 
 def read_op4(

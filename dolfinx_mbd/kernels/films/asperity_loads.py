@@ -18,6 +18,7 @@ from dolfinx_mbd.kernels.films.fields import (
     DRAG,
     E_X,
     E_Y,
+    ENERGY,
     FRICTION,
     FRICTION_SPEED,
     LENGTH,
@@ -25,7 +26,12 @@ from dolfinx_mbd.kernels.films.fields import (
     POINT,
     RADIUS,
     ROUGHNESS,
+    SOLID,
+    SOLID_Z,
     SPIN,
+    STEEP,
+    STEEP_Z,
+    STEEP_ZZ,
     T_X,
     T_Y,
     WEIGHT,
@@ -81,12 +87,12 @@ def _along_axis(
         h = h0 + z * h1
         if w > 0.0 and h < limit:
             p, slope = asperity_pressure(h, s, modulus)
-            solid[0] += w * p
-            solid[1] += w * z * p
-            solid[2] += w * slope
-            solid[3] += w * z * slope
-            solid[4] += w * z * z * slope
-            solid[5] += w * p * (limit - h) / (ASPERITY_POWER + 1.0)
+            solid[SOLID] += w * p
+            solid[SOLID_Z] += w * z * p
+            solid[STEEP] += w * slope
+            solid[STEEP_Z] += w * z * slope
+            solid[STEEP_ZZ] += w * z * z * slope
+            solid[ENERGY] += w * p * (limit - h) / (ASPERITY_POWER + 1.0)
 
 
 @kernel
@@ -118,14 +124,14 @@ def asperity_loads(
                 -y[T_X] * n[0] - y[T_Y] * n[1],
             )
             _along_axis(h0, h1, half, s, values[MODULUS], Z, solid)
-            energy += dA * solid[5]
+            energy += dA * solid[ENERGY]
             for i in range(4):
-                g[i] -= dA * n[i % 2] * solid[i // 2]
-            g[DRAG] += dA * R * rub * solid[0]
+                g[i] -= dA * n[i % 2] * solid[SOLID + i // 2]
+            g[DRAG] += dA * R * rub * solid[SOLID]
             if derivatives:
                 for c in range(4):
                     for i in range(4):
-                        dg[i, c] += dA * n[i % 2] * n[c % 2] * solid[2 + i // 2 + c // 2]
-                    dg[DRAG, c] -= dA * R * rub * n[c % 2] * solid[2 + c // 2]
-                dg[DRAG, SPIN] += dA * R * R * rub_by * solid[0]
+                        dg[i, c] += dA * n[i % 2] * n[c % 2] * solid[STEEP + i // 2 + c // 2]
+                    dg[DRAG, c] -= dA * R * rub * n[c % 2] * solid[STEEP + c // 2]
+                dg[DRAG, SPIN] += dA * R * R * rub_by * solid[SOLID]
     return energy

@@ -38,6 +38,9 @@ from dolfinx_mbd.kernels.films.fields import (
     GROWTH,
     GROWTH_R,
     GROWTH_RR,
+    INVERSE,
+    INVERSE_BY_H0,
+    INVERSE_BY_H1,
     POINT,
     SHEAR,
     WEIGHT,
@@ -294,7 +297,11 @@ def _aligned_strip(
     φ is −½ (1 − r²) (g₀ + g₁ r/3) σ/H³ for h₁ = 0; `x` belongs to the coordinate r.
     """
     H, slope = thickness(x.h0, s)
-    drag[0], drag[1], drag[2] = 2.0 * half / H, -2.0 * half * slope / (H * H), 0.0
+    drag[INVERSE], drag[INVERSE_BY_H0], drag[INVERSE_BY_H1] = (
+        2.0 * half / H,
+        -2.0 * half * slope / (H * H),
+        0.0,
+    )
     if x.g0 > 0.0:
         loads[:], slopes[:] = 0.0, 0.0
         return 0.0, 0.0
@@ -361,7 +368,7 @@ def strip_loads(
         _add_cell(x, s, edges[j], edges[j + 1], G, rule, derivatives, moments[j])
         total += moments[j]
         starts[j + 1] = G
-    drag[0], drag[1], drag[2] = (
+    drag[INVERSE], drag[INVERSE_BY_H0], drag[INVERSE_BY_H1] = (
         total[0, SHEAR] * half,
         total[1, SHEAR] * half,
         total[2, SHEAR] * half * half,

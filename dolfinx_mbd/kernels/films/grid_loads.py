@@ -13,6 +13,7 @@ import numpy as np
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
 from dolfinx_mbd.kernels.films.fields import (
     ALONG,
+    ASPERITIES,
     BARUS,
     CONDUCTANCE,
     DRAG,
@@ -22,6 +23,7 @@ from dolfinx_mbd.kernels.films.fields import (
     E_Y_RATE,
     F_X,
     F_Y,
+    FILM,
     FRICTION,
     FRICTION_SPEED,
     G_X,
@@ -54,8 +56,8 @@ def film_pressures(q: Array, h: Array, values: Array, p: Array, slopes: Array) -
     """Write the pressures p of film and asperities (2, n, m+1), and the slopes ∂p/∂q and ∂p/∂h."""
     for i in range(q.shape[0]):
         for j in range(q.shape[1]):
-            p[0, i, j], slopes[0, i, j], _ = film_pressure(q[i, j], values[BARUS])
-            p[1, i, j], slopes[1, i, j] = asperity_pressure(
+            p[FILM, i, j], slopes[FILM, i, j], _ = film_pressure(q[i, j], values[BARUS])
+            p[ASPERITIES, i, j], slopes[ASPERITIES, i, j] = asperity_pressure(
                 h[i, j], values[ROUGHNESS], values[MODULUS]
             )
 

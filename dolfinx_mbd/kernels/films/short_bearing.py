@@ -41,6 +41,9 @@ from dolfinx_mbd.kernels.films.fields import (
     H0_SLOPE,
     H1,
     H1_SLOPE,
+    INVERSE,
+    INVERSE_BY_H0,
+    INVERSE_BY_H1,
     LENGTH,
     N_X,
     N_Y,
@@ -169,8 +172,8 @@ def _add_derivatives(
         dg[F_Y, k] -= dA * (dP0 * x[N_Y] + P[0] * x[N_X] * slope)
         dg[G_X, k] -= dA * (dP1 * x[N_X] - P[1] * x[N_Y] * slope)
         dg[G_Y, k] -= dA * (dP1 * x[N_Y] + P[1] * x[N_X] * slope)
-        dg[DRAG, k] += dA * shear[0] * (drag[1] * d0 + drag[2] * d1)
-    dg[DRAG, SPIN] += dA * shear[1] * drag[0]
+        dg[DRAG, k] += dA * shear[0] * (drag[INVERSE_BY_H0] * d0 + drag[INVERSE_BY_H1] * d1)
+    dg[DRAG, SPIN] += dA * shear[1] * drag[INVERSE]
 
 
 @kernel
@@ -214,7 +217,7 @@ def short_bearing_loads(
         )
         for k in range(4):
             g[k] -= dA * loads[k // 2] * x[k % 2]
-        g[DRAG] += dA * shear[0] * drag[0]
+        g[DRAG] += dA * shear[0] * drag[INVERSE]
         if derivatives:
             _add_derivatives(y, x, start_by, loads, slopes, shear, drag, dA, dg)
     asperity_loads(y, values, A, B, derivatives, g, dg)

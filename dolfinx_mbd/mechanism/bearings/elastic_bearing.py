@@ -24,6 +24,7 @@ from dolfinx_mbd.body import Bore
 from dolfinx_mbd.checks import array, instance
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.films.fields import DRAG, SPIN
 from dolfinx_mbd.kernels.films.frames import film_wrenches
 from dolfinx_mbd.mechanism.bearings.finite_bearing import FiniteBearing
 from dolfinx_mbd.mechanism.contact.elastic_bores import elastic_tangents
@@ -149,9 +150,9 @@ class ElasticBearing(FiniteBearing):
             dg[5:] = self._coordinate_derivatives(
                 by_gap.reshape(-1, m).T, by_rate.reshape(-1, m).T, by_speed
             )
-            dg[4] -= 0.5 * (self._slope @ s[0]) @ dg[5:]
-            dg[4, 9 : 9 + m] -= 0.5 * forces @ self._slope
-        g[4] -= 0.5 * forces @ self._slope @ s[0]
+            dg[DRAG] -= 0.5 * (self._slope @ s[0]) @ dg[5:]
+            dg[DRAG, 9 : 9 + m] -= 0.5 * forces @ self._slope
+        g[DRAG] -= 0.5 * forces @ self._slope @ s[0]
         return np.concatenate([g, forces]), dg, facts
 
     def _coordinate_derivatives(self, by_gap: Array, by_rate: Array, by_speed: Array) -> Array:
@@ -184,7 +185,7 @@ class ElasticBearing(FiniteBearing):
         if not np.array_equal(point, self._point):
             self._point[:] = np.nan
             w, rate = map(self.displacement, s)
-            self.grid.solve(*self.grid.gap(motion, w, rate), float(motion[8]))
+            self.grid.solve(*self.grid.gap(motion, w, rate), float(motion[SPIN]))
             self._point[:] = point
 
     def wrenches(self, pair: FramePair, surface: Array | None = None) -> Array:

@@ -15,6 +15,7 @@ from dolfinx_mbd.checks import instance, number, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.films.asperity_loads import asperity_loads
+from dolfinx_mbd.kernels.films.fields import AXIAL, E_X, E_Y, SPIN, T_X, T_Y
 from dolfinx_mbd.kernels.films.frames import film_motion, film_tangents, film_wrenches
 from dolfinx_mbd.mechanism.bearings.asperities import Asperities
 from dolfinx_mbd.mechanism.force_elements import FilmElement, FramePair
@@ -164,7 +165,7 @@ class FilmBearing(FilmElement):
         """Return the motion (10,) of the journal, with the speed of its surface."""
         y: Array = film_motion(*pair)
         opposite = pair.Q1[:, 2] @ pair.Q2[:, 2] < 0.0
-        y[8] += -self.journal_speed if opposite else self.journal_speed
+        y[SPIN] += -self.journal_speed if opposite else self.journal_speed
         return y
 
     def wrenches(self, pair: FramePair) -> Array:
@@ -212,10 +213,10 @@ class FilmBearing(FilmElement):
         """Return the histories of `motion` at one time; `facts`: gap, peak pressure, side flow."""
         y = self.pair_motion(pair)
         gap, pressure, flow = facts
-        d = y[[0, 1]] + y[9] * y[[2, 3]]
+        d = y[[E_X, E_Y]] + y[AXIAL] * y[[T_X, T_Y]]
         between = pair.u2[:3] - pair.u1[:3] - np.cross(pair.u1[3:], pair.p2 - pair.p1)
         return {
-            "displacement": np.append(d, y[9]),
+            "displacement": np.append(d, y[AXIAL]),
             "displacement_rate": pair.Q1.T @ between,
             "film_thickness": gap,
             "peak_pressure": pressure,

@@ -13,6 +13,7 @@ from dolfinx_mbd.checks import array, instance, integer, number
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.films.asperity_loads import asperity_loads
+from dolfinx_mbd.kernels.films.fields import SPIN
 from dolfinx_mbd.mechanism.bearings.film_bearing import CONTACT_RULES, FilmBearing
 from dolfinx_mbd.mechanism.bearings.reynolds_grid import ReynoldsGrid
 from dolfinx_mbd.mechanism.bearings.supply import Oil, OilSupply
@@ -120,5 +121,5 @@ class FiniteBearing(FilmBearing):
         """Solve for the pressure, unless the motion has not changed."""
         if not np.array_equal(motion, self._motion):
             self._motion[:] = np.nan
-            self.grid.solve(*self.grid.gap(motion), float(motion[8]))
+            self.grid.solve(*self.grid.gap(motion), float(motion[SPIN]))
             self._motion[:] = motion

@@ -27,7 +27,18 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.kernels.films import grid_loads, reynolds
-from dolfinx_mbd.kernels.films.fields import BARUS, CLEARANCE, LENGTH, RADIUS, VISCOSITY
+from dolfinx_mbd.kernels.films.fields import (
+    ALONG,
+    AROUND,
+    ASPERITIES,
+    BARUS,
+    CLEARANCE,
+    FILM,
+    LENGTH,
+    RADIUS,
+    SOURCE,
+    VISCOSITY,
+)
 from dolfinx_mbd.mechanism.bearings.supply import OilSupply
 from dolfinx_mbd.mechanism.bearings.supply_links import supply_links
 
@@ -165,9 +176,9 @@ class ReynoldsGrid:
         """Return the results of `gradients` for weights C (n, m+1, k), with k as the last axis."""
         by_gap, by_rate, by_speed = reynolds.reynolds_gradients(
             self._h, self._rate, self._speed, self.values, self._number, self._size, self._q,
-            self._flow, self._band, *self._links, C * self._slopes[0][:, :, None],
+            self._flow, self._band, *self._links, C * self._slopes[FILM][:, :, None],
         )  # fmt: skip
-        by_gap += C * self._slopes[1][:, :, None]
+        by_gap += C * self._slopes[ASPERITIES][:, :, None]
         return by_gap, by_rate, by_speed
 
     def load_gradients(self, *, contact: bool = True) -> tuple[Array, Array, Array]:
@@ -193,10 +204,10 @@ class ReynoldsGrid:
         """Return the flow of oil from the areas with prescribed pressure into the film, m³/s."""
         q, flow, total = self._q, self._flow, 0.0
         inner = self._fixed[:, 1:-1] == 1
-        around = flow[0] * (q - np.roll(q, -1, axis=0))  # from (i, j) to (i+1, j)
-        along = flow[1, :, :-1] * (q[:, :-1] - q[:, 1:])
+        around = flow[AROUND] * (q - np.roll(q, -1, axis=0))  # from (i, j) to (i+1, j)
+        along = flow[ALONG, :, :-1] * (q[:, :-1] - q[:, 1:])
         net = (around - np.roll(around, 1, axis=0))[:, 1:-1] + along[:, 1:] - along[:, :-1]
-        total = (net + flow[2, :, 1:-1])[inner].sum()
+        total = (net + flow[SOURCE, :, 1:-1])[inner].sum()
         links, (_, level, conductance) = self._links[0], self._links[1].T
         i, j, i1, _ = links.T
         counts = (i == i1) | ((j > 0) & (j < len(self.z) - 1))  # none around the bore at its ends

@@ -68,7 +68,7 @@ def elastic_tangents(pair: FramePair, g: Array, dg: Array) -> tuple[Array, Array
         part = slice(9 + k * m, 9 + (k + 1) * m)
         D = np.zeros((12 + m, 12 + m))
         D[:12, :12], D[:12, 12:] = block, unit @ dg[:5, part]
-        D[12:, :12], D[12:, 12:] = dg[5:, :9] @ Y[k, :9], dg[5:, part]
+        D[12:, :12], D[12:, 12:] = dg[5:, :9] @ Y[k][:9], dg[5:, part]
         result.append(D)
     return result[0], result[1]
 

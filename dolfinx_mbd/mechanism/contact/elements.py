@@ -21,8 +21,11 @@ from dolfinx_mbd.errors import InputError, UnitsWarning, warn
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.contacts import (
     CYLINDER,
+    EXPONENT,
+    GAP,
     PLANE,
     SPHERE,
+    STIFFNESS,
     contact_derivatives,
     contact_wrenches,
 )
@@ -147,8 +150,8 @@ class Contact(ContactElement):
 
     def energy(self, pair: FramePair) -> float:
         """Return the energy K δⁿ⁺¹/(n + 1) of all points, J."""
-        depth, power = np.maximum(-self.states(pair)[:, 0], 0.0), self._law[1] + 1.0
-        return float(self._law[0] * (depth**power).sum() / power)
+        depth, power = np.maximum(-self.states(pair)[:, GAP], 0.0), self._law[EXPONENT] + 1.0
+        return float(self._law[STIFFNESS] * (depth**power).sum() / power)
 
     def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
         """Return gaps, normal forces, and the relative displacement in the first frame."""

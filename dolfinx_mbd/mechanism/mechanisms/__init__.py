@@ -6,9 +6,11 @@ from dolfinx_mbd.mechanism.mechanisms.cylinder_torque import (
     CylinderTorque,
     torque_orders,
 )
+from dolfinx_mbd.mechanism.mechanisms.engine import EngineCrank, engine
+from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign
 from dolfinx_mbd.mechanism.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure, PressureTable
 from dolfinx_mbd.mechanism.mechanisms.gas_map import PressureMap
-from dolfinx_mbd.mechanism.mechanisms.inline_engine import EngineDesign, inline_engine
+from dolfinx_mbd.mechanism.mechanisms.inline_engine import inline_engine
 from dolfinx_mbd.mechanism.mechanisms.kinematics import CrankMotion, SliderCrank
 from dolfinx_mbd.mechanism.mechanisms.parts import ALONG_X, linear_torque, rigid_rod, rod_length
 from dolfinx_mbd.mechanism.mechanisms.slider_crank import slider_crank
@@ -21,6 +23,7 @@ __all__ = [
     "CrankMotion",
     "CylinderTorque",
     "EngineBalance",
+    "EngineCrank",
     "EngineDesign",
     "FourStrokePressure",
     "PressureMap",
@@ -28,6 +31,7 @@ __all__ = [
     "SliderCrank",
     "TorsionalChain",
     "TorsionalResponse",
+    "engine",
     "engine_balance",
     "inline_engine",
     "linear_torque",

@@ -1,8 +1,8 @@
 """Balance of an engine: free forces and moments of the first and second order.
 
 At constant speed ω, with the crank angle φ, the oscillating mass m of cylinder k exerts the force
-−m ẍ n on the engine, along the axis n of the cylinder. The Fourier coefficients of ẍ/ω² are those of
-the exact motion of the piston. Rotating masses at the pins and the unbalance of the crank add
+−m ẍ n on the engine, along the axis n of the cylinder. The Fourier coefficients of ẍ/ω² are those
+of the exact motion of the piston. Rotating masses at the pins and the unbalance of the crank add
 forces that rotate with the crank, which counterweights can cancel.
 """
 
@@ -23,7 +23,7 @@ from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.mechanism.mechanisms.parts import ENDS, rod_length
 
 if TYPE_CHECKING:
-    from dolfinx_mbd.mechanism.mechanisms.inline_engine import EngineDesign
+    from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign
 
 Complex = np.ndarray[Any, np.dtype[np.complex128]]
 
@@ -54,7 +54,7 @@ class EngineBalance:
         >>> balance = mbd.mechanisms.engine_balance(design, rod)
         >>> forces = abs(balance.force_at(314.0)[:, 0])  # along x, of the orders 1 and 2
         >>> print(forces.round())
-        [   0. 1495.]
+        [   0. 1478.]
     """
 
     rotating_mass: float
@@ -67,11 +67,11 @@ class EngineBalance:
     __repr__ = short_repr
 
     def force_at(self, speed: float) -> Complex:
-        """Return the amplitudes of the orders 1 and 2 of the force at a speed (rad/s), (2, 2), N."""
+        """Return the orders 1 and 2 of the force at a speed (rad/s), shape (2, 2), N."""
         return np.asarray(self.force * number("speed", speed, unit="rad/s") ** 2)
 
     def moment_at(self, speed: float) -> Complex:
-        """Return the amplitudes of the orders 1 and 2 of the moment at a speed (rad/s), N m."""
+        """Return the orders 1 and 2 of the moment at a speed (rad/s), shape (2, 2), N m."""
         return np.asarray(self.moment * number("speed", speed, unit="rad/s") ** 2)
 
     @property
@@ -91,8 +91,11 @@ class EngineBalance:
     def summary(self, speed: float) -> str:
         """Return a table of the largest forces and moments of both orders at a speed (rad/s)."""
         lines = [f"{'order':>5}{'force, N':>14}{'moment, N m':>14}"]
-        rows = zip(_ORDERS, self.force_at(speed), self.moment_at(speed), strict=True)
-        lines += [f"{o:>5}{_largest(f):>14.6g}{_largest(m):>14.6g}" for o, f, m in rows]
+        rows = zip(_ORDERS, [*self.force_at(speed)], [*self.moment_at(speed)], strict=True)
+        lines += [
+            f"{o:>5}{_largest(np.asarray(f)):>14.6g}{_largest(np.asarray(m)):>14.6g}"
+            for o, f, m in rows
+        ]
         return "\n".join(lines)
 
 
@@ -168,6 +171,6 @@ def engine_balance(
 
 
 def _largest(vector: Complex) -> float:
-    """Return the largest length of Re(vector exp(iφ)) over φ: the major semi-axis of the ellipse."""
+    """Return the largest length of Re(vector exp(iφ)) over φ, the half-axis of an ellipse."""
     square, product = float(np.sum(np.abs(vector) ** 2)), abs(complex(np.sum(vector**2)))
     return float(np.sqrt(0.5 * (square + product)))

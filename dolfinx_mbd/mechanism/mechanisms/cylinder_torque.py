@@ -49,7 +49,7 @@ class CylinderTorque:
         >>> gas = mbd.mechanisms.FourStrokePressure(0.07, 0.04, 0.137)
         >>> cylinder = mbd.mechanisms.CylinderTorque(gas, crank, bore=0.07, mass=0.3)
         >>> print(f"{float(cylinder(np.radians(30.0), 300.0)):.1f} N m")
-        396.0 N m
+        687.0 N m
     """
 
     pressure: Callable[..., ArrayLike]

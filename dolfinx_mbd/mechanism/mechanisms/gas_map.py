@@ -108,8 +108,8 @@ class PressureMap:
         x = knots[0] + (angle - knots[0]) % self.period
         k = bisect(knots, x) - 1
         first, second = self._pieces[:, k, row], self._pieces[:, k, row + 1]
-        slope = (second - first) / (high - low)
-        c = first + (min(max(speed, low), high) - low) * slope
+        slope = np.asarray((second - first) / (high - low))
+        c = np.asarray(first + (min(max(speed, low), high) - low) * slope)
         return x - knots[k], c, slope if low <= speed <= high else np.zeros(4)
 
 

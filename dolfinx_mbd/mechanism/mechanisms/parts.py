@@ -18,7 +18,7 @@ from dolfinx_mbd.checks import instance, names, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism import joints
 from dolfinx_mbd.mechanism.bodies import FlexibleBody, Ground, RigidBody
-from dolfinx_mbd.mechanism.joints import Driver, Joint, JointClearance
+from dolfinx_mbd.mechanism.joints import Driver, FrameRef, Joint, JointClearance
 from dolfinx_mbd.mechanism.loads import JointLoad
 from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.mechanism.protocol import Body, Frame
@@ -216,7 +216,7 @@ class CylinderParts:
     def create(
         self,
         ground: Ground,
-        crank: RigidBody,
+        pin: FrameRef,
         suffix: str,
         angle: float,
         z: float,
@@ -224,14 +224,14 @@ class CylinderParts:
     ) -> tuple[list[Body], list[Joint]]:
         """Return the bodies and the joints of a cylinder at a position z (m) along the shaft.
 
-        All names end with `suffix`, including the frames ``guide`` of the ground and ``pin`` of the
-        crank. `angle` (rad) is the initial angle of the pin and `bank` (rad) the angle of the
-        cylinder's axis about the shaft. Both angles are measured from the x axis.
+        `pin` is the frame of the crank pin. All names end with `suffix`, including the frame
+        ``guide`` of the ground. `angle` (rad) is the initial angle of the pin and `bank` (rad) the
+        angle of the cylinder's axis about the shaft, both measured from the x axis.
         """
         r, A = self.crank_radius, rotation_about_z(bank)
         motion = self.kinematics.motion(angle - bank)
-        pin = np.array([r * np.cos(angle), r * np.sin(angle), z])
-        position, rotation = self._rod_pose(pin, bank + float(motion.rod_angle))
+        centre = np.array([r * np.cos(angle), r * np.sin(angle), z])
+        position, rotation = self._rod_pose(centre, bank + float(motion.rod_angle))
         rod = FlexibleBody(
             f"rod{suffix}", self.rod, position, rotation, self.damping_ratio, self.stiffening
         )
@@ -247,7 +247,7 @@ class CylinderParts:
             rotation=A,
         )
         guide, films = f"guide{suffix}", self.bearings
-        pin_ends = crank.frame(f"pin{suffix}"), big
+        pin_ends = pin, big
         if "big_end" in films:
             pin_ends = pin_ends[::-1]  # the first frame is the bore
         return [rod, piston], [

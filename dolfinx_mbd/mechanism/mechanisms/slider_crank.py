@@ -15,7 +15,7 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import number
 from dolfinx_mbd.mechanism.bodies import Ground
 from dolfinx_mbd.mechanism.joints import revolute
-from dolfinx_mbd.mechanism.mechanisms.inline_engine import EngineDesign
+from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign
 from dolfinx_mbd.mechanism.mechanisms.parts import (
     ENDS,
     CylinderParts,
@@ -79,7 +79,7 @@ def slider_crank(
     ground = Ground({"main": Frame(), "guide": guide_frame(offset)})
     inertia = design.crank_inertia, 0.0
     crank = create_crank(radius, design.crank_mass, inertia, {"pin": (0.0, 0.0)}, angle)
-    bodies, joints = parts.create(ground, crank, "", angle, 0.0)
+    bodies, joints = parts.create(ground, crank.frame("pin"), "", angle, 0.0)
     main = revolute("main", ground.frame("main"), crank.frame("main"))
     return System(
         [ground, crank, *bodies], [main, *joints], drivers=drivers, loads=loads, gravity=gravity

@@ -25,7 +25,7 @@ from dolfinx_mbd.plotting.pictures.canvas import (
 )
 from dolfinx_mbd.plotting.pictures.output import Picture, check_drawing, check_size, taken
 from dolfinx_mbd.plotting.scene.camera import Camera, camera_of, length_of
-from dolfinx_mbd.plotting.scene.fields import rounded_up, unit_of
+from dolfinx_mbd.plotting.scene.colours import rounded_up, unit_of
 from dolfinx_mbd.plotting.scene.moving_surface import skin_displacement, skin_points
 from dolfinx_mbd.plotting.scene.surfaces import skin_of
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dolfinx_mbd.plotting.pictures import canvas
 from dolfinx_mbd.plotting.pictures.canvas import DrawnSurface
 from dolfinx_mbd.plotting.scene.camera import Camera
+from dolfinx_mbd.plotting.scene.colours import field_of
 from dolfinx_mbd.plotting.scene.description import COLOURS, Scene, value_text
-from dolfinx_mbd.plotting.scene.fields import field_of
 from dolfinx_mbd.plotting.scene.mechanism_scene import SEEN
 from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT
 from dolfinx_mbd.plotting.scene.tubes import Tube, mesh_of

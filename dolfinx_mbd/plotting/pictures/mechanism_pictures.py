@@ -15,7 +15,7 @@ from dolfinx_mbd.plotting.pictures import canvas
 from dolfinx_mbd.plotting.pictures.canvas import CMAP
 from dolfinx_mbd.plotting.pictures.drawing import Drawing
 from dolfinx_mbd.plotting.pictures.output import Picture, check_drawing
-from dolfinx_mbd.plotting.scene.fields import STRESSES, peak_text
+from dolfinx_mbd.plotting.scene.colours import STRESSES, peak_text
 from dolfinx_mbd.plotting.scene.mechanism_scene import (
     DRAWN,
     MARKS,

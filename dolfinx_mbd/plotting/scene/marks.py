@@ -37,10 +37,10 @@ def _items(system: System) -> Iterator[_Item]:
     """Yield all joints and loads that declare a shape."""
     joints, loads = ((item, True) for item in system.joints), ((x, False) for x in system.loads)
     for item, is_joint in itertools.chain[tuple[Any, bool]](joints, loads):
-        shape = choice(f"mark of {item.name!r}", getattr(item, "mark", ""), ("", "arrow", *SHAPES))
+        shape = choice(f"mark of {item.name!r}", item.mark, ("", "arrow", *SHAPES))
         if shape in SHAPES:
-            ends = item if hasattr(item, "first") else system.joint(item.joint)
-            first, second = system.frame_index(ends.first), system.frame_index(ends.second)
+            ends = (item.first, item.second) if is_joint else item.acting_frames(system)
+            first, second = map(system.frame_index, ends)
             yield _Item(item.name, shape, first, second, is_joint)
 
 

@@ -11,8 +11,8 @@ from dolfinx_mbd.fem.fields import surface_skin
 from dolfinx_mbd.parallel import on_rank_zero
 from dolfinx_mbd.plotting.scene.camera import length_of
 from dolfinx_mbd.plotting.scene.description import Mode, Scene
-from dolfinx_mbd.plotting.scene.modes import shapes_scene, whirl_title
-from dolfinx_mbd.structures.beams.shapes import surface_around
+from dolfinx_mbd.plotting.scene.mode_scenes import shapes_scene, whirl_title
+from dolfinx_mbd.structures.beams.beam_shapes import surface_around
 from dolfinx_mbd.structures.rotating import RotatingModes
 
 __all__ = ["rotating_modes"]

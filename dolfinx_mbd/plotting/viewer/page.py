@@ -23,7 +23,7 @@ from dolfinx_mbd.files import contains, write_atomically
 from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.parallel import on_rank_zero
 from dolfinx_mbd.plotting.scene.mechanism_scene import initial_state
-from dolfinx_mbd.plotting.scene.modes import body_modes, linearized_modes
+from dolfinx_mbd.plotting.scene.mode_scenes import body_modes, linearized_modes
 from dolfinx_mbd.plotting.viewer.page_scene import Signals, motion_page, page_scene
 from dolfinx_mbd.results.solution import Solution
 

@@ -17,10 +17,10 @@ from dolfinx_mbd.checks import array, choice, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.plotting.scene.camera import outermost
+from dolfinx_mbd.plotting.scene.colours import text_of
 from dolfinx_mbd.plotting.scene.description import COLOURS, Arrow, Frames, Mark, Mode, Scene
-from dolfinx_mbd.plotting.scene.fields import text_of
 from dolfinx_mbd.plotting.scene.mechanism_scene import DRAWN, mechanism_scene, system_length
-from dolfinx_mbd.plotting.scene.modes import largest_displacements
+from dolfinx_mbd.plotting.scene.mode_scenes import largest_displacements
 from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT, Surface
 from dolfinx_mbd.plotting.scene.surfaces import body_surfaces
 from dolfinx_mbd.plotting.scene.tubes import SHAPES, Tube

@@ -12,8 +12,8 @@ The examples of this folder assume the following lines:
 """
 
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
+from dolfinx_mbd.structures.beams.beam_reduction import BeamReduction, reduce_beam
 from dolfinx_mbd.structures.beams.model import BeamModel
-from dolfinx_mbd.structures.beams.reduce import BeamReduction, reduce_beam
 from dolfinx_mbd.structures.beams.rotating import rotating_beam
 from dolfinx_mbd.structures.beams.statics import BeamModes, beam_forces, beam_modes, beam_statics
 

@@ -30,8 +30,8 @@ from dolfinx_mbd.fem.operators import spin_matrix
 from dolfinx_mbd.forms.beams import Beam
 from dolfinx_mbd.reduction.projection import Contents
 from dolfinx_mbd.reduction.stiffening import UnitCases, inertia_relief
+from dolfinx_mbd.structures.beams.beam_shapes import beam_points, beam_skin
 from dolfinx_mbd.structures.beams.model import BeamModel, rigid_modes
-from dolfinx_mbd.structures.beams.shapes import beam_points, beam_skin
 
 Combination: TypeAlias = Callable[[Callable[[Beam], ufl.Form]], ufl.Form]
 

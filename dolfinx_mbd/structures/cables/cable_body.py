@@ -197,12 +197,8 @@ class CableBody(AbsoluteBody):
         Raises:
             InputError: A joint, a driver or a load acts on this rotation; the message names it.
         """
-        rotated = {d.joint for d in system.drivers if getattr(d, "along", None) != "displacement"}
-        rotated |= {
-            load.joint
-            for load in system.loads
-            if getattr(load, "motion", None) == "rotation" and hasattr(load, "joint")
-        }
+        rotated = {d.joint for d in system.drivers if d.along != "displacement"}
+        loaded = [load.acting_frames(system) for load in system.loads if load.along == "rotation"]
         for joint in system.joints:
             if self.name not in (joint.first.body, joint.second.body):
                 continue
@@ -214,7 +210,8 @@ class CableBody(AbsoluteBody):
                     "about its tangent, which a cable does not have; use a spherical joint, or a "
                     "revolute one about the tangent (z of the cable's frame) as a clamp"
                 )
-            if joint.name in rotated and joint.kind in ("revolute", "cylindrical", "planar"):
+            rotates = joint.name in rotated or (joint.first, joint.second) in loaded
+            if rotates and joint.kind in ("revolute", "cylindrical", "planar"):
                 raise InputError(
                     f"a driver or a load rotates joint {joint.name!r} about the tangent of body "
                     f"{self.name!r}: a cable carries no torsion"

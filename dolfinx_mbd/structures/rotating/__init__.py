@@ -15,8 +15,11 @@ The examples of this folder assume the following lines:
 """
 
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
-from dolfinx_mbd.structures.rotating.hyperelastic import SpinningEquilibrium, spinning_equilibrium
-from dolfinx_mbd.structures.rotating.modes import RotatingModes, rotating_modes
+from dolfinx_mbd.structures.rotating.spinning_hyperelastic import (
+    SpinningEquilibrium,
+    spinning_equilibrium,
+)
+from dolfinx_mbd.structures.rotating.spinning_modes import RotatingModes, rotating_modes
 from dolfinx_mbd.structures.rotating.stability import (
     Campbell,
     CriticalSpeed,

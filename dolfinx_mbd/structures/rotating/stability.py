@@ -24,7 +24,7 @@ from dolfinx_mbd.fem.linalg.dense_problems import dense_modes
 from dolfinx_mbd.fem.linalg.factorization import SingularError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.parallel import on_rank_zero
-from dolfinx_mbd.structures.rotating.modes import (
+from dolfinx_mbd.structures.rotating.spinning_modes import (
     Eigenvalues,
     RotatingModes,
     modes_of_factor,

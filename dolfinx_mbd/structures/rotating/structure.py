@@ -40,7 +40,7 @@ from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.fem.operators import apply_inertia, centrifugal, coriolis, inertia_matrix
 from dolfinx_mbd.parallel import raise_together
-from dolfinx_mbd.reduction.damping import Viscous
+from dolfinx_mbd.reduction.mesh_damping import Viscous
 
 Stress = Callable[[Any], Any]
 Damping: TypeAlias = Rayleigh | Viscous | ufl.Form

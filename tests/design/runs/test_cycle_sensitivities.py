@@ -22,9 +22,7 @@ def shaken(p: Mapping[str, float]) -> mbd.System:
     ground = mbd.Ground({"o": mbd.Frame()})
     ends = {"a": mbd.Frame((0, 0.5, 0)), "b": mbd.Frame((0, -0.5, 0))}
     one = mbd.RigidBody("one", 1.0, [0.1] * 3, frames=ends, position=(0, -0.5, 0))
-    two = mbd.RigidBody(
-        "two", p.get("mass", 1.0), [0.1] * 3, frames=ends, position=(0, -1.5, 0)
-    )
+    two = mbd.RigidBody("two", p.get("mass", 1.0), [0.1] * 3, frames=ends, position=(0, -1.5, 0))
     joints = [
         mbd.revolute("pin", ground.frame("o"), one.frame("a")),
         mbd.revolute("elbow", one.frame("b"), two.frame("a")),

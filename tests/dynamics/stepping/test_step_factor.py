@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.dynamics.stepping.step_factor import StepFactor
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.dynamics.stepping.step_factor import StepFactor
 from dolfinx_mbd.kernels.compilation import COMPILED
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
 from tests.models.beams import slender_rod

@@ -26,7 +26,7 @@ from dolfinx_mbd.io.imports import (
     read_op4,
     reduce_matrices,
 )
-from dolfinx_mbd.io.imports.files import read_matrix_market
+from dolfinx_mbd.io.imports.matrix_files import read_matrix_market
 from tests.io.imports.bars import (
     ENDS,
     NUM_MODES,
@@ -355,7 +355,7 @@ def test_compressed_files_that_expand_too_much(
     K, M, nodes = write_matrix_market(tmp_path, 0)
     scipy.sparse.save_npz(tmp_path / "K.npz", bar().matrices[0])
     (tmp_path / "K.mtx.gz").write_bytes(gzip.compress(K.read_bytes()))
-    monkeypatch.setattr("dolfinx_mbd.io.imports.files._FREE_BYTES", 1000)
+    monkeypatch.setattr("dolfinx_mbd.io.imports.matrix_files._FREE_BYTES", 1000)
     for name in ("K.npz", "K.mtx.gz"):
         change = read_matrices(tmp_path / name, M, nodes).stiffness - bar().matrices[0]
         assert abs(change).max() <= 1e-12 * abs(bar().matrices[0]).max()

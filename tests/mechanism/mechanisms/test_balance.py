@@ -93,8 +93,12 @@ def test_v_twin_on_one_pin(bank: float) -> None:
     x, y = report.force[0] - [2 * ROTATING * RADIUS, -2j * ROTATING * RADIUS]
     assert x == pytest.approx(OSCILLATING * RADIUS * (1 + np.cos(2 * half)), rel=1e-10)
     assert y == pytest.approx(-1j * OSCILLATING * RADIUS * (1 - np.cos(2 * half)), rel=1e-10)
-    second = 2 * OSCILLATING * RADIUS * SECOND * np.array(
-        [np.cos(half) * np.cos(2 * half), -1j * np.sin(half) * np.sin(2 * half)]
+    second = (
+        2
+        * OSCILLATING
+        * RADIUS
+        * SECOND
+        * np.array([np.cos(half) * np.cos(2 * half), -1j * np.sin(half) * np.sin(2 * half)])
     )
     np.testing.assert_allclose(report.force[1], second, rtol=1e-5, atol=1e-14)
     mass, _ = report.counterweight

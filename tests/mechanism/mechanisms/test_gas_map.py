@@ -1,4 +1,4 @@
-"""Gas pressure over crank angle and speed: interpolation, derivatives, and tables that are refused."""
+"""Gas pressure over crank angle and speed: interpolation, derivatives and invalid tables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def test_values(interpolation: Any) -> None:
     for speed, factor in [(100, 1), (125, 1.5), (150, 2), (200, 11 / 6), (0, 1), (900, 1.5)]:
         expected = factor * curve(angle)
         pressure = table(np.radians(angle), float(speed))
-        np.testing.assert_allclose(pressure, expected, rtol=1e-6 if interpolation == "cubic" else 3e-4)
+        np.testing.assert_allclose(
+            pressure, expected, rtol=1e-6 if interpolation == "cubic" else 3e-4
+        )
         one_by_one = [table.at(a, float(speed)) for a in np.radians(angle).tolist()]
         np.testing.assert_allclose(one_by_one, pressure, rtol=1e-12)
     both = table(np.radians(angle), np.linspace(80.0, 320.0, len(angle)))

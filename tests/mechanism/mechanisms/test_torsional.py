@@ -110,7 +110,9 @@ def truncated(torques: dict[int, Any], speed: float) -> dict[int, Any]:
     orders = np.array(HALF_ORDERS)
 
     def series(amplitudes: np.ndarray) -> Any:
-        return lambda angle, speed: np.real(np.exp(1j * np.multiply.outer(angle, orders)) @ amplitudes)
+        return lambda angle, speed: np.real(
+            np.exp(1j * np.multiply.outer(angle, orders)) @ amplitudes
+        )
 
     return {disc: series(torque_orders(torque, speed)) for disc, torque in torques.items()}
 
@@ -125,13 +127,26 @@ def time_domain(rpm: float, dt: float, cycles: int) -> np.ndarray:
     return np.asarray(mwm.STIFFNESSES[7] * twist[run.time > (cycles - 1) * cycle])
 
 
+def viscous_peak(rpm: float) -> float:
+    """Return the peak in the eighth shaft with viscous damping equal at the first frequency."""
+    lines, orders = mwm.reference(rpm, 4096, mwm.FREQUENCIES[0])
+    return float(np.abs(np.real(np.exp(1j * np.outer(CYCLE, orders)) @ lines[:, 7])).max())
+
+
+def test_viscous_damping_instead_of_the_loss_factor() -> None:
+    """It changes the peaks by less than 1 %, and by 1.4 % at 1000 rpm, where no order dominates."""
+    errors = {rpm: viscous_peak(rpm) / peak - 1 for rpm, (peak, _) in mwm.PEAKS.items()}
+    assert errors.pop(1000.0) == pytest.approx(0.014, abs=1e-3)
+    assert max(np.abs(list(errors.values()))) < 1e-2
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("rpm", mwm.PEAKS)
+@pytest.mark.parametrize("rpm", [1000.0, 2150.0])
 def test_time_domain(rpm: float) -> None:
-    """The loss factor is the viscous damping at the first natural frequency."""
+    """The mechanism in the time domain has the peaks of the frequency domain with its damping."""
     cycles = int(np.ceil(0.32 * rpm / 120))  # the first mode decays by more than exp(-7)
     history = time_domain(rpm, 2.5e-5, cycles)
-    assert np.abs(history).max() == pytest.approx(mwm.PEAKS[rpm][0], rel=1e-2)
+    assert np.abs(history).max() == pytest.approx(viscous_peak(rpm), rel=5e-3)
 
 
 def test_drive_keeps_the_speed() -> None:
@@ -208,7 +223,9 @@ def test_fixed_points_of_a_damper() -> None:
         for speed in np.sqrt(squares):
             response = chain.response(speed, {2: lambda a, s: 7.0 * np.cos(a)}, [1.0])
             static = 7.0 / k
-            assert abs(response.twist[0, 0]) == pytest.approx(static * np.sqrt(1 + 2 / mu), rel=1e-6)
+            assert abs(response.twist[0, 0]) == pytest.approx(
+                static * np.sqrt(1 + 2 / mu), rel=1e-6
+            )
 
 
 def test_a_branched_chain() -> None:

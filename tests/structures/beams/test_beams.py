@@ -27,9 +27,9 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.mechanism import FlexibleBody, Frame, Ground, fixed
 from dolfinx_mbd.mechanism.loads import force
+from dolfinx_mbd.structures.beams.beam_reduction import BeamReduction, reduce_beam
 from dolfinx_mbd.structures.beams.model import BeamModel
 from dolfinx_mbd.structures.beams.problem import beam_problem
-from dolfinx_mbd.structures.beams.reduce import BeamReduction, reduce_beam
 from dolfinx_mbd.structures.beams.statics import beam_forces, beam_modes, beam_statics, held_dofs
 from tests.forms.test_beams import SKEW, UNEVEN, chain
 from tests.models import spin_up

@@ -37,8 +37,8 @@ from dolfinx_mbd.mechanism import (
 from dolfinx_mbd.mechanism.joints import Joint
 from dolfinx_mbd.mechanism.loads import force
 from dolfinx_mbd.results import Solution
+from dolfinx_mbd.structures.beams.beam_reduction import reduce_beam
 from dolfinx_mbd.structures.beams.model import BeamModel
-from dolfinx_mbd.structures.beams.reduce import reduce_beam
 from dolfinx_mbd.structures.cables.cable_body import CableBody
 from dolfinx_mbd.structures.cables.line_body import hermite
 from tests.models.exact_beam import ExactBeam, slider_crank_run

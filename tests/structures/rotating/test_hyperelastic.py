@@ -16,7 +16,7 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd import forms
 from dolfinx_mbd.structures.rotating import rotating_modes, rotating_structure, spinning_equilibrium
-from dolfinx_mbd.structures.rotating.hyperelastic import SpinningEquilibriumError
+from dolfinx_mbd.structures.rotating.spinning_hyperelastic import SpinningEquilibriumError
 
 STEEL = mbd.Material(2.1e11, 0.3, 7850.0)
 RUBBER = mbd.Material(1e6, 0.3, 1000.0)

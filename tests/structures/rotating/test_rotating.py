@@ -19,7 +19,7 @@ from dolfinx_mbd.body import Rayleigh
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
-from dolfinx_mbd.reduction.damping import Viscous
+from dolfinx_mbd.reduction.mesh_damping import Viscous
 from dolfinx_mbd.structures.rotating import (
     campbell,
     critical_speed,

@@ -23,7 +23,7 @@ from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.fields import material_points
 from dolfinx_mbd.fem.linalg.blocks import gram
 from dolfinx_mbd.reduction import with_damping
-from tests.design.sensitivity.test_reduced import ENDS, aligned
+from tests.design.sensitivity.test_body_sensitivities import ENDS, aligned
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box, dynamic_stiffness
 
 PLY = mbd.forms.Orthotropic(

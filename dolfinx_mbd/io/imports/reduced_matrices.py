@@ -30,7 +30,7 @@ from dolfinx_mbd.body import Interface, Mode, ReducedBody
 from dolfinx_mbd.checks import array, instance, names, reject
 from dolfinx_mbd.errors import ModelRangeWarning, warn
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.io.imports.matrices import (
+from dolfinx_mbd.io.imports.full_matrices import (
     MatrixError,
     check_free,
     checked_matrices,

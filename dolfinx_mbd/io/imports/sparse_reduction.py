@@ -27,13 +27,13 @@ from dolfinx_mbd.body import ReducedBody, Skin
 from dolfinx_mbd.checks import array, choice, instance, integer, reject, vector
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.io.imports.matrices import (
+from dolfinx_mbd.io.imports.full_matrices import (
     FullMatrices,
     MatrixError,
     rigid_coefficients,
     rigid_motions,
 )
-from dolfinx_mbd.io.imports.reduced import mean_axis_modes
+from dolfinx_mbd.io.imports.reduced_matrices import mean_axis_modes
 
 RIGID_TOLERANCE = 1e-4  # a body is rejected if the relative error of rigid motions is larger
 LINE_RATIO = 1e-6  # nodes form a line if second largest / largest extent is smaller

@@ -11,13 +11,8 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.tree import with_values
 from dolfinx_mbd.checks import instance, items
-from dolfinx_mbd.design.sensitivity.basis import (
-    BasisDerivatives,
-    ModeChanges,
-    ModeLoads,
-)
 from dolfinx_mbd.design.sensitivity.beam_changes import SectionParameter
-from dolfinx_mbd.design.sensitivity.beams import beam_derivatives
+from dolfinx_mbd.design.sensitivity.beam_derivatives import beam_derivatives
 from dolfinx_mbd.design.sensitivity.body_derivative import (
     BodyDerivative,
     central_derivatives,
@@ -28,6 +23,11 @@ from dolfinx_mbd.design.sensitivity.body_derivative import (
 )
 from dolfinx_mbd.design.sensitivity.differences import ProjectionDerivatives, SolvedDerivatives
 from dolfinx_mbd.design.sensitivity.first_order import BodySensitivities
+from dolfinx_mbd.design.sensitivity.mode_derivatives import (
+    BasisDerivatives,
+    ModeChanges,
+    ModeLoads,
+)
 from dolfinx_mbd.design.sensitivity.omitted_modes import (
     AT_THE_LIMIT,
     at_the_limit,
@@ -40,12 +40,15 @@ from dolfinx_mbd.design.sensitivity.parameters import (
     base_value,
     matrix_derivatives,
 )
-from dolfinx_mbd.design.sensitivity.parts import PartDerivatives
-from dolfinx_mbd.design.sensitivity.prestress import PrestressDerivatives, prestressed_problem
+from dolfinx_mbd.design.sensitivity.part_derivatives import PartDerivatives
+from dolfinx_mbd.design.sensitivity.prestress_derivative import (
+    PrestressDerivatives,
+    prestressed_problem,
+)
 from dolfinx_mbd.design.sensitivity.split import SplitModes, split_modes
 from dolfinx_mbd.design.sensitivity.static_modes import with_static_modes
-from dolfinx_mbd.design.sensitivity.stiffening import StiffeningDerivatives
-from dolfinx_mbd.durability.recovery.gauges import gauge_derivatives
+from dolfinx_mbd.design.sensitivity.stiffening_derivative import StiffeningDerivatives
+from dolfinx_mbd.durability.recovery.gauge_recovery import gauge_derivatives
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, unblocked
 from dolfinx_mbd.fem.interfaces.bores import bore_patterns

@@ -31,7 +31,7 @@ from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.linalg.blocks import multiply, solve
 from dolfinx_mbd.fem.linalg.matrices import constrain
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.structures.rotating.modes import RotatingModes, modes_of_factor
+from dolfinx_mbd.structures.rotating.spinning_modes import RotatingModes, modes_of_factor
 from dolfinx_mbd.structures.rotating.structure import SUBSET, RotatingStructure, checked_speed
 
 TOLERANCE = 1e-8

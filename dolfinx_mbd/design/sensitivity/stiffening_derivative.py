@@ -16,7 +16,11 @@ from dolfinx.fem import petsc as fem_petsc
 from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.design.sensitivity.basis import BasisDerivatives, mass_product, point_velocity
+from dolfinx_mbd.design.sensitivity.mode_derivatives import (
+    BasisDerivatives,
+    mass_product,
+    point_velocity,
+)
 from dolfinx_mbd.design.sensitivity.parameters import MatrixDerivatives
 from dolfinx_mbd.fem.assembly import (
     ElasticProblem,

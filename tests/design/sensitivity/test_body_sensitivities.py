@@ -25,7 +25,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.body.tree import leaves
-from dolfinx_mbd.design.sensitivity.basis import mass_product
+from dolfinx_mbd.design.sensitivity.mode_derivatives import mass_product
 from dolfinx_mbd.design.sensitivity.parameters import matrix_derivatives
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply

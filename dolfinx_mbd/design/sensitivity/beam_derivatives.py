@@ -25,14 +25,14 @@ from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.parallel import destroying
 from dolfinx_mbd.structures.beams import BeamModel, BeamReduction
-from dolfinx_mbd.structures.beams.problem import BeamProblem, beam_problem, moments
-from dolfinx_mbd.structures.beams.shapes import (
+from dolfinx_mbd.structures.beams.beam_shapes import (
     beam_points,
     point_rates,
     radii_of_gyration,
     skin_arms,
     surface_around,
 )
+from dolfinx_mbd.structures.beams.problem import BeamProblem, beam_problem, moments
 
 
 def beam_derivatives(

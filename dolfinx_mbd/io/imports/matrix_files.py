@@ -16,7 +16,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, file_path
 from dolfinx_mbd.errors import InputError, MissingFileError
 from dolfinx_mbd.files import read_text
-from dolfinx_mbd.io.imports.matrices import (
+from dolfinx_mbd.io.imports.full_matrices import (
     FullMatrices,
     MatrixError,
     MatrixFileError,

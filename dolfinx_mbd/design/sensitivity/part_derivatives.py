@@ -15,8 +15,8 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, assembled_matrix, blocked, projected
 from dolfinx_mbd.fem.interfaces.bores import BorePatterns
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
-from dolfinx_mbd.reduction.damping import Viscous, viscous_form, with_damping
 from dolfinx_mbd.reduction.distributed_loads import load_vectors
+from dolfinx_mbd.reduction.mesh_damping import Viscous, viscous_form, with_damping
 from dolfinx_mbd.reduction.result import Reduction
 
 SAME = 1e-6  # relative difference of two computations of the same numbers

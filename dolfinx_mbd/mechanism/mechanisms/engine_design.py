@@ -1,0 +1,182 @@
+"""Dimensions and firing order of four-stroke engines, and their gas forces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dolfinx_mbd import checks
+from dolfinx_mbd.arrays import Array, assign
+from dolfinx_mbd.checks import array, integer, items, number, reject
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism.loads import JointCoordinate, JointLoad, slopes
+from dolfinx_mbd.mechanism.mechanisms.gas import AMBIENT_PRESSURE
+
+_BYTES_PER_CYLINDER = 30_000  # minimum memory of the bodies and joints of a cylinder, bytes
+_FIRING_ORDERS = {3: (1, 3, 2), 4: (1, 3, 4, 2)}
+
+
+@dataclass(frozen=True, eq=False)
+class EngineDesign:
+    """Dimensions, masses and firing order of an inline or V engine.
+
+    The defaults describe the three-cylinder engine of a paper, Mathematics 13 (2025) 2797.
+
+        four = EngineDesign(cylinders=4, bore=0.08, spacing=0.09)
+        engine = inline_engine(rod, four, speed=314.0)
+        vee = EngineDesign(cylinders=2, spacing=0.02, bank_angles=np.radians([-45.0, 45.0]))
+
+    Attributes:
+        cylinders: Number of cylinders.
+        crank_radius: Crank radius, m.
+        crank_mass: Mass of the crank, kg.
+        crank_inertia: Moment of inertia of the crank about the shaft, kg m²; by default the inertia
+            of a disc with the crank radius.
+        piston_mass: Mass of a piston, kg.
+        bore: Bore of the cylinders, m; the gas pressure acts on the area of the bore.
+        spacing: Distance between cylinders along the shaft, m.
+        cylinder_positions: Position of each cylinder along the shaft, shape (cylinders,), m, for
+            example of cylinders that share a pin; by default they follow from the spacing.
+        firing_order: Numbers of the cylinders in firing order; by default 1 3 2 for three
+            cylinders, 1 3 4 2 for four, otherwise 1 2 3 ...
+        firing_angles: Crank angle from 0 to 4π at which each cylinder fires, shape (cylinders,),
+            rad; by default equally spaced in the firing order. Unequal spacing determines the
+            firing order.
+        throw_angles: Throw angle of each cylinder, rad; by default it follows from the firing order
+            and the banks.
+        bank_angles: Angle of each cylinder's axis about the shaft from the x axis, rad; by default
+            0, for an inline engine.
+        flywheel_inertia: Moment of inertia of a flywheel on the crank about the shaft, kg m².
+        pin_offset: Distance of the line of each piston pin from the axis of the shaft, m, due to an
+            offset of the pin in the piston or of the cylinder. If the cylinder is along x, the
+            offset is the coordinate y of the line, and the crank pin moves towards +y at top dead
+            centre.
+
+    With an offset, crank angles are still counted from the position in which the throw points along
+    the axis of the cylinder. Top dead centre, from which the angle of the gas pressure is counted,
+    is later by δ with sin δ = offset / (rod length + crank radius).
+
+    Raises:
+        InputError: A value is invalid, or firing order and throws contradict each other.
+    """
+
+    cylinders: int = 3
+    crank_radius: float = 0.040
+    crank_mass: float = 0.952
+    crank_inertia: float | None = None
+    piston_mass: float = 0.214
+    bore: float = 0.070
+    spacing: float = 0.080
+    firing_order: Sequence[int] | None = None
+    firing_angles: ArrayLike | None = None
+    throw_angles: ArrayLike | None = None
+    bank_angles: ArrayLike | None = None
+    flywheel_inertia: float = 0.0
+    pin_offset: float = 0.0
+    cylinder_positions: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        count = integer("cylinders", self.cylinders, low=1)
+        checks.memory("cylinders", count, _BYTES_PER_CYLINDER * count)
+        for key in ("crank_radius", "crank_mass", "piston_mass", "bore"):
+            number(key, getattr(self, key), positive=True)
+        if self.crank_inertia is not None:
+            number("crank_inertia", self.crank_inertia, positive=True, unit="kg m²")
+        number("spacing", self.spacing, unit="m")
+        number("flywheel_inertia", self.flywheel_inertia, low=0.0, unit="kg m²")
+        if self.cylinder_positions is not None:
+            places = array("cylinder_positions", self.cylinder_positions, (count,))
+            assign(self, cylinder_positions=places)
+        banks = np.zeros(count) if self.bank_angles is None else self.bank_angles
+        assign(self, bank_angles=array("bank_angles", banks, (count,)))
+        number("pin_offset", self.pin_offset, unit="m")
+        if self.firing_order is None and self.firing_angles is None:
+            order = _FIRING_ORDERS.get(count, tuple(range(1, count + 1)))
+            assign(self, firing_order=order)
+        assign(self, firing_angles=self._checked_firing_angles())
+        assign(self, throw_angles=self._checked_throws())
+
+    def _checked_firing_angles(self) -> Array:
+        """Return the firing angles; set the firing order if only the angles are given."""
+        count = self.cylinders
+        if self.firing_order is None:
+            angles: Array = array("firing_angles", self.firing_angles, (count,))
+            if angles.min() < 0 or angles.max() >= 4 * np.pi:
+                reject("firing_angles", self.firing_angles, "angles from 0 to less than 4π")
+            assign(self, firing_order=tuple(int(k) + 1 for k in np.argsort(angles, kind="stable")))
+            return angles
+        order = items("firing_order", self.firing_order, (int, np.integer))
+        if sorted(order) != list(range(1, count + 1)):
+            reject("firing_order", order, f"each cylinder from 1 to {count} once")
+        if self.firing_angles is not None:
+            raise InputError("give either the firing order or the firing angles")
+        angles = np.zeros(count)
+        angles[np.array(order) - 1] = 4 * np.pi * np.arange(count) / count
+        return angles
+
+    @property
+    def positions(self) -> Array:
+        """Position of each cylinder along the shaft, shape (cylinders,), m."""
+        if self.cylinder_positions is not None:
+            return np.asarray(self.cylinder_positions)
+        middle = 0.5 * (self.cylinders - 1)
+        return np.asarray(self.spacing * (np.arange(self.cylinders) - middle))
+
+    def _checked_throws(self) -> Array:
+        firing = np.asarray(self.firing_angles, dtype=float)
+        top = np.mod(np.asarray(self.bank_angles) - firing, 2 * np.pi)  # fire at top dead centre
+        if self.throw_angles is None:
+            return top
+        angles: Array = array("throw_angles", self.throw_angles, firing.shape)
+        error = np.abs(np.exp(1j * (angles - top)) - 1)
+        if error.max() > 1e-9:
+            k = int(np.argmax(error))
+            fires, throw, needs = np.rad2deg([firing[k], angles[k], top[k]])
+            text = f"cylinder {k + 1} fires at {fires:.6g}°, when its throw ({throw:.6g}°) is not"
+            text += f" at top dead centre; it needs a throw of {needs:.6g}° or another firing order"
+            raise InputError(text, argument="throw_angles", value=self.throw_angles)
+        return angles
+
+
+def gas_force(
+    cylinder: int, pressure: Callable[..., ArrayLike], firing: float, bore: float
+) -> JointLoad:
+    """Return the force of the gas pressure above ambient on a piston, towards the crank.
+
+    `firing` is the crank angle of the firing top dead centre, rad.
+    """
+    value = GasForce(pressure, firing, np.pi * bore**2 / 4)
+    coordinate = JointCoordinate("main", "rotation")
+    return JointLoad(f"gas {cylinder}", f"guide {cylinder}", "displacement", value, of=coordinate)
+
+
+class GasForce:
+    """Force of the gas pressure above ambient over the rotation of the crank."""
+
+    def __init__(self, pressure: Callable[..., ArrayLike], firing: float, area: float) -> None:
+        self.pressure, self.firing, self.area = pressure, float(firing), float(area)
+        self.on_speed = bool(getattr(pressure, "depends_on_speed", False))
+        self._at: Callable[..., Any] = getattr(pressure, "at", pressure)
+        name = "slopes_at" if self.on_speed else "slope_at"
+        self._slope: Callable[..., Any] | None = getattr(pressure, name, None)
+
+    def __call__(self, t: float, angle: float, rate: float) -> float:
+        """Return the force on the piston, N."""
+        cycle = float(angle) - self.firing
+        pressure = float(self._at(cycle, abs(rate)) if self.on_speed else self._at(cycle))
+        return -self.area * (pressure - AMBIENT_PRESSURE)
+
+    def derivatives(self, t: float, angle: float, rate: float) -> tuple[float, float]:
+        """Return the derivatives with respect to the angle (N/rad) and to its rate (N s/rad)."""
+        cycle = float(angle) - self.firing
+        if self._slope is None:
+            by_angle, by_rate = slopes(lambda s, w: self(t, s, w), angle, rate)
+            return by_angle, by_rate if self.on_speed else 0.0
+        if not self.on_speed:
+            return -self.area * self._slope(cycle), 0.0
+        by_angle, by_speed = self._slope(cycle, abs(rate))
+        return -self.area * by_angle, -self.area * by_speed * np.sign(rate)
