@@ -7,7 +7,7 @@ safety factor is the inverse of the utilization.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.body.stress_modes import envelope_over_time
 from dolfinx_mbd.checks import choice, instance, integer, number, reject, unknown
 from dolfinx_mbd.durability.body_warnings import (
     warn_of_prestress,
@@ -28,7 +27,8 @@ from dolfinx_mbd.durability.body_warnings import (
 from dolfinx_mbd.durability.inertia_relief import LoadCases
 from dolfinx_mbd.durability.recovery import Recovery
 from dolfinx_mbd.durability.recovery.cell_fields import Points
-from dolfinx_mbd.durability.recovery.stress import recovery_of
+from dolfinx_mbd.durability.recovery.mesh_recovery import MeshRecovery
+from dolfinx_mbd.durability.recovery.stress import Source, any_recovery_of
 from dolfinx_mbd.durability.recovery.stressed_places import APART, worst_places
 from dolfinx_mbd.durability.strength_result import Strength, WeakPlace
 from dolfinx_mbd.errors import InputError, InputTypeError, ModelRangeWarning, warn
@@ -38,6 +38,7 @@ from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.forms import AnyMaterial, Orthotropic
 from dolfinx_mbd.parallel import raise_together
 from dolfinx_mbd.reduction.result import Reduction
+from dolfinx_mbd.structures.mesh_bodies import MeshBody
 
 __all__ = ["strength"]
 
@@ -50,7 +51,7 @@ LIMITS = ("yield", "tensile")
 
 
 def strength(
-    source: Reduction | Recovery | ReducedBody,
+    source: Source | ReducedBody,
     history: Any,
     *,
     criterion: Criterion = "von Mises",
@@ -61,8 +62,8 @@ def strength(
     """Return the least safety factor over a run at each point, and the weakest places.
 
     Args:
-        source: A reduction; a `Recovery` with another stress law or other points; or a reduced body
-            with stress modes, which needs no mesh and has one material.
+        source: A reduction or a `MeshBody`; a `Recovery` with another stress law or other points;
+            or a reduced body with stress modes, which needs no mesh and has one material.
         history: Motion of the body, such as ``run.body("rod")``; load cases of `inertia_relief`; or
             elastic coordinates, shape (nt, n) or (n,). See `recover`.
         criterion: Equivalent stress. ``von Mises`` and ``Tresca`` suit ductile materials,
@@ -103,7 +104,7 @@ def strength(
         >>> mbd.strength(bar, eta, criterion=drucker_prager, limit=250e6).criterion
         'drucker_prager'
     """
-    instance("source", source, (Reduction, Recovery, ReducedBody))
+    instance("source", source, (Reduction, Recovery, MeshBody, MeshRecovery, ReducedBody))
     integer("count", count, low=1)
     if not callable(criterion):
         choice("criterion", criterion, get_args(CriterionName))
@@ -128,7 +129,7 @@ def strength(
             result.points,
             shares,
             result.time,
-            result.body.interfaces,
+            result.interfaces,
             count=int(count),
             apart=radius,
             size=size,
@@ -156,7 +157,8 @@ def strength(
 class _Stresses(NamedTuple):
     """Greatest equivalent stress at the points of this rank, and the materials there."""
 
-    body: ReducedBody
+    body: ReducedBody | None  # None for a mesh body
+    interfaces: Iterable[Any]
     points: Array  # (np, 3), m
     stress: Array  # (np,), Pa
     time: Array  # (np,), s
@@ -187,27 +189,48 @@ def _body_stresses(body: ReducedBody, history: Any, criterion: Any) -> _Stresses
     points = body.stress.points
     group = np.zeros(len(points), dtype=np.int64)
     size = float(np.linalg.norm(np.ptp(points, axis=0)))
-    return _Stresses(body, points, sign * stress, time, group, {"body": None}, size)
+    stress *= sign
+    return _Stresses(body, body.interfaces, points, stress, time, group, {"body": None}, size)
 
 
-def _mesh_stresses(source: Reduction | Recovery, history: Any, criterion: Any) -> _Stresses:
+def _mesh_stresses(source: Source, history: Any, criterion: Any) -> _Stresses:
     """Return the greatest stress at the points of a recovery on this rank; see `strength`."""
-    recovery = recovery_of(source)
-    mesh, body = recovery.space.mesh, recovery.reduction.body
-    time, factors = recovery.motion(history)
+    recovery = any_recovery_of(source)
+    mesh = recovery.space.mesh
+    body = None if isinstance(recovery, MeshRecovery) else recovery.reduction.body
     if isinstance(criterion, str):
-        extreme, sign = _critical_extreme(criterion)
-        modes, definition = recovery.ingredients(criterion, scalar=True)
-        stress, row = envelope_over_time(modes, factors, definition, extreme)
+        _, sign = _critical_extreme(criterion)
+        stress, when, _ = recovery.extremes(history, criterion, sign)
         stress = sign * stress
+    elif isinstance(recovery, MeshRecovery):
+        sigma = recovery.stress()
+        value = _checked_criterion(criterion, sigma)
+        stress, when, _ = recovery.extremes(history, lambda u: value, 1.0)
     else:
+        time, factors = recovery.motion(history)
         stress, row = _greatest_values(recovery, factors, criterion)
-    materials = _materials_by_name(recovery.materials)
-    group = _groups(recovery)
-    size, points = body_size(mesh), recovery.positions()
+        when = time[row]
     return _Stresses(
-        body, points, stress, time[row], group, materials, size, mesh.comm, recovery.points
+        body,
+        recovery.interfaces,
+        recovery.positions(),
+        stress,
+        when,
+        _groups(recovery),
+        _materials_by_name(recovery.materials),
+        body_size(mesh),
+        mesh.comm,
+        recovery.points,
     )
+
+
+def _checked_criterion(criterion: Callable[[Any], Any], sigma: Any) -> Expr:
+    """Return the value of a criterion as UFL."""
+    value = criterion(sigma)
+    if not isinstance(value, Expr) or value.ufl_shape != ():
+        expected = "a function of the stress (UFL, shape (3, 3)) that returns a scalar as UFL"
+        reject("criterion", criterion, expected, InputTypeError)
+    return value
 
 
 def _critical_extreme(criterion: str) -> tuple[Literal["greatest", "least"], float]:
@@ -227,10 +250,7 @@ def _greatest_values(
     if sigma.ufl_shape == (2, 2):
         rows = [[sigma[i, 0], sigma[i, 1], 0.0] for i in range(2)]
         sigma = ufl.as_matrix([*rows, [0.0, 0.0, 0.0]])
-    value = criterion(sigma)
-    if not isinstance(value, Expr) or value.ufl_shape != ():
-        expected = "a function of the stress (UFL, shape (3, 3)) that returns a scalar as UFL"
-        reject("criterion", criterion, expected, InputTypeError)
+    value = _checked_criterion(criterion, sigma)
     compiled = fem.Expression(value, points.reference)
     count = len(points.cells) * len(points.reference)
     best, when = np.full(count, -np.inf), np.zeros(count, dtype=np.int64)
@@ -256,7 +276,7 @@ def _materials_by_name(materials: BodyMaterials | None) -> dict[str, AnyMaterial
     return dict(materials.by_group)
 
 
-def _groups(recovery: Recovery) -> NDArray[np.int64]:
+def _groups(recovery: Recovery | MeshRecovery) -> NDArray[np.int64]:
     """Return the index of the material at each point of this rank."""
     points, materials = recovery.points, recovery.materials
     cells = np.zeros(len(points.cells), dtype=np.int64)
@@ -296,7 +316,7 @@ def _limits(
 
 
 def _warn_of_models(
-    body: ReducedBody, materials: Mapping[str, AnyMaterial | None], criterion: Any
+    body: ReducedBody | None, materials: Mapping[str, AnyMaterial | None], criterion: Any
 ) -> None:
     """Warn of a prestress, which is not included, and of orthotropic materials."""
     orthotropic = [name for name, m in materials.items() if isinstance(m, Orthotropic)]
@@ -306,4 +326,5 @@ def _warn_of_models(
             "of isotropic materials: give a function of the stress as the criterion"
         )
         warn(ModelRangeWarning(text))
-    warn_of_prestress(body, "safety factors", "add it in a criterion")
+    if body is not None:
+        warn_of_prestress(body, "safety factors", "add it in a criterion")

@@ -16,6 +16,8 @@ The examples of this folder assume the following lines:
 
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.durability.recovery.gauge_recovery import GaugeSpec, gauges
+from dolfinx_mbd.durability.recovery.mesh_recovery import MeshRecovery
+from dolfinx_mbd.durability.recovery.mode_comparison import ModeComparison, compare_with_modes
 from dolfinx_mbd.durability.recovery.sections import section_forces
 from dolfinx_mbd.durability.recovery.skin_stress import skin_stress, skin_values
 from dolfinx_mbd.durability.recovery.stress import Recovery, envelope, recover
@@ -23,7 +25,10 @@ from dolfinx_mbd.durability.recovery.stressed_places import most_stressed
 
 __all__ = [
     "GaugeSpec",
+    "MeshRecovery",
+    "ModeComparison",
     "Recovery",
+    "compare_with_modes",
     "envelope",
     "gauges",
     "most_stressed",

@@ -37,6 +37,7 @@ from dolfinx_mbd.durability.recovery.cell_fields import (
     linear_in,
     points_of,
 )
+from dolfinx_mbd.durability.recovery.mesh_recovery import MeshRecovery
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import in_space
 from dolfinx_mbd.fem.field_files import SUFFIXES, field_file, frame_rows
@@ -46,6 +47,7 @@ from dolfinx_mbd.forms import AnyMaterial, GradedMaterial, Material, Orthotropic
 from dolfinx_mbd.forms.arguments import expression
 from dolfinx_mbd.reduction.result import MESH_HINT, Reduction
 from dolfinx_mbd.reduction.static_correction import unit_load_histories
+from dolfinx_mbd.structures.mesh_bodies import MeshBody
 
 __all__ = ["Recovery", "Stress", "What", "envelope", "recover", "recovery_of"]
 
@@ -54,6 +56,8 @@ Stress: TypeAlias = Callable[[Any], Any]
 """Function that returns σ(u) as UFL, Pa, shape (3, 3), or (2, 2) for a plane body."""
 What: TypeAlias = "str | Callable[[Any], Any]"
 """A quantity by name (`body.quantities.QUANTITIES`), or a function of u that is linear in it."""
+Source: TypeAlias = "Reduction | Recovery | MeshBody | MeshRecovery"
+"""A reduction or a mesh body, or one of their recoveries."""
 
 # Field modes by reduction, kind of points and name; they are deleted with the reduction
 _FIELD_MODES: WeakKeyDictionary[Reduction, dict[str, dict[str, Any]]] = WeakKeyDictionary()
@@ -113,6 +117,7 @@ class Recovery:
         elif stress is not None:
             self.stress = checks.function("stress", stress, "stress(u)")
         self.reduction, self.space = reduction, space
+        self.interfaces = reduction.body.interfaces
         self.points = points_of(space, where)
         cached = _FIELD_MODES.setdefault(reduction, {}) if stress is None else {}
         self._modes: dict[str, tuple[Array, tuple[int, ...]]] = cached.setdefault(where, {})
@@ -166,6 +171,17 @@ class Recovery:
         values, shape = self._linear_quantity(what)
         label = getattr(what, "__name__", "expression")
         return [values], Quantity(label, "", (label,), np.eye(len(values)), shape=shape)
+
+    def extremes(self, history: Any, what: What, sign: float) -> tuple[Array, Array, Quantity]:
+        """Return extreme values (np,) of a scalar, their times (np,) and its definition.
+
+        A positive `sign` means the greatest and a negative one the least value.
+        """
+        time, factors = self.motion(history)
+        modes, definition = self.ingredients(what, scalar=True)
+        extreme: Extreme = "greatest" if sign > 0 else "least"
+        value, row = envelope_over_time(modes, factors, definition, extreme)
+        return value, time[row], definition
 
     def _linear_quantity(self, what: What) -> tuple[Array, tuple[int, ...]]:
         """Return a linear quantity for each displacement, (components, np, m), and its shape."""
@@ -272,8 +288,15 @@ def recovery_of(source: Reduction | Recovery) -> Recovery:
     return source if isinstance(source, Recovery) else Recovery(source)
 
 
+def any_recovery_of(source: Source) -> Recovery | MeshRecovery:
+    """Return the recovery of a reduction or a mesh body; a recovery is returned unchanged."""
+    if isinstance(source, MeshBody):
+        return MeshRecovery(source)
+    return source if isinstance(source, MeshRecovery) else recovery_of(source)
+
+
 def recover(
-    source: Reduction | Recovery,
+    source: Source,
     history: Any,
     what: What = "von Mises",
     *,
@@ -285,8 +308,10 @@ def recover(
     The result is a sequence of functions on a discontinuous space; each is computed on access.
 
     Args:
-        source: A reduction, or a `Recovery` with another stress law or other points.
-        history: Motion of the body, for instance ``run.body("rod 1")``, with `time` (nt,), s, and
+        source: A reduction, or a `Recovery` with another stress law or other points; or a
+            `MeshBody`, or a `MeshRecovery` with other points.
+        history: For a mesh body, ``body.motion(run)`` or the run. For a reduction, motion of the
+            body, for instance ``run.body("rod 1")``, with `time` (nt,), s, and
             `eta` (nt, n). Static correction also needs `omega` (nt, 3), rad/s, and `wrenches`, a
             mapping from interface names to (nt, 6), N and N m. Elastic coordinates alone, (nt, n)
             or (n,), are also valid.
@@ -306,7 +331,9 @@ def recover(
         >>> len(fields), fields[0].name
         (1, 'von Mises')
     """
-    recovery = recovery_of(source)
+    recovery = any_recovery_of(source)
+    if isinstance(recovery, MeshRecovery):
+        return recovery.fields(history, what, lambda time: rows_at(time, times, stride))
     time, eta = recovery.motion(history)
     rows = rows_at(time, times, stride)
     modes, definition = recovery.ingredients(what)
@@ -315,7 +342,7 @@ def recover(
 
 
 def envelope(
-    source: Reduction | Recovery,
+    source: Source,
     history: Any,
     what: What = "von Mises",
     *,
@@ -341,15 +368,15 @@ def envelope(
         1.0
         >>> greatest.write("greatest.bp")
     """
-    recovery = recovery_of(source)
+    recovery = any_recovery_of(source)
     checks.choice("extreme", extreme, ("greatest", "least"))
-    time, eta = recovery.motion(history)
-    modes, definition = recovery.ingredients(what, scalar=True)
-    value, row = envelope_over_time(modes, eta, definition, extreme)
+    value, when, definition = recovery.extremes(
+        history, what, 1.0 if extreme == "greatest" else -1.0
+    )
     points = recovery.points
     greatest = fem.Function(points.space(), name=f"{extreme} {definition.name}")
-    when = fem.Function(greatest.function_space, name="time")
-    return Envelope(definition, points.fill(greatest, value), points.fill(when, time[row]), points)
+    time = fem.Function(greatest.function_space, name="time")
+    return Envelope(definition, points.fill(greatest, value), points.fill(time, when), points)
 
 
 def six_components(tensor: Any) -> Any:

@@ -11,14 +11,12 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from dolfinx_mbd.body import Interface
 from dolfinx_mbd.checks import instance, integer, number
 from dolfinx_mbd.durability.recovery.cell_fields import Envelope
-from dolfinx_mbd.durability.recovery.stress import Recovery, What, recovery_of
+from dolfinx_mbd.durability.recovery.stress import Source, What, any_recovery_of
 from dolfinx_mbd.durability.recovery.stress import envelope as compute_envelope
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.html import html_table, short_repr
-from dolfinx_mbd.reduction.result import Reduction
 
 __all__ = ["APART", "MostStressed", "StressedPlace", "most_stressed", "worst_places"]
 
@@ -97,7 +95,7 @@ class MostStressed:
 
 
 def most_stressed(
-    source: Reduction | Recovery,
+    source: Source,
     history: Any,
     count: int = 10,
     *,
@@ -110,7 +108,7 @@ def most_stressed(
     The result does not depend on the partition of the mesh.
 
     Args:
-        source: A reduction, or a `Recovery` with another stress law or other points.
+        source: A reduction or a mesh body, or its recovery; see `recover`.
         history: See `recover`.
         count: Number of places; there may be fewer if the body is small.
         what: A scalar quantity; see `recover`.
@@ -127,7 +125,7 @@ def most_stressed(
         >>> len(places), places[0].interface in ("left", "right")
         (3, True)
     """
-    recovery = recovery_of(source)
+    recovery = any_recovery_of(source)
     instance("envelope", envelope, (Envelope, type(None)))
     integer("count", count, low=1)
     size = body_size(recovery.space.mesh)
@@ -140,7 +138,7 @@ def most_stressed(
         recovery.positions(),
         values,
         times,
-        recovery.reduction.body.interfaces,
+        recovery.interfaces,
         count=int(count),
         apart=radius,
         size=size,
@@ -153,7 +151,7 @@ def worst_places(
     positions: Array,
     values: Array,
     times: Array,
-    interfaces: Iterable[Interface],
+    interfaces: Iterable[Any],
     *,
     count: int,
     apart: float,

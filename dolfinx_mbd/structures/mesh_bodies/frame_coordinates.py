@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.kernels.rotations import (
     exp_quaternion,
     multiply_quaternions,
@@ -31,6 +33,8 @@ class FrameCoordinates:
     """
 
     forces: NodalForces
+    elastic_model: ElasticModel
+    energy_density: Callable[[Any], Any]  # J/m³, of the displacement
     nodes: Array  # reference positions of all nodes, (N, 3), m
     held: NDArray[np.int64]  # numbers of the nodes of the interfaces
     held_blocks: NDArray[np.int32]  # local indices of the owned ones among them

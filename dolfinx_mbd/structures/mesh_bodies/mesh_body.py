@@ -151,6 +151,7 @@ class MeshBody(FrameCoordinates):
         solver_options(PREFIX, self.petsc_options)  # checks them
         forces = NodalForces(model, energy, viscosity, damping, degree, self.loads, volume)
         assign(self, forces=forces, nodes=forces.nodes.positions, _solver=None)
+        assign(self, elastic_model=model, energy_density=energy)
         self._set_interfaces(label, model)
         self._set_scales(label)
         self._set_start(label)
@@ -254,6 +255,11 @@ class MeshBody(FrameCoordinates):
         return FrameRef(
             self.name, checks.choice(f"frame of body {self.name!r}", name, self.frame_names)
         )
+
+    @property
+    def interface_frames(self) -> tuple[Any, ...]:
+        """The interfaces with `name`, `point` (3,), m, and `axes` (3, 3) in the undeformed body."""
+        return self._interfaces
 
     def residual(self, state: BodyState, out: Array, scale: Array) -> None:
         """Set the residual of the frames with condensed free nodes, and its scale, (nv,) each.
