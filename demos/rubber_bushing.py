@@ -33,8 +33,7 @@ RUBBER = mbd.forms.Material(3e6, 0.45, 1100.0)
 # A box of hexahedra is bent to a ring with a slit. The facets on the sleeves get the tags 1 and 2.
 
 # +
-corners = [np.zeros(3), np.ones(3)]
-ring = mesh.create_box(comm, corners, [2, 12, 1], mesh.CellType.hexahedron)
+ring = mesh.create_box(comm, [np.zeros(3), np.ones(3)], [2, 12, 1], mesh.CellType.hexahedron)
 find = mesh.locate_entities_boundary
 sleeves = [find(ring, 2, lambda x, s=s: np.isclose(x[0], s)) for s in (0, 1)]
 facets = np.concatenate(sleeves)
@@ -46,8 +45,10 @@ radius, angle = INNER + (OUTER - INNER) * s, 0.02 + (2 * np.pi - 0.04) * around
 x = [radius * np.cos(angle), radius * np.sin(angle), LENGTH * (along - 0.5)]
 ring.geometry.x[:] = np.transpose(x)
 model = mbd.ElasticModel(ring, RUBBER, facet_tags=tags, degree=2)
-middle = {"point": (0, 0, 0), "axes": np.eye(3)}
-interfaces = {"inner": mbd.InterfaceSpec(1, **middle), "outer": mbd.InterfaceSpec(2, **middle)}
+interfaces = {
+    name: mbd.InterfaceSpec(tag, point=(0, 0, 0), axes=np.eye(3))
+    for name, tag in (("inner", 1), ("outer", 2))
+}
 # -
 
 # ## The material

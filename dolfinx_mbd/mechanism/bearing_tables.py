@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.interpolate import PchipInterpolator
 
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, file_path, increasing, number, reject
@@ -63,8 +63,8 @@ class BearingTable:
     speed: ArrayLike
     stiffness: ArrayLike
     damping: ArrayLike
-    _curve: PchipInterpolator | None = field(init=False, repr=False)
-    _rate: PchipInterpolator | None = field(init=False, repr=False)
+    _curve: scipy.interpolate.PchipInterpolator | None = field(init=False, repr=False)
+    _rate: scipy.interpolate.PchipInterpolator | None = field(init=False, repr=False)
 
     __repr__ = short_repr
 
@@ -74,7 +74,7 @@ class BearingTable:
         tables = [array(name, getattr(self, name), shape) for name in ("stiffness", "damping")]
         assign(self, speed=speed, stiffness=tables[0], damping=tables[1], _curve=None, _rate=None)
         if len(speed) > 1:
-            curve = PchipInterpolator(speed, np.stack(tables, axis=1))
+            curve = scipy.interpolate.PchipInterpolator(speed, np.stack(tables, axis=1))
             assign(self, _curve=curve, _rate=curve.derivative())
 
     @property

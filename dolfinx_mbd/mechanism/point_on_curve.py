@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import BSpline, make_interp_spline
 
 from dolfinx_mbd.checks import array, flag, function, instance, integer, number, reject
 from dolfinx_mbd.errors import InputError
@@ -211,7 +211,7 @@ class Curve:
     def derivative(self, u: float, order: int = 0) -> Array:
         """Return the point at a parameter, or its derivative of order 1 to 3, shape (3,)."""
         low, high = self.parameters[0], self.parameters[-1]
-        splines: list[BSpline] = self._splines  # type: ignore[attr-defined]
+        splines: list[scipy.interpolate.BSpline] = self._splines  # type: ignore[attr-defined]
         if self.closed or low <= u <= high:
             return np.asarray(splines[order](u))
         end = low if u < low else high
@@ -223,7 +223,7 @@ class Curve:
     def normal(self, u: float, field: int, order: int = 0) -> Array:
         """Return a nearly normal field (0 or 1) at a parameter, or its derivative, shape (3,)."""
         low, high = self.parameters[0], self.parameters[-1]
-        spline: BSpline = self._normals[field][order]  # type: ignore[attr-defined]
+        spline: scipy.interpolate.BSpline = self._normals[field][order]  # type: ignore[attr-defined]
         if self.closed or low <= u <= high:
             return np.asarray(spline(u))
         end = low if u < low else high
@@ -257,10 +257,10 @@ class Curve:
     __repr__ = short_repr
 
 
-def _spline(parameters: Array, points: Array, closed: bool) -> BSpline:
+def _spline(parameters: Array, points: Array, closed: bool) -> scipy.interpolate.BSpline:
     """Return the interpolating spline of degree `_DEGREE`, periodic if the curve is closed."""
     boundary = "periodic" if closed else None
-    return make_interp_spline(parameters, points, k=_DEGREE, bc_type=boundary)
+    return scipy.interpolate.make_interp_spline(parameters, points, k=_DEGREE, bc_type=boundary)
 
 
 def _gauss(slope: Callable[[float], Array], low: float, high: float) -> float:
@@ -270,7 +270,7 @@ def _gauss(slope: Callable[[float], Array], low: float, high: float) -> float:
     return float(half * weights @ [np.linalg.norm(slope(middle + half * x)) for x in places])
 
 
-def _arc_lengths(spline: BSpline, fine: Array) -> Array:
+def _arc_lengths(spline: scipy.interpolate.BSpline, fine: Array) -> Array:
     """Return the lengths from the start to the parameters `fine`."""
     places, weights = np.polynomial.legendre.leggauss(6)
     half = 0.5 * np.diff(fine)
@@ -279,7 +279,9 @@ def _arc_lengths(spline: BSpline, fine: Array) -> Array:
     return np.concatenate([[0.0], np.cumsum(half * (sizes @ weights))])
 
 
-def _normal_fields(spline: BSpline, parameters: Array, closed: bool) -> list[list[BSpline]]:
+def _normal_fields(
+    spline: scipy.interpolate.BSpline, parameters: Array, closed: bool
+) -> list[list[scipy.interpolate.BSpline]]:
     """Return two fields with their first and second derivatives.
 
     A normal is transported from point to point without rotation about the tangent. For a closed

@@ -192,9 +192,9 @@ def test_far_start() -> None:
     """The error of a cycle that is not found says how near the iteration came, and where."""
     system = oscillator(lambda t, x, v: -x - 5 * x**3 - 0.05 * v + 3 * np.cos(1.2 * t))
     period = 2 * np.pi / 1.2
-    with pytest.raises(PeriodicError, match=r"after 1 corrections.*'block'") as caught:
+    with pytest.raises(PeriodicError, match=r"after 1 corrections.*'block'") as error:
         periodic(system, period, dt=period / 200, start={"rail": 30.0}, max_corrections=1)
-    assert 1e-6 < caught.value.closure < 10.0
+    assert 1e-6 < error.value.closure < 10.0
     assert periodic(system, period, dt=period / 200).closure < 1e-8
 
 

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from types import ModuleType
+from typing import Any
 
 import dolfinx_mbd as mbd
 
@@ -64,6 +65,16 @@ INTERNAL = {
 """Methods that the solvers call in their loops, without checks of their arguments."""
 
 
+INHERITED = {"Solution"}
+"""Classes whose methods are called for them and not again for public classes derived from them."""
+
+
+def _is_inherited(kind: Any, name: str, classes: dict[str, Any]) -> bool:
+    """Return whether a method is that of another public class, which is called there."""
+    owner = next((base for base in kind.__mro__ if name in vars(base)), kind)
+    return owner is not kind and any(classes[label] is owner for label in INHERITED)
+
+
 def public_names() -> set[str]:
     """Return the names of the public functions, classes, and methods that users call.
 
@@ -97,6 +108,7 @@ def public_names() -> set[str]:
         if not name.startswith("_")
         and callable(member)  # (a cached property is a routine for inspect)
         and not {name, f"{label}.{name}"} & INTERNAL
+        and not _is_inherited(kind, name, classes)
         and getattr(member, "__module__", "").startswith("dolfinx_mbd")
     }
     methods |= {"Solution.energies", "Solution.momenta"}  # (bodies have internal ones)

@@ -169,7 +169,8 @@ class _Fit:
         return np.asarray(centre, dtype=np.float64), rotation
 
     def _size(self, d: Array) -> float:
-        return float(np.sqrt(max(np.vdot(d, self._body.forces.apply_mass(d)), 0.0) / self._mass))
+        square = float(np.vdot(d, self._body.forces.apply_mass(d)))
+        return float(np.sqrt(max(square, 0.0) / self._mass))
 
 
 def _orthogonal_shapes(body: MeshBody, snapshots: Array, count: int) -> tuple[Array, Array]:

@@ -98,8 +98,8 @@ def test_envelope_places_and_strength() -> None:
     brittle = mbd.strength(body, motion, criterion="least principal", limit=320e6)
     assert np.isclose(brittle.places[0].factor, 8.0, rtol=2e-3)
     assert brittle.places[0].time == 2.0
-    own = mbd.strength(body, motion, limit=320e6, criterion=lambda s: abs(s[0, 0]))
-    assert np.isclose(own.places[0].factor, 4.0, rtol=2e-3)
+    custom = mbd.strength(body, motion, limit=320e6, criterion=lambda s: abs(s[0, 0]))
+    assert np.isclose(custom.places[0].factor, 4.0, rtol=2e-3)
     volume = mbd.recover(body, motion, lambda u: ufl.det(ufl.Identity(3) + ufl.grad(u)))
     assert np.allclose(volume.values(1), np.linalg.det(gradients[1]), rtol=1e-12)
 
