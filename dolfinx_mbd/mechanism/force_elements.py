@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.integrate import fixed_quad
 
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import choice, function, number
@@ -544,5 +544,7 @@ def _check_law(element: SpringDamper | JointSpring) -> None:
 
 def _law_energy(law: Law, start: float, end: float) -> float:
     """Return ∫ law(s, 0) ds by Gauss quadrature with 32 points."""
-    values = fixed_quad(lambda x: np.array([law(s, 0.0) for s in x.tolist()]), start, end, n=32)
+    values = scipy.integrate.fixed_quad(
+        lambda x: np.array([law(s, 0.0) for s in x.tolist()]), start, end, n=32
+    )
     return float(values[0])

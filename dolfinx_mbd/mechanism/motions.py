@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from itertools import product
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.integrate import fixed_quad
 
 from dolfinx_mbd.checks import function, number
 from dolfinx_mbd.errors import InputError
@@ -163,7 +163,7 @@ def integrated(
     _sums = {1: [0.0], -1: [0.0]}
 
     def integral(low: float, high: float) -> float:
-        values = fixed_quad(
+        values = scipy.integrate.fixed_quad(
             lambda x: np.array([float(rate(t)) for t in x.tolist()]), low, high, n=10
         )
         return float(values[0])

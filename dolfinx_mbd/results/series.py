@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.integrate import cumulative_trapezoid
 
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.run_quantities import Quantities, RunQuantity
@@ -80,7 +80,7 @@ class Integral(NamedTuple):
 
 
 def _work(time: Array, power: Array) -> Array:
-    return np.asarray(cumulative_trapezoid(power, time, initial=0.0), dtype=float)
+    return np.asarray(scipy.integrate.cumulative_trapezoid(power, time, initial=0.0), dtype=float)
 
 
 def _dissipated(time: Array, power: Array, energy: Array, gap: Array) -> Array:

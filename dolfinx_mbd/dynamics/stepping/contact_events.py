@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline
+import scipy
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
@@ -95,7 +95,9 @@ class ContactEvents:
         for k in map(int, np.flatnonzero(changes)):
             values, slopes = (gaps[k], states[k, 0]), (dt * rates[k], dt * states[k, 1])
             target = 0.5 * np.copysign(limits[k], states[k, 0])  # slightly behind the change
-            roots = CubicHermiteSpline([0.0, 1.0], values, slopes).solve(target, extrapolate=False)
+            roots = scipy.interpolate.CubicHermiteSpline([0.0, 1.0], values, slopes).solve(
+                target, extrapolate=False
+            )
             fractions += [root for root in roots.tolist() if root > 0.0]
         return min(fractions, default=None)
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.interpolate import BPoly
 
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, increasing, instance, names, number, reject
@@ -139,10 +139,10 @@ class TableMotion:
         )
 
     @cached_property
-    def _polynomials(self) -> Sequence[BPoly]:
+    def _polynomials(self) -> Sequence[scipy.interpolate.BPoly]:
         columns: list[Array] = [self.positions, self.rates, self.accelerations]  # type: ignore[list-item]
         rows = np.stack(columns, axis=1)
-        position = BPoly.from_derivatives(self.times, rows)
+        position = scipy.interpolate.BPoly.from_derivatives(self.times, rows)
         return position, position.derivative(1), position.derivative(2)
 
     def __call__(self, t: float) -> tuple[float, float, float]:

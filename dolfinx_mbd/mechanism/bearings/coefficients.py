@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, instance, number, reject
@@ -264,4 +264,4 @@ def whirl_threshold(
                 argument=name,
                 value=speed,
             )
-    return float(brentq(margin, low, high, rtol=1e-10))
+    return float(scipy.optimize.brentq(margin, low, high, rtol=1e-10))

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.interpolate import CubicSpline
 
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, integer, number, reject
@@ -93,7 +93,7 @@ class GearPair(LawElement, ContactElement):
     pressure_angle: float = math.radians(20.0)
     offset: float | None = None
     _base: tuple[float, float] = field(init=False, repr=False)
-    _spline: CubicSpline | None = field(init=False, repr=False)
+    _spline: scipy.interpolate.CubicSpline | None = field(init=False, repr=False)
 
     __repr__ = short_repr
 
@@ -118,7 +118,7 @@ class GearPair(LawElement, ContactElement):
         if not 2.0 * self.backlash < self._pitch:
             reject(f"{label}: backlash", self.backlash, "less than half the base pitch")
 
-    def _table(self, label: str) -> CubicSpline | None:
+    def _table(self, label: str) -> scipy.interpolate.CubicSpline | None:
         """Return the spline of a stiffness table over one tooth, or None for a number."""
         values = array(label, self.stiffness, None)
         expected = "a positive number, or three or more positive numbers"
@@ -129,7 +129,7 @@ class GearPair(LawElement, ContactElement):
         if not values.size:
             reject(label, self.stiffness, expected)
         x = np.linspace(0.0, 1.0, len(values) + 1)
-        return CubicSpline(x, np.append(values, values[0]), bc_type="periodic")
+        return scipy.interpolate.CubicSpline(x, np.append(values, values[0]), bc_type="periodic")
 
     @property
     def ratio(self) -> float:

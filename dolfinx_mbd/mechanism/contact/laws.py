@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import choice, number, object_with, reject
@@ -126,7 +126,9 @@ class ContactLaw:
             return 1.0 - 2.0 * beta / 3.0
         energy = beta - math.log1p(beta)
         # y = −ln(1 − β e) is finite even if β e is close to 1
-        y = brentq(lambda y: y + math.expm1(-y) - energy, 0.0, energy + 1.0, rtol=1e-14)
+        y = scipy.optimize.brentq(
+            lambda y: y + math.expm1(-y) - energy, 0.0, energy + 1.0, rtol=1e-14
+        )
         return -math.expm1(-float(y)) / beta
 
 

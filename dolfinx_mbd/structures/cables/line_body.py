@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 import ufl
 from dolfinx import fem, mesh
 from mpi4py import MPI
-from scipy.interpolate import CubicHermiteSpline
 
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.forms.cables import Cable
@@ -37,7 +37,9 @@ _MIN_SCALE = 1e-4
 def hermite(nodes: Array, places: Array, derivative: int = 0) -> Array:
     """Return the weights of the nodal values and slopes in Hermite cubics, (places, 2 nodes)."""
     unit = np.eye(2 * len(nodes))
-    weights: Array = CubicHermiteSpline(nodes, unit[::2], unit[1::2])(places, derivative)
+    weights: Array = scipy.interpolate.CubicHermiteSpline(nodes, unit[::2], unit[1::2])(
+        places, derivative
+    )
     return weights
 
 
