@@ -124,8 +124,7 @@ def loop(stroke: float, frequency: float, steps: int) -> tuple[np.ndarray, np.nd
 
 FREQUENCY = 20.0  # Hz
 loop_x, loop_f = loop(STROKE, FREQUENCY, 100)
-loss = np.trapezoid(loop_f, loop_x)
-report(f"loss of a cycle at {FREQUENCY:g} Hz: {1e3 * loss:.1f} mJ")
+report(f"loss at {FREQUENCY:g} Hz: {1e3 * (loss := np.trapezoid(loop_f, loop_x)):.1f} mJ")
 report(mbd.most_stressed(pad, slow, 1, what="greatest principal"))
 with tutorials.figure(results / "rubber_bushing.png") as axes:
     axes.plot(1e3 * curve_x, curve_f, "o-", label="slow")

@@ -16,7 +16,9 @@ from dolfinx.mesh import create_box, create_interval, locate_entities_boundary
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.durability import recovery
 from dolfinx_mbd.fem import write_mesh
+from dolfinx_mbd.io import models as model_files
 from dolfinx_mbd.io.cli import main
 from dolfinx_mbd.io.cli.main import parser
 from dolfinx_mbd.io.export import FORMATS, export
@@ -38,6 +40,11 @@ def simulator():
     motor = mbd.JointLoad("motor", "pin", "rotation", 0.0)
     return mbd.Simulator(mbd.System([ground, bar], [pin], loads=[motor]), dt=1e-3, inputs=["motor"])
 """
+
+
+def bob() -> mbd.System:
+    """Return a mechanism of one free body."""
+    return mbd.System([mbd.RigidBody("bob", 1.0, [0.1] * 3)])
 
 
 class Models:
@@ -174,6 +181,7 @@ WRITERS: dict[str, tuple[str, Callable[[Models, Path], Any]]] = {
         lambda m, path: mbd.sweep(lambda a: {"b": a}, {"a": [1.0]}, workers=1, path=path),
     ),
     "write_gltf": ("run.glb", lambda m, path: mbd.plotting.write_gltf(m.run, path)),
+    "write_model": ("bob.yaml", lambda m, path: model_files.write_model(bob(), path)),
     "write_mesh": ("rod.msh", lambda m, path: write_mesh(COARSE, path)),
 }
 """File names and functions that write such a file, by the public name of the writer."""
@@ -185,6 +193,7 @@ WRITERS |= {
 }
 
 SHARED = {
+    "MeshRecovery.write": "Transient.write",
     "Reduction.write": "Transient.write",
     "campbell_diagram": "plot_energies",
     "plot_body": "plot_system",
@@ -203,7 +212,8 @@ SHARED = {
 
 READERS = {
     "BearingTable.read", "PressureTable.read", "ReducedBody.load", "Solution.load", "StepPart",
-    "read_dmig", "read_fatigue_materials", "read_mesh", "read_op4", "resume", "step_surfaces",
+    "read_dmig", "read_fatigue_materials", "read_mesh", "read_model", "read_op4", "resume",
+    "step_surfaces",
 }  # fmt: skip
 """Functions whose argument `path` is an input."""
 
@@ -224,7 +234,7 @@ def test_all_writers_are_tested() -> None:
     for name in public_names():
         first, _, method = name.partition(".")
         parts = [getattr(mbd, part) for part in mbd.__all__]
-        modules = [mbd, *(part for part in parts if inspect.ismodule(part))]
+        modules = [model_files, recovery, mbd, *(part for part in parts if inspect.ismodule(part))]
         function = next(getattr(m, first) for m in modules if hasattr(m, first))
         function = getattr(function, method) if method else function
         if callable(function) and "path" in inspect.signature(function).parameters:
@@ -240,6 +250,7 @@ COMMANDS = {
     "export": "export rod.npz --to mbdyn -o NEW/rod.fem",
     "export-fmu": "export-fmu model.py -o NEW/model.fmu",
     "fatigue": "fatigue rod.npz run.npz --model free.py --material weak.toml -o NEW/life.vtk",
+    "schema": "schema -o NEW/schema.json",
     "strength": "strength rod.npz run.npz --model free.py --limit 1e8 -o NEW/strength.vtk",
     "view": "view rod.npz -o NEW/rod.html",
 }

@@ -350,9 +350,10 @@ def _steady_coefficients(at: Assembler, t: float, axes: Axes) -> tuple[SmallMoti
         if (np.abs(later.constraints @ basis) > _CONSTANT * size).any():
             raise SteadyError("the constraints change along the motion")
     names = ("inertia", "damping", "stiffness")
-    for power, (name, one, two) in enumerate(zip(names, first, later.reduced(basis), strict=True)):
+    second, noises = later.reduced(basis), motions.round_off(basis)
+    for power, (name, one, two) in enumerate(zip(names, first, second, strict=True)):
         size = max(fastest**power, np.abs(one).max(), np.abs(two).max())
-        if np.abs(one - two).max() > _CONSTANT * size:
+        if np.abs(one - two).max() > _CONSTANT * size + noises[power]:
             raise SteadyError(f"the {name} changes along the motion")
     return motions, basis, step
 

@@ -110,6 +110,18 @@ class SmallMotions:
         M, C, K = (basis.T @ X @ basis for X in (self.mass, self.rate, self.stiffness))
         return 0.5 * (M + M.T), C, K
 
+    def round_off(self, basis: Array) -> tuple[float, float, float]:
+        """Return bounds of the round-off in the matrices of `reduced`.
+
+        Their terms cancel if the origin of a body's frame is far from the body.
+        """
+        N, unit = np.abs(basis), float(np.finfo(float).eps)
+        mass, rate, stiffness = (
+            unit * float((N.T @ np.abs(X) @ N).max(initial=0.0))
+            for X in (self.mass, self.rate, self.stiffness)
+        )
+        return mass, rate, stiffness
+
 
 def small_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
     """Return the coefficients of small motions about the state of the assembler."""

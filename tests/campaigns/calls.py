@@ -21,6 +21,8 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd import body, export, forms, geometry, imports, plotting
 from tests.campaigns.bench import Bench, mesh_builder
 from tests.campaigns.calls_bearings import BEARINGS
+from tests.campaigns.calls_cycles import CYCLES
+from tests.campaigns.calls_engines import ENGINES
 from tests.campaigns.calls_fatigue import FATIGUE
 from tests.campaigns.calls_mechanisms import MECHANISMS
 from tests.campaigns.calls_strength import STRENGTH
@@ -830,6 +832,8 @@ CALLS: dict[str, Call] = {
     **BODIES,
     **MECHANISMS,
     **BEARINGS,
+    **CYCLES,
+    **ENGINES,
     **MESHES,
     **PICTURES,
 }

@@ -1,0 +1,93 @@
+"""Valid calls of the public functions for cycles, curves of equilibria and bodies on meshes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from dolfinx.mesh import create_box, locate_entities_boundary
+from mpi4py import MPI
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd import analyses
+from dolfinx_mbd.durability import recovery
+from tests.campaigns.bench import Bench
+
+Call = Callable[[Bench], tuple[Callable[..., Any], dict[str, Any]]]
+
+_PERIOD = 2 * np.pi / 9
+
+
+def _system(k: float = 40.0, push: float = 0.0) -> mbd.System:
+    ground = mbd.Ground({"pin": mbd.Frame()})
+    bob = mbd.RigidBody("bob", 2.0, [0.01] * 3, (0.1, 0, 0), frames={"pin": mbd.Frame()})
+    pin = mbd.revolute("pin", ground.frame("pin"), bob.frame("pin"))
+
+    def law(t: float, x: float, v: float) -> float:
+        return -k * x - 4 * v + 5 * np.cos(9 * t)
+
+    loads = [mbd.JointLoad("spring", "pin", "rotation", law)]
+    return mbd.System([ground, bob], [pin], loads=loads, gravity=(0, -push, 0))
+
+
+def _rocker(values: Any) -> mbd.System:
+    return _system(values["k"])
+
+
+@cache
+def _cycle() -> analyses.PeriodicMotion:
+    return analyses.periodic(_system(), _PERIOD, dt=_PERIOD / 20)
+
+
+def _resting(weight: float) -> mbd.System:
+    ground = mbd.Ground({"pin": mbd.Frame()})
+    bob = mbd.RigidBody("bob", 2.0, [0.01] * 3, (0.1, 0, 0), frames={"pin": mbd.Frame()})
+    pin = mbd.revolute("pin", ground.frame("pin"), bob.frame("pin"))
+    spring = mbd.JointSpring("spring", "pin", 40.0)
+    return mbd.System([ground, bob], [pin], loads=[spring], gravity=(0, -weight, 0))
+
+
+@cache
+def _bar() -> tuple[mbd.MeshBody, mbd.reduction.Reduction, mbd.results.Solution]:
+    box = create_box(MPI.COMM_SELF, [(0, 0, 0), (0.2, 0.02, 0.01)], [4, 1, 1])
+    left = locate_entities_boundary(box, 2, lambda x: np.isclose(x[0], 0.0))
+    reduction = mbd.reduce(box, mbd.STEEL, interfaces={"left": left}, num_modes=2)
+    rod = mbd.MeshBody("rod", reduction.model, {"left": left}, omega=(0, 0, 90))
+    return rod, reduction, mbd.simulate(mbd.System([rod]), t_end=0.002, dt=0.001)
+
+
+CYCLES: dict[str, Call] = {
+    "EquilibriumCurve.values": lambda b: (
+        analyses.continuation(_resting, (0.0, 5.0)).values,
+        {"output": lambda system, state: state.q[:3]},
+    ),
+    "MeshRecovery": lambda b: (recovery.MeshRecovery, {"body": _bar()[0], "where": "cells"}),
+    "MeshRecovery.write": lambda b: (
+        recovery.MeshRecovery(_bar()[0]).write,
+        {"path": b.folder / "rod.pvd", "history": _bar()[2], "what": ["von Mises"]},
+    ),
+    "PeriodicMotion.harmonics": lambda b: (
+        _cycle().harmonics,
+        {"signal": _cycle().joint("pin").rotation, "count": 2},
+    ),
+    "PeriodicMotion.repeated": lambda b: (_cycle().repeated, {"count": 2}),
+    "compare_with_modes": lambda b: (
+        recovery.compare_with_modes,
+        {"body": _bar()[0], "history": _bar()[2], "reduction": _bar()[1], "count": 1},
+    ),
+    "continuation": lambda b: (
+        analyses.continuation,
+        {"build": _resting, "span": (0.0, 5.0), "max_points": 20},
+    ),
+    "cycle_sensitivities": lambda b: (
+        mbd.design.cycle_sensitivities,
+        {"build": _rocker, "values": {"k": 40.0}, "period": _PERIOD, "dt": _PERIOD / 20},
+    ),
+    "periodic": lambda b: (
+        analyses.periodic,
+        {"system": _system(), "period": _PERIOD, "dt": _PERIOD / 20, "max_corrections": 3},
+    ),
+}
+"""Calls by the name of the function or method."""
