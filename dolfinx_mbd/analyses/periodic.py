@@ -146,7 +146,7 @@ class PeriodicMotion(Solution):
         Args:
             count: Number of periods.
         """
-        count = integer("count", count, low=1)
+        count = integer("count", count, low=1, high=100_000)
         first, last = self.states[0], self.states[-1]
         turns = 2 * np.pi * np.round((last.angles - first.angles) / (2 * np.pi))
         states = [

@@ -50,6 +50,11 @@ def _resting(weight: float) -> mbd.System:
 
 
 @cache
+def _curve() -> analyses.EquilibriumCurve:
+    return analyses.continuation(_resting, (0.0, 5.0))
+
+
+@cache
 def _bar() -> tuple[mbd.MeshBody, mbd.reduction.Reduction, mbd.results.Solution]:
     box = create_box(MPI.COMM_SELF, [(0, 0, 0), (0.2, 0.02, 0.01)], [4, 1, 1])
     left = locate_entities_boundary(box, 2, lambda x: np.isclose(x[0], 0.0))
@@ -60,7 +65,7 @@ def _bar() -> tuple[mbd.MeshBody, mbd.reduction.Reduction, mbd.results.Solution]
 
 CYCLES: dict[str, Call] = {
     "EquilibriumCurve.values": lambda b: (
-        analyses.continuation(_resting, (0.0, 5.0)).values,
+        _curve().values,
         {"output": lambda system, state: state.q[:3]},
     ),
     "MeshRecovery": lambda b: (recovery.MeshRecovery, {"body": _bar()[0], "where": "cells"}),

@@ -49,11 +49,6 @@ def _balance() -> mechanisms.EngineBalance:
     return mechanisms.engine_balance(mechanisms.EngineDesign(cylinders=2), rod)
 
 
-def _cylinder() -> mechanisms.CylinderTorque:
-    gas = mechanisms.FourStrokePressure(0.07, 0.04, 0.137)
-    return mechanisms.CylinderTorque(gas, mechanisms.SliderCrank(0.04, 0.137), 0.07)
-
-
 ENGINES: dict[str, Call] = {
     "Crankcase": lambda b: (mbd.geometry.Crankcase, {"bays": 1, "size": 0.03, "order": 1}),
     "Crankshaft": lambda b: (
@@ -70,7 +65,6 @@ ENGINES: dict[str, Call] = {
             "firing": 1.0,
         },
     ),
-    "CylinderTorque.at": lambda b: (_cylinder().at, {"angle": 1.0, "speed": 100.0}),
     "EngineBalance.force_at": lambda b: (_balance().force_at, {"speed": 100.0}),
     "EngineBalance.moment_at": lambda b: (_balance().moment_at, {"speed": 100.0}),
     "EngineBalance.summary": lambda b: (_balance().summary, {"speed": 100.0}),

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.checks import array, instance, number
+from dolfinx_mbd.checks import array, instance, number, object_with
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
@@ -68,11 +68,11 @@ class EngineBalance:
 
     def force_at(self, speed: float) -> Complex:
         """Return the orders 1 and 2 of the force at a speed (rad/s), shape (2, 2), N."""
-        return np.asarray(self.force * number("speed", speed, unit="rad/s") ** 2)
+        return np.asarray(self.force * _square(speed))
 
     def moment_at(self, speed: float) -> Complex:
         """Return the orders 1 and 2 of the moment at a speed (rad/s), shape (2, 2), N m."""
-        return np.asarray(self.moment * number("speed", speed, unit="rad/s") ** 2)
+        return np.asarray(self.moment * _square(speed))
 
     @property
     def counterweight(self) -> tuple[Array, Array]:
@@ -142,6 +142,7 @@ def engine_balance(
         >>> bool(abs(more.force[0]).max() < 1e-12)  # a counterweight balances the order 1
         True
     """
+    object_with("design", design, "piston_mass", "throw_angles", "bank_angles", "positions")
     length = rod_length(instance("rod", rod, ReducedBody), ends)
     pin_mass = number("pin_mass", pin_mass, low=0.0, unit="kg")
     big, small = (rod.interface(end).point for end in ends)
@@ -174,3 +175,8 @@ def _largest(vector: Complex) -> float:
     """Return the largest length of Re(vector exp(iφ)) over φ, the half-axis of an ellipse."""
     square, product = float(np.sum(np.abs(vector) ** 2)), abs(complex(np.sum(vector**2)))
     return float(np.sqrt(0.5 * (square + product)))
+
+
+def _square(speed: float) -> float:
+    """Return the square of a speed, rad²/s²."""
+    return number("speed", speed, low=-1e100, high=1e100, unit="rad/s") ** 2

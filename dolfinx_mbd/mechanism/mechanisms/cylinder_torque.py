@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import array, instance, integer, number
+from dolfinx_mbd.checks import array, function, instance, integer, number
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.mechanisms.gas import AMBIENT_PRESSURE
@@ -115,6 +115,7 @@ def torque_orders(
         >>> int(abs(shaken).argmax()), round(float(abs(shaken).max()), 9)
         (3, 3.0)
     """
+    function("torque", torque, "torque(angles, speed)")
     lines = half_orders(orders)
     angle = 4 * np.pi * np.arange(_SAMPLES) / _SAMPLES
     values = array("result of torque", torque(angle, number("speed", speed)), angle.shape)

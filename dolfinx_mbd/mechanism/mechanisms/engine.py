@@ -89,8 +89,9 @@ class EngineCrank:
 
     def __post_init__(self) -> None:
         body = instance("body", self.body, ReducedBody, "reduce(...).body")
+        checks.name("flange", self.flange)
         for key, prefix in (("mains", "main"), ("pins", "pin")):
-            listed = names(key, getattr(self, key) or _numbered(body, prefix))
+            listed = names(key, getattr(self, key)) or names(key, _numbered(body, prefix))
             if not listed:
                 reject(
                     key, listed, f"names of interfaces of body {body.name!r}, or {prefix}_1, ..."

@@ -25,7 +25,7 @@ from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, function, instance, integer, number, reject
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.bodies import Ground, RigidBody
-from dolfinx_mbd.mechanism.joints import Joint, constant_speed, revolute
+from dolfinx_mbd.mechanism.joints import Driver, Joint, constant_speed, revolute
 from dolfinx_mbd.mechanism.law_elements import PairMotion
 from dolfinx_mbd.mechanism.load_protocol import Load
 from dolfinx_mbd.mechanism.loads import JointLoad
@@ -135,8 +135,8 @@ class TorsionalChain:
         if stiffnesses.min() <= 0:
             reject("stiffnesses", self.stiffnesses, "positive stiffnesses, in N m/rad")
         values["stiffnesses"] = stiffnesses
-        eta = np.asarray(self.loss_factor)
-        values["loss_factor"] = np.full(n - 1, eta[()]) if eta.ndim == 0 else eta
+        eta: Any = self.loss_factor
+        values["loss_factor"] = np.full(n - 1, eta) if isinstance(eta, (int, float)) else eta
         for key, size in (("damping", n), ("shaft_damping", n - 1), ("loss_factor", n - 1)):
             value = values.get(key, getattr(self, key))
             value = array(key, np.zeros(size) if value is None else value, (size,))
@@ -245,7 +245,7 @@ class TorsionalChain:
         Raises:
             InputError: An argument is invalid, or an order is zero.
         """
-        speed = number("speed", speed, positive=True, unit="rad/s")
+        speed = number("speed", speed, positive=True, high=1e100, unit="rad/s")
         lines = 0.5 * half_orders(orders)
         if not lines.all():
             reject("orders", orders, "positive orders; the mean torque causes no vibration")
@@ -303,9 +303,9 @@ class TorsionalChain:
         if not callable(motion):
             motion = constant_speed(number("motion", motion, unit="rad/s"))
         function("motion", motion, "motion(t), for example constant_speed(10.0)")
-        radius = number("radius", radius, positive=True, unit="m")
+        radius = number("radius", radius, low=1e-9, high=1e9, unit="m")
         spacing = number("spacing", spacing, unit="m")
-        angle, rate, _ = motion(0.0)
+        angle, rate, _ = Driver("drive", "bearing 1", motion).at(0.0)
         names = [f"bearing {k + 1}" for k in range(self.count)]
         places = {name: Frame((0.0, 0.0, k * spacing)) for k, name in enumerate(names)}
         ground, discs, joints = Ground(places), [], []
