@@ -14,8 +14,15 @@ import dolfinx_mbd
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 sys.path.insert(0, str(HERE / "_ext"))
-os.environ["PYTHONPATH"] = os.pathsep.join(  # the folder of reference_cases.py
-    filter(None, [str(HERE / "verification"), os.environ.get("PYTHONPATH", "")])
+os.environ["PYTHONPATH"] = os.pathsep.join(  # of reference_cases.py, and of the papers' models
+    filter(
+        None,
+        [
+            str(HERE / "verification"),
+            str(ROOT / "demos/papers"),
+            os.environ.get("PYTHONPATH", ""),
+        ],
+    )
 )
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("MPLBACKEND", None)  # figures appear in the pages
