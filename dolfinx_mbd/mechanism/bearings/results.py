@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import choice, instance
-from dolfinx_mbd.results.solution import Solution
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.results.solution import Solution
 
 __all__ = ["journal_motion"]
 
@@ -33,6 +35,8 @@ def journal_motion(run: Solution, name: str) -> Array:
         >>> mbd.bearings.journal_motion(fall, "film").shape
         (11, 10)
     """
+    from dolfinx_mbd.results.solution import Solution  # (above this folder)
+
     instance("run", run, Solution)
     films: dict[str, Any] = {load.name: load for load in run.system.loads if load.has_film}
     bearing = films[choice("name of a bearing with an oil film", name, films)]
