@@ -232,6 +232,9 @@ class MeshBody(FrameCoordinates):
         position = checks.metres(self.position)
         position = checks.vector(f"{label}: position", position, unit="m")
         quaternion = checked_rotation(f"{label}: rotation", self.rotation)
+        for name, unit in (("velocity", "m/s"), ("omega", "rad/s")):
+            if getattr(self, name) is not None:
+                checks.vector(f"{label}: {name}", getattr(self, name), unit=unit)
         frames = np.zeros((self.num_frames, 7))
         frames[:, :3] = position
         frames[:, 3:] = quaternion
