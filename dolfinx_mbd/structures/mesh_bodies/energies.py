@@ -36,7 +36,7 @@ def checked_energy(label: str, energy: Any, model: ElasticModel) -> Callable[[An
                 value=energy,
             )
         return energy  # type: ignore[no-any-return]
-    if energy not in _NAMES:
+    if not isinstance(energy, str) or energy not in _NAMES:
         reject(f"{label}: energy", energy, f"a function energy(u), or one of {_NAMES}")
     materials = model.materials
     if materials is None:
