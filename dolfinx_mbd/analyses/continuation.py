@@ -30,7 +30,7 @@ from dolfinx_mbd.analyses.equilibrium import equilibrium
 from dolfinx_mbd.analyses.linearization import unbalanced
 from dolfinx_mbd.analyses.small_motions import Axes, free_directions
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import function, integer, number, reject, vector
+from dolfinx_mbd.checks import function, instance, integer, number, reject, vector
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.dynamics.start.quasi_static import EquilibriumError
 from dolfinx_mbd.errors import InputError
@@ -151,6 +151,7 @@ def continuation(
     number("step", step, positive=True, high=1.0)
     number("longest", longest, positive=True, high=1.0)
     integer("max_points", max_points, low=2)
+    instance("start", start, (State, type(None)))
     make = build if not isinstance(build, System) else lambda _: build
     function("build", make, "build(p)")
     curve = _Curve(make, spin, (low, high), tolerance)
