@@ -154,6 +154,8 @@ def continuation(
     instance("start", start, (State, type(None)))
     make = build if not isinstance(build, System) else lambda _: build
     function("build", make, "build(p)")
+    if spin is not None:
+        function("spin", spin, "spin(p)")
     curve = _Curve(make, spin, (low, high), tolerance)
     curve.start(start)
     curve.follow(min(step, longest), longest, max_points)
