@@ -22,7 +22,7 @@ from dolfinx_mbd.analyses.shooting import (
 )
 from dolfinx_mbd.analyses.simulator import Simulator, one_blas_thread
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import array, flag, instance, integer, number, reject
+from dolfinx_mbd.checks import array, flag, instance, integer, memory, number, reject
 from dolfinx_mbd.dynamics.assembly.assembler import AssemblyError
 from dolfinx_mbd.dynamics.stepping.integrators import StepError
 from dolfinx_mbd.errors import SolverError
@@ -234,8 +234,9 @@ def periodic(
     period = number("period", period, positive=True, unit="s")
     number("dt", dt, positive=True, high=period, unit="s")
     number("closed", closed, positive=True, high=1.0)
-    integer("transient", transient, low=0)
+    integer("transient", transient, low=0, high=100_000)
     integer("max_corrections", max_corrections, low=0)
+    memory("dt", dt, 8.0 * (system.num_coordinates + 2 * system.num_velocities) * (period / dt))
     if system.with_rigid_bodies is not system:
         reject("system", system, "a mechanism without bodies on their mesh: reduce them")
     system.check_holonomic("periodic")

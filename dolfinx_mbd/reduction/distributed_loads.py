@@ -140,7 +140,8 @@ def load_vectors(problem: ElasticProblem, loads: Mapping[str, LoadForm]) -> Arra
         vector.scatter_reverse(la.InsertMode.add)
         with shared_errors(problem.comm):
             F[:, column] = vector.array[: problem.num_owned]
-        largest = max(problem.comm.allgather(np.abs(F[:, column]).max(initial=0.0)))
+        sizes = problem.comm.allgather(float(np.abs(F[:, column]).max(initial=0.0)))
+        largest = np.max(sizes)  # NaN on any rank remains
         if not 0 < largest < np.inf:
             reason = (
                 "zero: does it act on facets inside the body?" if largest == 0 else "not finite"
