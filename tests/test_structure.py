@@ -150,9 +150,7 @@ def test_imports_between_folders_have_no_cycle(inner: bool) -> None:
 def test_few_imports_inside_functions() -> None:
     """Imports inside functions serve fast starts of the command line and optional packages."""
     inner = [(n, m) for n, imports in IMPORTS.items() for m in imports.inner if m in MODULES]
-    bearings = {f"dolfinx_mbd.mechanism.bearings.{name}" for name in ("results", "coefficients")}
-    others = {name for name, _ in inner} - bearings  # (those two read and write results of runs)
-    assert {name.split(".")[1] for name in others} <= {"io", "plotting"}
+    assert {name.split(".")[1] for name, _ in inner} <= {"io", "plotting"}
 
 
 def mesh_libraries(path: Path) -> Iterator[str]:

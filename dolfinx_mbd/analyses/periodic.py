@@ -369,7 +369,13 @@ class _Cycle:
         )
 
     def result(self) -> PeriodicMotion:
-        """Return the run with the warnings of a simulation."""
+        """Return the run with the warnings of a simulation.
+
+        A correction changes the motion at the start and not the multipliers, which are those of the
+        end of the period.
+        """
+        first = replace(self.states[0], lam=self.states[-1].lam)
+        self.states = [first, *self.states[1:]]
         checks = RunChecks(self.system, self.stepper, self.states[0])
         at = self.stepper.assembler
         for state in self.states[1:]:

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import choice, instance, reject
 from dolfinx_mbd.checks import names as checked_names
+from dolfinx_mbd.csv_files import write_table
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.assembly.rates import consistent_rates
 from dolfinx_mbd.dynamics.start.consistent_state import transferred_state
 from dolfinx_mbd.html import HtmlView
 from dolfinx_mbd.mechanism.run_quantities import RunQuantity
 from dolfinx_mbd.mechanism.system import State, System
-from dolfinx_mbd.results.files.run_files import HISTORY, write_table
+from dolfinx_mbd.results.files.run_files import HISTORY
 from dolfinx_mbd.results.histories import (
     BodyHistory,
     ElementHistory,

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, instance, number, reject
+from dolfinx_mbd.csv_files import write_table
 from dolfinx_mbd.errors import InputError, ModelRangeWarning, SolverError, warn
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.bearings.film_bearing import FilmBearing
@@ -119,8 +120,6 @@ class BearingCoefficients:
             )
         names = [letter + entry for letter in "kc" for entry in _ENTRIES]
         values = [matrix.reshape(-1, 4) for matrix in (self.stiffness, self.damping)]
-        from dolfinx_mbd.results.files.run_files import write_table  # (above this folder)
-
         return write_table(path, ["speed", *names], np.column_stack([self.speed, *values]))
 
 

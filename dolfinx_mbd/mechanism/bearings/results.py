@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import choice, instance
+from dolfinx_mbd.checks import choice, object_with
 
 if TYPE_CHECKING:
     from dolfinx_mbd.results.solution import Solution
@@ -35,9 +35,7 @@ def journal_motion(run: Solution, name: str) -> Array:
         >>> mbd.bearings.journal_motion(fall, "film").shape
         (11, 10)
     """
-    from dolfinx_mbd.results.solution import Solution  # (above this folder)
-
-    instance("run", run, Solution)
+    object_with("run", run, "system", "element", "_saved")
     films: dict[str, Any] = {load.name: load for load in run.system.loads if load.has_film}
     bearing = films[choice("name of a bearing with an oil film", name, films)]
     ends = [run.system.frame_index(frame) for frame in (bearing.first, bearing.second)]
