@@ -220,7 +220,8 @@ class FatigueMaterial:
             **data: Other attributes.
 
         Raises:
-            InputError: A number is invalid, or the S-N line rises.
+            InputError: A number is invalid, the S-N line rises, or `data` contains one of the three
+                numbers of the line that follow from the other arguments.
 
         Example:
             >>> steel = mbd.durability.FatigueMaterial.basquin("steel", 1758e6, -0.0977)
@@ -234,6 +235,8 @@ class FatigueMaterial:
         knee = number("cycles", cycles, low=1.0)
         stress = number("strength", strength, positive=True, unit="Pa") * (2.0 * knee) ** b
         line = {"knee_stress": stress, "knee_cycles": knee, "slope": -1.0 / b}
+        for key in set(line) & set(data):
+            reject(key, data[key], "omitted: it follows from strength, exponent and cycles")
         return cls(**{"name": name, "second_slope": -1.0 / b, **line, **data})
 
     def with_factors(self, **factors: tuple[float, str]) -> FatigueMaterial:

@@ -145,6 +145,8 @@ def test_stresses_in_another_unit_give_a_warning(change: dict[str, float]) -> No
 def test_wrong_exponents() -> None:
     with pytest.raises(InputError, match="rises"):
         FatigueMaterial.basquin("m", 1e9, 0.1)
+    with pytest.raises(InputError, match="slope must be omitted"):
+        FatigueMaterial.basquin("m", 1e9, -0.1, slope=8.0)
     with pytest.raises(InputError, match="negative"):
         StrainLife(
             young=2e11, strength=1e9, strength_exponent=0.1, ductility=0.5, ductility_exponent=-0.5

@@ -77,7 +77,8 @@ class SliderCrank:
         offset = number("pin_offset", self.pin_offset, unit="m")
         if self.crank_radius + abs(offset) >= length:
             limit = length - self.crank_radius
-            reject("pin_offset", offset, f"less than rod length minus crank radius, {limit:g} m")
+            text = f"between ±{limit:g} m, the rod length minus the crank radius"
+            reject("pin_offset", offset, text)
         if length > _LONGEST * self.crank_radius:
             limit = _LONGEST * self.crank_radius
             reject("rod_length", length, f"at most {_LONGEST:g} crank radii, {limit:g} m")

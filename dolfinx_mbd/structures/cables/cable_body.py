@@ -142,6 +142,9 @@ class CableBody(AbsoluteBody):
         nodes = self._nodes(span)
         assign(self, length=float(nodes[-1]))
         checks.instance(f"body {self.name!r}: frames", self.frames, Mapping)
+        for key in {"start", "end"} & set(self.frames):
+            expected = "without the names 'start' and 'end', which are those of the ends"
+            checks.reject(f"body {self.name!r}: frames", dict(self.frames), expected)
         places = {"start": 0.0, "end": float(nodes[-1]), **self.frames}
         for key, place in places.items():
             checks.name(f"body {self.name!r}: the name of a frame", key)

@@ -153,7 +153,7 @@ def test_both_mechanisms_share_the_offset() -> None:
     many = inline_engine(ROD, design, speed=1.0, angle=0.7)
     np.testing.assert_allclose(position(one, "piston"), position(many, "piston 1"), atol=1e-12)
     for offset in (0.097, -0.1):
-        with pytest.raises(InputError, match=r"^pin_offset must be less than"):
+        with pytest.raises(InputError, match=r"^pin_offset must be between ±"):
             slider_crank(ROD, speed=1.0, pin_offset=offset)
     with pytest.raises(TypeError, match=r"slider_crank.*'pinoffset'"):
         slider_crank(ROD, speed=1.0, pinoffset=0.1)
