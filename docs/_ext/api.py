@@ -59,11 +59,12 @@ the heading with an empty one takes the rest."""
 
 
 def page(part: str, title: str) -> str:
-    """Return the page of a package."""
+    """Return the page of a package, without names that an earlier page documents."""
     module = importlib.import_module(f"dolfinx_mbd.{part}")
     lines = [f"# {title}", "", f"`dolfinx_mbd.{part}`", "", inspect.getdoc(module) or "", ""]
     for heading in GROUPS.get(part, [""]):
         names = [name for name in module.__all__ if group(part, module, name) == heading]
+        names = [name for name in names if first_page(getattr(module, name), name) == part]
         lines += [f"## {heading}", ""] if heading else []
         lines += ["```{eval-rst}", f".. currentmodule:: dolfinx_mbd.{part}", ""]
         lines += [line for name in names for line in entry(name, getattr(module, name))]
@@ -85,6 +86,13 @@ def group(part: str, module: Any, name: str) -> str:
         if not prefix or home.startswith(f"{prefix}.")
     ]
     return max(fitting)[1]
+
+
+def first_page(value: Any, name: str) -> str:
+    """Return the first package of `PARTS` that lists a value."""
+    modules = {part: importlib.import_module(f"dolfinx_mbd.{part}") for part in PARTS}
+    parts = [part for part, module in modules.items() if name in module.__all__]
+    return next(part for part in parts if getattr(modules[part], name) is value)
 
 
 def entry(name: str, value: Any) -> list[str]:
