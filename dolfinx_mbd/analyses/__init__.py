@@ -14,6 +14,9 @@ horizontally, the same pendulum with a driver, and a simulation:
     >>> run = mbd.simulate(pendulum, t_end=0.5, dt=1e-3)
 """
 
+from dolfinx_mbd.analyses.closed_run import (
+    ClosedRun,
+)
 from dolfinx_mbd.analyses.continuation import (
     EquilibriumCurve,
     continuation,
@@ -21,6 +24,14 @@ from dolfinx_mbd.analyses.continuation import (
 from dolfinx_mbd.analyses.equilibrium import (
     equilibrium,
     quasi_static_motion,
+)
+from dolfinx_mbd.analyses.harmonic_balance import (
+    HarmonicMotion,
+    harmonic_balance,
+)
+from dolfinx_mbd.analyses.harmonic_curve import (
+    HarmonicCurve,
+    harmonic_curve,
 )
 from dolfinx_mbd.analyses.kinematic_analysis import (
     InverseDynamics,
@@ -64,7 +75,10 @@ from dolfinx_mbd.analyses.studies.sweep import (
 from dolfinx_mbd.lazy import names_in
 
 __all__ = [
+    "ClosedRun",
     "EquilibriumCurve",
+    "HarmonicCurve",
+    "HarmonicMotion",
     "IdentifiedLoads",
     "InverseDynamics",
     "KinematicError",
@@ -78,6 +92,8 @@ __all__ = [
     "Waterfall",
     "continuation",
     "equilibrium",
+    "harmonic_balance",
+    "harmonic_curve",
     "identify_loads",
     "inverse_dynamics",
     "kinematic_analysis",

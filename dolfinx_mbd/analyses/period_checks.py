@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.joints import Driver
@@ -111,20 +112,19 @@ def _reject_drivers(
 def _changed(system: System, states: Sequence[State], shift: float) -> str | None:
     """Return the name of a load or body with other forces after a time, at the same states."""
     at = Assembler(system)
+    scale, before, after = 0.0, list[list[Array]](), list[list[Array]]()
     for state in states[:: max(1, len(states) // _SAMPLES)]:
-        parts = []
-        for time in (state.time, state.time + shift):
+        for time, parts in ((state.time, before), (state.time + shift, after)):
             at.put(state)
             at.residual(time)
-            rows, scale = at.rows.copy(), at.scale.copy()
-            wrenches = [(load.name, np.array(w)) for load, _, w in at.loads.wrenches(time)]
-            parts.append((rows, scale, wrenches))
-        (one, scale, first), (two, _, second) = parts
-        for (name, before), (_, after) in zip(first, second, strict=True):
-            size = max(float(np.abs(before).max()), float(np.abs(after).max()), 1e-300)
-            if np.abs(after - before).max() > _FORCES * max(size, float(scale.max()) * 1e-6):
-                return f"load {name!r}"
-        change = np.abs(two - one)
-        if (change > _FORCES * max(float(scale.max()), 1e-300)).any():
-            return system.row_name(int(np.argmax(change)))
+            wrenches = [np.array(wrench) for _, _, wrench in at.loads.wrenches(time)]
+            parts.append([at.rows.copy(), *wrenches])
+            scale = max(scale, float(at.scale.max(initial=0.0)))
+    names = [load.name for load, _, _ in at.loads.wrenches(states[0].time)]
+    for k in [*range(1, len(names) + 1), 0]:  # the names of loads are clearer than those of rows
+        one, two = (np.array([part[k] for part in parts]) for parts in (before, after))
+        change = np.abs(two - one).max(axis=0)
+        size = max(float(np.abs(one).max(initial=0.0)), _FORCES * scale) if k else scale
+        if change.max(initial=0.0) > _FORCES * max(size, 1e-300):
+            return f"load {names[k - 1]!r}" if k else system.row_name(int(np.argmax(change)))
     return None

@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from dolfinx_mbd.analyses.closed_run import ClosedRun
 from dolfinx_mbd.analyses.period_checks import check_autonomous, check_period
 from dolfinx_mbd.analyses.shooting import (
     PeriodMap,
@@ -22,7 +23,7 @@ from dolfinx_mbd.analyses.shooting import (
 )
 from dolfinx_mbd.analyses.simulator import Simulator, one_blas_thread
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import array, flag, instance, integer, memory, number, reject
+from dolfinx_mbd.checks import flag, instance, integer, memory, number, reject
 from dolfinx_mbd.dynamics.assembly.assembler import AssemblyError
 from dolfinx_mbd.dynamics.stepping.integrators import StepError
 from dolfinx_mbd.errors import SolverError
@@ -56,7 +57,7 @@ class PeriodicError(SolverError):
         self.closure = closure
 
 
-class PeriodicMotion(Solution):
+class PeriodicMotion(ClosedRun):
     """A run over one period whose last state equals its first one; see `periodic`.
 
     All analyses of a run accept it. Its last time is the first time of the next period.
@@ -84,13 +85,11 @@ class PeriodicMotion(Solution):
         0.0391 rad
     """
 
-    period: float
     multipliers: Complex
     closure: float
     corrections: int
     periods: int
     autonomous: bool
-    states: list[State]
     period_map: PeriodMap
 
     @property
@@ -112,49 +111,6 @@ class PeriodicMotion(Solution):
         """Floquet exponents ln μ/T, shape (c,), 1/s; imaginary parts are between ±π/T."""
         safe = np.where(self.multipliers == 0, 1e-300, self.multipliers)
         return np.asarray(np.log(safe.astype(complex)) / self.period)
-
-    def harmonics(self, signal: Array, count: int | None = None) -> Complex:
-        """Return the complex amplitudes of a signal at multiples of 1/period.
-
-        The signal is the sum over k of the real parts of c_k exp(2πi k t/T), with t from the start
-        of the run. There is no window and no leakage, because the run is closed.
-
-        Args:
-            signal: Values at the times of the run, shape (nt, ...).
-            count: Highest multiple; by default half the number of steps.
-
-        Returns:
-            Shape (count + 1, ...); the first value is the mean.
-
-        Raises:
-            InputError: The signal does not have one value for each time.
-        """
-        x = array("signal", signal)
-        if x.ndim == 0 or len(x) != len(self.time):
-            reject("signal", signal, f"{len(self.time)} values along its first axis")
-        steps = len(x) - 1
-        highest = steps // 2
-        if count is not None:
-            highest = integer("count", count, low=0, high=steps // 2)
-        c = np.fft.rfft(x[:-1], axis=0) / steps
-        c[1 : (steps + 1) // 2] *= 2
-        return np.asarray(c[: highest + 1])
-
-    def repeated(self, count: int) -> Solution:
-        """Return a run of several equal periods, for example for a film or blocks of orders.
-
-        Args:
-            count: Number of periods.
-        """
-        count = integer("count", count, low=1, high=100_000)
-        first, last = self.states[0], self.states[-1]
-        turns = 2 * np.pi * np.round((last.angles - first.angles) / (2 * np.pi))
-        states = [
-            replace(s, time=s.time + k * self.period, angles=s.angles + k * turns)
-            for k in range(count)
-            for s in self.states[k > 0 :]
-        ]
-        return Solution(self.system, states)
 
     def __repr__(self) -> str:
         largest = float(np.abs(self.multipliers).max(initial=0.0))

@@ -20,16 +20,20 @@ Call = Callable[[Bench], tuple[Callable[..., Any], dict[str, Any]]]
 _PERIOD = 2 * np.pi / 9
 
 
-def _system(k: float = 40.0, push: float = 0.0) -> mbd.System:
+def _system(k: float = 40.0, push: float = 0.0, speed: float = 9.0) -> mbd.System:
     ground = mbd.Ground({"pin": mbd.Frame()})
     bob = mbd.RigidBody("bob", 2.0, [0.01] * 3, (0.1, 0, 0), frames={"pin": mbd.Frame()})
     pin = mbd.revolute("pin", ground.frame("pin"), bob.frame("pin"))
 
     def law(t: float, x: float, v: float) -> float:
-        return -k * x - 4 * v + 5 * np.cos(9 * t)
+        return -k * x - 4 * v + 5 * np.cos(speed * t)
 
     loads = [mbd.JointLoad("spring", "pin", "rotation", law)]
     return mbd.System([ground, bob], [pin], loads=loads, gravity=(0, -push, 0))
+
+
+def _pushed(speed: float) -> mbd.System:
+    return _system(speed=speed)
 
 
 def _rocker(values: Any) -> mbd.System:
@@ -64,20 +68,26 @@ def _bar() -> tuple[mbd.MeshBody, mbd.reduction.Reduction, mbd.results.Solution]
 
 
 CYCLES: dict[str, Call] = {
+    "ClosedRun.harmonics": lambda b: (
+        _cycle().harmonics,
+        {"signal": _cycle().joint("pin").rotation, "count": 2},
+    ),
+    "ClosedRun.repeated": lambda b: (_cycle().repeated, {"count": 2}),
     "EquilibriumCurve.values": lambda b: (
         _curve().values,
         {"output": lambda system, state: state.q[:3]},
+    ),
+    "HarmonicCurve.values": lambda b: (
+        analyses.harmonic_curve(
+            _pushed, (5.0, 8.0), period=lambda w: 2 * np.pi / w, num_harmonics=1, max_points=3
+        ).values,
+        {"output": lambda motion: motion.residual},
     ),
     "MeshRecovery": lambda b: (recovery.MeshRecovery, {"body": _bar()[0], "where": "cells"}),
     "MeshRecovery.write": lambda b: (
         recovery.MeshRecovery(_bar()[0]).write,
         {"path": b.folder / "rod.pvd", "history": _bar()[2], "what": ["von Mises"]},
     ),
-    "PeriodicMotion.harmonics": lambda b: (
-        _cycle().harmonics,
-        {"signal": _cycle().joint("pin").rotation, "count": 2},
-    ),
-    "PeriodicMotion.repeated": lambda b: (_cycle().repeated, {"count": 2}),
     "compare_with_modes": lambda b: (
         recovery.compare_with_modes,
         {"body": _bar()[0], "history": _bar()[2], "reduction": _bar()[1], "count": 1},
@@ -89,6 +99,20 @@ CYCLES: dict[str, Call] = {
     "cycle_sensitivities": lambda b: (
         mbd.design.cycle_sensitivities,
         {"build": _rocker, "values": {"k": 40.0}, "period": _PERIOD, "dt": _PERIOD / 20},
+    ),
+    "harmonic_balance": lambda b: (
+        analyses.harmonic_balance,
+        {"system": _system(), "period": _PERIOD, "num_harmonics": 2, "max_corrections": 5},
+    ),
+    "harmonic_curve": lambda b: (
+        analyses.harmonic_curve,
+        {
+            "build": _pushed,
+            "span": (5.0, 8.0),
+            "period": lambda speed: 2 * np.pi / speed,
+            "num_harmonics": 1,
+            "max_points": 3,
+        },
     ),
     "periodic": lambda b: (
         analyses.periodic,

@@ -15,6 +15,7 @@ RECORDS = {
     "BodyDerivative", "BodyFileError", "BodyHistory", "BodySensitivities", "BodyState",
     "CableMotion", "Campbell", "Comparison", "CrankMotion", "CriticalSpeed", "Cycles",
     "DamagedPlace", "Difference", "ElementHistory", "EngineBalance", "EquilibriumCurve",
+    "ClosedRun", "HarmonicCurve", "HarmonicMotion",
     "ModeComparison", "PeriodicError", "PeriodicMotion", "TorsionalResponse", "Energies",
     "EquilibriumError", "ExportReport",
     "FatigueResult", "FatigueTable", "FilmBearing", "FirstOrderInertiaWarning", "Format",

@@ -1,0 +1,322 @@
+"""Curves of periodic motions over a parameter by harmonic balance, with folds.
+
+A point of the curve is predicted along the tangent and corrected at right angles to it
+(pseudo-arclength; see `continuation`). Its unknowns are the free increments z of
+`harmonic_equations` and the parameter. Lengths are measured by z relative to the largest motion so
+far, and by the parameter relative to its range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.analyses.harmonic_balance import (
+    HarmonicMotion,
+    check_motions,
+    first_equations,
+    is_solved,
+    motion_of,
+    solve,
+)
+from dolfinx_mbd.analyses.harmonic_equations import HarmonicEquations, SingularEquations
+from dolfinx_mbd.analyses.periodic import PeriodicError
+from dolfinx_mbd.analyses.simulator import one_blas_thread
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.checks import function, integer, number, reject, vector
+from dolfinx_mbd.dynamics.assembly.assembler import AssemblyError
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.mechanism.system import System
+from dolfinx_mbd.results.solution import Solution
+
+__all__ = ["HarmonicCurve", "harmonic_curve"]
+
+_CORRECTIONS = 12
+_REUSES = 4  # corrections of a point with the derivative at the point before
+_SHARPEST = 0.3  # largest angle between the tangents of two points, rad
+_SMOOTH = 0.1  # angle below which the next step is longer, rad
+_SMALLEST = 1e-7  # smallest step, relative to the range of the parameter
+_DIFFERENCE = 1e-6  # step of differences, relative to the range of the parameter
+_FOLD = 1e-9  # derivative of the parameter at a fold, relative to its range
+
+Tangent = tuple[Array, float]
+
+
+@dataclass(frozen=True, eq=False)
+class HarmonicCurve:
+    """Periodic motions over a parameter, in the order of the curve; see `harmonic_curve`.
+
+    Attributes:
+        parameter: Values of the parameter, shape (np,).
+        motions: The motions.
+        folds: Indices of the points at which the curve turns back in the parameter.
+
+    Example:
+        >>> def rocker(speed):
+        ...     spring = mbd.JointLoad("spring", "pin", "rotation", lambda t, x, v: -90 * x - 4 * v)
+        ...     push = mbd.JointLoad(
+        ...         "push", "pin", "rotation", lambda t, x, v: 5 * np.cos(speed * t)
+        ...     )
+        ...     return mbd.System([ground, bob], [pin], loads=[spring, push])
+        >>> curve = mbd.analyses.harmonic_curve(
+        ...     rocker, (2.0, 12.0), period=lambda speed: 2 * np.pi / speed, num_harmonics=3
+        ... )
+        >>> swing = curve.values(lambda motion: np.ptp(motion.joint("pin").rotation) / 2)
+        >>> print(f"{swing.max():.3f} rad")  # near resonance
+        0.187 rad
+    """
+
+    parameter: Array
+    motions: tuple[HarmonicMotion, ...] = field(repr=False)
+    folds: NDArray[np.int64]
+
+    __repr__ = short_repr
+
+    def values(self, output: Callable[[HarmonicMotion], ArrayLike]) -> Array:
+        """Return a quantity along the curve, shape (np, ...).
+
+        Args:
+            output: Function of a motion, for example
+                ``lambda motion: np.ptp(motion.joint("pin").rotation)``.
+        """
+        function("output", output, "output(motion)")
+        return np.array([np.asarray(output(motion)) for motion in self.motions])
+
+
+@one_blas_thread()
+def harmonic_curve(
+    build: Callable[[float], System],
+    span: tuple[float, float],
+    *,
+    period: Callable[[float], float],
+    num_harmonics: int,
+    start: Solution | None = None,
+    step: float = 0.02,
+    longest: float = 0.05,
+    max_points: int = 500,
+    tolerance: float = 1e-9,
+) -> HarmonicCurve:
+    """Follow periodic motions over a parameter by harmonic balance, around folds.
+
+    The curve starts at the first value of the span. It ends where the parameter leaves the span, or
+    after `max_points` points. Motions between two folds are usually unstable; `periodic` with the
+    motion as `start` computes the Floquet multipliers of a point.
+
+    Args:
+        build: Function that returns the mechanism for a value of the parameter. All mechanisms must
+            have the same bodies, joints and loads.
+        span: First and last value of the parameter. The last one may be smaller.
+        period: Function that returns the period, s, for a value of the parameter.
+        num_harmonics: Number of harmonics of the coordinates.
+        start: Run that ends near the first motion; see `harmonic_balance`.
+        step: First step, relative to the length of the span.
+        longest: Longest step, relative to the length of the span.
+        max_points: Maximum number of points.
+        tolerance: Largest unbalanced force, see `harmonic_balance`.
+
+    Returns:
+        The points of the curve and its folds.
+
+    Raises:
+        PeriodicError: There is no first motion, or the curve cannot be followed; the message
+            contains the last value of the parameter.
+        InputError: An argument is invalid; see `harmonic_balance`.
+
+    Warns:
+        AccuracyWarning: The harmonics do not suffice for a point; see `harmonic_balance`.
+
+    Example:
+        >>> def rocker(speed):
+        ...     spring = mbd.JointLoad("spring", "pin", "rotation", lambda t, x, v: -90 * x - 4 * v)
+        ...     push = mbd.JointLoad(
+        ...         "push", "pin", "rotation", lambda t, x, v: 5 * np.cos(speed * t)
+        ...     )
+        ...     return mbd.System([ground, bob], [pin], loads=[spring, push])
+        >>> curve = mbd.analyses.harmonic_curve(
+        ...     rocker, (2.0, 5.0), period=lambda speed: 2 * np.pi / speed, num_harmonics=1
+        ... )
+        >>> len(curve.folds)
+        0
+    """
+    low, high = (number("span", value) for value in vector("span", span, 2))
+    if low == high:
+        reject("span", span, "two different values")
+    number("step", step, positive=True, high=1.0)
+    number("longest", longest, positive=True, high=1.0)
+    integer("max_points", max_points, low=2)
+    function("build", build, "build(p)")
+    function("period", period, "period(p)")
+    curve = _Curve(build, period, (low, high), tolerance)
+    curve.start(num_harmonics, start)
+    curve.follow(min(step, longest), longest, max_points)
+    motions = tuple(map(motion_of, curve.points))
+    check_motions(motions)
+    return HarmonicCurve(np.array(curve.parameters), motions, np.array(curve.folds, dtype=np.int64))
+
+
+class _Curve:
+    """The points of a curve so far."""
+
+    def __init__(
+        self,
+        build: Callable[[float], System],
+        period: Callable[[float], float],
+        span: tuple[float, float],
+        tolerance: float,
+    ) -> None:
+        self.build, self.period, self.span, self.tolerance = build, period, span, tolerance
+        self.range = abs(span[1] - span[0])
+        self.parameters: list[float] = []
+        self.points: list[HarmonicEquations] = []
+        self.folds: list[int] = []
+        self._unit = 1e-300  # largest motion so far
+        self._slope: Array = np.zeros(0)  # last derivative of the unbalanced forces, (N, nv)
+
+    def start(self, num_harmonics: int, start: Solution | None) -> None:
+        """Find the first point."""
+        p = self.span[0]
+        point = first_equations(self.build(p), self._period(p), num_harmonics, start)
+        solve(point, _CORRECTIONS, self.tolerance)
+        self._add(p, point)
+
+    def _period(self, p: float) -> float:
+        return number("period(p)", self.period(p), positive=True, unit="s")
+
+    def _add(self, p: float, point: HarmonicEquations) -> None:
+        self.parameters.append(p)
+        self.points.append(point)
+        self._unit = max(self._unit, float(np.linalg.norm(point.coordinates(point.x))))
+
+    def _at(self, p: float, point: HarmonicEquations) -> HarmonicEquations:
+        """Return the equations for a value of the parameter at the motion of a point."""
+        system = self.build(p)
+        if system.num_velocities != point.system.num_velocities:
+            raise InputError(
+                f"build({p:g}) returns a mechanism with {system.num_velocities} velocities, and "
+                f"another one with {point.system.num_velocities}; all mechanisms must have the "
+                "same parts"
+            )
+        return point.at_parameter(system, self._period(p))
+
+    def follow(self, step: float, longest: float, max_points: int) -> None:
+        """Add points until the parameter leaves the span."""
+        p, point = self.parameters[-1], self.points[-1]
+        tangent = self._tangent(p, point, (np.zeros_like(point.x), self.span[1] - self.span[0]))
+        while len(self.points) < max_points:
+            new = self._correct(p, point, tangent, step)
+            turned = None if new is None else self._tangent(*new, tangent)
+            angle = np.pi if turned is None else self._angle(point, tangent, turned)
+            if new is None or turned is None or angle > _SHARPEST:
+                step *= 0.5
+                if step < _SMALLEST:
+                    raise PeriodicError(
+                        "the curve of periodic motions cannot be followed beyond the value "
+                        f"{p:.10g} of the parameter: it ends or branches there, or the mechanism "
+                        "is not a smooth function of the parameter"
+                    )
+                continue
+            outside = not min(self.span) <= new[0] <= max(self.span)
+            if tangent[1] * turned[1] < 0:
+                self._add_fold(p, point, tangent, step)
+            if outside:
+                end = min(max(new[0], min(self.span)), max(self.span))
+                part = (end - p) / (new[0] - p)
+                last = self._at(end, point)
+                last.x = point.x + part * (new[1].x - point.x)
+                solve(last, _CORRECTIONS, self.tolerance)
+                self._add(end, last)
+                return
+            self._add(*new)
+            (p, point), tangent = new, turned
+            if angle < _SMOOTH:
+                step = min(1.5 * step, longest)
+
+    def _add_fold(self, p: float, point: HarmonicEquations, tangent: Tangent, step: float) -> None:
+        """Add the point within a step at which the parameter turns back, found by secants."""
+        low, high = (0.0, tangent[1]), (step, 0.0)
+        best: tuple[float, HarmonicEquations] | None = None
+        for k in range(40):
+            middle = 0.5 * (low[0] + high[0])
+            if k > 1 and high[1] * low[1] < 0:
+                middle = (low[0] * high[1] - high[0] * low[1]) / (high[1] - low[1])
+            new = self._correct(p, point, tangent, middle)
+            if new is None:
+                break
+            slope, best = self._tangent(*new, tangent)[1], new
+            low, high = ((middle, slope), high) if slope * low[1] > 0 else (low, (middle, slope))
+            if abs(slope) <= _FOLD * self.range:
+                break
+        if best is not None and min(self.span) <= best[0] <= max(self.span):
+            self.folds.append(len(self.points))
+            self._add(*best)
+
+    def _derivative(self, p: float, point: HarmonicEquations) -> Array:
+        """Return the derivative of the projected unbalanced forces with respect to p, (N m,)."""
+        h = _DIFFERENCE * self.range
+        inner = min(max(p, min(self.span) + h), max(self.span) - h)  # stay within the span
+        one, two = (self._at(value, point).forces() for value in (inner + h, inner - h))
+        self._slope = (one - two) / (2 * h)
+        return point.projected(self._slope)
+
+    def _row(self, point: HarmonicEquations, tangent: Tangent) -> Array:
+        """Return the products with a tangent as a row for z and p."""
+        z = point.coordinates(tangent[0])
+        return np.append(z / self._unit**2, tangent[1] / self.range**2)
+
+    def _tangent(self, p: float, point: HarmonicEquations, along: Tangent) -> Tangent:
+        """Return the tangent with unit length, in the sense of another one."""
+        slope, (matrix, _) = self._derivative(p, point), point.linear_system()
+        row = self._row(point, along)
+        bordered = np.block([[matrix, slope[:, None]], [row[:-1], row[-1:]]])
+        right = np.zeros(len(bordered))
+        right[-1] = 1.0
+        y = _solution(bordered, right)
+        length = np.sqrt(float(y[:-1] @ y[:-1]) / self._unit**2 + y[-1] ** 2 / self.range**2)
+        return point.change(y[:-1] / length, fitted=False), float(y[-1] / length)
+
+    def _angle(self, point: HarmonicEquations, one: Tangent, two: Tangent) -> float:
+        """Return the angle between two tangents, rad."""
+        a, b = (
+            np.append(point.coordinates(x) / self._unit, dp / self.range) for x, dp in (one, two)
+        )
+        return float(np.arccos(np.clip(a @ b / np.linalg.norm(a) / np.linalg.norm(b), -1, 1)))
+
+    def _correct(
+        self, p: float, point: HarmonicEquations, tangent: Tangent, step: float
+    ) -> tuple[float, HarmonicEquations] | None:
+        """Return the point at a distance along the tangent; None if there is no convergence."""
+        value, slope = p + step * tangent[1], self._slope
+        try:
+            new = self._at(value, point)
+            new.x += step * tangent[0]
+            for k in range(_CORRECTIONS):
+                new.evaluate()
+                if is_solved(new, self.tolerance):
+                    return value, new
+                by_p = new.projected(slope) if k < _REUSES else self._derivative(value, new)
+                matrix, right = new.linear_system()
+                row = self._row(new, tangent)
+                bordered = np.block([[matrix, by_p[:, None]], [row[:-1], row[-1:]]])
+                y = _solution(bordered, np.append(right, 0.0))
+                if not np.linalg.norm(y[:-1]) <= 10 * max(step, 1e-6) * self._unit:
+                    return None
+                change = new.change(y[:-1])
+                value += float(y[-1])
+                new = self._at(value, new)
+                new.x += change
+        except (AssemblyError, SingularEquations, np.linalg.LinAlgError):
+            return None
+        return None
+
+
+def _solution(matrix: Array, right: Array) -> Any:
+    """Return the solution of equations whose rows and columns have different units."""
+    rows = np.abs(matrix).max(axis=1)
+    scaled = matrix / rows[:, None]
+    columns = np.abs(scaled).max(axis=0)
+    return np.linalg.solve(scaled / columns, right / rows) / columns
