@@ -27,7 +27,7 @@ from dolfinx_mbd.analyses.harmonic_equations import HarmonicEquations, SingularE
 from dolfinx_mbd.analyses.periodic import PeriodicError
 from dolfinx_mbd.analyses.simulator import one_blas_thread
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import function, integer, number, reject, vector
+from dolfinx_mbd.checks import function, instance, integer, number, reject, vector
 from dolfinx_mbd.dynamics.assembly.assembler import AssemblyError
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
@@ -68,7 +68,7 @@ class HarmonicCurve:
         ... )
         >>> swing = curve.values(lambda motion: np.ptp(motion.joint("pin").rotation) / 2)
         >>> print(f"{swing.max():.3f} rad")  # near resonance
-        0.187 rad
+        0.189 rad
     """
 
     parameter: Array
@@ -138,7 +138,7 @@ def harmonic_curve(
         ...     )
         ...     return mbd.System([ground, bob], [pin], loads=[spring, push])
         >>> curve = mbd.analyses.harmonic_curve(
-        ...     rocker, (2.0, 5.0), period=lambda speed: 2 * np.pi / speed, num_harmonics=1
+        ...     rocker, (2.0, 5.0), period=lambda speed: 2 * np.pi / speed, num_harmonics=3
         ... )
         >>> len(curve.folds)
         0
@@ -149,6 +149,7 @@ def harmonic_curve(
     number("step", step, positive=True, high=1.0)
     number("longest", longest, positive=True, high=1.0)
     integer("max_points", max_points, low=2)
+    number("tolerance", tolerance, positive=True, high=1.0)
     function("build", build, "build(p)")
     function("period", period, "period(p)")
     curve = _Curve(build, period, (low, high), tolerance)
@@ -180,9 +181,12 @@ class _Curve:
     def start(self, num_harmonics: int, start: Solution | None) -> None:
         """Find the first point."""
         p = self.span[0]
-        point = first_equations(self.build(p), self._period(p), num_harmonics, start)
+        point = first_equations(self._system(p), self._period(p), num_harmonics, start)
         solve(point, _CORRECTIONS, self.tolerance)
         self._add(p, point)
+
+    def _system(self, p: float) -> System:
+        return instance("build(p)", self.build(p), System)  # type: ignore[no-any-return]
 
     def _period(self, p: float) -> float:
         return number("period(p)", self.period(p), positive=True, unit="s")
@@ -194,7 +198,7 @@ class _Curve:
 
     def _at(self, p: float, point: HarmonicEquations) -> HarmonicEquations:
         """Return the equations for a value of the parameter at the motion of a point."""
-        system = self.build(p)
+        system = self._system(p)
         if system.num_velocities != point.system.num_velocities:
             raise InputError(
                 f"build({p:g}) returns a mechanism with {system.num_velocities} velocities, and "
@@ -260,7 +264,7 @@ class _Curve:
         h = _DIFFERENCE * self.range
         inner = min(max(p, min(self.span) + h), max(self.span) - h)  # stay within the span
         one, two = (self._at(value, point).forces() for value in (inner + h, inner - h))
-        self._slope = (one - two) / (2 * h)
+        self._slope = np.asarray((one - two) / (2 * h))
         return point.projected(self._slope)
 
     def _row(self, point: HarmonicEquations, tangent: Tangent) -> Array:

@@ -45,6 +45,10 @@ def _cycle() -> analyses.PeriodicMotion:
     return analyses.periodic(_system(), _PERIOD, dt=_PERIOD / 20)
 
 
+def _harmonics(bench: Bench) -> tuple[Callable[..., Any], dict[str, Any]]:
+    return _cycle().harmonics, {"signal": _cycle().joint("pin").rotation, "count": 2}
+
+
 def _resting(weight: float) -> mbd.System:
     ground = mbd.Ground({"pin": mbd.Frame()})
     bob = mbd.RigidBody("bob", 2.0, [0.01] * 3, (0.1, 0, 0), frames={"pin": mbd.Frame()})
@@ -68,10 +72,7 @@ def _bar() -> tuple[mbd.MeshBody, mbd.reduction.Reduction, mbd.results.Solution]
 
 
 CYCLES: dict[str, Call] = {
-    "ClosedRun.harmonics": lambda b: (
-        _cycle().harmonics,
-        {"signal": _cycle().joint("pin").rotation, "count": 2},
-    ),
+    "ClosedRun.harmonics": _harmonics,
     "ClosedRun.repeated": lambda b: (_cycle().repeated, {"count": 2}),
     "EquilibriumCurve.values": lambda b: (
         _curve().values,
@@ -83,11 +84,15 @@ CYCLES: dict[str, Call] = {
         ).values,
         {"output": lambda motion: motion.residual},
     ),
+    "HarmonicMotion.harmonics": _harmonics,
+    "HarmonicMotion.repeated": lambda b: (_cycle().repeated, {"count": 2}),
     "MeshRecovery": lambda b: (recovery.MeshRecovery, {"body": _bar()[0], "where": "cells"}),
     "MeshRecovery.write": lambda b: (
         recovery.MeshRecovery(_bar()[0]).write,
         {"path": b.folder / "rod.pvd", "history": _bar()[2], "what": ["von Mises"]},
     ),
+    "PeriodicMotion.harmonics": _harmonics,
+    "PeriodicMotion.repeated": lambda b: (_cycle().repeated, {"count": 2}),
     "compare_with_modes": lambda b: (
         recovery.compare_with_modes,
         {"body": _bar()[0], "history": _bar()[2], "reduction": _bar()[1], "count": 1},
@@ -109,7 +114,7 @@ CYCLES: dict[str, Call] = {
         {
             "build": _pushed,
             "span": (5.0, 8.0),
-            "period": lambda speed: 2 * np.pi / speed,
+            "period": lambda speed: 2 * np.pi / max(speed, 0.1),
             "num_harmonics": 1,
             "max_points": 3,
         },
