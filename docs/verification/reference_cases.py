@@ -373,10 +373,9 @@ def mesh_bodies_at_rest() -> Iterator[Row]:
     bend = dict(zip(("W4, 45° bend: x", "y", "z"), (-23.646, 13.721, 53.578), strict=True))
     source, tip = "converged beam", test_published_cases.bend_of_45_degrees()
     yield from rows(source, 0.54, tip, bend, absolute=True)
-    for degrees, bound in ((45, 5e-3), (90, 1e-2)):
-        values, exact = test_materials_and_solvers.twisted_cylinder(np.deg2rad(degrees))
-        names = [f"W6, torsion by {degrees}°: {x}" for x in ("moment, N m", "end force, N")]
-        yield from rows("Rivlin", bound, values, dict(zip(names, exact, strict=True)))
+    values, exact = test_materials_and_solvers.twisted_cylinder(np.pi / 2, cells=4)
+    names = [f"W6, torsion by 90°: {x}" for x in ("moment, N m", "end force, N")]
+    yield from rows("Rivlin", 5e-3, values, dict(zip(names, exact, strict=True)))
     values, exact, difference = test_mesh_bodies.twisted_column(180)
     names = ["W10, column twisted by 180°: moment, N m", "end force, N"]
     yield from rows("plain DOLFINx", 1e-8, values, dict(zip(names, exact, strict=True)))

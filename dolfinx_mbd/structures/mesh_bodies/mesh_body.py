@@ -376,7 +376,8 @@ class MeshBody(FrameCoordinates):
         if self._solver is None:
             raise InputError(
                 f"body {self.name!r} is on its whole mesh, which this analysis does not support: "
-                "use simulate or Simulator, or reduce the body and use FlexibleBody",
+                "use simulate or Simulator, mbd.structures.vibration_modes for natural "
+                "frequencies, or reduce the body and use FlexibleBody",
                 argument="system",
                 value=self.name,
             )
