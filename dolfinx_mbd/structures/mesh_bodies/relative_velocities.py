@@ -39,8 +39,10 @@ def relative_velocities(label: str, body: MeshBody) -> Array:
     try:
         if isinstance(value, Expr):
             function = interpolated(value, forces.space)
-        else:
+        elif callable(value):
             function.interpolate(value)
+        else:
+            problem = f"got {value!r}"
     except Exception as error:  # errors of UFL, of DOLFINx and of the function itself
         problem = f"{type(error).__name__}: {error}"
     problems = [text for text in forces.comm.allgather(problem) if text]
