@@ -221,7 +221,13 @@ def test_relative_velocity() -> None:
         momentum = body.momenta(state.q, state.v)[:3]
         assert np.allclose(momentum, 20 * np.array([0, 1.5 + 0.05, 4 - 0.5]), rtol=1e-12)
         assert np.allclose(state.v[:3], momentum / 20, rtol=1e-12)
-    for value in (forms[0] + ufl.as_vector([1, 0, 0]), x[0], lambda x: x[0], lambda x: np.nan * x, 1):
+    for value in (
+        forms[0] + ufl.as_vector([1, 0, 0]),
+        x[0],
+        lambda x: x[0],
+        lambda x: np.nan * x,
+        1,
+    ):
         with pytest.raises(InputError) as error:
             MeshBody("bar", model, ends(0.0, 1.0, ("left",)), relative_velocity=value)
         assert error.value.argument == "relative_velocity"
