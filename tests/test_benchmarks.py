@@ -26,6 +26,7 @@ SCRIPTS = {
     "lanczos.py": "--sizes 12k --rounds 1",
     "large.py": "--size 0.012",
     "long_run.py": "--steps 20 60 --size 0.012",
+    "mesh_bodies.py": "--cells 1 --steps 10 --rounds 1",
     "mesh_independence.py": "--sizes 0.014 0.012 --rounds 2",
     "operators.py": "--sizes 12k --rounds 1",
     "profiles.py": "reduction",

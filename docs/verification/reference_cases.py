@@ -41,6 +41,11 @@ from tests.models import (
     spin_up,
 )
 from tests.models import ivp_slider_crank as ivp
+from tests.structures.mesh_bodies import (
+    test_materials_and_solvers,
+    test_mesh_bodies,
+    test_published_cases,
+)
 
 SELF = MPI.COMM_SELF
 Numbers = Mapping[str, float]
@@ -351,6 +356,64 @@ def derivatives() -> Iterator[Row]:
     yield from rows("Taylor's theorem", 0.1, values, exact, absolute=True)
 
 
+# ---- Bodies on their whole mesh
+
+
+def mesh_bodies_at_rest() -> Iterator[Row]:
+    """Equilibria of bodies on their mesh with large rotations and strains."""
+    for load, exact in ((1, (0.301720774, 0.056433236)), (10, (0.810609025, 0.554995598))):
+        names = [f"W2, elastica, PL²/EI = {load}: {name}" for name in ("w/L", "u/L")]
+        values = test_mesh_bodies.elastica(load)[0]
+        references = dict(zip(names, exact, strict=True))
+        yield from rows("elastica", 2e-3, values, references, absolute=True)
+    tip = test_published_cases.princeton_beam(90)[2]
+    name = "W3, Princeton beam at 90°: u_z, m"
+    yield from rows("beam", 5e-3, [tip], {name: 0.146246})
+    yield from rows("ANSYS, in the paper", 0.03, [tip], {name: 0.143848652})
+    bend = dict(zip(("W4, 45° bend: x", "y", "z"), (-23.646, 13.721, 53.578), strict=True))
+    source, tip = "converged beam", test_published_cases.bend_of_45_degrees()
+    yield from rows(source, 0.54, tip, bend, absolute=True)
+    values, exact = test_materials_and_solvers.twisted_cylinder(np.pi / 2, cells=4)
+    names = [f"W6, torsion by 90°: {x}" for x in ("moment, N m", "end force, N")]
+    yield from rows("Rivlin", 5e-3, values, dict(zip(names, exact, strict=True)))
+    values, exact, difference = test_mesh_bodies.twisted_column(180)
+    names = ["W10, column twisted by 180°: moment, N m", "end force, N"]
+    yield from rows("plain DOLFINx", 1e-8, values, dict(zip(names, exact, strict=True)))
+    name = "greatest difference of displacements, m"
+    yield from rows("plain DOLFINx", 1e-8, [difference], {name: 0.0}, absolute=True)
+
+
+def mesh_bodies_in_motion() -> Iterator[Row]:
+    """Motion of bodies on their mesh: slider-cranks, pendulum, tumbling L, twisting column."""
+    w = test_mesh_bodies.deflection(*test_mesh_bodies.crank_run())
+    exact = {"W1, slider-crank: greatest deflection, m": 1.6371e-3, "least": -1.8659e-3}
+    yield from rows("geometrically exact beam", 0.01, [w.max(), w.min()], exact)
+    bar, system = test_mesh_bodies.rubber_pendulum()
+    run = mbd.simulate(system, t_end=0.8, dt=0.004)
+    tip = bar.motion(run).position([(1, 0, 0)])[[100, 200], 0, :2].ravel()
+    places = (0.44521, -0.89500, -0.98166, -0.18160)
+    names = [f"W5, rubber pendulum: {x}({t} s), m" for t in (0.4, 0.8) for x in "xy"]
+    references = dict(zip(names, places, strict=True))
+    yield from rows("geometrically exact beam", 2e-3, tip, references, absolute=True)
+    source, tumbling = "extrapolated, another program", test_published_cases.tumbling_run()
+    exact = {"W7, tumbling L: kinetic energy at 2.5 s, J": 628.5, "energy after 5 s, J": 2433.0}
+    yield from rows(source, 0.01, [tumbling.kinetic, tumbling.total[0]], exact)
+    yield from rows(source, 0.05, [tumbling.elastic], {"elastic energy at 2.5 s, J": 209.0})
+    spin = dict(zip(("angular momentum x, kg m²/s", "y", "z"), (15486, 8690, -10955), strict=True))
+    yield from rows(source, 209.0, tumbling.spin[1], spin, absolute=True)
+    energy, angles = test_published_cases.twisting_column((6, 3, 3), 1e-3)
+    yield from rows("closed form", 1e-4, [energy], {"W9, twisting column: energy, J": 3031875.0})
+    for t, angle, exact, bound in zip(
+        (0.04, 0.08, 0.12), angles, (3.59, 5.55, 4.46), (0.03, 0.06, 0.10), strict=True
+    ):
+        name = f"rotation of the tip at {t} s, rad"
+        yield Row(name, exact, "another program", float(angle), bound, absolute=True)
+    forces = test_mesh_bodies.forces_of_both_rods()
+    name = "W13, slider-crank: greatest difference of joint forces, relative"
+    off = np.abs(forces[0] - forces[1]).max() / np.abs(forces[0]).max()
+    yield from rows("reduced body", 0.02, [off], {name: 0.0}, absolute=True)
+
+
 # ---- Tables
 
 CASES: dict[str, Callable[[], Iterator[Row]]] = {
@@ -368,6 +431,8 @@ CASES: dict[str, Callable[[], Iterator[Row]]] = {
     "V12": andrews_mechanism,
     "V13": four_bar_chain,
     "V17": derivatives,
+    "V18": mesh_bodies_at_rest,
+    "V19": mesh_bodies_in_motion,
 }
 """Functions by the names of the cases; the first line of a docstring is the title."""
 

@@ -373,6 +373,7 @@ MESHES: dict[str, Call] = {
     "PointForce": lambda b: (
         mbd.structures.PointForce, {"point": (1.0, 0.1, 0.1), "value": (0, 0, 1.0)},
     ),
+    "vibration_modes": lambda b: (mbd.structures.vibration_modes, _clamped_pad()),
     "MeshBody.frame": lambda b: (_pad().frame, {"name": "left"}),
     "MeshMotion.position": lambda b: (_pad_motion().position, {"points": [(0.5, 0.1, 0.1)]}),
     "MeshMotion.function": lambda b: (_pad_motion().function, {"instant": 1}),
@@ -391,11 +392,18 @@ def _pad() -> mbd.MeshBody:
 
 
 @cache
-def _pad_motion() -> Any:
-    """Return the motion of a body on its mesh in two steps."""
+def _clamped_pad() -> dict[str, Any]:
+    """Return a mechanism with a clamped body on its mesh, and its equilibrium."""
     ground = mbd.Ground({"wall": mbd.Frame((0, 0.1, 0.1))})
     clamp = mbd.fixed("clamp", ground.frame("wall"), _pad().frame("left"))
-    run = mbd.simulate(mbd.System([ground, _pad()], [clamp]), t_end=2e-3, dt=1e-3)
+    system = mbd.System([ground, _pad()], [clamp])
+    return {"system": system, "state": mbd.equilibrium(system), "num_modes": 2}
+
+
+@cache
+def _pad_motion() -> Any:
+    """Return the motion of a body on its mesh in two steps."""
+    run = mbd.simulate(_clamped_pad()["system"], t_end=2e-3, dt=1e-3)
     return _pad().motion(run)
 
 

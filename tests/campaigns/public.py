@@ -22,7 +22,7 @@ RECORDS = {
     "FrameMotion", "FrameRef", "FrequencyResponse", "GaugeHistory", "HalfPower", "Identification",
     "IdentifiedLoads", "Impact", "InverseDynamics", "Iterate", "JointCoordinate", "JointHistory",
     "KinematicError", "LinearizedBody", "LinearizedSystem", "LinearSensitivities", "LoadCases",
-    "MeshMotion",
+    "MeshMotion", "VibrationModes",
     "MatrixError", "MatrixFileError", "ModalAnalysis", "Model",
     "ModelFileError", "ModalPairs", "ModalTransient", "Optimum",
     "PairMotion",

@@ -21,5 +21,15 @@ from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc an
 from dolfinx_mbd.structures.mesh_bodies.mesh_body import MeshBody
 from dolfinx_mbd.structures.mesh_bodies.mesh_loads import BodyForce, PointForce, Pressure, Traction
 from dolfinx_mbd.structures.mesh_bodies.mesh_motion import MeshMotion
+from dolfinx_mbd.structures.mesh_bodies.vibration_modes import VibrationModes, vibration_modes
 
-__all__ = ["BodyForce", "MeshBody", "MeshMotion", "PointForce", "Pressure", "Traction"]
+__all__ = [
+    "BodyForce",
+    "MeshBody",
+    "MeshMotion",
+    "PointForce",
+    "Pressure",
+    "Traction",
+    "VibrationModes",
+    "vibration_modes",
+]

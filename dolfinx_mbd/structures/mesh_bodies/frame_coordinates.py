@@ -53,6 +53,7 @@ class FrameCoordinates:
     _interfaces: tuple[RigidInterface | AveragedInterface, ...]  # the rigid ones first
     _moments: tuple[Array, Array]  # centre of mass, and inertia tensor about it
     _q0: Array
+    _relative: Array  # initial velocities relative to the rigid motion, body components, (N, 3)
 
     def frames_of(self, q: Array) -> Array:
         """Return positions and quaternions of the interfaces in coordinates q, shape (F, 7)."""
@@ -166,7 +167,9 @@ class FrameCoordinates:
             frame[:3] = pose[:3] + R @ point
             rate[:3] = velocity[:3] + R @ np.cross(spin, point)
         nodal[0] = pose[:3] + self.nodes @ R.T - self.nodes
-        nodal[1] = velocity[:3] + np.cross(spin, self.nodes) @ R.T
+        nodal[1] = velocity[:3] + (np.cross(spin, self.nodes) + self._relative) @ R.T
+        if not self._interfaces:
+            v[:, :3] += R @ (self.forces.lumped @ self._relative) / self.forces.lumped.sum()
         nodal[2] = 0.0
         return q, v.ravel()
 

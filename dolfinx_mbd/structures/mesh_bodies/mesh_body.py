@@ -36,6 +36,7 @@ from dolfinx_mbd.structures.mesh_bodies.mesh_motion import MeshMotion
 from dolfinx_mbd.structures.mesh_bodies.mesh_solver import PREFIX
 from dolfinx_mbd.structures.mesh_bodies.multipliers import Constraints, Motion
 from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
+from dolfinx_mbd.structures.mesh_bodies.relative_velocities import relative_velocities
 from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface, magnitude
 from dolfinx_mbd.structures.mesh_bodies.step_unknowns import StepUnknowns
 
@@ -87,6 +88,10 @@ class MeshBody(FrameCoordinates):
         velocity: Initial velocity of the origin of the mesh in global components, (3,), m/s; by
             default as for `FlexibleBody`.
         omega: Initial angular velocity in body components, (3,), rad/s.
+        relative_velocity: Initial velocities of the nodes in addition to the rigid motion, in axes
+            of the body, m/s: UFL of shape (3,) on the mesh, or a function that returns velocities
+            (3, n) at reference positions (3, n). The motion of interfaces follows from `velocity`
+            and `omega`; these velocities vanish there, in the mean for averaged interfaces.
 
     Warns:
         MeshWarning: The elements lock because the material is nearly incompressible.
@@ -118,6 +123,7 @@ class MeshBody(FrameCoordinates):
     rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0)
     velocity: ArrayLike | None = None
     omega: ArrayLike | None = None
+    relative_velocity: Any = None
 
     __repr__ = short_repr
 
@@ -244,6 +250,7 @@ class MeshBody(FrameCoordinates):
         nodal: Array = np.zeros((3, len(self.nodes), 3))
         nodal[0] = position + self.nodes @ R.T - self.nodes
         assign(self, _q0=np.concatenate([frames.ravel(), nodal.ravel()]))
+        assign(self, _relative=relative_velocities(label, self))
 
     # ---- protocol of a body ---------------------------------------------------------------------
     def frame(self, name: str) -> FrameRef:
@@ -369,7 +376,8 @@ class MeshBody(FrameCoordinates):
         if self._solver is None:
             raise InputError(
                 f"body {self.name!r} is on its whole mesh, which this analysis does not support: "
-                "use simulate or Simulator, or reduce the body and use FlexibleBody",
+                "use simulate or Simulator, mbd.structures.vibration_modes for natural "
+                "frequencies, or reduce the body and use FlexibleBody",
                 argument="system",
                 value=self.name,
             )

@@ -1,8 +1,8 @@
-"""Published and computed cases of mesh bodies with large deformation: W3, W4 and W7."""
+"""Published and computed cases of mesh bodies with large deformation: W3, W4, W7 and W9."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from dolfinx import mesh as dmesh
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem import ElasticModel
 from dolfinx_mbd.forms import Material
 from dolfinx_mbd.structures.mesh_bodies import MeshBody, Traction
@@ -25,6 +26,16 @@ def loaded_tip(body: MeshBody, force: Any) -> Any:
     state = mbd.equilibrium(mbd.System([ground, body], [clamp], loads=[tip]))
     assert np.allclose(np.abs(state.lam[:3]), np.abs(force), atol=1e-6 * np.abs(force).max())
     return body.frames_of(state.q)[1, :3] - body.interface_frames[1].point
+
+
+def princeton_beam(beta: float) -> Any:
+    """Return the displacement (3,) of the tip of case W3 for the direction β of the force, °."""
+    h, w, length = 12.3777e-3, 3.2024e-3, 0.508
+    mesh, tags = box((0, -h / 2, -w / 2), (length, h / 2, w / 2), (40, 2, 1))
+    model = ElasticModel(mesh, Material(71.7e9, 0.31, 2700.0), facet_tags=tags)
+    body = MeshBody("beam", model, ends(0.0, length))
+    angle = np.deg2rad(beta)
+    return loaded_tip(body, 8.896 * np.array([0, np.cos(angle), np.sin(angle)]))
 
 
 @pytest.mark.slow
@@ -44,12 +55,7 @@ def test_princeton_beam(beta: float, expected: tuple[float, float]) -> None:
     at 90 degrees, meshes of 20×1×1, 40×2×1 and 60×4×2 cells give 0.14493, 0.14566 and 0.14581,
     which approach from below, as conforming elements do, and a beam gives 0.146246.
     """
-    h, w, length = 12.3777e-3, 3.2024e-3, 0.508
-    mesh, tags = box((0, -h / 2, -w / 2), (length, h / 2, w / 2), (40, 2, 1))
-    model = ElasticModel(mesh, Material(71.7e9, 0.31, 2700.0), facet_tags=tags)
-    body = MeshBody("beam", model, ends(0.0, length))
-    angle = np.deg2rad(beta)
-    u = loaded_tip(body, 8.896 * np.array([0, np.cos(angle), np.sin(angle)]))
+    u = princeton_beam(beta)
     assert abs(u[1] - expected[0]) < 0.005 * max(expected)
     if beta == 0:
         assert abs(u[2]) < 1e-9
@@ -59,9 +65,8 @@ def test_princeton_beam(beta: float, expected: tuple[float, float]) -> None:
         assert np.isclose(u[2], 0.146246, rtol=0.005)
 
 
-@pytest.mark.slow
-def test_bend_of_45_degrees() -> None:
-    """Case W4: a bent cantilever with a force out of its plane against a converged beam."""
+def bend_of_45_degrees() -> Any:
+    """Return the displacement (3,) of the tip of case W4; the axis of the body turns to −y."""
     mesh, tags = box((0, -0.5, -0.5), (1, 0.5, 0.5), (32, 1, 1))
     s, across, up = mesh.geometry.x.T.copy()
     angle, radius = s * np.pi / 4, 100.0
@@ -74,7 +79,13 @@ def test_bend_of_45_degrees() -> None:
         "left": mbd.InterfaceSpec(1, point=(0, 0, 0), axes=np.eye(3)),
         "right": mbd.InterfaceSpec(2, point=tip, axes=np.eye(3)),
     }
-    u = loaded_tip(MeshBody("bend", model, specs), (0, 0, 600.0))
+    return loaded_tip(MeshBody("bend", model, specs), (0, 0, 600.0))
+
+
+@pytest.mark.slow
+def test_bend_of_45_degrees() -> None:
+    """Case W4: a bent cantilever with a force out of its plane against a converged beam."""
+    u = bend_of_45_degrees()
     expected = np.array([-23.646, 13.721, 53.578])
     assert np.abs(u - expected).max() < 0.01 * 53.578, u
 
@@ -115,25 +126,108 @@ def tumbling_l(n: int, degree: int) -> MeshBody:
     return MeshBody("L", mesh, material=material, energy=neo_hookean_7, loads=loads)
 
 
-@pytest.mark.slow
-def test_tumbling_l() -> None:
-    """Case W7: angular momentum, energies and shape of a soft body after dead tractions."""
+class Tumbling(NamedTuple):
+    """Results of case W7 at 2.5, 5 and 10 s."""
+
+    momenta: Any  # at all times (nt, 6)
+    spin: Any  # angular momentum (3, 3)
+    kinetic: float  # at 2.5 s, J
+    elastic: float  # at 2.5 s, J
+    total: Any  # energy from 5 s, J
+    corner: Any  # position of (0, 10, 0) relative to the centroid (3, 3)
+
+
+def tumbling_run() -> Tumbling:
+    """Simulate case W7."""
     body = tumbling_l(2, 2)
     run = mbd.simulate(mbd.System([body]), t_end=10.0, dt=0.025)
     momenta, energy = run.momenta(), run.energies()
-    J = momenta[:, 3:]
-    at = {t: round(t / 0.025) for t in (2.5, 5.0, 10.0)}
-    assert np.abs(momenta[:, :3]).max() < 1e-9
-    assert np.abs(J[at[2.5]] - (8038, 4362, -5587)).max() < 0.01 * np.linalg.norm(J[at[2.5]])
-    assert np.abs(J[at[5.0]] - (15486, 8690, -10955)).max() < 0.01 * np.linalg.norm(J[at[5.0]])
-    assert np.isclose(energy.kinetic[at[2.5]], 628.5, rtol=0.01)
-    assert np.isclose(energy.elastic[at[2.5]], 209, rtol=0.05)
-    total = energy.kinetic + energy.elastic
-    assert np.isclose(total[at[5.0]], 2433, rtol=0.01)
-    assert np.abs(total[at[5.0] :] - total[at[5.0]]).max() < 0.01 * 2433
+    at = [round(t / 0.025) for t in (2.5, 5.0, 10.0)]
     motion = body.motion(run)
     weights = body.forces.lumped / body.forces.lumped.sum()
     centre = np.einsum("a,tai->ti", weights, body.nodes + motion.displacement)
     corner = motion.position([(0, 10, 0)])[:, 0] - centre
-    assert np.abs(corner[at[5.0]] - (-1.715, 6.160, 0.986)).max() < 0.01 * 6.46
-    assert np.abs(corner[at[10.0]] - (2.071, 3.741, 4.823)).max() < 0.01 * 6.45
+    kinetic, elastic = energy.kinetic[at[0]], energy.elastic[at[0]]
+    total = (energy.kinetic + energy.elastic)[at[1] :]
+    return Tumbling(momenta, momenta[at, 3:], kinetic, elastic, total, corner[at])
+
+
+@pytest.mark.slow
+def test_tumbling_l() -> None:
+    """Case W7: angular momentum, energies and shape of a soft body after dead tractions."""
+    run = tumbling_run()
+    assert np.abs(run.momenta[:, :3]).max() < 1e-9
+    for J, expected in zip(run.spin, ((8038, 4362, -5587), (15486, 8690, -10955)), strict=False):
+        assert np.abs(J - expected).max() < 0.01 * np.linalg.norm(J)
+    assert np.isclose(run.kinetic, 628.5, rtol=0.01)
+    assert np.isclose(run.elastic, 209, rtol=0.05)
+    assert np.isclose(run.total[0], 2433, rtol=0.01)
+    assert np.abs(run.total - run.total[0]).max() < 0.01 * 2433
+    assert np.abs(run.corner[1] - (-1.715, 6.160, 0.986)).max() < 0.01 * 6.46
+    assert np.abs(run.corner[2] - (2.071, 3.741, 4.823)).max() < 0.01 * 6.45
+
+
+def twisting_column(cells: tuple[int, int, int], dt: float) -> tuple[float, Any]:
+    """Return the initial energy (J) of case W9, and the rotation of a corner of the tip, (3,).
+
+    The rotations at 0.04, 0.08 and 0.12 s are those of the projection on the section, rad.
+    """
+    mesh, tags = box((0, -0.5, -0.5), (6, 0.5, 0.5), cells)
+    x = ufl.SpatialCoordinate(mesh)
+    spin = 105 * ufl.sin(ufl.pi * x[0] / 12)
+    column = MeshBody(
+        "column",
+        ElasticModel(mesh, Material(1.7e7, 0.3, 1100.0), facet_tags=tags),
+        ends(0.0, 6.0, ("left",)),
+        energy="neo-hookean",
+        relative_velocity=ufl.as_vector([0, -spin * x[2], spin * x[1]]),
+    )
+    ground = mbd.Ground({"origin": mbd.Frame()})
+    clamp = mbd.fixed("clamp", ground.frame("origin"), column.frame("left"))
+    run = mbd.simulate(mbd.System([ground, column], [clamp]), t_end=0.12, dt=dt)
+    corner = column.motion(run).position([(6, 0.5, 0.5)])[:, 0]
+    angle = np.unwrap(np.arctan2(corner[:, 2], corner[:, 1]))
+    at = [round(t / dt) for t in (0.04, 0.08, 0.12)]
+    return float(run.energies().kinetic[0]), angle[at] - angle[0]
+
+
+@pytest.mark.slow
+def test_twisting_column() -> None:
+    """Case W9: a column that starts with a twisting velocity."""
+    energy, angles = twisting_column((6, 3, 3), 1e-3)
+    assert np.isclose(energy, 3031875, rtol=1e-4)  # interpolated velocity
+    assert (np.abs(angles - (3.59, 5.55, 4.46)) < (0.03, 0.06, 0.10)).all()
+
+
+def test_relative_velocity() -> None:
+    """Velocities of nodes add to the rigid motion in axes of the body; interfaces do not move."""
+    mesh, tags = box((0, 0, 0), (1, 0.2, 0.1), (2, 1, 1))
+    model = ElasticModel(mesh, Material(1e6, 0.3, 1000.0), facet_tags=tags)
+    x, turn = ufl.SpatialCoordinate(mesh), (np.sqrt(0.5), 0, 0, np.sqrt(0.5))  # x to y
+    forms: list[Any] = [ufl.as_vector([3 * x[0], 0, 0]), lambda x: np.array([3, 0, 0])[:, None] * x]
+    for value in forms:
+        body = MeshBody(
+            "bar",
+            model,
+            relative_velocity=value,
+            rotation=turn,
+            velocity=(0, 0, 4),
+            omega=(0, 1, 0),
+        )
+        state = mbd.dynamics.consistent_state(mbd.System([body]))
+        X, Y, Z = body.nodes.T
+        expected = np.transpose([0 * Y, 3 * X + Z, 4 - X])  # ω × X is (Z, 0, −X) in the body
+        assert np.allclose(body.nodal_of(state.q)[1], expected, atol=1e-12)
+        momentum = body.momenta(state.q, state.v)[:3]
+        assert np.allclose(momentum, 20 * np.array([0, 1.5 + 0.05, 4 - 0.5]), rtol=1e-12)
+        assert np.allclose(state.v[:3], momentum / 20, rtol=1e-12)
+    for value in (
+        forms[0] + ufl.as_vector([1, 0, 0]),
+        x[0],
+        lambda x: x[0],
+        lambda x: np.nan * x,
+        1,
+    ):
+        with pytest.raises(InputError) as error:
+            MeshBody("bar", model, ends(0.0, 1.0, ("left",)), relative_velocity=value)
+        assert error.value.argument == "relative_velocity"

@@ -1,0 +1,336 @@
+"""Operators of small vibrations of a mechanism with bodies on their whole mesh, at rest.
+
+Vectors are blocks of shape (owned rows, k): the free nodes of the owned part of each mesh, and on
+the first rank the increments of frames and other bodies. Their constraints are eliminated by a
+basis N of the null space of the gradients B; those of averaged interfaces by multipliers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.linalg
+from mpi4py import MPI
+
+from dolfinx_mbd.analyses.linearization import SteadyError, unbalanced
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.errors import InputError, SolverError
+from dolfinx_mbd.fem.linalg.blocks import multiply
+from dolfinx_mbd.fem.linalg.factorization import FactorizationError
+from dolfinx_mbd.mechanism.system import State, System
+from dolfinx_mbd.structures.mesh_bodies.mesh_body import MeshBody
+from dolfinx_mbd.structures.mesh_bodies.mesh_solver import FactorState
+from dolfinx_mbd.structures.mesh_bodies.step_unknowns import StepUnknowns
+
+__all__ = ["SmallVibrations"]
+
+_SHIFT = 1e-8  # shift, relative to the largest squared frequency of the mesh
+_BALANCE = 1e-6  # largest unbalanced force, relative to the acting forces
+_RANK = 1e-10  # singular values of B below this fraction of the largest are zero
+_SYMMETRY = 1e-9  # antisymmetric part of the stiffness that counts as round-off
+
+
+class _Part:
+    """A body on its mesh: matrices at the state.
+
+    Args:
+        body: The body.
+        q: Slice of its coordinates.
+        v: Slice of its velocities.
+    """
+
+    def __init__(self, body: MeshBody, q: slice, v: slice) -> None:
+        self.body, self.q, self.v = body, q, v
+        self.unknowns = StepUnknowns(body)
+        self.nodes = body.forces.nodes
+        self.is_damped = bool(body.viscosity or body.mass_damping)
+        self._damping: Any = None
+
+    def start(self, at: Assembler) -> None:
+        """Condense the free nodes at the coordinates of the assembler."""
+        self.unknowns.start_at_rest(at.q[self.q].copy())
+        self.unknowns.enter()
+        self.unknowns.put(at.q[self.q], at.v[self.v], at.a[self.v])
+        self.T = self.body.frame_matrices(self.body.frames_of(at.q[self.q]))
+
+    def largest_square(self, at: Assembler) -> float:
+        """Return an estimate of the largest squared angular frequency of the mesh, 1/s²."""
+        body = self.body
+        body.forces.set_state(*body.nodal_of(at.q[self.q])[:2])
+        K = body.forces.matrix(0.0, 0.0)
+        diagonal = K.getDiagonal()
+        stiffness = float(diagonal.max()[1])
+        diagonal.destroy()
+        K.destroy()
+        return stiffness * len(body.nodes) / body.typical_mass
+
+    def factorize(self, at: Assembler, shift: float) -> None:
+        """Factorize K + b M."""
+        body = self.body
+        u, w, _ = body.nodal_of(at.q[self.q])
+        frames, pressures = body.frames_of(at.q[self.q]), body.forces.loads.pressures
+        state = FactorState(
+            u.copy(), w.copy(), frames.copy(), pressures, self.unknowns.multipliers.copy()
+        )
+        try:
+            self.unknowns.solver.factorize((shift, 0.0, 1.0), state)
+        except FactorizationError as error:
+            raise SolverError(
+                f"body {body.name!r} is unstable at this state even with fixed interfaces; its "
+                "modes cannot be computed"
+            ) from error
+
+    def full(self, free: Array, s: Array) -> Array:
+        """Return the motion of all nodes (N, 3, k) for free nodes and increments of the frames."""
+        if not self.T.shape[2]:
+            return free
+        return np.asarray(free + np.einsum("nis,sk->nik", self.T, s[self.v]))
+
+    def split(self, forces: Array) -> tuple[Array, Array]:
+        """Return the forces at free nodes (N, 3, k) and at the frames (6 F, k)."""
+        at_frames = np.einsum("nis,nik->sk", self.T, forces)
+        free = forces.copy()
+        free[self.body.held] = 0.0
+        return free, at_frames
+
+    def mass(self, motion: Array) -> Array:
+        """Return the mass matrix times a motion (N, 3, k)."""
+        product = self.body.forces.apply_mass(motion.reshape(len(motion), -1))
+        return product.reshape(motion.shape)
+
+    def damping(self, motion: Array) -> Array:
+        """Return the damping matrix times a motion (N, 3, k)."""
+        if not self.is_damped:
+            return np.zeros_like(motion)
+        forces = self.body.forces
+        if self._damping is None:
+            forces.set_state(self.unknowns.solver.state.u, np.zeros_like(self.body.nodes))
+            rate = 1e3 / (self.body.viscosity or 1.0)  # so that K causes no round-off
+            self._damping, K = forces.matrix(0.0, rate), forces.matrix(0.0, 0.0)
+            self._damping.axpy(-1.0, K)
+            self._damping.scale(1 / rate)
+            K.destroy()
+        owned = motion[self.nodes.owned].reshape(-1, motion.shape[2])
+        return self.nodes.gathered_block(multiply(self._damping, np.asfortranarray(owned)))
+
+    def leave(self) -> None:
+        """Free the matrices."""
+        self.unknowns.leave()
+        self.unknowns.solver.destroy()
+        if self._damping is not None:
+            self._damping.destroy()
+
+
+class SmallVibrations:
+    """Mass, damping and shifted stiffness of small vibrations about a state at rest.
+
+    Use it as a context: within, the bodies condense their free nodes.
+
+    Args:
+        system: The mechanism.
+        state: The state.
+
+    Attributes:
+        comm: Communicator of the meshes.
+        names: Names of the bodies on their mesh.
+        shift: b, 1/s².
+        is_damped: Whether there is damping, or a stiffness that is not symmetric.
+
+    Raises:
+        InputError: The mechanism has no body on its mesh, or is not at rest.
+        SteadyError: The forces are not in balance.
+    """
+
+    def __init__(self, system: System, state: State) -> None:
+        system.check_no_states("vibration_modes")
+        self._system, self._state = system, state
+        slices = zip(system.bodies, system.q_slices, system.v_slices, strict=True)
+        self._parts = [_Part(body, q, v) for body, q, v in slices if isinstance(body, MeshBody)]
+        if not self._parts:
+            raise InputError(
+                "the mechanism has no body on its mesh; use mbd.linearize",
+                argument="system",
+                value=system,
+            )
+        self.names = tuple(part.body.name for part in self._parts)
+        self.comm: MPI.Comm = self._parts[0].body.forces.comm
+        if any(part.body.forces.comm.size != self.comm.size for part in self._parts):
+            raise InputError(
+                "the meshes of the bodies have different communicators",
+                argument="system",
+                value=system,
+            )
+        rates = [np.abs(part.body.nodal_of(state.q[part.q])[1]).max() for part in self._parts]
+        if max([*rates, np.abs(state.v).max(initial=0.0)]) > 0.0:
+            raise InputError(
+                "modes of bodies on their mesh need a state at rest; this state moves",
+                argument="state",
+                value=state,
+            )
+        free = [part.body.nodes.size - 3 * len(part.body.held) for part in self._parts]
+        self.num_unknowns = sum(free)
+        self.shift = 0.0
+
+    def __enter__(self) -> Self:
+        at, t = Assembler(self._system), self._state.time
+        at.q[:], at.angles[:] = self._state.q, self._state.angles
+        at.v[:], at.a[:], at.lam[:] = 0.0, 0.0, 0.0
+        try:
+            for part in self._parts:
+                part.start(at)
+            self.shift = _SHIFT * max(part.largest_square(at) for part in self._parts)
+            self._set_reactions(at, t)
+            self._set_matrices(at, t)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for part in self._parts:
+            part.leave()
+
+    def _set_reactions(self, at: Assembler, t: float) -> None:
+        """Set the multipliers of joints and averaged interfaces; check the balance."""
+        for part in self._parts:
+            part.factorize(at, self.shift)
+        at.residual(t)
+        if np.abs(at.values).max(initial=0.0) > _BALANCE * self._system.size:
+            row = int(np.argmax(np.abs(at.values)))
+            name, gap = self._system.constraint_name(row), abs(at.values[row])
+            raise SteadyError(f"{name} is off by {gap:.3g}; start from mbd.equilibrium")
+        tangent = at.tangent(t)
+        S = tangent.K + self.shift * tangent.M
+        N = self._free_directions(tangent.B)
+        step = -N @ np.linalg.solve(N.T @ S @ N, N.T @ at.rows)
+        if len(at.lam):
+            right = -(at.rows + S @ step)
+            at.lam[:] = np.linalg.lstsq(tangent.B.T, right, rcond=_RANK)[0]
+        for part in self._parts:
+            part.unknowns.correct(step[part.v])
+            part.unknowns.static_unknowns = (
+                np.zeros_like(part.body.nodes), part.unknowns.multipliers
+            )  # fmt: skip
+            part.factorize(at, self.shift)
+        at.residual(t)
+        at.scale += np.abs(tangent.B).T @ np.abs(at.lam)
+        row, error = unbalanced(at, t)
+        name = self._system.row_name(row)
+        for part in self._parts:
+            if not (nodal := _BALANCE * part.unknowns.error(_BALANCE)) <= max(error, _BALANCE):
+                name, error = f"body {part.body.name!r}", nodal
+        if not error <= _BALANCE:
+            raise SteadyError(
+                f"{name} is not in balance at t = {t:g} s: the residual is {error:.3g} of the "
+                "forces; start from mbd.equilibrium"
+            )
+
+    def _set_matrices(self, at: Assembler, t: float) -> None:
+        tangent = at.tangent(t)
+        self._mass, self._damping = tangent.M, tangent.C
+        S = tangent.K + self.shift * tangent.M
+        self._N = self._free_directions(tangent.B)
+        reduced = self._N.T @ S @ self._N
+        self._stiffness = 0.5 * (reduced + reduced.T)
+        rest = 0.5 * (reduced - reduced.T)
+        if np.abs(rest).max(initial=0.0) <= _SYMMETRY * np.abs(reduced).max(initial=0.0):
+            rest = np.zeros_like(rest)
+        self._rest = self._N @ rest @ self._N.T
+        damped = any(part.is_damped for part in self._parts)
+        self.is_damped = damped or bool(self._damping.any() or rest.any())
+        self.num_unknowns += self._N.shape[1]
+
+    def _free_directions(self, B: Array) -> Array:
+        """Return a basis of the increments that satisfy constraints with the gradients B.
+
+        The frame of a body without interfaces is not an unknown.
+        """
+        fixed = [part.v for part in self._parts if not part.T.shape[2]]
+        rows = [B, *(np.eye(B.shape[1])[part] for part in fixed)]
+        whole = np.concatenate(rows)
+        return scipy.linalg.null_space(whole, rcond=_RANK) if len(whole) else np.eye(B.shape[1])
+
+    # ---- blocks of vectors ----------------------------------------------------------------------
+    def packed(self, nodal: list[Array], s: Array) -> Array:
+        """Return a block from motions (N, 3, k) of each body and increments (nv, k)."""
+        parts: list[Array] = [
+            X[part.nodes.owned].reshape(-1, X.shape[2])
+            for part, X in zip(self._parts, nodal, strict=True)
+        ]
+        parts.append(s if self.comm.rank == 0 else s[:0])
+        return np.asfortranarray(np.concatenate(parts))
+
+    def _free(self, X: Array) -> tuple[list[Array], Array]:
+        """Return the free nodes (N, 3, k) of each body and the increments (nv, k) (collective)."""
+        nodal: list[Array] = []
+        first = 0
+        for part in self._parts:
+            last = first + 3 * len(part.nodes.owned)
+            rows = X[first:last].reshape(-1, 3 * X.shape[1])
+            whole = part.nodes.gathered_block(rows).reshape(-1, 3, X.shape[1])
+            nodal.append(whole)
+            first = last
+        return nodal, np.asarray(self.comm.bcast(X[first:] if self.comm.rank == 0 else None))
+
+    def unpacked(self, X: Array) -> tuple[list[Array], Array]:
+        """Return the motions of all nodes (N, 3, k) of each body and the increments (nv, k)."""
+        nodal, s = self._free(X)
+        return [p.full(free, s) for p, free in zip(self._parts, nodal, strict=True)], s
+
+    def random_block(self, count: int) -> Array:
+        """Return random forces, equal for all numbers of ranks."""
+        rng = np.random.default_rng(0)
+        nodal = [rng.normal(size=(*part.body.nodes.shape, count)) for part in self._parts]
+        for part, values in zip(self._parts, nodal, strict=True):
+            values[part.body.held] = 0.0
+        return self.packed(nodal, rng.normal(size=(len(self._mass), count)))
+
+    # ---- operators ------------------------------------------------------------------------------
+    def mass(self, X: Array) -> Array:
+        """Return M X."""
+        nodal, s = self.unpacked(X)
+        products = [p.mass(motion) for p, motion in zip(self._parts, nodal, strict=True)]
+        return self._assembled(products, self._mass @ s)
+
+    def damping(self, X: Array) -> Array:
+        """Return C X."""
+        nodal, s = self.unpacked(X)
+        products = [p.damping(motion) for p, motion in zip(self._parts, nodal, strict=True)]
+        return self._assembled(products, self._damping @ s)
+
+    def circulatory(self, X: Array) -> Array:
+        """Return the antisymmetric part of the stiffness times X."""
+        nodal, s = self._free(X)
+        return self.packed([np.zeros_like(part) for part in nodal], self._rest @ s)
+
+    def _assembled(self, products: list[Array], at_frames: Array) -> Array:
+        free, total = [], at_frames.copy()
+        for part, product in zip(self._parts, products, strict=True):
+            values, forces = part.split(product)
+            free.append(values)
+            total[part.v.start : part.v.start + len(forces)] += forces
+        return self.packed(free, total)
+
+    def solve(self, F: Array) -> Array:
+        """Return (K + b M)⁻¹F for motions that satisfy the constraints, K without its rest."""
+        nodal, s = self._free(F)
+        out = [np.zeros_like(part) for part in nodal]
+        steps = np.zeros_like(s)
+        for k in range(F.shape[1]):
+            forces = s[:, k].copy()
+            for part, values in zip(self._parts, nodal, strict=True):
+                solver = part.unknowns.solver
+                if part.T.shape[2]:
+                    gaps = np.zeros(part.body.constraints.size)
+                    forces[part.v] -= solver.frame_forces(values[:, :, k], gaps)
+            step = self._N @ np.linalg.solve(self._stiffness, self._N.T @ forces)
+            steps[:, k] = step
+            for part, values, result in zip(self._parts, nodal, out, strict=True):
+                solver = part.unknowns.solver
+                gaps = np.zeros(part.body.constraints.size)
+                result[:, :, k] = solver.solution(values[:, :, k], gaps)[0]
+                if part.T.shape[2]:
+                    result[:, :, k] -= solver.motion(step[part.v])[0]
+        return self.packed(out, steps)

@@ -1,0 +1,235 @@
+"""Vibrations of mechanisms with bodies on their whole mesh, about an equilibrium at rest.
+
+The unknowns are the free nodes u of the bodies and the velocities s of frames and other bodies:
+
+    M ẍ + C ẋ + K x + Gᵀμ = 0,    x = (u, s),
+
+with the tangent stiffness K at the equilibrium, which contains the stress, the loads and the
+derivatives of the constraints times their reactions. Block Lanczos with (K + b M)⁻¹M gives the
+modes without damping; the mesh bodies condense their free nodes as in a time step, with b for the
+derivative of the accelerations.
+
+Damping and forces that do not conserve energy couple these modes. Their effect is projected on the
+modes; corrections (K + b M)⁻¹r with the residuals r of the poles extend the basis until the poles
+converge (Davidson's method).
+
+References:
+    Sleijpen, Booten, Fokkema, van der Vorst (1996), Jacobi-Davidson type methods for generalized
+    eigenproblems and polynomial eigenproblems, BIT 36, 595-633.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd import checks
+from dolfinx_mbd.analyses.linearization import poles_of
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.dynamics.start.consistent_state import check_state
+from dolfinx_mbd.errors import InputError, SolverError
+from dolfinx_mbd.fem.linalg.block_lanczos import BLOCK_SIZE, Breakdown, block_lanczos
+from dolfinx_mbd.fem.linalg.blocks import column_sums, gram
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.mechanism.system import State, System
+from dolfinx_mbd.structures.mesh_bodies.small_vibrations import SmallVibrations
+
+__all__ = ["VibrationModes", "vibration_modes"]
+
+Complex = NDArray[np.complex128]
+
+_TOLERANCE = 1e-10  # residual of a mode without damping, relative to its squared frequency
+_CONVERGED = 1e-9  # residual of a damped mode
+_ROUNDS = 60  # largest number of extensions of the basis
+_ZERO = 1e-6  # squared frequencies below this fraction of the shift are zero
+_DEPENDENT = (
+    1e-4  # corrections that are smaller than this fraction of the largest one count as zero
+)
+
+
+@dataclass(frozen=True, eq=False)
+class VibrationModes:
+    """Lowest natural modes of a mechanism with bodies on their mesh; see `vibration_modes`.
+
+    Attributes:
+        system: The mechanism.
+        state: The equilibrium.
+        poles: Exponents λ of x ∝ e^{λt} with Im λ ≥ 0, by increasing |λ|, shape (p,), 1/s.
+        increments: Increments of the frames and the other bodies for each mode, (nv, p).
+        displacements: Displacements of the nodes of each body on its mesh by name, (N, 3, p), in
+            global components. The largest displacement of a node of all bodies, or without
+            displacements the largest increment, is 1.
+
+    Example:
+        >>> clamp = mbd.fixed("clamp", ground.frame("bearing"), rod.frame("left"))
+        >>> beam = mbd.System([ground, rod], [clamp])
+        >>> modes = mbd.structures.vibration_modes(beam, mbd.equilibrium(beam), 3)
+        >>> modes.displacements["rod"].shape == (len(rod.nodes), 3, 3)
+        True
+    """
+
+    system: System
+    state: State
+    poles: Complex
+    increments: Complex
+    displacements: dict[str, Complex]
+
+    __repr__ = short_repr
+
+    @property
+    def frequencies(self) -> Array:
+        """|λ|/2π of each pole, shape (p,), Hz."""
+        return np.abs(self.poles) / (2 * np.pi)
+
+    @property
+    def damping_ratios(self) -> Array:
+        """−Re λ/|λ| of each pole, shape (p,); 0 for λ = 0, ±1 for a real pole."""
+        return 0.0 - self.poles.real / np.maximum(np.abs(self.poles), 1e-300)
+
+
+def vibration_modes(system: System, state: State, num_modes: int = 6) -> VibrationModes:
+    """Compute the lowest natural modes of a mechanism with bodies on their mesh, at rest.
+
+    The modes are those about the state, which may be strongly deformed: stress, loads and reactions
+    change the stiffness. No mode of the mesh is left out. Without damping, a negative stiffness
+    has a real positive pole.
+
+    Args:
+        system: The mechanism, with at least one `MeshBody`; constraints may be redundant.
+        state: State at rest, from `equilibrium` or `consistent_state`; drivers and loads are
+            evaluated at its time.
+        num_modes: Number of poles with Im λ ≥ 0.
+
+    Returns:
+        Poles and shapes.
+
+    Raises:
+        InputError: The mechanism has no body on its mesh, it moves, the number of modes is too
+            large, or loads have states.
+        SteadyError: The forces are not in balance.
+        SolverError: The modes do not converge, or a body is unstable with fixed interfaces.
+
+    Note: Collective over the communicator of the meshes. The stiffness of a pressure is symmetric;
+        see the theory of mesh bodies.
+
+    Example:
+        >>> clamp = mbd.fixed("clamp", ground.frame("bearing"), rod.frame("left"))
+        >>> beam = mbd.System([ground, rod], [clamp])
+        >>> modes = mbd.structures.vibration_modes(beam, mbd.equilibrium(beam), 3)
+        >>> print(modes.frequencies.round(), "Hz")
+        [174. 176. 815.] Hz
+    """
+    checks.instance("system", system, System)
+    check_state("state", state, system)
+    num_modes = checks.integer("num_modes", num_modes, low=1)
+    with SmallVibrations(system, state) as small:
+        if 2 * (num_modes + 2 * BLOCK_SIZE) > small.num_unknowns:
+            raise InputError(
+                f"num_modes = {num_modes} is too large for {small.num_unknowns} unknowns; use "
+                "fewer modes or a finer mesh",
+                argument="num_modes",
+                value=num_modes,
+            )
+        squares, X = _modes_without_damping(small, num_modes)
+        if small.is_damped:
+            poles, vectors, X = _damped_modes(small, squares, X, num_modes)
+        else:
+            squares[np.abs(squares) <= _ZERO * small.shift] = 0.0
+            poles = np.sqrt((-squares).astype(complex))
+            vectors = np.eye(num_modes, dtype=complex)
+            order = np.argsort(np.abs(poles), kind="stable")
+            poles, vectors = poles[order], vectors[:, order]
+        nodal, basis = small.unpacked(X)
+    increments = basis @ vectors
+    shapes = {name: part @ vectors for name, part in zip(small.names, nodal, strict=True)}
+    largest = _largest([part.reshape(-1, num_modes) for part in shapes.values()])
+    moving = np.abs(largest) > 1e-12 * np.abs(increments).max(axis=0, initial=1e-300)
+    factors = 1 / np.where(moving, largest, _largest([increments]))
+    return VibrationModes(
+        system,
+        state,
+        poles,
+        increments * factors,
+        {name: part * factors for name, part in shapes.items()},
+    )
+
+
+def _largest(parts: list[Complex]) -> Complex:
+    """Return the entry with the largest magnitude of each column."""
+    whole = np.concatenate(parts)
+    return np.take_along_axis(whole, np.abs(whole).argmax(axis=0)[None], axis=0)[0]
+
+
+def _modes_without_damping(small: SmallVibrations, num_modes: int) -> tuple[Array, Array]:
+    """Return squared angular frequencies and modes of the symmetric stiffness, M-normalized."""
+    start = small.solve(small.random_block(BLOCK_SIZE))
+    try:
+        sums, X = block_lanczos(
+            small.comm, small.solve, small.mass, start, num_modes, tolerance=_TOLERANCE
+        )
+    except Breakdown as error:
+        raise SolverError(f"the modes do not converge: {error}; use fewer modes") from error
+    return sums - small.shift, X
+
+
+def _damped_modes(
+    small: SmallVibrations, squares: Array, X: Array, num_modes: int
+) -> tuple[Complex, Complex, Array]:
+    """Return the lowest poles, their vectors (columns of the basis, p), and the basis."""
+    V, b = X, small.shift
+    MV, CV, NV = small.mass(V), small.damping(V), small.circulatory(V)
+    KV = MV * (squares + b)  # (K + b M) V without the antisymmetric part
+    for _ in range(_ROUNDS):
+        m, c, a, k = (gram(small.comm, V, Y) for Y in (MV, CV, NV, KV))
+        m, k = 0.5 * (m + m.T), 0.5 * (k + k.T) - 0.5 * b * (m + m.T)
+        pair = poles_of(m, c, k + a) if small.comm.rank == 0 else None
+        poles, vectors = small.comm.bcast(pair, root=0)
+        poles, vectors = poles[:num_modes], vectors[:, :num_modes]
+        if len(poles) < num_modes:
+            raise SolverError("too few poles with Im λ ≥ 0; use fewer modes")
+        vectors = vectors / np.linalg.norm(vectors, axis=0)
+        G = MV @ (vectors * (poles**2 - b)) + CV @ (vectors * poles) + NV @ vectors
+        G = np.asfortranarray(np.hstack([G.real, G.imag]))
+        W = small.solve(G)  # V y + W is the residual, times (K + b M)⁻¹
+        R = W + V @ np.hstack([vectors.real, vectors.imag])
+        parts = column_sums(small.comm, R, small.mass(R)).reshape(2, -1)
+        errors = np.sqrt(np.abs(parts).sum(axis=0))
+        if (errors <= _CONVERGED).all():
+            return poles, vectors, V
+        open_ = np.tile(errors > _CONVERGED, 2)
+        new = _orthonormal(small, V, MV, KV, W[:, open_], G[:, open_])
+        if new is None:
+            break
+        W, MW, KW = new
+        V, MV, KV = (np.hstack(pair) for pair in ((V, W), (MV, MW), (KV, KW)))
+        CV = np.hstack([CV, small.damping(W)])
+        NV = np.hstack([NV, small.circulatory(W)])
+    raise SolverError(
+        f"the damped modes do not converge: relative residual {errors.max():.1e}; use fewer modes "
+        "or less damping"
+    )
+
+
+def _orthonormal(
+    small: SmallVibrations, V: Array, MV: Array, KV: Array, W: Array, G: Array
+) -> tuple[Array, Array, Array] | None:
+    """Return corrections W with (K + b M) W = G, M-orthonormal to V and to one another.
+
+    The results are W, M W and (K + b M) W; None if no correction is independent of V.
+    """
+    K = G
+    for count in range(3):
+        h = gram(small.comm, MV, W)
+        W, K = W - V @ h, K - KV @ h
+        squares, U = np.linalg.eigh(gram(small.comm, W, small.mass(W)))
+        squares, U = small.comm.bcast((squares, U), root=0)
+        large = squares > _DEPENDENT**2 * max(squares.max(), 1e-300)
+        if not large.any():
+            return None
+        U = U[:, large] / np.sqrt(squares[large])
+        W, K = W @ U, np.asfortranarray(K @ U)
+        if count == 0:  # the difference of nearly equal vectors has lost digits
+            W = small.solve(K)
+    return W, small.mass(W), K
