@@ -368,7 +368,7 @@ window.player = (() => {
   });
 
   const settings = {
-    colour: "displacement", range: "fixed", low: 0, high: 1, isolated: null, cut: "none", place: 0.5, scale: data.scale ?? 1, playing: false,
+    colour: data.colour ?? "displacement", range: "fixed", low: 0, high: 1, isolated: null, cut: "none", place: 0.5, scale: data.scale ?? 1, playing: false,
     seconds: 8, hidden: new Set(), shown: new Set(Object.keys(data.colours ?? {}).filter((group) => group !== "joint forces")),
   };
   let t = start, dirty = true;
@@ -803,6 +803,7 @@ window.player = (() => {
         panel.append(element("small", { textContent: "Joints are not magnified; gaps come from the magnification." }));
       }
     }
+    if (controlsOf.colour) controlsOf.colour.value = settings.colour;
     panel.append(element("h2", { textContent: "View" }), element("div", { className: "row" },
       ...["x", "y", "z", "oblique"].map((name) => button(name, `Look along ${name}`, () => look(name))),
       button("◐", "Light or dark (D)", theme), button("⤓ picture", "Save a picture (P)", () => picture())));
