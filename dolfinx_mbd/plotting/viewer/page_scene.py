@@ -136,7 +136,7 @@ class _Parts:
             values = surface.values
             item = {
                 "points": block(skin.points),
-                "triangles": block(skin.triangles, "u4"),
+                "triangles": block(skin.triangles, "u2" if len(skin.points) <= 65536 else "u4"),
                 "modes": integers(skin.modes[modes]) if len(modes) else None,
                 "stress": None if stress is None else integers(stress[modes]),
                 "field": None if values is None else block(values),
