@@ -9,16 +9,17 @@ import pytest
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd import plotting
-from dolfinx_mbd.body import LoadPattern
+from dolfinx_mbd import errors, plotting
+from dolfinx_mbd.body import LoadPattern, Skin
 from dolfinx_mbd.forms import Cable
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
 from dolfinx_mbd.mechanism.mechanisms.gas import AMBIENT_PRESSURE
 from dolfinx_mbd.plotting.pictures.drawing import Drawing
 from dolfinx_mbd.plotting.pictures.mechanism_pictures import drawing_of as film_of
 from dolfinx_mbd.plotting.scene.arrows import joint_arrows, load_arrows
-from dolfinx_mbd.plotting.scene.description import Arrow
+from dolfinx_mbd.plotting.scene.description import Arrow, value_text
 from dolfinx_mbd.plotting.scene.mechanism_scene import DRAWN
+from dolfinx_mbd.plotting.scene.moving_surface import Surface
 from dolfinx_mbd.results import Solution
 from dolfinx_mbd.structures.cables.cable_body import CableBody
 from tests.plotting.test_plotting import bar
@@ -242,3 +243,31 @@ def test_spring_along_a_joint_and_marks_that_vanish() -> None:
     drawing.move(1)
     assert plotter.actors["loads: late (N)"].visibility
     plotter.close()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (25_600.0, "25.6 kN"),
+        (999.4, "999 N"),
+        (999.9, "1 kN"),
+        (-999_900.0, "-1 MN"),
+        (-25_600.0, "-25.6 kN"),
+        (2.5e9, "2.5 GN"),
+        (-0.02, "-20 mN"),
+        (0.0, "0 N"),
+        (2e-6, "2e-06 N"),
+    ],
+)
+def test_numbers_with_units(value: float, text: str) -> None:
+    assert value_text(value, "N") == text
+
+
+def test_unknown_stress_of_a_surface_is_an_error() -> None:
+    skin = Skin(np.eye(3), np.array([[0, 1, 2]]), np.ones((1, 3, 3)))
+    surface = Surface("plate", skin, np.zeros((1, 3)), np.eye(1, 4), np.ones((1, 1)))
+    assert surface.quantity(0, "displacement") == pytest.approx(3**0.5)
+    for ask in (lambda: surface.quantity(0, "von Mises"), lambda: surface.limits("von Mises")):
+        with pytest.raises(errors.InputError) as error:
+            ask()
+        assert error.value.argument == "quantity"

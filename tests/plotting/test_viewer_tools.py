@@ -1,4 +1,4 @@
-"""Tools of the viewer in a browser: range, cut, isolation, curves, trace, scale bar."""
+"""Tools of the viewer in a browser: range, cut, isolation, curves, trace, camera, film, keys."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 from mpi4py import MPI
+from PIL import Image
+from scipy.spatial.transform import Rotation
 
 from dolfinx_mbd.analyses import simulate
+from dolfinx_mbd.body import Skin, StressModes
+from dolfinx_mbd.dynamics import System
+from dolfinx_mbd.mechanism import FlexibleBody
 from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.plotting import player
+from dolfinx_mbd.plotting.scene.surfaces import body_surfaces
 from dolfinx_mbd.results import Solution
 from tests.plotting.test_viewer import Tab, picked, stressed_bar
 
@@ -146,3 +152,159 @@ def test_scale_bar(tab: Tab) -> None:
     way = abs(two["position"][0] - one["position"][0])  # from one end of the rod to the other
     assert last - first > 100 and tab.messages == []
     assert way == pytest.approx((last - first) * length / width, rel=0.1)  # in perspective
+
+
+def centre_of(run: Solution, body: str, time: float) -> np.ndarray:
+    """Return the centre of the box around the surface of a body at a time, m."""
+    k = int(np.argmin(np.abs(run.time - time)))
+    surfaces = body_surfaces(run.system, run.q[k : k + 1], 1.0)
+    surface = next(surface for surface in surfaces if surface.name == body)
+    x = surface.skin.points
+    middle = 0.5 * (x.min(axis=0) + x.max(axis=0))
+    rotation = Rotation.from_quat(np.roll(surface.rotation[0], -1))
+    return np.asarray(surface.position[0] + rotation.apply(middle))
+
+
+def test_camera_follows_a_body(tab: Tab, run: Solution) -> None:
+    """The centre of the view is that of the body at all times; the direction does not change."""
+    way = np.subtract(tab.do("player.eye"), tab.do("player.target"))
+    for body in ("piston", "crank", "rod"):
+        tab.do(f"player.set('follow', '{body}')")
+        for time in (0.01, 0.0, 0.027):
+            tab.do(f"player.seek({time})")
+            exact = centre_of(run, body, time)
+            np.testing.assert_allclose(tab.do("player.target"), exact, rtol=0, atol=3e-4)
+            now = np.subtract(tab.do("player.eye"), tab.do("player.target"))
+            np.testing.assert_allclose(now, way, rtol=0, atol=1e-9)
+    tab.do("player.set('follow', '')")
+    fixed = tab.do("player.target")
+    tab.do("player.seek(0.01)")
+    assert tab.do("player.target") == fixed
+    tab.page.keyboard.press("f")  # the first body
+    tab.page.wait_for_timeout(100)
+    name = tab.do("player.settings.follow")
+    assert name == run.system.bodies[1].name and tab.messages == []
+    exact = centre_of(run, name, 0.01)
+    np.testing.assert_allclose(tab.do("player.target"), exact, rtol=0, atol=3e-4)
+    tab.page.keyboard.press("z")  # another direction; the body remains in the centre
+    tab.page.wait_for_timeout(100)
+    np.testing.assert_allclose(tab.do("player.target"), exact, rtol=0, atol=3e-4)
+
+
+def test_opacity(tab: Tab) -> None:
+    """A transparent rod shows the background through it; an opaque crank hides its pins."""
+    x, y = pixel_of(tab, "rod")
+    background = tab.image()[3, -30]
+    before = tab.image()
+    tab.do("player.set('opacity', 0.1)")
+    clear = np.abs(tab.image()[y, x] - background).sum()
+    assert clear < 0.5 * np.abs(before[y, x] - background).sum()
+    tab.do("player.set('opacity', 1)")
+    x, y = pixel_of(tab, "piston")
+    assert np.abs(tab.image()[y, x] - before[y, x]).sum() > 10
+
+
+def stage_of(tab: Tab) -> list[int]:
+    """Return height and width of the scene, pixels."""
+    sides: list[int] = tab.do(
+        "(({clientHeight, clientWidth}) => [clientHeight, clientWidth])(stage)"
+    )
+    return sides
+
+
+def test_picture_has_legend_and_time(tab: Tab) -> None:
+    """The file is the scene with the texts and the colour bar of the screen."""
+    tab.do("player.set('colour', 'stress')")
+    with tab.page.expect_download() as download:
+        tab.page.keyboard.press("p")
+    with Image.open(download.value.path()) as file:
+        picture = np.asarray(file.convert("RGB")).astype(float)
+    assert list(picture.shape) == [*stage_of(tab), 3]
+    height = len(picture)
+    bar = picture[height - 64 : height - 20, 22:252]  # red at its right end, blue on its left
+    assert (bar[:, -20:, 0] - bar[:, -20:, 2]).max() > 120
+    assert (bar[:, 30:60, 2] - bar[:, 30:60, 0]).max() > 120
+    background = picture[3, -30]
+    for title, width in ((slice(8, 26), 60), (slice(28, 44), 60)):  # name and time
+        assert np.abs(picture[title, 12:width] - background).max() > 200
+    triad = picture[height - 78 : height - 8, -60:-8]
+    assert np.abs(triad - background).max() > 80
+
+
+def test_film(tab: Tab, tmp_path: Path) -> None:
+    """The whole motion at the chosen speed, with pictures that differ."""
+    imageio = pytest.importorskip("imageio_ffmpeg")
+    tab.page.get_by_label("speed").select_option("2")
+    with tab.page.expect_download(timeout=30_000) as download:
+        tab.page.keyboard.press("m")
+    assert tab.do("player.settings.playing") is False
+    assert tab.do("player.time") == pytest.approx(0.03) and tab.messages == []
+    path = tmp_path / download.value.suggested_filename
+    download.value.save_as(path)
+    assert path.suffix == ".webm" and path.read_bytes()[:4] == b"\x1a\x45\xdf\xa3"
+    reader = imageio.read_frames(str(path), output_params=["-fps_mode", "passthrough"])
+    meta = next(reader)
+    width, height = meta["size"]
+    assert [height, width] == stage_of(tab)
+    frames = [np.frombuffer(frame, np.uint8).astype(float) for frame in reader]
+    assert len(frames) > 5
+    middle = frames[len(frames) // 2]
+    assert np.abs(middle - frames[0]).max() > 80 < np.abs(middle - frames[-1]).max()
+
+
+@pytest.mark.slow
+def test_large_surfaces(browser: Any, tmp_path: Path) -> None:
+    """Pages have the documented size and open, also with 150,000 points at the surface."""
+    body = stressed_bar()
+    assert body.skin is not None
+    length = body.skin.points[:, 0].max()
+    for count in (224, 388):  # points along the bar and around it
+        along, angle = np.linspace(0, length, count), np.linspace(0, 2 * np.pi, count, False)
+        x, phi = (grid.ravel() for grid in np.meshgrid(along, angle, indexing="ij"))
+        points = np.column_stack([x, 0.01 * np.cos(phi), 0.01 * np.sin(phi)])
+        i = np.arange(count**2).reshape(count, count)
+        a, b = i[:-1].ravel(), i[1:].ravel()
+        c, d = np.roll(i[:-1], -1, axis=1).ravel(), np.roll(i[1:], -1, axis=1).ravel()
+        triangles = np.vstack([np.column_stack([a, b, c]), np.column_stack([b, d, c])])
+        modes = np.zeros((3, count**2, 3))
+        modes[:, :, 1] = [np.sin((k + 1) * np.pi * x / length) for k in range(3)]
+        values = 1e11 * np.random.default_rng(0).normal(size=(6, count**2, 3))
+        stress = StressModes(points, values) if count > 300 else None
+        fine = body.replace(skin=Skin(points, triangles, modes), stress=stress)
+        path = tmp_path / f"{count}.html"
+        player(System([FlexibleBody("bar", fine)]), path)
+        each = 32 + 8 * 3 if stress is None else 48 + 24 * 3
+        assert path.stat().st_size == pytest.approx(0.62e6 + each * count**2, rel=0.03)
+        tab = Tab(browser, path)
+        assert tab.do("player.data.parts.length") == 1 and tab.image().std() > 3
+
+
+def test_keys(tab: Tab, run: Solution) -> None:
+    """Settings change without a mouse."""
+    press = tab.page.keyboard.press
+    for key, name, value in (
+        ("r", "range", "running"),
+        ("k", "cut", "x"),
+        ("]", "place", 0.55),
+        ("[", "place", 0.5),
+        (",", "opacity", 0.9),
+        ("i", "isolated", run.system.bodies[1].name),
+        ("i", "isolated", run.system.bodies[2].name),
+        ("Escape", "isolated", None),
+        ("c", "colour", "stress"),
+    ):
+        press(key)
+        assert tab.do(f"player.settings.{name}") == (
+            pytest.approx(value) if isinstance(value, float) else value
+        )
+    for _ in range(3):
+        press("k")
+    assert tab.do("player.settings.cut") == "none"
+    x, y = pixel_of(tab, "rod")
+    tab.page.mouse.move(x, y)
+    press("t")
+    tab.page.wait_for_timeout(100)
+    assert len(tab.do("player.paths")) == 1
+    press("t")
+    tab.page.wait_for_timeout(100)
+    assert tab.do("player.paths") == [] and tab.messages == []

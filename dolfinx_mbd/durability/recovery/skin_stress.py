@@ -16,16 +16,20 @@ from numpy.typing import NDArray
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.checks import flag, instance, reject
 from dolfinx_mbd.durability.recovery.cell_fields import Points, field_modes, linear_in, points_of
+from dolfinx_mbd.durability.recovery.mesh_recovery import MeshRecovery
 from dolfinx_mbd.durability.recovery.stress import Recovery, recovery_of
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.fields import surface_nodes
 from dolfinx_mbd.parallel import on_rank_zero, shared_errors
 from dolfinx_mbd.reduction.result import Reduction
+from dolfinx_mbd.structures.mesh_bodies import MeshBody, MeshMotion
 
-__all__ = ["skin_averages", "skin_stress", "skin_values"]
+__all__ = ["mesh_skin_stress", "skin_averages", "skin_stress", "skin_values"]
 
 Array = NDArray[np.float64]
+
+_INSTANTS = 16  # instants whose stress is in memory at the same time
 
 
 def skin_stress(source: Reduction | Recovery, *, peaks: bool = True) -> StressModes:
@@ -56,6 +60,35 @@ def skin_stress(source: Reduction | Recovery, *, peaks: bool = True) -> StressMo
     points, averages = skin_averages(recovery.space, modes, law, "stress")
     cells = _single_cells(recovery.space, modes, law, "stress") if flag("peaks", peaks) else None
     return StressModes(points, averages, cells)
+
+
+def mesh_skin_stress(body: MeshBody, q: Array) -> Array:
+    """Return the Cauchy stress of a mesh body at the points of its `drawing`, (nt, 6, ns), Pa.
+
+    The components xx, yy, zz, xy, yz, zx are global and averaged over adjacent cells.
+
+    Args:
+        body: The body.
+        q: Its coordinates, shape (nt, nq).
+
+    Note: Collective.
+    """
+    mesh = body.forces.space.mesh
+    nodal = q[:, 7 * body.num_frames :].reshape(len(q), 3, len(body.nodes), 3)
+    time: Array = np.arange(len(q), dtype=np.float64)
+    motion = MeshMotion(body, time, nodal[:, 0], nodal[:, 1], nodal[:, 2])
+    corners = np.asarray(basix.geometry(mesh.basix_cell()), dtype=float)
+    cells = np.arange(mesh.topology.index_map(mesh.topology.dim).size_local, dtype=np.int32)
+    rows = np.arange(len(cells) * len(corners), dtype=np.int32)
+    recovery = MeshRecovery(body)
+    recovery.points = Points(mesh, "nodes", None, corners, cells, rows)
+    fields = recovery.fields(motion, "stress", lambda time: np.arange(len(time), dtype=np.int64))
+    parts = []
+    for start in range(0, len(q), _INSTANTS):
+        block = [fields.evaluate(k) for k in range(start, min(start + _INSTANTS, len(q)))]
+        averages = _averages(mesh, cells, np.stack(block, axis=2))[1]
+        parts.append(np.moveaxis(averages, 2, 0))
+    return np.concatenate(parts)
 
 
 def skin_averages(

@@ -33,6 +33,16 @@ window.player = (() => {
     return most;
   }
 
+  /** Centre of the smallest box around points. */
+  function middle(points) {
+    const low = [Infinity, Infinity, Infinity], high = [-Infinity, -Infinity, -Infinity];
+    points.forEach((x, i) => {
+      low[i % 3] = Math.min(low[i % 3], x);
+      high[i % 3] = Math.max(high[i % 3], x);
+    });
+    return low.map((x, j) => (x + high[j]) / 2);
+  }
+
   const time = numbers(data.time), start = time[0], end = time[time.length - 1];
 
   /** Index k and weight of a time, for linear interpolation between the entries k and k + 1. */
@@ -89,8 +99,7 @@ window.player = (() => {
       modes: part.modes ? scaled(part.modes) : [],
       stress: part.stress ? scaled(part.stress) : null,
       field: part.field ? numbers(part.field) : null,
-      radius: Math.max(...Array.from({ length: points.length / 3 }, (_, i) =>
-        Math.hypot(points[3 * i], points[3 * i + 1], points[3 * i + 2]))),
+      centre: middle(points),
       ...split(points, numbers(part.triangles)),
     };
   });
@@ -127,11 +136,8 @@ window.player = (() => {
       this.geometry.setAttribute("position", this.positions);
       this.geometry.setAttribute("color", this.colours);
       this.plain = new THREE.Color(PALETTE[k % PALETTE.length]);
-      const glass = this.glass = !this.flexible && !data.bodies[k].bars;
-      this.material = new THREE.MeshStandardMaterial({
-        color: this.plain, metalness: 0.15, roughness: 0.55, side: THREE.DoubleSide,
-        transparent: glass, opacity: glass ? 0.5 : 1, depthWrite: !glass,
-      });
+      this.solid = this.flexible || data.bodies[k].bars ? 1 : 0.5; // opacity by default
+      this.material = new THREE.MeshStandardMaterial({ color: this.plain, metalness: 0.15, roughness: 0.55, side: THREE.DoubleSide });
       this.mesh = new THREE.Mesh(this.geometry, this.material);
       this.mesh.frustumCulled = false;
       this.mesh.userData.surface = this;
@@ -183,12 +189,12 @@ window.player = (() => {
       return greatest(v);
     }
 
-    /** Make the surface nearly transparent, or restore it. */
-    fade(on) {
-      if (this.faded === on) return;
-      this.faded = on;
-      Object.assign(this.material, { transparent: on || this.glass, depthWrite: !(on || this.glass),
-        opacity: on ? 0.12 : this.glass ? 0.5 : 1, needsUpdate: true });
+    /** Set the opacity; a faded surface is nearly transparent. */
+    fade(faded, chosen) {
+      this.faded = faded;
+      const opacity = faded ? 0.12 : chosen ?? this.solid, transparent = opacity < 1;
+      if (this.material.opacity === opacity && this.material.transparent === transparent) return;
+      Object.assign(this.material, { opacity, transparent, depthWrite: !transparent, needsUpdate: true });
     }
 
     paint(quantity, limit, least = 0) {
@@ -368,7 +374,7 @@ window.player = (() => {
   });
 
   const settings = {
-    colour: "displacement", range: "fixed", low: 0, high: 1, isolated: null, cut: "none", place: 0.5, scale: data.scale ?? 1, playing: false,
+    colour: data.colour ?? "displacement", range: "fixed", low: 0, high: 1, isolated: null, opacity: null, follow: "", cut: "none", place: 0.5, scale: data.scale ?? 1, playing: false,
     seconds: 8, hidden: new Set(), shown: new Set(Object.keys(data.colours ?? {}).filter((group) => group !== "joint forces")),
   };
   let t = start, dirty = true;
@@ -434,12 +440,26 @@ window.player = (() => {
       for (const surface of view.surfaces) {
         surface.paint(settings.colour, view.limit, view.least);
         surface.mesh.visible = !settings.hidden.has(surface.name);
-        surface.fade(settings.isolated !== null && settings.isolated !== surface.name);
+        surface.fade(settings.isolated !== null && settings.isolated !== surface.name, settings.opacity);
       }
       drawTraces(view);
       for (const [name, group] of Object.entries(view.marks.groups)) group.visible = settings.shown.has(name);
     }
+    follow();
     legend();
+  }
+
+  let followed = null; // the last centre of the body that the camera follows
+
+  /** Move the camera with the centre of a body. */
+  function follow() {
+    const surface = views[0].surfaces.find(({ name }) => name === settings.follow);
+    if (!surface || modal) { followed = null; return; }
+    const centre = surface.mesh.localToWorld(new THREE.Vector3(...surface.part.centre));
+    const way = centre.clone().sub(followed ?? controls.target);
+    camera.position.add(way);
+    controls.target.add(way);
+    followed = centre;
   }
 
   /** The largest value during the motion, or during one period of a mode. */
@@ -637,6 +657,7 @@ window.player = (() => {
     const direction = new THREE.Vector3(...DIRECTIONS[name]).normalize();
     camera.up.set(...(name === "oblique" ? data.up : name === "z" ? [0, 1, 0] : [0, 0, 1]));
     controls.target.set(...data.centre);
+    followed = null; // the next drawing moves the camera to the body again
     camera.position.copy(controls.target).addScaledVector(direction, distance(direction));
     controls.update();
     dirty = true;
@@ -678,17 +699,21 @@ window.player = (() => {
     return peak && settings.colour === "stress" ? `greatest in one cell, whole motion: ${format(1e-6 * peak)} MPa` : "";
   }
 
+  let legendTexts = null;
+
   function legend() {
     const box = document.getElementById("legend"), name = NAMES[settings.colour];
     box.hidden = !views.some((view) => view.surfaces.some((surface) => surface.has(settings.colour)));
+    legendTexts = null;
     if (box.hidden) return;
     const { limit, least, whole } = views[0], [factor, symbol] = unit(settings.colour, whole);
     const colours = MAP.map((c) => `rgb(${c})`).join(",");
     const scale = element("i"), ends = modal ? ["0", "largest"] : [0, 0.5, 1].map((part) => format(factor * (least + part * (limit - least))));
     scale.style.background = `linear-gradient(90deg,${colours})`;
-    box.replaceChildren(symbol && !modal ? `${name} (${symbol})` : name, scale,
+    legendTexts = { title: symbol && !modal ? `${name} (${symbol})` : name, ends, note: peakText() };
+    box.replaceChildren(legendTexts.title, scale,
       element("span", {}, ...ends.map((text) => element("b", { textContent: text }))),
-      element("small", { textContent: peakText() }));
+      element("small", { textContent: legendTexts.note }));
   }
 
   // ---- Value under the pointer ----------------------------------------------------------------
@@ -723,8 +748,11 @@ window.player = (() => {
     return { body: surface.name, node, reference: body, position, quantity: settings.colour, value, view: k };
   }
 
+  let pointer = null; // place of the pointer in the scene
+
   function tell(event) {
     const box = stage.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+    pointer = [x, y];
     const found = event.buttons ? null : probe(x, y);
     hint.hidden = !found;
     if (!found) return;
@@ -754,7 +782,7 @@ window.player = (() => {
     return (event) => { action(event); dirty = true; };
   }
 
-  const controlsOf = {};
+  const controlsOf = {}, moves = modal || end > start;
 
   function select(name, options, action) {
     const node = element("select", { onchange: change(() => action(node.value)), ariaLabel: name },
@@ -772,9 +800,11 @@ window.player = (() => {
   const toggle = (set, name) => (on) => { if (on) set.add(name); else set.delete(name); };
   const button = (text, title, action) => element("button", { textContent: text, title, onclick: change(action) });
 
-  const KEY_TEXTS = [[["space"], "play, pause"], [["←", "→"], "step"], [["X", "Y", "Z", "O"], "views"], [["C"], "colour"],
-    [["+", "-"], "magnification"], [["D"], "light, dark"], [["P"], "save a picture"], [["V"], "save curves"],
-    [["click"], "isolate a body"], [["Esc"], "show all bodies"], [["shift", "click"], "trace of a point"]];
+  const KEY_TEXTS = [[["space"], "play, pause"], [["←", "→"], "step"], [["Home"], "start"], [["X", "Y", "Z", "O"], "views"],
+    [["F"], "follow a body"], [["C"], "colour"], [["R"], "range"], [["+", "-"], "magnification"],
+    [["K"], "cut"], [["[", "]"], "move the cut"], [[",", "."], "opacity"], [["click"], "isolate a body"], [["I"], "the next body"],
+    [["Esc"], "show all bodies"], [["shift", "click"], "trace of a point"], [["T"], "at the pointer"],
+    [["D"], "light, dark"], [["P"], "save a picture"], [["M"], "save a film"], [["V"], "save curves"]];
 
   function buildPanel() {
     const all = document.getElementById("panel"), panel = element("div", { className: "scene-only" });
@@ -803,18 +833,25 @@ window.player = (() => {
         panel.append(element("small", { textContent: "Joints are not magnified; gaps come from the magnification." }));
       }
     }
+    if (controlsOf.colour) controlsOf.colour.value = settings.colour;
     panel.append(element("h2", { textContent: "View" }), element("div", { className: "row" },
       ...["x", "y", "z", "oblique"].map((name) => button(name, `Look along ${name}`, () => look(name))),
-      button("◐", "Light or dark (D)", theme), button("⤓ picture", "Save a picture (P)", () => picture())));
+      button("◐", "Light or dark (D)", theme), button("⤓ picture", "Save a picture (P)", () => picture()), ...(canRecord ? [filmButton()] : [])));
+    if (moves && !modal) {
+      panel.append(select("follow", [["", "no body"], ...data.bodies.map(({ name }) => [name, name])],
+        (value) => { settings.follow = value; }));
+    }
     const cutAt = element("input", { type: "range", min: 0, max: 1, step: 0.01, value: settings.place, ariaLabel: "place of the cut",
       oninput: change(() => { settings.place = Number(cutAt.value); }) });
     controlsOf.place = cutAt;
     panel.append(select("cut", [["none", "no"], ["x", "along x"], ["y", "along y"], ["z", "along z"]],
       (value) => { settings.cut = value; }), element("label", {}, cutAt));
-    if (data.bodies.length > 1) {
-      panel.append(element("h2", { textContent: "Bodies" }), ...data.bodies.map((body) =>
-        tick(body.name, true, (on) => toggle(settings.hidden, body.name)(!on))));
-    }
+    const bodies = data.bodies.length > 1 ? data.bodies : [];
+    const opacity = element("input", { type: "range", min: 0.1, max: 1, step: 0.05, value: 1, ariaLabel: "opacity",
+      title: "Opacity of all bodies", oninput: change(() => { settings.opacity = Number(opacity.value); }) });
+    controlsOf.opacity = opacity;
+    panel.append(element("h2", { textContent: "Bodies" }), ...bodies.map((body) =>
+      tick(body.name, true, (on) => toggle(settings.hidden, body.name)(!on))), element("label", {}, "opacity", opacity));
     const groups = [...materials.keys()];
     if (groups.length) {
       panel.append(element("h2", { textContent: "Marks" }),
@@ -883,14 +920,85 @@ window.player = (() => {
     dirty = true;
   }
 
+  function save(blob, name) {
+    const link = element("a", { href: URL.createObjectURL(blob), download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
   function picture() {
     if (!renderer) return;
-    draw();
-    renderer.domElement.toBlob((blob) => {
-      const link = element("a", { href: URL.createObjectURL(blob), download: `${data.title}.png` });
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    refresh();
+    compose(element("canvas")).toBlob((blob) => save(blob, `${data.title}.png`));
+  }
+
+  /** Draw the scene with titles, time, legend, scale bar and triad on a canvas. */
+  function compose(canvas) {
+    const { domElement: image } = renderer, { clientWidth: width, clientHeight: height } = stage;
+    const style = getComputedStyle(document.documentElement), colour = (name) => style.getPropertyValue(`--${name}`);
+    if (canvas.width !== image.width || canvas.height !== image.height) {
+      Object.assign(canvas, { width: image.width, height: image.height });
+    }
+    const pen = canvas.getContext("2d");
+    pen.setTransform(image.width / width, 0, 0, image.height / height, 0, 0);
+    pen.fillStyle = colour("back");
+    pen.fillRect(0, 0, width, height);
+    pen.drawImage(image, 0, 0, width, height);
+    pen.drawImage(triad, width - 238, height - 78, 230, 70);
+    const write = (text, x, y, font = "12px", align = "left", ink = "ink") => {
+      Object.assign(pen, { font: `${font} system-ui, sans-serif`, textAlign: align, fillStyle: colour(ink) });
+      pen.fillText(text, x, y);
+    };
+    views.forEach(({ label }, k) => {
+      const { x, y } = tile(k), [title, small] = label.children;
+      write(title.textContent, x + 12, y - HEAD + 21, "bold 14px");
+      write(small.textContent, x + 12, y - HEAD + 39, "12px", "left", "weak");
     });
+    if (moves && !modal) write(controlsOf.clock.textContent, 12, 40, "13px");
+    if (!legendTexts) return canvas;
+    const { title, ends, note } = legendTexts, top = height - (note ? 82 : 64);
+    write(title, 22, top + 12, "13px");
+    const bar = pen.createLinearGradient(22, 0, 252, 0);
+    MAP.forEach((c, k) => bar.addColorStop(k / (MAP.length - 1), `rgb(${c})`));
+    pen.fillStyle = bar;
+    pen.fillRect(22, top + 20, 230, 10);
+    ends.forEach((text, k) => {
+      const part = k / (ends.length - 1);
+      write(text, 22 + 230 * part, top + 45, "bold 12px", ["left", "center", "right"][Math.round(2 * part)]);
+    });
+    write(note, 22, top + 63, "11px", "left", "weak");
+    return canvas;
+  }
+
+  // ---- Film -----------------------------------------------------------------------------------
+  const canRecord = moves && "MediaRecorder" in window && "captureStream" in HTMLCanvasElement.prototype;
+  let film = null; // the recorder of a film and its canvas
+
+  const filmButton = () => controlsOf.film = button("⤓ film", "Save a film of the whole motion, or stop it (M)", record);
+
+  /** Record the motion from its start to its end at the present speed; a second call ends the film. */
+  function record() {
+    if (film) {
+      run(false);
+      if (film.recorder.state === "recording") film.recorder.stop();
+      return;
+    }
+    if (!renderer || !canRecord) return;
+    t = start;
+    refresh();
+    const canvas = compose(element("canvas")), pieces = [];
+    const type = ["video/webm", "video/mp4"].find((kind) => MediaRecorder.isTypeSupported(kind));
+    const recorder = new MediaRecorder(canvas.captureStream(30), { mimeType: type, videoBitsPerSecond: 8e6 });
+    recorder.ondataavailable = (event) => pieces.push(event.data);
+    recorder.onstop = () => {
+      film = null;
+      controlsOf.film.textContent = "⤓ film";
+      save(new Blob(pieces, { type }), `${data.title}.${type.slice(6)}`);
+    };
+    film = { recorder, canvas };
+    controlsOf.film.textContent = "■ stop";
+    recorder.start();
+    run(true);
   }
 
   /** Save the shown curves: a row for each value, with its curve and its time. */
@@ -899,10 +1007,7 @@ window.player = (() => {
     for (const { label, time: x, values: y, shown } of curves) {
       if (shown) x.forEach((value, i) => rows.push(`${quoted(label)},${value},${y[i]}`));
     }
-    const blob = new Blob([`${rows.join("\n")}\n`], { type: "text/csv" });
-    const link = element("a", { href: URL.createObjectURL(blob), download: `${data.title}.csv` });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    save(new Blob([`${rows.join("\n")}\n`], { type: "text/csv" }), `${data.title}.csv`);
   }
 
   let span = [start, end]; // times that the curves show
@@ -998,16 +1103,35 @@ window.player = (() => {
     ArrowLeft: () => { run(false); t = Math.max(start, t - STEP()); },
     Home: () => { t = start; },
     x: () => look("x"), y: () => look("y"), z: () => look("z"), o: () => look("oblique"),
-    c: () => {
-      const node = controlsOf.colour;
-      if (!node) return;
-      node.selectedIndex = (node.selectedIndex + 1) % node.options.length;
-      settings.colour = node.value;
+    c: () => next("colour"), r: () => next("range"), f: () => next("follow"), k: () => next("cut"),
+    "[": () => slide("place", -0.05), "]": () => slide("place", 0.05),
+    ",": () => slide("opacity", -0.1), ".": () => slide("opacity", 0.1),
+    i: () => {
+      const names = [null, ...data.bodies.map(({ name }) => name)];
+      settings.isolated = names[(names.indexOf(settings.isolated) + 1) % names.length];
+    },
+    t: () => {
+      const hit = pointer && probe(...pointer);
+      if (hit) trace(hit.body, hit.node);
     },
     "+": () => magnify(10 ** 0.25), "-": () => magnify(10 ** -0.25),
-    d: theme, p: picture, v: saveCurves,
+    d: theme, p: picture, m: record, v: saveCurves,
     Escape: () => { settings.isolated = null; },
   };
+
+  /** Choose the next option of a setting. */
+  function next(name) {
+    const node = controlsOf[name];
+    if (!node) return;
+    node.selectedIndex = (node.selectedIndex + 1) % node.options.length;
+    node.onchange();
+  }
+
+  function slide(name, step) {
+    const node = controlsOf[name];
+    node.value = Number(node.value) + step;
+    node.oninput();
+  }
 
   function magnify(factor) {
     settings.scale = Math.min(1e4, Math.max(0.1, settings.scale * factor));
@@ -1028,7 +1152,7 @@ window.player = (() => {
     dirty = true;
   });
   stage.addEventListener("pointermove", tell);
-  stage.addEventListener("pointerleave", () => { hint.hidden = true; });
+  stage.addEventListener("pointerleave", () => { hint.hidden = true; pointer = null; });
   let pressed = [0, 0];
   stage.addEventListener("pointerdown", (event) => { pressed = [event.clientX, event.clientY]; }, true);
   stage.addEventListener("click", (event) => {
@@ -1050,10 +1174,12 @@ window.player = (() => {
     const period = (modal ? 1 : end) - start;
     if (settings.playing && period > 0) {
       t += (elapsed * period) / settings.seconds;
+      if (film && t > start + period) { t = start + period; record(); }
       if (t > start + period) t -= period;
       dirty = true;
     }
     if (dirty) refresh();
+    if (film && renderer) compose(film.canvas);
   }
 
   function refresh() {
@@ -1095,5 +1221,7 @@ window.player = (() => {
     get limit() { return views[0].limit; },
     get paths() { return traces.map(({ path }) => path); },
     get span() { return span; },
+    get target() { return controls.target.toArray(); },
+    get eye() { return camera.position.toArray(); },
   };
 })();

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, choice, flag, instance, names, number, reject
 from dolfinx_mbd.mechanism.system import System
+from dolfinx_mbd.parallel import on_rank_zero
 from dolfinx_mbd.plotting.pictures import canvas
 from dolfinx_mbd.plotting.pictures.canvas import CMAP
 from dolfinx_mbd.plotting.pictures.drawing import Drawing
@@ -23,6 +24,7 @@ from dolfinx_mbd.plotting.scene.mechanism_scene import (
     mechanism_scene,
     system_length,
 )
+from dolfinx_mbd.plotting.scene.mesh_surfaces import shared_mesh
 from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT
 from dolfinx_mbd.plotting.scene.surfaces import body_surfaces
 from dolfinx_mbd.results.solution import Solution
@@ -49,7 +51,8 @@ def plot_system(
 
     Flexible bodies are drawn by their skins, coloured by elastic displacement or stress. Rigid
     bodies are drawn by their shapes. Other bodies are drawn as bars from their centre of mass to
-    their frames.
+    their frames. The elastic displacement of a mesh body is that from the rigid motion that fits
+    its surface best.
 
     Args:
         source: A mechanism, drawn in its initial position, or the result of a simulation.
@@ -57,8 +60,8 @@ def plot_system(
         path: File to write (`.png`, `.jpg` or `.pdf`); by default no file is written.
         scale: Scale factor of the elastic displacement; colours are not scaled.
         quantity: Quantity that determines the colours: `displacement`, or a scalar stress such as
-            `von Mises`. For a stress, a body needs the stress of its modes; see
-            `mbd.durability.skin_stress`.
+            `von Mises`. For a stress, a reduced body needs the stress of its modes; see
+            `mbd.durability.skin_stress`. That of a mesh body is the Cauchy stress of its energy.
         marks: Additional objects: `joints` (a pin along a free axis, a ball, a line of sliding, a
             block), `springs` (with dampers and bushings), `ground` (points that are fixed to it),
             `loads` (forces, moments and the moments of drivers, with their values), `joint forces`
@@ -83,6 +86,9 @@ def plot_system(
         >>> mbd.plotting.plot_system(engine, window=(200, 150))
         <Picture: 200 × 150 pixels>
         >>> picture = mbd.plotting.plot_system(run, time=0.005, path="engine.png")
+
+    Note: For the stress of a mesh body, the function is collective over the ranks of its mesh, and
+        rank 0 draws. In all other cases call it on one MPI rank.
     """
     instance("source", source, (System, Solution))
     scale = number("scale", scale)
@@ -99,11 +105,16 @@ def plot_system(
         kinds = [kind for kind in kinds if kind not in ("loads", "joint forces")]
     check_drawing(path, cmap)
     drawing = drawing_of(run, rows, scale=scale, quantity=quantity, marks=kinds, view=view)
-    plane = canvas.plotter_of(plotter, window)
-    drawing.add_to(plane, cmap=cmap, opacity=opacity)
-    drawing.add_labels(plane, 0)
-    caption, camera = drawing.caption(0), drawing.camera
-    return canvas.complete(plane, caption, camera, path, plotter, drawing.foot)
+
+    def draw() -> Picture:
+        plane = canvas.plotter_of(plotter, window)
+        drawing.add_to(plane, cmap=cmap, opacity=opacity)
+        drawing.add_labels(plane, 0)
+        caption, camera = drawing.caption(0), drawing.camera
+        return canvas.complete(plane, caption, camera, path, plotter, drawing.foot)
+
+    comm = None if plotter is not None else shared_mesh(run.system, quantity)
+    return on_rank_zero(comm, draw)
 
 
 def drawing_of(
@@ -120,7 +131,7 @@ def drawing_of(
     The note of the caption has the peak in single cells: of the picture, or of the run in a film.
     """
     choice("quantity", quantity, (DISPLACEMENT, *STRESSES))
-    scene = mechanism_scene(run, rows, marks, scale=scale, view=view)
+    scene = mechanism_scene(run, rows, marks, scale=scale, view=view, quantity=quantity)
     note = ""
     if quantity != DISPLACEMENT:
         film = len(rows) > 1

@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import instance, integer, memory, number, reject
 from dolfinx_mbd.files import write_atomically
+from dolfinx_mbd.parallel import on_rank_zero
 from dolfinx_mbd.plotting.pictures.canvas import CMAP, add_caption, new_plotter
 from dolfinx_mbd.plotting.pictures.drawing import Drawing
 from dolfinx_mbd.plotting.pictures.mechanism_pictures import check_marks, drawing_of, saved_rows
 from dolfinx_mbd.plotting.pictures.output import check_drawing, checked_path
 from dolfinx_mbd.plotting.scene.mechanism_scene import DRAWN
+from dolfinx_mbd.plotting.scene.mesh_surfaces import shared_mesh
 from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT
 from dolfinx_mbd.results.solution import Solution
 
@@ -98,6 +100,8 @@ def animate(
     Example:
         >>> mbd.plotting.animate(run, "run.gif", frames=2, window=(120, 90))
         <Animation run.gif: 2 pictures, 0.08 s>
+
+    Note: See `plot_system`.
     """
     path = checked_path(path, (".gif", ".mp4"))
     instance("solution", solution, Solution)
@@ -109,8 +113,12 @@ def animate(
     memory("window", window, 4.0 * len(rows) * window[0] * window[1])
     kinds = check_marks(marks)
     drawing = drawing_of(solution, rows, scale=scale, quantity=quantity, marks=kinds, view=view)
-    images = _images(drawing, {"cmap": cmap, "opacity": opacity}, window)
-    write_atomically(path, lambda file: write(file, images, fps), "animation")
+
+    def draw() -> None:
+        images = _images(drawing, {"cmap": cmap, "opacity": opacity}, window)
+        write_atomically(path, lambda file: write(file, images, fps), "animation")
+
+    on_rank_zero(shared_mesh(solution.system, quantity), draw)
     return Animation(path, solution.time[rows], fps)
 
 

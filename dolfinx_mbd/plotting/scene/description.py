@@ -176,8 +176,9 @@ class Arrow:
 
 def value_text(value: float, unit: str) -> str:
     """Return a number with three digits and its unit with a prefix, such as 25.6 kN."""
-    factors = ((1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"))
-    factor, prefix = next((pair for pair in factors if value >= pair[0]), (1.0, ""))
+    factors = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"))
+    size = abs(float(f"{value:.3g}"))
+    factor, prefix = next((pair for pair in factors if size >= pair[0]), (1.0, ""))
     return f"{value / factor:.3g} {prefix}{unit}"
 
 

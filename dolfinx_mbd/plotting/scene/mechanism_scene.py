@@ -26,7 +26,8 @@ from dolfinx_mbd.plotting.scene.marks import (
     joint_marks,
     supports,
 )
-from dolfinx_mbd.plotting.scene.moving_surface import Surface
+from dolfinx_mbd.plotting.scene.mesh_surfaces import mesh_surfaces
+from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT, Surface
 from dolfinx_mbd.plotting.scene.surfaces import body_lines, body_surfaces
 from dolfinx_mbd.results.solution import Solution
 
@@ -53,6 +54,7 @@ def mechanism_scene(
     scale: float = 1.0,
     view: str | ArrayLike | None = None,
     values: Mapping[str, Array] | None = None,
+    quantity: str = DISPLACEMENT,
 ) -> Scene:
     """Return the scene of a mechanism at saved times of a run.
 
@@ -63,9 +65,11 @@ def mechanism_scene(
         scale: Scale factor of the elastic displacement in what the camera sees.
         view: View as for `plot_system`.
         values: Given values at the nodes of skins, by name of the body.
+        quantity: Quantity that determines the colours; see `mesh_surfaces`.
     """
     system, q, kinds = run.system, run.q[rows], tuple(kinds)
     surfaces = body_surfaces(system, q, system_length(system, q[0]), values)
+    surfaces += mesh_surfaces(system, q, quantity, values)
     frames = Frames(*frame_histories(system, q), _fixed_frames(system))
     lines = body_lines(system, q, 0.0)
     some = np.unique(np.linspace(0, len(rows) - 1, SEEN).round().astype(int))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import Skin, StressModes
-from dolfinx_mbd.checks import array, instance, number, vector
+from dolfinx_mbd.checks import array, instance, number, reject, vector
 from dolfinx_mbd.results.histories import rotation_matrices
 
 __all__ = ["DISPLACEMENT", "Surface", "skin_displacement", "skin_points"]
@@ -108,15 +108,22 @@ class Surface:
 
     def quantity(self, k: int, quantity: str) -> Array:
         """Return a quantity at the points, shape (ns,), m or Pa."""
-        if quantity == DISPLACEMENT or self.stress is None:
+        if quantity == DISPLACEMENT:
             return np.linalg.norm(skin_displacement(self.skin, self.eta[k]), axis=1)
-        return self.stress.values(quantity, self.eta[k])[0]
+        return self._stress(quantity).values(quantity, self.eta[k])[0]
+
+    def _stress(self, quantity: str) -> StressModes:
+        """Return the stress of the modes, or raise an error if it is unknown."""
+        if self.stress is None:
+            expected = f"{DISPLACEMENT!r}, because the stress of body {self.name!r} is unknown"
+            reject("quantity", quantity, expected)
+        return self.stress
 
     def limits(self, quantity: str) -> tuple[float, float]:
         """Return the least and the greatest value of a quantity over points and time, m or Pa."""
-        if quantity == DISPLACEMENT or self.stress is None:
+        if quantity == DISPLACEMENT:
             return 0.0, _largest_displacement(self.skin.modes, self.eta)
-        stress, eta = self.stress, self.eta
+        stress, eta = self._stress(quantity), self.eta
         low = stress.envelope(quantity, eta, extreme="least").value
         high = stress.envelope(quantity, eta, extreme="greatest").value
         return float(low.min()), float(high.max())

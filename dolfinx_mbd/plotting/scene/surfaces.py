@@ -3,7 +3,8 @@
 A body with a floating frame declares its surface as `drawing`: a `Skin` with modes, a `Shape`, or
 None if its shape is unknown; bars from its `centre` to its frames then represent it. A body
 without a floating frame declares `line(q)`, which returns points (nt, np, 3) on its centre line for
-coordinates q (nt, nq). Other bodies are not drawn.
+coordinates q (nt, nq), or, beside a `drawing` without modes, `surface(q)`, which returns the
+positions (nt, ns, 3) of its points (see `mesh_surfaces`). Other bodies are not drawn.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def skin_of_body(body: Any, length: float) -> tuple[Skin, bool] | None:
     The thickness of bars depends on the length of the mechanism (m). The result is None for bodies
     without a floating frame.
     """
-    if not hasattr(body, "drawing"):
+    if not hasattr(body, "drawing") or hasattr(body, "surface"):
         return None
     shape = body.drawing
     if isinstance(shape, Skin) and len(shape.triangles):

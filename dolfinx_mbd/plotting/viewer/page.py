@@ -18,12 +18,14 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import chosen_modes
-from dolfinx_mbd.checks import file_path, instance, number, reject
+from dolfinx_mbd.checks import choice, file_path, instance, number, reject
 from dolfinx_mbd.files import contains, write_atomically
 from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.parallel import on_rank_zero
 from dolfinx_mbd.plotting.scene.mechanism_scene import initial_state
+from dolfinx_mbd.plotting.scene.mesh_surfaces import shared_mesh
 from dolfinx_mbd.plotting.scene.mode_scenes import body_modes, linearized_modes
+from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT
 from dolfinx_mbd.plotting.viewer.page_scene import Signals, motion_page, page_scene
 from dolfinx_mbd.results.solution import Solution
 
@@ -115,6 +117,7 @@ def player(
     signals: Signals = None,
     field: Mapping[str, ArrayLike] | None = None,
     field_name: tuple[str, str] = ("value", ""),
+    quantity: str = "displacement",
     scale: float = 1.0,
     title: str = "",
 ) -> Player:
@@ -139,6 +142,8 @@ def player(
             simulation, one value for each point of the skin, for example the damage of a fatigue
             analysis. The values are constant over time and not negative.
         field_name: Name and unit of the field, for the legend.
+        quantity: Initial quantity of the colours, `displacement` or `von Mises`. The page of a mesh
+            body contains its stress only with the latter.
         scale: Initial scale factor of the elastic displacement.
         title: Title of the page; by default the name of the body or the kind of the source.
 
@@ -152,12 +157,14 @@ def player(
         >>> mbd.plotting.player(run, "run.html", scale=10)
         <Player 'mechanism': 0.7 MB>
 
-    Note: For modes of a rotating body, the function is collective, because the mesh may be
-        distributed, and rank 0 writes the file. In all other cases call this function on one MPI
-        rank.
+    Note: For modes of a rotating body and for the stress of a mesh body, the function is
+        collective, because the mesh may be distributed, and rank 0 writes the file. In all other
+        cases call this function on one MPI rank.
     """
     number("scale", scale)
     instance("title", title, str)
+    choice("quantity", quantity, (DISPLACEMENT, "von Mises"))
+    comm = None
     if signals is not None and not isinstance(source, Solution):
         reject("signals", signals, "None: only the result of a simulation has signals")
     texts = isinstance(field_name, (tuple, list)) and len(field_name) == 2
@@ -175,6 +182,8 @@ def player(
         title = title or f"{source.kind} at {source.speed:.4g} rad/s"
         source = source.modes
     if rotating is not None and isinstance(source, rotating.RotatingModes):
+        if quantity != DISPLACEMENT:
+            reject("quantity", quantity, "'displacement' for the modes of a rotating body")
         return _rotating_page(source, path, modes, scale, title)
     instance("source", source, (Solution, System, ReducedBody, LinearizedSystem))
     assert isinstance(source, Solution | System | ReducedBody | LinearizedSystem)
@@ -185,14 +194,23 @@ def player(
         scene = page_scene(linearized_modes(source, chosen_modes(modes, len(source.poles))))
         name = "modes of a mechanism"
     elif isinstance(source, Solution):
-        scene, name = motion_page(source, signals=signals, field=field), "mechanism"
+        scene = motion_page(source, signals=signals, field=field, quantity=quantity)
+        name, comm = "mechanism", shared_mesh(source.system, quantity)
         if field:
             scene["field"] = list(field_name)
     else:
-        scene, name = motion_page(initial_state(source), signals={}), "mechanism"
+        scene = motion_page(initial_state(source), signals={}, quantity=quantity)
+        name, comm = "mechanism", shared_mesh(source, quantity)
+    if quantity != DISPLACEMENT:
+        if not any(part["stress"] for part in scene["parts"]):
+            how = (
+                "add the stress of the modes: body.replace(stress=mbd.durability.skin_stress(...))"
+            )
+            reject("quantity", quantity, "'displacement': no body has stress at its skin", hint=how)
+        scene["colour"] = "stress"
     page = Player({"title": title or name, "scale": scale, **scene})
     if path is not None:
-        page.save(path)
+        on_rank_zero(comm, lambda: page.save(path))
     return page
 
 

@@ -20,6 +20,7 @@ from dolfinx_mbd.plotting.scene.camera import outermost
 from dolfinx_mbd.plotting.scene.colours import text_of
 from dolfinx_mbd.plotting.scene.description import COLOURS, Arrow, Frames, Mark, Mode, Scene
 from dolfinx_mbd.plotting.scene.mechanism_scene import DRAWN, mechanism_scene, system_length
+from dolfinx_mbd.plotting.scene.mesh_surfaces import moving_bodies
 from dolfinx_mbd.plotting.scene.mode_scenes import largest_displacements
 from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT, Surface
 from dolfinx_mbd.plotting.scene.surfaces import body_surfaces
@@ -41,16 +42,22 @@ Signals = Mapping[str, ArrayLike] | None
 
 FRAMES = 1500
 """Largest number of instants in a page."""
+FEWEST, NUMBERS = 50, 50_000_000
+"""Least limit of the instants if bodies on large meshes move, and largest size of their motion."""
 PIXEL = 0.5 / 1000
 """Permitted error of positions relative to the scene: half a pixel in a view of 1000 pixels."""
 AMPLITUDE_ERROR = 1 / 300
 """Permitted error of elastic displacements relative to the body's largest displacement."""
 NEGLIGIBLE = 1e-3
-"""Modes are omitted if they contribute less than this fraction of the largest displacement."""
+"""Modes are omitted below this fraction of the largest displacement and of the largest stress."""
 
 
 def motion_page(
-    run: Solution, *, signals: Signals = None, field: Mapping[str, ArrayLike] | None = None
+    run: Solution,
+    *,
+    signals: Signals = None,
+    field: Mapping[str, ArrayLike] | None = None,
+    quantity: str = DISPLACEMENT,
 ) -> dict[str, Any]:
     """Return the page of a simulated motion.
 
@@ -58,14 +65,20 @@ def motion_page(
         run: Result of a simulation.
         signals: Curves by label, shape (nt,) each, or None for the magnitudes of joint forces.
         field: Constant values at the points of the skin of flexible bodies, by name of the body.
+        quantity: Quantity that determines the colours; see `mesh_surfaces`.
     """
     length = system_length(run.system, run.q[0])
     values = _checked_field(run.system, field or {})
     surfaces = body_surfaces(run.system, run.q, length, values)
-    modes = _kept_modes(surfaces)
-    rows = sampled_rows(run.time, _curves(run, surfaces, modes, length), limit=FRAMES)
+    curves = _curves(run, surfaces, _kept_modes(surfaces), length)
+    points = sum(len(body.drawing.points) for body, _ in moving_bodies(run.system))
+    limit = min(FRAMES, max(FEWEST, NUMBERS // max(9 * points, 1)))
+    rows = sampled_rows(run.time, curves, limit=limit)
     kinds = (*DRAWN, "joint forces") if len(run) > 1 else DRAWN
-    page = page_scene(mechanism_scene(run, rows, kinds, values=values), modes)
+    scene = mechanism_scene(run, rows, kinds, values=values, quantity=quantity)
+    whole = {surface.name: surface for surface in surfaces}
+    surfaces = [whole.get(surface.name, surface) for surface in scene.surfaces]
+    page = page_scene(scene, _kept_modes(surfaces))
     for item, surface in zip(page["bodies"], surfaces, strict=True):
         if page["parts"][item["part"]]["stress"] is not None:
             item["ranges"]["stress"] = surface.limits("von Mises")[1]
@@ -123,7 +136,7 @@ class _Parts:
             values = surface.values
             item = {
                 "points": block(skin.points),
-                "triangles": block(skin.triangles, "u4"),
+                "triangles": block(skin.triangles, "u2" if len(skin.points) <= 65536 else "u4"),
                 "modes": integers(skin.modes[modes]) if len(modes) else None,
                 "stress": None if stress is None else integers(stress[modes]),
                 "field": None if values is None else block(values),
@@ -158,8 +171,12 @@ def _kept_modes(surfaces: Sequence[Surface]) -> list[Index]:
     union: dict[int, Index] = {}
     for surface in surfaces:
         key, modes = id(surface.skin), surface.skin.modes
-        share = np.abs(surface.eta).max(axis=0, initial=0.0) * largest_displacements(modes)
-        few = np.flatnonzero(share > NEGLIGIBLE * share.max(initial=0.0))
+        amplitudes = np.abs(surface.eta).max(axis=0, initial=0.0)
+        shares = [amplitudes * largest_displacements(modes)]
+        if surface.stress is not None:
+            shares.append(amplitudes * np.abs(surface.stress.stress).max(axis=(0, 1)))
+        significant = [share > NEGLIGIBLE * share.max(initial=0.0) for share in shares]
+        few = np.flatnonzero(np.any(significant, axis=0))
         some = np.arange(len(modes)) if len(surface.eta) == 1 else few
         union[key] = np.union1d(union.get(key, some), some).astype(np.int64)
     return [union[id(surface.skin)] for surface in surfaces]
@@ -171,6 +188,12 @@ def _curves(
     """Return the motion of all bodies in units of the permitted errors, shape (nt, n)."""
     names = {surface.name for surface in surfaces}
     curves: list[Any] = [np.zeros((len(run), 0))]
+    for body, s in moving_bodies(run.system):
+        names.add(body.name)
+        some = outermost(body.drawing.points, 40)
+        starts = range(0, len(run), 64)
+        parts = [body.surface(run.q[k : k + 64, s])[:, some] for k in starts]
+        curves.append(np.concatenate(parts).reshape(len(run), -1) / (PIXEL * length))
     for body, s in zip(run.system.mechanical_bodies, run.system.q_slices, strict=False):
         if body.name not in names:
             curves.append(run.q[:, s] / (PIXEL * length))
@@ -188,6 +211,7 @@ def _checked_field(system: System, field: Mapping[str, ArrayLike]) -> dict[str, 
     """Return the values of a field by body; raise an error if a value does not fit."""
     values = {}
     skins = {b.name: b.reduced.skin for b in system.bodies if hasattr(b, "reduced")}
+    skins |= {body.name: body.drawing for body, _ in moving_bodies(system)}
     for name, numbers in field.items():
         skin = skins[choice("field: name of a flexible body", name, skins)]
         if skin is None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.body import Skin
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.kernels.rotations import (
     exp_quaternion,
@@ -36,6 +37,8 @@ class FrameCoordinates:
     elastic_model: ElasticModel
     energy_density: Callable[[Any], Any]  # J/m³, of the displacement
     nodes: Array  # reference positions of all nodes, (N, 3), m
+    drawing: Skin  # surface of the undeformed body, without modes
+    _drawn: NDArray[np.int64]  # numbers of the nodes at its points
     held: NDArray[np.int64]  # numbers of the nodes of the interfaces
     held_blocks: NDArray[np.int32]  # local indices of the owned ones among them
     frame_names: tuple[str, ...]
@@ -65,6 +68,13 @@ class FrameCoordinates:
         The result is a view of q.
         """
         return q[7 * self.num_frames :].reshape(3, len(self.nodes), 3)
+
+    def surface(self, q: Array) -> Array:
+        """Return the positions of the points of `drawing`, (nt, ns, 3), m, for q (nt, nq)."""
+        points = np.empty((len(q), len(self._drawn), 3))
+        for out, row in zip(points, q, strict=True):
+            out[:] = self.drawing.points + self.nodal_of(row)[0, self._drawn]
+        return points
 
     def reference_state(self) -> tuple[Array, Array, Array]:
         """Return displacements, velocities and frames of the undeformed body at the origin."""

@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array, assign
+from dolfinx_mbd.body import Skin
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model
+from dolfinx_mbd.fem.fields import surface_skin
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.fem.linalg.options import solver_options
 from dolfinx_mbd.fem.material_fields import Materials
@@ -158,6 +160,10 @@ class MeshBody(FrameCoordinates):
         forces = NodalForces(model, energy, viscosity, damping, degree, self.loads, volume)
         assign(self, forces=forces, nodes=forces.nodes.positions, _solver=None)
         assign(self, elastic_model=model, energy_density=energy)
+        numbers = np.repeat(forces.nodes.owned, 3).astype(float)
+        skin = surface_skin(forces.space, numbers[:, None])  # its only mode has the numbers
+        drawing = Skin(skin.points, skin.triangles, np.zeros((0, *skin.points.shape)))
+        assign(self, drawing=drawing, _drawn=np.rint(skin.modes[0, :, 0]).astype(np.int64))
         self._set_interfaces(label, model)
         self._set_scales(label)
         self._set_start(label)
