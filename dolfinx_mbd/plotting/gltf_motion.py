@@ -22,6 +22,7 @@ from dolfinx_mbd.plotting.gltf_file import GENERATOR, GltfFile
 from dolfinx_mbd.plotting.pictures.mechanism_pictures import check_marks
 from dolfinx_mbd.plotting.scene.description import COLOURS, Arrow, Lines, Mark, Scene
 from dolfinx_mbd.plotting.scene.mechanism_scene import DRAWN, mechanism_scene
+from dolfinx_mbd.plotting.scene.mesh_surfaces import ACCURACY
 from dolfinx_mbd.plotting.scene.moving_surface import Surface
 from dolfinx_mbd.plotting.scene.tubes import (
     ORIGIN,
@@ -81,7 +82,7 @@ def write_gltf(
     scale = number("scale", scale, positive=True)
     kinds = check_marks(marks)
     file = GltfFile()
-    scene = mechanism_scene(run, np.arange(len(run)), kinds)
+    scene = mechanism_scene(run, np.arange(len(run)), kinds, accuracy=ACCURACY)
     file.add_root("mechanism", _rotation_to_y(-scene.gravity))
     writer = _Writer(file, scene, slow_motion)
     for surface in scene.surfaces:

@@ -73,6 +73,16 @@ def test_points_follow_the_run(case: Case) -> None:
     assert volume == pytest.approx(0.3 * 0.02 * 0.03, rel=1e-3)  # closed, normals outwards
 
 
+def test_omitted_modes_are_invisible(case: Case) -> None:
+    rod, run = case
+    (whole,) = mesh_surfaces(run.system, run.q)
+    (part,) = mesh_surfaces(run.system, run.q, accuracy=1e-3)
+    assert len(part.skin.modes) < len(whole.skin.modes) == len(run)
+    bound = 2e-3 * whole.limits("displacement")[1]
+    for k in range(len(run)):
+        assert np.abs(part.points(k, 1.0) - whole.points(k, 1.0)).max() < bound
+
+
 def test_displacement_contains_no_rigid_motion() -> None:
     mesh, _ = box((0, 0, 0), (0.2, 0.1, 0.05), (2, 1, 1), "tetrahedron")
     body = mbd.MeshBody("block", mesh, material=STEEL)

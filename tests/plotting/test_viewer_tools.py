@@ -71,6 +71,19 @@ def test_range_by_hand(tab: Tab) -> None:
     assert blue > red and blue > green
 
 
+def test_range_by_hand_of_another_quantity(tab: Tab) -> None:
+    """The limits start again, with the unit of the new quantity beside them."""
+    tab.do("player.set('range', 'by hand')")
+    unit = tab.page.locator("#ends output")
+    assert unit.inner_text() in ("mm", "µm")
+    tab.page.get_by_label("colour").select_option("stress")
+    tab.do("player.probe(0, 0)")  # draws
+    ranges = [body["ranges"].get("stress", 0.0) for body in tab.do("player.data.bodies")]
+    assert unit.inner_text() == "MPa" and tab.do("player.settings.range") == "by hand"
+    assert tab.do("player.settings.high") == pytest.approx(1e-6 * max(ranges), rel=1e-2)
+    assert tab.messages == []
+
+
 def test_cutting_plane(tab: Tab) -> None:
     """Points beyond the plane are neither drawn nor found by the pointer."""
     before = tab.image()
@@ -135,6 +148,24 @@ def test_curves(tab: Tab, run: Solution) -> None:
     assert tab.do("player.span") == pytest.approx([0.0, 0.03])
 
 
+def test_a_curve_of_round_off_is_not_the_first(browser: Any, run: Solution, tmp_path: Path) -> None:
+    noise = 1e-13 * np.sin(run.time)
+    player(run, tmp_path / "run.html", signals={"a": noise, "b": 0.1 + noise, "c": 3e4 + noise})
+    tab = Tab(browser, tmp_path / "run.html")
+    boxes = [tab.page.get_by_label(name, exact=True).is_checked() for name in "abc"]
+    assert boxes == [False, True, False]
+
+
+def test_legend_is_below_the_modes(browser: Any, tmp_path: Path) -> None:
+    player(stressed_bar(), tmp_path / "modes.html", quantity="von Mises")
+    for width, height in ((1000, 700), (390, 720)):
+        tab = Tab(browser, tmp_path / "modes.html", width, height)
+        pixels = [[x, y] for x in range(5, 260, 24) for y in range(0, height, 6)]
+        hits = tab.do(f"{pixels}.map(([x, y]) => player.probe(x, y) ? y : 0)")
+        assert 0 < max(hits) < tab.page.locator("#legend").bounding_box()["y"]
+        assert "F" not in tab.page.locator("kbd").all_inner_texts()
+
+
 def test_scale_bar(tab: Tab) -> None:
     """The bar has a round length, and this length at the centre of the scene on the screen."""
     data = tab.do("({...document.getElementById('triad').dataset})")
@@ -181,13 +212,13 @@ def test_camera_follows_a_body(tab: Tab, run: Solution) -> None:
     tab.do("player.seek(0.01)")
     assert tab.do("player.target") == fixed
     tab.page.keyboard.press("f")  # the first body
-    tab.page.wait_for_timeout(100)
+    tab.do("player.probe(0, 0)")  # draws
     name = tab.do("player.settings.follow")
     assert name == run.system.bodies[1].name and tab.messages == []
     exact = centre_of(run, name, 0.01)
     np.testing.assert_allclose(tab.do("player.target"), exact, rtol=0, atol=3e-4)
     tab.page.keyboard.press("z")  # another direction; the body remains in the centre
-    tab.page.wait_for_timeout(100)
+    tab.do("player.probe(0, 0)")  # draws
     np.testing.assert_allclose(tab.do("player.target"), exact, rtol=0, atol=3e-4)
 
 
@@ -231,6 +262,7 @@ def test_picture_has_legend_and_time(tab: Tab) -> None:
     assert np.abs(triad - background).max() > 80
 
 
+@pytest.mark.slow
 def test_film(tab: Tab, tmp_path: Path) -> None:
     """The whole motion at the chosen speed, with pictures that differ."""
     imageio = pytest.importorskip("imageio_ffmpeg")
@@ -303,8 +335,8 @@ def test_keys(tab: Tab, run: Solution) -> None:
     x, y = pixel_of(tab, "rod")
     tab.page.mouse.move(x, y)
     press("t")
-    tab.page.wait_for_timeout(100)
+    tab.do("player.probe(0, 0)")  # draws
     assert len(tab.do("player.paths")) == 1
     press("t")
-    tab.page.wait_for_timeout(100)
+    tab.do("player.probe(0, 0)")  # draws
     assert tab.do("player.paths") == [] and tab.messages == []

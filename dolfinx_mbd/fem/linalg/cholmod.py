@@ -197,15 +197,29 @@ class CholmodFactor:
 
 
 class CholmodPreconditioner:
-    """A PETSc preconditioner that applies a factor in double precision; see `CholmodFactor`."""
+    """A PETSc preconditioner that applies a factor in double precision; see `CholmodFactor`.
 
-    factor: CholmodFactor | None = None
+    The constructor computes the factor, because an exception that passes through PETSc's C code may
+    end the process.
+
+    Args:
+        A: The matrix.
+
+    Raises:
+        CholmodError: See `CholmodFactor`.
+    """
+
+    def __init__(self, A: PETSc.Mat) -> None:
+        self.factor: CholmodFactor | None = CholmodFactor(A)
+        self._is_current = True
 
     def setUp(self, pc: PETSc.PC) -> None:
-        """Factorize the matrix; PETSc calls this if the matrix has changed."""
-        if self.factor is not None:
-            self.factor.destroy()
-        self.factor = CholmodFactor(pc.getOperators()[1])
+        """Factorize the matrix again; PETSc calls this first, and if the matrix has changed."""
+        if not self._is_current:
+            if self.factor is not None:
+                self.factor.destroy()
+            self.factor = CholmodFactor(pc.getOperators()[1])
+        self._is_current = False
 
     def apply(self, pc: PETSc.PC, x: PETSc.Vec, y: PETSc.Vec) -> None:
         """Solve for one vector."""

@@ -134,9 +134,9 @@ def _cholmod_succeeds(ksp: PETSc.KSP, A: PETSc.Mat, prefix: str, options: Option
         if library() is None or any(key.startswith("mat_cholmod_") for key in keys):
             set_up(ksp, CHOLMOD, prefix, options)
         else:
-            pc = ksp.getPC()
+            preconditioner, pc = CholmodPreconditioner(A), ksp.getPC()
             pc.setType(PETSc.PC.Type.PYTHON)
-            pc.setPythonContext(CholmodPreconditioner())
+            pc.setPythonContext(preconditioner)
             set_up(ksp, {"ksp_type": "preonly"}, prefix, options)
     except (PETSc.Error, CholmodError):
         _log.info("CHOLMOD does not accept the matrix; MUMPS is used instead")

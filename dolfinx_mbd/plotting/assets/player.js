@@ -541,10 +541,11 @@ window.player = (() => {
   }
 
   const HEAD = modal ? 40 : 0; // height of the title of a mode
+  const FOOT = modal ? 90 : 0; // height of the legend below the modes
 
   /** Rectangle of a view below its title, in pixels of the page. */
   function tile(k) {
-    const { clientWidth: width, clientHeight: height } = stage, count = views.length;
+    const width = stage.clientWidth, height = stage.clientHeight - FOOT, count = views.length;
     const columns = Math.max(1, Math.min(count, Math.round(Math.sqrt((count * width) / (1.35 * height)))));
     const rows = Math.ceil(count / columns);
     return { x: ((k % columns) * width) / columns, y: (Math.floor(k / columns) * height) / rows + HEAD,
@@ -806,6 +807,9 @@ window.player = (() => {
     [["Esc"], "show all bodies"], [["shift", "click"], "trace of a point"], [["T"], "at the pointer"],
     [["D"], "light, dark"], [["P"], "save a picture"], [["M"], "save a film"], [["V"], "save curves"]];
 
+  /** Whether a key does something in this page. */
+  const applies = ([[key]]) => !(modal && ["F", "R", "V", "T", "shift"].includes(key)) && (key !== "M" || canRecord);
+
   function buildPanel() {
     const all = document.getElementById("panel"), panel = element("div", { className: "scene-only" });
     all.append(panel);
@@ -824,9 +828,9 @@ window.player = (() => {
         element("h2", { textContent: "Colour" }),
         select("colour", [...(data.field ? [["field", NAMES.field]] : []), ["displacement", "displacement"],
           ...(stress ? [["stress", "von Mises stress"]] : []), ["none", "none"]],
-          (value) => { settings.colour = value; }),
+          setColour),
         ...(modal ? [] : [select("range", [["fixed", "whole motion"], ["running", "this instant"], ["by hand", "by hand"]],
-          (value) => setRange(value)), element("div", { className: "row", id: "ends" }, limitInput("low"), limitInput("high"))]),
+          (value) => setRange(value)), element("div", { className: "row", id: "ends" }, limitInput("low"), "to", limitInput("high"), controlsOf.unit = element("output"))]),
         element("h2", { textContent: modal ? "Amplitude" : "Elastic displacement" }),
         element("label", {}, magnify, shown));
       if (!modal && materials.has("joints")) {
@@ -859,10 +863,10 @@ window.player = (() => {
     }
     if (data.signals?.length) {
       all.append(element("h2", { textContent: "Curves" }),
-        ...curves.map((curve, k) => tick(curve.label, k === 0, (on) => { curve.shown = on; layoutCurves(); })),
+        ...curves.map((curve) => tick(curve.label, curve.shown, (on) => { curve.shown = on; layoutCurves(); })),
         button("⤓ CSV", "Save the shown curves (V)", saveCurves));
     }
-    all.append(element("h2", { textContent: "Keys" }), element("table", {}, ...KEY_TEXTS.map(([keys, text]) =>
+    all.append(element("h2", { textContent: "Keys" }), element("table", {}, ...KEY_TEXTS.filter(applies).map(([keys, text]) =>
       element("tr", {}, element("td", {}, ...keys.flatMap((key) => [element("kbd", { textContent: key }), " "])),
         element("td", { textContent: text })))));
     const menu = document.getElementById("menu");
@@ -873,10 +877,20 @@ window.player = (() => {
   const limitInput = (name) => controlsOf[name] = element("input", { type: "number", step: "any", value: settings[name],
     ariaLabel: name === "low" ? "lower limit" : "upper limit", onchange: change(() => { settings[name] = Number(controlsOf[name].value); }) });
 
+  /** Choose the quantity of the colours; a range by hand starts again with that of the whole motion. */
+  function setColour(value) {
+    settings.colour = value;
+    if (settings.range !== "by hand") return;
+    settings.range = "fixed";
+    update();
+    setRange("by hand");
+  }
+
   /** Choose the range of the colours; a range by hand starts with the present one. */
   function setRange(value) {
     if (value === "by hand" && settings.range !== value) {
-      const { limit, least, whole } = views[0], [factor] = unit(settings.colour, whole);
+      const { limit, least, whole } = views[0], [factor, symbol] = unit(settings.colour, whole);
+      controlsOf.unit.textContent = symbol;
       settings.low = Number((factor * least).toPrecision(3));
       settings.high = Number((factor * limit).toPrecision(3));
       controlsOf.low.value = settings.low;
@@ -1029,9 +1043,12 @@ window.player = (() => {
   }
 
   // ---- Curves ---------------------------------------------------------------------------------
-  const curves = (data.signals ?? []).map((signal, k) => ({
-    label: signal.label, time: numbers(signal.time), values: numbers(signal.values), shown: k === 0,
+  const curves = (data.signals ?? []).map((signal) => ({
+    label: signal.label, time: numbers(signal.time), values: numbers(signal.values), shown: false,
   }));
+  const peaks = curves.map(({ values }) => greatest(values.map(Math.abs))), visibleFrom = 1e-12 * greatest(peaks);
+  const firstCurve = Math.max(0, peaks.findIndex((peak) => peak > visibleFrom)); // not round-off
+  if (curves.length) curves[firstCurve].shown = true;
 
   function layoutCurves() {
     const box = document.getElementById("curves");
@@ -1212,6 +1229,7 @@ window.player = (() => {
     seek(value) { run(false); t = value; refresh(); },
     set(name, value) {
       if (name === "range" && document.getElementById("ends")) setRange(value);
+      if (name === "colour") setColour(value);
       settings[name] = value;
       if (controlsOf[name]) controlsOf[name].value = value;
       controlsOf.showScale?.();

@@ -55,6 +55,7 @@ def mechanism_scene(
     view: str | ArrayLike | None = None,
     values: Mapping[str, Array] | None = None,
     quantity: str = DISPLACEMENT,
+    accuracy: float = 0.0,
 ) -> Scene:
     """Return the scene of a mechanism at saved times of a run.
 
@@ -66,10 +67,11 @@ def mechanism_scene(
         view: View as for `plot_system`.
         values: Given values at the nodes of skins, by name of the body.
         quantity: Quantity that determines the colours; see `mesh_surfaces`.
+        accuracy: Accuracy of the motion of mesh bodies; see `mesh_surfaces`.
     """
     system, q, kinds = run.system, run.q[rows], tuple(kinds)
     surfaces = body_surfaces(system, q, system_length(system, q[0]), values)
-    surfaces += mesh_surfaces(system, q, quantity, values)
+    surfaces += mesh_surfaces(system, q, quantity, values, accuracy)
     frames = Frames(*frame_histories(system, q), _fixed_frames(system))
     lines = body_lines(system, q, 0.0)
     some = np.unique(np.linspace(0, len(rows) - 1, SEEN).round().astype(int))

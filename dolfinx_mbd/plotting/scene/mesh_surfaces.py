@@ -3,7 +3,7 @@
 At each instant, a rigid motion p, R is fitted to the positions x of the points, weighted by their
 areas. The remaining displacement d = Rᵀ(x − p) − X and the stress in the axes of the fitted motion
 are decomposed into their proper orthogonal modes, so that renderers draw the surface like that of a
-reduced body. Only modes at the level of round-off are omitted.
+reduced body.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ __all__ = ["mesh_surfaces", "moving_bodies", "shared_mesh"]
 
 Array = NDArray[np.float64]
 
-_ROUND_OFF = 1e-10  # smallest mode relative to the largest
+ACCURACY = 1e-4
+"""Smallest mode relative to the largest for files with many instants, invisible in a picture."""
+
 _TENSOR = np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2]])  # components xx, yy, zz, xy, yz, zx
 _PAIRS = ([0, 1, 2, 0, 1, 2], [0, 1, 2, 1, 2, 0])
 
@@ -50,7 +52,11 @@ def _mesh_bodies(system: System) -> list[Any]:
 
 
 def mesh_surfaces(
-    system: System, q: Array, quantity: str = DISPLACEMENT, values: Any = None
+    system: System,
+    q: Array,
+    quantity: str = DISPLACEMENT,
+    values: Any = None,
+    accuracy: float = 0.0,
 ) -> list[Surface]:
     """Return the surfaces of all bodies that declare `surface(q)`.
 
@@ -60,13 +66,14 @@ def mesh_surfaces(
         quantity: Quantity that determines the colours. For a stress, the function is collective
             over the mesh of each body.
         values: Given values at the points, by name of the body.
+        accuracy: Smallest mode relative to the largest; 0 represents all instants exactly.
     """
     stressed = [] if quantity == DISPLACEMENT else _mesh_bodies(system)
     surfaces = []
     for body, part in moving_bodies(system):
         stress = _stress(body, q[:, part]) if body in stressed else None
         colours = None if values is None else values.get(body.name)
-        surfaces.append(_surface(body, body.surface(q[:, part]), stress, colours))
+        surfaces.append(_surface(body, body.surface(q[:, part]), stress, colours, accuracy))
     return surfaces
 
 
@@ -77,7 +84,9 @@ def _stress(body: Any, q: Array) -> Array:
     return mesh_skin_stress(body, q)
 
 
-def _surface(body: Any, x: Array, stress: Array | None, values: Array | None) -> Surface:
+def _surface(
+    body: Any, x: Array, stress: Array | None, values: Array | None, accuracy: float
+) -> Surface:
     """Return the surface with points x (nt, ns, 3) and stress (nt, 6, ns)."""
     skin = body.drawing
     weights = _areas(skin)
@@ -90,7 +99,7 @@ def _surface(body: Any, x: Array, stress: Array | None, values: Array | None) ->
         tensors = np.moveaxis(stress[:, _TENSOR], 3, 1)
         tensors = np.einsum("tai,tpab,tbj->tpij", rotation, tensors, rotation)
         snapshots.append(tensors[..., _PAIRS[0], _PAIRS[1]].reshape(len(d), -1))
-    eta, modes = _orthogonal_modes(snapshots)
+    eta, modes = _orthogonal_modes(snapshots, accuracy)
     moving = Skin(skin.points, skin.triangles, modes[0].reshape(-1, *skin.points.shape))
     stress_modes = None
     if stress is not None:
@@ -119,17 +128,19 @@ def _rigid_motion(X: Array, x: Array, weights: Array) -> tuple[Array, Array]:
     return moved - R @ centre, R
 
 
-def _orthogonal_modes(snapshots: list[Array]) -> tuple[Array, list[Array]]:
+def _orthogonal_modes(snapshots: list[Array], accuracy: float) -> tuple[Array, list[Array]]:
     """Return common coordinates (nt, n) of fields (nt, size) and the modes (n, size) of each.
 
-    The fields have equal weights. There is at least one mode.
+    The fields have equal weights. Modes below `accuracy`, relative to the largest, are omitted. The
+    products of the instants are formed, so that an accuracy below 1e-7 has no effect but for 0.
     """
     scales = [float(np.linalg.norm(field)) or 1.0 for field in snapshots]
-    scaled = np.hstack([field / scale for field, scale in zip(snapshots, scales, strict=True)])
-    u, sizes, parts = np.linalg.svd(scaled, full_matrices=False)
-    count = max(1, int(np.sum(sizes > _ROUND_OFF * sizes[0])))
-    ends = np.cumsum([field.shape[1] for field in snapshots])[:-1]
-    split = np.split(parts[:count], ends, axis=1)
-    return u[:, :count] * sizes[:count], [
-        scale * modes for scale, modes in zip(scales, split, strict=True)
-    ]
+    gram = sum(
+        (field @ field.T / scale**2 for field, scale in zip(snapshots, scales, strict=True)),
+        np.zeros((len(snapshots[0]),) * 2),
+    )
+    squares, vectors = np.linalg.eigh(gram)
+    sizes = np.sqrt(squares[::-1].clip(0.0))
+    count = max(1, int(np.sum(sizes > accuracy * sizes[0]))) if accuracy else len(sizes)
+    eta = np.ascontiguousarray(vectors[:, ::-1][:, :count])
+    return eta, [eta.T @ field for field in snapshots]

@@ -20,7 +20,7 @@ from dolfinx_mbd.plotting.scene.camera import outermost
 from dolfinx_mbd.plotting.scene.colours import text_of
 from dolfinx_mbd.plotting.scene.description import COLOURS, Arrow, Frames, Mark, Mode, Scene
 from dolfinx_mbd.plotting.scene.mechanism_scene import DRAWN, mechanism_scene, system_length
-from dolfinx_mbd.plotting.scene.mesh_surfaces import moving_bodies
+from dolfinx_mbd.plotting.scene.mesh_surfaces import ACCURACY, moving_bodies
 from dolfinx_mbd.plotting.scene.mode_scenes import largest_displacements
 from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT, Surface
 from dolfinx_mbd.plotting.scene.surfaces import body_surfaces
@@ -75,7 +75,8 @@ def motion_page(
     limit = min(FRAMES, max(FEWEST, NUMBERS // max(9 * points, 1)))
     rows = sampled_rows(run.time, curves, limit=limit)
     kinds = (*DRAWN, "joint forces") if len(run) > 1 else DRAWN
-    scene = mechanism_scene(run, rows, kinds, values=values, quantity=quantity)
+    options: dict[str, Any] = {"values": values, "quantity": quantity, "accuracy": ACCURACY}
+    scene = mechanism_scene(run, rows, kinds, **options)
     whole = {surface.name: surface for surface in surfaces}
     surfaces = [whole.get(surface.name, surface) for surface in scene.surfaces]
     page = page_scene(scene, _kept_modes(surfaces))

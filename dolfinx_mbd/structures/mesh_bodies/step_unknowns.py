@@ -131,7 +131,9 @@ class StepUnknowns:
         error = self._errors[-1] if self._errors else 0.0
         if error <= 1.0 or len(self._errors) < 3:
             return False
-        ratio = (self._errors[-1] / self._errors[-3]) ** 0.5
+        two, one, last = self._errors[-3:]
+        # the first errors of a step are nearly equal: forces of the prediction are all unbalanced
+        ratio = min(last / one, (last / two) ** 0.5)
         if ratio < 1.0 and np.log(error) < -_COSTLY * np.log(ratio):
             return False
         assert self.solver.coefficients is not None
