@@ -115,6 +115,9 @@ def test_a_slider_crank_with_a_flexible_rod() -> None:
     period = 2 * np.pi / speed
     motion = harmonic_balance(system, period, num_harmonics=14)
     cycle = periodic(system, period, dt=period / 928)
+    checked = periodic(system, period, dt=period / 928, start=motion, transient=0)
+    assert checked.corrections <= 2
+    assert np.allclose(np.abs(checked.multipliers), np.abs(cycle.multipliers), atol=1e-6)
     again = harmonic_balance(system, period, num_harmonics=14, start=cycle)
     for joint in system.joints:
         force, limit = motion.joint(joint.name).force, cycle.joint(joint.name).force[::8]
