@@ -12,7 +12,7 @@ import numpy as np
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, integer, metres, number, reject
 from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.geometry.gmsh_model import is_bore, mesh_volumes
+from dolfinx_mbd.geometry.gmsh_model import is_bore, mesh_volumes, name_groups
 
 _MAX_BAYS = 12
 _NO_LENGTHS = ("bays", "bank_angles", "order", "per_circle")
@@ -142,14 +142,7 @@ class Crankcase:
                 at a third of the size.
         """
         volume = self._add_volume(model.occ)
-        model.occ.synchronize()
-        faces = model.getBoundary([(3, volume)], combined=False, oriented=False)
-        surfaces = sorted({tag for _, tag in faces})
-        for name, tags in self._named_surfaces(model, surfaces).items():
-            if not tags:
-                raise SolverError(f"the crankcase has no surface {name!r}; change the dimensions")
-            model.addPhysicalGroup(2, tags, name=name)
-        model.addPhysicalGroup(3, [volume], name="crankcase")
+        name_groups(model, "crankcase", volume, self._named_surfaces)
         mesh_volumes(model, [volume], float(self.size), self.order, self.per_circle)
 
     def _add_volume(self, occ: Any) -> int:

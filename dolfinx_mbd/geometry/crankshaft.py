@@ -16,7 +16,7 @@ from typing import Any
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import array, integer, metres, number, reject
 from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.geometry.gmsh_model import extrude, is_bore, mesh_volumes
+from dolfinx_mbd.geometry.gmsh_model import extrude, is_bore, mesh_volumes, name_groups
 
 _MAX_THROWS = 24
 _LIST = ("throw_angles", "counterweight_angle", "order", "per_circle")  # fields that are no lengths
@@ -178,14 +178,7 @@ class Crankshaft:
                 third of the size.
         """
         volume = self._add_volume(model.occ)
-        model.occ.synchronize()
-        faces = model.getBoundary([(3, volume)], combined=False, oriented=False)
-        surfaces = sorted({tag for _, tag in faces})
-        for name, tags in self._named_surfaces(model, surfaces).items():
-            if not tags:
-                raise SolverError(f"the crankshaft has no surface {name!r}; change the dimensions")
-            model.addPhysicalGroup(2, tags, name=name)
-        model.addPhysicalGroup(3, [volume], name="crankshaft")
+        name_groups(model, "crankshaft", volume, self._named_surfaces)
         mesh_volumes(model, [volume], float(self.size), self.order, self.per_circle)
 
     def _named_surfaces(self, model: Any, surfaces: list[int]) -> dict[str, list[int]]:

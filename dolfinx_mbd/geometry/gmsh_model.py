@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -97,6 +97,22 @@ def gmsh_session() -> Iterator[Any]:
                 gmsh.model.remove()
             gmsh.model.setCurrent(current)
             gmsh.option.setNumber("General.Terminal", terminal)
+
+
+def name_groups(
+    model: Any,
+    part: str,
+    volume: int,
+    named_surfaces: Callable[[Any, list[int]], Mapping[str, list[int]]],
+) -> None:
+    """Name a volume after its part, and its surfaces as `named_surfaces(model, tags)` returns."""
+    model.occ.synchronize()
+    faces = model.getBoundary([(3, volume)], combined=False, oriented=False)
+    for name, tags in named_surfaces(model, sorted({tag for _, tag in faces})).items():
+        if not tags:
+            raise SolverError(f"the {part} has no surface {name!r}; change the dimensions")
+        model.addPhysicalGroup(2, tags, name=name)
+    model.addPhysicalGroup(3, [volume], name=part)
 
 
 def mesh_volumes(

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, choice, function, increasing, reject
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.mechanisms.gas import PressureTable, closed_cycle
 
@@ -113,15 +114,39 @@ class PressureMap:
         return x - knots[k], c, slope if low <= speed <= high else np.zeros(4)
 
 
+_ANGLES = (-5.3, -0.4, 0.7, 3.1)  # where the period of a function is checked, rad
+_SPEED = 100.0  # speed of this check, rad/s
+_CLOSED = 1e-6  # largest relative change of the pressure after a period
 _ROWS = "absolute pressures in Pa, one row for each speed and one column for each angle"
 
 
 def check_pressure(argument: str, pressure: Any) -> bool:
     """Check a function of the crank angle, or of angle and speed; return whether it is the latter.
 
-    An object with a true attribute `depends_on_speed` has angle and speed as arguments.
+    An object with a true attribute `depends_on_speed` has angle and speed as arguments. The
+    pressure must have the period 4π.
     """
     on_speed = bool(getattr(pressure, "depends_on_speed", False))
     call = "pressure(angle, speed)" if on_speed else "pressure(angle)"
     function(argument, pressure, f"{call}, for example a PressureTable or a PressureMap")
+    more = (_SPEED,) if on_speed else ()
+    values = array(
+        argument,
+        [
+            [float(pressure(angle + turn, *more)) for turn in (0.0, 4 * math.pi)]
+            for angle in _ANGLES
+        ],
+        expected="a function with finite values in Pa",
+    )
+    error = np.abs(values[:, 1] - values[:, 0])
+    if error.max() > _CLOSED * np.abs(values).max():
+        k = int(np.argmax(error))
+        first, next_cycle = values[k]
+        text = (
+            f"{argument} at {math.degrees(_ANGLES[k]):.0f}° is {first:.6g} Pa, and {next_cycle:.6g}"
+        )
+        text += (
+            " Pa 720° later; it must have the period 4π, for example a PressureTable or np.interp"
+        )
+        raise InputError(text + " with period=", argument=argument, value=pressure)
     return on_speed

@@ -9,7 +9,14 @@ import pytest
 
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.errors import AccuracyWarning, InputError, InputTypeError
-from dolfinx_mbd.mechanism.mechanisms import PressureMap, PressureTable, inline_engine
+from dolfinx_mbd.mechanism.mechanisms import (
+    CylinderTorque,
+    EngineDesign,
+    PressureMap,
+    PressureTable,
+    SliderCrank,
+    inline_engine,
+)
 from tests.models.beams import slender_rod
 from tests.models.mwm_engine import gas, tables
 
@@ -122,3 +129,27 @@ def test_a_coarse_table_and_functions_without_speed() -> None:
     PressureMap(np.radians(coarse), SPEEDS, np.tile(spike, (3, 1)), interpolation="linear")
     with pytest.raises(InputTypeError, match=r"pressure\(angle\)"):
         inline_engine(slender_rod(), speed=1.0, pressure=lambda angle, speed: angle)
+
+
+def test_functions_that_do_not_close() -> None:
+    """A function of the angle must repeat after 720°, also at other angles than the ends."""
+    degrees, crank = np.arange(-360.0, 361.0, 2.0), SliderCrank(0.04, 0.137)
+    rows = np.radians(degrees), 1e5 + 8e6 * np.exp(-((degrees / 40.0) ** 2))
+
+    def clipped(angle: Any) -> Any:
+        return np.interp(angle, *rows)
+
+    def closed(angle: Any) -> Any:
+        return np.interp(angle, *rows, period=4 * np.pi)
+
+    engine: dict[str, Any] = {"design": EngineDesign(cylinders=1), "speed": 1.0}
+    for bad in (clipped, lambda angle: 1e5 + 1e3 * angle, lambda angle: 1e5 * np.cos(angle / 3)):
+        with pytest.raises(InputError, match="720° later; it must have the period 4π"):
+            inline_engine(slender_rod(), pressure=bad, **engine)
+        with pytest.raises(InputError, match="720° later"):
+            CylinderTorque(bad, crank, 0.08)
+    with pytest.raises(InputError, match="finite"):
+        CylinderTorque(lambda angle: np.nan, crank, 0.08)
+    for good in (closed, lambda angle: 2e5 + 1e5 * np.cos(angle), lambda angle: 1e5):
+        inline_engine(slender_rod(), pressure=good, **engine)
+        CylinderTorque(good, crank, 0.08)
