@@ -19,14 +19,13 @@ from dolfinx_mbd.analyses.small_motions import (
     balanced_motions,
     free_directions,
     move_steadily,
+    set_steady_velocities,
     steady_rates,
 )
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.dynamics.start.position_assembly import assemble
 from dolfinx_mbd.dynamics.start.quasi_static import EquilibriumError
-from dolfinx_mbd.kernels.rotations import rotation_matrix
-from dolfinx_mbd.mechanism.floating_body import FloatingBody
 
 __all__ = [
     "bounded",
@@ -48,12 +47,7 @@ _ROTATION = 0.3  # angle after which the forces of a steady rotation are compare
 
 def set_forces(at: Assembler, t: float, axes: Axes) -> SmallMotions:
     """Set velocities, accelerations and best-fit reactions; return the coefficients."""
-    s, omega = at.system, axes.spin[0]
-    at.v[: len(at.v) - len(s.states)] = 0.0
-    for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
-        if isinstance(body, FloatingBody):
-            q = at.q[qs]
-            at.v[vs][:6] = *np.cross(omega, q[:3]), *(rotation_matrix(q[3:7]).T @ omega)
+    set_steady_velocities(at, axes)
     at.a[:] = steady_rates(at, axes)
     return balanced_motions(at, t, axes)
 
@@ -158,8 +152,12 @@ def is_unstable(at: Assembler, t: float, axes: Axes) -> bool:
 
 def check_steady(at: Assembler, t: float, axes: Axes) -> None:
     """Raise an error if the forces do not balance after a part of the rotation."""
-    state = at.state(t)
-    step = _ROTATION / float(np.linalg.norm(axes.spin[0]))
+    state, speed = at.state(t), float(np.linalg.norm(axes.spin[0]))
+    if axes.rotors is not None:
+        speed = max(speed, float(np.linalg.norm(axes.rotors, axis=1).max()))
+    if not speed:
+        return
+    step = _ROTATION / speed
     later = move_steadily(at, axes, step)
     at.a[:] = steady_rates(at, later)
     balanced_motions(at, t + step, later)
@@ -172,5 +170,6 @@ def check_steady(at: Assembler, t: float, axes: Axes) -> None:
             f"no steady rotation at t = {t:g} s: the forces change while the mechanism rotates; "
             f"after {_ROTATION:g} rad, {at.system.row_name(row)} is left with {force:.3g} (N or "
             "N m) unbalanced. Gravity across the axis, time-dependent loads, or supports with "
-            "different stiffness in two directions have this effect. Use mbd.analyses.periodic"
+            "different stiffness in two directions have this effect; a round and balanced rotor "
+            "has an equilibrium in axes='global'. Otherwise use mbd.analyses.periodic"
         )

@@ -18,6 +18,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,11 +34,22 @@ from dolfinx_mbd.analyses.balance import (
 from dolfinx_mbd.analyses.linearization import constraint_speed, unbalanced
 from dolfinx_mbd.analyses.mesh_equilibrium import mesh_equilibrium
 from dolfinx_mbd.analyses.small_motions import Axes, SmallMotions, free_directions
-from dolfinx_mbd.checks import array, increasing, instance, integer, number, vector
+from dolfinx_mbd.checks import (
+    array,
+    choice,
+    increasing,
+    instance,
+    integer,
+    number,
+    reject,
+    vector,
+)
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
+from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from dolfinx_mbd.dynamics.start.position_assembly import coordinates
 from dolfinx_mbd.dynamics.start.quasi_static import EquilibriumError
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.deformation_checks import check_deformation
 from dolfinx_mbd.results.solution import Solution
@@ -45,6 +57,7 @@ from dolfinx_mbd.results.solution import Solution
 Array = NDArray[np.float64]
 
 _CLOSED = 1e-9  # penetration at the end of a step to a contact, relative to the mechanism's size
+_AT_REST = 1e-9  # speed of the origin of a rotor, relative to its size and the fastest rotation
 _FLOOR = 1e-12  # eigenvalues of the stiffness below this fraction of the largest one count as zero
 
 
@@ -53,6 +66,7 @@ def equilibrium(
     *,
     t: float = 0.0,
     spin: ArrayLike | None = None,
+    axes: Literal["body", "global"] = "body",
     q: ArrayLike | None = None,
     angles: ArrayLike | None = None,
     tolerance: float = 1e-9,
@@ -66,11 +80,17 @@ def equilibrium(
     With a spin, the result is a steady rotation of the whole mechanism, also above critical speeds
     of a rotor. If the nearest equilibrium is unstable, a stable one is searched for.
 
+    A round and balanced rotor on fixed supports keeps its place while it rotates, also under
+    gravity and on journal bearings. With ``axes="global"``, each body rotates about its axis with
+    its initial angular velocity, and the deflection of a flexible body remains in its plane.
+
     Args:
         system: The mechanism; constraints may be redundant.
         t: Time, s.
         spin: Angular velocity of the whole mechanism about an axis through the global origin, shape
             (3,), rad/s. The spin causes centrifugal forces; by default the mechanism is at rest.
+        axes: Axes in which the mechanism is at rest: ``body``, or ``global`` for rotors; their
+            angular velocities are those of `consistent_state` at t = 0.
         q: Initial coordinates, shape (nq,); by default the initial coordinates of the bodies.
         angles: Initial rotations of the joints, shape (nj,), rad, by default zero. Full turns are
             counted from these rotations.
@@ -89,7 +109,8 @@ def equilibrium(
         EquilibriumError: No equilibrium was found; the message names the unbalanced equation. Or
             forces change during the rotation, for example gravity across the axis.
         AssemblyError: The mechanism cannot be assembled.
-        InputError: An argument is invalid, or the joints do not permit the spin.
+        InputError: An argument is invalid, the joints do not permit the spin, or a flexible rotor
+            is not round.
 
     Example:
         >>> state = mbd.equilibrium(pendulum)
@@ -106,9 +127,52 @@ def equilibrium(
     at.v[system.states] = system.initial_states
     if angles is not None:
         at.angles[:] = array("angles", angles, at.angles.shape)
+    if choice("axes", axes, ("body", "global")) == "global":
+        if spin is not None:
+            reject("spin", spin, "None with axes='global', where the bodies have their own spins")
+        return _rotor_equilibrium(at, t, tolerance, max_iterations)
     state = _search(at, t, omega, tolerance, max_iterations)
     if omega.any():
         check_steady(at, t, Axes.common(system, omega))
+    check_deformation(system, [state])
+    return state
+
+
+def _rotor_equilibrium(at: Assembler, t: float, tolerance: float, max_iterations: int) -> State:
+    """Return the equilibrium of bodies that rotate about axes that do not move."""
+    system = at.system
+    start = consistent_state(system, elastic_start="undeformed")
+    if system.with_rigid_bodies is not system:
+        expected = "a mechanism without bodies on their mesh"
+        reject("system", system, expected)
+    speeds = start.v.copy()
+    for body, part in zip(system.bodies, system.v_slices, strict=True):
+        move = float(np.linalg.norm(start.v[part][:3])) if isinstance(body, FloatingBody) else 0.0
+        if move > _AT_REST * system.size * np.abs(speeds).max(initial=0.0):
+            raise InputError(
+                f"body {body.name!r} is not a rotor: the origin of its frame moves at {move:.3g} "
+                "m/s. An equilibrium in global axes needs bodies that rotate about their origins",
+                argument="axes",
+                value="global",
+            )
+    axes = Axes.common(system, np.zeros(3)).with_rotors(system, start.q, start.v)
+    restore_constraints(at, t)
+    first = at.state(t)
+    if not newton_balance(at, t, axes, tolerance):
+        at.put(first)
+        at.update_poses(t)
+        _downhill(at, t, axes, tolerance, max_iterations)
+    state = at.state(t)
+    if system.num_constraints:
+        row, speed = constraint_speed(at, t)
+        if speed > 1e-9 * max(1.0, float(np.abs(at.v).max())):
+            raise InputError(
+                f"the bodies cannot rotate about their axes: {system.constraint_name(row)} would "
+                f"move at {speed:.3g} (m/s or rad/s)",
+                argument="axes",
+                value="global",
+            )
+    check_steady(at, t, axes)
     check_deformation(system, [state])
     return state
 

@@ -21,6 +21,7 @@ from dolfinx_mbd.analyses.small_motions import (
     Axes,
     SmallMotions,
     balanced_motions,
+    elastic_rates,
     free_directions,
     move_steadily,
     steady_rates,
@@ -236,8 +237,9 @@ def linearize(
         system: The mechanism.
         state: State from `equilibrium`, `consistent_state` or a simulation.
         axes: Axes in which the motion is steady and the coefficients are constant. ``body``: the
-            axes of each body, if the mechanism rotates as a whole. ``global``: for axisymmetric
-            rotors on fixed supports. An angular velocity in global components, shape (3,), rad/s:
+            axes of each body, if the mechanism rotates as a whole. ``global``: for rotors on fixed
+            supports that may differ in two directions; flexible bodies that rotate must be round,
+            see `dolfinx_mbd.body.axisymmetric`. An angular velocity in global components, shape (3,), rad/s:
             axes that rotate with it, for example for a top in steady precession. ``auto``: ``body``
             if the motion is steady in the body axes, otherwise ``global``.
         inputs: Names of the inputs of the state space, as for `Simulator`. Drivers cannot be
@@ -289,6 +291,8 @@ def linearize(
     for name, candidate in choices.items():
         _set_motion(at, state)
         try:
+            if name != "body":
+                candidate = _with_rotors(candidate, state, system)
             motions, basis, step = _steady_coefficients(at, state.time, candidate)
             matrices = _constant_matrices(at, state, candidate, step, basis, *signals)
         except SteadyError as error:
@@ -339,8 +343,10 @@ def _steady_coefficients(at: Assembler, t: float, axes: Axes) -> tuple[SmallMoti
         row, speed = constraint_speed(at, t)
         if speed > _BALANCE * speeds.max():
             raise SteadyError(f"{s.constraint_name(row)} moves at {speed:.3g} (m/s or rad/s)")
-    if len(s.elastic) and speeds[s.elastic].max() > _BALANCE * speeds.max():
-        raise SteadyError("the deformation of bodies changes")
+    if len(s.elastic):
+        errors = np.abs(at.v - elastic_rates(at, axes))[s.elastic]
+        if errors.max() > _BALANCE * speeds.max():
+            raise SteadyError("the deformation of bodies changes")
     fastest = float(speeds[s.rigid].max())
     step = 0.3 / fastest
     first = motions.reduced(basis)
@@ -356,6 +362,14 @@ def _steady_coefficients(at: Assembler, t: float, axes: Axes) -> tuple[SmallMoti
         if np.abs(one - two).max() > _CONSTANT * size + noises[power]:
             raise SteadyError(f"the {name} changes along the motion")
     return motions, basis, step
+
+
+def _with_rotors(axes: Axes, state: State, system: System) -> Axes:
+    """Return axes in which the deformations of rotating round bodies are constant."""
+    try:
+        return axes.with_rotors(system, state.q, state.v)
+    except InputError as error:
+        raise SteadyError(str(error)) from error
 
 
 def _set_motion(at: Assembler, state: State) -> None:

@@ -8,7 +8,11 @@ Let y be the increments in axes Q that rotate with a constant angular velocity W
 
     𝒲 = diag(W̃, W̃, 0),   𝒟 = diag(W̃, W̃ − ω̃, 0)        (all resolved in Q),
 
-because ω, the angular velocity of the body, changes by δω = δφ̇ + ω×δφ. K, C and M are the
+because ω, the angular velocity of the body, changes by δω = δφ̇ + ω×δφ. If a round flexible body
+rotates about its axis relative to the axes, with the speed ν and the angle θ, its elastic
+coordinates rotate too: δη = E y with E = exp(−θG) and the generator G of
+`dolfinx_mbd.body.axisymmetry`. Then E replaces I in P, and −νG replaces 0 in 𝒲 and 𝒟; a static
+deflection in the axes has the rates η̇ = −νGη. K, C and M are the
 derivatives of r + Bᵀλ with respect to q, v and a for constant λ; K therefore includes the second
 derivatives of the constraints times the reactions. The small motions satisfy
 M_y ÿ + C_y ẏ + K_y y + (BP)ᵀ δλ = 0 with
@@ -22,12 +26,13 @@ steady motion M_y, C_y, K_y and N do not depend on time.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from dolfinx_mbd.body.axisymmetry import rotation_generator
 from dolfinx_mbd.body.response.linearized import RANK_TOLERANCE, null_space
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.kernels.rotations import (
@@ -37,10 +42,14 @@ from dolfinx_mbd.kernels.rotations import (
     skew,
     tangent,
 )
+from dolfinx_mbd.mechanism.bodies import FlexibleBody
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.system import System
 
 Array = NDArray[np.float64]
+
+_ROUND = 1e-6  # largest deviation of a rotating flexible body from a body of revolution
+_RELATIVE = 1e-12  # smallest speed relative to the axes, relative to the speed of the body
 
 
 def _frames(system: System, q: Array) -> Iterator[tuple[int, slice, slice, Array]]:
@@ -57,11 +66,16 @@ class Axes:
     """Axes in which the increments of each body are resolved.
 
     `turn` (bodies, 3, 3) is the rotation matrix Q from these axes to global axes. `spin` (bodies,
-    3) is their angular velocity W in global components, rad/s.
+    3) is their angular velocity W in global components, rad/s. For round flexible bodies that
+    rotate relative to the axes, `deform` has the matrices E and νG (n, n) by index of the body.
+    `rotors` (bodies, 3) is the angular velocity of each body relative to the axes, in body
+    components, if it is not zero by definition.
     """
 
     turn: Array
     spin: Array
+    rotors: Array | None = None
+    deform: dict[int, tuple[Array, Array]] = field(default_factory=dict)
 
     @classmethod
     def of_bodies(cls, system: System, q: Array, v: Array) -> Axes:
@@ -76,6 +90,25 @@ class Axes:
         """Return common axes that rotate with `spin` and now coincide with the global axes."""
         count = len(system.bodies)
         return cls(np.tile(np.eye(3), (count, 1, 1)), np.tile(np.asarray(spin, float), (count, 1)))
+
+    def with_rotors(self, system: System, q: Array, v: Array) -> Axes:
+        """Return the axes with the rotations of the bodies that rotate relative to them.
+
+        Raises:
+            InputError: A flexible body that rotates is not round about its axis of rotation.
+        """
+        deform, rotors = {}, np.zeros((len(system.bodies), 3))
+        for k, _, rotation, A in _frames(system, q):
+            body, omega = system.bodies[k], v[rotation]
+            relative = omega - A.T @ self.spin[k]
+            speed = float(np.linalg.norm(relative))
+            if speed <= _RELATIVE * np.linalg.norm(omega):
+                continue
+            rotors[k] = relative
+            if isinstance(body, FlexibleBody) and body.num_elastic:
+                generator = rotation_generator(body.reduced, relative / speed, _ROUND)
+                deform[k] = np.eye(body.num_elastic), speed * generator
+        return replace(self, deform=deform, rotors=rotors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +168,10 @@ def small_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
         P[move, move], P[turn, turn] = Q, A.T @ Q
         W[move, move] = W[turn, turn] = D[move, move] = skew(w)
         D[turn, turn] = skew(w - Q.T @ (A @ at.v[turn]))
+        if k in axes.deform:
+            elastic = slice(turn.stop, at.system.v_slices[k].stop)
+            P[elastic, elastic] = axes.deform[k][0]
+            W[elastic, elastic] = D[elastic, elastic] = -axes.deform[k][1]
     M, C, K = (P.T @ X @ P for X in (derivatives.M, derivatives.C, derivatives.K))
     rate, stiffness = C + M @ (W + D), K + C @ W + M @ (D @ W)
     return SmallMotions(M, rate, stiffness, derivatives.B @ P, P, W, D, at.system.states)
@@ -172,12 +209,16 @@ def steady_rates(at: Assembler, axes: Axes) -> Array:
     for k, move, turn, A in _frames(at.system, at.q):
         rates[move] = np.cross(axes.spin[k], at.v[move])
         rates[turn] = np.cross(A.T @ axes.spin[k], at.v[turn])
+        if k in axes.deform:
+            elastic = slice(turn.stop, at.system.v_slices[k].stop)
+            rates[elastic] = -axes.deform[k][1] @ at.v[elastic]
     return rates
 
 
 def move_steadily(at: Assembler, axes: Axes, step: float) -> Axes:
     """Move the assembler along the steady motion for the time `step`; return the new axes."""
-    s, later = at.system, Axes(axes.turn.copy(), axes.spin)
+    s, later = at.system, Axes(axes.turn.copy(), axes.spin, axes.rotors)
+    turns = {k: scipy.linalg.expm(-step * rate) for k, (_, rate) in axes.deform.items()}
     for k, move, turn, A in _frames(s, at.q):
         Q, W = axes.turn[k], axes.spin[k]
         rotation = exp_rotation(step * W)
@@ -189,10 +230,36 @@ def move_steadily(at: Assembler, axes: Axes, step: float) -> Axes:
         delta[3:6] = rotation_vector(A.T @ after)
         speed = after.T @ (rotation @ (A @ at.v[turn]))
         q = at.q[s.q_slices[k]]
+        if k in turns:
+            E, rate = axes.deform[k]
+            later.deform[k] = turns[k] @ E, rate
+            delta[6:] = turns[k] @ q[7:] - q[7:]
+            elastic = slice(turn.stop, s.v_slices[k].stop)
+            at.v[elastic] = turns[k] @ at.v[elastic]
         s.bodies[k].increment(q.copy(), delta, q)
         at.v[move] = rotation @ at.v[move]
         at.v[turn] = speed
     return later
+
+
+def set_steady_velocities(at: Assembler, axes: Axes) -> None:
+    """Set the velocities of bodies that rotate about their axes while the axes rotate."""
+    at.v[: len(at.v) - len(at.system.states)] = 0.0
+    for k, move, turn, A in _frames(at.system, at.q):
+        at.v[move] = np.cross(axes.spin[k], at.q[at.system.q_slices[k]][:3])
+        at.v[turn] = A.T @ axes.spin[k]
+        if axes.rotors is not None:
+            at.v[turn] += axes.rotors[k]
+    at.v[at.system.elastic] = elastic_rates(at, axes)[at.system.elastic]
+
+
+def elastic_rates(at: Assembler, axes: Axes) -> Array:
+    """Return the elastic velocities (nv,) of deformations that are constant in the axes."""
+    rates = np.zeros(at.system.num_velocities)
+    for k, (_, rate) in axes.deform.items():
+        elastic = slice(at.system.v_slices[k].start + 6, at.system.v_slices[k].stop)
+        rates[elastic] = -rate @ at.q[at.system.q_slices[k]][7:]
+    return rates
 
 
 def increment_between(system: System, q: Array, other: Array) -> Array:

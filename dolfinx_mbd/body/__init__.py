@@ -4,6 +4,7 @@ The parts of the package that use a mesh create a `ReducedBody`; the parts that 
 use it. Neither depends on the other, and this folder does not import DOLFINx.
 """
 
+from dolfinx_mbd.body.axisymmetry import axisymmetric
 from dolfinx_mbd.body.comparison import Comparison, compare
 from dolfinx_mbd.body.damping import ModalDamping, Rayleigh
 from dolfinx_mbd.body.files import BodyFileError
@@ -42,6 +43,7 @@ __all__ = [
     "Stiffening",
     "StrainGauge",
     "StressModes",
+    "axisymmetric",
     "compare",
     "participation",
     "static_errors",

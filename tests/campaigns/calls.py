@@ -682,6 +682,10 @@ BODIES: dict[str, Call] = {
         _stress(b).values,
         {"name": "von Mises", "history": b.history},
     ),
+    "axisymmetric": lambda b: (
+        body.axisymmetric,
+        {"body": b.rod.rigid(), "axis": (0, 0, 1), "tolerance": 0.5},
+    ),
     "compare": lambda b: (body.compare, {"first": b.rod, "second": b.rod}),
     "frequency_response": lambda b: (
         mbd.body.frequency_response,

@@ -1,0 +1,304 @@
+"""Bodies of revolution: how a rotation about their axis acts on the elastic coordinates.
+
+If a body is rotated by the angle θ about its axis n, its displacement ψ_k(x) becomes R ψ_k(Rᵀx).
+If the body is round and its modes are complete pairs, this is a displacement of the body as well:
+
+    R ψ_k(Rᵀx) = Σ_l ψ_l(x) T_lk,   T = exp(θ G).
+
+The generator G follows from the arrays of the body, because all of them must be invariant. With
+N = ñ, these conditions are linear in G:
+
+    GᵀM + M G = 0,   GᵀK + K G = 0,   Σ_l S_l G_lk = N S_k,   Φ G = diag(N, N) Φ,
+    Σ_m (G_mk H_ml + H_km G_ml) = N H_kl + H_kl Nᵀ,
+
+where Φ is the motion of a frame on the axis. In modes with Φ_kᵀMΦ_l = δ_kl, G is skew-symmetric and
+couples modes of the same eigenvalue only. The other conditions are solved by least squares; what
+remains is the deviation from a body of revolution. G need not be unique: each solution leaves the
+equations of motion unchanged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.body.parts import SPINS, Stiffening
+from dolfinx_mbd.body.reduced_body import ReducedBody
+from dolfinx_mbd.checks import instance, number, reject, vector
+from dolfinx_mbd.errors import InputError
+
+__all__ = ["axisymmetric", "rotation_generator"]
+
+_ANGLES = 4  # angles of an average, beyond twice the largest circumferential wave number
+
+
+def rotation_generator(
+    body: ReducedBody, axis: Array, tolerance: float, *, damping: Array | None = None
+) -> Array:
+    """Return the generator G (n, n) of rotations about an axis through the origin of the body.
+
+    Args:
+        body: The body.
+        axis: Unit vector along the axis in body components, shape (3,).
+        tolerance: Largest deviation from a body of revolution.
+        damping: Damping matrix, shape (n, n); by default that of the body.
+
+    Raises:
+        InputError: The body is not round; the message names the deviation.
+    """
+    basis, generator = _modal_generator(body, axis, tolerance)
+    matrix = body.damping if damping is None else damping
+    _check_deviations(body, axis, tolerance, basis, generator, matrix)
+    return np.asarray(basis @ generator @ basis.T @ body.mass)
+
+
+def axisymmetric(body: ReducedBody, axis: ArrayLike, *, tolerance: float = 0.02) -> ReducedBody:
+    """Return a body of revolution: the average of a nearly round body over its rotations.
+
+    The mesh of a round solid is not exactly round, and the two frequencies of a pair of bending
+    modes differ slightly. `linearize` of a rotor in global axes needs equal ones. Mass, moments,
+    stiffness, damping, the motion of the interfaces on the axis and geometric stiffening are
+    averaged. Skin, stress, gauges, distributed loads and interfaces off the axis remain unchanged.
+
+    Args:
+        body: The body; its modes must be complete pairs.
+        axis: Direction of the axis in body components, shape (3,); it passes through the origin of
+            the body frame.
+        tolerance: Largest relative deviation of the body from a body of revolution.
+
+    Returns:
+        The body with averaged arrays; `provenance` contains the deviation.
+
+    Raises:
+        InputError: The deviation is larger than the tolerance; the message names the array.
+
+    Example:
+        >>> shaft = mbd.body.ReducedBody.from_arrays(
+        ...     total_mass=2.0,
+        ...     first_moments=np.zeros((3, 3)),
+        ...     second_moments=np.diag([0.1, 1, 1])[:, :, None, None] * np.diag([0.2, 0.4, 0.4]),
+        ...     stiffness=np.diag([4.00e6, 4.02e6]),
+        ... )
+        >>> mbd.body.axisymmetric(shaft, (1, 0, 0)).stiffness.diagonal() / 1e6
+        array([4.01, 4.01])
+    """
+    instance("body", body, ReducedBody)
+    n = vector("axis", axis)
+    if not n.any():
+        reject("axis", axis, "a direction that is not zero")
+    n = n / np.linalg.norm(n)
+    number("tolerance", tolerance, positive=True, high=0.5)
+    basis, generator = _modal_generator(body, n, tolerance)
+    waves, vectors = np.linalg.eigh(1j * generator)
+    numbers = np.round(waves)
+    generator = np.real(-1j * (vectors * numbers) @ vectors.conj().T)
+    deviation = _check_deviations(body, n, tolerance, basis, generator, body.damping)
+    count = 2 * int(np.abs(numbers).max(initial=1.0)) + _ANGLES
+    whole = basis @ generator @ basis.T @ body.mass
+    angles = 2 * np.pi * np.arange(count) / count
+    return _average(body, n, [(_rotation(n, a), scipy.linalg.expm(a * whole)) for a in angles],
+                    deviation, tolerance)  # fmt: skip
+
+
+def _skew(n: Array) -> Array:
+    return np.array([[0.0, -n[2], n[1]], [n[2], 0.0, -n[0]], [-n[1], n[0], 0.0]])
+
+
+def _rotation(n: Array, angle: float) -> Array:
+    N = _skew(n)
+    return np.asarray(np.eye(3) + np.sin(angle) * N + (1 - np.cos(angle)) * N @ N)
+
+
+def _length(body: ReducedBody) -> float:
+    """Return a length of the body: its radius of gyration about the origin."""
+    return float(np.sqrt(np.trace(body.second_moments[0, 0]) / body.total_mass))
+
+
+def _on_axis(body: ReducedBody, n: Array, place: Array, tolerance: float) -> bool:
+    return float(np.linalg.norm(np.cross(n, place))) <= tolerance * _length(body)
+
+
+def _frame_motions(body: ReducedBody, n: Array, tolerance: float) -> tuple[Array, Array]:
+    """Return displacements and rotations (frames, 3, n) of the frames on the axis."""
+    rows = [i for i in body.interfaces if _on_axis(body, n, i.point, tolerance)]
+    points = [p for p in body.points if _on_axis(body, n, p.position, tolerance)]
+    shape = (-1, 3, body.num_modes)
+    moves = [i.motion[:3] for i in rows] + [p.modes.T for p in points]
+    return np.reshape(moves, shape), np.reshape([i.motion[3:] for i in rows], shape)
+
+
+def _conditions(
+    body: ReducedBody, n: Array, tolerance: float, basis: Array
+) -> dict[str, tuple[Array, Array]]:
+    """Return arrays A (3…, n) in the modes `basis`, and N A, for the conditions A G = N A.
+
+    They are divided by their sizes, and at least by those that the unit mass of the modes suggests.
+    """
+    N = _skew(n)
+    moves, turns = (part @ basis for part in _frame_motions(body, n, tolerance))
+    first = body.first_moments[1:].T @ basis
+    second = np.einsum("lab,lk->abk", body.second_moments[0, 1:], basis)
+    rotated = np.einsum("ac,cbk->abk", N, second) + np.einsum("bc,ack->abk", N, second)
+    mass, inertia = np.sqrt([body.total_mass, np.trace(body.second_moments[0, 0])])
+    arrays = {
+        "first moments": (first, N @ first, mass),
+        "second moments": (second, rotated, inertia),
+        "displacements of the frames": (moves, N @ moves, 1 / mass),
+        "rotations of the frames": (turns, N @ turns, 1 / inertia),
+    }
+    sizes = {key: max(float(np.linalg.norm(A)), least) for key, (A, _, least) in arrays.items()}
+    return {key: (A / sizes[key], NA / sizes[key]) for key, (A, NA, _) in arrays.items()}
+
+
+def _modal_moments(body: ReducedBody, basis: Array) -> Array:
+    """Return the second moments of the modes, shape (n, n, 3, 3)."""
+    H = np.tensordot(basis, body.second_moments[1:, 1:], axes=(0, 0))
+    return np.asarray(np.moveaxis(np.tensordot(basis, H, axes=(0, 1)), 0, 1))
+
+
+def _turned(N: Array, H: Array) -> Array:
+    return np.asarray(N @ H - H @ N)
+
+
+def _modal_generator(body: ReducedBody, n: Array, tolerance: float) -> tuple[Array, Array]:
+    """Return modes (n, n) with unit mass, and the skew-symmetric generator in these modes."""
+    count = body.num_modes
+    if not count:
+        return np.zeros((0, 0)), np.zeros((0, 0))
+    values, basis = scipy.linalg.eigh(body.stiffness, body.mass)
+    floor = 1e-9 * float(values[-1])
+    roots = np.sqrt(np.maximum(values, floor))
+    near = np.abs(roots[:, None] - roots) <= tolerance * np.minimum(roots[:, None], roots)
+    pairs = [(i, j) for i in range(count) for j in range(i + 1, count) if near[i, j]]
+    generator = np.zeros((count, count))
+    if not pairs:
+        return basis, generator
+    conditions = list(_conditions(body, n, tolerance, basis).values())
+    H = _modal_moments(body, basis)
+    right = [NA.ravel() for _, NA in conditions]
+    right.append(_turned(_skew(n), H).ravel() / np.linalg.norm(H))
+    columns = []
+    for i, j in pairs:
+        unit = np.zeros((count, count))
+        unit[i, j], unit[j, i] = 1.0, -1.0
+        parts = [(A @ unit).ravel() for A, _ in conditions]
+        columns.append(np.concatenate([*parts, _rotated(H, unit).ravel() / np.linalg.norm(H)]))
+    matrix = np.array(columns).T
+    solution = np.linalg.lstsq(matrix, np.concatenate(right), rcond=max(tolerance, 1e-10))[0]
+    for (i, j), value in zip(pairs, solution, strict=True):
+        generator[i, j], generator[j, i] = value, -value
+    return basis, generator
+
+
+def _rotated(H: Array, G: Array) -> Array:
+    """Return Σ_m (G_mk H_ml + H_km G_ml)."""
+    one = np.tensordot(G, H, axes=(0, 0))
+    return np.asarray(one + np.moveaxis(np.tensordot(H, G, axes=(1, 0)), -1, 1))
+
+
+def _check_deviations(
+    body: ReducedBody, n: Array, tolerance: float, basis: Array, G: Array, damping: Array
+) -> float:
+    """Return the largest relative deviation; raise an error if it exceeds the tolerance."""
+    N, deviations = _skew(n), {}
+    inertia, mass = body.second_moments[0, 0], body.total_mass
+    offset = float(np.linalg.norm(N @ body.centre)) / _length(body)
+    deviations["centre of mass"] = offset
+    deviations["inertia tensor"] = float(
+        np.linalg.norm(_turned(N, inertia)) / np.linalg.norm(inertia)
+    )
+    if len(G):
+        values = np.diag(basis.T @ body.stiffness @ basis)
+        roots = np.sqrt(np.maximum(values, 1e-9 * values.max()))
+        deviations["frequencies"] = float(
+            (np.abs(G) * np.abs(roots[:, None] - roots) / np.minimum(roots[:, None], roots)).max()
+        )
+        for key, (A, NA) in _conditions(body, n, tolerance, basis).items():
+            deviations[key] = float(np.linalg.norm(A @ G - NA))
+        H = _modal_moments(body, basis)
+        deviations["second moments of the modes"] = float(
+            np.linalg.norm(_rotated(H, G) - _turned(N, H)) / np.linalg.norm(H)
+        )
+        C = basis.T @ damping @ basis / np.sqrt(np.outer(roots, roots))
+        size = max(float(np.linalg.norm(C)), 1e-300)
+        deviations["damping"] = float(np.linalg.norm(G.T @ C + C @ G)) / size
+    key = max(deviations, key=lambda name: deviations[name])
+    if deviations[key] > tolerance or not mass:
+        raise InputError(
+            f"body {body.name!r} is not round about the axis {np.round(n, 6)} through the origin "
+            f"of its frame: its {key} deviate{'s' * (key in _SINGULAR)} by "
+            f"{deviations[key]:.2g}, relative to their size. Both modes of each pair of bending "
+            "modes must be selected; mbd.body.axisymmetric averages a body whose mesh is not "
+            "exactly round",
+            argument="body",
+            value=body.name,
+        )
+    return deviations[key]
+
+
+_SINGULAR = {"centre of mass", "inertia tensor", "damping"}
+
+
+def _average(
+    body: ReducedBody,
+    n: Array,
+    rotations: list[tuple[Array, Array]],
+    deviation: float,
+    tolerance: float,
+) -> ReducedBody:
+    """Return the body with the averages of its arrays over rotations R with matrices T."""
+    count = len(rotations)
+
+    def mean(values: list[Array]) -> Array:
+        return np.asarray(sum(values[1:], values[0]) / count)
+
+    def matrix(A: Array) -> Array:
+        average = mean([T.T @ A @ T for _, T in rotations])
+        return 0.5 * (average + average.T)
+
+    first, second, interfaces = [], [], list(body.interfaces)
+    for R, T in rotations:
+        T = scipy.linalg.block_diag(1.0, T)
+        first.append(T.T @ body.first_moments @ R)
+        H = np.einsum("km,ln,klab->mnab", T, T, body.second_moments, optimize=True)
+        second.append(np.einsum("ca,mncd,db->mnab", R, H, R, optimize=True))
+    for k, interface in enumerate(body.interfaces):
+        if _on_axis(body, n, interface.point, tolerance):
+            motion = mean([scipy.linalg.block_diag(R, R).T @ interface.motion @ T
+                           for R, T in rotations])  # fmt: skip
+            interfaces[k] = replace(interface, point=n * (n @ interface.point), motion=motion)
+    stiffening = body.stiffening
+    if stiffening is not None:
+        stiffening = mean_stiffening(stiffening, rotations)
+    return body.replace(
+        first_moments=mean(first),
+        second_moments=mean(second),
+        mass=matrix(body.mass),
+        stiffness=matrix(body.stiffness),
+        damping=matrix(body.damping),
+        interfaces=tuple(interfaces),
+        stiffening=stiffening,
+        provenance={**body.provenance, "deviation from a body of revolution": deviation},
+    )
+
+
+def mean_stiffening(data: Stiffening, rotations: list[tuple[Array, Array]]) -> Stiffening:
+    """Return the averages of the geometric stiffness over rotations R with matrices T."""
+    n = data.spin.shape[-1]
+    tensor = np.zeros((3, 3, n, n))
+    for (i, j), K in zip(SPINS, data.spin, strict=True):
+        tensor[i, j] += 0.5 * K
+        tensor[j, i] += 0.5 * K
+    wrenches = data.interfaces.reshape(-1, 2, 3, n, n)
+    spins, loads = np.zeros_like(tensor), np.zeros_like(wrenches)
+    for R, T in rotations:
+        turned = T.T @ tensor @ T
+        spins += np.einsum("ai,bj,abkl->ijkl", R, R, turned, optimize=True) / len(rotations)
+        turned = T.T @ wrenches @ T
+        loads += np.einsum("ai,fpakl->fpikl", R, turned, optimize=True) / len(rotations)
+    spin = np.array([spins[i, j] * (1 if i == j else 2) for i, j in SPINS])
+    return replace(data, spin=spin, interfaces=loads.reshape(data.interfaces.shape))
