@@ -21,6 +21,7 @@ SCRIPTS = {
     "engine.py": "--size 0.012 --rounds 1",
     "fatigue.py": "--points 200 --instants 200 --modes 6",
     "first_run.py": "--size 0.012 --rounds 1 --functions 1 --cases plain",
+    "harmonic_balance.py": "--accuracy 1e-2",
     "imports.py": "--rounds 1",
     "iterative.py": "--sizes 12k",
     "lanczos.py": "--sizes 12k --rounds 1",

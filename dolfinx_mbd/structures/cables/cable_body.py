@@ -142,14 +142,14 @@ class CableBody(AbsoluteBody):
         nodes = self._nodes(span)
         assign(self, length=float(nodes[-1]))
         checks.instance(f"body {self.name!r}: frames", self.frames, Mapping)
-        for key in {"start", "end"} & set(self.frames):
-            expected = "without the names 'start' and 'end', which are those of the ends"
-            checks.reject(f"body {self.name!r}: frames", dict(self.frames), expected)
-        places = {"start": 0.0, "end": float(nodes[-1]), **self.frames}
+        ends = {"start": 0.0, "end": float(nodes[-1])}
+        places = {**ends, **self.frames}
         for key, place in places.items():
             checks.name(f"body {self.name!r}: the name of a frame", key)
             argument = f"body {self.name!r}: the place of frame {key!r}"
-            checks.number(argument, place, low=0.0, high=float(nodes[-1]), unit="m")
+            place = checks.number(argument, place, low=0.0, high=ends["end"], unit="m")
+            if place != ends.get(key, place):
+                checks.reject(argument, place, f"{ends[key]:g} m, or have another name")
         direction = (end - start) / span
         x = np.cross(np.eye(3)[(np.argmax(np.abs(direction)) + 2) % 3], direction)
         x /= np.linalg.norm(x)

@@ -511,7 +511,7 @@ def test_a_cable_cannot_be_twisted() -> None:
         ({"elements": (0.0, 0.5), "length": 1.0}, "length is 1 m"),
         ({"length": -1.0}, "body 'rod': length must be"),
         ({"frames": {"far": 3.0}}, "the place of frame 'far' must be"),
-        ({"frames": {"start": 0.3}}, "without the names 'start' and 'end'"),
+        ({"frames": {"start": 0.3}}, "the place of frame 'start' must be 0 m"),
     ],
 )
 def test_bad_input_is_named(changes: dict[str, Any], words: str) -> None:
