@@ -239,9 +239,9 @@ def linearize(
         axes: Axes in which the motion is steady and the coefficients are constant. ``body``: the
             axes of each body, if the mechanism rotates as a whole. ``global``: for rotors on fixed
             supports that may differ in two directions; flexible bodies that rotate must be round,
-            see `dolfinx_mbd.body.axisymmetric`. An angular velocity in global components, shape (3,), rad/s:
-            axes that rotate with it, for example for a top in steady precession. ``auto``: ``body``
-            if the motion is steady in the body axes, otherwise ``global``.
+            see `dolfinx_mbd.body.axisymmetric`. An angular velocity in global components, shape
+            (3,), rad/s: axes that rotate with it, for example for a top in steady precession.
+            ``auto``: ``body`` if the motion is steady in the body axes, otherwise ``global``.
         inputs: Names of the inputs of the state space, as for `Simulator`. Drivers cannot be
             inputs.
         outputs: Outputs of the state space: names, or functions by name, as for `Simulator`.

@@ -127,7 +127,7 @@ def minimize(
         >>> round(result.values["a"], 3), round(result.multipliers["area"], 3)
         (2.0, 1.0)
     """
-    if method in FORMER:
+    if isinstance(method, str) and method in FORMER:
         text = f"method {method!r} no longer exists: write {FORMER[method]!r}, which is used now"
         warnings.warn(text, DeprecationWarning, stacklevel=2)
         method = FORMER[method]  # type: ignore[assignment]
