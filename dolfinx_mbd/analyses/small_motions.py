@@ -94,6 +94,11 @@ class Axes:
     def with_rotors(self, system: System, q: Array, v: Array) -> Axes:
         """Return the axes with the rotations of the bodies that rotate relative to them.
 
+        Args:
+            system: The mechanism.
+            q: Coordinates, shape (nq,).
+            v: Velocities, shape (nv,).
+
         Raises:
             InputError: A flexible body that rotates is not round about its axis of rotation.
         """
