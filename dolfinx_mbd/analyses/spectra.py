@@ -15,6 +15,7 @@ from dolfinx_mbd.html import short_repr
 Array = NDArray[np.float64]
 
 _UNIFORM = 1e-6  # largest relative difference of steps that are equal except for round-off
+_CLOSED = 1e-4  # largest difference of both ends of a closed signal, relative to its range
 
 
 class Spectrum(NamedTuple):
@@ -57,7 +58,9 @@ def spectrum(
         time: Equally spaced times, shape (nt,), s.
         signal: Values at the times, shape (nt,) or (nt, ...), in any unit.
         window: A window of `scipy.signal.get_window`. "hann" has little leakage, "flattop" gives
-            the best amplitudes, and "boxcar" suits signals with whole periods.
+            the best amplitudes, and "boxcar" suits signals with whole periods. "closed" is for the
+            signal of a periodic motion, whose last value is the first one of the next period: the
+            last value is omitted, and the lines are the exact Fourier coefficients.
         trend: "keep" leaves the signal unchanged, "mean" subtracts its mean, and "line" subtracts
             its least-squares line. A mean or a trend leaks into the lowest frequencies.
         resample: Whether a signal with unequal steps is interpolated by cubic splines to the same
@@ -68,7 +71,8 @@ def spectrum(
 
     Raises:
         InputError: Times and signal have different lengths, a value is not finite, the times are
-            not equally spaced, or the window is unknown.
+            not equally spaced, or the window is unknown. Or the window is "closed", and the last
+            value of the signal is not equal to the first one.
 
     Example:
         >>> t = np.arange(1000) / 1000.0
@@ -81,10 +85,13 @@ def spectrum(
         Fourier transform, section 9 (amplitude spectrum) and appendix (windows).
     """
     choice("trend", trend, ("keep", "mean", "line"))
-    t, x = increasing("time", time, least=4, unit="s"), array("signal", signal)
+    closed = isinstance(window, str) and window == "closed"
+    t, x = increasing("time", time, least=4 + closed, unit="s"), array("signal", signal)
     if x.ndim == 0 or len(x) != len(t):
         reject("signal", signal, f"{len(t)} values along its first axis, one for each time")
     t, x = equally_spaced(t, x, flag("resample", resample))
+    if closed:
+        t, x, window = t[:-1], _one_period(x), "boxcar"
     frequencies, power = scipy.signal.periodogram(
         x,
         fs=(len(t) - 1) / (t[-1] - t[0]),
@@ -99,6 +106,19 @@ def spectrum(
     if len(t) % 2 == 0:
         amplitudes[-1] = np.sqrt(power[-1])
     return Spectrum(frequencies, amplitudes)
+
+
+def _one_period(x: Array) -> Array:
+    """Return the values of a closed signal without the last one, which must equal the first."""
+    error, size = np.abs(x[-1] - x[0]).max(initial=0.0), np.ptp(x, axis=0).max(initial=0.0)
+    if error > _CLOSED * size + 1e-12 * np.abs(x).max(initial=0.0):
+        raise InputError(
+            f"signal: the last value differs from the first one by {error:g}, but the range is "
+            f"{size:g}; window='closed' needs a whole period with both ends, such as the result "
+            "of `periodic`, and no angle with full turns",
+            argument="signal",
+        )
+    return x[:-1]
 
 
 def window_weights(window: str | tuple[str, float], count: int) -> Array:

@@ -130,7 +130,8 @@ class RadiatedPower:
         lines, divided by 1.5 for the window `hann`.
 
         Args:
-            window: A window of `scipy.signal.get_window`; see `spectrum`.
+            window: A window of `scipy.signal.get_window`, or "closed" for the run over one period
+                of `periodic`; see `spectrum`.
             resample: Whether a run with unequal steps is interpolated; by default, unequal steps
                 raise an error.
 
