@@ -94,7 +94,13 @@ class Axes:
     def with_rotors(self, system: System, q: Array, v: Array) -> Axes:
         """Return the axes with the rotations of the bodies that rotate relative to them.
 
-        A flexible body that is not round about its axis of rotation raises an `InputError`.
+        Args:
+            system: The mechanism.
+            q: Coordinates, shape (nq,).
+            v: Velocities, shape (nv,).
+
+        Raises:
+            InputError: A flexible body that rotates is not round about its axis of rotation.
         """
         deform, rotors = {}, np.zeros((len(system.bodies), 3))
         for k, _, rotation, A in _frames(system, q):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dolfinx.mesh import create_box, create_interval, locate_entities_boundary
+from dolfinx.mesh import CellType, create_box, create_interval, locate_entities_boundary
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
@@ -33,11 +33,18 @@ def shaft(round_section: bool = True) -> mbd.ReducedBody:
     return mbd.reduce_beam(beam, interfaces=places, num_modes=12, name="shaft").body
 
 
-def rotor(speed: float, ratio: float, damping: float, body: Any = None, **options: Any) -> Any:
+def rotor(
+    speed: float,
+    ratio: float,
+    damping: float,
+    body: Any = None,
+    internal: float = 0.0,
+    **options: Any,
+) -> Any:
     """Return a shaft with a disc, which turns about x on two bearings."""
     ends = {"left": mbd.Frame((0, 0, 0), ALONG_X), "right": mbd.Frame((LENGTH, 0, 0), ALONG_X)}
     ground, turning = mbd.Ground(ends), {"omega": (speed, 0, 0), "velocity": (0, 0, 0)}
-    part = mbd.FlexibleBody("shaft", body or shaft(), damping_ratio=0.0, **turning)
+    part = mbd.FlexibleBody("shaft", body or shaft(), damping_ratio=internal, **turning)
     inertia, frames = [POLAR, ACROSS, ACROSS], {"o": mbd.Frame()}
     disc = mbd.RigidBody("disc", DISC, inertia, frames=frames, position=(PLACE, 0, 0), **turning)
     loads = []
@@ -169,3 +176,130 @@ def test_the_average_of_a_square_bar() -> None:
     )
     with pytest.raises(InputError, match="axis must be a direction"):
         axisymmetric(body, (0, 0, 0))
+
+
+def pinned_shaft(radius: float, young: float, num_modes: int) -> mbd.ReducedBody:
+    """Return a shaft without a disc."""
+    line = create_interval(MPI.COMM_SELF, 24, [0.0, LENGTH])
+    material = replace(mbd.STEEL, young=young)
+    beam = mbd.BeamModel(line, mbd.forms.Section.circle(radius), material, np.eye(3))
+    ends = {"left": 0.0, "right": LENGTH}
+    return mbd.reduce_beam(beam, interfaces=ends, num_modes=num_modes, name="shaft").body
+
+
+def on_springs(
+    body: mbd.ReducedBody, speed: float, stiffness: tuple[float, float], places: Any = (0.0, LENGTH)
+) -> mbd.System:
+    """Return a shaft that turns about x on springs in y and z at its ends."""
+    ends = dict(zip(("left", "right"), places, strict=True))
+    ground = mbd.Ground({name: mbd.Frame((x, 0, 0), ALONG_X) for name, x in ends.items()})
+    turning = {"omega": (speed, 0, 0), "velocity": (0, 0, 0)}
+    part = mbd.FlexibleBody("shaft", body, damping_ratio=0.0, **turning)  # type: ignore[arg-type]
+    loads = []
+    for end, along in (("left", 1e7), ("right", 0.0)):
+        table = mbd.mechanism.BearingTable(
+            [0.0], [np.diag([*stiffness, along])], [np.zeros((3, 3))]
+        )
+        pair = ground.frame(end), part.frame(end)
+        loads.append(mbd.mechanism.TabulatedBearing(f"{end} bearing", *pair, table))
+    return mbd.System([ground, part], loads=loads)
+
+
+def global_poles(system: mbd.System) -> Any:
+    return linearize(system, equilibrium(system, axes="global"), axes="global").poles
+
+
+@pytest.mark.parametrize("speed", [0.0, 1500.0, 6000.0])
+def test_turning_rayleigh_beam_on_pins(speed: float) -> None:
+    """(A + I k²) ρ ω² − 2 Ω ρ I k² ω = E I k⁴ with k = nπ/l, for forward and backward whirl."""
+    radius = 0.04
+    system = on_springs(pinned_shaft(radius, mbd.STEEL.young, 14), speed, (1e13, 1e13))
+    poles = global_poles(system)
+    area, second = np.pi * radius**2, np.pi * radius**4 / 4
+    for n in (1, 2, 3):
+        k = n * np.pi / LENGTH
+        rho = mbd.STEEL.density
+        inertia, gyro = rho * (area + second * k**2), -2 * speed * rho * second * k**2
+        for whirl in np.abs(np.roots([inertia, gyro, -mbd.STEEL.young * second * k**4])):
+            assert np.abs(poles - 1j * whirl).min() < 3e-4 * whirl
+
+
+@pytest.mark.filterwarnings("ignore::dolfinx_mbd.errors.UnitsWarning")  # a stiff material
+@pytest.mark.parametrize("speed", [400.0, 3000.0])
+def test_rigid_rotor_on_anisotropic_springs(speed: float) -> None:
+    """The flexible rotor of a stiff material is the rigid one; the error is proportional to 1/E."""
+    radius, stiffness = 0.05, (3e6, 1e6)
+    mass = mbd.STEEL.density * np.pi * radius**2 * LENGTH
+    polar = mass * radius**2 / 2
+    across = mass * (radius**2 / 4 + LENGTH**2 / 12)
+    roots = [1j * np.sqrt(2 * k / mass) for k in stiffness]
+    tilts = [k * LENGTH**2 / 2 for k in stiffness]  # (J λ² + a)(J λ² + b) + (I Ω λ)² = 0
+    squares = np.roots([across**2, across * sum(tilts) + (polar * speed) ** 2, tilts[0] * tilts[1]])
+    roots += list(1j * np.sqrt(-squares.real))
+    errors = []
+    for factor in (1e2, 1e3):
+        body = pinned_shaft(radius, factor * mbd.STEEL.young, 6)
+        poles = global_poles(on_springs(body, speed, stiffness))
+        errors.append(max(np.abs(poles - root).min() / abs(root) for root in roots))
+    assert errors[0] < 1e-3
+    assert np.isclose(errors[0] / errors[1], 10.0, rtol=0.05)
+
+
+def test_floquet_multipliers() -> None:
+    """The multipliers of the run over a turn are exp(λ T), with an error of second order."""
+    speed, errors = 350.0, []
+    period = 2 * np.pi / speed
+    for steps in (100, 200):
+        free = rotor(speed, RATIO, 500.0, internal=0.05)
+        frames = {"o": mbd.Frame((0, 0, 0), ALONG_X), "plate": mbd.Frame()}
+        clutch = mbd.RigidBody("clutch", 0.1, [1e-3] * 3, frames=frames, omega=(speed, 0, 0))
+        ground, part, disc = free.bodies
+        axle = mbd.revolute("axle", ground.frame("left"), clutch.frame("o"))
+        pair = clutch.frame("plate"), part.frame("left")
+        about_x = np.array([0.0, 0, 0, 1, 0, 0])
+        plate = mbd.Bushing("plate", *pair, 1e4 * about_x, 50.0 * about_x)
+        drive = mbd.Driver("drive", "axle", mbd.constant_speed(speed))
+        system = mbd.System(
+            [ground, part, disc, clutch], [*free.joints, axle],
+            drivers=[drive], loads=[*free.loads, plate],
+        )  # fmt: skip
+        state = equilibrium(system, axes="global")
+        poles = linearize(system, state, axes="global").poles
+        poles = poles[np.abs(poles) > 1][:4]
+        cycle = mbd.analyses.periodic(system, period, dt=period / steps, start=state, closed=1e-2)
+        exact = np.exp(poles * period)
+        errors.append([np.abs(cycle.multipliers - mu).min() for mu in exact])
+    assert poles.real.max() > 0.1  # the damping of the turning shaft makes a whirl grow
+    assert np.max(errors[1]) < 2e-4
+    assert np.allclose(np.array(errors[1]) / errors[0], 0.25, atol=0.01)
+
+
+def round_bar(radius: float, cells: int) -> Any:
+    """Return the mesh of a cylinder along x, a box whose square section is mapped to a disc."""
+    corners = [(0, -1, -1), (LENGTH, 1, 1)]
+    mesh = create_box(MPI.COMM_SELF, corners, [20, cells, cells], CellType.hexahedron)
+    x = mesh.geometry.x
+    y, z = x[:, 1].copy(), x[:, 2].copy()
+    x[:, 1], x[:, 2] = radius * y * np.sqrt(1 - z**2 / 2), radius * z * np.sqrt(1 - y**2 / 2)
+    return mesh
+
+
+@pytest.mark.slow
+def test_solid_rotor() -> None:
+    """A mesh of a cylinder is round but for its edges; its average has the poles of the beam."""
+    radius, speed, stiffness = 0.04, 2000.0, (4e6, 2e6)
+    mesh = round_bar(radius, 6)
+    ends = {"left": 0.0, "right": LENGTH}
+    places = {
+        name: locate_entities_boundary(mesh, 2, lambda x, a=a: np.isclose(x[0], a))
+        for name, a in ends.items()
+    }
+    body = mbd.reduce(mesh, mbd.STEEL, interfaces=places, num_modes=8, name="shaft").body
+    average = axisymmetric(body, (1, 0, 0))
+    assert 1e-9 < average.provenance["deviation from a body of revolution"] < 1e-3
+    origin = [i.point[0] for i in body.interfaces]
+    poles = global_poles(on_springs(average, speed, stiffness, origin))
+    beam = global_poles(on_springs(pinned_shaft(radius, mbd.STEEL.young, 8), speed, stiffness))
+    beam = beam[np.abs(beam) > 1.0][:6]
+    for pole in beam:  # the section of the mesh is smaller by 1 %
+        assert np.abs(poles - pole).min() < (0.007 if abs(pole) < 1000 else 0.03) * abs(pole)
