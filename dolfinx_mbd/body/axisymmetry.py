@@ -79,7 +79,7 @@ def axisymmetric(body: ReducedBody, axis: ArrayLike, *, tolerance: float = 0.02)
     Example:
         >>> shaft = mbd.body.ReducedBody.from_arrays(
         ...     total_mass=2.0,
-        ...     first_moments=np.zeros((3, 3)),
+        ...     first_moments=np.diag([0.0, 1.0, 1.0]),
         ...     second_moments=np.diag([0.1, 1, 1])[:, :, None, None] * np.diag([0.2, 0.4, 0.4]),
         ...     stiffness=np.diag([4.00e6, 4.02e6]),
         ... )
