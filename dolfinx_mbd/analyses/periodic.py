@@ -254,8 +254,8 @@ class _Cycle:
             f"no periodic motion after {self.corrections} corrections: the states at both ends of "
             f"a period differ by {best:.2g} of the motion at best, most in "
             f"{self.system.row_name(self.row)}. Start nearer to the cycle: simulate more periods "
-            "first (transient), or start from the cycle of similar parameters. Or there is no "
-            "cycle with this period, for example because the period doubles",
+            "first (transient), or start from the cycle of similar parameters; impacts need a "
+            "smaller dt. Or no cycle has this period, for example because the period doubles",
             closure=best,
         )
 
