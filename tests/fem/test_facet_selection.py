@@ -147,13 +147,28 @@ def test_oblique_plane(comm: MPI.Intracomm) -> None:
 def test_ghosts_have_the_same_selection_as_their_owners(comm: MPI.Intracomm) -> None:
     mesh = box(comm)
     facets = pick(mesh, plane=((0, 0, 0), Z))
-    dim, index_map = 2, mesh.topology.index_map(2)
+    index_map = mesh.topology.index_map(2)
     owned = index_map.local_to_global(facets[facets < index_map.size_local])
     every = np.concatenate(comm.allgather(owned))
     local = index_map.local_to_global(np.arange(index_map.size_local + index_map.num_ghosts))
     assert np.array_equal(facets, np.flatnonzero(np.isin(local, every)))
-    assert dim == mesh.topology.dim - 1
     assert len(np.unique(every)) == len(every) == 6 * 4 * 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"near": (1.3, 0.45, 0.5)},
+        {"near": (0.4, 1.02, 0.2)},
+        {"plane": ((0, 0, 0.5), Z), "box": ((0.5, -1, 0), (9, 0.8, 1))},
+        {"cylinder": ((1, 0.5, 0), X, math.hypot(0.5, 0.25)), "tolerance": 0.3},
+    ],
+)
+def test_same_facets_as_on_one_rank(comm: MPI.Intracomm, options: dict[str, Any]) -> None:
+    mesh, alone = box(comm), box(MPI.COMM_SELF)
+    expected = centres(alone, pick(alone, **options))
+    assert np.array_equal(centres(mesh, pick(mesh, **options)), expected)
+    assert len(expected) > 0
 
 
 def test_ranks_without_facets(comm: MPI.Intracomm) -> None:
