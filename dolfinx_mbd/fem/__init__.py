@@ -19,6 +19,7 @@ The examples of this folder use a steel bar of length 1 m with two named ends, a
 
 from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc and SLEPc
 from dolfinx_mbd.fem.elastic_model import ElasticModel
+from dolfinx_mbd.fem.facet_selection import pick
 from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh, read_mesh, write_mesh
 from dolfinx_mbd.fem.operators import apply_inertia, frame_load, inertia_matrix
 from dolfinx_mbd.lazy import names_in
@@ -30,6 +31,7 @@ __all__ = [
     "build_mesh",
     "frame_load",
     "inertia_matrix",
+    "pick",
     "read_mesh",
     "write_mesh",
 ]

@@ -195,6 +195,7 @@ MESHES: dict[str, Call] = {
         mbd.most_stressed,
         {"source": b.recovery, "history": b.history, "count": 2},
     ),
+    "pick": lambda b: (mbd.fem.pick, {"mesh": b.box, "near": (0.0, 0.01, 0.006)}),
     "pressure": lambda b: (mbd.reduction.pressure, {"mesh": b.box, "group": "left"}),
     "quasi_static_deformation": lambda b: (
         mbd.structures.quasi_static_deformation,
