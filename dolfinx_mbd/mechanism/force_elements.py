@@ -150,6 +150,15 @@ class PairElement(Load):
     def derivatives(self, pair: FramePair) -> tuple[Array, Array]:
         """Return the derivatives with respect to both poses and velocities, (12, 12) each."""
 
+    def elastic_power(self, pair: FramePair, *arguments: Any) -> float:
+        """Return the power of the forces that the element would exert at zero velocities, W."""
+        p1, Q1, u1, p2, Q2, u2 = pair
+        u, rest = np.concatenate([u1, u2]), np.zeros(6)
+        if self.surface is not None:
+            s, rates = arguments[0]
+            u, arguments = np.concatenate([u, rates]), (np.array([s, np.zeros_like(s)]),)
+        return float(self.wrenches(FramePair(p1, Q1, rest, p2, Q2, rest), *arguments) @ u)
+
     @abstractmethod
     def energy(self, pair: FramePair) -> float:
         """Return the stored energy, J."""
