@@ -14,7 +14,7 @@ from dolfinx_mbd.analyses.harmonic_equations import (
     reference_spins,
 )
 from dolfinx_mbd.analyses.period_checks import check_period
-from dolfinx_mbd.analyses.periodic import PeriodicError
+from dolfinx_mbd.analyses.periodic_motion import PeriodicError
 from dolfinx_mbd.analyses.shooting import simulate_period
 from dolfinx_mbd.analyses.simulator import Simulator, one_blas_thread
 from dolfinx_mbd.analyses.small_motions import increment_between

@@ -24,7 +24,7 @@ from dolfinx_mbd.analyses.harmonic_balance import (
     solve,
 )
 from dolfinx_mbd.analyses.harmonic_equations import HarmonicEquations, SingularEquations
-from dolfinx_mbd.analyses.periodic import PeriodicError
+from dolfinx_mbd.analyses.periodic_motion import PeriodicError
 from dolfinx_mbd.analyses.simulator import one_blas_thread
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import function, instance, integer, number, reject, vector

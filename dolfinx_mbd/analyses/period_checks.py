@@ -70,12 +70,19 @@ def check_turned(
     With an unknown period (`autonomous`), nothing else may depend on time.
     """
     system, shift = rotors.system, _GOLDEN * period if autonomous else period
-    at, values = Assembler(system), np.zeros(system.num_constraints)
+    at, values, L = Assembler(system), np.zeros(system.num_constraints), rotors.matrix(-shift)
+    name = _changed(system, states, shift, rotors)
     for state in states[:: max(1, len(states) // _SAMPLES)]:
+        at.put(state)
+        at.update_poses(state.time)
+        mass = at.inertia(state.time)[0]
         at.put(rotors.back(state, -shift))
         at.residual(state.time + shift)
         values = np.maximum(values, np.abs(at.values))
-    name = _changed(system, states, shift, rotors)
+        change = np.abs(L.T @ at.inertia(state.time + shift)[0] @ L - mass)
+        change /= np.sqrt(np.outer(np.diag(mass), np.diag(mass)))
+        if name is None and change.max() > _FORCES:
+            name = system.row_name(int(np.argmax(change.max(axis=1))))
     if values.max(initial=0.0) > _FORCES * max(system.size, 1.0):
         name = system.constraint_name(int(np.argmax(values)))
     if name is not None:
@@ -153,7 +160,10 @@ def _changed(
     for state in states[:: max(1, len(states) // _SAMPLES)]:
         if rotors:  # reactions would turn with the axes in which they are resolved
             state = replace(state, lam=np.zeros_like(state.lam))
-        for x, delay, parts, L in ((state, 0.0, before, one), (rotors.back(state, -shift), shift, after, turn)):
+        for x, delay, parts, L in (
+            (state, 0.0, before, one),
+            (rotors.back(state, -shift), shift, after, turn),
+        ):
             at.put(x)
             at.residual(state.time + delay)
             wrenches = [np.array(w) for _, _, w in at.loads.wrenches(state.time + delay)]

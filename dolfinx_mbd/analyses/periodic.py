@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from dolfinx_mbd.analyses.closed_run import ClosedRun
 from dolfinx_mbd.analyses.period_checks import check_autonomous, check_period, check_turned
+from dolfinx_mbd.analyses.periodic_motion import PeriodicError, PeriodicMotion
 from dolfinx_mbd.analyses.rotors import Rotors
 from dolfinx_mbd.analyses.shooting import (
     PeriodMap,
@@ -28,7 +28,6 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import choice, flag, instance, integer, memory, number, reject
 from dolfinx_mbd.dynamics.assembly.assembler import AssemblyError
 from dolfinx_mbd.dynamics.stepping.integrators import StepError
-from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.run_checks import RunChecks
 from dolfinx_mbd.results.solution import Solution
@@ -36,94 +35,13 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 __all__ = ["PeriodicError", "PeriodicMotion", "periodic"]
 
-Complex = np.typing.NDArray[np.complex128]
-
 _FREE = 1e-9  # singular values of 1 − monodromy below this have a free motion
 _GROWTH = 3.0  # growth of the closure error above which a correction is shortened
 _SHORTEST = 1 / 16  # shortest fraction of a correction
-_NEUTRAL = 1e-6  # distance of a multiplier from the unit circle that counts as zero
 _ALIGNMENTS = 4  # further simulated periods that improve the estimate of an unknown period
 _ALIGNED = 1e-3  # error of this estimate, relative to the period
 _LATE = 0.25  # largest change of this estimate, relative to the period
 _STILL = 1e-6  # speeds below this fraction of the mechanism's size per period count as rest
-
-
-class PeriodicError(SolverError):
-    """No periodic motion was found.
-
-    Args:
-        message: Text of the error.
-        closure: Smallest relative difference of the states at both ends of a period, or NaN. The
-            error has an attribute with the same name.
-    """
-
-    def __init__(self, message: str, *, closure: float = float("nan")) -> None:
-        super().__init__(message)
-        self.closure = closure
-
-
-class PeriodicMotion(ClosedRun):
-    """A run over one period whose last state equals its first one; see `periodic`.
-
-    All analyses of a run accept it. Its last time is the first time of the next period.
-
-    Attributes:
-        period: Period, s.
-        multipliers: Floquet multipliers μ by decreasing |μ|, shape (c,): a small disturbance grows
-            by the factor μ in each period. Disturbances decay if all |μ| are below 1.
-        closure: Largest relative difference of the states at both ends.
-        corrections: Number of corrections of the state.
-        periods: Number of simulated periods.
-        autonomous: Whether the period was unknown; one multiplier is then 1.
-        states: States at all times, with the memory of the integrator.
-        period_map: Derivative of the state after a period with respect to the state at its start.
-
-    Example:
-        >>> spring = mbd.JointLoad("spring", "pin", "rotation", lambda t, x, v: -40 * x - 4 * v)
-        >>> push = mbd.JointLoad("push", "pin", "rotation", lambda t, x, v: 5 * np.cos(9 * t))
-        >>> rocker = mbd.System([ground, bob], [pin], loads=[spring, push])
-        >>> cycle = mbd.analyses.periodic(rocker, 2 * np.pi / 9, dt=5e-3)
-        >>> cycle.stability
-        'stable'
-        >>> swing = np.abs(cycle.harmonics(cycle.joint("pin").rotation, 1)[1])
-        >>> print(f"{swing:.4f} rad")  # 5/|40 - 2.01·81 + 4·9i|
-        0.0391 rad
-    """
-
-    multipliers: Complex
-    closure: float
-    corrections: int
-    periods: int
-    autonomous: bool
-    period_map: PeriodMap
-
-    @property
-    def stability(self) -> Literal["stable", "neutral", "unstable"]:
-        """Whether small disturbances decay, persist or grow.
-
-        The multiplier 1 of a motion with unknown period is not counted: it only delays the motion.
-        """
-        sizes = np.abs(self.multipliers)
-        if self.autonomous:
-            sizes = np.delete(sizes, int(np.argmin(np.abs(self.multipliers - 1))))
-        largest = float(sizes.max(initial=0.0))
-        if abs(largest - 1) <= _NEUTRAL:
-            return "neutral"
-        return "stable" if largest < 1 else "unstable"
-
-    @property
-    def exponents(self) -> Complex:
-        """Floquet exponents ln μ/T, shape (c,), 1/s; imaginary parts are between ±π/T."""
-        safe = np.where(self.multipliers == 0, 1e-300, self.multipliers)
-        return np.asarray(np.log(safe.astype(complex)) / self.period)
-
-    def __repr__(self) -> str:
-        largest = float(np.abs(self.multipliers).max(initial=0.0))
-        return (
-            f"<PeriodicMotion: period {self.period:.6g} s, {self.stability}, largest multiplier "
-            f"{largest:.6g}, closed to {self.closure:.1e} after {self.corrections} corrections, "
-            f"{self.periods} periods of simulation>"
-        )
 
 
 @one_blas_thread()
@@ -160,8 +78,8 @@ def periodic(
             default as for `simulate`.
         find_period: Whether `period` is an estimate of an unknown period, of a mechanism that does
             not depend on time. The start must then be near the cycle.
-        axes: Axes in which the motion is closed: ``body``, or ``global`` for round rotors, which need
-            not make a whole number of turns in the period. They turn with the speeds that the
+        axes: Axes in which the motion is closed: ``body``, or ``global`` for round rotors, which
+            need not make a whole number of turns in the period. They turn with the speeds that the
             bodies have at the start of the mechanism; see `equilibrium`.
         transient: Number of periods that are simulated before the first correction.
         closed: Largest difference of the states at both ends of the period, relative to the motion.

@@ -31,6 +31,8 @@ from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["Rotors"]
 
+_DRIVEN = 1e-6  # speed of a driver relative to the fastest rotor
+
 
 @dataclass(frozen=True, eq=False)
 class Rotors:
@@ -59,7 +61,8 @@ class Rotors:
         """Return the bodies that turn at the start of the mechanism.
 
         Raises:
-            InputError: No body turns, or a flexible body that turns is not round about its axis.
+            InputError: No body turns, no driver turns the rotors, or a flexible body that turns is
+                not round about its axis.
         """
         start, rotors = consistent_state(system, elastic_start="undeformed"), cls.none(system)
         axes = Axes.common(system, np.zeros(3)).with_rotors(system, start.q, start.v)
@@ -76,6 +79,17 @@ class Rotors:
             raise InputError(
                 "no body turns at the start, so that axes='global' has no effect: omit it, or give "
                 "the rotors angular velocities (omega) or a driver",
+                argument="axes",
+                value="global",
+            )
+        at = Assembler(system)
+        at.put(start)
+        at.update_poses(start.time)
+        speeds = at.constraint_matrix() @ rotors.spins
+        if np.abs(speeds).max(initial=0.0) <= _DRIVEN * np.abs(rotors.spins).max():
+            raise InputError(
+                "no driver turns the rotors, so that their angles are free: drive a rotor, or a "
+                "clutch that turns it",
                 argument="axes",
                 value="global",
             )
