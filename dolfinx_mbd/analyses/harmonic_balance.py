@@ -56,6 +56,8 @@ class HarmonicMotion(ClosedRun):
         >>> swing = np.abs(motion.harmonics(motion.joint("pin").rotation, 1)[1])
         >>> print(f"{swing:.6f} rad")  # 5/|40 - 2.01·81 + 4·9i|
         0.039069 rad
+        >>> print(f"{np.abs(motion.multipliers).max():.4f}")  # exp(−4/(2·2.01)·2π/9)
+        0.4992
     """
 
     num_harmonics: int
@@ -96,7 +98,7 @@ def harmonic_balance(
     The equations of motion hold at 2 H + 1 instants of the period for H harmonics. There is no time
     integration, hence no error of a time step and no transient; the error decreases faster than any
     power of H if all loads are smooth. Use `periodic` for contacts, clearances and other loads that
-    change suddenly, for large systems, and for Floquet multipliers.
+    change suddenly, and for large systems.
 
     Args:
         system: The mechanism.
