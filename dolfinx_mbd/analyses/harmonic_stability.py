@@ -40,6 +40,9 @@ def multipliers_of(equations: HarmonicEquations) -> np.typing.NDArray[np.complex
 
     The number of instants is doubled until the multipliers do not change.
 
+    Args:
+        equations: Equations of a motion that satisfies them.
+
     Warns:
         AccuracyWarning: The multipliers still change.
     """

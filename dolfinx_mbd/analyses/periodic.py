@@ -316,7 +316,7 @@ class _Cycle:
             at = self.stepper.assembler
             at.put(replace(self.states[0], lam=np.zeros_like(lam)))
             at.residual(self.states[0].time)
-            lam = -np.linalg.lstsq(at.constraint_matrix().T, at.rows, rcond=1e-10)[0]
+            return np.asarray(-np.linalg.lstsq(at.constraint_matrix().T, at.rows, rcond=1e-10)[0])
         return lam
 
 

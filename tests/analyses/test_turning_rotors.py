@@ -99,7 +99,7 @@ def turning_shaft(speed: float, *loads: Any, drive: Any = None, **options: Any) 
     )  # fmt: skip
 
 
-def least_damped(system: mbd.System) -> tuple[mbd.State, complex, Any]:
+def least_damped(system: mbd.System) -> tuple[Any, complex, Any]:
     """Return the equilibrium, and the pole and the mode of its least damped whirl."""
     state = equilibrium(system, axes="global")
     result = linearize(system, state, axes="global")
@@ -108,7 +108,7 @@ def least_damped(system: mbd.System) -> tuple[mbd.State, complex, Any]:
     return state, complex(result.poles[k]), result.modes[:, k]
 
 
-def whirling(system: mbd.System, size: float) -> tuple[mbd.State, float]:
+def whirling(system: mbd.System, size: float) -> tuple[Any, float]:
     """Return a state of the least damped whirl with an amplitude of `size`, and its period."""
     state, pole, mode = least_damped(system)
     mode = mode * size / np.abs(mode[system.v_slices[1]][:2]).max()
@@ -180,7 +180,8 @@ def check_against_a_long_run(cycle: Any, film: str, periods: int) -> None:
     """A run from a point near the cycle ends with the orbit of the cycle, with the same step."""
     steps = len(cycle) - 1
     start = replace(cycle.final_state, q=cycle.final_state.q.copy(), memory={})
-    start.q[cycle.system.q_slices[1]][0] += 0.02 * CLEARANCE
+    for part in cycle.system.q_slices[1:-1]:  # all bodies but the ground and the clutch
+        start.q[part][0] += 0.02 * CLEARANCE
     far = mbd.simulate(
         cycle.system, t_end=start.time + periods * cycle.period, dt=cycle.period / steps,
         start=start, tolerance=1e-12,
@@ -213,7 +214,7 @@ def test_a_flexible_rotor_against_a_long_run(factor: float) -> None:
     for body in ("shaft", "disc", "clutch"):
         for name in ("position", "velocity", "omega"):
             one, two = (getattr(r.body(body), name) for r in (run, again))
-            assert np.allclose(one, two, rtol=0, atol=1e-6 * np.abs(one).max())
+            assert np.allclose(one, two, rtol=0, atol=1e-6 * np.abs(one).max() + 1e-12)
     eta = run.body("shaft").eta
     assert np.allclose(eta, again.body("shaft").eta, atol=1e-5 * np.abs(eta).max())
     assert np.allclose(run.angles, again.angles, atol=1e-6)
