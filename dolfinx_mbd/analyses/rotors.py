@@ -60,6 +60,9 @@ class Rotors:
     def of(cls, system: System) -> Rotors:
         """Return the bodies that turn at the start of the mechanism.
 
+        Args:
+            system: The mechanism.
+
         Raises:
             InputError: No body turns, no driver turns the rotors, or a flexible body that turns is
                 not round about its axis.
