@@ -37,7 +37,10 @@ __all__ = ["PeriodicError", "PeriodicMotion", "periodic"]
 Complex = np.typing.NDArray[np.complex128]
 
 _FREE = 1e-9  # singular values of 1 − monodromy below this have a free motion
+_GREAT = 1e3  # growth of disturbances that hides a free motion
 _GROWTH = 3.0  # growth of the closure error above which a correction is shortened
+_CHAOS = 1e8  # growth of disturbances in a period above which no correction helps
+_LONGEST = 8  # largest number of periods between two corrections
 _SHORTEST = 1 / 16  # shortest fraction of a correction
 _NEUTRAL = 1e-6  # distance of a multiplier from the unit circle that counts as zero
 _STILL = 1e-6  # speeds below this fraction of the mechanism's size per period count as rest
@@ -240,7 +243,7 @@ class _Cycle:
 
     def close(self, closed: float, max_corrections: int) -> None:
         """Correct the start of the period until the state after it is equal."""
-        best = self.error
+        best, waits = self.error, 1
         while True:
             self.map = PeriodMap(self.stepper, self.states, self.dt)
             if self.error <= closed:
@@ -248,22 +251,39 @@ class _Cycle:
             best = min(best, self.error)
             if self.corrections >= max_corrections:
                 break
-            if not self._correct():
-                break
-        raise PeriodicError(
-            f"no periodic motion after {self.corrections} corrections: the states at both ends of "
-            f"a period differ by {best:.2g} of the motion at best, most in "
-            f"{self.system.row_name(self.row)}. Start nearer to the cycle: simulate more periods "
-            "first (transient), or start from the cycle of similar parameters; impacts need a "
-            "smaller dt. Or no cycle has this period, for example because the period doubles",
-            closure=best,
+            # a correction that does not help is far from the cycle: let disturbances decay first
+            if not self._correct() or self.error > best:
+                self.transient(waits)
+                waits = min(2 * waits, _LONGEST)
+        raise PeriodicError(self._failure(best), closure=best)
+
+    def _failure(self, best: float) -> str:
+        """Return the text of an error that says how near the iteration came."""
+        text = (
+            f"no periodic motion after {self.corrections} corrections and {self.periods} periods: "
+            f"the states at both ends of a period differ by {best:.2g} of the motion at best, most "
+            f"in {self.system.row_name(self.row)}"
+        )
+        if self.map.growth > _CHAOS:
+            text += (
+                f". Disturbances grow by the factor {self.map.growth:.1g} in a period, as in "
+                "rattling contacts: such a motion does not repeat, or only for a smaller dt, more "
+                "damping or a force that keeps the contact closed. Simulate it instead"
+            )
+            return text
+        return text + (
+            ". Start nearer to the cycle: simulate more periods first (transient), or start from "
+            "the cycle of similar parameters; impacts need a smaller dt. Or no cycle has this "
+            "period, for example because the period doubles"
         )
 
     def _correct(self) -> bool:
         """Correct the start and simulate a period; return whether a correction was possible."""
+        self.corrections += 1
+        if self.map.growth > _CHAOS:
+            return False
         change, longer = self._solution()
         states, error, period, fraction = self.states, self.error, self.period, 1.0
-        self.corrections += 1
         while fraction >= _SHORTEST:
             try:
                 self.period = period + fraction * longer
@@ -312,7 +332,7 @@ class _Cycle:
     def _check_free(self, A: Array) -> None:
         """Raise an error if a disturbance neither grows nor decays."""
         values, vectors = np.linalg.svd(A)[1:]
-        if values[-1] > _FREE * max(1.0, float(values[0])):
+        if values[-1] > _FREE * min(max(1.0, float(values[0])), _GREAT):
             return
         motion = np.abs(self.map.start @ vectors[-1])
         rates, moves = motion[1] * self.period / (2 * np.pi), motion[0]

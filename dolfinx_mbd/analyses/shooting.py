@@ -196,6 +196,11 @@ class PeriodMap:
         self.matrix = self._coordinates.of(self.end)
         self.residual = self.coordinates(difference(system, states[0], states[-1]))
 
+    @property
+    def growth(self) -> float:
+        """Largest factor by which a disturbance grows in the period."""
+        return float(np.linalg.norm(self.matrix, 2)) if self.matrix.size else 0.0
+
     def coordinates(self, increments: Array) -> Array:
         """Return c of increments (4, nv, ...) of a state."""
         return self._coordinates.of(increments)
