@@ -243,26 +243,26 @@ class _Cycle:
 
     def close(self, closed: float, max_corrections: int) -> None:
         """Correct the start of the period until the state after it is equal."""
-        best, waits = self.error, 1
+        best, waits = (self.error, self.row), 1
         while True:
             self.map = PeriodMap(self.stepper, self.states, self.dt)
             if self.error <= closed:
                 return
-            best = min(best, self.error)
+            best = min(best, (self.error, self.row))
             if self.corrections >= max_corrections:
                 break
             # a correction that does not help is far from the cycle: let disturbances decay first
-            if not self._correct() or self.error > best:
+            if not self._correct() or self.error > best[0]:
                 self.transient(waits)
                 waits = min(2 * waits, _LONGEST)
-        raise PeriodicError(self._failure(best), closure=best)
+        raise PeriodicError(self._failure(*best), closure=best[0])
 
-    def _failure(self, best: float) -> str:
+    def _failure(self, best: float, row: int) -> str:
         """Return the text of an error that says how near the iteration came."""
         text = (
             f"no periodic motion after {self.corrections} corrections and {self.periods} periods: "
             f"the states at both ends of a period differ by {best:.2g} of the motion at best, most "
-            f"in {self.system.row_name(self.row)}"
+            f"in {self.system.row_name(row)}"
         )
         if self.map.growth > _CHAOS:
             text += (

@@ -1,6 +1,8 @@
-"""Periodic motions with clearances and backlash against the last cycle of long simulations."""
+"""Periodic motions with clearances, backlash and oil films against long simulations."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.analyses import periodic
 from dolfinx_mbd.analyses.periodic import PeriodicError, PeriodicMotion
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.mechanism.bearings import ElasticBearing, FiniteBearing, ShortBearing
+from tests.mechanism.bearings.test_elastic_bearing import SIZES, elastic_body
 
 ALONG_X = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
 
@@ -98,3 +102,90 @@ def test_impact_in_a_long_step(speed: float, stiffness: float, friction: float) 
     run = mbd.simulate(system, t_end=1000 * dt, dt=dt, redundant="drop")
     assert len(run) == 1001
     assert run.element("piston pin contact").normal_force.max() > 0.0
+
+
+def gears(mean: float, speed: float) -> mbd.System:
+    """Return two wheels with backlash; the torque mean + 5 sin 2ωt N m acts on the second."""
+    teeth, place = (20, 40), (0.06, 0, 0)
+    ground = mbd.Ground({"one": mbd.Frame(), "two": mbd.Frame(place)})
+    hub = {"hub": mbd.Frame()}
+    first = mbd.RigidBody("first", 1.0, [1e-4] * 3, frames=hub)
+    second = mbd.RigidBody("second", 2.0, [1e-3] * 3, frames=dict(hub), position=place)
+    mesh = mbd.mechanism.GearPair(
+        "mesh", first.frame("hub"), second.frame("hub"), teeth, 2e-3,
+        stiffness=1e6, damping=60.0, backlash=2e-5,
+    )  # fmt: skip
+    joints = [
+        mbd.revolute("one", ground.frame("one"), first.frame("hub")),
+        mbd.revolute("two", ground.frame("two"), second.frame("hub")),
+    ]
+
+    def torque(t: float, x: float, v: float) -> float:
+        return float(mean + 5 * np.sin(2 * speed * t) - 0.2 * (v + 0.5 * speed))
+
+    load = mbd.JointLoad("load", "two", "rotation", torque)
+    drive = mbd.Driver("drive", "one", mbd.constant_speed(speed))
+    return mbd.System([ground, first, second], joints, drivers=[drive], loads=[mesh, load])
+
+
+@pytest.mark.parametrize(("mean", "speed"), [(0.0, 100.0), (8.0, 100.0), (1.0, 60.0)])
+def test_backlash(mean: float, speed: float) -> None:
+    """A torque that changes its sign drives the teeth through the backlash."""
+    period, start = 4 * np.pi / speed, {"two": -speed / 2}  # a turn of the second wheel
+    steps = round(500 * 100 / speed)
+    cycle = periodic(gears(mean, speed), period, dt=period / steps, start=start)
+    force = cycle.element("mesh").normal_force
+    assert (force.max(axis=0) > 0.0).all() == (mean < 5.0)
+    assert (force.min(axis=0) > 0.0).any() == (mean > 5.0)
+    run = mbd.simulate(
+        cycle.system, t_end=5 * period, dt=period / steps, start=start, tolerance=1e-9
+    )
+    other = run.element("mesh").normal_force[-steps - 1 :]
+    assert np.abs(force - other).max() < 1e-6 * force.max()
+    assert np.abs(cycle.multipliers).max() < 0.5
+
+
+JOURNAL_SPEED = 500.0
+
+
+def journal(kind: str) -> mbd.System:
+    """Return a journal in an elastic ring under a force that rotates and pulsates."""
+    body = elastic_body()
+    ground = mbd.Ground({"centre": mbd.Frame()})
+    ring = mbd.FlexibleBody("ring", body, damping_ratio=0.3)
+    pin = mbd.RigidBody(
+        "journal", 0.5, [1.0] * 3, (0, -1e-5, 0),
+        frames={"pin": mbd.Frame()}, omega=(0, 0, JOURNAL_SPEED),
+    )  # fmt: skip
+    joints = [
+        mbd.fixed("held", ground.frame("centre"), ring.frame("bore")),
+        mbd.mechanism.Joint("plane", "planar", ground.frame("centre"), pin.frame("pin")),
+    ]
+    ends = ("ring", "bore"), ("journal", "pin")
+    grid = {"shape": (32, 8)}
+    films: dict[str, Any] = {
+        "short": lambda: ShortBearing("film", *ends, *SIZES),
+        "finite": lambda: FiniteBearing("film", *ends, *SIZES, **grid),
+        "elastic": lambda: ElasticBearing("film", *ends, *SIZES, bore=body.bore("bore"), **grid),
+    }
+
+    def force(t: float, motion: Any) -> Any:
+        turn = JOURNAL_SPEED * t
+        return 600 * np.cos(turn), -2500 + 400 * np.sin(2 * turn), 0.0
+
+    loads = [films[kind](), mbd.force("load", pin.frame("pin"), force)]
+    drive = mbd.Driver("drive", "plane", mbd.constant_speed(JOURNAL_SPEED))
+    return mbd.System([ground, ring, pin], joints, drivers=[drive], loads=loads)
+
+
+@pytest.mark.parametrize("kind", ["short", "finite", "elastic"])
+def test_oil_films(kind: str) -> None:
+    """The orbit in the film, and how fast disturbances decay, are those of a simulation."""
+    steps, period = 120, 2 * np.pi / JOURNAL_SPEED
+    cycle = periodic(journal(kind), period, dt=period / steps, closed=1e-10)
+    run = mbd.simulate(cycle.system, t_end=5 * period, dt=period / steps, tolerance=1e-9)
+    force, whole = cycle.element("film").force, run.element("film").force
+    errors = [np.abs(whole[k * steps :][: steps + 1] - force).max() for k in (1, 2, 4)]
+    assert errors[2] < 1e-8 * np.abs(force).max()
+    decay = np.abs(cycle.multipliers).max()
+    assert 0.0 < errors[1] / errors[0] < 10 * decay < 1.0
