@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from dolfinx_mbd.analyses.closed_run import ClosedRun
-from dolfinx_mbd.analyses.period_checks import check_autonomous, check_period
+from dolfinx_mbd.analyses.period_checks import check_autonomous, check_period, check_reduced
 from dolfinx_mbd.analyses.shooting import (
     PeriodMap,
     closure,
@@ -23,7 +23,7 @@ from dolfinx_mbd.analyses.shooting import (
 )
 from dolfinx_mbd.analyses.simulator import Simulator, one_blas_thread
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import flag, instance, integer, memory, number, reject
+from dolfinx_mbd.checks import flag, instance, integer, memory, number
 from dolfinx_mbd.dynamics.assembly.assembler import AssemblyError
 from dolfinx_mbd.dynamics.stepping.integrators import StepError
 from dolfinx_mbd.errors import SolverError
@@ -196,8 +196,7 @@ def periodic(
     integer("transient", transient, low=0, high=100_000)
     integer("max_corrections", max_corrections, low=0)
     memory("dt", dt, 8.0 * (system.num_coordinates + 2 * system.num_velocities) * (period / dt))
-    if system.with_rigid_bodies is not system:
-        reject("system", system, "a mechanism without bodies on their mesh: reduce them")
+    check_reduced(system)
     system.check_holonomic("periodic")
     first = start.final_state if isinstance(start, Solution) else start
     steps = max(round(period / dt), 4)
@@ -339,8 +338,8 @@ class _Cycle:
         row = int(np.argmax(np.maximum(rates, moves)))
         raise PeriodicError(
             f"the cycle is not unique: a Floquet multiplier is 1, because the motion of "
-            f"{self.system.row_name(row)} (as a displacement) is free. Hold it by a joint, a "
-            "driver, a spring or friction",
+            f"{_motion_name(self.system, row)} is free. Hold it by a joint, a driver, a spring or "
+            "friction",
             closure=self.error,
         )
 
@@ -372,6 +371,14 @@ class _Cycle:
         run.corrections, run.periods = self.corrections, self.periods
         run.states, run.period_map = self.states, self.map
         return run
+
+
+def _motion_name(system: System, row: int) -> str:
+    """Return the name of the motion that belongs to an equation."""
+    name = system.row_name(row)
+    return name.replace("force along", "displacement along").replace(
+        "moment about", "rotation about"
+    )
 
 
 def _rate(one: State, two: State, dt: float, *, last: bool = False) -> Array:
