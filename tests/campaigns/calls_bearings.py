@@ -60,6 +60,7 @@ BEARINGS: dict[str, Call] = {
         _elastic(b).motion_vector,
         {"eccentricity": (1e-5, 0.0), "speed": 300.0},
     ),
+    "ElasticBearing.film_fraction": lambda b: (_elastic(b).film_fraction, {"motion": [0.0] * 10}),
     "ElasticBearing.pressure": lambda b: (_elastic(b).pressure, {"motion": [0.0] * 10}),
     "OilFilm": lambda b: (
         bearings.OilFilm,
@@ -80,6 +81,7 @@ BEARINGS: dict[str, Call] = {
         _finite(b).motion_vector,
         {"eccentricity": (1e-5, 0.0), "speed": 300.0},
     ),
+    "FiniteBearing.film_fraction": lambda b: (_finite(b).film_fraction, {"motion": [0.0] * 10}),
     "FiniteBearing.pressure": lambda b: (_finite(b).pressure, {"motion": [0.0] * 10}),
     "Oil": lambda b: (bearings.Oil, {"viscosity": 0.01}),
     "OilSupply": lambda b: (bearings.OilSupply, {"pressure": 2e5}),

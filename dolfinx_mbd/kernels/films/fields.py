@@ -11,8 +11,8 @@ F_X, F_Y, G_X, G_Y, DRAG = range(5)
 RADIUS, LENGTH, CLEARANCE, VISCOSITY, ROUGHNESS, MODULUS, FRICTION, FRICTION_SPEED = range(8)
 BARUS = 8
 
-#: State of a film
-SMALLEST_GAP, PEAK_PRESSURE, SIDE_FLOW = range(3)
+#: State of a film; the friction power is the power that the film and touching asperities dissipate
+SMALLEST_GAP, PEAK_PRESSURE, SIDE_FLOW, FRICTION_POWER = range(4)
 
 #: Rows of an array (2, n): points of a quadrature rule, and their weights or areas
 POINT, WEIGHT = range(2)

@@ -83,7 +83,7 @@ class ShortBearing(FilmBearing):
         """Return loads, derivatives and state of the film; see `FilmBearing`."""
         gap = self._least_gap(motion)
         if not (gap > -FARTHEST * self.clearance and math.isfinite(motion.sum())):
-            return np.full(5, np.nan), np.full((5, 9), np.nan), np.full(3, np.nan)
+            return np.full(5, np.nan), np.full((5, 9), np.nan), np.full(4, np.nan)
         thin = gap < 2.0 * self.asperities.roughness
         angles = self._thin_angles if thin else self._angles
         loads: tuple[Array, Array, Array] = short_bearing_loads(
