@@ -68,6 +68,10 @@ BEARINGS: dict[str, Call] = {
     ),
     "ReducedBody.bore": lambda b: (_ring(b).bore, {"name": "big_end"}),
     "Asperities": lambda b: (bearings.Asperities, {"roughness": 1e-6}),
+    "Asperities.from_summits": lambda b: (
+        bearings.Asperities.from_summits,
+        {"roughness": 5e-7, "density": 1e10, "radius": 8e-6, "elasticity": 1.1e11},
+    ),
     "Asperities.pressure": lambda b: (bearings.Asperities().pressure, {"gap": 1e-6}),
     "BearingCoefficients.to_csv": lambda b: (
         bearings.bearing_coefficients(_short(b), **_LOAD).to_csv,

@@ -39,17 +39,18 @@ from dolfinx_mbd.kernels.films.fields import (
     SMALLEST_GAP,
     SOURCE,
     SPIN,
+    STRESS,
     SUPPLY,
     T_X,
     T_X_RATE,
     T_Y,
     T_Y_RATE,
-    THICKNESS,
     VISCOSITY,
     WEIGHT,
 )
 from dolfinx_mbd.kernels.films.reynolds import Integers, film_pressure
-from dolfinx_mbd.kernels.films.thickness import asperity_pressure, boundary_drag, thickness
+from dolfinx_mbd.kernels.films.rough_surfaces import film_at
+from dolfinx_mbd.kernels.films.thickness import asperity_pressure, boundary_drag
 from dolfinx_mbd.kernels.small_vectors import Array
 
 
@@ -141,7 +142,7 @@ def grid_loads(
             solid, _ = asperity_pressure(h[i, j], values[ROUGHNESS], modulus)
             P0 += weight * (p + solid)
             P1 += weight * Z[POINT, j] * (p + solid)
-            shear = fraction[i, j] * values[VISCOSITY] * slope * R * speed / flow[THICKNESS, i, j]
+            shear = fraction[i, j] * values[VISCOSITY] * slope * R * speed * flow[STRESS, i, j]
             g[DRAG] += weight * R * (shear + rub * solid)
             facts[SMALLEST_GAP], facts[PEAK_PRESSURE] = (
                 min(facts[SMALLEST_GAP], h[i, j]),
@@ -174,7 +175,7 @@ def load_functionals(values: Array, Z: Array, q: Array, flow: Array, speed: floa
             C[i, j, G_X] = C[i, j, F_X] * Z[POINT, j]
             C[i, j, G_Y] = C[i, j, F_Y] * Z[POINT, j]
             if values[BARUS] > 0.0:
-                drag = values[VISCOSITY] * values[RADIUS] ** 2 * speed / flow[THICKNESS, i, j]
+                drag = values[VISCOSITY] * values[RADIUS] ** 2 * speed * flow[STRESS, i, j]
                 C[i, j, DRAG] = weight * drag * bend
     return C
 
@@ -200,12 +201,12 @@ def _add_direct(
         x, v = math.cos(theta), math.sin(theta)
         for j in range(columns):
             weight = Z[WEIGHT, j]
-            H, slope = thickness(h[i, j], values[ROUGHNESS])
+            film = film_at(h[i, j], values)
             _, share, _ = film_pressure(q[i, j], values[BARUS])
-            viscous = fraction[i, j] * weight * R * R * values[VISCOSITY] * share / H
-            by_gap[DRAG, i, j] -= viscous * speed * slope / H
+            viscous = fraction[i, j] * weight * R * R * values[VISCOSITY] * share
+            by_gap[DRAG, i, j] += viscous * speed * film.shear_slope
             solid, change = asperity_pressure(h[i, j], values[ROUGHNESS], modulus)
-            by_speed += viscous + weight * R * R * rub_by * solid
+            by_speed += viscous * film.shear + weight * R * R * rub_by * solid
             if change != 0.0:
                 by_gap[F_X, i, j] -= weight * change * x
                 by_gap[F_Y, i, j] -= weight * change * v

@@ -40,12 +40,11 @@ from dolfinx_mbd.kernels.films.fields import (
     ALONG,
     AROUND,
     CLEARANCE,
+    ENTRAINED,
     LENGTH,
     LINKS,
     RADIUS,
-    ROUGHNESS,
     SOURCE,
-    THICKNESS,
     VISCOSITY,
 )
 from dolfinx_mbd.kernels.films.reynolds import (
@@ -57,7 +56,7 @@ from dolfinx_mbd.kernels.films.reynolds import (
     next_index,
     previous_index,
 )
-from dolfinx_mbd.kernels.films.thickness import thickness
+from dolfinx_mbd.kernels.films.rough_surfaces import film_at
 from dolfinx_mbd.kernels.small_vectors import Array
 
 _RING = 1e-6  # relative leak of a ring of ruptured nodes, whose content is not determined otherwise
@@ -89,9 +88,9 @@ def _squeeze_and_faces(
     h: Array,
     rate: Array,
     speed: float,
-    s: float,
+    values: Array,
     area: float,
-    H: Array,
+    flow: Array,
     squeeze: Array,
     face: Array,
 ) -> None:
@@ -100,8 +99,8 @@ def _squeeze_and_faces(
     for i in range(n):
         down = _next_downstream(i, n, speed)
         for j in range(columns):
-            squeeze[i, j] = area * thickness(h[i, j], s)[1] * rate[i, j]
-            face[i, j] = 0.5 * (H[i, j] + H[down, j])
+            squeeze[i, j] = area * film_at(h[i, j], values).content_slope * rate[i, j]
+            face[i, j] = 0.5 * (flow[ENTRAINED, i, j] + flow[ENTRAINED, down, j])
 
 
 @inner_kernel
@@ -313,7 +312,7 @@ def mass_conserving_solve(
     largest = film_coefficients(h, rate, speed, values, flow)
     apply_links(flow, links, ends, dx / dz)
     c, area = 6.0 * mu * abs(speed) * values[RADIUS] * dz, 12.0 * mu * dx * dz
-    _squeeze_and_faces(h, rate, speed, values[ROUGHNESS], area, flow[THICKNESS], squeeze, face)
+    _squeeze_and_faces(h, rate, speed, values, area, flow, squeeze, face)
     x, void = np.empty(h.size), (1.0 - fraction) * face
     for iteration in range(1, _ITERATIONS + 1):
         if largest == 0.0 or iteration == _RESTART:

@@ -10,7 +10,6 @@ from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
 from dolfinx_mbd.kernels.films.fields import (
     LENGTH,
     RADIUS,
-    ROUGHNESS,
     VISCOSITY,
 )
 from dolfinx_mbd.kernels.films.mass_conserving import carried
@@ -20,7 +19,7 @@ from dolfinx_mbd.kernels.films.reynolds_gradients import (
     is_resting,
     node_weights,
 )
-from dolfinx_mbd.kernels.films.thickness import thickness
+from dolfinx_mbd.kernels.films.rough_surfaces import film_at
 from dolfinx_mbd.kernels.small_vectors import Array
 
 
@@ -105,7 +104,7 @@ def mass_conserving_gradients(
     n, columns, K = C.shape
     part = 0.5 if is_resting(q, flow) else 1.0
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
-    mu, s = values[VISCOSITY], values[ROUGHNESS]
+    mu = values[VISCOSITY]
     by_gap, by_rate, by_speed = np.zeros(C.shape), np.zeros(C.shape), np.zeros(K)
     lam = _multipliers(free, number, size, band, face, C, part)
     entrained, squeeze = 6.0 * mu * values[RADIUS] * dz, 12.0 * mu * dx * dz
@@ -114,21 +113,20 @@ def mass_conserving_gradients(
         i1, i0 = next_index(i, n), previous_index(i, n)
         down = i1 if speed >= 0.0 else i0
         for j in range(columns):
-            H, slope = thickness(h[i, j], s)
-            a, b, c, d, e = node_weights(q, flow, i, j, 0.0, dx / dz)
-            bend = 2.0 * slope * H / (s * s) if h[i, j] < s else 0.0
-            a += fraction[i, j] * squeeze * bend * rate[i, j] / slope
+            film = film_at(h[i, j], values)
+            a, b, c, d, e = node_weights(film, q, flow, i, j, 0.0, dx / dz)
+            a += fraction[i, j] * squeeze * film.content_bend * rate[i, j]
             here, after, before = lam[i, j], lam[i1, j], lam[i0, j]
             right, left = lam[i, min(j + 1, columns - 1)], lam[i, max(j - 1, 0)]
             arriving = 1.0 - carried(carry, i, j, speed) * (1.0 - fraction[i, j])
-            next_slope = thickness(h[down, j], s)[1]
+            next_slope = film_at(h[down, j], values).entrained_slope
             for k in range(K):
                 total = a * here[k] + b * after[k] + c * before[k] + d * right[k] + e * left[k]
-                by_gap[i, j, k] -= slope * total
-                by_rate[i, j, k] = -squeeze * slope * fraction[i, j] * here[k]
+                by_gap[i, j, k] -= total
+                by_rate[i, j, k] = -squeeze * film.content_slope * fraction[i, j] * here[k]
                 leaving = entrained * (fraction[i, j] * here[k] - arriving * lam[down, j, k])
-                by_gap[i, j, k] -= 0.5 * abs(speed) * slope * leaving
+                by_gap[i, j, k] -= 0.5 * abs(speed) * film.entrained_slope * leaving
                 by_gap[down, j, k] -= 0.5 * abs(speed) * next_slope * leaving
                 by_speed[k] -= sign * face[i, j] * leaving
-    add_link_gradients(h, s, lam, q, flow, links, ends, dx / dz, by_gap)
+    add_link_gradients(h, values, lam, q, flow, links, ends, dx / dz, by_gap)
     return by_gap, by_rate, by_speed

@@ -1,7 +1,7 @@
 """Reynolds' equation on the grid of a journal bearing, with cavitation and exact derivatives.
 
 Nodes (i, j) are at the angles θ_i = 2πi/n and at equidistant z_j, j = 0 … m, which include both
-ends. With the thickness H(h) of `thickness`, the gap rate ḣ and the speed Ω, the balance of
+ends. With the thickness H(h) of `rough_surfaces`, the gap rate ḣ and the speed Ω, the balance of
 the cell of a node, times 12 μ₀, is
 
     r(q) = −∫div(H³ grad q) dA + 12 μ₀ ∫(½ Ω ∂H/∂θ + ∂H/∂t) dA,    q ≥ 0,  r ≥ 0,  q r = 0
@@ -21,8 +21,9 @@ The arrays of a grid with n×(m+1) nodes are
     number  (n, m+1)     index of the unknown, or −1; integers
     size    (2,)         number of unknowns and bandwidth; integers
     q       (n, m+1)     reduced pressure; on entry the prescribed values where `fixed` is 1
-    flow    (6, n, m+1)  conductances to (i+1, j) and (i, j+1), cell source, thickness H, and
-                         Σ k and Σ k q of the links of a node to the edges of supplies
+    flow    (9, n, m+1)  conductances to (i+1, j) and (i, j+1), cell source, Σ k and Σ k q of the
+                         links of a node to the edges of supplies, and the thicknesses around,
+                         along and entrained and the shear of `rough_surfaces`
     links   (T, 4)       nodes (i, j) and their neighbours across the edge of a supply; integers
     ends    (T, 3)       distance of this edge from the node, relative to the interval; reduced
                          pressure of the supply; conductance k
@@ -50,21 +51,23 @@ from dolfinx_mbd.kernels.films.fields import (
     E_X_RATE,
     E_Y,
     E_Y_RATE,
+    ENTRAINED,
     LENGTH,
     LINK_INFLOW,
     LINKS,
     RADIUS,
-    ROUGHNESS,
     SOURCE,
+    STRESS,
     SUPPLY,
     T_X,
     T_X_RATE,
     T_Y,
     T_Y_RATE,
-    THICKNESS,
     VISCOSITY,
+    WIDTH_ALONG,
+    WIDTH_AROUND,
 )
-from dolfinx_mbd.kernels.films.thickness import thickness
+from dolfinx_mbd.kernels.films.rough_surfaces import film_at
 from dolfinx_mbd.kernels.small_vectors import Array
 
 Integers = NDArray[np.int64]
@@ -121,16 +124,16 @@ def link_conductance(
     `ratio` is the length of an interval around the bore relative to that along it.
     """
     i, j, i1, j1 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
-    H = flow[THICKNESS, i, j] + 0.5 * ends[t, DISTANCE] * (
-        flow[THICKNESS, i1, j1] - flow[THICKNESS, i, j]
-    )
+    width = WIDTH_ALONG if i == i1 else WIDTH_AROUND
+    H = flow[width, i, j]
+    H += 0.5 * ends[t, DISTANCE] * (flow[width, i1, j1] - H)
     return H, (ratio if i == i1 else 1.0 / ratio) / ends[t, DISTANCE]
 
 
 @inner_kernel
 def apply_links(flow: Array, links: Integers, ends: Array, ratio: float) -> None:
     """Replace the conductances across the edges of supplies by links."""
-    flow[LINKS:] = 0.0
+    flow[LINKS : LINK_INFLOW + 1] = 0.0
     n = flow.shape[1]
     for t in range(len(links)):
         i, j, i1, j1 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
@@ -149,22 +152,23 @@ def film_coefficients(h: Array, rate: Array, speed: float, values: Array, flow: 
     """Compute conductances, sources and thickness; return the largest source."""
     n, columns = h.shape
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
-    mu, s, largest = values[VISCOSITY], values[ROUGHNESS], 0.0
+    mu, largest = values[VISCOSITY], 0.0
     for i in range(n):
         for j in range(columns):
-            H, slope = thickness(h[i, j], s)
-            flow[THICKNESS, i, j] = H
-            flow[SOURCE, i, j] = 12.0 * mu * dx * dz * slope * rate[i, j]
+            film = film_at(h[i, j], values)
+            flow[WIDTH_AROUND, i, j], flow[WIDTH_ALONG, i, j] = film.around, film.along
+            flow[ENTRAINED, i, j], flow[STRESS, i, j] = film.entrained, film.shear
+            flow[SOURCE, i, j] = 12.0 * mu * dx * dz * film.content_slope * rate[i, j]
     for i in range(n):
         i1, i0 = next_index(i, n), previous_index(i, n)
         for j in range(columns):
-            H = 0.5 * (flow[THICKNESS, i, j] + flow[THICKNESS, i1, j])
+            H = 0.5 * (flow[WIDTH_AROUND, i, j] + flow[WIDTH_AROUND, i1, j])
             flow[AROUND, i, j] = H * H * H * dz / dx
             push = 3.0 * mu * speed * values[RADIUS] * dz
-            flow[SOURCE, i, j] += push * (flow[THICKNESS, i1, j] - flow[THICKNESS, i0, j])
+            flow[SOURCE, i, j] += push * (flow[ENTRAINED, i1, j] - flow[ENTRAINED, i0, j])
             largest = max(largest, abs(flow[SOURCE, i, j]))
             if j + 1 < columns:
-                H = 0.5 * (flow[THICKNESS, i, j] + flow[THICKNESS, i, j + 1])
+                H = 0.5 * (flow[WIDTH_ALONG, i, j] + flow[WIDTH_ALONG, i, j + 1])
                 flow[ALONG, i, j] = H * H * H * dx / dz
     return largest
 
@@ -325,8 +329,7 @@ def reynolds_solve(
 ) -> int:
     """Solve for the reduced pressure; return the number of iterations, or −1 without convergence.
 
-    `values` are the `values` of `short_bearing_loads`, followed by Barus' coefficient α. The other
-    arguments are described in the module.
+    `values` (20,) are described in `fields`, the other arguments in the module.
     """
     n, columns = h.shape
     largest = film_coefficients(h, rate, speed, values, flow)

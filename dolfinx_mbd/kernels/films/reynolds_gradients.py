@@ -14,13 +14,14 @@ from dolfinx_mbd.kernels.films.fields import (
     ALONG,
     AROUND,
     DISTANCE,
+    ENTRAINED,
     LENGTH,
     RADIUS,
-    ROUGHNESS,
     SOURCE,
     SUPPLY,
-    THICKNESS,
     VISCOSITY,
+    WIDTH_ALONG,
+    WIDTH_AROUND,
 )
 from dolfinx_mbd.kernels.films.reynolds import (
     Integers,
@@ -28,7 +29,7 @@ from dolfinx_mbd.kernels.films.reynolds import (
     next_index,
     previous_index,
 )
-from dolfinx_mbd.kernels.films.thickness import thickness
+from dolfinx_mbd.kernels.films.rough_surfaces import Film, film_at
 from dolfinx_mbd.kernels.small_vectors import Array
 
 
@@ -63,30 +64,34 @@ def _edge(H: float, difference: float, ratio: float) -> float:
 
 @inner_kernel
 def node_weights(
-    q: Array, flow: Array, i: int, j: int, push: float, ratio: float
+    film: Film, q: Array, flow: Array, i: int, j: int, push: float, ratio: float
 ) -> tuple[float, float, float, float, float]:
-    """Return the weights of λ in the derivative of λᵀr with respect to the thickness of a node.
+    """Return the weights of λ in the derivative of λᵀr with respect to the gap of a node.
 
     The weights are those of the node and of its neighbours (i+1, j), (i−1, j), (i, j+1), (i, j−1).
     """
     n, columns = q.shape
     i1, i0 = next_index(i, n), previous_index(i, n)
-    H, after, before, right, left = flow[THICKNESS, i, j], 0.0, 0.0, 0.0, 0.0
+    H, after, before, right, left = flow[WIDTH_AROUND, i, j], 0.0, 0.0, 0.0, 0.0
     if flow[AROUND, i, j] != 0.0:
-        after = _edge(0.5 * (H + flow[THICKNESS, i1, j]), q[i, j] - q[i1, j], 1.0 / ratio)
+        after = _edge(0.5 * (H + flow[WIDTH_AROUND, i1, j]), q[i, j] - q[i1, j], 1.0 / ratio)
     if flow[AROUND, i0, j] != 0.0:
-        before = _edge(0.5 * (H + flow[THICKNESS, i0, j]), q[i, j] - q[i0, j], 1.0 / ratio)
+        before = _edge(0.5 * (H + flow[WIDTH_AROUND, i0, j]), q[i, j] - q[i0, j], 1.0 / ratio)
+    H = flow[WIDTH_ALONG, i, j]
     if j + 1 < columns and flow[ALONG, i, j] != 0.0:
-        right = _edge(0.5 * (H + flow[THICKNESS, i, j + 1]), q[i, j] - q[i, j + 1], ratio)
+        right = _edge(0.5 * (H + flow[WIDTH_ALONG, i, j + 1]), q[i, j] - q[i, j + 1], ratio)
     if j > 0 and flow[ALONG, i, j - 1] != 0.0:
-        left = _edge(0.5 * (H + flow[THICKNESS, i, j - 1]), q[i, j] - q[i, j - 1], ratio)
+        left = _edge(0.5 * (H + flow[WIDTH_ALONG, i, j - 1]), q[i, j] - q[i, j - 1], ratio)
+    after, before = after * film.around_slope, before * film.around_slope
+    right, left = right * film.along_slope, left * film.along_slope
+    push *= film.entrained_slope
     return after + before + right + left, -push - after, push - before, -right, -left
 
 
 @inner_kernel
 def add_link_gradients(
     h: Array,
-    s: float,
+    values: Array,
     lam: Array,
     q: Array,
     flow: Array,
@@ -101,8 +106,9 @@ def add_link_gradients(
         H, factor = link_conductance(flow, links, ends, t, ratio)
         gradient = 3.0 * H * H * factor * (q[i, j] - ends[t, SUPPLY])
         part = 0.5 * ends[t, DISTANCE]
-        near = gradient * (1.0 - part) * thickness(h[i, j], s)[1]
-        far = gradient * part * thickness(h[i1, j1], s)[1]
+        here, there = film_at(h[i, j], values), film_at(h[i1, j1], values)
+        near = gradient * (1.0 - part) * (here.along_slope if i == i1 else here.around_slope)
+        far = gradient * part * (there.along_slope if i == i1 else there.around_slope)
         for k in range(lam.shape[2]):
             by_gap[i, j, k] -= near * lam[i, j, k]
             by_gap[i1, j1, k] -= far * lam[i, j, k]
@@ -143,7 +149,7 @@ def reynolds_gradients(
     n, columns, K = C.shape
     part = 0.5 if is_resting(q, flow) else 1.0
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
-    mu, s = values[VISCOSITY], values[ROUGHNESS]
+    mu = values[VISCOSITY]
     by_gap, by_rate, by_speed = np.empty(C.shape), np.empty(C.shape), np.zeros(K)
     X, lam = np.empty((size[0], K)), np.zeros(C.shape)
     for i in range(n):
@@ -163,18 +169,17 @@ def reynolds_gradients(
     for i in range(n):
         i1, i0 = next_index(i, n), previous_index(i, n)
         for j in range(columns):
-            H, slope = thickness(h[i, j], s)
-            a, b, c, d, e = node_weights(q, flow, i, j, push * speed, dx / dz)
-            bend = 2.0 * slope * H / (s * s) if h[i, j] < s else 0.0
-            a += squeeze * bend * rate[i, j] / slope
-            turn = push * (flow[THICKNESS, i1, j] - flow[THICKNESS, i0, j])
+            film = film_at(h[i, j], values)
+            a, b, c, d, e = node_weights(film, q, flow, i, j, push * speed, dx / dz)
+            a += squeeze * film.content_bend * rate[i, j]
+            turn = push * (flow[ENTRAINED, i1, j] - flow[ENTRAINED, i0, j])
             one, after, before = lam[i, j], lam[i1, j], lam[i0, j]
             right, left = lam[i, min(j + 1, columns - 1)], lam[i, max(j - 1, 0)]
             gap, rates = by_gap[i, j], by_rate[i, j]
             for k in range(K):
                 total = a * one[k] + b * after[k] + c * before[k] + d * right[k] + e * left[k]
-                gap[k] = -slope * total
-                rates[k] = -squeeze * slope * one[k]
+                gap[k] = -total
+                rates[k] = -squeeze * film.content_slope * one[k]
                 by_speed[k] -= turn * one[k]
-    add_link_gradients(h, s, lam, q, flow, links, ends, dx / dz, by_gap)
+    add_link_gradients(h, values, lam, q, flow, links, ends, dx / dz, by_gap)
     return by_gap, by_rate, by_speed

@@ -113,7 +113,8 @@ class FiniteBearing(FilmBearing):
                 argument="supply",
                 value=self.supply,
             )
-        values = np.append(self._constants(oil.viscosity), oil.pressure_coefficient)
+        rough = self.asperities.flow_constants()
+        values = np.r_[self._constants(oil.viscosity), oil.pressure_coefficient, rough]
         grid = _GRIDS[self.cavitation](values, (sizes[0], sizes[1]), areas)
         assign(self, oil=oil, supply=areas, grid=grid, _motion=np.full(10, np.nan))
 

@@ -15,7 +15,7 @@ from dolfinx_mbd.kernels.films.fields import (
     LENGTH,
     RADIUS,
     SIDE_FLOW,
-    THICKNESS,
+    STRESS,
     VISCOSITY,
     WEIGHT,
 )
@@ -30,7 +30,12 @@ __all__ = ["MassConservingGrid"]
 class MassConservingGrid(ReynoldsGrid):
     """Pressure and content of an oil film whose cavitation conserves mass.
 
-    `kernels.films.mass_conserving` describes the model. The arguments are those of `ReynoldsGrid`.
+    `kernels.films.mass_conserving` describes the model.
+
+    Args:
+        values: Constants of the bearing in SI units, (20,), as described in `kernels.films.fields`.
+        shape: Number of intervals around and along the bore.
+        supply: Areas with prescribed pressure.
 
     Attributes:
         fraction: Part of the gap that is filled with oil at the last solution, (n, m+1).
@@ -44,7 +49,7 @@ class MassConservingGrid(ReynoldsGrid):
         self._band = np.zeros((self._size[0], 2 * self._size[1] + 1))
         self._face, self._squeeze = np.ones_like(self._q), np.zeros_like(self._q)
         self._carry = np.ones_like(self._q)
-        for i, j, i1, j1 in self._links[0].tolist():
+        for i, j, i1, j1 in self._links[0]:
             if j == j1:
                 self._carry[i if i1 == (i + 1) % shape[0] else i1, j] = 0.0
         supplied = self._fixed.copy()
@@ -86,7 +91,7 @@ class MassConservingGrid(ReynoldsGrid):
         by_q = super()._load_functionals()
         C[:, :, : by_q.shape[2]] = by_q * self._free[:, :, None]
         drag = self.values[VISCOSITY] * self.values[RADIUS] ** 2 * self._speed
-        by_fraction = self._nodes[WEIGHT] * drag / self._flow[THICKNESS]
+        by_fraction = self._nodes[WEIGHT] * drag * self._flow[STRESS]
         by_fraction[:, 1] += by_fraction[:, 0]  # the nodes at the ends have ρ of their neighbours
         by_fraction[:, -2] += by_fraction[:, -1]
         C[:, :, DRAG] += np.where(self._free, 0.0, by_fraction)

@@ -52,8 +52,7 @@ class ReynoldsGrid:
     The next solution starts from the active set of the last one. This set has no effect on results.
 
     Args:
-        values: Radius, length, clearance, viscosity, roughness, modulus, friction coefficient and
-            sliding speed of the asperities, and Barus' coefficient; SI units, shape (9,).
+        values: Constants of the bearing in SI units, (20,), as described in `kernels.films.fields`.
         shape: Number of intervals around and along the bore.
         supply: Areas with prescribed pressure.
 
@@ -102,7 +101,7 @@ class ReynoldsGrid:
         self._fixed[nodes], self._q[nodes] = 1, inside[nodes]
         self._free = 1 - self._fixed
         self._number, self._size = np.zeros_like(self._fixed), np.zeros(2, np.int64)
-        self._flow, self._band = np.zeros((6, n, m + 1)), np.zeros((n * (m - 1), 2 * m + 1))
+        self._flow, self._band = np.zeros((9, n, m + 1)), np.zeros((n * (m - 1), 2 * m + 1))
         self.pressures, self._slopes = np.zeros((2, n, m + 1)), np.zeros((2, n, m + 1))
         self._still: Array = np.zeros((n, m + 1))
         self.fraction: Array = np.ones((n, m + 1))
