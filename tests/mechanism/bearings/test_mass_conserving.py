@@ -98,7 +98,7 @@ class Line:
         def slope(t: float) -> float:
             return 6 * MU * SPEED * R**2 * (self.h(t) - k) / self.h(t) ** 3
 
-        return quad(slope, low, high, limit=200)[0]
+        return quad(slope, low, high, epsabs=1e-3, limit=200)[0]
 
     def rupture(self, low: float, high: float) -> float:
         """End of the film that starts in the groove."""
