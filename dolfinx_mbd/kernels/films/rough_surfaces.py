@@ -137,14 +137,11 @@ def friction_factor(z: float) -> tuple[float, float]:
 
 
 @inner_kernel
-def film_at(h: float, values: Array) -> Film:
-    """Return the thicknesses of the film at a gap h."""
+def _rough_film(h: float, values: Array) -> Film:
+    """Return the thicknesses of the film between rough surfaces."""
     s = values[ROUGHNESS]
     H, slope = thickness(h, s)
     shear, shear_slope = 1.0 / H, -slope / (H * H)
-    if values[FACTORS] == 0.0:
-        bend = 2.0 * slope * H / (s * s) if h < s else 0.0
-        return Film(H, slope, H, slope, H, slope, slope, bend, shear, shear_slope)
     around, around_slope = _flow_thickness(
         H, slope, s, values[FLOW_AROUND], values[FLOW_AROUND + 1]
     )
@@ -161,4 +158,18 @@ def film_at(h: float, values: Array) -> Film:
     return Film(
         around, around_slope, along, along_slope, entrained, entrained_slope, above, density / s,
         friction * shear, shear_slope,
+    )  # fmt: skip
+
+
+@inner_kernel
+def film_at(h: float, values: Array) -> Film:
+    """Return the thicknesses of the film at a gap h."""
+    if values[FACTORS] != 0.0:
+        return _rough_film(h, values)
+    s = values[ROUGHNESS]
+    H, slope = thickness(h, s)
+    bend = 2.0 * slope * H / (s * s) if h < s else 0.0
+    inverse = 1.0 / H
+    return Film(
+        H, slope, H, slope, H, slope, slope, bend, inverse, -slope * inverse * inverse
     )  # fmt: skip
