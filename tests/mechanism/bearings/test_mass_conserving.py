@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.bearings import (
+    ElasticBearing,
     FiniteBearing,
     Oil,
     OilSupply,
@@ -223,6 +224,25 @@ def test_derivatives_for_any_change_of_the_gap() -> None:
         exact += speed * 1e-6 * SPEED
         numerical = 0.5 * (values[0][k] - values[1][k])
         assert np.allclose(exact, numerical, rtol=1e-6, atol=1e-8 * np.abs(exact).max())
+
+
+def test_derivatives_with_an_elastic_bore() -> None:
+    """Loads and forces on the bore by its displacement and rate, against differences."""
+    rng = np.random.default_rng(1)
+    bore = mbd.body.Bore("left", R, R, rng.normal(size=(7, 3, 2)))
+    film = ElasticBearing(
+        "film", *ENDS, R, R, C, MU, shape=(32, 8), bore=bore,
+        supply=SUPPLIES["short groove"], cavitation="mass_conserving",
+    )  # fmt: skip
+    sizes = 0.02 * C * np.array([[1.0], [SPEED]])
+    s = sizes * rng.normal(size=(2, 21))
+    y = film.motion_vector((0.5 * C, 0.2 * C), (0.05 * C * SPEED, 0.0), speed=SPEED)
+    d = 1e-4 * sizes * rng.normal(size=(2, 21))
+    _, by, _ = film.film_loads(y, True, s)
+    assert film.film_fraction(y, s).min() < 0.9
+    up, down = film.film_loads(y, False, s + d)[0], film.film_loads(y, False, s - d)[0]
+    exact = by[:, 9:] @ d.ravel()
+    assert np.abs(exact - 0.5 * (up - down)).max() < 1e-6 * np.abs(exact).max()
 
 
 @pytest.mark.parametrize("supply", SUPPLIES)
