@@ -36,7 +36,8 @@ RECORDS = {
 """Results, references, errors, warnings and base classes, which are checked in use."""
 
 INTERNAL = {
-    "advance", "after_jump", "Asperities.energy", "BearingTable.at", "begin", "CableBody.check",
+    "advance", "after_jump", "Asperities.energy", "Asperities.flow_constants", "BearingTable.at",
+    "begin", "CableBody.check",
     "Clearance.element", "Clearance.rows", "Contact.states", "ContactLaw.numbers",
     "coordinates", "derivatives", "destroy", "ElasticBearing.displacement",
     "energies", "energy", "FatigueMaterial.law", "film_loads", "FilmBearing.motion_vector",
