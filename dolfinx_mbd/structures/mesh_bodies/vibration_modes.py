@@ -43,7 +43,9 @@ Complex = NDArray[np.complex128]
 _TOLERANCE = 1e-10  # residual of a mode without damping, relative to its squared frequency
 _CONVERGED = 1e-9  # residual of a damped mode
 _ROUNDS = 60  # largest number of extensions of the basis
-_ZERO = 1e-6  # squared frequencies below this fraction of the shift are zero
+# Squared frequencies below this fraction of the shift are zero; round-off gives rigid motions up to
+# 1e-8 of the shift
+_ZERO = 1e-7
 _DEPENDENT = (
     1e-4  # corrections that are smaller than this fraction of the largest one count as zero
 )
