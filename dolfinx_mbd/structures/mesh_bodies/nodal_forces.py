@@ -131,6 +131,11 @@ class NodalForces:
         """Return the elastic forces (N, 3), N (collective)."""
         return self._vector(self._force)
 
+    def internal(self) -> Array:
+        """Return the forces (N, 3) of the stress, with that of the viscosity, N (collective)."""
+        total = self.elastic()
+        return total if self._viscous is None else total + self._vector(self._viscous[0])
+
     def damping(self, w: Array) -> Array | None:
         """Return the damping forces (N, 3), N, at the velocities w, or None without damping."""
         total = None if self._viscous is None else self._vector(self._viscous[0])
