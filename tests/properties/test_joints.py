@@ -21,6 +21,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_matrix
 from dolfinx_mbd.mechanism.joints import JOINT_KINDS, FrameRef
+from dolfinx_mbd.mechanism.mechanisms.engine_block import free_motion
 from tests.properties.test_force_elements import some, vectors
 
 Array = np.ndarray
@@ -67,6 +68,7 @@ CASES = {
     "closed curve": Case(mbd.point_on_curve("joint", *ENDS, TREFOIL), knot(1.0), reach=0.05),
     "ball": Case(mbd.rolling_ball("joint", *ENDS, 0.3), twist=3.0),
     "disc": Case(mbd.rolling_disc("joint", *ENDS, 0.4), turn=TILT),
+    "free": Case(free_motion("joint", *ENDS)),
     "knife edge": Case(mbd.knife_edge("joint", *ENDS), twist=1.0),
 }
 POSES = {"one": ((0.3, -0.2, 0.1), (0.4, -0.7, 0.2)), "two": ((-0.1, 0.2, 0.4), (-0.3, 0.1, 1.1))}

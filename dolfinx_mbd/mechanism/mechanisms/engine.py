@@ -12,7 +12,6 @@ from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import instance, items, number, reject
-from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.bodies import FlexibleBody, Ground, RigidBody
 from dolfinx_mbd.mechanism.joints import (
     FrameRef,
@@ -45,7 +44,7 @@ _HINT = "reduce(...).body or ReducedBody.load(path), or a list of them"
 _DISC = 4.0  # radius of the flywheel / crank radius
 
 
-def engine(
+def engine(  # noqa: PLR0913  (each part of an engine is one argument)
     rod: ReducedBody | Sequence[ReducedBody],
     design: EngineDesign | None = None,
     *,
@@ -195,7 +194,8 @@ def _carrier(
     case.check_places(design, journals)
     supports = case.checked_mounts(mounts)
     ground = Ground(case.ground_frames(supports))
-    block = FlexibleBody("block", case.body, damping_ratio=damping_ratio, stiffening=False)
+    rest = {"velocity": np.zeros(3), "omega": np.zeros(3)}
+    block = FlexibleBody("block", case.body, damping_ratio=damping_ratio, stiffening=False, **rest)
     names = [*_main_names(case.mains), *guides]
     interfaces = [*case.mains, *case.cylinders]
     places = {key: block.frame(name) for key, name in zip(names, interfaces, strict=True)}

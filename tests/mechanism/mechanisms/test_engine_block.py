@@ -39,7 +39,7 @@ def rigid_block(design: EngineDesign, mass: float = 40.0, **changes: Any) -> Red
             point = np.array([c, s, 0.0]) * height + np.array([-s, c, 0.0]) * design.pin_offset
             turn = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]])
             axes = turn @ np.array([[0, 0, 1.0], [0, 1, 0], [-1, 0, 0]])
-            places[f"{name}_{k + 1}"] = point + [0, 0, z], axes
+            places[f"{name}_{k + 1}"] = point + np.array([0.0, 0.0, z]), axes
     places |= {name: (point, np.eye(3)) for name, point in CORNERS.items()}
     places |= changes
     interfaces = [
@@ -101,25 +101,22 @@ def test_mounts_carry_mass_times_acceleration_of_the_whole_engine() -> None:
     gravity = np.array([-9.81, 1.0, 2.0])
     system = engine(ROD, design, torque=-30.0, gravity=gravity, **arguments)
     run = mbd.simulate(system, t_end=0.03, dt=2e-5, start={"main": 200.0})
-    force, moment = on_ground(system, run)
+    force, _ = on_ground(system, run)
     mass = 12.0 + design.crank_mass + 2 * (ROD.total_mass + design.piston_mass)
     total = mass * gravity - force
     change = np.concatenate([np.zeros((1, 3)), np.cumsum(0.5 * (total[1:] + total[:-1]), axis=0)])
     momenta = np.asarray(run.momenta())
     rise = momenta[:, :3] - momenta[0, :3]
     np.testing.assert_allclose(2e-5 * change, rise, rtol=0, atol=2e-4 * np.abs(rise).max())
-    # the brake is on the ground; the gas has no moment about the shaft on the whole engine
-    bodies = [run.body(b.name) for b in system.bodies if b.name != "ground"]
-    weights = sum(np.asarray(b.gravity_energy) for b in bodies)
-    assert np.isfinite(weights).all()
+    # the brake is on the ground, and the gas has no moment on the whole engine
     still = engine(ROD, design, torque=-30.0, **arguments)
-    run = mbd.simulate(still, t_end=0.03, dt=2e-5, start={"main": 200.0})
-    force, moment = on_ground(still, run)
-    total = np.array([0.0, 0.0, -30.0]) - moment
+    run = mbd.simulate(still, t_end=0.03, dt=1e-5, start={"main": 200.0})
+    _, moment = on_ground(still, run)
+    total = np.asarray(run.element("drive").moment) - moment
     change = np.concatenate([np.zeros((1, 3)), np.cumsum(0.5 * (total[1:] + total[:-1]), axis=0)])
     momenta = np.asarray(run.momenta())
     rise = momenta[:, 3:] - momenta[0, 3:]
-    np.testing.assert_allclose(2e-5 * change, rise, rtol=0, atol=2e-4 * np.abs(rise).max())
+    np.testing.assert_allclose(1e-5 * change, rise, rtol=0, atol=1e-4 * np.abs(rise).max())
 
 
 @pytest.mark.parametrize("name", ["one", "vee"])
@@ -128,9 +125,7 @@ def test_stiff_mounts_are_an_engine_without_a_block(name: str) -> None:
     block = rigid_block(design)
     systems = [
         inline_engine(ROD, design, speed=speed, angle=0.4),
-        engine(
-            ROD, design, block=block, mounts=mounts(1e11, 1e7), speed=speed, angle=0.4
-        ),
+        engine(ROD, design, block=block, mounts=mounts(1e11, 1e7), speed=speed, angle=0.4),
     ]
     runs = [mbd.simulate(system, t_end=0.012, dt=dt) for system in systems]
     late = slice(100, None)
@@ -185,7 +180,7 @@ def test_positions_of_cylinders() -> None:
         {"cylinders": 2, "cylinder_positions": [0.1, 0.1]},
         {"cylinders": 2, "spacing": 0.0, "bank_angles": np.radians([-45.0, 45.0])},
     ):
-        with pytest.raises(InputError, match="cylinders 1 and 2 have .* the same position"):
+        with pytest.raises(InputError, match=r"cylinders 1 and 2 have .* the same position"):
             EngineDesign(**arguments)
     with pytest.raises(InputError, match="spacing"):
         EngineDesign(spacing=-0.08)
