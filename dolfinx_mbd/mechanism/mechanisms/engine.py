@@ -157,7 +157,7 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
         if case.heads:
             acting = "head"
             joints += [
-                free_motion(f"head {k + 1}", carrier[0].frame(name), (f"piston {k + 1}", "guide"))
+                free_motion(f"head {k + 1}", carrier[0].frame(name), FrameRef(f"piston {k + 1}", "guide"))
                 for k, name in enumerate(case.heads)
             ]
     return System(
@@ -250,7 +250,8 @@ def _main_bearings(
     places: Mapping[str, FrameRef], journals: Mapping[str, FrameRef], film: JointClearance | None
 ) -> tuple[list[Joint], list[Load]]:
     """Return the joints of the main bearings, that of ``main`` first, and the films of others."""
-    joints, loads = [revolute("main", places["main"], journals["main"], film)], []
+    joints = [revolute("main", places["main"], journals["main"], film)]
+    loads: list[Load] = []
     for key, journal in journals.items():
         if key == "main":
             continue

@@ -120,7 +120,8 @@ class EngineBlock:
             if np.linalg.norm(bore.point - place) > limit:
                 raise InputError(
                     f"main bearing {name!r} of the block is at {np.round(bore.point, 6)} m; journal"
-                    f" {key!r} of the crank is at {np.round(place, 6)} m",
+                    f" {key!r} of the crank is at {np.round(place, 6)} m; give both reductions the "
+                    "same InterfaceSpec(point=...)",
                     argument="block",
                     value=self.body,
                 )
@@ -145,9 +146,10 @@ class EngineBlock:
             )
         banks = np.asarray(design.bank_angles, dtype=float)
         for k, name in enumerate(listed):
-            point, axes = guide_frame(design.pin_offset, float(design.positions[k]), banks[k])
-            interface, axis = self.body.interface(name), np.asarray(axes)[:, 2]
-            distance = np.cross(axis, interface.point - np.asarray(point))
+            frame = guide_frame(design.pin_offset, float(design.positions[k]), float(banks[k]))
+            point, axes = np.asarray(frame.point), np.asarray(frame.axes)
+            interface, axis = self.body.interface(name), axes[:, 2]
+            distance = np.cross(axis, interface.point - point)
             if np.linalg.norm(distance) > limit:
                 raise InputError(
                     f"interface {name!r} of the block is at {np.round(interface.point, 6)} m, "
