@@ -144,7 +144,7 @@ maps, twists, frequency = {}, {}, None
 for name in ("ring fixed", "damper"):
     with tutorials.timed(f"run-up, {name}"):
         system = whole_engine(run_up, full, frequency)
-        run = mbd.simulate(system, t_end=duration, dt=dt, progress=comm.rank == 0)
+        run = mbd.simulate(system, t_end=duration, dt=dt, elastic_start="undeformed")
     twists[name], angle = twist(run), run.joint("output").rotation
     orders = mbd.analyses.waterfall(run.time, twists[name], angle, axis="order", length=4, up_to=14)
     maps[name] = mbd.analyses.waterfall(run.time, twists[name], angle, length=0.08, up_to=800)
