@@ -1,18 +1,17 @@
 """A whole four-cylinder engine: flexible crankshaft, block and rods, oil films, damper, mounts.
 
-Run-ups with a stiff and with a tuned damper, and the closed cycle at one speed. Results go to
-`results/engine_block`. Runs on one rank and under `mpirun -n 2`; `--full` has finer meshes.
+Runs on one rank and under `mpirun -n 2`; `--full` has finer meshes and films in the run-ups.
 """
 
 # # A whole engine
 #
-# You put an engine together: a crankshaft with fillets, a block with five main bearings, and rods,
-# all flexible; oil films in the main bearings, a flywheel, a torsional damper and rubber mounts.
+# You put an engine together: a flexible crankshaft with fillets, block and rods; oil films in the
+# main bearings, a flywheel, a torsional damper and rubber mounts.
 
 # +
 from __future__ import annotations
 
-import argparse
+import sys
 
 import numpy as np
 import scipy
@@ -23,9 +22,7 @@ from dolfinx_mbd import mechanisms, tutorials
 from dolfinx_mbd.mechanism.bearings import OilFilm, ShortBearing
 from dolfinx_mbd.tutorials import check, report
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--full", action="store_true", help="finer meshes, and films in the run-ups")
-full, comm = parser.parse_known_args()[0].full, MPI.COMM_WORLD
+full, comm = "--full" in sys.argv, MPI.COMM_WORLD
 results = tutorials.results_folder("engine_block")
 # -
 
@@ -37,10 +34,8 @@ results = tutorials.results_folder("engine_block")
 
 # +
 fine = {"order": 1, "size": 0.012 if full else 0.016, "per_circle": 6 if full else 4}
-throws = np.radians([0.0, 180.0, 180.0, 0.0])
-shaft = mbd.geometry.Crankshaft(throw_angles=throws, fillet=0.003, **fine)
-size, pitch = 0.014 if full else 0.025, shaft.spacing
-case = mbd.geometry.Crankcase(bays=4, spacing=pitch, size=size, order=1)
+shaft = mbd.geometry.Crankshaft(throw_angles=np.pi * np.array([0, 1, 1, 0]), fillet=0.003, **fine)
+case = mbd.geometry.Crankcase(bays=4, size=0.014 if full else 0.025, order=1)
 along_z, along_x = (mbd.InterfaceSpec(kind="averaged", axes=a) for a in ((0, 0, 1), (1, 0, 0)))
 mains = {
     f"main_{k + 1}": mbd.InterfaceSpec(kind="averaged", point=(0, 0, z), axes=(0, 0, 1))
@@ -57,12 +52,9 @@ bodies = {}
 for name, (geometry, material, interfaces) in parts.items():
     options = {"interfaces": interfaces, "num_modes": 6, "stiffening": False, "name": name}
     reduction = mbd.reduce(mbd.build_mesh(geometry, comm), material, **options)
-    stress = mbd.durability.skin_stress(reduction, peaks=False)
-    bodies[name] = reduction.body.replace(stress=stress)
-
+    bodies[name] = reduction.body.replace(stress=mbd.durability.skin_stress(reduction, peaks=False))
 rpm, start = 2 * np.pi / 60, np.radians(100.0)  # the bearings carry little at this crank angle
-masses = {"piston_mass": 0.4, "flywheel_inertia": 0.15}
-design = mechanisms.EngineDesign(cylinders=4, spacing=pitch, **masses)
+design = mechanisms.EngineDesign(cylinders=4, flywheel_inertia=0.15)
 length = mechanisms.rod_length(bodies["rod"])
 angles = np.radians(np.arange(-180.0, 541.0, 2.0))
 peaks = 0.5e6 * np.array([14.28, 14.83, 14.91, 15.15, 11.81, 5.88])
@@ -85,9 +77,8 @@ def whole_engine(motion, films: bool, tuned: float) -> mbd.System:
     hub, ring = (mbd.RigidBody(disc, 2.0, J, **place) for disc, J in inertias.items())
     joints = [mbd.fixed("nose", base.body("crank").frame("nose"), hub.frame("z"))]
     joints += [mbd.revolute("damper", hub.frame("z"), ring.frame("z"))]
-    rate = 2 * np.pi * tuned
     loads = [load for load in base.loads if load.name != "main contact"]  # a part of its joint
-    loads += [mbd.JointSpring("rubber", "damper", 0.01 * rate**2, 0.005 * rate)]
+    loads += [mbd.JointSpring("rubber", "damper", 0.395 * tuned**2, 0.0314 * tuned)]
     drivers = [mbd.Driver("drive", "output", motion, offset=0.0)]
     parts = [*base.bodies, hub, ring], [*base.joints, *joints]
     return mbd.System(*parts, drivers=drivers, loads=loads)
@@ -101,12 +92,12 @@ def whole_engine(motion, films: bool, tuned: float) -> mbd.System:
 # relative to the flywheel. A ring at 3000 Hz is nearly rigid; the damper is tuned to the twist.
 
 # +
-low, rise, duration = 1000 * rpm, 1600 * rpm, 1.5 if full else 0.5
+low, rise, duration, step = 1000 * rpm, 1600 * rpm, *((1.5, 5e-5) if full else (0.5, 1e-4))
 run_up = mbd.mechanism.integrated(lambda t: low + rise * t / duration, start=start)
 largest, frequency = {}, 3000.0
 for name in ("stiff", "tuned"):
     system = whole_engine(run_up, full, frequency)
-    run = mbd.simulate(system, t_end=duration, dt=5e-5 if full else 1e-4)
+    run = mbd.simulate(system, t_end=duration, dt=step, elastic_start="undeformed")
     rate = run.body("hub").omega[:, 2] - run.body("flywheel").omega[:, 2]
     twist = 1e3 * scipy.integrate.cumulative_trapezoid(rate, run.time, initial=0.0)
     data = run.time, scipy.signal.detrend(twist), run.joint("output").rotation
@@ -124,15 +115,15 @@ for name in ("stiff", "tuned"):
 # `periodic` finds the motion over 720° that repeats, with films in all main bearings.
 
 # +
-speed, steps = 2000 * rpm, 2400 if full else 1200
+speed, period, steps = 2000 * rpm, 0.06, 2400 if full else 1200
 system = whole_engine(mbd.constant_speed(speed, start), True, frequency)
-period = 4 * np.pi / speed
-cycle = mbd.analyses.periodic(system, period, dt=period / steps, closed=1e-6)
+first = mbd.simulate(system, t_end=0.01, dt=period / steps, elastic_start="undeformed")
+cycle = mbd.analyses.periodic(system, period, dt=period / steps, start=first, closed=1e-6)
 films = {k + 1: cycle.element(f"main {k + 1}" if k < 4 else "main contact") for k in range(5)}
 thickness = {f"main {k}": 1e6 * film.film_thickness for k, film in films.items()}
 load = {f"main {k}": 1e-3 * np.linalg.norm(film.force, axis=1) for k, film in films.items()}
 rows = {"smallest film thickness (µm)": thickness, "force of the bearing (kN)": load}
-angle = "crank angle (°)", 100.0 + np.linspace(0.0, 720.0, steps + 1)
+angle = "crank angle (°)", np.degrees(speed * cycle.time + start)
 tutorials.plot_histories(results / "bearings.png", angle, rows)
 with tutorials.figure(results / "orbits.png", 1, 5, title="orbits of the journals (µm)") as axes:
     for ax, history in zip(axes, films.values(), strict=True):
@@ -153,9 +144,7 @@ for name in thickness:
     check(f"{name}: largest force", load[name].max(), 5.0, 30.0, "kN")
 gas_power = sum(float(cycle.element(f"gas {k}").power[:-1].mean()) for k in range(1, 5))
 braking = -speed * float(cycle.joint("drive").moment[:-1, 2].mean())
-mounts = sum(cycle.element(f"mount {end}").force for end in ("front", "rear"))[:-1]
 check("brake power over the power of the gas", braking / gas_power, 0.9, 1.0)
-check("mean over largest force of the mounts", np.abs(mounts.mean(0)).max() / mounts.max(), 0, 1e-3)
 check("twist above 150 Hz, tuned over stiff damper", largest["tuned"] / largest["stiff"], 0, 0.5)
 check("largest Floquet multiplier", float(np.abs(cycle.multipliers).max()), 0.0, 1.0)
 check("life of the crankshaft", life.worst(1)[0].cycles, 1e7, 1e30, "cycles")
