@@ -12,6 +12,7 @@ Runs on one rank and under `mpirun -n 2`; `--full` has finer meshes and films in
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 import scipy
@@ -29,12 +30,15 @@ results = tutorials.results_folder("engine_block")
 # ## The engine
 #
 # Averaged interfaces leave the fillets free to deform. The pressures over the speed are half of
-# those of Mendes, Meirelles and Zampieri (Proc. IMechE K 222 (2008)). The ring of the damper is
-# bonded by rubber to its hub on the nose of the crankshaft.
+# those of Mendes, Meirelles and Zampieri (Proc. IMechE K 222 (2008)).
 
 # +
-fine = {"order": 1, "size": 0.012 if full else 0.016, "per_circle": 6 if full else 4}
-shaft = mbd.geometry.Crankshaft(throw_angles=np.pi * np.array([0, 1, 1, 0]), fillet=0.003, **fine)
+fine: dict[str, Any] = {
+    "order": 1,
+    "size": 0.012 if full else 0.016,
+    "per_circle": 6 if full else 4,
+}
+shaft = mbd.geometry.Crankshaft(throw_angles=[0.0, np.pi, np.pi, 0.0], fillet=0.003, **fine)
 case = mbd.geometry.Crankcase(bays=4, size=0.014 if full else 0.025, order=1)
 along_z, along_x = (mbd.InterfaceSpec(kind="averaged", axes=a) for a in ((0, 0, 1), (1, 0, 0)))
 mains = {
@@ -43,15 +47,16 @@ mains = {
 }
 pins = dict.fromkeys([*(f"pin_{k}" for k in range(1, 5)), "nose", "flange"], along_z)
 guides = dict.fromkeys((f"cylinder_{k}" for k in range(1, 5)), along_x)
-parts = {
+parts: dict[str, Any] = {
     "crank": (shaft, mbd.STEEL, mains | pins),
     "block": (case, mbd.ALUMINIUM_7075, mains | guides | {"front": along_z, "rear": along_z}),
     "rod": (mbd.ConnectingRod(size=0.012), mbd.STEEL, {"big_end": along_z, "small_end": along_z}),
 }
 bodies = {}
 for name, (geometry, material, interfaces) in parts.items():
-    options = {"interfaces": interfaces, "num_modes": 6, "stiffening": False, "name": name}
-    reduction = mbd.reduce(mbd.build_mesh(geometry, comm), material, **options)
+    options: dict[str, Any] = {"num_modes": 6, "stiffening": False, "name": name}
+    mesh = mbd.build_mesh(geometry, comm)
+    reduction = mbd.reduce(mesh, material, interfaces=interfaces, **options)
     bodies[name] = reduction.body.replace(stress=mbd.durability.skin_stress(reduction, peaks=False))
 rpm, start = 2 * np.pi / 60, np.radians(100.0)  # the bearings carry little at this crank angle
 design = mechanisms.EngineDesign(cylinders=4, flywheel_inertia=0.15)
@@ -64,18 +69,21 @@ film = OilFilm(ShortBearing, radius=0.025, length=0.018, clearance=4e-5, viscosi
 rubber = [2e6] * 3 + [2e4] * 3, [400.0] * 3 + [4.0] * 3
 
 
-def whole_engine(motion, films: bool, tuned: float) -> mbd.System:
+def whole_engine(motion: Any, films: bool, tuned: float) -> mbd.System:
     """Return the engine at a motion of its brake, with a damper tuned to a frequency (Hz)."""
     base = mechanisms.engine(
         bodies["rod"], design, crank=bodies["crank"], block=bodies["block"], pressure=gas,
         mounts={"front": rubber, "rear": rubber}, speed=1.0, angle=start, damping_ratio=0.02,
         bearings={"main": film} if films else {},
     )  # fmt: skip
-    place = {"rotation": [np.cos(start / 2), 0, 0, np.sin(start / 2)], "frames": {"z": mbd.Frame()}}
+    place: Any = {
+        "rotation": [np.cos(start / 2), 0, 0, np.sin(start / 2)],
+        "frames": {"z": mbd.Frame()},
+    }
     place["position"] = bodies["crank"].interface("nose").point
     inertias = {"hub": np.array([3e-3, 3e-3, 4e-3]), "ring": np.array([6e-3, 6e-3, 0.01])}  # kg m²
     hub, ring = (mbd.RigidBody(disc, 2.0, J, **place) for disc, J in inertias.items())
-    joints = [mbd.fixed("nose", base.body("crank").frame("nose"), hub.frame("z"))]
+    joints = [mbd.fixed("nose", mbd.mechanism.FrameRef("crank", "nose"), hub.frame("z"))]
     joints += [mbd.revolute("damper", hub.frame("z"), ring.frame("z"))]
     loads = [load for load in base.loads if load.name != "main contact"]  # a part of its joint
     loads += [mbd.JointSpring("rubber", "damper", 0.395 * tuned**2, 0.0314 * tuned)]
@@ -102,8 +110,8 @@ for name in ("stiff", "tuned"):
     twist = 1e3 * scipy.integrate.cumulative_trapezoid(rate, run.time, initial=0.0)
     data = run.time, scipy.signal.detrend(twist), run.joint("output").rotation
     orders = mbd.analyses.waterfall(*data, axis="order", length=4, up_to=14)
-    options = {"orders": [4, 6, 8, 10], "unit": "mrad", "title": f"twist, {name} damper"}
-    tutorials.show(mbd.plotting.plot_waterfall, orders, results / f"{name}.png", **options)
+    style = {"orders": [4, 6, 8, 10], "unit": "mrad", "title": f"twist, {name} damper"}
+    tutorials.show(mbd.plotting.plot_waterfall, orders, results / f"{name}.png", **style)
     lines = mbd.analyses.waterfall(*data, length=0.08, up_to=800)
     peaks = np.sqrt(2 * lines.mean_square.max(axis=0)) * (lines.lines > 150)  # Hz, above order 2, 4
     largest[name] = peaks.max()
@@ -130,8 +138,8 @@ with tutorials.figure(results / "orbits.png", 1, 5, title="orbits of the journal
         ax.plot(*(1e6 * history.displacement[:, :2].T))
         ax.set(aspect="equal", xlim=(-41, 41), ylim=(-41, 41))
 sound = mbd.durability.radiated_power(bodies["block"], cycle.body("block"), rigid_motion=False)
-material, history = "AISI 4340", [(cycle.body("crank"), 1.0)]
-life = mbd.fatigue(bodies["crank"], history, material=material, planes=20, comm=comm)
+runs = [(cycle.body("crank"), 1.0)]
+life = mbd.fatigue(bodies["crank"], runs, material="AISI 4340", planes=20, comm=comm)
 tutorials.show(mbd.plotting.player, cycle, results / "engine.html", quantity="von Mises")
 report(f"block {sound.level:.1f} dB; damper at {frequency:.0f} Hz; {life.worst(1)[0]}")
 # -

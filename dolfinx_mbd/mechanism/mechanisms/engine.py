@@ -156,10 +156,9 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
         joints.append(free_motion("output", ground.frame("output"), joints[0].second))
         if case.heads:
             acting = "head"
-            joints += [
-                free_motion(f"head {k + 1}", carrier[0].frame(name), FrameRef(f"piston {k + 1}", "guide"))
-                for k, name in enumerate(case.heads)
-            ]
+            for k, name in enumerate(case.heads, 1):
+                piston = FrameRef(f"piston {k}", "guide")
+                joints.append(free_motion(f"head {k}", carrier[0].frame(name), piston))
     return System(
         [ground, *bodies, *carrier, *more_bodies],
         joints,
@@ -194,7 +193,7 @@ def _carrier(
     case.check_places(design, journals)
     supports = case.checked_mounts(mounts)
     ground = Ground(case.ground_frames(supports))
-    rest = {"velocity": np.zeros(3), "omega": np.zeros(3)}
+    rest: dict[str, Any] = {"velocity": np.zeros(3), "omega": np.zeros(3)}
     block = FlexibleBody("block", case.body, damping_ratio=damping_ratio, stiffening=False, **rest)
     names = [*_main_names(case.mains), *guides]
     interfaces = [*case.mains, *case.cylinders]
