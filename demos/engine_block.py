@@ -5,8 +5,7 @@ Runs on one rank and under `mpirun -n 2`; `--full` has finer meshes and films in
 
 # # A whole engine
 #
-# You put an engine together: a flexible crankshaft with fillets, block and rods; oil films in the
-# main bearings, a flywheel, a torsional damper and rubber mounts.
+# A flexible crankshaft with fillets, block and rods; oil films, a flywheel, a damper and mounts.
 
 # +
 from __future__ import annotations
@@ -33,12 +32,8 @@ results = tutorials.results_folder("engine_block")
 # those of Mendes, Meirelles and Zampieri (Proc. IMechE K 222 (2008)).
 
 # +
-fine: dict[str, Any] = {
-    "order": 1,
-    "size": 0.012 if full else 0.016,
-    "per_circle": 6 if full else 4,
-}
-shaft = mbd.geometry.Crankshaft(throw_angles=[0.0, np.pi, np.pi, 0.0], fillet=0.003, **fine)
+fine: Any = {"size": 0.012, "per_circle": 6} if full else {"size": 0.016, "per_circle": 4}
+shaft = mbd.geometry.Crankshaft(throw_angles=[0, np.pi, np.pi, 0], fillet=0.003, order=1, **fine)
 case = mbd.geometry.Crankcase(bays=4, size=0.014 if full else 0.025, order=1)
 along_z, along_x = (mbd.InterfaceSpec(kind="averaged", axes=a) for a in ((0, 0, 1), (1, 0, 0)))
 mains = {
@@ -54,9 +49,8 @@ parts: dict[str, Any] = {
 }
 bodies = {}
 for name, (geometry, material, interfaces) in parts.items():
-    options: dict[str, Any] = {"num_modes": 6, "stiffening": False, "name": name}
-    mesh = mbd.build_mesh(geometry, comm)
-    reduction = mbd.reduce(mesh, material, interfaces=interfaces, **options)
+    options: Any = {"interfaces": interfaces, "num_modes": 6, "stiffening": False, "name": name}
+    reduction = mbd.reduce(mbd.build_mesh(geometry, comm), material, **options)
     bodies[name] = reduction.body.replace(stress=mbd.durability.skin_stress(reduction, peaks=False))
 rpm, start = 2 * np.pi / 60, np.radians(100.0)  # the bearings carry little at this crank angle
 design = mechanisms.EngineDesign(cylinders=4, flywheel_inertia=0.15)
@@ -76,10 +70,8 @@ def whole_engine(motion: Any, films: bool, tuned: float) -> mbd.System:
         mounts={"front": rubber, "rear": rubber}, speed=1.0, angle=start, damping_ratio=0.02,
         bearings={"main": film} if films else {},
     )  # fmt: skip
-    place: Any = {
-        "rotation": [np.cos(start / 2), 0, 0, np.sin(start / 2)],
-        "frames": {"z": mbd.Frame()},
-    }
+    turn = [np.cos(start / 2), 0, 0, np.sin(start / 2)]
+    place: Any = {"rotation": turn, "frames": {"z": mbd.Frame()}}
     place["position"] = bodies["crank"].interface("nose").point
     inertias = {"hub": np.array([3e-3, 3e-3, 4e-3]), "ring": np.array([6e-3, 6e-3, 0.01])}  # kg m²
     hub, ring = (mbd.RigidBody(disc, 2.0, J, **place) for disc, J in inertias.items())
