@@ -196,6 +196,7 @@ MESHES: dict[str, Call] = {
         {"source": b.recovery, "history": b.history, "count": 2},
     ),
     "pick": lambda b: (mbd.fem.pick, {"mesh": b.box, "near": (0.0, 0.01, 0.006)}),
+    "smooth_faces": lambda b: (mbd.fem.smooth_faces, {"mesh": b.box}),
     "pressure": lambda b: (mbd.reduction.pressure, {"mesh": b.box, "group": "left"}),
     "quasi_static_deformation": lambda b: (
         mbd.structures.quasi_static_deformation,
@@ -795,6 +796,10 @@ PICTURES: dict[str, Call] = {
         {"body": b.rod, "eta": [1e-3, 0.0, 0.0], "window": (80, 60)},
     ),
     "plot_energies": lambda b: (plotting.plot_energies, {"solution": b.run}),
+    "plot_faces": lambda b: (
+        plotting.plot_faces,
+        {"faces": mbd.fem.smooth_faces(b.box), "window": (80, 60)},
+    ),
     "plot_forces": lambda b: (plotting.plot_forces, {"solution": b.run, "elements": ["crank pin"]}),
     "plot_modes": lambda b: (
         plotting.plot_modes,

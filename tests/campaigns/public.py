@@ -29,8 +29,9 @@ RECORDS = {
     "JointRelation", "Participation", "PatternRef", "Picture", "Player", "PowerSpectrum",
     "Reduction", "Redundancy",
     "ReynoldsGrid", "RotatingModes", "RotatingStructure", "RunFileError", "RunGradient",
-    "RunSensitivities", "SNLine", "Solution", "Spectrum", "SpinningEquilibrium", "State",
-    "SteadyError", "StepError", "Strength", "StudyError", "Transient", "Waterfall", "WeakPlace",
+    "RunSensitivities", "SmoothFace", "SNLine", "Solution", "Spectrum", "SpinningEquilibrium",
+    "State", "SteadyError", "StepError", "Strength", "StudyError", "Transient", "Waterfall",
+    "WeakPlace",
 }  # fmt: skip
 """Results, references, errors, warnings and base classes, which are checked in use."""
 
