@@ -41,6 +41,12 @@ def _square(state: Any) -> tuple[float, dict[str, float]]:
     return state["a"] ** 2, {"a": 2 * state["a"]}
 
 
+def _deck(path: Path) -> Path:
+    """Write the material of a Nastran deck."""
+    path.write_text("PSOLID,1,7\nMAT1,7,2.1+5,,.3,7.85-9\n")
+    return path
+
+
 MESHES: dict[str, Call] = {
     "BeamModel": lambda b: (
         mbd.BeamModel,
@@ -744,6 +750,10 @@ BODIES: dict[str, Call] = {
         {
             "stiffness": b.file("K.mtx"), "mass": b.file("M.mtx"), "nodes": b.matrices.nodes,
         },
+    ),
+    "read_nastran_materials": lambda b: (
+        imports.read_nastran_materials,
+        {"path": _deck(b.folder / "steel.bdf"), "length": 1e-3, "mass": 1e3},
     ),
     "read_op4": lambda b: (imports.read_op4, {"path": b.file("matrix.op4")}),
     "reduce_matrices": lambda b: (
