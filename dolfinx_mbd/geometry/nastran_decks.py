@@ -74,6 +74,9 @@ def read_bulk_data(path: Path) -> Any:
     A file may have executive and case control sections, begin with BEGIN BULK, or contain only
     bulk data.
 
+    Args:
+        path: The file.
+
     Raises:
         MeshError: The file cannot be read.
         ImportError: The package pyNastran is missing.
@@ -103,6 +106,9 @@ def read_bulk_data(path: Path) -> Any:
 
 def read_nastran(path: Path) -> DeckMesh:
     """Return the mesh of a Nastran file with its sets.
+
+    Args:
+        path: The file.
 
     Raises:
         MeshError: The file cannot be read, or has elements without some of their nodes.
