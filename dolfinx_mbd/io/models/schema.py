@@ -7,7 +7,7 @@ from typing import Any
 
 from dolfinx_mbd.io.models.declarations import REQUIRED, Declared, declared_fields
 from dolfinx_mbd.io.models.flexible_parts import FIELDS, PICK
-from dolfinx_mbd.io.models.kinds import ANALYSES, FORMULAS, SECTIONS, VALUES
+from dolfinx_mbd.io.models.kinds import ANALYSES, FORMULAS, FUNCTIONS, SECTIONS, VALUES
 from dolfinx_mbd.io.models.reader import FORMAT, OPTIONS, RESULTS
 
 __all__ = ["schema"]
@@ -89,6 +89,7 @@ def schema() -> dict[str, Any]:
         "additionalProperties": False,
         "$defs": {
             "ReducedBody": body,
+            "Function": _choice(FUNCTIONS, named=True),
             **{name: _choice(makers, named=False) for name, makers in VALUES.items()},
         },
     }
@@ -137,7 +138,8 @@ def _object(
 def _field(kind: str, field: Declared) -> dict[str, Any]:
     """Return the schema of a field."""
     if (kind, field.name) in FORMULAS:
-        result = _motion() if field.name == "motion" else _ARRAY
+        function = {"anyOf": [_ARRAY, {"$ref": "#/$defs/Function"}]}
+        result = _motion() if field.name == "motion" else function
     else:
         options = [option for name in field.types if (option := _type(name)) is not None]
         result = _any_of(options)
