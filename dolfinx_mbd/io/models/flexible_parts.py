@@ -15,6 +15,7 @@ from typing import Any
 import dolfinx_mbd
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import Error
+from dolfinx_mbd.io.models.beams import checked_beam, checked_places, reduced_beam
 from dolfinx_mbd.io.models.declarations import REQUIRED, Declared
 from dolfinx_mbd.io.models.documents import Place
 from dolfinx_mbd.io.models.values import EntryError, Reader
@@ -30,6 +31,7 @@ FIELDS = {
         Declared("mesh", ("str",), None, "Mesh file with named groups (.msh).", ""),
         Declared("step", ("str",), None, "STEP file with named faces; see `size`.", ""),
         Declared("rod", ("Any",), None, "Dimensions of a `ConnectingRod`.", "m"),
+        Declared("beam", ("Any",), None, "Length, elements and section of a beam.", "m"),
         Declared("size", ("float",), None, "Size of the cells of a STEP part.", "m"),
         Declared("unit", ("str",), "m", "Unit of length of the mesh file, such as mm.", ""),
         Declared("material", ("str", "Any"), REQUIRED, "Name of a material, or its constants.", ""),
@@ -104,9 +106,9 @@ def _checked(reader: Reader, entry: dict[str, Any], place: Place) -> dict[str, A
     for key in entry:
         if key not in FIELDS:
             raise EntryError((*place, key), f"unknown field {key!r}; known are {', '.join(FIELDS)}")
-    sources = [key for key in ("mesh", "step", "rod") if key in entry]
+    sources = [key for key in ("mesh", "step", "rod", "beam") if key in entry]
     if len(sources) != 1:
-        raise EntryError(place, "expected one of the fields mesh, step and rod")
+        raise EntryError(place, "expected one of the fields mesh, step, rod and beam")
     missing = [name for name, field in FIELDS.items() if field.is_required and name not in entry]
     if missing:
         raise EntryError(place, f"the field {missing[0]!r} is missing")
@@ -121,7 +123,12 @@ def _checked(reader: Reader, entry: dict[str, Any], place: Place) -> dict[str, A
             k: reader.value(lengths, "", v, (*place, "rod", k)) for k, v in result["rod"].items()
         }
     result["material"] = _material(reader, entry["material"], (*place, "material"))
-    result["interfaces"] = _interfaces(reader, entry["interfaces"], (*place, "interfaces"))
+    at = (*place, "interfaces")
+    if "beam" in entry:
+        beam = checked_beam(reader, entry["beam"], (*place, "beam"))
+        places = checked_places(reader, entry["interfaces"], beam, at)
+        return {**result, "beam": beam, "interfaces": places}
+    result["interfaces"] = _interfaces(reader, entry["interfaces"], at)
     return result
 
 
@@ -188,6 +195,8 @@ def _reduced(reader: Reader, fields: dict[str, Any], place: Place) -> ReducedBod
 def _reduction(reader: Reader, fields: dict[str, Any], place: Place, comm: Any) -> ReducedBody:
     import dolfinx_mbd as mbd
 
+    if "beam" in fields:
+        return reduced_beam(fields, comm)  # type: ignore[no-any-return]
     if "rod" in fields:
         mesh = mbd.build_mesh(mbd.ConnectingRod(**(fields["rod"] or {})), comm)
     elif "step" in fields:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dolfinx_mbd.io.models.beams import BEAM
 from dolfinx_mbd.io.models.declarations import REQUIRED, Declared, declared_fields
 from dolfinx_mbd.io.models.flexible_parts import FIELDS, PICK
 from dolfinx_mbd.io.models.kinds import ANALYSES, FORMULAS, FUNCTIONS, SECTIONS, VALUES
@@ -201,7 +202,9 @@ def _rod() -> dict[str, Any]:
 def _reduction() -> dict[str, Any]:
     properties = _declared(FIELDS)
     spec = {"type": ["object", "null"], "properties": _interface(), "additionalProperties": False}
-    by_name = {"type": "object", "additionalProperties": spec}
+    by_name = {"type": "object", "additionalProperties": {"anyOf": [spec, _NUMBER]}}
+    beam = {"type": "object", "properties": _declared(BEAM), "additionalProperties": False}
+    properties["beam"] |= {**beam, "required": ["length"]}
     properties["interfaces"] |= {"anyOf": [_TYPES["Requests"], by_name]}
     required = [name for name, field in FIELDS.items() if field.is_required]
     return {

@@ -74,6 +74,6 @@ def test_pressure_of_an_engine(tmp_path: Path) -> None:
 def test_errors_have_lines(tmp_path: Path, entry: str, text: str) -> None:
     path = tmp_path / "engine.yaml"
     path.write_text(ENGINE.replace("PRESSURE", entry))
-    with pytest.raises(ModelFileError, match="line 7: mechanism.pressure") as error:
+    with pytest.raises(ModelFileError, match=r"line 7: mechanism\.pressure") as error:
         read_model(path)
     assert text in str(error.value)
