@@ -46,7 +46,7 @@ WITHOUT = {
     "rubber_bushing.py": "bodies.bushing: a MeshBody cannot be written",
     "rod_on_its_mesh.py": "a MeshBody cannot be written",
 }
-"""Tutorials whose first mechanism a model file cannot contain, and the part that the error names."""
+"""Tutorials whose first mechanism no model file can contain, and the part that the error names."""
 
 
 def tutorials() -> list[Path]:
