@@ -221,6 +221,28 @@ def contact_wrenches(
 
 
 @kernel
+def contact_elastic_power(
+    p1: Array,
+    Q1: Array,
+    u1: Array,
+    p2: Array,
+    Q2: Array,
+    u2: Array,
+    points: Array,
+    surfaces: Array,
+    law: Array,
+) -> float:
+    """Return the power Σ K δⁿ ġ of the elastic forces on both frames, W."""
+    motion, power = relative_motion(p1, Q1, u1, p2, Q2, u2), 0.0
+    for k in range(len(points)):
+        x, speed, _ = _point(motion, points[k])
+        gap, n, _ = _surface_geometry(x, surfaces[k])
+        if gap < 0.0:
+            power += law[STIFFNESS] * (-gap) ** law[EXPONENT] * dot3(n, speed)
+    return power
+
+
+@kernel
 def contact_derivatives(
     p1: Array,
     Q1: Array,

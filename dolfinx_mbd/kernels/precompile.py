@@ -66,6 +66,7 @@ parameter_terms.inertia_forces i2 f1 f2 f2 f2 f1 f2
 parameter_terms.joint_wrenches i2 f1 f2 f3 f2 i1 i1 f2 f1 i2 f2 f2 f3 f2
 parameter_terms.wrench_forces i2 f1 f2 f3 f2
 contacts.contact_wrenches f1 f2 f1 f1 f2 f1 f2 f2 f1
+contacts.contact_elastic_power f1 f2 f1 f1 f2 f1 f2 f2 f1
 contacts.contact_derivatives f1 f2 f1 f1 f2 f1 f2 f2 f1
 """.strip().splitlines()
 

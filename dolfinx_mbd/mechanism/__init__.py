@@ -53,11 +53,6 @@ from dolfinx_mbd.mechanism.contact.laws import (
 from dolfinx_mbd.mechanism.contact.stops import (
     JointStop,
 )
-from dolfinx_mbd.mechanism.force_elements import (
-    JointFriction,
-    JointSpring,
-    SpringDamper,
-)
 from dolfinx_mbd.mechanism.joint_relations import (
     JointRelation,
 )
@@ -127,6 +122,11 @@ from dolfinx_mbd.mechanism.shapes import (
     Shape,
     box_shape,
     cylinder_shape,
+)
+from dolfinx_mbd.mechanism.springs import (
+    JointFriction,
+    JointSpring,
+    SpringDamper,
 )
 from dolfinx_mbd.mechanism.system import (
     STANDARD_GRAVITY,

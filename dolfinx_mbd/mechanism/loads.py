@@ -433,7 +433,7 @@ class JointLoad(JointForce):
 
     def magnitude(self, t: float, s: float, rate: float) -> float:
         """Return the force (N) or torque (N m) on the second body, for states as at the start."""
-        if self.initial_states.size:
+        if len(self.states):  # type: ignore[arg-type]
             return float(self.evaluate(t, s, rate, self.initial_states)[0])
         value = self.value(t, s, rate) if callable(self.value) else self.value
         if isinstance(value, float) and value - value == 0.0:

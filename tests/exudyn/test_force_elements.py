@@ -14,8 +14,8 @@ from mpi4py import MPI
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import GeneralizedAlpha, System, consistent_state
 from dolfinx_mbd.mechanism import Frame, Ground, RigidBody
-from dolfinx_mbd.mechanism.force_elements import SpringDamper
 from dolfinx_mbd.mechanism.joints import distance
+from dolfinx_mbd.mechanism.springs import SpringDamper
 
 exudyn = pytest.importorskip("exudyn")
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="Exudyn runs on one rank")

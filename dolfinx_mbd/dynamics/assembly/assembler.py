@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -103,10 +103,10 @@ class Assembler:
         self.q[:], self.v[:], self.a[:], self.lam[:] = state.q, state.v, state.a, state.lam
         self.angles[:] = state.angles
 
-    def state(self, t: float) -> State:
-        """Return the point of evaluation as a state."""
-        q, v, a, lam = (x.copy() for x in (self.q, self.v, self.a, self.lam))
-        return State(t, q, v, a, lam, self.frames.joint_rotations())
+    def state(self, t: float, memory: dict[str, Any] | None = None) -> State:
+        """Return the point of evaluation as a state, with the memory of an integrator."""
+        q, v, a, lam = self.q.copy(), self.v.copy(), self.a.copy(), self.lam.copy()
+        return State(t, q, v, a, lam, self.frames.joint_rotations(), memory or {})
 
     # ---- poses and constraints ------------------------------------------------------------------
     def move(self, q: Array, delta: Array) -> None:

@@ -12,7 +12,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.frames import Frames
 from dolfinx_mbd.dynamics.assembly.load_terms import LoadDerivatives, StatesOfLoads
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
-from dolfinx_mbd.mechanism.force_elements import FilmElement, FramePair, PairElement
+from dolfinx_mbd.mechanism.force_elements import FilmElement, PairElement
 
 
 class ForcesBetweenFrames:
@@ -25,6 +25,8 @@ class ForcesBetweenFrames:
         self.films = [
             (cast("FilmElement", load), one, two) for load, one, two in self.items if load.has_film
         ]
+        # views of the poses and velocities of both frames of each load
+        self._pairs = {(one, two): frames.pair(one, two) for _, one, two in self.items}
         # results of the last call of `wrenches`
         self._last: list[Array] = [np.zeros(12)] * len(self.items)
         self.surface_forces: dict[str, tuple[int, Array]] = {}  # body and force on η, by load
@@ -47,7 +49,7 @@ class ForcesBetweenFrames:
 
     def arguments(self, element: PairElement, first: int, second: int) -> tuple[Any, ...]:
         """Return the arguments of the methods of an element; see `PairElement`."""
-        pair = self._frames.pair(first, second)
+        pair = self._pairs[first, second]
         if element.timed:
             return pair, self._frames.time, self._states.values(element.name)
         if element.surface is None:
@@ -92,17 +94,14 @@ class ForcesBetweenFrames:
 
         The total power is that of the last `wrenches`.
         """
-        elastic, total, rest = 0.0, 0.0, np.zeros(6)
+        elastic, total = 0.0, 0.0
         for wrenches, (load, *ends) in zip(self._last, self.items, strict=True):
             if load.is_elastic:
                 pair, *others = self.arguments(load, *ends)
-                u = np.concatenate([pair.u1, pair.u2])
+                total += float(wrenches[:6] @ pair.u1 + wrenches[6:12] @ pair.u2)
                 if load.surface is not None:
-                    s, rates = others[0]
-                    u, others = np.concatenate([u, rates]), [np.array([s, np.zeros_like(s)])]
-                total += float(wrenches @ u)
-                at_rest = FramePair(pair.p1, pair.Q1, rest, pair.p2, pair.Q2, rest)
-                elastic += float(load.wrenches(at_rest, *others) @ u)
+                    total += float(wrenches[12:] @ others[0][1])
+                elastic += load.elastic_power(pair, *others)
         return elastic, total
 
     def film_gaps(self) -> Array:

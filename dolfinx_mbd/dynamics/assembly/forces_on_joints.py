@@ -39,6 +39,8 @@ class ForcesOnJoints:
             (load, axis(load.loaded_coordinate), axis(load.coordinate)) for load in loads
         ]
         self.contacts = [item for item in self.items if item[0].has_contacts]
+        self._elastic = [item for item in self.items if item[0].is_elastic]
+        self._have_states = [bool(states.body(load.name)) for load, *_ in self.items]
         self._axes = self._find_axes()
 
     def _find_axes(self) -> _LoadAxes:
@@ -80,8 +82,10 @@ class ForcesOnJoints:
         """Return all forces along or about joint axes (L,), and the gradients of the axes."""
         values, rates, gradients = self._frames.axis_coordinates()
         sizes = np.empty(len(self.items))
-        for i, (load, _, k) in enumerate(self.items):
-            if self._states.body(load.name):
+        for i, ((load, _, k), has_states) in enumerate(
+            zip(self.items, self._have_states, strict=True)
+        ):
+            if has_states:
                 states = self._states.values(load.name)
                 sizes[i], *speeds = load.evaluate(t, values[k], rates[k], states)
                 self._states.set_rates(load.name, np.array(speeds))
@@ -98,10 +102,9 @@ class ForcesOnJoints:
     def power(self, t: float) -> tuple[float, float]:
         """Return the elastic and the total power of the elastic elements, W."""
         elastic, total = 0.0, 0.0
-        items = [item for item in self.items if item[0].is_elastic]
-        if items:
+        if self._elastic:
             values, speeds, _ = self._frames.axis_coordinates()
-            for load, axis, _ in items:
+            for load, axis, _ in self._elastic:
                 s, rate = float(values[axis]), float(speeds[axis])
                 total += load.magnitude(t, s, rate) * rate
                 elastic += load.magnitude(t, s, 0.0) * rate

@@ -119,7 +119,7 @@ class Frames:
         return FrameMotion(self.position[frame], self.rotation[frame], velocity[:3], velocity[3:])
 
     def pair(self, first: int, second: int) -> FramePair:
-        """Return the poses and velocities of two frames."""
+        """Return views of the poses and velocities of two frames, which change with the frames."""
         p, Q, u = self.position, self.rotation, self.velocities
         return FramePair(p[first], Q[first], u[first], p[second], Q[second], u[second])
 

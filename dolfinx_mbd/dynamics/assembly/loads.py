@@ -72,17 +72,21 @@ class Loads:
         """Add the wrenches of all loads to those of the frames."""
         self._frames.update_velocities_of(self.bodies)
         total = self._frames.wrenches
-        for port in (self._at_frames, self._pairs):
-            for _, frames, wrench in port.wrenches(t):
-                for k, frame in enumerate(frames):
-                    total[frame] += wrench[6 * k : 6 * k + 6]
+        for _, (frame,), wrench in self._at_frames.wrenches(t):
+            total[frame] += wrench
+        for _, (first, second), wrenches in self._pairs.wrenches(t):
+            total[first] += wrenches[:6]
+            total[second] += wrenches[6:]
         self._joints.apply(t)
 
     def subtract_forces(self, t: float) -> None:
         """Subtract distributed loads and the forces on surfaces and states from the residual."""
-        self._pairs.subtract_surface_forces()
-        self._states.subtract_forces()
-        self._distributed.subtract_forces(t)
+        if self._pairs.surface_forces:
+            self._pairs.subtract_surface_forces()
+        if self._states.forces:
+            self._states.subtract_forces()
+        if self._distributed.items:
+            self._distributed.subtract_forces(t)
 
     def add_derivatives(
         self, t: float, second: FrameTerms, multipliers: Array, K: Blocks, C: Blocks
@@ -139,8 +143,9 @@ class Loads:
         and is minus the rate of `stored_energy`. The damping power is that of the other forces of
         these elements. Call `Assembler.residual` first.
         """
-        elastic, total = np.add(self._pairs.power(), self._joints.power(t))
-        return float(elastic), float(total - elastic)
+        (elastic, total), (on_axes, total_on_axes) = self._pairs.power(), self._joints.power(t)
+        elastic += on_axes
+        return elastic, total + total_on_axes - elastic
 
     def power_on_modes(self, t: float) -> float:
         """Return the power of distributed loads and of forces on elastic surfaces, W."""

@@ -42,6 +42,7 @@ class RelationRows:
         table = np.array(rows, dtype=np.int64).reshape(len(rows), 5).T.copy()
         self.rows, self.entries, self.motions, self._pairs, self._place = table
         self.on_velocities = system.velocity_rows[self.rows]
+        self._is_present = len(rows) > 0
         self._has_velocities = bool(self.on_velocities.any())
         self._frames = np.column_stack([self._first, self._second])
         self._groups = list(self._group(relations))
@@ -69,7 +70,7 @@ class RelationRows:
             yield kind, kind.parameters([relations[k] for k in pairs]), np.array(pairs)
 
     def __bool__(self) -> bool:
-        return len(self.rows) > 0
+        return self._is_present
 
     def update(self, position: Array, rotation: Array) -> None:
         """Compute `values` and the derivatives of the constraints at the poses of all frames."""

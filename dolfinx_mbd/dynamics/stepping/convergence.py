@@ -109,6 +109,7 @@ class Measure:
         rotations = np.concatenate([np.zeros(0), *(x[3:6] for x in lengths if len(x) >= 6)])
         self._radius = float(rotations.max(initial=0.0))
         self._size = np.zeros(count_groups(system))
+        self._largest = np.zeros(2)  # largest coordinates at the last residual
         self._states, self._masses = _states(system)
         bodies = system.frame_body[np.column_stack([system.first, system.second])]
         pairs = forces[bodies[system.row_entry]].reshape(-1, 2)
@@ -128,6 +129,7 @@ class Measure:
         if len(self._states):
             speeds = math.sqrt(by_rate) * np.abs(eqs.v[self._states])
             eqs.scale[self._states] += self._masses * speeds
+        _write_largest_coordinates(eqs, self._largest)
         return relative_residual(eqs.rows, eqs.scale, self._groups, tolerance, self._size)
 
     def forces(
@@ -140,15 +142,19 @@ class Measure:
         """
         return relative_forces(
             solution, factor, eqs.lam, noise, eqs.values, self._rotations, self._parts,
-            self._pairs, self._size, _largest_coordinates(eqs), tolerance,
+            self._pairs, self._size, self._largest, tolerance,
         )  # fmt: skip
 
     def round_off(self, eqs: Assembler, by_rate: float, mass: float) -> Array:
         """Return right-hand sides of corrections (nv + nc, samples) that consist of round-off."""
         out = np.empty(self._signs.shape, order="F")
-        length = largest_coordinate(eqs)
-        round_off(eqs.scale, self._rotations, self._signs, length, by_rate, mass, out)
+        round_off(eqs.scale, self._rotations, self._signs, self.length, by_rate, mass, out)
         return out
+
+    @property
+    def length(self) -> float:
+        """Largest coordinate of any frame or origin of a body at the last `residual`, m."""
+        return float(self._largest[1])
 
     def is_round_off(self, move: Array, length: float, nodal: float = 0.0) -> bool:
         """Return whether increments (nv,) are round-off.
@@ -166,14 +172,14 @@ def largest_coordinate(eqs: Assembler) -> float:
 
     The round-off of positions is proportional to it.
     """
-    return float(_largest_coordinates(eqs)[1])
-
-
-def _largest_coordinates(eqs: Assembler) -> Array:
-    """Return the largest coordinate of any frame, and of any frame or origin of a body, m."""
     out = np.empty(2)
+    _write_largest_coordinates(eqs, out)
+    return float(out[1])
+
+
+def _write_largest_coordinates(eqs: Assembler, out: Array) -> None:
+    """Write the largest coordinates of frames, and of frames and bodies, m, into `out` (2,)."""
     largest_coordinates(eqs.position, eqs.q, eqs.frames.bodies.origins, 1e-3, out)
-    return out
 
 
 def row_groups(system: System) -> NDArray[np.int64]:

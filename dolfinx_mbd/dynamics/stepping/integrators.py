@@ -22,7 +22,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import flag, instance, number
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.assembly.rates import jerk_at, restart
-from dolfinx_mbd.dynamics.stepping.convergence import Measure, Monitor, largest_coordinate
+from dolfinx_mbd.dynamics.stepping.convergence import Measure, Monitor
 from dolfinx_mbd.dynamics.stepping.internal_unknowns import InternalUnknowns
 from dolfinx_mbd.dynamics.stepping.iteration_matrix import (
     DenseFactor,
@@ -117,6 +117,7 @@ class Stepper:
         self.assembler = Assembler(system)
         self._parameters = np.array([method.alpha_m, method.alpha_f, method.beta, method.gamma])
         self._internal = InternalUnknowns(system, self._parameters)
+        self._condenses = bool(self._internal)  # whether bodies condense unknowns
         self._rhs = np.zeros(size)
         self._factor: Factor | None = None
         self._mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
@@ -167,8 +168,14 @@ class Stepper:
             InputError: A driver rotates by half a turn or more in the step.
         """
         if self.system.drivers:
-            self.system.check_step(state.time, dt)
+            self._check_turns(state.time, number("dt", dt))
         return self._step(state, dt)
+
+    def _check_turns(self, t: float, dt: float) -> None:
+        """Raise an error if a driver rotates by half a turn or more; see `System.check_step`."""
+        before, after = (self.assembler.driver_motions(time) for time in (t, t + dt))
+        if any(abs(one[0] - two[0]) >= math.pi for one, two in zip(before, after, strict=True)):
+            self.system.check_step(t, dt)
 
     def repeat(self, state: State, dt: float, corrections: int, keeps: bool) -> State:
         """Return the result of an earlier `step` bitwise, without its last test of convergence.
@@ -193,7 +200,7 @@ class Stepper:
 
     def _step(self, state: State, dt: float, corrections: int = -1) -> State:
         """Return the state after a step; if `corrections` is positive, make this number."""
-        if not self._internal:
+        if not self._condenses:
             return self._iterate(state, dt, corrections)
         return self._halved(state, dt, _STEP_HALVINGS)
 
@@ -257,7 +264,8 @@ class Stepper:
                 last = error <= 1.0 or monitor.is_round_off
                 error = max(error, self._joint_error(solution, derivatives[0], last))
             monitor.add_error(error)
-            self._internal.add_error(error)
+            if self._condenses:
+                self._internal.add_error(error)
             if error <= 1.0 or monitor.exhausted:
                 return self._accept(state, t, algorithmic, monitor)
             if not math.isfinite(error) or iteration == _MAX_ITERATIONS:
@@ -411,20 +419,23 @@ class Stepper:
                 raise StepError(f"t = {t:.6g} s{overload}, or try a smaller dt", t)
         if problem := self.assembler.problem():
             raise StepError(f"t = {t:.6g} s: {problem}", t)
-        if monitor.slow and not self._internal:
+        if monitor.slow and not self._condenses:
             self._factor = None
         earlier = (state.a, state.lam), *state.memory.get("earlier", ())[:1]
-        memory = {"algorithmic": algorithmic, "earlier": earlier, **self._internal.memory()}
-        return replace(self.assembler.state(t), memory=memory)
+        memory = {"algorithmic": algorithmic, "earlier": earlier}
+        if self._condenses:
+            memory |= self._internal.memory()
+        return self.assembler.state(t, memory)
 
     # ---- Newton's method ------------------------------------------------------------------------
     def _residual_error(self, t: float, by_rate: float) -> float:
         """Evaluate the residual; return its largest ratio to the tolerance, without constraints."""
         eqs, tolerance = self.assembler, self.tolerance
-        self._internal.put(eqs)
+        if self._condenses:
+            self._internal.put(eqs)
         eqs.residual(t)
         error = self._measure.residual(eqs, tolerance, by_rate)
-        if self._internal and math.isfinite(error):
+        if self._condenses and math.isfinite(error):
             error = max(error, self._internal.error(tolerance))
             if self._internal.refactorized(eqs):
                 eqs.residual(t)
@@ -538,10 +549,9 @@ class Stepper:
         if self._has_films:
             solution = self._limit_correction(state, t, move, solution)
         correct(solution, by_speed, by_rate, ratio, mass, move, eqs.v, eqs.a, algorithmic, eqs.lam)
-        nodal = self._internal.correct(solution[: len(move)])
+        nodal = self._internal.correct(solution[: len(move)]) if self._condenses else 0.0
         self.iterations += 1
-        length = largest_coordinate(eqs)
-        return self._measure.is_round_off(solution[: len(move)], length, nodal)
+        return self._measure.is_round_off(solution[: len(move)], self._measure.length, nodal)
 
     def _failure(self, t: float, dt: float) -> StepError:
         s, eqs = self.system, self.assembler

@@ -71,8 +71,12 @@ class Run:
 
     def advance(self) -> State:
         """Take one step and return the new state; a step that fails changes nothing."""
-        with self.undone_on_error():
+        before = self._snapshot()
+        try:
             return self._advance()
+        except BaseException:
+            self._return_to(before)
+            raise
 
     def _advance(self) -> State:
         self.state = self.steps.advance(self.stepper, self.state)

@@ -74,6 +74,9 @@ class FixedSteps:
     total: int
     taken: int = 0
 
+    def __copy__(self) -> FixedSteps:  # faster than that of `copy`
+        return FixedSteps(self.dt, self.total, self.taken)
+
     def advance(self, stepper: Stepper, state: State) -> State:
         """Return the state after one more step."""
         state = stepper.step(stepper.begin(state, self.dt), self.dt)

@@ -27,6 +27,7 @@ from dolfinx_mbd.kernels.contacts import (
     SPHERE,
     STIFFNESS,
     contact_derivatives,
+    contact_elastic_power,
     contact_wrenches,
 )
 from dolfinx_mbd.mechanism.contact.elastic_bores import ElasticContact, contact_motion
@@ -143,6 +144,10 @@ class Contact(ContactElement):
     def wrenches(self, pair: FramePair) -> Array:
         """Return forces and moments on both frames."""
         return contact_wrenches(*pair, self._points, self._surfaces, self._law)[0]
+
+    def elastic_power(self, pair: FramePair) -> float:  # type: ignore[override]
+        """Return the power of the elastic forces, W."""
+        return contact_elastic_power(*pair, self._points, self._surfaces, self._law)
 
     def derivatives(self, pair: FramePair) -> tuple[Array, Array]:
         """Return the derivatives of the wrenches."""
