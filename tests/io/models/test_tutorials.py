@@ -17,6 +17,7 @@ DEMOS = ROOT / "demos"
 SCRIPT = """
 import functools, runpy, sys
 import numpy as np
+import yaml
 import dolfinx_mbd as mbd
 from dolfinx_mbd.io.models import read_model, write_model
 
@@ -29,8 +30,8 @@ def created(system, *arguments, **options):
     try:
         path = write_model(system, "model.yaml", times=np.linspace(0.0, 1e-3, 5))
         copy = read_model(path).system
-        again = write_model(copy, "again.yaml")
-        same = again.read_text().replace("again-", "model-") == path.read_text()
+        again = write_model(copy, "again.yaml").read_text().replace("again-", "model-")
+        same = yaml.safe_load(again) == yaml.safe_load(path.read_text())
         print("ROUND TRIP", "ok" if same else "differs")
     except Exception as error:
         print("ROUND TRIP", " ".join(str(error).split())[:300])
@@ -43,6 +44,7 @@ runpy.run_path(sys.argv[1], run_name="__main__")
 WITHOUT = {
     "bracket.py": "loads.motor.value: the function",
     "jeffcott.py": "loads.support: a PairLoad cannot be written",
+    "run_up.py": "loads.second order.value: the function",
     "rubber_bushing.py": "bodies.bushing: a MeshBody cannot be written",
     "rod_on_its_mesh.py": "a MeshBody cannot be written",
 }
