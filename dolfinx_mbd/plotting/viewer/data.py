@@ -32,7 +32,7 @@ def block(values: Any, kind: str = "f4") -> dict[str, str]:
     if numbers.nbytes < SMALL:
         return {"type": kind, "data": base64.b64encode(numbers.tobytes()).decode()}
     planes = numbers.view(np.uint8).reshape(len(numbers), -1).T
-    packed = zlib.compress(np.ascontiguousarray(planes).tobytes(), 9)
+    packed = zlib.compress(np.ascontiguousarray(planes).tobytes(), 6)
     return {"type": kind, "packed": base64.b64encode(packed).decode()}
 
 
