@@ -391,7 +391,7 @@ class Tab:
         self.page.on("pageerror", lambda error: self.messages.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(path.as_uri())
-        self.page.wait_for_selector("#bar > *", state="attached", timeout=30_000)
+        self.page.wait_for_selector("#panel > *", state="attached", timeout=30_000)
         assert self.messages == []
         assert self.requests == [path.as_uri()]
 

@@ -88,7 +88,7 @@ def reduced_body(reader: Reader, entry: Any, place: Place) -> ReducedBody:
     """
     try:
         if isinstance(entry, str):
-            return ReducedBody.load(reader.path(entry, place))
+            return _loaded(reader, reader.path(entry, place))
         if isinstance(entry, dict) and entry.get("type") == "rigid_rod":
             fields = {key: value for key, value in entry.items() if key != "type"}
             return reader.made(mechanisms.rigid_rod, "rigid_rod", fields, place)  # type: ignore[no-any-return]
@@ -186,9 +186,17 @@ def _reduced(reader: Reader, fields: dict[str, Any], place: Place) -> ReducedBod
     path = cache_folder() / f"{digest.hexdigest()[:32]}.npz"
     if on_rank_zero(comm, path.exists):
         log.info("reduced body from %s", path)
-        return ReducedBody.load(path)
+        return _loaded(reader, path)
     body = _reduction(reader, fields, place, comm)
     body.save(path, comm=comm)
+    return body
+
+
+def _loaded(reader: Reader, path: Path) -> ReducedBody:
+    """Return the body of a file; several parts of a mechanism can share it."""
+    if path not in reader.loaded:
+        reader.loaded[path] = ReducedBody.load(path)
+    body: ReducedBody = reader.loaded[path]
     return body
 
 

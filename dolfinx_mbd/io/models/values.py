@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +54,14 @@ class Reader:
         parameters: Values of the parameters by name.
         reduced_body: Function of an entry and its place that returns a reduced body.
         bodies: Bodies by name, for references to their frames; None before they are known.
+        loaded: Reduced bodies by the path of their file, so that each is loaded once.
     """
 
     document: Document
     parameters: Mapping[str, float]
     reduced_body: Callable[[Reader, Any, Place], Any]
     bodies: Mapping[str, Any] | None = None
+    loaded: dict[Path, Any] = field(default_factory=dict)
 
     def made(
         self, maker: Callable[..., Any], kind: str, entry: Any, place: Place, **values: Any
