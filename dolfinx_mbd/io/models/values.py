@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ class Reader:
     parameters: Mapping[str, float]
     reduced_body: Callable[[Reader, Any, Place], Any]
     bodies: Mapping[str, Any] | None = None
-    loaded: dict[Path, Any] = field(default_factory=dict)
+    loaded: dict[Path, Any] = dataclasses.field(default_factory=dict)
 
     def made(
         self, maker: Callable[..., Any], kind: str, entry: Any, place: Place, **values: Any

@@ -64,8 +64,8 @@ def outcome(path: Path, folder: Path) -> str:
     run = subprocess.run(
         command, cwd=folder, env=variables, capture_output=True, text=True, timeout=280
     )
-    found = re.search(r"^ROUND TRIP (.*)$", run.stdout, re.MULTILINE)
-    return found[1] if found else f"no mechanism: {run.stderr[-300:]}"
+    line = re.search(r"^ROUND TRIP (.*)$", run.stdout, re.MULTILINE)
+    return line[1] if line else f"no mechanism: {run.stderr[-300:]}"
 
 
 @pytest.mark.slow
