@@ -29,7 +29,8 @@ RECORDS = {
     "JointRelation", "Participation", "PatternRef", "Picture", "Player", "PowerSpectrum",
     "Reduction", "Redundancy",
     "ReynoldsGrid", "RotatingModes", "RotatingStructure", "RunFileError", "RunGradient",
-    "RunSensitivities", "SNLine", "Solution", "SpeedPoles", "Spectrum", "SpinningEquilibrium",
+    "RunSensitivities", "SmoothFace", "SNLine", "Solution", "SpeedPoles", "Spectrum",
+    "SpinningEquilibrium",
     "State", "SteadyError", "StepError", "Strength", "StudyError", "Transient", "Waterfall",
     "WeakPlace",
 }  # fmt: skip

@@ -177,9 +177,17 @@ def gas_force(
 
 
 class GasForce:
-    """Force of the gas pressure above ambient over the rotation of the crank."""
+    """Force of the gas pressure above ambient over the rotation of the crank.
+
+    Args:
+        pressure: Absolute pressure over the crank angle from the firing top dead centre, Pa.
+        firing: Crank angle of the firing top dead centre, rad.
+        area: Area of the piston, m².
+    """
 
     def __init__(self, pressure: Callable[..., ArrayLike], firing: float, area: float) -> None:
+        if not callable(pressure):
+            reject("pressure", pressure, "a function of the crank angle")
         self.pressure, self.firing, self.area = pressure, float(firing), float(area)
         self.on_speed = bool(getattr(pressure, "depends_on_speed", False))
         self._at: Callable[..., Any] = getattr(pressure, "at", pressure)
