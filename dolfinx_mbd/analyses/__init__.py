@@ -68,6 +68,10 @@ from dolfinx_mbd.analyses.spectra import (
     Spectrum,
     spectrum,
 )
+from dolfinx_mbd.analyses.speed_poles import (
+    SpeedPoles,
+    poles_over_speed,
+)
 from dolfinx_mbd.analyses.studies.sweep import (
     StudyError,
     sweep,
@@ -87,6 +91,7 @@ __all__ = [
     "PeriodicMotion",
     "Simulator",
     "Spectrum",
+    "SpeedPoles",
     "SteadyError",
     "StudyError",
     "Waterfall",
@@ -99,6 +104,7 @@ __all__ = [
     "kinematic_analysis",
     "linearize",
     "periodic",
+    "poles_over_speed",
     "quasi_static_motion",
     "resume",
     "simulate",

@@ -13,7 +13,12 @@ from typing import Literal
 
 import numpy as np
 
-from dolfinx_mbd.analyses.period_checks import check_autonomous, check_period, check_turned
+from dolfinx_mbd.analyses.period_checks import (
+    check_autonomous,
+    check_period,
+    check_reduced,
+    check_turned,
+)
 from dolfinx_mbd.analyses.periodic_motion import PeriodicError, PeriodicMotion
 from dolfinx_mbd.analyses.rotors import Rotors
 from dolfinx_mbd.analyses.shooting import (
@@ -25,7 +30,7 @@ from dolfinx_mbd.analyses.shooting import (
 )
 from dolfinx_mbd.analyses.simulator import Simulator, one_blas_thread
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import choice, flag, instance, integer, memory, number, reject
+from dolfinx_mbd.checks import choice, flag, instance, integer, memory, number
 from dolfinx_mbd.dynamics.assembly.assembler import AssemblyError
 from dolfinx_mbd.dynamics.stepping.integrators import StepError
 from dolfinx_mbd.mechanism.system import State, System
@@ -36,7 +41,10 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 __all__ = ["PeriodicError", "PeriodicMotion", "periodic"]
 
 _FREE = 1e-9  # singular values of 1 − monodromy below this have a free motion
+_GREAT = 1e3  # growth of disturbances that hides a free motion
 _GROWTH = 3.0  # growth of the closure error above which a correction is shortened
+_CHAOS = 1e8  # growth of disturbances in a period above which no correction helps
+_LONGEST = 8  # largest number of periods between two corrections
 _SHORTEST = 1 / 16  # shortest fraction of a correction
 _ALIGNMENTS = 4  # further simulated periods that improve the estimate of an unknown period
 _ALIGNED = 1e-3  # error of this estimate, relative to the period
@@ -120,8 +128,7 @@ def periodic(
     integer("transient", transient, low=0, high=100_000)
     integer("max_corrections", max_corrections, low=0)
     memory("dt", dt, 8.0 * (system.num_coordinates + 2 * system.num_velocities) * (period / dt))
-    if system.with_rigid_bodies is not system:
-        reject("system", system, "a mechanism without bodies on their mesh: reduce them")
+    check_reduced(system)
     system.check_holonomic("periodic")
     first = start.final_state if isinstance(start, Solution) else start
     steps = max(round(period / dt), 4)
@@ -190,31 +197,48 @@ class _Cycle:
 
     def close(self, closed: float, max_corrections: int) -> None:
         """Correct the start of the period until the state after it is equal."""
-        best = self.error
+        best, waits = (self.error, self.row), 1
         while True:
             self.map = PeriodMap(self.stepper, self.states, self.dt, self.rotors)
             if self.error <= closed:
                 return
-            best = min(best, self.error)
+            best = min(best, (self.error, self.row))
             if self.corrections >= max_corrections:
                 break
-            if not self._correct():
-                break
-        raise PeriodicError(
-            f"no periodic motion after {self.corrections} corrections: the states at both ends of "
-            f"a period differ by {best:.2g} of the motion at best, most in "
-            f"{self.system.row_name(self.row)}. Start nearer to the cycle: simulate more periods "
-            "first (transient), or start from the cycle of similar parameters; impacts need a "
-            "smaller dt. Or no cycle has this period, for example because the period doubles",
-            closure=best,
+            # a correction that does not help is far from the cycle: let disturbances decay first
+            if not self._correct() or self.error > best[0]:
+                self.transient(waits)
+                waits = min(2 * waits, _LONGEST)
+        raise PeriodicError(self._failure(*best), closure=best[0])
+
+    def _failure(self, best: float, row: int) -> str:
+        """Return the text of an error that says how near the iteration came."""
+        text = (
+            f"no periodic motion after {self.corrections} corrections and {self.periods} periods: "
+            f"the states at both ends of a period differ by {best:.2g} of the motion at best, most "
+            f"in {self.system.row_name(row)}"
+        )
+        if self.map.growth > _CHAOS:
+            text += (
+                f". Disturbances grow by the factor {self.map.growth:.1g} in a period, as in "
+                "rattling contacts: such a motion does not repeat, or only for a smaller dt, more "
+                "damping or a force that keeps the contact closed. Simulate it instead"
+            )
+            return text
+        return text + (
+            ". Start nearer to the cycle: simulate more periods first (transient), or start from "
+            "the cycle of similar parameters; impacts need a smaller dt. Or no cycle has this "
+            "period, for example because the period doubles"
         )
 
     def _correct(self) -> bool:
         """Correct the start and simulate a period; return whether a correction was possible."""
+        self.corrections += 1
+        if self.map.growth > _CHAOS:
+            return False
         change, longer = self._solution()
         states, last, error = self.states, self.last, self.error
         period, fraction = self.period, 1.0
-        self.corrections += 1
         while fraction >= _SHORTEST:
             try:
                 self.period = period + fraction * longer
@@ -268,15 +292,15 @@ class _Cycle:
     def _check_free(self, A: Array) -> None:
         """Raise an error if a disturbance neither grows nor decays."""
         values, vectors = np.linalg.svd(A)[1:]
-        if values[-1] > _FREE * max(1.0, float(values[0])):
+        if values[-1] > _FREE * min(max(1.0, float(values[0])), _GREAT):
             return
         motion = np.abs(self.map.start @ vectors[-1, : len(self.map.matrix)])
         rates, moves = motion[1] * self.period / (2 * np.pi), motion[0]
         row = int(np.argmax(np.maximum(rates, moves)))
         raise PeriodicError(
             f"the cycle is not unique: a Floquet multiplier is 1, because the motion of "
-            f"{self.system.row_name(row)} (as a displacement) is free. Hold it by a joint, a "
-            "driver, a spring or friction",
+            f"{_motion_name(self.system, row)} is free. Hold it by a joint, a driver, a spring or "
+            "friction",
             closure=self.error,
         )
 
@@ -318,6 +342,14 @@ class _Cycle:
             at.residual(self.states[0].time)
             return np.asarray(-np.linalg.lstsq(at.constraint_matrix().T, at.rows, rcond=1e-10)[0])
         return lam
+
+
+def _motion_name(system: System, row: int) -> str:
+    """Return the name of the motion that belongs to an equation."""
+    name = system.row_name(row)
+    return name.replace("force along", "displacement along").replace(
+        "moment about", "rotation about"
+    )
 
 
 def _rate(one: State, two: State, dt: float, *, last: bool = False) -> Array:

@@ -42,6 +42,7 @@ _DECAY = 1e-10  # decay of the other differences in the steps that prepare the c
 _FEWEST, _MOST = 60, 400  # limits of the number of these steps
 _RANK = 1e-12
 _FLOOR = 1e-9  # displacements (relative to the mechanism, or rad) that count as zero
+_ROUND_OFF = 8 * float(np.finfo(float).eps)
 _SMALL = 1e-6  # ranges of motion below this fraction of the largest one do not count
 _WHIRL = 1e-4  # smallest whirl of a rotor relative to its rotation that counts
 
@@ -118,6 +119,11 @@ def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[flo
     rest = difference(system, first, chosen[-1])[:2]
     rest = np.abs(rest - (1 - _WHIRL) * rotors.about_axes(rest))
     rest[0, system.states] = 0.0  # the integrals of the states of loads
+    # the round-off of positions over a step is an error of velocities
+    noise = _ROUND_OFF * (len(states) - 1) / period * np.array([max(system.size, 1e-3), 1.0, 0.0])
+    rest[1] = np.maximum(
+        rest[1] - np.where(groups < 3 * len(system.bodies), noise[groups % 3], 0), 0
+    )
     errors = np.zeros(len(groups))
     floors = np.array([_FLOOR * max(system.size, 1.0), _FLOOR, _FLOOR * max(system.size, 1.0)])
     for k, values in enumerate((moves, speeds)):
@@ -211,6 +217,11 @@ class PeriodMap:
         self.matrix = self._coordinates.of(self.end)
         last = rotors.back(states[-1], dt * count)
         self.residual = self.coordinates(difference(system, states[0], last))
+
+    @property
+    def growth(self) -> float:
+        """Largest factor by which a disturbance grows in the period."""
+        return float(np.linalg.norm(self.matrix, 2)) if self.matrix.size else 0.0
 
     def coordinates(self, increments: Array) -> Array:
         """Return c of increments (4, nv, ...) of a state."""

@@ -135,7 +135,7 @@ def test_free_motion() -> None:
     axle = mbd.cylindrical("axle", ground.frame("o"), disc.frame("o"))
     twist = mbd.JointLoad("twist", "axle", "rotation", lambda t, x, v: np.cos(9 * t) - x - v)
     system = mbd.System([ground, disc], [axle], loads=[twist])
-    with pytest.raises(PeriodicError, match=r"multiplier is 1.*'disc', force along z"):
+    with pytest.raises(PeriodicError, match=r"multiplier is 1.*'disc', displacement along z"):
         periodic(system, 2 * np.pi / 9, dt=0.01)
 
 

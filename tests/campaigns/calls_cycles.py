@@ -123,5 +123,9 @@ CYCLES: dict[str, Call] = {
         analyses.periodic,
         {"system": _system(), "period": _PERIOD, "dt": _PERIOD / 20, "max_corrections": 3},
     ),
+    "poles_over_speed": lambda b: (
+        analyses.poles_over_speed,
+        {"build": _resting, "speeds": [1.0, 2.0], "num_modes": 1},
+    ),
 }
 """Calls by the name of the function or method."""

@@ -45,9 +45,9 @@ class ImplicitEuler(Stepper):
     def _step_derivatives(self, dt: float) -> Derivatives:
         return 1 / (dt * dt), 1 / dt, 0.0
 
-    def _predict(self, state: State, dt: float) -> tuple[Array, Array]:
+    def _predict(self, state: State, dt: float, from_rest: bool) -> tuple[Array, Array]:
         eqs = self.assembler
-        eqs.a[:], eqs.lam[:] = state.a, state.lam
+        eqs.a[:], eqs.lam[:] = 0.0 if from_rest else state.a, state.lam
         eqs.v[:] = state.v + dt * eqs.a
         return dt * eqs.v, np.zeros(len(eqs.v))  # there are no algorithmic accelerations
 

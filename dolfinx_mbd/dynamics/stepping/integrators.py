@@ -41,7 +41,7 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 Derivatives = tuple[float, float, float]
 
 _MAX_ITERATIONS = 15
-# Largest fraction of an oil film that a correction may close, and largest number of its halvings
+# Largest fraction of an oil film that a correction may close, and largest number of halvings
 _LARGEST_CLOSURE, _HALVINGS = 0.7, 8
 _STEP_HALVINGS = 6  # largest number of halvings of a step with bodies on their mesh
 _FAR = 20.0  # largest distance of a body's frame without a remark, in radii of gyration
@@ -200,9 +200,15 @@ class Stepper:
 
     def _step(self, state: State, dt: float, corrections: int = -1) -> State:
         """Return the state after a step; if `corrections` is positive, make this number."""
-        if not self._condenses:
+        if self._condenses:
+            return self._halved(state, dt, _STEP_HALVINGS)
+        before = self.iterations
+        try:
             return self._iterate(state, dt, corrections)
-        return self._halved(state, dt, _STEP_HALVINGS)
+        except StepError:
+            corrections = max(corrections - (self.iterations - before), -1)
+        # an impact may be the cause: the matrix and the accelerations of before do not help then
+        return self._iterate(state, dt, corrections, from_rest=True)
 
     def _halved(self, state: State, dt: float, halvings: int) -> State:
         """Return the state after a step with condensed unknowns, of two halves if it fails."""
@@ -239,19 +245,27 @@ class Stepper:
             raise StepError(f"the step to t = {t:.6g} s (dt = {dt:g} s) fails{text}", t)
         return state
 
-    def _iterate(self, state: State, dt: float, corrections: int) -> State:
-        """Return the state after the iterations of a step; see `_step`."""
+    def _iterate(
+        self, state: State, dt: float, corrections: int, *, from_rest: bool = False
+    ) -> State:
+        """Return the state after the iterations of a step; see `_step`.
+
+        With `from_rest`, they begin with zero accelerations, each one has its own matrix, and a
+        correction that increases the residual is halved.
+        """
         eqs, t = self.assembler, state.time + dt
         derivatives = self._step_derivatives(dt)
         eqs.angles[:] = state.angles
         eqs.rate_scale = 1.0 / derivatives[1]
-        move, algorithmic = self._predict(state, dt)
+        move, algorithmic = self._predict(state, dt, from_rest)
+        reuse, most = self.reuse and not from_rest, _MAX_ITERATIONS * (3 if from_rest else 1)
+        correct_by = self._search if from_rest else self._apply_correction
         if self._has_films:
             self._correct_prediction(state, dt, move, algorithmic, derivatives)
         if self._factor is not None and self._factor.dt != dt:
             self._factor = None
         monitor = Monitor(self._smooth)
-        for iteration in range(_MAX_ITERATIONS + 1):
+        for iteration in range(most + 1):
             eqs.move(state.q, move)
             error = self._residual_error(t, derivatives[0])
             if not math.isfinite(error):
@@ -268,17 +282,15 @@ class Stepper:
                 self._internal.add_error(error)
             if error <= 1.0 or monitor.exhausted:
                 return self._accept(state, t, algorithmic, monitor)
-            if not math.isfinite(error) or iteration == _MAX_ITERATIONS:
+            if not math.isfinite(error) or iteration == most:
                 break
-            remaining = _MAX_ITERATIONS - iteration - 1
-            if outdated and (not self.reuse or monitor.too_slow(remaining)):
+            remaining = most - iteration - 1
+            if outdated and (not reuse or monitor.too_slow(remaining)):
                 self._refactor(t, dt, move, derivatives)
                 solution, outdated = self._correction(derivatives[0]), False
             if not outdated:
                 monitor.reset()
-            monitor.is_round_off = self._apply_correction(
-                state, t, move, algorithmic, derivatives, solution
-            )
+            monitor.is_round_off = correct_by(state, t, move, algorithmic, derivatives, solution)
             if monitor.skips_residual or iteration + 1 == corrections:
                 eqs.move(state.q, move)
                 eqs.update_poses(t)
@@ -403,10 +415,10 @@ class Stepper:
         m = self.method
         return ((m.alpha_m - m.alpha_f) * dt, (1 / 6 - m.beta + 0.5 * (m.gamma - 0.5)) * dt * dt)
 
-    def _predict(self, state: State, dt: float) -> tuple[Array, Array]:
+    def _predict(self, state: State, dt: float, from_rest: bool) -> tuple[Array, Array]:
         """Predict a, λ and v; return the increments and the algorithmic accelerations (nv,)."""
         eqs = self.assembler
-        eqs.a[:], eqs.lam[:] = _extrapolate(state)
+        eqs.a[:], eqs.lam[:] = (0.0, state.lam) if from_rest else _extrapolate(state)
         old = state.memory.get("algorithmic", state.a)
         velocity = state.memory.get("velocity", state.v)
         algorithmic, move = np.empty(len(old)), np.empty(len(old))
@@ -553,6 +565,39 @@ class Stepper:
         self.iterations += 1
         return self._measure.is_round_off(solution[: len(move)], self._measure.length, nodal)
 
+    def _search(
+        self,
+        state: State,
+        t: float,
+        move: Array,
+        algorithmic: Array,
+        derivatives: Derivatives,
+        solution: Array,
+    ) -> bool:
+        """Apply a correction as `_apply_correction`, halved until the residual decreases."""
+        eqs, solution, size = self.assembler, solution.copy(), self._residual_size(derivatives[0])
+        arrays = move, eqs.v, eqs.a, algorithmic, eqs.lam
+        before = [values.copy() for values in arrays]
+        for halvings in range(_HALVINGS + 1):
+            small = self._apply_correction(
+                state, t, move, algorithmic, derivatives, 0.5**halvings * solution
+            )
+            eqs.move(state.q, move)
+            eqs.residual(t)
+            if small or self._residual_size(derivatives[0]) < (1 - 0.25 * 0.5**halvings) * size:
+                break
+            if halvings < _HALVINGS:
+                self.iterations -= 1
+                for values, old in zip(arrays, before, strict=True):
+                    values[:] = old
+        return small
+
+    def _residual_size(self, by_rate: float) -> float:
+        """Return the norm of the right-hand side of a correction."""
+        eqs = self.assembler
+        right_hand_side(eqs.rows, eqs.values, by_rate, self._mass, self._rhs)
+        return float(np.linalg.norm(self._rhs))
+
     def _failure(self, t: float, dt: float) -> StepError:
         s, eqs = self.system, self.assembler
         reason = ""
@@ -566,8 +611,8 @@ class Stepper:
             reason += _overload(eqs, 0.0)
         reason += _far_frames(s) + self._internal.inverted(eqs)
         return StepError(
-            f"the step from t = {t - dt:.6g} s to {t:.6g} s (dt = {dt:g} s) does not converge in "
-            f"{_MAX_ITERATIONS} iterations: {reason}. Try a smaller dt; if that fails, "
+            f"the step from t = {t - dt:.6g} s to {t:.6g} s (dt = {dt:g} s) does not converge: "
+            f"{reason}. Try a smaller dt; if that fails, "
             "look for a singular position, a load that jumps, or a body that is too soft",
             t,
         )

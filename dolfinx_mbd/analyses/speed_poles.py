@@ -1,0 +1,205 @@
+"""Frequencies and damping of a mechanism over its speed, mode by mode (Campbell diagram).
+
+At each speed the mechanism is linearized about its steady motion. A mode of one speed is matched to
+the mode of the next speed with the largest sum of
+
+    MAC = |x'M y|² / (x'M x · y'M y)
+
+and a small term for the change of the pole, where x and y are the increments of all coordinates and
+M is the mass matrix (assignment problem).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from dolfinx_mbd.analyses.equilibrium import equilibrium
+from dolfinx_mbd.analyses.linearization import LinearizedSystem, linearize
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.checks import array, function, instance, integer, reject
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.errors import AccuracyWarning, warn
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.mechanism.system import System
+
+__all__ = ["SpeedPoles", "poles_over_speed"]
+
+Complex = NDArray[np.complex128]
+
+_EXTRA = 4  # number of additional modes at each speed, because modes may cross
+_CHANGE, _MOST = 0.2, 5.0  # weight of the relative change of a pole, and its largest value
+_SIMILAR = 0.5  # MAC below which two modes may not be the same
+_REAL = 1e-6  # imaginary parts below this fraction of |λ| do not vibrate
+
+
+@dataclass(frozen=True, eq=False)
+class SpeedPoles:
+    """Poles of a mechanism over its speed; column k follows one mode. See `poles_over_speed`.
+
+    Attributes:
+        speeds: Speeds, shape (m,), rad/s.
+        poles: Poles λ with Im λ > 0, shape (m, n), 1/s; NaN where a mode does not vibrate.
+        similarity: MAC with the same mode at the speed before, shape (m, n); 1 at the first speed.
+        linearized: The linearization at each speed.
+
+    Example:
+        >>> def bob_at(speed):
+        ...     spring = mbd.JointLoad("spring", "pin", "rotation", lambda t, x, v: -speed * x - v)
+        ...     return mbd.System([ground, bob], [pin], loads=[spring])
+        >>> result = mbd.analyses.poles_over_speed(bob_at, [100.0, 400.0], num_modes=1)
+        >>> result.frequencies.round(3).ravel(), bool(result.growing.any())
+        (array([1.123, 2.245]), False)
+    """
+
+    speeds: Array
+    poles: Complex
+    similarity: Array
+    linearized: tuple[LinearizedSystem, ...] = field(repr=False)
+
+    __repr__ = short_repr
+
+    @property
+    def frequencies(self) -> Array:
+        """Im λ/2π, shape (m, n), Hz."""
+        return np.asarray(self.poles.imag / (2 * np.pi))
+
+    @property
+    def damping_ratios(self) -> Array:
+        """−Re λ/|λ|, shape (m, n)."""
+        return np.asarray(-self.poles.real / np.abs(self.poles))
+
+    @property
+    def growing(self) -> NDArray[np.bool_]:
+        """Whether each mode grows, shape (m, n)."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.poles.real > 1e-9 * np.abs(self.poles))
+
+
+def poles_over_speed(
+    build: Callable[[float], System],
+    speeds: ArrayLike,
+    *,
+    num_modes: int,
+    spin: Callable[[float], ArrayLike] | None = None,
+) -> SpeedPoles:
+    """Follow the modes of a rotor, or of another mechanism in steady motion, over its speed.
+
+    `mbd.plotting.campbell_diagram(result.speeds, result.frequencies, growing=result.growing)` plots
+    the result.
+
+    Args:
+        build: Function that returns the mechanism for a speed, rad/s. All mechanisms must have the
+            same bodies.
+        speeds: Speeds in increasing or decreasing order, shape (m,), rad/s.
+        num_modes: Number of modes, the lowest ones at the first speed.
+        spin: Function that returns the angular velocity of the whole mechanism, shape (3,), rad/s,
+            for a speed: frequencies are those in axes that rotate with the mechanism. By default,
+            rotors turn with their angular velocities in axes that do not rotate; see `equilibrium`.
+
+    Returns:
+        The poles, mode by mode.
+
+    Raises:
+        EquilibriumError: There is no steady motion at a speed.
+        SteadyError: The coefficients change along the steady motion.
+        InputError: An argument is invalid, or fewer modes vibrate at the first speed.
+
+    Warns:
+        AccuracyWarning: A mode changes so much between two speeds that it may be another mode.
+
+    Example:
+        >>> def bob_at(speed):
+        ...     spring = mbd.JointLoad("spring", "pin", "rotation", lambda t, x, v: -speed * x - v)
+        ...     return mbd.System([ground, bob], [pin], loads=[spring])
+        >>> result = mbd.analyses.poles_over_speed(bob_at, [100.0, 400.0], num_modes=1)
+        >>> result.damping_ratios.round(4).ravel()
+        array([0.0353, 0.0176])
+    """
+    function("build", build, "build(speed)")
+    omegas = np.asarray(array("speeds", speeds, (None,)))
+    if not len(omegas) or not (np.all(np.diff(omegas) > 0) or np.all(np.diff(omegas) < 0)):
+        reject("speeds", speeds, "one or more speeds in increasing or decreasing order")
+    count = integer("num_modes", num_modes, low=1)
+    if spin is not None:
+        function("spin", spin, "spin(speed)")
+    lines, before = _Lines(count), list[LinearizedSystem]()
+    for speed in map(float, omegas):
+        before.append(_linearized(build, speed, spin))
+        lines.add(before[-1], speed)
+    return SpeedPoles(omegas, np.array(lines.poles), np.array(lines.similarity), tuple(before))
+
+
+def _linearized(
+    build: Callable[[float], System], speed: float, spin: Callable[[float], ArrayLike] | None
+) -> LinearizedSystem:
+    """Return the linearization about the steady motion at a speed."""
+    system = instance("build(speed)", build(speed), System)
+    if spin is None:
+        return linearize(system, equilibrium(system, axes="global"), axes="global")
+    return linearize(system, equilibrium(system, spin=spin(speed)), axes="body")
+
+
+class _Lines:
+    """The modes that are followed, and their last shapes."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.poles: list[Complex] = []
+        self.similarity: list[Array] = []
+        self._last: Complex = np.zeros(0, complex)  # last known poles
+        self._shapes: Complex = np.zeros((0, 0), complex)
+        self._speed = 0.0
+
+    def add(self, result: LinearizedSystem, speed: float) -> None:
+        """Add the modes at the next speed."""
+        vibrates = result.poles.imag > _REAL * np.abs(result.poles)
+        poles, shapes = result.poles[vibrates], result.modes[:, vibrates]
+        order = np.argsort(poles.imag, kind="stable")[: self.count + _EXTRA]
+        poles, shapes = poles[order], shapes[:, order]
+        mass = _mass(result)
+        shapes = shapes / np.sqrt(np.einsum("ik,ij,jk->k", shapes.conj(), mass, shapes).real)
+        if not self.poles:
+            if len(poles) < self.count:
+                reject("num_modes", self.count, f"at most {len(poles)}, which vibrate at {speed:g}")
+            self._last, self._shapes = poles[: self.count], shapes[:, : self.count]
+            self.poles, self.similarity = [self._last.copy()], [np.ones(self.count)]
+            self._speed = speed
+            return
+        mac = np.abs(self._shapes.conj().T @ mass @ shapes) ** 2
+        norms = np.einsum("ik,ij,jk->k", self._shapes.conj(), mass, self._shapes).real
+        mac = mac / norms[:, None]
+        change = np.abs(poles - self._last[:, None]) / np.abs(self._last[:, None])
+        cost = 1 - mac + _CHANGE * np.minimum(change, _MOST)
+        rows, columns = scipy.optimize.linear_sum_assignment(cost)
+        values, similar = np.full(self.count, np.nan, complex), np.zeros(self.count)
+        values[rows], similar[rows] = poles[columns], mac[rows, columns]
+        self._warn(rows[similar[rows] < _SIMILAR], speed)
+        self._last = self._last.copy()
+        self._shapes = self._shapes.copy()
+        self._last[rows], self._shapes[:, rows] = poles[columns], shapes[:, columns]
+        self.poles.append(values)
+        self.similarity.append(similar)
+        self._speed = speed
+
+    def _warn(self, modes: NDArray[np.int64], speed: float) -> None:
+        """Warn of modes that differ from those at the speed before."""
+        if len(modes):
+            names = ", ".join(str(k + 1) for k in modes)
+            text = (
+                f"the shapes at {self._speed:g} and {speed:g} rad/s of mode {names} differ: they "
+                "may belong to other modes. Use more speeds in between"
+            )
+            warn(AccuracyWarning(text, quantity="similarity", value=_SIMILAR))
+
+
+def _mass(result: LinearizedSystem) -> Array:
+    """Return the mass matrix of all coordinates, (nv, nv)."""
+    at, state = Assembler(result.system), result.state
+    at.put(state)
+    at.residual(state.time)
+    return np.asarray(at.tangent(state.time).M)
