@@ -43,6 +43,7 @@ runpy.run_path(sys.argv[1], run_name="__main__")
 
 WITHOUT = {
     "bracket.py": "loads.motor.value: the function",
+    "frequency_response.py": "loads.hammer.value: the function",
     "jeffcott.py": "loads.support: a PairLoad cannot be written",
     "run_up.py": "loads.second order.value: the function",
     "rubber_bushing.py": "bodies.bushing: a MeshBody cannot be written",
