@@ -21,7 +21,13 @@ from dolfinx_mbd.mechanism.bearings import ElasticBearing, FiniteBearing, OilFil
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
 
 DT, SPEED, START = 2e-5, 628.3, np.radians(440.0)
-LIMITS = {"ideal": 1.0, "short": 2.0, "Reynolds 64×12": 6.0, "elastic bore 64×12": 15.0}
+LIMITS = {
+    "ideal": 1.0,
+    "short": 2.0,
+    "Reynolds 64×12": 6.0,
+    "mass-conserving": 12.0,
+    "elastic bore 64×12": 15.0,
+}
 
 
 def engines() -> dict[str, mbd.System]:
@@ -36,10 +42,13 @@ def engines() -> dict[str, mbd.System]:
     bore = elastic.bore("big_end")
     size = {"radius": bore.radius, "length": bore.length, "clearance": 30e-6}
     grid: dict[str, Any] = {"oil": 0.01, "shape": (64, 12)}
+    hole = mbd.bearings.OilSupply(4e5, angle=np.pi, arc=0.3, length=0.006, round=True)
+    content: dict[str, Any] = {"supply": [hole], "cavitation": "mass_conserving"}
     films = {
         "ideal": (stiff, None),
         "short": (stiff, OilFilm(ShortBearing, **size, viscosity=0.01)),
         "Reynolds 64×12": (stiff, OilFilm(FiniteBearing, **size, **grid)),
+        "mass-conserving": (stiff, OilFilm(FiniteBearing, **size, **grid, **content)),
         "elastic bore 64×12": (elastic, OilFilm(ElasticBearing, **size, **grid, bore=bore)),
     }
     design = EngineDesign(cylinders=1)

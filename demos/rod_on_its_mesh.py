@@ -30,8 +30,10 @@ from dolfinx_mbd import tutorials
 from dolfinx_mbd.tutorials import check_close, report
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--cells", type=int, default=12, help="number of cells along the rod")
-cells = parser.parse_known_args()[0].cells
+parser.add_argument("--size", type=int, default=600, help="smallest number of displacements")
+size, across = parser.parse_known_args()[0].size, 1  # cells across the rod
+while 3 * (24 * across + 1) * (2 * across + 1) ** 2 < size:
+    across += 1
 comm = MPI.COMM_WORLD
 results = tutorials.results_folder("rod_on_its_mesh")
 CRANK, LENGTH, WIDTH, SPEED = 0.15, 0.30, 0.008, 150.0  # m, rad/s
@@ -43,7 +45,7 @@ CRANK, LENGTH, WIDTH, SPEED = 0.15, 0.30, 0.008, 150.0  # m, rad/s
 
 # +
 corners = np.array([[0, -WIDTH / 2, -WIDTH / 2], [LENGTH, WIDTH / 2, WIDTH / 2]])
-bar = mesh.create_box(comm, list(corners), [cells, 1, 1], mesh.CellType.tetrahedron)
+bar = mesh.create_box(comm, list(corners), [12 * across, across, across], mesh.CellType.tetrahedron)
 
 
 def end(place: float) -> np.ndarray:

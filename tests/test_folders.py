@@ -197,6 +197,7 @@ SHARED = {
     "Reduction.write": "Transient.write",
     "campbell_diagram": "plot_energies",
     "plot_body": "plot_system",
+    "plot_faces": "plot_system",
     "plot_film_pressure": "plot_energies",
     "plot_forces": "plot_energies",
     "plot_modes": "plot_system",
@@ -212,8 +213,8 @@ SHARED = {
 
 READERS = {
     "BearingTable.read", "PressureTable.read", "ReducedBody.load", "Solution.load", "StepPart",
-    "read_dmig", "read_fatigue_materials", "read_mesh", "read_model", "read_op4", "resume",
-    "step_surfaces",
+    "read_dmig", "read_fatigue_materials", "read_mesh", "read_model", "read_nastran_materials",
+    "read_op4", "resume", "step_surfaces",
 }  # fmt: skip
 """Functions whose argument `path` is an input."""
 
@@ -246,6 +247,7 @@ def test_all_writers_are_tested() -> None:
 COMMANDS = {
     "mesh": "mesh rod --size 0.02 --order 1 -o NEW/rod.msh",
     "reduce": "reduce rod.msh --material steel --modes 1 --degree 1 --no-stiffening -o NEW/rod.npz",
+    "faces": "faces rod.msh -o NEW/faces.png",
     "modes": "modes rod.npz --modes 1 -o NEW/modes.png",
     "export": "export rod.npz --to mbdyn -o NEW/rod.fem",
     "export-fmu": "export-fmu model.py -o NEW/model.fmu",

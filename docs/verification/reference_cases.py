@@ -26,11 +26,14 @@ import ufl
 from dolfinx.mesh import create_interval
 from mpi4py import MPI
 from scipy.linalg import eigh
+from scipy.optimize import bisect, brentq
+from scipy.special import mathieu_a, mathieu_b
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # for the models of the tests
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.mechanism.mechanisms import inline_engine, rigid_rod, slider_crank
+from tests.analyses import test_periodic
 from tests.models import (
     andrews,
     bodies,
@@ -414,6 +417,49 @@ def mesh_bodies_in_motion() -> Iterator[Row]:
     yield from rows("reduced body", 0.02, [off], {name: 0.0}, absolute=True)
 
 
+# ---- Stability of periodic motions
+
+
+def parametric_excitation() -> Iterator[Row]:
+    """Boundaries of instability: Mathieu's equation and a shaft with two stiffnesses."""
+    epsilon, q = 0.4, 0.8
+
+    def trace(delta: float) -> float:
+        """Return the sum of the multipliers, which is ±2 at a boundary."""
+        system = test_periodic.oscillator(lambda t, x, v: -(delta + epsilon * np.cos(t)) * x)
+        motion = mbd.analyses.harmonic_balance(system, 2 * np.pi, num_harmonics=4)
+        return float(motion.multipliers.sum().real)
+
+    for name, exact, limit in (
+        ("a₀", mathieu_a(0, q) / 4, 2.0),
+        ("b₁", mathieu_b(1, q) / 4, -2.0),
+        ("a₁", mathieu_a(1, q) / 4, -2.0),
+        ("b₂", mathieu_b(2, q) / 4, 2.0),
+    ):
+        near = exact - 0.03, exact + 0.03
+        delta = brentq(lambda x, limit=limit: trace(x) - limit, *near, xtol=1e-10)
+        name = f"Mathieu, ε = {epsilon}: δ at the boundary {name}"
+        yield from rows("SciPy", 1e-7, [delta], {name: exact}, absolute=True)
+
+    def growth(speed: float) -> float:
+        """Return the largest multiplier of the shaft."""
+        system = test_periodic.two_stiffnesses(speed)
+        motion = mbd.analyses.harmonic_balance(system, 2 * np.pi / speed, num_harmonics=1)
+        return float(np.abs(motion.multipliers).max())
+
+    squares = test_periodic.SOFT / test_periodic.MASS, test_periodic.STIFF / test_periodic.MASS
+    for name, exact in zip(("lower", "upper"), np.sqrt(squares), strict=True):
+        near = 0.97 * exact, 1.02 * exact
+        speed = bisect(lambda x: growth(x) - 1 - 1e-5, *near, xtol=1e-7 * exact)
+        name = f"shaft: {name} end of the unstable speeds, rad/s"
+        yield from rows("closed form", 1e-6, [speed], {name: exact})
+    speed = 1.1 * np.sqrt(squares[0])
+    sums = sum(squares) + 2 * speed**2, np.prod([x - speed**2 for x in squares])
+    exact = np.exp(np.roots([1, 0, sums[0], 0, sums[1]]).real.max() * 2 * np.pi / speed)
+    name = "growth in a turn between them"
+    yield from rows("closed form", 1e-6, [growth(speed)], {name: exact})
+
+
 # ---- Tables
 
 CASES: dict[str, Callable[[], Iterator[Row]]] = {
@@ -433,6 +479,7 @@ CASES: dict[str, Callable[[], Iterator[Row]]] = {
     "V17": derivatives,
     "V18": mesh_bodies_at_rest,
     "V19": mesh_bodies_in_motion,
+    "V20": parametric_excitation,
 }
 """Functions by the names of the cases; the first line of a docstring is the title."""
 

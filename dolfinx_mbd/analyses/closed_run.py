@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -15,6 +16,8 @@ __all__ = ["ClosedRun"]
 
 Complex = np.typing.NDArray[np.complex128]
 
+_NEUTRAL = 1e-6  # distance of a multiplier from the unit circle that counts as zero
+
 
 class ClosedRun(Solution):
     """A run over one period whose last state equals its first one.
@@ -24,6 +27,9 @@ class ClosedRun(Solution):
     Attributes:
         period: Period, s.
         states: States at all times.
+        multipliers: Floquet multipliers μ by decreasing |μ|, shape (c,): a small disturbance grows
+            by the factor μ in each period. Disturbances decay if all |μ| are below 1.
+        autonomous: Whether the period was unknown; one multiplier is then 1.
 
     Example:
         >>> spring = mbd.JointLoad("spring", "pin", "rotation", lambda t, x, v: -40 * x - 4 * v)
@@ -37,6 +43,28 @@ class ClosedRun(Solution):
 
     period: float
     states: list[State]
+    multipliers: Complex
+    autonomous: bool
+
+    @property
+    def stability(self) -> Literal["stable", "neutral", "unstable"]:
+        """Whether small disturbances decay, persist or grow.
+
+        The multiplier 1 of a motion with unknown period is not counted: it only delays the motion.
+        """
+        sizes = np.abs(self.multipliers)
+        if self.autonomous:
+            sizes = np.delete(sizes, int(np.argmin(np.abs(self.multipliers - 1))))
+        largest = float(sizes.max(initial=0.0))
+        if abs(largest - 1) <= _NEUTRAL:
+            return "neutral"
+        return "stable" if largest < 1 else "unstable"
+
+    @property
+    def exponents(self) -> Complex:
+        """Floquet exponents ln μ/T, shape (c,), 1/s; imaginary parts are between ±π/T."""
+        safe = np.where(self.multipliers == 0, 1e-300, self.multipliers)
+        return np.asarray(np.log(safe.astype(complex)) / self.period)
 
     def harmonics(self, signal: Array, count: int | None = None) -> Complex:
         """Return the complex amplitudes of a signal at multiples of 1/period.
@@ -72,11 +100,12 @@ class ClosedRun(Solution):
             count: Number of periods.
         """
         count = integer("count", count, low=1, high=100_000)
+        states = [self._later(s, k) for k in range(count) for s in self.states[k > 0 :]]
+        return Solution(self.system, states)
+
+    def _later(self, state: State, count: int) -> State:
+        """Return a state some periods later."""
         first, last = self.states[0], self.states[-1]
         turns = 2 * np.pi * np.round((last.angles - first.angles) / (2 * np.pi))
-        states = [
-            replace(s, time=s.time + k * self.period, angles=s.angles + k * turns)
-            for k in range(count)
-            for s in self.states[k > 0 :]
-        ]
-        return Solution(self.system, states)
+        time, angles = state.time + count * self.period, state.angles + count * turns
+        return replace(state, time=time, angles=angles)

@@ -96,7 +96,8 @@ def equilibrium(
             counted from these rotations.
         tolerance: Largest unbalanced force, relative to the largest force, moment or elastic force
             on the same body.
-        max_iterations: Maximum number of steps.
+        max_iterations: Maximum number of steps. Mechanisms with bodies on their mesh have steps of
+            the load and of the squared spin instead.
 
     Returns:
         The state with its reactions, at rest or rotating with the spin.
@@ -132,7 +133,7 @@ def equilibrium(
             reject("spin", spin, "None with axes='global', where the bodies have their own spins")
         return _rotor_equilibrium(at, t, tolerance, max_iterations)
     state = _search(at, t, omega, tolerance, max_iterations)
-    if omega.any():
+    if omega.any() and system.with_rigid_bodies is system:
         check_steady(at, t, Axes.common(system, omega))
     check_deformation(system, [state])
     return state
@@ -183,14 +184,9 @@ def _search(
     """Return the equilibrium that is reached from the point of evaluation."""
     system = at.system
     if system.with_rigid_bodies is not system:
-        if omega.any():
-            raise InputError(
-                "an equilibrium of a mechanism with bodies on their mesh is at rest; simulate the "
-                "run-up to a spin with damping, or reduce the bodies",
-                argument="spin",
-                value=omega,
-            )
-        return mesh_equilibrium(at, t, tolerance)
+        state = mesh_equilibrium(at, t, omega, tolerance)
+        _check_spin(at, t, omega)
+        return state
     axes = Axes.common(system, omega)
     restore_constraints(at, t)
     start, unstable = at.state(t), None

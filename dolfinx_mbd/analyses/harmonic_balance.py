@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dolfinx_mbd.analyses.closed_run import ClosedRun
 from dolfinx_mbd.analyses.harmonic_equations import (
@@ -13,8 +15,9 @@ from dolfinx_mbd.analyses.harmonic_equations import (
     interpolated,
     reference_spins,
 )
+from dolfinx_mbd.analyses.harmonic_stability import multipliers_of
 from dolfinx_mbd.analyses.period_checks import check_period
-from dolfinx_mbd.analyses.periodic import PeriodicError
+from dolfinx_mbd.analyses.periodic_motion import PeriodicError
 from dolfinx_mbd.analyses.shooting import simulate_period
 from dolfinx_mbd.analyses.simulator import Simulator, one_blas_thread
 from dolfinx_mbd.analyses.small_motions import increment_between
@@ -43,6 +46,7 @@ class HarmonicMotion(ClosedRun):
         num_harmonics: Number of harmonics.
         residual: Largest unbalanced force between the instants at which the equations hold,
             relative to the acting forces. It decreases with the number of harmonics.
+        equations: Equations of the motion at the instants.
 
     Example:
         >>> spring = mbd.JointLoad("spring", "pin", "rotation", lambda t, x, v: -40 * x - 4 * v)
@@ -52,10 +56,25 @@ class HarmonicMotion(ClosedRun):
         >>> swing = np.abs(motion.harmonics(motion.joint("pin").rotation, 1)[1])
         >>> print(f"{swing:.6f} rad")  # 5/|40 - 2.01·81 + 4·9i|
         0.039069 rad
+        >>> print(f"{np.abs(motion.multipliers).max():.4f}")  # exp(−4/(2·2.01)·2π/9)
+        0.4992
     """
 
     num_harmonics: int
     residual: float
+    equations: HarmonicEquations
+    autonomous = False
+
+    @cached_property
+    def multipliers(self) -> NDArray[np.complex128]:  # type: ignore[override]
+        """Floquet multipliers μ by decreasing |μ|, shape (c,), computed when first used.
+
+        A small disturbance grows by the factor μ in each period. There is no error of a time step.
+
+        Warns:
+            AccuracyWarning: They are not accurate.
+        """
+        return multipliers_of(self.equations)
 
     def __repr__(self) -> str:
         return (
@@ -79,7 +98,7 @@ def harmonic_balance(
     The equations of motion hold at 2 H + 1 instants of the period for H harmonics. There is no time
     integration, hence no error of a time step and no transient; the error decreases faster than any
     power of H if all loads are smooth. Use `periodic` for contacts, clearances and other loads that
-    change suddenly, for large systems, and for Floquet multipliers.
+    change suddenly, and for large systems.
 
     Args:
         system: The mechanism.
@@ -247,5 +266,5 @@ def motion_of(equations: HarmonicEquations) -> HarmonicMotion:
         states.append(equations.at.state(t))
     motion = HarmonicMotion(system, states)
     motion.period, motion.num_harmonics = equations.period, (len(equations.x) - 1) // 2
-    motion.residual, motion.states = residual, states
+    motion.residual, motion.states, motion.equations = residual, states, equations
     return motion

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from dolfinx_mbd.analyses.harmonic_balance import (
     solve,
 )
 from dolfinx_mbd.analyses.harmonic_equations import HarmonicEquations, SingularEquations
-from dolfinx_mbd.analyses.periodic import PeriodicError
+from dolfinx_mbd.analyses.periodic_motion import PeriodicError
 from dolfinx_mbd.analyses.simulator import one_blas_thread
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import function, instance, integer, number, reject, vector
@@ -77,6 +78,14 @@ class HarmonicCurve:
 
     __repr__ = short_repr
 
+    @cached_property
+    def stable(self) -> NDArray[np.bool_]:
+        """Whether small disturbances of each motion decay, shape (np,), computed when first used.
+
+        A motion with a multiplier of the absolute value 1 is not stable.
+        """
+        return np.array([motion.stability == "stable" for motion in self.motions])
+
     def values(self, output: Callable[[HarmonicMotion], ArrayLike]) -> Array:
         """Return a quantity along the curve, shape (np, ...).
 
@@ -104,8 +113,7 @@ def harmonic_curve(
     """Follow periodic motions over a parameter by harmonic balance, around folds.
 
     The curve starts at the first value of the span. It ends where the parameter leaves the span, or
-    after `max_points` points. Motions between two folds are usually unstable; `periodic` with the
-    motion as `start` computes the Floquet multipliers of a point.
+    after `max_points` points. Motions between two folds are usually unstable; see `stable`.
 
     Args:
         build: Function that returns the mechanism for a value of the parameter. All mechanisms must

@@ -141,6 +141,54 @@ class HarmonicEquations:
         other.x, other.lam = self.x.copy(), self.lam.copy()
         return other
 
+    def at_instants(self, count: int) -> HarmonicEquations:
+        """Return the equations of the same motion at another odd number of instants."""
+        other = copy.copy(self)
+        other.time = self.time[0] + self.period * np.arange(count) / count
+        other.derivative = derivative_matrix(count, self.period)
+        other.x, other.lam = interpolated(self.x, count), interpolated(self.lam, count)
+        steps = len(self.fine_angles) - 1
+        fine = np.arange(steps + 1) / steps
+        columns = [np.interp(np.arange(count) / count, fine, x) for x in self.fine_angles.T]
+        other.angles = np.reshape(columns, (-1, count)).T
+        return other
+
+    def disturbances(self) -> tuple[tuple[Array, Array, Array], Array, Array, int]:
+        """Return A₀, A₁, A₂ (N m, N m) of `harmonic_stability`, X (N, nv, m), D and a number.
+
+        The number is that of the free motions; the states of loads follow after them.
+        """
+        self.evaluate()
+        states, points, D = self.system.states, np.arange(len(self.x)), self.derivative
+        bases = []
+        for k, _, _ in self._points():
+            free = len(self.x[0]) - len(states)
+            B, M = self.at.constraint_matrix()[:, :free], self._M[k][:free, :free]
+            basis = null_space(B, M) if len(B) else np.diag(np.diag(M) ** -0.5)
+            bases.append(scipy.linalg.block_diag(basis, np.eye(len(states))))
+        Z = np.array(bases)
+        X, m = self._inverse @ Z, Z.shape[2]
+        one = np.zeros((len(points), Z.shape[1], len(points), m))
+        one[points, :, points] = self._by_rate @ X
+        zero = D[:, None, :, None] * np.einsum("kab,jbc->kajc", self._by_rate, X, optimize=True)
+        zero[points, :, points] += self._by_x @ Z
+
+        def forces(stiffness: Array | None, speeds: Array | None, rates: Array | None) -> Array:
+            out = np.zeros_like(one)
+            if stiffness is not None:
+                out[points, :, points] = stiffness @ Z
+            if speeds is not None:
+                out += np.einsum("kab,kbjc->kajc", self._C, speeds, optimize=True)
+            if rates is not None:
+                out += np.einsum("kab,kbjc->kajc", self._M, rates, optimize=True)
+            return np.einsum("kab,kajc->kbjc", Z, out, optimize=True).reshape(
+                len(points) * m, len(points) * m
+            )
+
+        D0, D1 = (np.tensordot(D, x, axes=(1, 0)) for x in (zero, one))
+        matrices = forces(self._K, zero, D0), forces(None, one, zero + D1), forces(None, None, one)
+        return matrices, X, D, m - len(states)
+
     def _points(self) -> Iterator[tuple[int, float, Array]]:
         """Set the assembler to each instant; yield its index, its time and the rate of x."""
         rate = self.derivative @ self.x

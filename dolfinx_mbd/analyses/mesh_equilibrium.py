@@ -1,9 +1,10 @@
-"""Static equilibrium of mechanisms with bodies on their whole mesh.
+"""Equilibrium of mechanisms with bodies on their whole mesh, at rest or in steady rotation.
 
 Newton's method with the tangents of the deformed bodies, whose free nodes are condensed to the
 frames. The unbalanced forces R₀ and the violations of the constraints at the start are removed in
 steps: R(x) = (1 − p) R₀ is solved for p up to 1, with steps that are halved if Newton's method
-fails, for example where a body buckles.
+fails, for example where a body buckles. In a steady rotation with Ω, R contains the forces of
+inertia for √p Ω.
 """
 
 from __future__ import annotations
@@ -12,6 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dolfinx_mbd.analyses.mesh_rotation import (
+    check_rotation,
+    phase,
+    set_rotation,
+    steady_stiffness,
+    supports_rotation,
+)
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.assembly.rates import saddle
@@ -40,20 +48,24 @@ class _Failure(Exception):
     """Newton's method does not converge in a load step."""
 
 
-def mesh_equilibrium(at: Assembler, t: float, tolerance: float) -> State:
+def mesh_equilibrium(at: Assembler, t: float, spin: Array, tolerance: float) -> State:
     """Return the equilibrium that is reached from the coordinates of the assembler.
 
     Args:
         at: Assembler with the initial coordinates.
         t: Time of drivers and loads, s.
+        spin: Angular velocity of the whole mechanism, shape (3,), rad/s.
         tolerance: Largest unbalanced force, relative to the forces on the same body.
 
     Raises:
         EquilibriumError: A load step does not converge; `load` is the part of the load that was
-            reached.
+            reached. Or the forces change during the rotation.
+        InputError: A body has no steady rotation.
     """
     at.system.check_no_states("the equilibrium of a body on its mesh")
-    at.v[:], at.a[:], at.lam[:] = 0.0, 0.0, 0.0
+    if spin.any():
+        supports_rotation(at.system, spin)
+    at.lam[:] = 0.0
     nodes = InternalUnknowns(at.system, np.zeros(4))
     with nodes.statics(at.q):
         try:
@@ -63,7 +75,7 @@ def mesh_equilibrium(at: Assembler, t: float, tolerance: float) -> State:
                 before = at.q.copy(), at.lam.copy(), nodes.static_unknowns()
                 target = min(1.0, done + step)
                 try:
-                    _newton(at, t, nodes, start, target, tolerance)
+                    _newton(at, t, nodes, np.sqrt(target) * spin, start, target, tolerance)
                 except (_Failure, SolverError, np.linalg.LinAlgError) as error:
                     at.q[:], at.lam[:] = before[:2]
                     nodes.return_to(before[2])
@@ -80,12 +92,14 @@ def mesh_equilibrium(at: Assembler, t: float, tolerance: float) -> State:
                     done, step = target, 2.0 * step
         finally:
             nodes.set_offset(0.0)
+        check_rotation(at, t, nodes, spin)
     at.update_poses(t)
     return at.state(t)
 
 
 def _unbalanced(at: Assembler, t: float, nodes: InternalUnknowns) -> _Start:
-    """Store the unbalanced forces of the nodes at the start; return those of the frames."""
+    """Store the unbalanced forces of the nodes at rest; return those of the frames."""
+    set_rotation(at, np.zeros(3))
     nodes.put(at)
     nodes.factorize(at)
     at.residual(t)
@@ -96,12 +110,21 @@ def _unbalanced(at: Assembler, t: float, nodes: InternalUnknowns) -> _Start:
 
 
 def _newton(
-    at: Assembler, t: float, nodes: InternalUnknowns, start: _Start, p: float, tolerance: float
+    at: Assembler,
+    t: float,
+    nodes: InternalUnknowns,
+    spin: Array,
+    start: _Start,
+    p: float,
+    tolerance: float,
 ) -> None:
     """Find the equilibrium with the part p of the load."""
     measure, system = Measure(at.system), at.system
     allowed = tolerance if p == 1.0 else max(tolerance, _COARSE)
     nodes.set_offset(1.0 - p)
+    nodes.set_spin(spin)
+    set_rotation(at, spin)
+    nodes.put(at)
     settled = False
     for _ in range(_ITERATIONS):
         nodes.factorize(at)
@@ -115,11 +138,14 @@ def _newton(
         if (error <= 1.0 and closed) or settled:
             return
         tangent = at.tangent(t)
-        delta, change = saddle(tangent.K, tangent.B, -at.rows, -values)
+        K, fixed = steady_stiffness(at, tangent, spin), phase(at, tangent.B, spin)
+        lower = np.concatenate([-values, np.zeros(len(fixed))])
+        delta, change = saddle(K, np.concatenate([tangent.B, fixed]), -at.rows, lower)
         if not np.abs(delta * measure.lengths).max() <= _TURN * system.size:
             raise _Failure("a correction is too large")
         at.move(at.q.copy(), delta)
-        at.lam += change
+        at.lam += change[: len(values)]
+        set_rotation(at, spin)
         size = nodes.correct(delta)
         nodes.put(at)
         # corrections of the size of round-off cannot reduce the error further

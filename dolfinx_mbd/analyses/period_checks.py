@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 
+from dolfinx_mbd.analyses.rotors import Rotors
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.joints import Driver
 from dolfinx_mbd.mechanism.system import State, System
 
-__all__ = ["check_autonomous", "check_period", "check_reduced"]
+__all__ = ["check_autonomous", "check_period", "check_reduced", "check_turned"]
 
 _SAMPLES = 12  # number of times at which forces are compared
 _TURNS = 1e-6  # error of the number of turns of a driver, or relative error of its rates
 _FORCES = 1e-6  # relative difference of equal forces
 _DENOMINATOR = 60  # largest denominator of the ratio of two speeds with a common period
 _RATIO = 1e-9  # relative error of this ratio
+_GOLDEN = 0.3819660112501051  # part of a period after which a mechanism is compared with itself
 
 
 def check_period(system: System, states: Sequence[State], period: float) -> None:
@@ -50,12 +53,46 @@ def check_autonomous(system: System, states: Sequence[State], period: float) -> 
                 argument="find_period",
                 value=True,
             )
-    name = _changed(system, states, 0.3819660112501051 * period)
+    name = _changed(system, states, _GOLDEN * period)
     if name is not None:
         raise InputError(
             f"{name} depends on time, so that the period of the motion is known: omit find_period",
             argument="find_period",
             value=True,
+        )
+
+
+def check_turned(
+    rotors: Rotors, states: Sequence[State], period: float, *, autonomous: bool
+) -> None:
+    """Raise an error if constraints or forces change although the rotors are turned.
+
+    With an unknown period (`autonomous`), nothing else may depend on time.
+    """
+    system, shift = rotors.system, _GOLDEN * period if autonomous else period
+    at, values, L = Assembler(system), np.zeros(system.num_constraints), rotors.matrix(-shift)
+    name = _changed(system, states, shift, rotors)
+    for state in states[:: max(1, len(states) // _SAMPLES)]:
+        at.put(state)
+        at.update_poses(state.time)
+        mass = at.inertia(state.time)[0]
+        at.put(rotors.back(state, -shift))
+        at.residual(state.time + shift)
+        values = np.maximum(values, np.abs(at.values))
+        change = np.abs(L.T @ at.inertia(state.time + shift)[0] @ L - mass)
+        change /= np.sqrt(np.outer(np.diag(mass), np.diag(mass)))
+        if name is None and change.max() > _FORCES:
+            name = system.row_name(int(np.argmax(change.max(axis=1))))
+    if values.max(initial=0.0) > _FORCES * max(system.size, 1.0):
+        name = system.constraint_name(int(np.argmax(values)))
+    if name is not None:
+        raise InputError(
+            f"{name} is different {shift:.6g} s later, with the bodies turned by their angular "
+            "velocities at the start. With axes='global', the rotors must be round and balanced "
+            "and turn at constant speeds, and loads must not turn with them; with find_period, "
+            "nothing else may depend on time",
+            argument="axes",
+            value="global",
         )
 
 
@@ -122,16 +159,28 @@ def _reject_drivers(
     )
 
 
-def _changed(system: System, states: Sequence[State], shift: float) -> str | None:
-    """Return the name of a load or body with other forces after a time, at the same states."""
-    at = Assembler(system)
+def _changed(
+    system: System, states: Sequence[State], shift: float, rotors: Rotors | None = None
+) -> str | None:
+    """Return the name of a load or body with other forces after a time, at the same states.
+
+    Rotors are turned by their speeds.
+    """
+    at, rotors = Assembler(system), rotors or Rotors.none(system)
+    one = np.eye(system.num_velocities)
+    turn = rotors.matrix(-shift).T if rotors else one
     scale, before, after = 0.0, list[list[Array]](), list[list[Array]]()
     for state in states[:: max(1, len(states) // _SAMPLES)]:
-        for time, parts in ((state.time, before), (state.time + shift, after)):
-            at.put(state)
-            at.residual(time)
-            wrenches = [np.array(wrench) for _, _, wrench in at.loads.wrenches(time)]
-            parts.append([at.rows.copy(), *wrenches])
+        if rotors:  # reactions would turn with the axes in which they are resolved
+            state = replace(state, lam=np.zeros_like(state.lam))
+        for x, delay, parts, L in (
+            (state, 0.0, before, one),
+            (rotors.back(state, -shift), shift, after, turn),
+        ):
+            at.put(x)
+            at.residual(state.time + delay)
+            wrenches = [np.array(w) for _, _, w in at.loads.wrenches(state.time + delay)]
+            parts.append([L @ at.rows, *wrenches])
             scale = max(scale, float(at.scale.max(initial=0.0)))
     names = [load.name for load, _, _ in at.loads.wrenches(states[0].time)]
     for k in [*range(1, len(names) + 1), 0]:  # the names of loads are clearer than those of rows

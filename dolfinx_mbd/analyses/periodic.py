@@ -13,28 +13,32 @@ from typing import Literal
 
 import numpy as np
 
-from dolfinx_mbd.analyses.closed_run import ClosedRun
-from dolfinx_mbd.analyses.period_checks import check_autonomous, check_period, check_reduced
+from dolfinx_mbd.analyses.period_checks import (
+    check_autonomous,
+    check_period,
+    check_reduced,
+    check_turned,
+)
+from dolfinx_mbd.analyses.periodic_motion import PeriodicError, PeriodicMotion
+from dolfinx_mbd.analyses.rotors import Rotors
 from dolfinx_mbd.analyses.shooting import (
     PeriodMap,
     closure,
+    difference,
     return_to,
     simulate_period,
 )
 from dolfinx_mbd.analyses.simulator import Simulator, one_blas_thread
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import flag, instance, integer, memory, number
+from dolfinx_mbd.checks import choice, flag, instance, integer, memory, number
 from dolfinx_mbd.dynamics.assembly.assembler import AssemblyError
 from dolfinx_mbd.dynamics.stepping.integrators import StepError
-from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.run_checks import RunChecks
 from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 __all__ = ["PeriodicError", "PeriodicMotion", "periodic"]
-
-Complex = np.typing.NDArray[np.complex128]
 
 _FREE = 1e-9  # singular values of 1 − monodromy below this have a free motion
 _GREAT = 1e3  # growth of disturbances that hides a free motion
@@ -43,86 +47,10 @@ _CHAOS = 1e8  # growth of disturbances in a period above which no correction hel
 _IDLE = 3  # number of corrections without an improvement before further periods
 _LONGEST = 8  # largest number of periods between two corrections
 _SHORTEST = 1 / 16  # shortest fraction of a correction
-_NEUTRAL = 1e-6  # distance of a multiplier from the unit circle that counts as zero
+_ALIGNMENTS = 4  # further simulated periods that improve the estimate of an unknown period
+_ALIGNED = 1e-3  # error of this estimate, relative to the period
+_LATE = 0.25  # largest change of this estimate, relative to the period
 _STILL = 1e-6  # speeds below this fraction of the mechanism's size per period count as rest
-
-
-class PeriodicError(SolverError):
-    """No periodic motion was found.
-
-    Args:
-        message: Text of the error.
-        closure: Smallest relative difference of the states at both ends of a period, or NaN. The
-            error has an attribute with the same name.
-    """
-
-    def __init__(self, message: str, *, closure: float = float("nan")) -> None:
-        super().__init__(message)
-        self.closure = closure
-
-
-class PeriodicMotion(ClosedRun):
-    """A run over one period whose last state equals its first one; see `periodic`.
-
-    All analyses of a run accept it. Its last time is the first time of the next period.
-
-    Attributes:
-        period: Period, s.
-        multipliers: Floquet multipliers μ by decreasing |μ|, shape (c,): a small disturbance grows
-            by the factor μ in each period. Disturbances decay if all |μ| are below 1.
-        closure: Largest relative difference of the states at both ends.
-        corrections: Number of corrections of the state.
-        periods: Number of simulated periods.
-        autonomous: Whether the period was unknown; one multiplier is then 1.
-        states: States at all times, with the memory of the integrator.
-        period_map: Derivative of the state after a period with respect to the state at its start.
-
-    Example:
-        >>> spring = mbd.JointLoad("spring", "pin", "rotation", lambda t, x, v: -40 * x - 4 * v)
-        >>> push = mbd.JointLoad("push", "pin", "rotation", lambda t, x, v: 5 * np.cos(9 * t))
-        >>> rocker = mbd.System([ground, bob], [pin], loads=[spring, push])
-        >>> cycle = mbd.analyses.periodic(rocker, 2 * np.pi / 9, dt=5e-3)
-        >>> cycle.stability
-        'stable'
-        >>> swing = np.abs(cycle.harmonics(cycle.joint("pin").rotation, 1)[1])
-        >>> print(f"{swing:.4f} rad")  # 5/|40 - 2.01·81 + 4·9i|
-        0.0391 rad
-    """
-
-    multipliers: Complex
-    closure: float
-    corrections: int
-    periods: int
-    autonomous: bool
-    period_map: PeriodMap
-
-    @property
-    def stability(self) -> Literal["stable", "neutral", "unstable"]:
-        """Whether small disturbances decay, persist or grow.
-
-        The multiplier 1 of a motion with unknown period is not counted: it only delays the motion.
-        """
-        sizes = np.abs(self.multipliers)
-        if self.autonomous:
-            sizes = np.delete(sizes, int(np.argmin(np.abs(self.multipliers - 1))))
-        largest = float(sizes.max(initial=0.0))
-        if abs(largest - 1) <= _NEUTRAL:
-            return "neutral"
-        return "stable" if largest < 1 else "unstable"
-
-    @property
-    def exponents(self) -> Complex:
-        """Floquet exponents ln μ/T, shape (c,), 1/s; imaginary parts are between ±π/T."""
-        safe = np.where(self.multipliers == 0, 1e-300, self.multipliers)
-        return np.asarray(np.log(safe.astype(complex)) / self.period)
-
-    def __repr__(self) -> str:
-        largest = float(np.abs(self.multipliers).max(initial=0.0))
-        return (
-            f"<PeriodicMotion: period {self.period:.6g} s, {self.stability}, largest multiplier "
-            f"{largest:.6g}, closed to {self.closure:.1e} after {self.corrections} corrections, "
-            f"{self.periods} periods of simulation>"
-        )
 
 
 @one_blas_thread()
@@ -133,6 +61,7 @@ def periodic(
     dt: float,
     start: State | Solution | Mapping[str, float] | None = None,
     find_period: bool = False,
+    axes: Literal["body", "global"] = "body",
     transient: int = 1,
     closed: float = 1e-8,
     max_corrections: int = 10,
@@ -158,6 +87,9 @@ def periodic(
             default as for `simulate`.
         find_period: Whether `period` is an estimate of an unknown period, of a mechanism that does
             not depend on time. The start must then be near the cycle.
+        axes: Axes in which the motion is closed: ``body``, or ``global`` for round rotors, which
+            need not make a whole number of turns in the period. They turn with the speeds that the
+            bodies have at the start of the mechanism; see `equilibrium`.
         transient: Number of periods that are simulated before the first correction.
         closed: Largest difference of the states at both ends of the period, relative to the motion.
         max_corrections: Maximum number of corrections.
@@ -209,7 +141,9 @@ def periodic(
         start=first,
         redundant=redundant,
     )
-    cycle = _Cycle(simulator, period, steps, flag("find_period", find_period))
+    turning = choice("axes", axes, ("body", "global")) == "global"
+    rotors = Rotors.of(system) if turning else Rotors.none(system)
+    cycle = _Cycle(simulator, rotors, period, steps, flag("find_period", find_period))
     cycle.transient(transient)
     cycle.close(closed, max_corrections)
     return cycle.result()
@@ -218,13 +152,18 @@ def periodic(
 class _Cycle:
     """The states of the last simulated period, and the corrections so far."""
 
-    def __init__(self, simulator: Simulator, period: float, steps: int, autonomous: bool) -> None:
-        self.stepper, self.system = simulator.stepper, simulator.system
+    def __init__(
+        self, simulator: Simulator, rotors: Rotors, period: float, steps: int, autonomous: bool
+    ) -> None:
+        self.stepper, self.system, self.rotors = simulator.stepper, simulator.system, rotors
         self.period, self.steps, self.autonomous = period, steps, autonomous
         self.corrections = self.periods = 0
         self._simulate(simulator.stepper.begin(simulator.state, self.dt))
-        check = check_autonomous if autonomous else check_period
-        check(self.system, self.states, period)
+        if rotors:
+            check_turned(rotors, self.states, period, autonomous=autonomous)
+        else:
+            check = check_autonomous if autonomous else check_period
+            check(self.system, self.states, period)
 
     @property
     def dt(self) -> float:
@@ -234,18 +173,34 @@ class _Cycle:
     def _simulate(self, first: State) -> None:
         self.states = simulate_period(self.stepper, first, self.dt, self.steps)
         self.periods += 1
-        self.error, self.row = closure(self.system, self.states, self.period)
+        self.last = self.rotors.back(self.states[-1], self.period)
+        self.error, self.row = closure(self.rotors, self.states, self.period)
 
     def transient(self, count: int) -> None:
-        """Simulate further periods."""
-        for _ in range(count):
-            self._simulate(return_to(self.stepper.assembler, self.states[0], self.states[-1]))
+        """Simulate further periods, and improve the estimate of an unknown period meanwhile."""
+        aligned = not (self.autonomous and count)
+        for k in range(count + _ALIGNMENTS):
+            if k >= count and aligned:
+                return
+            if self.autonomous:
+                late = self._delay()
+                aligned = abs(late) <= _ALIGNED * self.period
+                self.period -= late
+            self._simulate(return_to(self.stepper.assembler, self.states[0], self.last))
+
+    def _delay(self) -> float:
+        """Return the time since the motion was nearest to its start, near the end of the period."""
+        M = self.stepper.assembler.inertia(self.states[-1].time)[0]
+        v, rest = self._rate()[0], difference(self.system, self.states[0], self.last)[0]
+        v[self.system.states] = 0.0
+        late = float(rest @ M @ v) / max(float(v @ M @ v), 1e-300)
+        return late if abs(late) < _LATE * self.period else 0.0
 
     def close(self, closed: float, max_corrections: int) -> None:
         """Correct the start of the period until the state after it is equal."""
         best, waits, idle = (self.error, self.row), 1, 0
         while True:
-            self.map = PeriodMap(self.stepper, self.states, self.dt)
+            self.map = PeriodMap(self.stepper, self.states, self.dt, self.rotors)
             if self.error <= closed:
                 return
             best = min(best, (self.error, self.row))
@@ -287,18 +242,19 @@ class _Cycle:
         if self.map.growth > _CHAOS:
             return False
         change, longer = self._solution()
-        states, error, period, fraction = self.states, self.error, self.period, 1.0
+        states, last, error = self.states, self.last, self.error
+        period, fraction = self.period, 1.0
         while fraction >= _SHORTEST:
             try:
                 self.period = period + fraction * longer
                 at = self.stepper.assembler
-                self._simulate(return_to(at, states[0], states[-1], fraction * change))
+                self._simulate(return_to(at, states[0], last, fraction * change))
                 if self.error <= _GROWTH * error:
                     return True
             except (StepError, AssemblyError):
                 pass
             fraction *= 0.25
-        self.states, self.error, self.period = states, error, period
+        self.states, self.last, self.error, self.period = states, last, error, period
         return False
 
     def _solution(self) -> tuple[Array, float]:
@@ -311,8 +267,9 @@ class _Cycle:
             return phi.end @ np.linalg.solve(A, phi.residual), 0.0
         rate = self._rate()
         last = phi.coordinates(rate)
-        first = phi.coordinates(_rate(self.states[0], self.states[1], self.dt))
-        speeds = np.abs(self.states[-1].v)
+        rates = _rate(self.states[0], self.states[1], self.dt)
+        first = phi.coordinates(self.rotors.relative(self.states[0], rates))
+        speeds = np.abs(rate[0])
         speeds[self.system.states] = 0.0
         speed = float(speeds.max())
         if speed * self.period <= _STILL * max(self.system.size, 1e-300):
@@ -322,6 +279,8 @@ class _Cycle:
             )
         # the correction is orthogonal to the motion, which would only delay it
         bordered = np.block([[A, -last[:, None]], [first, np.zeros(1)]])
+        if self.rotors:
+            self._check_free(bordered)
         solution = np.linalg.lstsq(bordered, np.append(phi.residual, 0.0), rcond=1e-14)[0]
         longer = float(solution[-1])
         if abs(longer) > 0.3 * self.period:
@@ -330,15 +289,17 @@ class _Cycle:
         return phi.end @ solution[:-1] + longer * rate, longer
 
     def _rate(self) -> Array:
-        """Return the rate (4, nv) of the last state."""
-        return _rate(self.states[-2], self.states[-1], self.dt, last=True)
+        """Return the rate (4, nv) of the last state, with the rotors turned back."""
+        rate = _rate(self.states[-2], self.states[-1], self.dt, last=True)
+        back = self.rotors.matrix(self.period)
+        return np.asarray(self.rotors.relative(self.states[-1], rate) @ back.T)
 
     def _check_free(self, A: Array) -> None:
         """Raise an error if a disturbance neither grows nor decays."""
         values, vectors = np.linalg.svd(A)[1:]
         if values[-1] > _FREE * min(max(1.0, float(values[0])), _GREAT):
             return
-        motion = np.abs(self.map.start @ vectors[-1])
+        motion = np.abs(self.map.start @ vectors[-1, : len(self.map.matrix)])
         rates, moves = motion[1] * self.period / (2 * np.pi), motion[0]
         row = int(np.argmax(np.maximum(rates, moves)))
         raise PeriodicError(
@@ -354,7 +315,7 @@ class _Cycle:
         A correction changes the motion at the start and not the multipliers, which are those of the
         end of the period.
         """
-        first = replace(self.states[0], lam=self.states[-1].lam)
+        first = replace(self.states[0], lam=self._reactions())
         self.states = [first, *self.states[1:]]
         checks = RunChecks(self.system, self.stepper, self.states[0])
         at = self.stepper.assembler
@@ -376,6 +337,16 @@ class _Cycle:
         run.corrections, run.periods = self.corrections, self.periods
         run.states, run.period_map = self.states, self.map
         return run
+
+    def _reactions(self) -> Array:
+        """Return the multipliers (nc,) of the first state."""
+        lam = self.states[-1].lam
+        if self.rotors and len(lam):  # the axes in which they are resolved may turn
+            at = self.stepper.assembler
+            at.put(replace(self.states[0], lam=np.zeros_like(lam)))
+            at.residual(self.states[0].time)
+            return np.asarray(-np.linalg.lstsq(at.constraint_matrix().T, at.rows, rcond=1e-10)[0])
+        return lam
 
 
 def _motion_name(system: System, row: int) -> str:

@@ -13,7 +13,8 @@ closes the cycle is Φ(X) − X + E c, and c solves
 
     (1 − π(E)) c = π(Φ(X) − X).
 
-π(E) is the monodromy matrix; its eigenvalues are the Floquet multipliers.
+π(E) is the monodromy matrix; its eigenvalues are the Floquet multipliers. If the motion is closed
+but for the rotation of `rotors`, Φ includes turning them back.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from itertools import pairwise
 import numpy as np
 
 from dolfinx_mbd.analyses.balance import restore_constraints
+from dolfinx_mbd.analyses.rotors import Rotors
 from dolfinx_mbd.analyses.small_motions import increment_between
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.response.linearized import null_space
@@ -42,6 +44,7 @@ _RANK = 1e-12
 _FLOOR = 1e-9  # displacements (relative to the mechanism, or rad) that count as zero
 _ROUND_OFF = 8 * float(np.finfo(float).eps)
 _SMALL = 1e-6  # ranges of motion below this fraction of the largest one do not count
+_WHIRL = 1e-4  # smallest whirl of a rotor relative to its rotation that counts
 
 
 def simulate_period(stepper: Stepper, first: State, dt: float, steps: int) -> list[State]:
@@ -96,18 +99,25 @@ def return_to(at: Assembler, first: State, last: State, change: Array | None = N
     )
 
 
-def closure(system: System, states: Sequence[State], period: float) -> tuple[float, int]:
+def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[float, int]:
     """Return the largest relative difference of the end states, and the index of its coordinate.
 
     Displacements and rotations are relative to the largest one of the same kind of the same body in
-    the period, and velocities to the largest velocity.
+    the period, and velocities to the largest velocity. The rotation of a rotor about its axis is
+    relative to its angle in the period, and to its speed.
     """
+    system, first = rotors.system, states[0]
     groups = row_groups(system)
-    chosen = states[:: max(1, len(states) // 100)]
-    first = states[0].q
-    moves = np.abs([increment_between(system, first, state.q) for state in chosen]).max(axis=0)
-    speeds = np.abs([state.v for state in chosen]).max(axis=0)
-    rest = np.abs(difference(system, states[0], states[-1])[:2])
+    chosen = [
+        rotors.back(state, state.time - first.time)
+        for state in [*states[:: max(1, len(states) // 100)], states[-1]]
+    ]
+    moves = np.abs([increment_between(system, first.q, state.q) for state in chosen]).max(axis=0)
+    speeds = np.abs([state.v - rotors.spins for state in chosen]).max(axis=0)
+    moves = np.maximum(moves, _WHIRL * period * np.abs(rotors.spins))
+    speeds = np.maximum(speeds, _WHIRL * np.abs(rotors.spins))
+    rest = difference(system, first, chosen[-1])[:2]
+    rest = np.abs(rest - (1 - _WHIRL) * rotors.about_axes(rest))
     rest[0, system.states] = 0.0  # the integrals of the states of loads
     # the round-off of positions over a step is an error of velocities
     noise = _ROUND_OFF * (len(states) - 1) / period * np.array([max(system.size, 1e-3), 1.0, 0.0])
@@ -179,28 +189,34 @@ class PeriodMap:
         stepper: The stepper of the run.
         states: States of the period, with the memory of the integrator.
         dt: Time step, s.
+        rotors: Rotors that are turned back after the period.
 
     Attributes:
+        rotors: Rotors that are turned back after the period.
         matrix: Monodromy matrix π(E), shape (c, c).
         start: Columns S of the state at the start, (4, nv, c).
-        end: Columns E of the state at the end, (4, nv, c).
+        end: Columns E of the state at the end, with the rotors turned back, (4, nv, c).
         residual: π(Φ(X) − X), (c,).
     """
 
-    def __init__(self, stepper: Stepper, states: Sequence[State], dt: float) -> None:
-        system = stepper.system
+    def __init__(
+        self, stepper: Stepper, states: Sequence[State], dt: float, rotors: Rotors
+    ) -> None:
+        system, self.rotors = stepper.system, rotors
         at, count = Assembler(system), len(states) - 1
+        back = rotors.matrix(dt * count)
         self._coordinates = _Coordinates.at(at, states[0], dt * count / (2 * np.pi))
         equations = StepEquations(stepper, dt)
         steps = min(count, _preparation(stepper))
         seeds = _Coordinates.at(at, states[count - steps], dt * count / (2 * np.pi)).columns()
-        near = _propagated(equations, states[count - steps :], seeds)
+        near = back @ _propagated(equations, states[count - steps :], seeds)
         near[0, system.states] = 0.0
         self.start = near @ np.linalg.pinv(self._coordinates.of(near), rcond=_RANK)
-        self.end = _propagated(equations, states, self.start)
+        self.end = back @ _propagated(equations, states, self.start)
         self.end[0, system.states] = 0.0
         self.matrix = self._coordinates.of(self.end)
-        self.residual = self.coordinates(difference(system, states[0], states[-1]))
+        last = rotors.back(states[-1], dt * count)
+        self.residual = self.coordinates(difference(system, states[0], last))
 
     @property
     def growth(self) -> float:

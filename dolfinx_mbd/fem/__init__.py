@@ -22,10 +22,12 @@ from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.facet_selection import pick
 from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh, read_mesh, write_mesh
 from dolfinx_mbd.fem.operators import apply_inertia, frame_load, inertia_matrix
+from dolfinx_mbd.fem.smooth_faces import SmoothFace, smooth_faces
 from dolfinx_mbd.lazy import names_in
 
 __all__ = [
     "ElasticModel",
+    "SmoothFace",
     "TaggedMesh",
     "apply_inertia",
     "build_mesh",
@@ -33,6 +35,7 @@ __all__ = [
     "inertia_matrix",
     "pick",
     "read_mesh",
+    "smooth_faces",
     "write_mesh",
 ]
 

@@ -11,6 +11,7 @@ import scipy
 from dolfinx import la
 from dolfinx.geometry import squared_distance
 from dolfinx.mesh import Mesh, entities_to_geometry, exterior_facet_indices
+from mpi4py import MPI
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import Array
@@ -51,14 +52,14 @@ def pick(
 
     The smooth surface near a point is the facet closest to the point, with all the facets that are
     connected to it by edges at which the normal turns by less than 40°. On a bore with fewer than
-    ten facets around, use `cylinder`.
+    ten facets around, use `cylinder`. `smooth_faces` lists these surfaces.
 
     Args:
         mesh: The mesh; names of groups are not used.
         cylinder: Point on the axis, direction of the axis, and radius. In a plane mesh the
             direction is (0, 0, 1). Lengths are in m, or texts with a unit such as ``"5mm"``.
         plane: Point on the plane, and its normal, which can have any length and sign.
-        box: Smallest and largest coordinates of a box that contains the facets.
+        box: Smallest and largest coordinates of a box that contains the facets, m.
         near: Point, shape (3,), m; it must not be combined with shapes. The points of a plane mesh
             can have shape (2,).
         tolerance: Largest distance of a node from the shapes, by default 1e-5 times the diagonal of
@@ -100,7 +101,7 @@ def pick(
     limit = (TOLERANCE if shapes else NEAR_TOLERANCE) * size
     if tolerance is not None:
         limit = number("tolerance", metres(tolerance), low=0.0, unit="m")
-    surface = _boundary(domain)
+    surface = boundary(domain)
     if point is None:
         distances = np.max([_DISTANCES[k](surface, *v) for k, v in checked.items()], axis=0)
     else:
@@ -118,7 +119,7 @@ def pick(
 
 
 @dataclass(frozen=True, eq=False)
-class _Boundary:
+class Boundary:
     """The owned facets on the boundary of a mesh."""
 
     facets: NDArray[np.int32]
@@ -127,7 +128,8 @@ class _Boundary:
     normals: Array  # outward, of the plane through the first corners, (facets, 3)
 
 
-def _boundary(mesh: Mesh) -> _Boundary:
+def boundary(mesh: Mesh) -> Boundary:
+    """Return the owned facets on the boundary of a mesh."""
     topology, dim = mesh.topology, mesh.topology.dim
     topology.create_connectivity(dim - 1, dim)
     topology.create_connectivity(dim, dim - 1)
@@ -135,7 +137,7 @@ def _boundary(mesh: Mesh) -> _Boundary:
     count = CORNERS[topology.cell_name()]
     if not len(facets):
         empty = np.zeros((0, count), dtype=np.int64)
-        return _Boundary(facets, empty, np.zeros((0, count, 3)), np.zeros((0, 3)))
+        return Boundary(facets, empty, np.zeros((0, count, 3)), np.zeros((0, 3)))
     nodes = entities_to_geometry(mesh, dim - 1, facets)
     corners = mesh.geometry.index_map().local_to_global(nodes[:, :count].ravel().astype(np.int32))
     x = np.asarray(mesh.geometry.x, dtype=np.float64)
@@ -147,7 +149,7 @@ def _boundary(mesh: Mesh) -> _Boundary:
     inside = x[compat.geometry_dofmap(mesh)[cells]].mean(axis=1)
     outward = np.einsum("fi,fi->f", normals, x[nodes[:, :count]].mean(axis=1) - inside)
     normals *= (np.sign(outward) / np.linalg.norm(normals, axis=1))[:, None]
-    return _Boundary(facets, corners.reshape(-1, count), x[nodes], normals)
+    return Boundary(facets, corners.reshape(-1, count), x[nodes], normals)
 
 
 def _vector(argument: str, value: Any, dim: int) -> Array:
@@ -192,7 +194,7 @@ def _checked_shape(name: str, value: Any, dim: int) -> tuple[Any, ...]:
     return first, axis, number("the radius of cylinder", metres(items[2]), positive=True, unit="m")
 
 
-def _from_cylinder(surface: _Boundary, point: Array, axis: Array, radius: float) -> Array:
+def _from_cylinder(surface: Boundary, point: Array, axis: Array, radius: float) -> Array:
     offset = surface.x - point
     offset = offset - (offset @ axis)[..., None] * axis
     distance = np.abs(np.linalg.norm(offset, axis=2) - radius).max(axis=1, initial=0.0)
@@ -201,11 +203,11 @@ def _from_cylinder(surface: _Boundary, point: Array, axis: Array, radius: float)
     return np.where(across, np.maximum(distance, length), distance)
 
 
-def _from_plane(surface: _Boundary, point: Array, normal: Array) -> Array:
+def _from_plane(surface: Boundary, point: Array, normal: Array) -> Array:
     return np.asarray(np.abs((surface.x - point) @ normal).max(axis=1))
 
 
-def _from_box(surface: _Boundary, low: Array, high: Array) -> Array:
+def _from_box(surface: Boundary, low: Array, high: Array) -> Array:
     outside = np.maximum(np.maximum(low - surface.x, surface.x - high), 0.0)
     return np.asarray(np.linalg.norm(outside, axis=2).max(axis=1))
 
@@ -220,7 +222,7 @@ _DISTANCES: dict[str, Callable[..., Array]] = {
 
 def _check_nearest(
     mesh: Mesh,
-    surface: _Boundary,
+    surface: Boundary,
     distances: Array,
     limit: float,
     size: float,
@@ -245,11 +247,32 @@ def _check_nearest(
     raise InputError(text, argument=shapes[0] if len(shapes) == 1 else None if shapes else "near")
 
 
-def _patch(mesh: Mesh, surface: _Boundary, distances: Array, size: float) -> NDArray[np.bool_]:
+def _patch(mesh: Mesh, surface: Boundary, distances: Array, size: float) -> NDArray[np.bool_]:
     """Return a mask of the facets of the smooth surface that is closest to a point (collective)."""
     comm = mesh.comm
-    corners, normals, lengths = (
-        np.concatenate(comm.allgather(a)) for a in (surface.corners, surface.normals, distances)
+    lengths = np.concatenate(comm.allgather(distances))
+    labels = smooth_labels(comm, surface)
+    closest = np.unique(labels[lengths <= lengths.min() + TIE * size])
+    if len(closest) > 1:
+        text = (
+            f"near is equally close to {len(closest)} smooth surfaces, which meet at an edge; "
+            "choose a point inside one of them"
+        )
+        raise InputError(text, argument="near")
+    start = comm.exscan(len(distances)) or 0
+    return np.asarray(labels[start : start + len(distances)] == closest[0])
+
+
+def smooth_labels(comm: MPI.Intracomm, surface: Boundary) -> NDArray[np.int32]:
+    """Return a number of the smooth surface of each facet, for the facets of all ranks in order.
+
+    Facets with a common edge belong to the same surface if the normal turns by less than
+    `MAX_EDGE_ANGLE` at the edge.
+
+    Note: Collective.
+    """
+    corners, normals = (
+        np.concatenate(comm.allgather(a)) for a in (surface.corners, surface.normals)
     )
     edges = np.sort(corners[:, EDGES[corners.shape[1]]], axis=2)  # (facets, edges, ends)
     facet = np.repeat(np.arange(len(corners)), edges.shape[1])
@@ -262,13 +285,4 @@ def _patch(mesh: Mesh, surface: _Boundary, distances: Array, size: float) -> NDA
     smooth = np.einsum("fi,fi->f", normals[a], normals[b]) > np.cos(np.radians(MAX_EDGE_ANGLE))
     a, b = a[smooth], b[smooth]
     graph = scipy.sparse.coo_matrix((np.ones(len(a)), (a, b)), 2 * (len(corners),))
-    _, labels = scipy.sparse.csgraph.connected_components(graph, directed=False)
-    closest = np.unique(labels[lengths <= lengths.min() + TIE * size])
-    if len(closest) > 1:
-        text = (
-            f"near is equally close to {len(closest)} smooth surfaces, which meet at an edge; "
-            "choose a point inside one of them"
-        )
-        raise InputError(text, argument="near")
-    start = comm.exscan(len(distances)) or 0
-    return np.asarray(labels[start : start + len(distances)] == closest[0])
+    return np.asarray(scipy.sparse.csgraph.connected_components(graph, directed=False)[1])

@@ -220,11 +220,12 @@ def read_mesh(
     """Read a mesh from a file and distribute it.
 
     The file is a Gmsh file (`.msh`, format 2 or 4) or a universal file (`.unv`), whose cells are in
-    physical groups; or an Abaqus, CalculiX or Ansys deck (`.inp`, `.cdb`). Sets of nodes or of
-    surface elements of a deck become groups of facets, sets of cells become groups of cells, and
-    cells with 20 nodes become cells with 27 nodes of the same shape. Names of groups are optional;
-    `groups` holds the named groups. The file is read in a separate process, and the mesh is checked
-    before it is distributed.
+    physical groups; a mesh of Salome (`.med`); or a deck of Abaqus, CalculiX (`.inp`), Ansys
+    (`.cdb`) or Nastran (`.bdf`, `.nas`). Sets of nodes or of surface elements of a deck become
+    groups of facets, sets of cells or properties become groups of cells, and cells with 20 nodes
+    become cells with 27 nodes of the same shape. Names of groups are optional; `groups` holds the
+    named groups. The file is read in a separate process, and the mesh is checked before it is
+    distributed.
 
     Args:
         path: Path of the file; it is read on rank 0 only.
@@ -238,7 +239,7 @@ def read_mesh(
     Raises:
         MissingFileError: The file does not exist.
         FileError: The file has another format; the message says how to convert it.
-        ImportError: A deck requires the package meshlane, which is not installed.
+        ImportError: A deck requires the package meshlane or pyNastran, which is not installed.
         MeshError: The mesh cannot be used; the message states the reason.
 
     Warns:

@@ -1,13 +1,15 @@
-"""Meshes of Abaqus, CalculiX and Ansys decks, with their sets, as entities of a gmsh model.
+"""Meshes of decks and MED files, with their sets, as entities of a gmsh model.
 
-The package `meshlane` parses the files. Sets of cells become groups of cells, sets of nodes and of
-surface elements become groups of facets on the surface of the part. Elements with 20 nodes become
-elements with 27 nodes that have the same geometry.
+The package `meshlane` parses Abaqus, CalculiX, Ansys and MED files, pyNastran those of Nastran.
+Sets of cells become groups of cells, sets of nodes and of surface elements become groups of facets
+on the surface of the part. Elements with 20 nodes become elements with 27 nodes that have the same
+geometry.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import MeshError
+from dolfinx_mbd.geometry import nastran_decks
 
 __all__ = ["SUFFIXES", "add_deck"]
 
-SUFFIXES = (".inp", ".cdb")
+SUFFIXES = (".inp", ".cdb", ".med", *nastran_decks.SUFFIXES)
 """Suffixes of the files."""
 
 Integers = NDArray[np.int64]
@@ -97,10 +100,11 @@ def add_deck(model: Any, path: Path) -> tuple[list[str], dict[str, str]]:
 
     Raises:
         MeshError: The file cannot be read, or has cells that are not supported.
-        ImportError: The package meshlane is missing.
+        ImportError: The package meshlane or pyNastran is missing.
     """
-    mesh = _read(path)
-    dim = max((_TYPES[b.type].dim for b in mesh.cells if b.type in _TYPES), default=0)
+    is_nastran = path.suffix in nastran_decks.SUFFIXES
+    mesh = nastran_decks.read_nastran(path) if is_nastran else _read(path)
+    dim = max((b.dim for b in mesh.cells if hasattr(b, "dim")), default=0)
     names = sorted({b.type for b in mesh.cells if getattr(b, "dim", 0) == max(dim, 2)})
     if len(names) != 1 or names[0] not in _TYPES:
         kinds = ", ".join(names) or "no cells"
@@ -148,10 +152,13 @@ def _add(model: Any, dim: int, tag: int, name: str, kind: int, nodes: Integers) 
 def _read(path: Path) -> Any:
     try:
         import meshlane
+
+        if path.suffix == ".med":
+            importlib.import_module("h5py")  # meshlane needs it for these files
     except ImportError as error:
-        raise ImportError(
-            f"files {' and '.join(SUFFIXES)} require the package meshlane: pip install meshlane"
-        ) from error
+        text = f"{path.suffix} files require the package {error.name}"
+        hint = "pip install meshlane" if error.name == "meshlane" else "install it like DOLFINx"
+        raise ImportError(f"{text}: {hint}") from error
     messages = io.StringIO()
     try:
         with contextlib.redirect_stdout(messages), contextlib.redirect_stderr(messages):

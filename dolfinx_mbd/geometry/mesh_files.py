@@ -29,15 +29,14 @@ from dolfinx_mbd.geometry.gmsh_model import MeshArrays, gmsh_session, mesh_array
 from dolfinx_mbd.geometry.separate_process import environment
 
 _SUPPORTED = (
-    "Supported are Gmsh's .msh files of format 2 and 4, in ASCII or binary, and .inp, .cdb, .unv"
+    "Supported are Gmsh's .msh files of format 2 and 4, in ASCII or binary, and "
+    + ", ".join([*deck_files.SUFFIXES, ".unv"])
 )
 _CONVERSIONS = {
-    ".bdf": "Convert a .bdf file with 'gmsh part.bdf -save -save_all -format msh41 -o part.msh', "
-    "then name its volumes and surfaces in Gmsh (physical groups)",
     ".geo": "A .geo file is a script; mesh it with 'gmsh -3 part.geo -format msh41 -o part.msh'",
     ".step": "Mesh a STEP file with 'dolfinx-mbd mesh step' or StepPart",
 }
-_CONVERSIONS |= {".nas": _CONVERSIONS[".bdf"], ".stp": _CONVERSIONS[".step"]}
+_CONVERSIONS |= {".stp": _CONVERSIONS[".step"]}
 
 
 def read_msh(path: str | os.PathLike[str], gdim: int | None = None) -> MeshArrays:

@@ -169,6 +169,8 @@ class FilmElement(PairElement):
         "film_thickness": RunQuantity("m"),
         "peak_pressure": RunQuantity("Pa"),
         "side_flow": RunQuantity("m³/s"),
+        "supply_flow": RunQuantity("m³/s"),
+        "friction_power": RunQuantity("W"),
     }
     clearance: float
 

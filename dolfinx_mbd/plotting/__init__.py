@@ -20,6 +20,7 @@ from dolfinx_mbd.plotting.charts import (
 )
 from dolfinx_mbd.plotting.gltf_motion import write_gltf
 from dolfinx_mbd.plotting.pictures.body_pictures import plot_body, plot_modes, plot_skin
+from dolfinx_mbd.plotting.pictures.face_pictures import plot_faces
 from dolfinx_mbd.plotting.pictures.mechanism_pictures import plot_system
 from dolfinx_mbd.plotting.pictures.movie import Animation, animate
 from dolfinx_mbd.plotting.pictures.output import Picture
@@ -43,6 +44,7 @@ __all__ = [
     "player",
     "plot_body",
     "plot_energies",
+    "plot_faces",
     "plot_film_pressure",
     "plot_forces",
     "plot_modes",

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.checks import number
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import HtmlView, short_repr
 from dolfinx_mbd.kernels.rotations import rotation_rows
 from dolfinx_mbd.results.impacts import Impact, find_impacts
@@ -50,6 +53,39 @@ class History(HtmlView):
 
     def __repr__(self) -> str:
         return f"<{self.name}: {', '.join(self._data.keys())} at {len(self.time)} times>"
+
+    def mean(self, key: str, span: float | None = None) -> float | Array:
+        """Return the mean of a quantity over time, for example over the last cycle.
+
+        Args:
+            key: Name of the quantity or of a component, such as ``friction_power`` or ``force.x``.
+            span: Duration before the last saved time, s; by default the whole history. Values
+                between the saved times are interpolated linearly.
+
+        Returns:
+            The mean in the unit of the quantity: a number, or an array for a vector.
+
+        Raises:
+            InputError: The quantity is unknown, the history has only one time, or `span` is not
+                positive or longer than the history.
+
+        Example:
+            >>> print(f"{run.body('bob').mean('kinetic_energy', span=0.1):.2f} J")
+            15.97 J
+        """
+        values, time = self._data.series(key).values, self.time
+        length = float(time[-1] - time[0])
+        if not length > 0.0:
+            raise InputError("a mean over time needs at least two saved times", argument="key")
+        high = length * (1.0 + 1e-9)
+        span = number("span", length if span is None else span, positive=True, high=high, unit="s")
+        start = max(float(time[-1]) - span, float(time[0]))
+        k = int(np.searchsorted(time, start, side="right"))
+        part = (start - time[k - 1]) / (time[k] - time[k - 1])
+        first = values[k - 1] + part * (values[k] - values[k - 1])
+        inside, times = np.concatenate([first[None], values[k:]]), np.append(start, time[k:])
+        mean = scipy.integrate.trapezoid(inside, times, axis=0) / (times[-1] - start)
+        return float(mean) if np.ndim(mean) == 0 else np.asarray(mean)
 
     def _html_rows(self) -> list[tuple[str, str]]:
         rows = [
@@ -216,10 +252,13 @@ class ElementHistory(History):
         gap_rate: Rates of the gaps, (nt, P), m/s.
         normal_force: Normal force at each point of a contact, (nt, P), N.
         film_thickness: Smallest film thickness of a bearing with an oil film, (nt,), m. The orbit
-            of its journal is `displacement` in the axes of the bore, (nt, 3), and the dissipated
-            power is −`power`.
+            of its journal is `displacement` in the axes of the bore, (nt, 3).
         peak_pressure: Largest pressure of the oil film, (nt,), Pa.
         side_flow: Flow of oil out of both ends of the bearing, (nt,), m³/s.
+        supply_flow: Flow of oil from grooves and holes into the film, (nt,), m³/s; `FiniteBearing`
+            and `ElasticBearing` have it.
+        friction_power: Power that the oil film and touching asperities turn into heat, (nt,), W. It
+            is −`power`, plus the pressure times the flow of the supply, minus the rate of `energy`.
         states: States of a load that has states, (nt, m).
         work: Work on the bodies since the first saved time, (nt,), J, by the trapezoidal rule.
         dissipated: Energy that a contact has dissipated since the first saved time, (nt,), J. It is
@@ -260,6 +299,8 @@ class ElementHistory(History):
     film_thickness: Array
     peak_pressure: Array
     side_flow: Array
+    supply_flow: Array
+    friction_power: Array
     states: Array
 
     @property

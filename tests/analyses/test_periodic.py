@@ -71,24 +71,31 @@ def test_mathieu_chart(delta: float, epsilon: float) -> None:
     assert stable == (np.abs(reference).max() < 1 + 1e-8)
 
 
-@pytest.mark.parametrize("ratio", [0.5, 0.98, 1.1, 1.25])
-def test_shaft_with_two_stiffnesses(ratio: float) -> None:
-    """It is unstable between √(k₁/m) and √(k₂/m), with the growth rate of the closed form."""
-    mass, k1, k2 = 2.0, 8e4, 8e4 * 1.2**2
-    speed = ratio * np.sqrt(k1 / mass)
+MASS, SOFT, STIFF = 2.0, 8e4, 8e4 * 1.2**2  # of a shaft with two stiffnesses
+
+
+def two_stiffnesses(speed: float) -> mbd.System:
+    """Return a disc on a shaft with two stiffnesses that turns in rigid bearings."""
     ground = mbd.Ground({"o": mbd.Frame()})
     hub = mbd.RigidBody("hub", 1.0, [0.01] * 3, frames={"o": mbd.Frame()})
-    disc = mbd.RigidBody("disc", mass, [0.01] * 3, frames={"o": mbd.Frame()})
+    disc = mbd.RigidBody("disc", MASS, [0.01] * 3, frames={"o": mbd.Frame()})
     joints = [
         mbd.revolute("axle", ground.frame("o"), hub.frame("o")),
         mbd.planar("plane", hub.frame("o"), disc.frame("o")),
     ]
-    stiffness = [k1, k2, 0, 0, 0, 1e3]
+    stiffness = [SOFT, STIFF, 0, 0, 0, 1e3]
     shaft = mbd.Bushing("shaft", hub.frame("o"), disc.frame("o"), stiffness, [0, 0, 0, 0, 0, 3.0])
     drive = mbd.Driver("drive", "axle", mbd.constant_speed(speed))
-    system = mbd.System([ground, hub, disc], joints, drivers=[drive], loads=[shaft])
+    return mbd.System([ground, hub, disc], joints, drivers=[drive], loads=[shaft])
+
+
+@pytest.mark.parametrize("ratio", [0.5, 0.98, 1.1, 1.25])
+def test_shaft_with_two_stiffnesses(ratio: float) -> None:
+    """It is unstable between √(k₁/m) and √(k₂/m), with the growth rate of the closed form."""
+    speed = ratio * np.sqrt(SOFT / MASS)
+    system = two_stiffnesses(speed)
     cycle = periodic(system, 2 * np.pi / speed, dt=2 * np.pi / speed / 600)
-    one, two = k1 / mass, k2 / mass
+    one, two = SOFT / MASS, STIFF / MASS
     poles = np.roots([1, 0, one + two + 2 * speed**2, 0, (one - speed**2) * (two - speed**2)])
     exact = float(np.exp(poles.real.max() * cycle.period))
     assert np.isclose(np.abs(cycle.multipliers).max(), max(exact, 1.0), rtol=1e-3)

@@ -41,6 +41,12 @@ def _square(state: Any) -> tuple[float, dict[str, float]]:
     return state["a"] ** 2, {"a": 2 * state["a"]}
 
 
+def _deck(path: Path) -> Path:
+    """Write the material of a Nastran deck."""
+    path.write_text("PSOLID,1,7\nMAT1,7,2.1+5,,.3,7.85-9\n")
+    return path
+
+
 MESHES: dict[str, Call] = {
     "BeamModel": lambda b: (
         mbd.BeamModel,
@@ -196,6 +202,7 @@ MESHES: dict[str, Call] = {
         {"source": b.recovery, "history": b.history, "count": 2},
     ),
     "pick": lambda b: (mbd.fem.pick, {"mesh": b.box, "near": (0.0, 0.01, 0.006)}),
+    "smooth_faces": lambda b: (mbd.fem.smooth_faces, {"mesh": b.box}),
     "pressure": lambda b: (mbd.reduction.pressure, {"mesh": b.box, "group": "left"}),
     "quasi_static_deformation": lambda b: (
         mbd.structures.quasi_static_deformation,
@@ -744,6 +751,10 @@ BODIES: dict[str, Call] = {
             "stiffness": b.file("K.mtx"), "mass": b.file("M.mtx"), "nodes": b.matrices.nodes,
         },
     ),
+    "read_nastran_materials": lambda b: (
+        imports.read_nastran_materials,
+        {"path": _deck(b.folder / "steel.bdf"), "length": 1e-3, "mass": 1e3},
+    ),
     "read_op4": lambda b: (imports.read_op4, {"path": b.file("matrix.op4")}),
     "reduce_matrices": lambda b: (
         imports.reduce_matrices,
@@ -795,6 +806,10 @@ PICTURES: dict[str, Call] = {
         {"body": b.rod, "eta": [1e-3, 0.0, 0.0], "window": (80, 60)},
     ),
     "plot_energies": lambda b: (plotting.plot_energies, {"solution": b.run}),
+    "plot_faces": lambda b: (
+        plotting.plot_faces,
+        {"faces": mbd.fem.smooth_faces(b.box), "window": (80, 60)},
+    ),
     "plot_forces": lambda b: (plotting.plot_forces, {"solution": b.run, "elements": ["crank pin"]}),
     "plot_modes": lambda b: (
         plotting.plot_modes,

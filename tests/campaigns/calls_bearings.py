@@ -60,6 +60,7 @@ BEARINGS: dict[str, Call] = {
         _elastic(b).motion_vector,
         {"eccentricity": (1e-5, 0.0), "speed": 300.0},
     ),
+    "ElasticBearing.film_fraction": lambda b: (_elastic(b).film_fraction, {"motion": [0.0] * 10}),
     "ElasticBearing.pressure": lambda b: (_elastic(b).pressure, {"motion": [0.0] * 10}),
     "OilFilm": lambda b: (
         bearings.OilFilm,
@@ -67,6 +68,10 @@ BEARINGS: dict[str, Call] = {
     ),
     "ReducedBody.bore": lambda b: (_ring(b).bore, {"name": "big_end"}),
     "Asperities": lambda b: (bearings.Asperities, {"roughness": 1e-6}),
+    "Asperities.from_summits": lambda b: (
+        bearings.Asperities.from_summits,
+        {"roughness": 5e-7, "density": 1e10, "radius": 8e-6, "elasticity": 1.1e11},
+    ),
     "Asperities.pressure": lambda b: (bearings.Asperities().pressure, {"gap": 1e-6}),
     "BearingCoefficients.to_csv": lambda b: (
         bearings.bearing_coefficients(_short(b), **_LOAD).to_csv,
@@ -80,6 +85,7 @@ BEARINGS: dict[str, Call] = {
         _finite(b).motion_vector,
         {"eccentricity": (1e-5, 0.0), "speed": 300.0},
     ),
+    "FiniteBearing.film_fraction": lambda b: (_finite(b).film_fraction, {"motion": [0.0] * 10}),
     "FiniteBearing.pressure": lambda b: (_finite(b).pressure, {"motion": [0.0] * 10}),
     "Oil": lambda b: (bearings.Oil, {"viscosity": 0.01}),
     "OilSupply": lambda b: (bearings.OilSupply, {"pressure": 2e5}),

@@ -68,6 +68,10 @@ ENGINES: dict[str, Call] = {
     "EngineBalance.force_at": lambda b: (_balance().force_at, {"speed": 100.0}),
     "EngineBalance.moment_at": lambda b: (_balance().moment_at, {"speed": 100.0}),
     "EngineBalance.summary": lambda b: (_balance().summary, {"speed": 100.0}),
+    "EngineBlock": lambda b: (
+        mechanisms.EngineBlock,
+        {"body": _crank(), "mains": ["main_1", "main_2"], "cylinders": ["pin_1"]},
+    ),
     "EngineCrank": lambda b: (
         mechanisms.EngineCrank,
         {"body": _crank(), "mains": ["main_1", "main_2"], "pins": ["pin_1"]},

@@ -29,14 +29,16 @@ RECORDS = {
     "JointRelation", "Participation", "PatternRef", "Picture", "Player", "PowerSpectrum",
     "Reduction", "Redundancy",
     "ReynoldsGrid", "RotatingModes", "RotatingStructure", "RunFileError", "RunGradient",
-    "RunSensitivities", "SNLine", "Solution", "SpeedPoles", "Spectrum", "SpinningEquilibrium",
+    "RunSensitivities", "SmoothFace", "SNLine", "Solution", "SpeedPoles", "Spectrum",
+    "SpinningEquilibrium",
     "State", "SteadyError", "StepError", "Strength", "StudyError", "Transient", "Waterfall",
     "WeakPlace",
 }  # fmt: skip
 """Results, references, errors, warnings and base classes, which are checked in use."""
 
 INTERNAL = {
-    "advance", "after_jump", "Asperities.energy", "BearingTable.at", "begin", "CableBody.check",
+    "advance", "after_jump", "Asperities.energy", "Asperities.flow_constants", "BearingTable.at",
+    "begin", "CableBody.check",
     "Clearance.element", "Clearance.rows", "Contact.states", "ContactLaw.numbers",
     "coordinates", "derivatives", "destroy", "ElasticBearing.displacement",
     "energies", "energy", "FatigueMaterial.law", "film_loads", "FilmBearing.motion_vector",
@@ -48,6 +50,8 @@ INTERNAL = {
     "JointRelation.problem", "JointRelation.second", "JointRelation.values", "Curve.derivative",
     "Curve.normal", "Curve.parameter", "check_holonomic",
     "LinearizedSystem.to_control", "local_error", "magnitude", "memory",
+    "EngineBlock.bushings", "EngineBlock.check_places", "EngineBlock.checked_mounts",
+    "EngineBlock.ground_frames", "EngineBlock.guide_axes",
     "EngineCrank.check_bores", "EngineCrank.check_places", "MeshBody.motion_at",
     "MeshRecovery.extremes", "MeshRecovery.fields", "MeshRecovery.positions",
     "MeshRecovery.stress", "CylinderTorque.at", "PressureMap.at", "PressureMap.slopes_at",

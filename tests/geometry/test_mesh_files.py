@@ -364,9 +364,3 @@ def test_implausible_sizes(
     messages = [w.message for w in records if isinstance(w.message, UnitsWarning)]
     assert [m.limit for m in messages] == ([] if limit is None else [limit])
     assert all(m.quantity == "size" and m.value is not None for m in messages)
-
-
-def test_the_hint_for_nastran_names_a_command(tmp_path: Path) -> None:
-    (tmp_path / "part.bdf").write_text("BEGIN BULK\nENDDATA\n")
-    with pytest.raises(FileError, match=r"gmsh part\.bdf -save"):
-        read_mesh(tmp_path / "part.bdf", MPI.COMM_SELF)

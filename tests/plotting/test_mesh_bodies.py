@@ -13,9 +13,10 @@ from scipy.spatial.transform import Rotation
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import errors, plotting
-from dolfinx_mbd.plotting.scene.mesh_surfaces import mesh_surfaces
+from dolfinx_mbd.plotting.scene.mesh_surfaces import mesh_surfaces, shared_mesh
 from dolfinx_mbd.results import Solution
 from dolfinx_mbd.structures.mesh_bodies import MeshMotion
+from dolfinx_mbd.tutorials import tagged_bar
 from tests.io.export.readers.gltf import Scene
 from tests.plotting.test_viewer import Tab, numbers, picked, scene_in
 from tests.structures.mesh_bodies.models import STEEL, box, ends, slider_crank
@@ -111,6 +112,12 @@ def test_colours_are_the_recovered_stress(case: Case) -> None:
         along = np.einsum("i,pij,j->p", x, sigma, x)
         shown = surface.quantity(i, "stress xx")
         np.testing.assert_allclose(shown, along, rtol=0, atol=1e-8 * exact.max())
+
+
+def test_stress_of_a_tagged_mesh() -> None:
+    body = mbd.MeshBody("bar", tagged_bar((0.2, 0.1, 0.05), (2, 1, 1), ("a", "b")), material=STEEL)
+    comm = shared_mesh(mbd.System([body]), "von Mises")
+    assert comm is None if COMM.size == 1 else comm.size == COMM.size
 
 
 def test_stress_of_quadratic_tetrahedra() -> None:

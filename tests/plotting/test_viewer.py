@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,12 @@ def run() -> Solution:
 
 
 def numbers(item: dict[str, str]) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(item["data"]), KINDS[item["type"]]).astype(float)
+    """Return an array of a page; a large one is compressed, with the lowest bytes first."""
+    if "data" in item:
+        return np.frombuffer(base64.b64decode(item["data"]), KINDS[item["type"]]).astype(float)
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(item["packed"])), np.uint8)
+    rows = planes.reshape(np.dtype(KINDS[item["type"]]).itemsize, -1).T
+    return np.frombuffer(rows.tobytes(), KINDS[item["type"]]).astype(float)
 
 
 def vectors_of(arrow: dict[str, Any]) -> np.ndarray:
@@ -151,6 +157,32 @@ def test_bodies_with_one_surface_share_it() -> None:
     ]
     scene = scene_in(player(System([ground, first, second], joints)))
     assert [item["part"] for item in scene["bodies"]] == [0, 0] and len(scene["parts"]) == 1
+
+
+def test_a_second_run_is_transparent_over_the_first(run: Solution) -> None:
+    """Bodies of the second run move by its own coordinates, at the times of the first run."""
+    crank = {"crank_radius": 0.05, "crank_mass": 0.9, "piston_mass": 0.2}
+    rigid = slider_crank(stressed_bar().rigid(), speed=200.0, angle=0.3, **crank)
+    other = simulate(rigid, t_end=0.04, dt=2e-4)
+    alone, scene = scene_in(player(run)), scene_in(player(run, ghost=other))
+    count = len(alone["bodies"])
+    assert [item.get("ghost", False) for item in scene["bodies"]] == count * [False] + count * [
+        True
+    ]
+    assert [item["name"] for item in scene["bodies"][count:]] == [
+        f"{item['name']} (second run)" for item in alone["bodies"]
+    ]
+    time = numbers(scene["time"])
+    for item in scene["bodies"][count:]:
+        body = item["name"].removesuffix(" (second run)")
+        exact = [np.interp(time, other.time, x) for x in other.body(body).position.T]
+        error = np.abs(numbers(item["position"]).reshape(-1, 3) - np.transpose(exact)).max()
+        assert error < 1e-6 and item["ranges"] == {} and "peak" not in item
+    short = simulate(rigid, t_end=0.02, dt=2e-4)
+    with pytest.raises(errors.InputError, match="ghost must be a run from t = 0 s"):
+        player(run, ghost=short)
+    with pytest.raises(errors.InputError, match="only the result of a simulation"):
+        player(run.system, ghost=other)
 
 
 def test_the_page_needs_nothing_else(run: Solution, tmp_path: Path) -> None:
@@ -359,7 +391,7 @@ class Tab:
         self.page.on("pageerror", lambda error: self.messages.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(path.as_uri())
-        self.page.wait_for_function("window.player !== undefined", timeout=30_000)
+        self.page.wait_for_selector("#panel > *", state="attached", timeout=30_000)
         assert self.messages == []
         assert self.requests == [path.as_uri()]
 
@@ -380,6 +412,32 @@ def picked(tab: Tab, body: str) -> list[dict[str, Any]]:
         " player.probe(10 + 18 * (i % 40), 8 + 15 * Math.floor(i / 40)))"
     )
     return [item for item in items if item and item["body"] == body]
+
+
+def test_second_run_in_a_browser(browser: Any, run: Solution, tmp_path: Path) -> None:
+    """The second run is where it should be; the colours and the pointer are those of the first."""
+    crank = {"crank_radius": 0.05, "crank_mass": 0.9, "piston_mass": 0.2}
+    system = slider_crank(stressed_bar(), speed=200.0, angle=1.3, **crank)
+    path, alone = tmp_path / "two.html", tmp_path / "one.html"
+    second = simulate(system, t_end=0.03, dt=1e-4)
+    player(run, path, ghost=second)
+    player(run, alone)
+    tab, other = Tab(browser, path), Tab(browser, alone)
+    for page in (tab, other):
+        page.do("player.seek(0.01)")
+    assert tab.do("player.limit") == pytest.approx(other.do("player.limit"), rel=1e-9)
+    assert len(picked(tab, "rod")) > 20
+    rod, skin = second.body("rod"), stressed_bar().skin
+    k = int(np.argmin(np.abs(second.time - 0.01)))
+    assert skin is not None
+    points = plotting.skin_points(
+        skin, rod.eta[k], position=rod.position[k], rotation=rod.rotation[k]
+    )
+    ghosts = picked(tab, "rod (second run)")
+    assert ghosts and all(item["value"] is None for item in ghosts)
+    for item in ghosts:  # half a pixel of 0.2 m on 1000 pixels, between the instants of the page
+        assert np.abs(np.array(item["position"]) - points[item["node"]]).max() < 1e-4
+    assert np.abs(tab.image() - other.image()).max() > 30
 
 
 def test_field_in_a_browser(browser: Any, run: Solution, tmp_path: Path) -> None:

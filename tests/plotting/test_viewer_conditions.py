@@ -102,7 +102,7 @@ def test_other_scripts_are_refused(browser: Any, tmp_path: Path) -> None:
     )
     page = browser.new_page()
     page.goto(path.as_uri())
-    page.wait_for_function("window.player !== undefined", timeout=30_000)
+    page.wait_for_selector("#panel > *", state="attached", timeout=30_000)
     page.wait_for_timeout(100)
     assert page.evaluate("window.attack") is None
 
@@ -190,7 +190,7 @@ def test_browsers_without_webgl(browser: Any, tmp_path: Path, kind: str) -> None
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(path.as_uri())
-        page.wait_for_function("window.player !== undefined", timeout=30_000)
+        page.wait_for_selector("#panel > *", state="attached", timeout=30_000)
         message = page.locator("#message").inner_text()
         assert "WebGL" in message and "Curves" in message
         before = page.evaluate("player.time")

@@ -14,7 +14,7 @@ from dolfinx_mbd import STEEL, reduce
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.dynamics import System, consistent_state, redundancies
-from dolfinx_mbd.fem.interfaces.cylinders import fit_axis
+from dolfinx_mbd.fem.cylinders import fit_axis
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.fem.meshing import build_mesh
 from dolfinx_mbd.mechanism import FlexibleBody, Frame, Ground, cylindrical, revolute, spherical

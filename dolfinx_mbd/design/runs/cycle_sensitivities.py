@@ -45,7 +45,8 @@ def cycle_sensitivities(
         dt: Time step, s, adjusted so that a whole number of steps fits in the period.
         steps: Steps of the differences of the equations by name of the parameter; by default 1e-4
             of the value. A parameter with the value 0 needs a step.
-        **options: Other arguments of `periodic`, except `find_period` and `redundant`.
+        **options: Other arguments of `periodic`, except `find_period`, `axes`
+            and `redundant`.
 
     Returns:
         The periodic motion (`run`) and its derivatives.
@@ -72,7 +73,7 @@ def cycle_sensitivities(
         >>> bool(abs(slope / exact - 1) < 1e-3)
         True
     """
-    for name in ("find_period", "redundant"):
+    for name in ("find_period", "axes", "redundant"):
         if name in options:
             raise InputError(f"cycle_sensitivities has no argument {name}", argument=name)
     terms = ParameterTerms(build, values, steps)

@@ -6,6 +6,9 @@ solution satisfies this balance to round-off for every χ w in its space, wherea
 stress over a plane converges only as fast as the stress. Therefore χ is a function of the space: a
 smooth step over a band of two cells on each side of the plane. The result is a mean over the band;
 it is exact if the force along the body is a polynomial of degree three.
+
+A body on its whole mesh has the first Piola-Kirchhoff stress P in place of σ, and ∇(χ w) with the
+present positions in w. The work is then that of the nodal forces of the stress.
 """
 
 from __future__ import annotations
@@ -22,14 +25,15 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd import forms
 from dolfinx_mbd.checks import number, reject, vector
 from dolfinx_mbd.durability.recovery.cell_fields import linear_in
-from dolfinx_mbd.durability.recovery.stress import Recovery, recovery_of
+from dolfinx_mbd.durability.recovery.mesh_recovery import MeshRecovery
+from dolfinx_mbd.durability.recovery.stress import Recovery, Source, any_recovery_of
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.assembly import rigid_motions
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.linalg.blocks import gram
-from dolfinx_mbd.reduction.result import Reduction
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
+from dolfinx_mbd.structures.mesh_bodies.mesh_solver import mean_rotation
 
 __all__ = ["SectionForces", "section_forces", "section_modes"]
 
@@ -43,7 +47,8 @@ class SectionForces:
     Attributes:
         time: Instants, shape (nt,), s.
         point: Reference point of the moments, shape (3,), m.
-        axes: Normal and axes of the section as columns, in body components, shape (3, 3).
+        axes: Normal and axes of the section as columns, in body components, shape (3, 3). The body
+            axes of a mesh body are those of the undeformed mesh, which rotate with the section.
         force: Force in body components, shape (nt, 3), N.
         moment: Moment about the point in body components, shape (nt, 3), N m.
     """
@@ -76,7 +81,7 @@ class SectionForces:
 
 
 def section_forces(
-    source: Reduction | Recovery,
+    source: Source,
     history: Any,
     point: ArrayLike,
     normal: ArrayLike,
@@ -88,10 +93,11 @@ def section_forces(
     """Return section forces and moments over time in a plane that cuts the whole body.
 
     Args:
-        source: A reduction, or a `Recovery` with another stress law.
+        source: A reduction, a `Recovery` with another stress law, or a `MeshBody`.
         history: See `recover`.
         point: Point of the plane, and reference point of the moments, shape (3,), m. For a rod, use
-            a point of its centre line.
+            a point of its centre line. Plane and point of a mesh body are those of the undeformed
+            mesh, and move with the rigid motion that fits the nodes of the band best.
         normal: Normal of the plane, shape (3,), of any length.
         axis: Direction whose projection on the plane is the first axis of the section, shape (3,).
             By default the body axis with the largest angle to the normal.
@@ -113,12 +119,35 @@ def section_forces(
         >>> section.normal.shape, section.bending.shape
         ((1,), (1, 2))
     """
-    recovery = recovery_of(source)
+    recovery = any_recovery_of(source)
     p, axes = _plane(point, normal, axis)
+    if isinstance(recovery, MeshRecovery):
+        if thickness is not None:
+            reject("thickness", thickness, "None for a body in space")
+        return _mesh_section(recovery, history, p, axes, width)
     time, factors = recovery.motion(history)
     modes = section_modes(recovery, p, axes[:, 0], width=width, thickness=thickness)
     wrench = factors @ modes.T
     return SectionForces(time, p, axes, wrench[:, :3], wrench[:, 3:])
+
+
+def _mesh_section(
+    recovery: MeshRecovery, history: Any, p: Array, axes: Array, width: float | None
+) -> SectionForces:
+    """Return the section forces of a mesh body; see `section_forces`."""
+    if width is not None:
+        number("width", width, positive=True, unit="m")
+    motion, forces, X = recovery.motion(history), recovery.body.forces, recovery.body.nodes
+    distance = (X - p) @ axes[:, 0] / _band(forces.space.mesh, p, axes[:, 0], width)
+    step, near = _smooth_step(distance), np.abs(distance) < 1
+    result = np.zeros((len(motion.time), 2, 3))
+    for row, u, w in zip(result, motion.displacement, motion.velocity, strict=True):
+        forces.set_state(u, w)
+        pull, x = step[:, None] * forces.internal(), X + u
+        R = mean_rotation(X[near], x[near])
+        place = x[near].mean(axis=0) + R @ (p - X[near].mean(axis=0))
+        row[:] = np.stack([pull.sum(axis=0), np.cross(x - place, pull).sum(axis=0)]) @ R
+    return SectionForces(motion.time, p, axes, result[:, 0], result[:, 1])
 
 
 def section_modes(

@@ -106,6 +106,16 @@ class InternalUnknowns:
         for (part, *_), values in zip(self._parts, unknowns, strict=True):
             part.static_unknowns = values
 
+    def set_spin(self, spin: Array) -> None:
+        """Set the angular velocity (3,) of a steady rotation of the nodes, rad/s."""
+        for part, *_ in self._parts:
+            part.spin = spin
+
+    def rotate(self, R: Array) -> None:
+        """Rotate the nodes of all bodies by a rotation matrix (3, 3) about the global origin."""
+        for part, *_ in self._parts:
+            part.rotate(R)
+
     def store_offset(self) -> None:
         """Store the present unbalanced forces of the nodes."""
         for part, *_ in self._parts:

@@ -22,7 +22,7 @@ from dolfinx_mbd.body import Bore, Interface
 from dolfinx_mbd.body.parts import POLYNOMIALS, circular_functions
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem
-from dolfinx_mbd.fem.interfaces.cylinders import CORNER_TOLERANCE, facet_corners
+from dolfinx_mbd.fem.cylinders import CORNER_TOLERANCE, facet_corners
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.fem.linalg.blocks import column_sums, gram
 

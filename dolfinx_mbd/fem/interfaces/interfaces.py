@@ -19,9 +19,9 @@ from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array, assign, axes_along
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.assembly import in_space
+from dolfinx_mbd.fem.cylinders import facet_corners, fit_axis
 from dolfinx_mbd.fem.facets import checked_key, facet_groups
 from dolfinx_mbd.fem.interfaces.averaged import averaged_rows
-from dolfinx_mbd.fem.interfaces.cylinders import facet_corners, fit_axis
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.fem.surface_integrals import SurfaceMoments, body_size, surface_moments
 from dolfinx_mbd.html import short_repr

@@ -1,4 +1,4 @@
-"""The commands `info`, `compare`, `modes`, `view` and `export`, which read bodies and meshes."""
+"""The commands `info`, `faces`, `compare`, `modes`, `view` and `export`: bodies and meshes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dolfinx_mbd.io.export import FORMATS, OPTIONS, UNITS, export
 
 
 def add_to(commands: Any) -> None:
-    """Add `info`, `compare`, `modes`, `view` and `export` to the commands."""
+    """Add `info`, `faces`, `compare`, `modes`, `view` and `export` to the commands."""
     info = commands.add_parser("info", help="describe a reduced body or a mesh")
     info.add_argument("file", help="a reduced body (.npz) or a mesh")
     add_unit(info)
@@ -48,6 +48,17 @@ def add_to(commands: Any) -> None:
     modes.add_argument("--modes", type=numbers, metavar="LIST", help=text)
     modes.add_argument("-o", "--output", help="picture to write (default: FILE-modes.png)")
     modes.set_defaults(run=_modes)
+    faces = commands.add_parser(
+        "faces",
+        help="list and draw the smooth faces of a mesh",
+        description="List the smooth faces of a mesh without names, with a point of each for the "
+        "option '--pick NAME=near:POINT' of 'dolfinx-mbd reduce', and draw them with numbers.",
+    )
+    faces.add_argument("file", help="a mesh")
+    add_unit(faces)
+    faces.add_argument("-o", "--output", help="picture to write, for example faces.png")
+    add_force(faces)
+    faces.set_defaults(run=_faces)
     _add_view(commands)
     _add_export(commands)
 
@@ -88,6 +99,33 @@ def _describe_mesh(file: str, unit: float) -> None:
     if topology.dim == 3:  # the mass of a plane mesh depends on its thickness
         mass = volume_integral(mesh, fem.Constant(mesh, np.float64(STEEL.density)))
         warn_of_units(mass, body_size(mesh), "would, in steel, weigh")
+
+
+def _faces(options: argparse.Namespace) -> int:
+    from mpi4py import MPI
+
+    from dolfinx_mbd.fem import read_mesh, smooth_faces
+    from dolfinx_mbd.parallel import on_rank_zero
+    from dolfinx_mbd.plotting import plot_faces
+
+    path = None
+    if options.output is not None:
+        path = output_path(options.output, options.file, ".png", lambda _: options.force)
+    faces = smooth_faces(read_mesh(options.file, MPI.COMM_WORLD, unit=options.unit))
+    print("number  kind      area (mm²)  radius (mm)  near")
+    for face in faces:
+        radius = "" if face.radius is None else f"{1e3 * face.radius:.6g}"
+        place = ",".join(f"{1e3 * x + 0.0:.7g}mm" for x in _without_noise(face.point))
+        print(f"{face.number:6d}  {face.kind:<8} {1e6 * face.area:11.6g}  {radius:>11}  {place}")
+    if path is not None:
+        on_rank_zero(MPI.COMM_WORLD, lambda: plot_faces(faces, path))
+        print(f"wrote {path}")
+    return 0
+
+
+def _without_noise(point: np.ndarray) -> np.ndarray:
+    """Return a point whose remainders of coordinates that are 0 are 0."""
+    return np.where(np.abs(point) < 1e-9 * np.abs(point).max(), 0.0, point)
 
 
 def _compare(options: argparse.Namespace) -> int:

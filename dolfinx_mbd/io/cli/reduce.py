@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,7 @@ from dolfinx_mbd.io.cli.values import (
     length,
     output_path,
     setting,
+    shapes,
 )
 
 if TYPE_CHECKING:
@@ -27,10 +30,11 @@ if TYPE_CHECKING:
     from dolfinx_mbd.fem.facets import FacetGroups
 
 _DESCRIPTION = """\
-Reduce the body of a mesh with named groups to a few modes (Craig-Bampton), and write all data that
+Reduce the body of a mesh to a few modes (Craig-Bampton), and write all data that
 a multibody program needs to one file. Use mpirun for large meshes.
 
   dolfinx-mbd reduce rod.msh --material steel --interface big_end --interface small_end:averaged
+  dolfinx-mbd reduce rod.msh --material steel --pick pin=near:137mm,9.5mm,0
   mpirun -n 4 dolfinx-mbd reduce rod.msh ...
 """
 
@@ -59,13 +63,17 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     def add_flag(name: str, help: str) -> None:
         add(name, action="store_true", help=help)
 
-    add("file", help="gmsh mesh (.msh) with named physical groups")
+    add("file", help="mesh, for example of Gmsh with named physical groups (.msh)")
     text = "name of a material; repeat the option for each group of cells, for example"
     text += " --material shank=steel --material bush=bronze"
     add_list("--material", "[GROUP=]NAME", text, required=True)
     add("--materials", metavar="FILE", help="TOML file with materials of your own")
     text = "group of facets at which a joint is attached, rigid (default) or averaged"
     add_list("--interface", "NAME[=GROUP][:KIND]", text)
+    text = "interface on facets that a shape selects, for a mesh without names; see dolfinx-mbd"
+    text += " faces. Shapes are cylinder:POINT:AXIS:RADIUS, plane:POINT:NORMAL, box:LOW:HIGH and"
+    text += " near:POINT, for example pin=cylinder:0,0,0:0,0,1:5mm; join several of them by '+'."
+    add_list("--pick", "NAME=SHAPE", f"{text} tolerance:LENGTH sets the tolerance")
     text = "number of fixed-interface modes (default 20)"
     add("--modes", type=int, default=20, metavar="N", help=text)
     text = "keep the fewest of these modes with this share of their total effective mass, for"
@@ -115,10 +123,10 @@ def _reduce(options: argparse.Namespace) -> int:
     from dolfinx_mbd.reduction import ReductionOptions, pressure, reduce
 
     integer("--modes", options.modes, low=0)
-    if options.degree is not None:
-        integer("--degree", options.degree, low=1, high=9)
+    degree = _degree(options)
     materials = chosen_materials(options.material, options.materials)
-    interfaces = _interfaces(options.interface)
+    picks = {k: shapes(k, text) for k, text in assignments(options.pick, "--pick").items()}
+    interfaces = _interfaces(options.interface, picks)
     attached_to = _attached_interface(options.reference)
     points = {k: _point(k, text) for k, text in assignments(options.point, "--point").items()}
     output = options.output
@@ -128,13 +136,12 @@ def _reduce(options: argparse.Namespace) -> int:
     if options.write_modes is not None:
         file_path("--write-modes", options.write_modes, SUFFIXES)
     mesh = read_mesh(options.file, MPI.COMM_WORLD, unit=options.unit)
+    interfaces = _with_facets(mesh, interfaces, picks)
     groups = facet_groups(mesh, {name: spec.facets for name, spec in interfaces.items()}, None)
-    pressures = {}
-    for name, _, group in (word.partition("=") for word in options.pressure):
-        pressures[name] = pressure(mesh, group or name)
-    degree = {} if options.degree is None else {"degree": options.degree}
-    plane = {"plane": options.plane, "thickness": options.thickness}
-    model = ElasticModel(mesh, materials, **plane, **degree)
+    words = (word.partition("=") for word in options.pressure)
+    pressures = {name: pressure(mesh, group or name) for name, _, group in words}
+    state = {"plane": options.plane, "thickness": options.thickness, **degree}
+    model = ElasticModel(mesh, materials, **state)
     if options.dry_run:
         print(_dry_run(model, groups, options))
         return 0
@@ -177,7 +184,15 @@ def _materials(options: argparse.Namespace) -> int:
     return 0
 
 
-def _interfaces(words: list[str]) -> dict[str, Any]:
+def _degree(options: argparse.Namespace) -> dict[str, int]:
+    """Return the polynomial degree as an argument of a model; empty for the default."""
+    if options.degree is None:
+        return {}
+    return {"degree": integer("--degree", options.degree, low=1, high=9)}
+
+
+def _interfaces(words: list[str], picks: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the interfaces by name; a pick without an interface is a rigid interface."""
     from dolfinx_mbd.reduction import InterfaceSpec
 
     result: dict[str, Any] = {}
@@ -190,6 +205,23 @@ def _interfaces(words: list[str]) -> dict[str, Any]:
             raise InputError(f"--interface: {name!r} occurs twice", argument="--interface")
         facets: Any = setting(group) if group.isdigit() else group or name
         result[name] = InterfaceSpec(facets, kind=kind)  # type: ignore[arg-type]
+    used = {spec.facets for spec in result.values()}
+    return {**result, **{name: InterfaceSpec(name) for name in picks if name not in used}}
+
+
+def _with_facets(
+    mesh: Any, interfaces: Mapping[str, Any], picks: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the interfaces with the facets that the shapes of `--pick` select."""
+    from dolfinx_mbd.fem import pick
+
+    result = dict(interfaces)
+    for name, spec in interfaces.items():
+        if spec.facets in picks:
+            try:
+                result[name] = replace(spec, facets=pick(mesh, **picks[spec.facets]))
+            except InputError as error:
+                raise InputError(f"--pick {spec.facets}: {error}", argument="--pick") from None
     return result
 
 

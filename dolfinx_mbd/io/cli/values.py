@@ -45,6 +45,38 @@ def coordinate(text: str) -> float:
     )
 
 
+SHAPES = {"cylinder": (3, 3, 1), "plane": (3, 3), "box": (3, 3), "near": (3,), "tolerance": (1,)}
+"""Numbers of coordinates in the parts of a shape, by the name of the argument of `pick`."""
+
+
+def shapes(name: str, text: str) -> dict[str, Any]:
+    """Return the arguments of `mbd.fem.pick` in a text such as `cylinder:0,0,0:0,0,1:5mm`.
+
+    Shapes are joined by `+`. Two coordinates suffice in the plane.
+    """
+    result: dict[str, Any] = {}
+    for word in re.split(r"\+(?=\s*[a-z])", text):
+        kind, *parts = (part.strip() for part in word.split(":"))
+        counts = SHAPES.get(kind, ())
+        try:
+            values: list[Any] = [[coordinate(part) for part in text.split(",")] for text in parts]
+        except ValueError:
+            values = []
+        sizes = [len(value) for value in values]
+        fits = len(sizes) == len(counts) and all(
+            size == count or (size, count) == (2, 3)
+            for size, count in zip(sizes, counts, strict=True)
+        )
+        if not counts or not fits or kind in result:
+            forms = (
+                "cylinder:X,Y,Z:AX,AY,AZ:RADIUS, plane:X,Y,Z:NX,NY,NZ, box:X,Y,Z:X,Y,Z, near:X,Y,Z"
+            )
+            reject(f"--pick {name}", text, f"one of {forms}, or several joined by '+'")
+        values = [v[0] if count == 1 else v for v, count in zip(values, counts, strict=True)]
+        result[kind] = values[0] if len(values) == 1 else tuple(values)
+    return result
+
+
 def frequency(text: str) -> float:
     """Return the frequency in a text such as `20000` or `20kHz`, Hz."""
     match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*([a-zA-Z]*)\s*", text)

@@ -32,6 +32,7 @@ from dolfinx_mbd.io.imports.calculix import read_calculix
 from dolfinx_mbd.io.imports.full_matrices import FullMatrices, MatrixError, MatrixFileError
 from dolfinx_mbd.io.imports.matrix_files import read_matrices
 from dolfinx_mbd.io.imports.nastran import read_dmig, read_op4
+from dolfinx_mbd.io.imports.nastran_materials import read_nastran_materials
 from dolfinx_mbd.io.imports.reduced_matrices import (
     FirstOrderInertiaWarning,
     ReducedMatrices,
@@ -50,6 +51,7 @@ __all__ = [
     "read_calculix",
     "read_dmig",
     "read_matrices",
+    "read_nastran_materials",
     "read_op4",
     "reduce_matrices",
 ]

@@ -6,18 +6,24 @@ import hashlib
 import json
 import logging
 import os
+from collections.abc import Mapping
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import dolfinx_mbd
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import Error
+from dolfinx_mbd.io.models.beams import checked_beam, checked_places, reduced_beam
 from dolfinx_mbd.io.models.declarations import REQUIRED, Declared
 from dolfinx_mbd.io.models.documents import Place
 from dolfinx_mbd.io.models.values import EntryError, Reader
 from dolfinx_mbd.mechanism import mechanisms
 
-__all__ = ["FIELDS", "cache_folder", "reduced_body"]
+__all__ = ["FIELDS", "PICK", "cache_folder", "reduced_body"]
+
+_ARRAY = ("ArrayLike",)
 
 FIELDS = {
     field.name: field
@@ -25,10 +31,17 @@ FIELDS = {
         Declared("mesh", ("str",), None, "Mesh file with named groups (.msh).", ""),
         Declared("step", ("str",), None, "STEP file with named faces; see `size`.", ""),
         Declared("rod", ("Any",), None, "Dimensions of a `ConnectingRod`.", "m"),
+        Declared("beam", ("Any",), None, "Length, elements and section of a beam.", "m"),
         Declared("size", ("float",), None, "Size of the cells of a STEP part.", "m"),
         Declared("unit", ("str",), "m", "Unit of length of the mesh file, such as mm.", ""),
         Declared("material", ("str", "Any"), REQUIRED, "Name of a material, or its constants.", ""),
-        Declared("interfaces", ("list[str]", "Any"), REQUIRED, "Names, or kinds by name.", ""),
+        Declared(
+            "interfaces",
+            ("list[str]", "Any"),
+            REQUIRED,
+            "Names of groups, or by name the fields of an InterfaceSpec and `pick`.",
+            "",
+        ),
         Declared("num_modes", ("int",), 20, "Number of fixed-interface modes.", ""),
         Declared("degree", ("int",), 2, "Polynomial degree of the elements.", ""),
         Declared("stiffening", ("bool",), None, "Whether to compute geometric stiffening.", ""),
@@ -36,6 +49,18 @@ FIELDS = {
     )
 }
 """Fields of a body that is reduced from a mesh."""
+
+PICK = {
+    field.name: field
+    for field in (
+        Declared("cylinder", _ARRAY, None, "Point on the axis, direction, and radius.", "m"),
+        Declared("plane", _ARRAY, None, "Point on the plane, and its normal.", "m"),
+        Declared("box", _ARRAY, None, "Smallest and largest coordinates of a box.", "m"),
+        Declared("near", _ARRAY, None, "Point near a smooth surface.", "m"),
+        Declared("tolerance", ("float",), None, "Largest distance from the shapes.", "m"),
+    )
+}
+"""Arguments of `pick` that select the facets of an interface by geometry."""
 
 log = logging.getLogger("dolfinx_mbd")
 
@@ -63,7 +88,7 @@ def reduced_body(reader: Reader, entry: Any, place: Place) -> ReducedBody:
     """
     try:
         if isinstance(entry, str):
-            return ReducedBody.load(reader.path(entry, place))
+            return _loaded(reader, reader.path(entry, place))
         if isinstance(entry, dict) and entry.get("type") == "rigid_rod":
             fields = {key: value for key, value in entry.items() if key != "type"}
             return reader.made(mechanisms.rigid_rod, "rigid_rod", fields, place)  # type: ignore[no-any-return]
@@ -81,9 +106,9 @@ def _checked(reader: Reader, entry: dict[str, Any], place: Place) -> dict[str, A
     for key in entry:
         if key not in FIELDS:
             raise EntryError((*place, key), f"unknown field {key!r}; known are {', '.join(FIELDS)}")
-    sources = [key for key in ("mesh", "step", "rod") if key in entry]
+    sources = [key for key in ("mesh", "step", "rod", "beam") if key in entry]
     if len(sources) != 1:
-        raise EntryError(place, "expected one of the fields mesh, step and rod")
+        raise EntryError(place, "expected one of the fields mesh, step, rod and beam")
     missing = [name for name, field in FIELDS.items() if field.is_required and name not in entry]
     if missing:
         raise EntryError(place, f"the field {missing[0]!r} is missing")
@@ -97,7 +122,54 @@ def _checked(reader: Reader, entry: dict[str, Any], place: Place) -> dict[str, A
         result["rod"] = {
             k: reader.value(lengths, "", v, (*place, "rod", k)) for k, v in result["rod"].items()
         }
+    result["material"] = _material(reader, entry["material"], (*place, "material"))
+    at = (*place, "interfaces")
+    if "beam" in entry:
+        beam = checked_beam(reader, entry["beam"], (*place, "beam"))
+        places = checked_places(reader, entry["interfaces"], beam, at)
+        return {**result, "beam": beam, "interfaces": places}
+    result["interfaces"] = _interfaces(reader, entry["interfaces"], at)
     return result
+
+
+def _material(reader: Reader, entry: Any, place: Place) -> Any:
+    import dolfinx_mbd as mbd
+    from dolfinx_mbd.forms.materials import material
+
+    if isinstance(entry, str):
+        return material(entry)
+    return reader.made(mbd.Material, "material", entry, place, name="part")
+
+
+def _interfaces(reader: Reader, entries: Any, place: Place) -> dict[str, tuple[Any, Any]]:
+    """Return the interfaces by name, each with the arguments of `pick` or None."""
+    import dolfinx_mbd as mbd
+
+    if isinstance(entries, list) and all(isinstance(name, str) for name in entries):
+        entries = dict.fromkeys(entries)
+    if not isinstance(entries, dict):
+        raise EntryError(place, "expected a list of names, or interfaces by name")
+    result = {}
+    for name, entry in entries.items():
+        at = (*place, name)
+        entry = {} if entry is None else entry
+        if not isinstance(entry, dict):
+            raise EntryError(at, f"expected fields by name, such as pick; got {entry!r}")
+        fields = {key: value for key, value in entry.items() if key != "pick"}
+        if "pick" in entry and "facets" in entry:
+            raise EntryError((*at, "pick"), "expected either facets or pick")
+        pick = _pick(reader, entry["pick"], (*at, "pick")) if "pick" in entry else None
+        result[str(name)] = reader.made(mbd.InterfaceSpec, "", fields, at), pick
+    return result
+
+
+def _pick(reader: Reader, entry: Any, place: Place) -> dict[str, Any]:
+    if not isinstance(entry, dict) or not entry:
+        raise EntryError(place, f"expected one or more of {', '.join(PICK)}")
+    for key in entry:
+        if key not in PICK:
+            raise EntryError((*place, key), f"unknown field {key!r}; known are {', '.join(PICK)}")
+    return {k: reader.value(PICK[k], "", value, (*place, k)) for k, value in entry.items()}
 
 
 def _reduced(reader: Reader, fields: dict[str, Any], place: Place) -> ReducedBody:
@@ -106,7 +178,7 @@ def _reduced(reader: Reader, fields: dict[str, Any], place: Place) -> ReducedBod
     from dolfinx_mbd.parallel import on_rank_zero
 
     comm = MPI.COMM_WORLD
-    digest = hashlib.sha256(json.dumps(fields, sort_keys=True, default=str).encode())
+    digest = hashlib.sha256(json.dumps(fields, sort_keys=True, default=_plain).encode())
     digest.update(dolfinx_mbd.__version__.encode())
     for key in ("mesh", "step"):
         if key in fields:
@@ -114,16 +186,25 @@ def _reduced(reader: Reader, fields: dict[str, Any], place: Place) -> ReducedBod
     path = cache_folder() / f"{digest.hexdigest()[:32]}.npz"
     if on_rank_zero(comm, path.exists):
         log.info("reduced body from %s", path)
-        return ReducedBody.load(path)
+        return _loaded(reader, path)
     body = _reduction(reader, fields, place, comm)
     body.save(path, comm=comm)
     return body
 
 
+def _loaded(reader: Reader, path: Path) -> ReducedBody:
+    """Return the body of a file; several parts of a mechanism can share it."""
+    if path not in reader.loaded:
+        reader.loaded[path] = ReducedBody.load(path)
+    body: ReducedBody = reader.loaded[path]
+    return body
+
+
 def _reduction(reader: Reader, fields: dict[str, Any], place: Place, comm: Any) -> ReducedBody:
     import dolfinx_mbd as mbd
-    from dolfinx_mbd.forms.materials import material
 
+    if "beam" in fields:
+        return reduced_beam(fields, comm)  # type: ignore[no-any-return]
     if "rod" in fields:
         mesh = mbd.build_mesh(mbd.ConnectingRod(**(fields["rod"] or {})), comm)
     elif "step" in fields:
@@ -132,21 +213,33 @@ def _reduction(reader: Reader, fields: dict[str, Any], place: Place, comm: Any) 
     else:
         unit = fields.get("unit", "m")
         mesh = mbd.read_mesh(reader.path(fields["mesh"], place), comm, unit=unit)
-    constants = fields["material"]
-    if isinstance(constants, str):
-        chosen = material(constants)
-    else:
-        chosen = reader.made(mbd.Material, "material", constants, (*place, "material"), name="part")
-    interfaces = fields["interfaces"]
-    if isinstance(interfaces, dict):
-        interfaces = {
-            name: reader.made(mbd.InterfaceSpec, "", spec or {}, (*place, "interfaces", name))
-            for name, spec in interfaces.items()
-        }
+    interfaces = {
+        name: spec if pick is None else replace(spec, facets=_facets(mesh, pick, (*place, name)))
+        for name, (spec, pick) in fields["interfaces"].items()
+    }
     return mbd.reduce(
-        mbd.ElasticModel(mesh, chosen, degree=fields.get("degree", 2)),
+        mbd.ElasticModel(mesh, fields["material"], degree=fields.get("degree", 2)),
         interfaces=interfaces,
         num_modes=fields.get("num_modes", 20),
         stiffening=fields.get("stiffening"),
         attached_to=fields.get("attached_to"),
     ).body
+
+
+def _facets(mesh: Any, pick: Mapping[str, Any], place: Place) -> Any:
+    """Return the facets that `pick` selects for the interface at the end of a place."""
+    import dolfinx_mbd as mbd
+
+    try:
+        return mbd.fem.pick(mesh, **pick)
+    except Error as error:
+        field = str(getattr(error, "argument", "") or "").split(" ")[-1]
+        at = (*place[:-1], "interfaces", place[-1], "pick")
+        raise EntryError((*at, field) if field in pick else at, str(error)) from None
+
+
+def _plain(value: Any) -> Any:
+    """Return a dataclass or an array as fields or lists for JSON."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclass_fields(value)}
+    return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -12,8 +12,9 @@ from dolfinx_mbd.dynamics import Adaptive, GeneralizedAlpha
 from dolfinx_mbd.mechanism import bearings, mechanisms
 from dolfinx_mbd.mechanism.contact.elements import Surface
 from dolfinx_mbd.mechanism.joints import JOINT_KINDS
+from dolfinx_mbd.mechanism.mechanisms.engine_design import GasForce
 
-__all__ = ["ANALYSES", "FORMULAS", "SECTIONS", "VALUES", "Formulas"]
+__all__ = ["ANALYSES", "FORMULAS", "FUNCTIONS", "SECTIONS", "VALUES", "Formulas"]
 
 Maker = Callable[..., Any]
 
@@ -115,6 +116,15 @@ ANALYSES: dict[str, Maker] = {
 """Analyses by the name of their section."""
 
 
+FUNCTIONS: dict[str, Maker] = {
+    "gas_force": GasForce,
+    "four_stroke": mechanisms.FourStrokePressure,
+    "pressure_table": mechanisms.PressureTable,
+    "pressure_map": mechanisms.PressureMap,
+}
+"""Makers of fields that are functions, besides expressions, by the kind in `type`."""
+
+
 class Formulas(NamedTuple):
     """Names in the expression of a field that is a function, and the units of its value.
 
@@ -135,5 +145,6 @@ FORMULAS: dict[tuple[str, str], Formulas] = {
     ("torque", "value"): Formulas((), "N m", 3),
     ("driver", "motion"): Formulas(("t",), ""),
     ("inline_engine", "pressure"): Formulas(("angle",), "Pa"),
+    ("gas_force", "pressure"): Formulas(("angle",), "Pa"),
 }
 """Fields that are functions by kind and name."""

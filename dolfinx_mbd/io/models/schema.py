@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from dolfinx_mbd.io.models.beams import BEAM
 from dolfinx_mbd.io.models.declarations import REQUIRED, Declared, declared_fields
-from dolfinx_mbd.io.models.flexible_parts import FIELDS
-from dolfinx_mbd.io.models.kinds import ANALYSES, FORMULAS, SECTIONS, VALUES
+from dolfinx_mbd.io.models.flexible_parts import FIELDS, PICK
+from dolfinx_mbd.io.models.kinds import ANALYSES, FORMULAS, FUNCTIONS, SECTIONS, VALUES
 from dolfinx_mbd.io.models.reader import FORMAT, OPTIONS, RESULTS
 
 __all__ = ["schema"]
@@ -89,6 +90,7 @@ def schema() -> dict[str, Any]:
         "additionalProperties": False,
         "$defs": {
             "ReducedBody": body,
+            "Function": _choice(FUNCTIONS, named=True),
             **{name: _choice(makers, named=False) for name, makers in VALUES.items()},
         },
     }
@@ -137,15 +139,23 @@ def _object(
 def _field(kind: str, field: Declared) -> dict[str, Any]:
     """Return the schema of a field."""
     if (kind, field.name) in FORMULAS:
-        result = _motion() if field.name == "motion" else _ARRAY
+        function = {"anyOf": [_ARRAY, {"$ref": "#/$defs/Function"}]}
+        result = _motion() if field.name == "motion" else function
     else:
         options = [option for name in field.types if (option := _type(name)) is not None]
-        result = options[0] if len(options) == 1 else {"anyOf": options}
+        result = _any_of(options)
     result = {**result, "description": field.text} if field.text else result
     simple = (str, int, float, bool)
     if field.default is not REQUIRED and isinstance(field.default, simple):
         result = {**result, "default": field.default}
     return result
+
+
+def _any_of(options: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the schema of a value of one of several types; without types, no value fits."""
+    if not options:
+        return {"not": {}}
+    return options[0] if len(options) == 1 else {"anyOf": options}
 
 
 def _motion() -> dict[str, Any]:
@@ -169,7 +179,7 @@ def _type(name: str) -> dict[str, Any] | None:
     if name.startswith(("tuple[", "Sequence[", "list[")):
         inner = {part.strip() for part in name[name.index("[") + 1 : -1].split(",")} - {"..."}
         items = [option for part in sorted(inner) if (option := _type(part)) is not None]
-        return {"type": "array", "items": items[0] if len(items) == 1 else {"anyOf": items}}
+        return {"type": "array", "items": _any_of(items)} if items else None
     if name.startswith("Mapping[str, ") and name not in _TYPES:
         inner_type = _type(name.removeprefix("Mapping[str, ")[:-1])
         return (
@@ -190,14 +200,36 @@ def _rod() -> dict[str, Any]:
 
 
 def _reduction() -> dict[str, Any]:
-    properties = {
-        name: {**(_type(field.types[-1]) or {}), "description": field.text}
-        for name, field in FIELDS.items()
-    }
+    properties = _declared(FIELDS)
+    spec = {"type": ["object", "null"], "properties": _interface(), "additionalProperties": False}
+    by_name = {"type": "object", "additionalProperties": {"anyOf": [spec, _NUMBER]}}
+    beam = {"type": "object", "properties": _declared(BEAM), "additionalProperties": False}
+    properties["beam"] |= {**beam, "required": ["length"]}
+    properties["interfaces"] |= {"anyOf": [_TYPES["Requests"], by_name]}
     required = [name for name, field in FIELDS.items() if field.is_required]
     return {
         "type": "object",
         "properties": properties,
         "required": required,
         "additionalProperties": False,
+    }
+
+
+def _interface() -> dict[str, Any]:
+    """Return the schemas of the fields of an interface."""
+    import dolfinx_mbd as mbd
+
+    fields = declared_fields(mbd.InterfaceSpec)
+    pick = {"type": "object", "properties": _declared(PICK), "additionalProperties": False}
+    text = "Facets on shapes, or the smooth surface near a point."
+    return {
+        **{name: _field("", field) for name, field in fields.items()},
+        "pick": {**pick, "minProperties": 1, "description": text},
+    }
+
+
+def _declared(fields: Mapping[str, Declared]) -> dict[str, Any]:
+    return {
+        name: {**(_type(field.types[-1]) or {}), "description": field.text}
+        for name, field in fields.items()
     }

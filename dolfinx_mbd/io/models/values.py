@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from dolfinx_mbd.io.models.functions import (
     TableMotion,
     VectorFormula,
 )
-from dolfinx_mbd.io.models.kinds import FORMULAS, VALUES
+from dolfinx_mbd.io.models.kinds import FORMULAS, FUNCTIONS, VALUES
 from dolfinx_mbd.io.models.quantities import number
 from dolfinx_mbd.mechanism import Frame, FrameRef, constant_speed
 
@@ -54,12 +55,14 @@ class Reader:
         parameters: Values of the parameters by name.
         reduced_body: Function of an entry and its place that returns a reduced body.
         bodies: Bodies by name, for references to their frames; None before they are known.
+        loaded: Reduced bodies by the path of their file, so that each is loaded once.
     """
 
     document: Document
     parameters: Mapping[str, float]
     reduced_body: Callable[[Reader, Any, Place], Any]
     bodies: Mapping[str, Any] | None = None
+    loaded: dict[Path, Any] = dataclasses.field(default_factory=dict)
 
     def made(
         self, maker: Callable[..., Any], kind: str, entry: Any, place: Place, **values: Any
@@ -133,6 +136,8 @@ class Reader:
     def _function(self, kind: str, field: Declared, value: Any, place: Place) -> Any:
         if field.name == "motion":
             return self.motion(value, place)
+        if isinstance(value, dict):
+            return self._made(FUNCTIONS, value, "", place)
         variables, units, components = FORMULAS[kind, field.name]
         field = field._replace(units=units)
         if components == 1:
@@ -249,8 +254,11 @@ class Reader:
     def _object(self, name: str, value: Any, field: Declared, place: Place) -> Any:
         if not isinstance(value, dict):
             return _NO
-        makers = VALUES[name]
-        kind = value.get("type", next(iter(makers)))
+        return self._made(VALUES[name], value, next(iter(VALUES[name])), place)
+
+    def _made(self, makers: Mapping[str, Any], value: Any, default: str, place: Place) -> Any:
+        """Return what the maker of the kind in `type` makes."""
+        kind = value.get("type", default)
         if kind not in makers:
             raise EntryError(
                 (*place, "type"), f"unknown type {kind!r}; known are {', '.join(makers)}"

@@ -17,7 +17,7 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.files import write_atomically
 from dolfinx_mbd.io.models.declarations import declared_fields
 from dolfinx_mbd.io.models.functions import ExpressionMotion, Formula, TableMotion, VectorFormula
-from dolfinx_mbd.io.models.kinds import ANALYSES, SECTIONS, VALUES
+from dolfinx_mbd.io.models.kinds import ANALYSES, FUNCTIONS, SECTIONS, VALUES
 from dolfinx_mbd.io.models.reader import FORMAT
 from dolfinx_mbd.mechanism import Frame, FrameRef, System
 from dolfinx_mbd.mechanism.bearings import OilFilm
@@ -150,6 +150,9 @@ class _Writer:
             for kind, maker in makers.items():
                 if type(value) is maker:
                     return self._object(value, maker, kind if len(makers) > 1 else "", place)
+        for kind, maker in FUNCTIONS.items():
+            if type(value) is maker:
+                return self._object(value, maker, kind, place)
         if isinstance(value, (tuple, list)):
             return [self.plain(entry, f"{place}.{k}") for k, entry in enumerate(value)]
         cure = (

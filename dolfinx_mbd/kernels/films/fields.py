@@ -7,18 +7,21 @@ E_X, E_Y, T_X, T_Y, E_X_RATE, E_Y_RATE, T_X_RATE, T_Y_RATE, SPIN, AXIAL = range(
 #: Film loads g, see `frames`: the force on the journal, its first moment, and the drag torque
 F_X, F_Y, G_X, G_Y, DRAG = range(5)
 
-#: Constants of a bearing; the last one is the pressure coefficient of Barus' law
+#: Constants of a bearing. On a grid they include the pressure coefficient of Barus' law and the
+#: constants of `rough_surfaces`: whether there are flow factors, C and r around and along the bore,
+#: A₁, a₁, a₂, a₃, A₂ and the weight 2 V − 1 of the shear flow
 RADIUS, LENGTH, CLEARANCE, VISCOSITY, ROUGHNESS, MODULUS, FRICTION, FRICTION_SPEED = range(8)
-BARUS = 8
+BARUS, FACTORS, FLOW_AROUND, FLOW_ALONG = 8, 9, 10, 12
+SHEAR_A1, SHEAR_POWER, SHEAR_RATE, SHEAR_SQUARE, SHEAR_A2, SHEAR_WEIGHT = range(14, 20)
 
-#: State of a film
-SMALLEST_GAP, PEAK_PRESSURE, SIDE_FLOW = range(3)
+#: State of a film; the friction power is the power that the film and touching asperities dissipate
+SMALLEST_GAP, PEAK_PRESSURE, SIDE_FLOW, FRICTION_POWER = range(4)
 
 #: Rows of an array (2, n): points of a quadrature rule, and their weights or areas
 POINT, WEIGHT = range(2)
 
 #: Arrays `flow` of a grid, see `reynolds`
-AROUND, ALONG, SOURCE, THICKNESS, LINKS, LINK_INFLOW = range(6)
+AROUND, ALONG, SOURCE, LINKS, LINK_INFLOW, WIDTH_AROUND, WIDTH_ALONG, ENTRAINED, STRESS = range(9)
 
 #: Columns of the array `ends` of a grid, see `reynolds`
 DISTANCE, SUPPLY, CONDUCTANCE = range(3)

@@ -13,6 +13,7 @@ import numpy as np
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
 from dolfinx_mbd.kernels.films.fields import (
     ALONG,
+    AROUND,
     ASPERITIES,
     BARUS,
     CONDUCTANCE,
@@ -25,6 +26,7 @@ from dolfinx_mbd.kernels.films.fields import (
     F_Y,
     FILM,
     FRICTION,
+    FRICTION_POWER,
     FRICTION_SPEED,
     G_X,
     G_Y,
@@ -37,17 +39,18 @@ from dolfinx_mbd.kernels.films.fields import (
     SMALLEST_GAP,
     SOURCE,
     SPIN,
+    STRESS,
     SUPPLY,
     T_X,
     T_X_RATE,
     T_Y,
     T_Y_RATE,
-    THICKNESS,
     VISCOSITY,
     WEIGHT,
 )
-from dolfinx_mbd.kernels.films.reynolds import Integers, film_pressure, reynolds_gradients
-from dolfinx_mbd.kernels.films.thickness import asperity_pressure, boundary_drag, thickness
+from dolfinx_mbd.kernels.films.reynolds import Integers, film_pressure
+from dolfinx_mbd.kernels.films.rough_surfaces import film_at
+from dolfinx_mbd.kernels.films.thickness import asperity_pressure, boundary_drag
 from dolfinx_mbd.kernels.small_vectors import Array
 
 
@@ -80,6 +83,29 @@ def _end_flow(q: Array, flow: Array, links: Integers, ends: Array, mu: float) ->
     return total / (12.0 * mu)
 
 
+@inner_kernel
+def _flow_power(q: Array, flow: Array, links: Integers, ends: Array, values: Array) -> float:
+    """Return the power that the flow by pressure gradients dissipates, ∫ h³/12μ |∇p|² dA."""
+    n, columns = q.shape
+    total = 0.0
+    for i in range(n):
+        i1 = i + 1 if i + 1 < n else 0
+        for j in range(columns):
+            p, _, _ = film_pressure(q[i, j], values[BARUS])
+            after, _, _ = film_pressure(q[i1, j], values[BARUS])
+            total += flow[AROUND, i, j] * (q[i1, j] - q[i, j]) * (after - p)
+            if j + 1 < columns:
+                right, _, _ = film_pressure(q[i, j + 1], values[BARUS])
+                total += flow[ALONG, i, j] * (q[i, j + 1] - q[i, j]) * (right - p)
+    for t in range(len(links)):
+        i, j = links[t, 0], links[t, 1]
+        if i == links[t, 2] or 0 < j < columns - 1:  # none around the bore at its ends
+            p, _, _ = film_pressure(q[i, j], values[BARUS])
+            supply, _, _ = film_pressure(ends[t, SUPPLY], values[BARUS])
+            total += ends[t, CONDUCTANCE] * (ends[t, SUPPLY] - q[i, j]) * (supply - p)
+    return total / (12.0 * values[VISCOSITY])
+
+
 @kernel
 def grid_loads(
     speed: float,
@@ -90,16 +116,18 @@ def grid_loads(
     flow: Array,
     links: Integers,
     ends: Array,
+    fraction: Array,
     contact: bool,
 ) -> tuple[Array, Array]:
-    """Return the film loads (5,) of a pressure, and (smallest gap, peak pressure, side flow).
+    """Return the film loads (5,) of a pressure, and the state (4,) of the film, see `fields`.
 
-    Z (2, m+1) are the axial positions and the areas of the nodes; `contact` states whether the
-    loads contain the pressure of the asperities at the nodes.
+    Z (2, m+1) are the axial positions and the areas of the nodes, `fraction` (n, m+1) is the part
+    of the gap that is filled with oil, and `contact` states whether the loads contain the pressure
+    of the asperities at the nodes.
     """
     n, columns = q.shape
     R = values[RADIUS]
-    g, facts = np.zeros(5), np.array([h[0, 0], 0.0, 0.0])
+    g, facts = np.zeros(5), np.array([h[0, 0], 0.0, 0.0, 0.0])
     rub, _ = boundary_drag(R * speed, values[FRICTION], values[FRICTION_SPEED])
     modulus = values[MODULUS] if contact else 0.0
     for i in range(n):
@@ -114,7 +142,7 @@ def grid_loads(
             solid, _ = asperity_pressure(h[i, j], values[ROUGHNESS], modulus)
             P0 += weight * (p + solid)
             P1 += weight * Z[POINT, j] * (p + solid)
-            shear = values[VISCOSITY] * slope * R * speed / flow[THICKNESS, i, j]
+            shear = fraction[i, j] * values[VISCOSITY] * slope * R * speed * flow[STRESS, i, j]
             g[DRAG] += weight * R * (shear + rub * solid)
             facts[SMALLEST_GAP], facts[PEAK_PRESSURE] = (
                 min(facts[SMALLEST_GAP], h[i, j]),
@@ -125,11 +153,12 @@ def grid_loads(
         g[G_X] -= P1 * math.cos(theta)
         g[G_Y] -= P1 * math.sin(theta)
     facts[SIDE_FLOW] = _end_flow(q, flow, links, ends, values[VISCOSITY])
+    facts[FRICTION_POWER] = _flow_power(q, flow, links, ends, values) + g[DRAG] * speed
     return g, facts
 
 
-@inner_kernel
-def _functionals(values: Array, Z: Array, q: Array, flow: Array, speed: float) -> Array:
+@kernel
+def load_functionals(values: Array, Z: Array, q: Array, flow: Array, speed: float) -> Array:
     """Return the derivatives (n, m+1, 4) of the film loads with respect to q.
 
     If the viscosity depends on the pressure, the drag also depends on q, and there are 5 columns.
@@ -146,14 +175,21 @@ def _functionals(values: Array, Z: Array, q: Array, flow: Array, speed: float) -
             C[i, j, G_X] = C[i, j, F_X] * Z[POINT, j]
             C[i, j, G_Y] = C[i, j, F_Y] * Z[POINT, j]
             if values[BARUS] > 0.0:
-                drag = values[VISCOSITY] * values[RADIUS] ** 2 * speed / flow[THICKNESS, i, j]
+                drag = values[VISCOSITY] * values[RADIUS] ** 2 * speed * flow[STRESS, i, j]
                 C[i, j, DRAG] = weight * drag * bend
     return C
 
 
 @inner_kernel
 def _add_direct(
-    speed: float, values: Array, Z: Array, h: Array, q: Array, contact: bool, by_gap: Array
+    speed: float,
+    values: Array,
+    Z: Array,
+    h: Array,
+    q: Array,
+    fraction: Array,
+    contact: bool,
+    by_gap: Array,
 ) -> float:
     """Add the direct derivatives ∂g/∂h of the loads to by_gap (5, n, m+1); return ∂T/∂Ω."""
     n, columns = q.shape
@@ -165,12 +201,12 @@ def _add_direct(
         x, v = math.cos(theta), math.sin(theta)
         for j in range(columns):
             weight = Z[WEIGHT, j]
-            H, slope = thickness(h[i, j], values[ROUGHNESS])
+            film = film_at(h[i, j], values)
             _, share, _ = film_pressure(q[i, j], values[BARUS])
-            viscous = weight * R * R * values[VISCOSITY] * share / H
-            by_gap[DRAG, i, j] -= viscous * speed * slope / H
+            viscous = fraction[i, j] * weight * R * R * values[VISCOSITY] * share
+            by_gap[DRAG, i, j] += viscous * speed * film.shear_slope
             solid, change = asperity_pressure(h[i, j], values[ROUGHNESS], modulus)
-            by_speed += viscous + weight * R * R * rub_by * solid
+            by_speed += viscous * film.shear + weight * R * R * rub_by * solid
             if change != 0.0:
                 by_gap[F_X, i, j] -= weight * change * x
                 by_gap[F_Y, i, j] -= weight * change * v
@@ -181,29 +217,23 @@ def _add_direct(
 
 
 @kernel
-def grid_load_gradients(
-    rate: Array,
+def add_direct_gradients(
     speed: float,
     values: Array,
     Z: Array,
     h: Array,
-    number: Integers,
-    size: Integers,
     q: Array,
-    flow: Array,
-    band: Array,
-    links: Integers,
-    ends: Array,
+    fraction: Array,
     contact: bool,
+    gap: Array,
+    rates: Array,
+    speeds: Array,
 ) -> tuple[Array, Array, Array]:
     """Return ∂g/∂h and ∂g/∂ḣ at every node, and ∂g/∂Ω, of the film loads g.
 
-    The shapes are (5, n, m+1), (5, n, m+1) and (5,). Call `reynolds_solve` before.
+    The shapes are (5, n, m+1), (5, n, m+1) and (5,). `gap`, `rates` (n, m+1, k) and `speeds` (k,)
+    are the parts of these derivatives by the functionals of `load_functionals`.
     """
-    C = _functionals(values, Z, q, flow, speed)
-    gap, rates, speeds = reynolds_gradients(
-        h, rate, speed, values, number, size, q, flow, band, links, ends, C
-    )
     by_gap, by_rate = np.zeros((5, *h.shape)), np.zeros((5, *h.shape))
     by_speed = np.zeros(5)
     for k in range(len(speeds)):
@@ -211,7 +241,7 @@ def grid_load_gradients(
         for i in range(h.shape[0]):
             for j in range(h.shape[1]):
                 by_gap[k, i, j], by_rate[k, i, j] = gap[i, j, k], rates[i, j, k]
-    by_speed[DRAG] += _add_direct(speed, values, Z, h, q, contact, by_gap)
+    by_speed[DRAG] += _add_direct(speed, values, Z, h, q, fraction, contact, by_gap)
     return by_gap, by_rate, by_speed
 
 

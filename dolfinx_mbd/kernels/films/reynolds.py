@@ -1,7 +1,7 @@
 """Reynolds' equation on the grid of a journal bearing, with cavitation and exact derivatives.
 
 Nodes (i, j) are at the angles θ_i = 2πi/n and at equidistant z_j, j = 0 … m, which include both
-ends. With the thickness H(h) of `thickness`, the gap rate ḣ and the speed Ω, the balance of
+ends. With the thickness H(h) of `rough_surfaces`, the gap rate ḣ and the speed Ω, the balance of
 the cell of a node, times 12 μ₀, is
 
     r(q) = −∫div(H³ grad q) dA + 12 μ₀ ∫(½ Ω ∂H/∂θ + ∂H/∂t) dA,    q ≥ 0,  r ≥ 0,  q r = 0
@@ -21,8 +21,9 @@ The arrays of a grid with n×(m+1) nodes are
     number  (n, m+1)     index of the unknown, or −1; integers
     size    (2,)         number of unknowns and bandwidth; integers
     q       (n, m+1)     reduced pressure; on entry the prescribed values where `fixed` is 1
-    flow    (6, n, m+1)  conductances to (i+1, j) and (i, j+1), cell source, thickness H, and
-                         Σ k and Σ k q of the links of a node to the edges of supplies
+    flow    (9, n, m+1)  conductances to (i+1, j) and (i, j+1), cell source, Σ k and Σ k q of the
+                         links of a node to the edges of supplies, and the thicknesses around,
+                         along and entrained and the shear of `rough_surfaces`
     links   (T, 4)       nodes (i, j) and their neighbours across the edge of a supply; integers
     ends    (T, 3)       distance of this edge from the node, relative to the interval; reduced
                          pressure of the supply; conductance k
@@ -50,21 +51,23 @@ from dolfinx_mbd.kernels.films.fields import (
     E_X_RATE,
     E_Y,
     E_Y_RATE,
+    ENTRAINED,
     LENGTH,
     LINK_INFLOW,
     LINKS,
     RADIUS,
-    ROUGHNESS,
     SOURCE,
+    STRESS,
     SUPPLY,
     T_X,
     T_X_RATE,
     T_Y,
     T_Y_RATE,
-    THICKNESS,
     VISCOSITY,
+    WIDTH_ALONG,
+    WIDTH_AROUND,
 )
-from dolfinx_mbd.kernels.films.thickness import thickness
+from dolfinx_mbd.kernels.films.rough_surfaces import film_at
 from dolfinx_mbd.kernels.small_vectors import Array
 
 Integers = NDArray[np.int64]
@@ -75,13 +78,13 @@ _ROUND_OFF = 1e-12  # negative balances below this fraction of the largest sourc
 
 
 @inner_kernel
-def _next_index(i: int, n: int) -> int:
+def next_index(i: int, n: int) -> int:
     """Return the next index around the bore; faster than a remainder."""
     return i + 1 if i + 1 < n else 0
 
 
 @inner_kernel
-def _previous_index(i: int, n: int) -> int:
+def previous_index(i: int, n: int) -> int:
     """Return the previous index around the bore."""
     return i - 1 if i > 0 else n - 1
 
@@ -113,62 +116,65 @@ def film_gap(y: Array, c: float, z: Array, w: Array, w_rate: Array, h: Array, ra
 
 
 @inner_kernel
-def _link(flow: Array, links: Integers, ends: Array, t: int, ratio: float) -> tuple[float, float]:
+def link_conductance(
+    flow: Array, links: Integers, ends: Array, t: int, ratio: float
+) -> tuple[float, float]:
     """Return H between a node and the edge of a supply, and the factor of H³ in k.
 
     `ratio` is the length of an interval around the bore relative to that along it.
     """
     i, j, i1, j1 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
-    H = flow[THICKNESS, i, j] + 0.5 * ends[t, DISTANCE] * (
-        flow[THICKNESS, i1, j1] - flow[THICKNESS, i, j]
-    )
+    width = WIDTH_ALONG if i == i1 else WIDTH_AROUND
+    H = flow[width, i, j]
+    H += 0.5 * ends[t, DISTANCE] * (flow[width, i1, j1] - H)
     return H, (ratio if i == i1 else 1.0 / ratio) / ends[t, DISTANCE]
 
 
 @inner_kernel
-def _apply_links(flow: Array, links: Integers, ends: Array, ratio: float) -> None:
+def apply_links(flow: Array, links: Integers, ends: Array, ratio: float) -> None:
     """Replace the conductances across the edges of supplies by links."""
-    flow[LINKS:] = 0.0
+    flow[LINKS : LINK_INFLOW + 1] = 0.0
     n = flow.shape[1]
     for t in range(len(links)):
         i, j, i1, j1 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
-        H, factor = _link(flow, links, ends, t, ratio)
+        H, factor = link_conductance(flow, links, ends, t, ratio)
         ends[t, CONDUCTANCE] = factor * H * H * H
         flow[LINKS, i, j] += ends[t, CONDUCTANCE]
         flow[LINK_INFLOW, i, j] += ends[t, CONDUCTANCE] * ends[t, SUPPLY]
         if i == i1:
             flow[ALONG, i, min(j, j1)] = 0.0
         else:
-            flow[AROUND, i if i1 == _next_index(i, n) else i1, j] = 0.0
+            flow[AROUND, i if i1 == next_index(i, n) else i1, j] = 0.0
 
 
 @inner_kernel
-def _coefficients(h: Array, rate: Array, speed: float, values: Array, flow: Array) -> float:
+def film_coefficients(h: Array, rate: Array, speed: float, values: Array, flow: Array) -> float:
     """Compute conductances, sources and thickness; return the largest source."""
     n, columns = h.shape
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
-    mu, s, largest = values[VISCOSITY], values[ROUGHNESS], 0.0
+    mu, largest = values[VISCOSITY], 0.0
     for i in range(n):
         for j in range(columns):
-            H, slope = thickness(h[i, j], s)
-            flow[THICKNESS, i, j] = H
-            flow[SOURCE, i, j] = 12.0 * mu * dx * dz * slope * rate[i, j]
+            film = film_at(h[i, j], values)
+            flow[WIDTH_AROUND, i, j], flow[WIDTH_ALONG, i, j] = film.around, film.along
+            flow[ENTRAINED, i, j], flow[STRESS, i, j] = film.entrained, film.shear
+            flow[SOURCE, i, j] = 12.0 * mu * dx * dz * film.content_slope * rate[i, j]
     for i in range(n):
-        i1, i0 = _next_index(i, n), _previous_index(i, n)
+        i1, i0 = next_index(i, n), previous_index(i, n)
         for j in range(columns):
-            H = 0.5 * (flow[THICKNESS, i, j] + flow[THICKNESS, i1, j])
+            H = 0.5 * (flow[WIDTH_AROUND, i, j] + flow[WIDTH_AROUND, i1, j])
             flow[AROUND, i, j] = H * H * H * dz / dx
             push = 3.0 * mu * speed * values[RADIUS] * dz
-            flow[SOURCE, i, j] += push * (flow[THICKNESS, i1, j] - flow[THICKNESS, i0, j])
+            flow[SOURCE, i, j] += push * (flow[ENTRAINED, i1, j] - flow[ENTRAINED, i0, j])
             largest = max(largest, abs(flow[SOURCE, i, j]))
             if j + 1 < columns:
-                H = 0.5 * (flow[THICKNESS, i, j] + flow[THICKNESS, i, j + 1])
+                H = 0.5 * (flow[WIDTH_ALONG, i, j] + flow[WIDTH_ALONG, i, j + 1])
                 flow[ALONG, i, j] = H * H * H * dx / dz
     return largest
 
 
 @inner_kernel
-def _enumerate(free: Integers, number: Integers, size: Integers) -> None:
+def enumerate_nodes(free: Integers, number: Integers, size: Integers) -> None:
     """Number the free nodes column by column, and find the bandwidth."""
     n, columns = free.shape
     cut = -1
@@ -189,7 +195,7 @@ def _enumerate(free: Integers, number: Integers, size: Integers) -> None:
                 count += 1
     width = 0
     for i in range(n):
-        i1 = _next_index(i, n)
+        i1 = next_index(i, n)
         for j in range(columns - 1):
             if number[i, j] >= 0:
                 if number[i1, j] >= 0:
@@ -206,7 +212,7 @@ def _factorize(number: Integers, size: Integers, flow: Array, band: Array) -> No
     count, width = size[0], size[1]
     band[:count, : width + 1] = 0.0
     for i in range(n):
-        i1, i0 = _next_index(i, n), _previous_index(i, n)
+        i1, i0 = next_index(i, n), previous_index(i, n)
         for j in range(1, columns - 1):
             a = number[i, j]
             if a < 0:
@@ -249,33 +255,10 @@ def _substitute(size: Integers, band: Array, x: Array) -> None:
 
 
 @inner_kernel
-def _substitute_columns(size: Integers, band: Array, X: Array) -> None:
-    """Solve for the right-hand sides X (N, k) in place, with loops over contiguous rows."""
-    count, width = size[0], size[1]
-    for r in range(count):
-        row, source = band[r], X[r]
-        inverse = 1.0 / row[0]
-        for k in range(1, min(width, count - 1 - r) + 1):
-            factor, target = row[k] * inverse, X[r + k]
-            if factor != 0.0:
-                for c in range(X.shape[1]):
-                    target[c] -= factor * source[c]
-    for r in range(count - 1, -1, -1):
-        row, target = band[r], X[r]
-        inverse = 1.0 / row[0]
-        for k in range(1, min(width, count - 1 - r) + 1):
-            factor, source = row[k], X[r + k]
-            for c in range(X.shape[1]):
-                target[c] -= factor * source[c]
-        for c in range(X.shape[1]):
-            target[c] *= inverse
-
-
-@inner_kernel
-def _inflow(q: Array, flow: Array, i: int, j: int) -> float:
+def inflow(q: Array, flow: Array, i: int, j: int) -> float:
     """Return the sum of conductance times pressure of neighbours and supplies of a node."""
     n = q.shape[0]
-    i1, i0 = _next_index(i, n), _previous_index(i, n)
+    i1, i0 = next_index(i, n), previous_index(i, n)
     return (
         flow[AROUND, i, j] * q[i1, j]
         + flow[AROUND, i0, j] * q[i0, j]
@@ -296,7 +279,7 @@ def _sources(fixed: Integers, number: Integers, q: Array, flow: Array, x: Array)
     for i in range(n):
         for j in range(1, columns - 1):
             if number[i, j] >= 0:
-                x[number[i, j]] = _inflow(q, flow, i, j) - flow[SOURCE, i, j]
+                x[number[i, j]] = inflow(q, flow, i, j) - flow[SOURCE, i, j]
 
 
 @inner_kernel
@@ -322,7 +305,7 @@ def _update_set(
                 if q[i, j] < 0.0:
                     free[i, j] = 0
                     changes += 1
-            elif not fixed[i, j] and flow[SOURCE, i, j] - _inflow(q, flow, i, j) < least:
+            elif not fixed[i, j] and flow[SOURCE, i, j] - inflow(q, flow, i, j) < least:
                 free[i, j] = 1
                 changes += 1
     return changes
@@ -346,147 +329,21 @@ def reynolds_solve(
 ) -> int:
     """Solve for the reduced pressure; return the number of iterations, or −1 without convergence.
 
-    `values` are the `values` of `short_bearing_loads`, followed by Barus' coefficient α. The other
-    arguments are described in the module.
+    `values` (20,) are described in `fields`, the other arguments in the module.
     """
     n, columns = h.shape
-    largest = _coefficients(h, rate, speed, values, flow)
+    largest = film_coefficients(h, rate, speed, values, flow)
     if largest == 0.0:  # at rest: the film is full, whatever the last active set
         free[:] = 1 - fixed
-    _apply_links(
+    apply_links(
         flow, links, ends, 2.0 * math.pi * values[RADIUS] / n * (columns - 1) / values[LENGTH]
     )
     x = np.empty(h.size)
     for iteration in range(1, 101):
-        _enumerate(free, number, size)
+        enumerate_nodes(free, number, size)
         _factorize(number, size, flow, band)
         _sources(fixed, number, q, flow, x)
         _substitute(size, band, x)
         if _update_set(fixed, free, number, q, flow, x, -_ROUND_OFF * largest) == 0:
             return iteration
     return -1
-
-
-@inner_kernel
-def _edge(H: float, difference: float, ratio: float) -> float:
-    """Return the derivative of a flow with respect to the thickness H of one of its ends."""
-    return 1.5 * H * H * ratio * difference
-
-
-@inner_kernel
-def _node_weights(
-    q: Array, flow: Array, i: int, j: int, push: float, ratio: float
-) -> tuple[float, float, float, float, float]:
-    """Return the weights of λ in the derivative of λᵀr with respect to the thickness of a node.
-
-    The weights are those of the node and of its neighbours (i+1, j), (i−1, j), (i, j+1), (i, j−1).
-    """
-    n, columns = q.shape
-    i1, i0 = _next_index(i, n), _previous_index(i, n)
-    H, after, before, right, left = flow[THICKNESS, i, j], 0.0, 0.0, 0.0, 0.0
-    if flow[AROUND, i, j] != 0.0:
-        after = _edge(0.5 * (H + flow[THICKNESS, i1, j]), q[i, j] - q[i1, j], 1.0 / ratio)
-    if flow[AROUND, i0, j] != 0.0:
-        before = _edge(0.5 * (H + flow[THICKNESS, i0, j]), q[i, j] - q[i0, j], 1.0 / ratio)
-    if j + 1 < columns and flow[ALONG, i, j] != 0.0:
-        right = _edge(0.5 * (H + flow[THICKNESS, i, j + 1]), q[i, j] - q[i, j + 1], ratio)
-    if j > 0 and flow[ALONG, i, j - 1] != 0.0:
-        left = _edge(0.5 * (H + flow[THICKNESS, i, j - 1]), q[i, j] - q[i, j - 1], ratio)
-    return after + before + right + left, -push - after, push - before, -right, -left
-
-
-@inner_kernel
-def _add_link_gradients(
-    h: Array,
-    s: float,
-    lam: Array,
-    q: Array,
-    flow: Array,
-    links: Integers,
-    ends: Array,
-    ratio: float,
-    by_gap: Array,
-) -> None:
-    """Subtract the derivatives of λᵀr by the links from by_gap (n, m+1, k); λ (n, m+1, k)."""
-    for t in range(len(links)):
-        i, j, i1, j1 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
-        H, factor = _link(flow, links, ends, t, ratio)
-        gradient = 3.0 * H * H * factor * (q[i, j] - ends[t, SUPPLY])
-        part = 0.5 * ends[t, DISTANCE]
-        near = gradient * (1.0 - part) * thickness(h[i, j], s)[1]
-        far = gradient * part * thickness(h[i1, j1], s)[1]
-        for k in range(lam.shape[2]):
-            by_gap[i, j, k] -= near * lam[i, j, k]
-            by_gap[i1, j1, k] -= far * lam[i, j, k]
-
-
-@inner_kernel
-def _is_resting(q: Array, flow: Array) -> bool:
-    """Return whether neither pressures nor sources act."""
-    for i in range(q.shape[0]):
-        for j in range(q.shape[1]):
-            if q[i, j] != 0.0 or flow[SOURCE, i, j] != 0.0:
-                return False
-    return True
-
-
-@kernel
-def reynolds_gradients(
-    h: Array,
-    rate: Array,
-    speed: float,
-    values: Array,
-    number: Integers,
-    size: Integers,
-    q: Array,
-    flow: Array,
-    band: Array,
-    links: Integers,
-    ends: Array,
-    C: Array,
-) -> tuple[Array, Array, Array]:
-    """Return ∂f_k/∂h and ∂f_k/∂ḣ at every node, and ∂f_k/∂Ω, of f_k = Σ C_ijk q_ij.
-
-    Call it after `reynolds_solve` with the same arrays. C and the first two results have the shape
-    (n, m+1, k); the third result has the shape (k,). A film at rest without pressure has no
-    derivatives with respect to ḣ and Ω, because it ruptures where it is not squeezed. They are
-    replaced by half of those of a full film, as in `axial_strips`.
-    """
-    n, columns, K = C.shape
-    part = 0.5 if _is_resting(q, flow) else 1.0
-    dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
-    mu, s = values[VISCOSITY], values[ROUGHNESS]
-    by_gap, by_rate, by_speed = np.empty(C.shape), np.empty(C.shape), np.zeros(K)
-    X, lam = np.empty((size[0], K)), np.zeros(C.shape)
-    for i in range(n):
-        for j in range(columns):
-            if number[i, j] >= 0:
-                target, source = X[number[i, j]], C[i, j]
-                for k in range(K):
-                    target[k] = part * source[k]
-    _substitute_columns(size, band, X)
-    for i in range(n):
-        for j in range(columns):
-            if number[i, j] >= 0:
-                target, source = lam[i, j], X[number[i, j]]
-                for k in range(K):
-                    target[k] = source[k]
-    push, squeeze = 3.0 * mu * values[RADIUS] * dz, 12.0 * mu * dx * dz
-    for i in range(n):
-        i1, i0 = _next_index(i, n), _previous_index(i, n)
-        for j in range(columns):
-            H, slope = thickness(h[i, j], s)
-            a, b, c, d, e = _node_weights(q, flow, i, j, push * speed, dx / dz)
-            bend = 2.0 * slope * H / (s * s) if h[i, j] < s else 0.0
-            a += squeeze * bend * rate[i, j] / slope
-            turn = push * (flow[THICKNESS, i1, j] - flow[THICKNESS, i0, j])
-            one, after, before = lam[i, j], lam[i1, j], lam[i0, j]
-            right, left = lam[i, min(j + 1, columns - 1)], lam[i, max(j - 1, 0)]
-            gap, rates = by_gap[i, j], by_rate[i, j]
-            for k in range(K):
-                total = a * one[k] + b * after[k] + c * before[k] + d * right[k] + e * left[k]
-                gap[k] = -slope * total
-                rates[k] = -squeeze * slope * one[k]
-                by_speed[k] -= turn * one[k]
-    _add_link_gradients(h, s, lam, q, flow, links, ends, dx / dz, by_gap)
-    return by_gap, by_rate, by_speed

@@ -31,6 +31,7 @@ from dolfinx_mbd.kernels.films.fields import (
     E_Y_RATE,
     F_X,
     F_Y,
+    FRICTION_POWER,
     G0,
     G0_SLOPE,
     G1,
@@ -180,7 +181,7 @@ def _add_derivatives(
 def short_bearing_loads(
     y: Array, values: Array, T: Array, Z: Array, A: Array, B: Array, derivatives: bool
 ) -> tuple[Array, Array, Array]:
-    """Return the film loads g (5,), ∂g/∂y (5, 9) for the motion y, and the film's state (3,).
+    """Return the film loads g (5,), ∂g/∂y (5, 9) for the motion y, and the film's state (4,).
 
     Args:
         y: Motion of the journal, see `frames`.
@@ -193,10 +194,10 @@ def short_bearing_loads(
         derivatives: Whether the derivatives are computed.
 
     Returns:
-        Loads, derivatives, and the state (smallest gap, peak pressure, side flow).
+        Loads, derivatives, and the state (4,) of the film, see `fields`.
     """
     R, half, mu = values[RADIUS], 0.5 * values[LENGTH], values[VISCOSITY]
-    g, dg, facts = np.zeros(5), np.zeros((5, 9)), np.zeros(3)
+    g, dg, facts = np.zeros(5), np.zeros((5, 9)), np.zeros(4)
     loads, slopes, drag, x = np.empty(2), np.empty((2, 4)), np.empty(3), np.empty(10)
     edges, moments = np.empty(MAX_CELLS + 1), np.empty((MAX_CELLS, 5, 7))
     starts, parts = np.empty((MAX_CELLS + 1, 5)), np.empty((3, 6, 7))
@@ -215,11 +216,14 @@ def short_bearing_loads(
             max(facts[PEAK_PRESSURE], peak),
             facts[SIDE_FLOW] + dA * flow,
         )
+        # ∫ h³/12μ p'² dz = −½ ∫ p g dz, because p is zero at both ends of its positive part
+        facts[FRICTION_POWER] -= 0.5 * dA * (x[G0] * loads[0] + x[G1] * loads[1])
         for k in range(4):
             g[k] -= dA * loads[k // 2] * x[k % 2]
         g[DRAG] += dA * shear[0] * drag[INVERSE]
         if derivatives:
             _add_derivatives(y, x, start_by, loads, slopes, shear, drag, dA, dg)
     asperity_loads(y, values, A, B, derivatives, g, dg)
+    facts[FRICTION_POWER] += g[DRAG] * y[SPIN]
     facts[SMALLEST_GAP] = smallest_gap(y, values[CLEARANCE], half)
     return g, dg, facts

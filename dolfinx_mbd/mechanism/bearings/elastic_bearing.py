@@ -52,6 +52,8 @@ class ElasticBearing(FiniteBearing):
         oil: The oil, or its viscosity, Pa s.
         shape: Numbers of intervals around and along the bore; see `FiniteBearing`.
         supply: Grooves and holes with their pressures.
+        cavitation: `reynolds` or `mass_conserving`; see `FiniteBearing`. Runs under fast loads
+            may not converge with `mass_conserving`.
         bore: The elastic bore, `body.bore("big_end")` of the reduced body.
         asperities: Contact of the surfaces where the film is thin.
 
@@ -130,13 +132,13 @@ class ElasticBearing(FiniteBearing):
 
         Returns:
             Film loads (5,) and forces on s (m,); their derivatives with respect to the first nine
-            entries of the motion, s and ṡ (5 + m, 9 + 2m); smallest gap, peak pressure and side
-            flow.
+            entries of the motion, s and ṡ (5 + m, 9 + 2m); smallest gap, peak pressure, side flow
+            and friction power.
         """
         m = len(self._surface)
         s = np.zeros((2, m)) if surface is None else surface
         if not (self._is_usable(motion) and np.isfinite(s).all()):
-            return np.full(5 + m, np.nan), np.full((5 + m, 9 + 2 * m), np.nan), np.full(3, np.nan)
+            return np.full(5 + m, np.nan), np.full((5 + m, 9 + 2 * m), np.nan), np.full(4, np.nan)
         self._solve_elastic(motion, s)
         g, facts = self.grid.loads()
         forces = self.grid.pressures.sum(axis=0).ravel() @ self._weights.reshape(-1, m)
@@ -179,6 +181,19 @@ class ElasticBearing(FiniteBearing):
         self._solve_elastic(array("motion", motion, (10,)), s)
         return np.asarray(self.grid.pressures.sum(axis=0))
 
+    def film_fraction(self, motion: ArrayLike, surface: ArrayLike | None = None) -> Array:
+        """Return the part of the gap that is filled with oil, (n, m+1); see `FiniteBearing`.
+
+        Args:
+            motion: Motion of the journal, (10,), for example from `motion_vector`.
+            surface: Coefficients s of w and their rates, (2, m); by default the bore is undeformed.
+
+        Raises:
+            InputError: An argument has a wrong shape.
+        """
+        self.pressure(motion, surface)
+        return self.grid.fraction.copy()
+
     def _solve_elastic(self, motion: Array, s: Array) -> None:
         """Solve for the pressure, unless the arguments have not changed."""
         point = np.concatenate([motion, s.ravel()])
@@ -211,7 +226,3 @@ class ElasticBearing(FiniteBearing):
     def _gaps(self, pair: FramePair, surface: Array | None) -> Array:
         w = None if surface is None else self.displacement(surface[0])
         return self.grid.gap(self.pair_motion(pair), w)[0]
-
-    def motion(self, pair: FramePair, surface: Array | None = None) -> dict[str, ArrayLike]:
-        """Return the displacement in the axes of the bore, its rate, and the state of the film."""
-        return self._motion_facts(pair, self.film_loads(self.pair_motion(pair), False, surface)[2])

@@ -107,8 +107,8 @@ class FilmBearing(FilmElement):
 
         Returns:
             Film loads (5,); their derivatives with respect to the first nine entries of the motion
-            (5, 9), zero if not requested; smallest gap (m), peak pressure (Pa) and side flow
-            (m³/s).
+            (5, 9), zero if not requested; smallest gap (m), peak pressure (Pa), side flow (m³/s)
+            and friction power (W).
         """
 
     def _is_usable(self, motion: Array) -> bool:
@@ -195,9 +195,10 @@ class FilmBearing(FilmElement):
         y, values = film_motion(*pair), self._constants(0.0)
         return float(asperity_loads(y, values, *CONTACT_RULES, False, loads, slopes))
 
-    def motion(self, pair: FramePair) -> dict[str, ArrayLike]:
+    def motion(self, pair: FramePair, *arguments: Array) -> dict[str, ArrayLike]:
         """Return the displacement in the axes of the bore, its rate, and the state of the film."""
-        return self._motion_facts(pair, self.film_loads(self.pair_motion(pair), False)[2])
+        y = self.pair_motion(pair)
+        return self._motion_facts(pair, self.film_loads(y, False, *arguments)[2])
 
     def smallest_gap(self, pair: FramePair) -> float:
         """Return the smallest gap at the ends of the bearing, m."""
@@ -210,9 +211,9 @@ class FilmBearing(FilmElement):
         return self.clearance - max(ends)
 
     def _motion_facts(self, pair: FramePair, facts: Array) -> dict[str, ArrayLike]:
-        """Return the histories of `motion` at one time; `facts`: gap, peak pressure, side flow."""
+        """Return the histories of `motion` at one time; `facts`: state of the film."""
         y = self.pair_motion(pair)
-        gap, pressure, flow = facts
+        gap, pressure, flow, friction = facts
         d = y[[E_X, E_Y]] + y[AXIAL] * y[[T_X, T_Y]]
         between = pair.u2[:3] - pair.u1[:3] - np.cross(pair.u1[3:], pair.p2 - pair.p1)
         return {
@@ -221,4 +222,5 @@ class FilmBearing(FilmElement):
             "film_thickness": gap,
             "peak_pressure": pressure,
             "side_flow": flow,
+            "friction_power": friction,
         }

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
-from dolfinx_mbd.checks import array, instance, integer, number
+from dolfinx_mbd.checks import array, choice, instance, integer, number
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.films.asperity_loads import asperity_loads
-from dolfinx_mbd.kernels.films.fields import SPIN
+from dolfinx_mbd.kernels.films.fields import DRAG, FRICTION_POWER, SPIN
 from dolfinx_mbd.mechanism.bearings.film_bearing import CONTACT_RULES, FilmBearing
+from dolfinx_mbd.mechanism.bearings.mass_conserving_grid import MassConservingGrid
 from dolfinx_mbd.mechanism.bearings.reynolds_grid import ReynoldsGrid
 from dolfinx_mbd.mechanism.bearings.supply import Oil, OilSupply
+from dolfinx_mbd.mechanism.force_elements import FramePair
 
-__all__ = ["FiniteBearing"]
+__all__ = ["Cavitation", "FiniteBearing"]
+
+Cavitation = Literal["reynolds", "mass_conserving"]
+"""Condition where the film ruptures."""
+
+_GRIDS: dict[str, type[ReynoldsGrid]] = {
+    "reynolds": ReynoldsGrid,
+    "mass_conserving": MassConservingGrid,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +37,9 @@ class FiniteBearing(FilmBearing):
     """A journal bearing of any length, with cavitation, grooves and holes.
 
     Reynolds' equation is solved on a grid. The film ruptures where its pressure would be negative
-    (Reynolds' boundary condition); the oil of the ruptured film is not conserved. Rotation of both
-    bodies, squeeze film and misalignment are included.
+    (Reynolds' boundary condition). With ``cavitation="mass_conserving"`` the oil of the
+    ruptured film is conserved, so that the film forms again where enough oil arrives. Rotation of
+    both bodies, squeeze film and misalignment are included.
 
     Attributes:
         name: Name in the system.
@@ -40,6 +52,9 @@ class FiniteBearing(FilmBearing):
         shape: Numbers of intervals around and along the bore; at least 12 and 4. The errors are
             proportional to the squares of the lengths of the intervals.
         supply: Grooves and holes with their pressures.
+        cavitation: `reynolds`, or `mass_conserving` (Jakobsson, Floberg and Olsson), which needs a
+            supply. In a run, the content of the ruptured film is that of a steady motion with the
+            present rate of the gap.
         asperities: Contact of the surfaces where the film is thin.
         journal_speed: Rotation of the journal's surface relative to its frame, about the z axis of
             this frame, rad/s, for a rotor that is modelled without its rotation.
@@ -63,6 +78,7 @@ class FiniteBearing(FilmBearing):
     oil: Oil | float = 0.0
     shape: tuple[int, int] = (64, 12)
     supply: Sequence[OilSupply] = ()
+    cavitation: Cavitation = "reynolds"
     grid: ReynoldsGrid = field(init=False, repr=False)
     _motion: Array = field(init=False, repr=False)
 
@@ -89,18 +105,29 @@ class FiniteBearing(FilmBearing):
                     argument="supply",
                     value=area.position,
                 )
-        values = np.append(self._constants(oil.viscosity), oil.pressure_coefficient)
-        grid = ReynoldsGrid(values, (sizes[0], sizes[1]), areas)
+        choice(f"{label}: cavitation", self.cavitation, _GRIDS)
+        if self.cavitation == "mass_conserving" and not areas:
+            raise InputError(
+                f"{label}: a film that conserves the mass of oil runs dry without a supply of oil; "
+                "specify supply=[OilSupply(...)]",
+                argument="supply",
+                value=self.supply,
+            )
+        rough = self.asperities.flow_constants()
+        values = np.r_[self._constants(oil.viscosity), oil.pressure_coefficient, rough]
+        grid = _GRIDS[self.cavitation](values, (sizes[0], sizes[1]), areas)
         assign(self, oil=oil, supply=areas, grid=grid, _motion=np.full(10, np.nan))
 
     def film_loads(self, motion: Array, derivatives: bool) -> tuple[Array, Array, Array]:
         """Return loads, derivatives and state of the film; see `FilmBearing`."""
         if not self._is_usable(motion):
-            return np.full(5, np.nan), np.full((5, 9), np.nan), np.full(3, np.nan)
+            return np.full(5, np.nan), np.full((5, 9), np.nan), np.full(4, np.nan)
         self._solve(motion)
         g, facts = self.grid.loads(contact=False)
+        viscous = g[DRAG]
         dg = self.grid.load_derivatives(contact=False) if derivatives else np.zeros((5, 9))
         asperity_loads(motion, self.grid.values, *CONTACT_RULES, derivatives, g, dg)
+        facts[FRICTION_POWER] += (g[DRAG] - viscous) * motion[SPIN]
         return g, dg, facts
 
     def pressure(self, motion: ArrayLike) -> Array:
@@ -116,6 +143,24 @@ class FiniteBearing(FilmBearing):
         """
         self._solve(array("motion", motion, (10,)))
         return np.asarray(self.grid.pressures.sum(axis=0))
+
+    def film_fraction(self, motion: ArrayLike) -> Array:
+        """Return the part of the gap that is filled with oil at the nodes of the grid, (n, m+1).
+
+        It is one everywhere unless `cavitation` is `mass_conserving`.
+
+        Args:
+            motion: Motion of the journal, (10,), for example from `motion_vector`.
+
+        Raises:
+            InputError: The motion has a wrong shape.
+        """
+        self.pressure(motion)
+        return self.grid.fraction.copy()
+
+    def motion(self, pair: FramePair, *arguments: Array) -> dict[str, ArrayLike]:
+        """Return the displacement in the axes of the bore, its rate, and the state of the film."""
+        return super().motion(pair, *arguments) | {"supply_flow": self.grid.supply_flow()}
 
     def _solve(self, motion: Array) -> None:
         """Solve for the pressure, unless the motion has not changed."""

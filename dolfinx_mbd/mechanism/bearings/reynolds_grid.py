@@ -5,7 +5,7 @@ An elastic bore adds its outward radial displacement w(θ, z) to the gap, and �
     grid = film.grid                        # film is a `FiniteBearing`
     h, rate = grid.gap(y, w, w_rate)        # y: motion of the journal (10,), w (n, m+1)
     p = grid.solve(h, rate, speed)          # film and asperities, Pa, (n, m+1)
-    g, facts = grid.loads()                 # loads of a rigid journal (5,), facts (3,)
+    g, facts = grid.loads()                 # loads of a rigid journal (5,), facts (4,)
     by_gap, by_rate, by_speed = grid.gradients(C)   # of f_k = Σ C_kij p_ij, for any C (k, n, m+1)
     dg = grid.load_derivatives()            # (5, 9) with respect to y, for constant w and ẇ
 
@@ -39,6 +39,7 @@ from dolfinx_mbd.kernels.films.fields import (
     SOURCE,
     VISCOSITY,
 )
+from dolfinx_mbd.kernels.films.reynolds_gradients import reynolds_gradients
 from dolfinx_mbd.mechanism.bearings.supply import OilSupply
 from dolfinx_mbd.mechanism.bearings.supply_links import supply_links
 
@@ -51,8 +52,7 @@ class ReynoldsGrid:
     The next solution starts from the active set of the last one. This set has no effect on results.
 
     Args:
-        values: Radius, length, clearance, viscosity, roughness, modulus, friction coefficient and
-            sliding speed of the asperities, and Barus' coefficient; SI units, shape (9,).
+        values: Constants of the bearing in SI units, (20,), as described in `kernels.films.fields`.
         shape: Number of intervals around and along the bore.
         supply: Areas with prescribed pressure.
 
@@ -61,6 +61,7 @@ class ReynoldsGrid:
         z: Axial positions of the nodes, with both ends, (m+1,), m.
         areas: Area of each node for integrals over the bore, (n, m+1), m².
         pressures: Pressure of film and asperities at the last solution, (2, n, m+1), Pa.
+        fraction: Part of the gap that is filled with oil, (n, m+1); one by Reynolds' condition.
 
     Raises:
         SolverError: The active set did not converge.
@@ -100,9 +101,10 @@ class ReynoldsGrid:
         self._fixed[nodes], self._q[nodes] = 1, inside[nodes]
         self._free = 1 - self._fixed
         self._number, self._size = np.zeros_like(self._fixed), np.zeros(2, np.int64)
-        self._flow, self._band = np.zeros((6, n, m + 1)), np.zeros((n * (m - 1), 2 * m + 1))
+        self._flow, self._band = np.zeros((9, n, m + 1)), np.zeros((n * (m - 1), 2 * m + 1))
         self.pressures, self._slopes = np.zeros((2, n, m + 1)), np.zeros((2, n, m + 1))
         self._still: Array = np.zeros((n, m + 1))
+        self.fraction: Array = np.ones((n, m + 1))
         self._h, self._rate, self._speed = self._still, self._still, 0.0
 
     def gap(
@@ -130,10 +132,7 @@ class ReynoldsGrid:
         """
         self._h, self._rate, self._speed = h, rate, speed
         try:
-            sets = reynolds.reynolds_solve(
-                h, rate, speed, self.values, self._fixed, self._free, self._number, self._size,
-                self._q, self._flow, self._band, *self._links,
-            )  # fmt: skip
+            sets = self._find_pressure(h, rate, speed)
         except ZeroDivisionError:  # a singular matrix, because values are out of range
             sets = -1
         grid_loads.film_pressures(self._q, h, self.values, self.pressures, self._slopes)
@@ -146,8 +145,16 @@ class ReynoldsGrid:
             )
         return pressure
 
+    def _find_pressure(self, h: Array, rate: Array, speed: float) -> int:
+        """Solve for the reduced pressure; return the number of iterations, or −1."""
+        sets: int = reynolds.reynolds_solve(
+            h, rate, speed, self.values, self._fixed, self._free, self._number, self._size,
+            self._q, self._flow, self._band, *self._links,
+        )  # fmt: skip
+        return sets
+
     def loads(self, *, contact: bool = True) -> tuple[Array, Array]:
-        """Return the film loads (5,), and smallest gap (m), peak pressure (Pa), side flow (m³/s).
+        """Return the film loads (5,) and the state (4,) of the film, see `FilmBearing.film_loads`.
 
         The loads are those on a rigid journal, see `kernels.films.frames`.
 
@@ -156,7 +163,7 @@ class ReynoldsGrid:
         """
         g, facts = grid_loads.grid_loads(
             self._speed, self.values, self._nodes, self._h, self._q, self._flow,
-            *self._links, contact,
+            *self._links, self.fraction, contact,
         )  # fmt: skip
         return g, facts
 
@@ -174,21 +181,31 @@ class ReynoldsGrid:
 
     def node_gradients(self, C: Array) -> tuple[Array, Array, Array]:
         """Return the results of `gradients` for weights C (n, m+1, k), with k as the last axis."""
-        by_gap, by_rate, by_speed = reynolds.reynolds_gradients(
-            self._h, self._rate, self._speed, self.values, self._number, self._size, self._q,
-            self._flow, self._band, *self._links, C * self._slopes[FILM][:, :, None],
-        )  # fmt: skip
+        by_gap, by_rate, by_speed = self._gradients(C * self._slopes[FILM][:, :, None])
         by_gap += C * self._slopes[ASPERITIES][:, :, None]
         return by_gap, by_rate, by_speed
+
+    def _gradients(self, C: Array) -> tuple[Array, Array, Array]:
+        """Return the derivatives of functionals with the derivatives C (n, m+1, k) by q."""
+        gradients: tuple[Array, Array, Array] = reynolds_gradients(
+            self._h, self._rate, self._speed, self.values, self._number, self._size, self._q,
+            self._flow, self._band, *self._links, C,
+        )  # fmt: skip
+        return gradients
+
+    def _load_functionals(self) -> Array:
+        """Return the derivatives (n, m+1, k) of the film loads with respect to q."""
+        C = grid_loads.load_functionals(self.values, self._nodes, self._q, self._flow, self._speed)
+        return np.asarray(C)
 
     def load_gradients(self, *, contact: bool = True) -> tuple[Array, Array, Array]:
         """Return ∂g/∂h and ∂g/∂ḣ at every node, and ∂g/∂Ω, of the film loads g.
 
         The shapes are (5, n, m+1), (5, n, m+1) and (5,). For `contact` see `loads`.
         """
-        gradients: tuple[Array, Array, Array] = grid_loads.grid_load_gradients(
-            self._rate, self._speed, self.values, self._nodes, self._h, self._number, self._size,
-            self._q, self._flow, self._band, *self._links, contact,
+        gradients: tuple[Array, Array, Array] = grid_loads.add_direct_gradients(
+            self._speed, self.values, self._nodes, self._h, self._q, self.fraction, contact,
+            *self._gradients(self._load_functionals()),
         )  # fmt: skip
         return gradients
 
@@ -208,8 +225,12 @@ class ReynoldsGrid:
         along = flow[ALONG, :, :-1] * (q[:, :-1] - q[:, 1:])
         net = (around - np.roll(around, 1, axis=0))[:, 1:-1] + along[:, 1:] - along[:, :-1]
         total = (net + flow[SOURCE, :, 1:-1])[inner].sum()
+        return float((total + self._link_flow(to_ends=False)) / (12.0 * self.values[VISCOSITY]))
+
+    def _link_flow(self, *, to_ends: bool) -> float:
+        """Return 12 μ₀ times the flow from the edges of supplies, or of that to the ends only."""
         links, (_, level, conductance) = self._links[0], self._links[1].T
         i, j, i1, _ = links.T
-        counts = (i == i1) | ((j > 0) & (j < len(self.z) - 1))  # none around the bore at its ends
-        total += (conductance * (level - q[i, j]))[counts].sum()
-        return float(total / (12.0 * self.values[VISCOSITY]))
+        inside = (j > 0) & (j < len(self.z) - 1)
+        counts = (i == i1) & ~inside if to_ends else (i == i1) | inside
+        return float((conductance * (level - self._q[i, j]))[counts].sum())

@@ -9,6 +9,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import integer, number
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.films.short_bearing import short_bearing_loads
 from dolfinx_mbd.mechanism.bearings.film_bearing import (
@@ -71,6 +72,12 @@ class ShortBearing(FilmBearing):
         label = f"bearing {self.name!r}"
         number(f"{label}: viscosity", self.viscosity, positive=True, unit="Pa s")
         integer(f"{label}: points", self.points, low=8, high=1000)
+        if self.asperities.pattern is not None:
+            raise InputError(
+                f"{label}: a ShortBearing has no flow factors of rough surfaces; use "
+                "FiniteBearing, or Asperities without pattern",
+                argument="asperities",
+            )
         assign(
             self,
             _values=self._constants(self.viscosity),
@@ -83,7 +90,7 @@ class ShortBearing(FilmBearing):
         """Return loads, derivatives and state of the film; see `FilmBearing`."""
         gap = self._least_gap(motion)
         if not (gap > -FARTHEST * self.clearance and math.isfinite(motion.sum())):
-            return np.full(5, np.nan), np.full((5, 9), np.nan), np.full(3, np.nan)
+            return np.full(5, np.nan), np.full((5, 9), np.nan), np.full(4, np.nan)
         thin = gap < 2.0 * self.asperities.roughness
         angles = self._thin_angles if thin else self._angles
         loads: tuple[Array, Array, Array] = short_bearing_loads(

@@ -6,7 +6,9 @@ from dolfinx_mbd.mechanism.mechanisms.cylinder_torque import (
     CylinderTorque,
     torque_orders,
 )
-from dolfinx_mbd.mechanism.mechanisms.engine import EngineCrank, engine
+from dolfinx_mbd.mechanism.mechanisms.engine import engine
+from dolfinx_mbd.mechanism.mechanisms.engine_block import EngineBlock
+from dolfinx_mbd.mechanism.mechanisms.engine_crank import EngineCrank
 from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign
 from dolfinx_mbd.mechanism.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePressure, PressureTable
 from dolfinx_mbd.mechanism.mechanisms.gas_map import PressureMap
@@ -23,6 +25,7 @@ __all__ = [
     "CrankMotion",
     "CylinderTorque",
     "EngineBalance",
+    "EngineBlock",
     "EngineCrank",
     "EngineDesign",
     "FourStrokePressure",

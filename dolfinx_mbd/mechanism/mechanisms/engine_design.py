@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from dolfinx_mbd.mechanism.loads import JointCoordinate, JointLoad, slopes
 from dolfinx_mbd.mechanism.mechanisms.gas import AMBIENT_PRESSURE
 
 _BYTES_PER_CYLINDER = 30_000  # minimum memory of the bodies and joints of a cylinder, bytes
+_SAME = 1e-6  # two angles or relative positions that differ by less are the same
 _FIRING_ORDERS = {3: (1, 3, 2), 4: (1, 3, 4, 2)}
 
 
@@ -38,7 +40,8 @@ class EngineDesign:
             of a disc with the crank radius.
         piston_mass: Mass of a piston, kg.
         bore: Bore of the cylinders, m; the gas pressure acts on the area of the bore.
-        spacing: Distance between cylinders along the shaft, m.
+        spacing: Distance between cylinders along the shaft, m; 0 only for cylinders of different
+            banks on one pin.
         cylinder_positions: Position of each cylinder along the shaft, shape (cylinders,), m, for
             example of cylinders that share a pin; by default they follow from the spacing.
         firing_order: Numbers of the cylinders in firing order; by default 1 3 2 for three
@@ -61,7 +64,8 @@ class EngineDesign:
     is later by δ with sin δ = offset / (rod length + crank radius).
 
     Raises:
-        InputError: A value is invalid, or firing order and throws contradict each other.
+        InputError: A value is invalid, firing order and throws contradict each other, or two
+            cylinders of one bank or with different throws have the same position.
     """
 
     cylinders: int = 3
@@ -86,7 +90,7 @@ class EngineDesign:
             number(key, getattr(self, key), positive=True)
         if self.crank_inertia is not None:
             number("crank_inertia", self.crank_inertia, positive=True, unit="kg m²")
-        number("spacing", self.spacing, unit="m")
+        number("spacing", self.spacing, low=0.0, unit="m")
         number("flywheel_inertia", self.flywheel_inertia, low=0.0, unit="kg m²")
         if self.cylinder_positions is not None:
             places = array("cylinder_positions", self.cylinder_positions, (count,))
@@ -99,6 +103,7 @@ class EngineDesign:
             assign(self, firing_order=order)
         assign(self, firing_angles=self._checked_firing_angles())
         assign(self, throw_angles=self._checked_throws())
+        self._check_positions()
 
     def _checked_firing_angles(self) -> Array:
         """Return the firing angles; set the firing order if only the angles are given."""
@@ -126,6 +131,22 @@ class EngineDesign:
         middle = 0.5 * (self.cylinders - 1)
         return np.asarray(self.spacing * (np.arange(self.cylinders) - middle))
 
+    def _check_positions(self) -> None:
+        """Raise an error if two cylinders at one position need different throws, or are one."""
+        places, banks = self.positions, np.exp(1j * np.asarray(self.bank_angles))
+        throws = np.exp(1j * np.asarray(self.throw_angles))
+        for k, j in combinations(range(self.cylinders), 2):
+            if abs(places[k] - places[j]) > _SAME * self.crank_radius:
+                continue
+            if abs(throws[k] - throws[j]) > _SAME or abs(banks[k] - banks[j]) < _SAME:
+                what = "the same bank" if abs(banks[k] - banks[j]) < _SAME else "different throws"
+                raise InputError(
+                    f"cylinders {k + 1} and {j + 1} have {what} and the same position along the "
+                    f"shaft, {places[k]:.6g} m; give a positive spacing, or cylinder_positions",
+                    argument="spacing",
+                    value=self.spacing,
+                )
+
     def _checked_throws(self) -> Array:
         firing = np.asarray(self.firing_angles, dtype=float)
         top = np.mod(np.asarray(self.bank_angles) - firing, 2 * np.pi)  # fire at top dead centre
@@ -143,21 +164,30 @@ class EngineDesign:
 
 
 def gas_force(
-    cylinder: int, pressure: Callable[..., ArrayLike], firing: float, bore: float
+    cylinder: int, pressure: Callable[..., ArrayLike], firing: float, bore: float, joint: str
 ) -> JointLoad:
     """Return the force of the gas pressure above ambient on a piston, towards the crank.
 
+    The joint with this name is along the cylinder; the opposite force acts on its first body.
     `firing` is the crank angle of the firing top dead centre, rad.
     """
     value = GasForce(pressure, firing, np.pi * bore**2 / 4)
     coordinate = JointCoordinate("main", "rotation")
-    return JointLoad(f"gas {cylinder}", f"guide {cylinder}", "displacement", value, of=coordinate)
+    return JointLoad(f"gas {cylinder}", joint, "displacement", value, of=coordinate)
 
 
 class GasForce:
-    """Force of the gas pressure above ambient over the rotation of the crank."""
+    """Force of the gas pressure above ambient over the rotation of the crank.
+
+    Args:
+        pressure: Absolute pressure over the crank angle from the firing top dead centre, Pa.
+        firing: Crank angle of the firing top dead centre, rad.
+        area: Area of the piston, m².
+    """
 
     def __init__(self, pressure: Callable[..., ArrayLike], firing: float, area: float) -> None:
+        if not callable(pressure):
+            reject("pressure", pressure, "a function of the crank angle")
         self.pressure, self.firing, self.area = pressure, float(firing), float(area)
         self.on_speed = bool(getattr(pressure, "depends_on_speed", False))
         self._at: Callable[..., Any] = getattr(pressure, "at", pressure)

@@ -17,7 +17,7 @@ from dolfinx_mbd.body import Interface, ReducedBody
 from dolfinx_mbd.checks import instance, names, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism import joints
-from dolfinx_mbd.mechanism.bodies import FlexibleBody, Ground, RigidBody
+from dolfinx_mbd.mechanism.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.mechanism.joints import Driver, FrameRef, Joint, JointClearance
 from dolfinx_mbd.mechanism.loads import JointLoad
 from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
@@ -104,10 +104,12 @@ def create_crank(
     inertia: tuple[float | None, float],
     pins: Mapping[str, tuple[float, float]],
     angle: float,
+    journals: Mapping[str, float] = MappingProxyType({"main": 0.0}),
 ) -> RigidBody:
     """Return a balanced crank.
 
-    `pins` maps the frame name of each pin to its angle (rad) and its position along the shaft (m).
+    `pins` maps the frame name of each pin to its angle (rad) and its position along the shaft (m),
+    and `journals` that of each main journal to its position.
     The inertias of the crank (by default a disc) and of the flywheel (kg m²) are moments of inertia
     about the shaft.
     """
@@ -115,7 +117,7 @@ def create_crank(
     mass = number("crank_mass", mass, positive=True, unit="kg")
     Jz = 0.5 * mass * radius * radius if inertia[0] is None else inertia[0]
     Jz = number("crank_inertia", Jz, positive=True, unit="kg m²") + inertia[1]
-    frames = {"main": Frame()}
+    frames = {key: Frame((0.0, 0.0, z)) for key, z in journals.items()}
     for name, (pin_angle, z) in pins.items():
         frames[name] = Frame((radius * np.cos(pin_angle), radius * np.sin(pin_angle), z))
     shape = _crank_shape(radius, sorted(pins.values(), key=lambda pin: pin[1]))
@@ -181,17 +183,17 @@ def guide_frame(offset: float, z: float = 0.0, bank: float = 0.0) -> Frame:
 
 
 def create_drive(
-    speed: float | None, torque: Torque | float | None, angle: float
+    speed: float | None, torque: Torque | float | None, angle: float, joint: str = "main"
 ) -> tuple[list[Driver], list[JointLoad]]:
-    """Return the driver (speed in rad/s) or the torque (N m) of a crank, named ``drive``."""
+    """Return the driver (speed in rad/s) or the torque (N m) of a joint, named ``drive``."""
     if (speed is None) == (torque is None):
         raise InputError("give either the crank's speed (rad/s) or the torque that drives it (N m)")
     if speed is not None:
         speed = number("speed", speed, unit="rad/s")
-        return [Driver("drive", "main", joints.constant_speed(speed, angle), offset=0.0)], []
+        return [Driver("drive", joint, joints.constant_speed(speed, angle), offset=0.0)], []
     if torque is None or not callable(torque):
         torque = number("torque", torque, unit="N m")
-    return [], [JointLoad("drive", "main", "rotation", torque)]
+    return [], [JointLoad("drive", joint, "rotation", torque)]
 
 
 @dataclass(frozen=True)
@@ -215,18 +217,20 @@ class CylinderParts:
 
     def create(
         self,
-        ground: Ground,
+        guide: FrameRef,
         pin: FrameRef,
         suffix: str,
         angle: float,
         z: float,
         bank: float = 0.0,
+        guide_axes: Array | None = None,
     ) -> tuple[list[Body], list[Joint]]:
         """Return the bodies and the joints of a cylinder at a position z (m) along the shaft.
 
-        `pin` is the frame of the crank pin. All names end with `suffix`, including the frame
-        ``guide`` of the ground. `angle` (rad) is the initial angle of the pin and `bank` (rad) the
-        angle of the cylinder's axis about the shaft, both measured from the x axis.
+        `guide` is the frame that guides the piston along its z axis, and `guide_axes` are its axes,
+        by default those of `guide_frame`. `pin` is the frame of the crank pin. All names end with
+        `suffix`. `angle` (rad) is the initial angle of the pin and `bank` (rad) the angle of the
+        cylinder's axis about the shaft, both measured from the x axis.
         """
         r, A = self.crank_radius, rotation_about_z(bank)
         motion = self.kinematics.motion(angle - bank)
@@ -236,17 +240,18 @@ class CylinderParts:
             f"rod{suffix}", self.rod, position, rotation, self.damping_ratio, self.stiffening
         )
         big, small = (rod.frame(end) for end in self.ends)
+        axes = ALONG_X if guide_axes is None else A.T @ guide_axes
         piston = RigidBody.cylinder(
             f"piston{suffix}",
             self.piston_radius,
             1.2 * self.piston_radius,
             axis=0,
             mass=self.piston_mass,
-            frames={"pin": Frame(), "guide": Frame((0.0, 0.0, 0.0), ALONG_X)},
+            frames={"pin": Frame(), "guide": Frame((0.0, 0.0, 0.0), axes)},
             position=A @ (float(motion.slider), self.pin_offset, z),
             rotation=A,
         )
-        guide, films = f"guide{suffix}", self.bearings
+        films = self.bearings
         pin_ends = pin, big
         if "big_end" in films:
             pin_ends = pin_ends[::-1]  # the first frame is the bore
@@ -255,7 +260,7 @@ class CylinderParts:
             joints.spherical(
                 f"piston pin{suffix}", small, piston.frame("pin"), films.get("small_end")
             ),
-            joints.prismatic(guide, ground.frame(guide), piston.frame("guide")),
+            joints.prismatic(f"guide{suffix}", guide, piston.frame("guide")),
         ]
 
     def _rod_pose(self, pin: Array, angle: float) -> tuple[Array, Array]:

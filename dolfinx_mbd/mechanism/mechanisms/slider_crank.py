@@ -79,7 +79,7 @@ def slider_crank(
     ground = Ground({"main": Frame(), "guide": guide_frame(offset)})
     inertia = design.crank_inertia, 0.0
     crank = create_crank(radius, design.crank_mass, inertia, {"pin": (0.0, 0.0)}, angle)
-    bodies, joints = parts.create(ground, crank.frame("pin"), "", angle, 0.0)
+    bodies, joints = parts.create(ground.frame("guide"), crank.frame("pin"), "", angle, 0.0)
     main = revolute("main", ground.frame("main"), crank.frame("main"))
     return System(
         [ground, crank, *bodies], [main, *joints], drivers=drivers, loads=loads, gravity=gravity

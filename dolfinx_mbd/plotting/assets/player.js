@@ -1,15 +1,38 @@
 "use strict";
 /* Draws the scene in the page: x = R + A (x0 + s Ψη) for each surface point, with the scale s. */
-window.player = (() => {
-  const data = JSON.parse(document.getElementById("scene").textContent);
+(() => {
+const KINDS = { f4: Float32Array, f8: Float64Array, i2: Int16Array, u2: Uint16Array, u4: Uint32Array };
+
+function bytesOf(text) {
+  return Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+}
+
+/** Replace the compressed arrays in an object by arrays of numbers. */
+async function unpack(item) {
+  for (const value of Object.values(item)) {
+    if (value === null || typeof value !== "object") continue;
+    if (!value.packed) { await unpack(value); continue; }
+    const stream = new Blob([bytesOf(value.packed)]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const planes = new Uint8Array(await new Response(stream).arrayBuffer());
+    const size = KINDS[value.type].BYTES_PER_ELEMENT, count = planes.length / size, bytes = new Uint8Array(planes.length);
+    for (let j = 0; j < size; j++) for (let i = 0; i < count; i++) bytes[i * size + j] = planes[j * count + i];
+    value.numbers = new KINDS[value.type](bytes.buffer);
+  }
+}
+
+const scene = JSON.parse(document.getElementById("scene").textContent);
+unpack(scene).then(() => { window.player = play(scene); }, (error) => {
+  const message = document.getElementById("message");
+  message.textContent = `This page needs a browser of 2023 or later (${error.message}).`;
+  message.hidden = false;
+});
+
+function play(data) {
   const modal = data.kind === "modes";
 
   // ---- Arrays ---------------------------------------------------------------------------------
-  const KINDS = { f4: Float32Array, f8: Float64Array, i2: Int16Array, u2: Uint16Array, u4: Uint32Array };
-
   function numbers(block) {
-    const bytes = Uint8Array.from(atob(block.data), (c) => c.charCodeAt(0));
-    return new KINDS[block.type](bytes.buffer);
+    return block.numbers ?? new KINDS[block.type](bytesOf(block.data).buffer);
   }
 
   function scaled(modes) {
@@ -125,7 +148,7 @@ window.player = (() => {
   class Surface {
     constructor(k) {
       const part = parts[data.bodies[k].part];
-      Object.assign(this, { name: data.bodies[k].name, part, flexible: part.modes.length > 0 });
+      Object.assign(this, { name: data.bodies[k].name, part, flexible: part.modes.length > 0, ghost: data.bodies[k].ghost });
       this.u = new Float32Array(part.points.length);
       this.stresses = part.stress ? new Float32Array(2 * part.points.length) : null;
       this.values = new Float32Array(part.points.length / 3);
@@ -166,6 +189,7 @@ window.player = (() => {
     }
 
     has(quantity) {
+      if (this.ghost) return false; // one colour
       if (quantity === "field") return this.part.field !== null;
       return this.flexible && (quantity === "displacement" || (quantity === "stress" && this.stresses));
     }
@@ -192,7 +216,7 @@ window.player = (() => {
     /** Set the opacity; a faded surface is nearly transparent. */
     fade(faded, chosen) {
       this.faded = faded;
-      const opacity = faded ? 0.12 : chosen ?? this.solid, transparent = opacity < 1;
+      const opacity = faded ? 0.12 : this.ghost ? settings.ghost : chosen ?? this.solid, transparent = opacity < 1;
       if (this.material.opacity === opacity && this.material.transparent === transparent) return;
       Object.assign(this.material, { opacity, transparent, depthWrite: !transparent, needsUpdate: true });
     }
@@ -374,7 +398,7 @@ window.player = (() => {
   });
 
   const settings = {
-    colour: data.colour ?? "displacement", range: "fixed", low: 0, high: 1, isolated: null, opacity: null, follow: "", cut: "none", place: 0.5, scale: data.scale ?? 1, playing: false,
+    colour: data.colour ?? "displacement", range: "fixed", low: 0, high: 1, isolated: null, opacity: null, ghost: 0.3, follow: "", cut: "none", place: 0.5, scale: data.scale ?? 1, playing: false,
     seconds: 8, hidden: new Set(), shown: new Set(Object.keys(data.colours ?? {}).filter((group) => group !== "joint forces")),
   };
   let t = start, dirty = true;
@@ -734,7 +758,8 @@ window.player = (() => {
     const hits = ray.intersectObjects(meshes, false).filter(({ point }) =>
       cutting.every(({ normal, constant }) => normal.dot(point) + constant >= 0));
     const front = hits.filter(({ object }) => !object.userData.surface.faded);
-    const hit = front.find((entry) => !entry.object.material.transparent) ?? front[0] ?? hits[0];
+    const first = front.filter(({ object }) => !object.userData.surface.ghost);
+    const hit = first.find((entry) => !entry.object.material.transparent) ?? first[0] ?? front[0] ?? hits[0];
     if (!hit) return null;
     const surface = hit.object.userData.surface, { source, points } = surface.part;
     const [i] = [hit.face.a, hit.face.b, hit.face.c].sort((a, b) => near(a) - near(b));
@@ -854,8 +879,11 @@ window.player = (() => {
     const opacity = element("input", { type: "range", min: 0.1, max: 1, step: 0.05, value: 1, ariaLabel: "opacity",
       title: "Opacity of all bodies", oninput: change(() => { settings.opacity = Number(opacity.value); }) });
     controlsOf.opacity = opacity;
+    const ghost = element("input", { type: "range", min: 0.05, max: 1, step: 0.05, value: settings.ghost, ariaLabel: "opacity of the second run",
+      title: "Opacity of the second run", oninput: change(() => { settings.ghost = Number(ghost.value); }) });
     panel.append(element("h2", { textContent: "Bodies" }), ...bodies.map((body) =>
-      tick(body.name, true, (on) => toggle(settings.hidden, body.name)(!on))), element("label", {}, "opacity", opacity));
+      tick(body.name, true, (on) => toggle(settings.hidden, body.name)(!on))), element("label", {}, "opacity", opacity),
+      ...(bodies.some((body) => body.ghost) ? [element("label", {}, "second run", ghost)] : []));
     const groups = [...materials.keys()];
     if (groups.length) {
       panel.append(element("h2", { textContent: "Marks" }),
@@ -1242,4 +1270,5 @@ window.player = (() => {
     get target() { return controls.target.toArray(); },
     get eye() { return camera.position.toArray(); },
   };
+}
 })();

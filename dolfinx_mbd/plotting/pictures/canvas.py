@@ -209,11 +209,14 @@ def put_in_front(actor: Any) -> None:
     actor.mapper.SetRelativeCoincidentTopologyPolygonOffsetParameters(0.0, -66000.0)
 
 
-def add_labels(plotter: Any, points: Array, labels: list[str]) -> None:
-    """Add texts in boxes at points (n, 3); no surface hides the boxes."""
+def add_labels(plotter: Any, points: Array, labels: list[str], name: str = "labels") -> None:
+    """Add texts in boxes at points (n, 3); no surface hides the boxes.
+
+    Labels replace those of the same name.
+    """
     font = {"font_size": 14, "text_color": INK, "always_visible": True}
     box = {"shape": "rounded_rect", "shape_color": "white", "shape_opacity": 0.8}
-    options = {"show_points": False, "reset_camera": False, "name": "labels"}
+    options = {"show_points": False, "reset_camera": False, "name": name}
     plotter.add_point_labels(points, labels, **font, **box, **options)
 
 

@@ -42,7 +42,7 @@ def shared_mesh(system: System, quantity: str) -> Any:
     """
     if quantity == DISPLACEMENT:
         return None
-    comms = [body.elastic_model.mesh.comm for body in _mesh_bodies(system)]
+    comms = [body.forces.comm for body in _mesh_bodies(system)]
     return next((comm for comm in comms if comm.size > 1), None)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -96,6 +96,11 @@ class Surface:
     def flexible(self) -> bool:
         """Whether modes deform the surface."""
         return len(self.skin.modes) > 0
+
+    def at(self, rows: NDArray[np.int64]) -> Surface:
+        """Return the surface at some of the instants."""
+        motion = {name: getattr(self, name)[rows] for name in ("position", "rotation", "eta")}
+        return replace(self, **motion)
 
     def points(self, k: int, scale: float) -> Array:
         """Return the points at an instant, shape (ns, 3), m; `scale` magnifies deformations."""

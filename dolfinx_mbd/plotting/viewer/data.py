@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import heapq
 import itertools
+import zlib
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,22 @@ Array = NDArray[np.float64]
 KINDS = {"f4": "<f4", "f8": "<f8", "i2": "<i2", "u2": "<u2", "u4": "<u4"}
 """Types of numbers in a page, with their types in NumPy."""
 
+SMALL = 1000
+"""Arrays with fewer bytes are not compressed."""
+
 
 def block(values: Any, kind: str = "f4") -> dict[str, str]:
-    """Return an array as a JSON object with base64 text; the page knows its shape."""
-    data = np.ascontiguousarray(values, KINDS[kind]).tobytes()
-    return {"type": kind, "data": base64.b64encode(data).decode()}
+    """Return an array as a JSON object with base64 text; the page knows its shape.
+
+    Large arrays are compressed (zlib): first the lowest byte of each number, then the next ones,
+    because high bytes of neighbours are similar.
+    """
+    numbers = np.ascontiguousarray(values, KINDS[kind]).ravel()
+    if numbers.nbytes < SMALL:
+        return {"type": kind, "data": base64.b64encode(numbers.tobytes()).decode()}
+    planes = numbers.view(np.uint8).reshape(len(numbers), -1).T
+    packed = zlib.compress(np.ascontiguousarray(planes).tobytes(), 6)
+    return {"type": kind, "packed": base64.b64encode(packed).decode()}
 
 
 def integers(modes: Array) -> dict[str, Any]:

@@ -118,6 +118,7 @@ def player(
     field: Mapping[str, ArrayLike] | None = None,
     field_name: tuple[str, str] = ("value", ""),
     quantity: str = "displacement",
+    ghost: Solution | None = None,
     scale: float = 1.0,
     title: str = "",
 ) -> Player:
@@ -144,12 +145,16 @@ def player(
         field_name: Name and unit of the field, for the legend.
         quantity: Initial quantity of the colours, `displacement` or `von Mises`. The page of a mesh
             body contains its stress only with the latter.
+        ghost: Result of another simulation, drawn transparent over the first one at the same times,
+            for example with rigid bodies. It must not end earlier. Its bodies on their mesh, beams
+            and cables are not drawn.
         scale: Initial scale factor of the elastic displacement.
         title: Title of the page; by default the name of the body or the kind of the source.
 
     Raises:
         InputError: The body has no skin, a mode does not exist, a signal or a field has the wrong
-            length, or `modes`, `signals` or `field` are given for a source without them.
+            length, the ghost ends too early, or `modes`, `signals`, `field` or `ghost` are given
+            for a source without them.
         OverwriteError: The existing file is not such a page.
         OSError: The file cannot be written.
 
@@ -165,14 +170,13 @@ def player(
     instance("title", title, str)
     choice("quantity", quantity, (DISPLACEMENT, "von Mises"))
     comm = None
-    if signals is not None and not isinstance(source, Solution):
-        reject("signals", signals, "None: only the result of a simulation has signals")
     texts = isinstance(field_name, (tuple, list)) and len(field_name) == 2
     if not texts or not all(isinstance(text, str) for text in field_name):
         reject("field_name", field_name, "a name and a unit, for example ('damage', '1/s')")
     instance("field", field, (Mapping, type(None)), "values at the points of the skin by body name")
-    if field is not None and not isinstance(source, Solution):
-        reject("field", field, "None: only the result of a simulation has a field")
+    instance("ghost", ghost, (Solution, type(None)))
+    if not isinstance(source, Solution):
+        _check_absent(signals=signals, field=field, ghost=ghost)
     if modes is not None and isinstance(source, Solution | System):
         reject("modes", modes, "None: a simulation or a mechanism at rest has no modes")
     rotating = sys.modules.get(
@@ -194,7 +198,8 @@ def player(
         scene = page_scene(linearized_modes(source, chosen_modes(modes, len(source.poles))))
         name = "modes of a mechanism"
     elif isinstance(source, Solution):
-        scene = motion_page(source, signals=signals, field=field, quantity=quantity)
+        options: dict[str, Any] = {"field": field, "quantity": quantity, "ghost": ghost}
+        scene = motion_page(source, signals=signals, **options)
         name, comm = "mechanism", shared_mesh(source.system, quantity)
         if field:
             scene["field"] = list(field_name)
@@ -212,6 +217,13 @@ def player(
     if path is not None:
         on_rank_zero(comm, lambda: page.save(path))
     return page
+
+
+def _check_absent(**options: Any) -> None:
+    """Raise an error if an option of simulations is used for another source."""
+    for name, value in options.items():
+        if value is not None:
+            reject(name, value, "None: only the result of a simulation has this option")
 
 
 def _rotating_page(

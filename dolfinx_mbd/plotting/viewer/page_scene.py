@@ -8,6 +8,7 @@ omitted. All numbers are in SI units.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,8 @@ from dolfinx_mbd.plotting.scene.mode_scenes import largest_displacements
 from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT, Surface
 from dolfinx_mbd.plotting.scene.surfaces import body_surfaces
 from dolfinx_mbd.plotting.scene.tubes import SHAPES, Tube
-from dolfinx_mbd.plotting.viewer.data import (
-    block,
-    continuous,
-    integers,
-    outline,
-    sampled_rows,
-)
+from dolfinx_mbd.plotting.viewer.data import block, continuous, integers, outline, sampled_rows
+from dolfinx_mbd.plotting.viewer.ghosts import ghost_surfaces
 from dolfinx_mbd.results.solution import Solution
 
 __all__ = ["Signals", "motion_page", "page_scene"]
@@ -58,6 +54,7 @@ def motion_page(
     signals: Signals = None,
     field: Mapping[str, ArrayLike] | None = None,
     quantity: str = DISPLACEMENT,
+    ghost: Solution | None = None,
 ) -> dict[str, Any]:
     """Return the page of a simulated motion.
 
@@ -66,10 +63,12 @@ def motion_page(
         signals: Curves by label, shape (nt,) each, or None for the magnitudes of joint forces.
         field: Constant values at the points of the skin of flexible bodies, by name of the body.
         quantity: Quantity that determines the colours; see `mesh_surfaces`.
+        ghost: A second run, whose bodies are drawn transparent at the same times.
     """
     length = system_length(run.system, run.q[0])
     values = _checked_field(run.system, field or {})
-    surfaces = body_surfaces(run.system, run.q, length, values)
+    ghosts = [] if ghost is None else ghost_surfaces(ghost, run.time, length)
+    surfaces = [*body_surfaces(run.system, run.q, length, values), *ghosts]
     curves = _curves(run, surfaces, _kept_modes(surfaces), length)
     points = sum(len(body.drawing.points) for body, _ in moving_bodies(run.system))
     limit = min(FRAMES, max(FEWEST, NUMBERS // max(9 * points, 1)))
@@ -77,11 +76,14 @@ def motion_page(
     kinds = (*DRAWN, "joint forces") if len(run) > 1 else DRAWN
     options: dict[str, Any] = {"values": values, "quantity": quantity, "accuracy": ACCURACY}
     scene = mechanism_scene(run, rows, kinds, **options)
+    scene = replace(scene, surfaces=[*scene.surfaces, *(surface.at(rows) for surface in ghosts)])
     whole = {surface.name: surface for surface in surfaces}
     surfaces = [whole.get(surface.name, surface) for surface in scene.surfaces]
     page = page_scene(scene, _kept_modes(surfaces))
     for item, surface in zip(page["bodies"], surfaces, strict=True):
-        if page["parts"][item["part"]]["stress"] is not None:
+        if surface in ghosts:
+            item |= {"ghost": True, "ranges": {}}
+        elif page["parts"][item["part"]]["stress"] is not None:
             item["ranges"]["stress"] = surface.limits("von Mises")[1]
             item["peak"] = surface.peak("von Mises")
     return {**page, "signals": _curves_below(run, signals)}

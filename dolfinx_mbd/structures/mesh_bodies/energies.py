@@ -37,7 +37,11 @@ def checked_energy(label: str, energy: Any, model: ElasticModel) -> Callable[[An
             )
         return energy  # type: ignore[no-any-return]
     if not isinstance(energy, str) or energy not in _NAMES:
-        reject(f"{label}: energy", energy, f"a function energy(u), or one of {_NAMES}")
+        expected = (
+            f"a function energy(u), or one of {_NAMES}. There is no formulation with pressures as "
+            "unknowns; for rubber use 'nearly-incompressible' and a Poisson's ratio up to 0.4999"
+        )
+        reject(f"{label}: energy", energy, expected)
     materials = model.materials
     if materials is None:
         raise InputError(

@@ -83,12 +83,18 @@ class MeshSolver:
         self._turn = np.eye(3)
         self._turns = np.zeros((0, 2, 3, 3))
 
-    def factorize(self, coefficients: tuple[float, float, float], state: FactorState) -> None:
+    def factorize(
+        self,
+        coefficients: tuple[float, float, float],
+        state: FactorState,
+        spin: Array | None = None,
+    ) -> None:
         """Factorize A at a state and compute Y and S − CᵀY (collective).
 
         Args:
             coefficients: b, c and the factor of K.
             state: State of the body.
+            spin: Angular velocity of a steady rotation, shape (3,), rad/s; by default none.
 
         Raises:
             FactorizationError: The matrix is not positive definite.
@@ -97,7 +103,7 @@ class MeshSolver:
         frames, at = state.frames, body.motion_at(state.frames, state.u)
         forces.set_state(state.u, state.w)
         forces.loads.pressures = state.pressures
-        A = forces.matrix(*coefficients)
+        A = forces.matrix(*coefficients, spin)
         T = body.frame_matrices(frames)
         product = self._product(A, T)
         second, at_frames = body.constraints.second(at, state.multipliers)

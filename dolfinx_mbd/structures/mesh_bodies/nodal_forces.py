@@ -97,6 +97,9 @@ class NodalForces:
         cells = fem.functionspace(V.mesh, ("DG", 0))
         volume = ufl.det(ufl.Identity(3) + ufl.grad(self._u))
         part = ufl.conditional(ufl.lt(volume, 0.0), -volume, 0.0)
+        self._spin = fem.Constant(V.mesh, np.zeros(3, dtype=default_scalar_type))
+        arm = ufl.cross(self._spin, ufl.cross(self._spin, trial))
+        self._centrifugal = fem.form(model.mass_density * ufl.inner(arm, test) * ufl.dx)
         self._inversion = fem.form(part * ufl.TestFunction(cells) * dx)
         self.loads = MeshLoads(model, self._u, self.nodes, loads)
         W = scalar_space(V)
@@ -128,6 +131,11 @@ class NodalForces:
         """Return the elastic forces (N, 3), N (collective)."""
         return self._vector(self._force)
 
+    def internal(self) -> Array:
+        """Return the forces (N, 3) of the stress, with that of the viscosity, N (collective)."""
+        total = self.elastic()
+        return total if self._viscous is None else total + self._vector(self._viscous[0])
+
     def damping(self, w: Array) -> Array | None:
         """Return the damping forces (N, 3), N, at the velocities w, or None without damping."""
         total = None if self._viscous is None else self._vector(self._viscous[0])
@@ -157,10 +165,13 @@ class NodalForces:
         b.scatter_reverse(la.InsertMode.add)
         return self.nodes.gathered(b.array[: 3 * len(self.nodes.owned)])
 
-    def matrix(self, mass: float, rate: float, stiffness: float = 1.0) -> PETSc.Mat:
+    def matrix(
+        self, mass: float, rate: float, stiffness: float = 1.0, spin: Array | None = None
+    ) -> PETSc.Mat:
         """Return mass · M + rate · D + stiffness · K at the present state (collective).
 
-        K contains the stiffness of the present pressures.
+        K contains the stiffness of the present pressures. In a steady rotation with the angular
+        velocity `spin` (3,), M Ω̃² is added.
         """
         A = fem_petsc.assemble_matrix(self._stiffness)
         A.assemble()
@@ -177,6 +188,12 @@ class NodalForces:
         factor = mass + rate * self._mass_damping
         if factor:
             A.axpy(factor, self.mass, structure=PETSc.Mat.Structure.SAME_NONZERO_PATTERN)
+        if spin is not None and spin.any():
+            self._spin.value[:] = spin
+            Z = fem_petsc.assemble_matrix(self._centrifugal)
+            Z.assemble()
+            A.axpy(1.0, Z, structure=PETSc.Mat.Structure.SAME_NONZERO_PATTERN)
+            Z.destroy()
         return A
 
 

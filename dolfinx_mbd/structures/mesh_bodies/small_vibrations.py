@@ -1,4 +1,7 @@
-"""Operators of small vibrations of a mechanism with bodies on their whole mesh, at rest.
+"""Operators of small vibrations of a mechanism with bodies on their whole mesh.
+
+The state is at rest in axes that may rotate with a constant Ω. In these axes, the nodes have the
+additional forces 2 M Ω × ẏ + M Ω × (Ω × y).
 
 Vectors are blocks of shape (owned rows, k): the free nodes of the owned part of each mesh, and on
 the first rank the increments of frames and other bodies. Their constraints are eliminated by a
@@ -14,6 +17,12 @@ import scipy.linalg
 from mpi4py import MPI
 
 from dolfinx_mbd.analyses.linearization import SteadyError, unbalanced
+from dolfinx_mbd.analyses.mesh_rotation import (
+    rates_of_rotation,
+    set_rotation,
+    spin_of,
+    steady_stiffness,
+)
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.errors import InputError, SolverError
@@ -48,9 +57,10 @@ class _Part:
         self.is_damped = bool(body.viscosity or body.mass_damping)
         self._damping: Any = None
 
-    def start(self, at: Assembler) -> None:
-        """Condense the free nodes at the coordinates of the assembler."""
+    def start(self, at: Assembler, spin: Array) -> None:
+        """Condense the free nodes at the coordinates of the assembler and a spin (3,)."""
         self.unknowns.start_at_rest(at.q[self.q].copy())
+        self.spin = self.unknowns.spin = spin
         self.unknowns.enter()
         self.unknowns.put(at.q[self.q], at.v[self.v], at.a[self.v])
         self.T = self.body.frame_matrices(self.body.frames_of(at.q[self.q]))
@@ -69,13 +79,13 @@ class _Part:
     def factorize(self, at: Assembler, shift: float) -> None:
         """Factorize K + b M."""
         body = self.body
-        u, w, _ = body.nodal_of(at.q[self.q])
+        u = body.nodal_of(at.q[self.q])[0]
         frames, pressures = body.frames_of(at.q[self.q]), body.forces.loads.pressures
         state = FactorState(
-            u.copy(), w.copy(), frames.copy(), pressures, self.unknowns.multipliers.copy()
+            u.copy(), np.zeros_like(u), frames.copy(), pressures, self.unknowns.multipliers.copy()
         )
         try:
-            self.unknowns.solver.factorize((shift, 0.0, 1.0), state)
+            self.unknowns.solver.factorize((shift, 0.0, 1.0), state, self.spin)
         except FactorizationError as error:
             raise SolverError(
                 f"body {body.name!r} is unstable at this state even with fixed interfaces; its "
@@ -101,19 +111,24 @@ class _Part:
         return product.reshape(motion.shape)
 
     def damping(self, motion: Array) -> Array:
-        """Return the damping matrix times a motion (N, 3, k)."""
+        """Return the damping and gyroscopic matrices times a motion (N, 3, k)."""
+        forces = np.zeros_like(motion)
+        if self.spin.any():
+            turned = np.cross(self.spin, motion, axisb=1, axisc=1)
+            forces = 2 * self.mass(np.asarray(turned, dtype=float))
         if not self.is_damped:
-            return np.zeros_like(motion)
-        forces = self.body.forces
+            return forces
+        body = self.body.forces
         if self._damping is None:
-            forces.set_state(self.unknowns.solver.state.u, np.zeros_like(self.body.nodes))
+            body.set_state(self.unknowns.solver.state.u, np.zeros_like(self.body.nodes))
             rate = 1e3 / (self.body.viscosity or 1.0)  # so that K causes no round-off
-            self._damping, K = forces.matrix(0.0, rate), forces.matrix(0.0, 0.0)
+            self._damping, K = body.matrix(0.0, rate), body.matrix(0.0, 0.0)
             self._damping.axpy(-1.0, K)
             self._damping.scale(1 / rate)
             K.destroy()
         owned = motion[self.nodes.owned].reshape(-1, motion.shape[2])
-        return self.nodes.gathered_block(multiply(self._damping, np.asfortranarray(owned)))
+        damping = self.nodes.gathered_block(multiply(self._damping, np.asfortranarray(owned)))
+        return np.asarray(forces + damping)
 
     def leave(self) -> None:
         """Free the matrices."""
@@ -124,7 +139,7 @@ class _Part:
 
 
 class SmallVibrations:
-    """Mass, damping and shifted stiffness of small vibrations about a state at rest.
+    """Mass, damping and shifted stiffness of small vibrations at rest or in steady rotation.
 
     Use it as a context: within, the bodies condense their free nodes.
 
@@ -136,10 +151,11 @@ class SmallVibrations:
         comm: Communicator of the meshes.
         names: Names of the bodies on their mesh.
         shift: b, 1/s².
-        is_damped: Whether there is damping, or a stiffness that is not symmetric.
+        spin: Ω, shape (3,), rad/s.
+        is_damped: Whether there is damping, a spin, or a stiffness that is not symmetric.
 
     Raises:
-        InputError: The mechanism has no body on its mesh, or is not at rest.
+        InputError: The mechanism has no body on its mesh, or does not rotate steadily as a whole.
         SteadyError: The forces are not in balance.
     """
 
@@ -162,13 +178,9 @@ class SmallVibrations:
                 argument="system",
                 value=system,
             )
-        rates = [np.abs(part.body.nodal_of(state.q[part.q])[1]).max() for part in self._parts]
-        if max([*rates, np.abs(state.v).max(initial=0.0)]) > 0.0:
-            raise InputError(
-                "modes of bodies on their mesh need a state at rest; this state moves",
-                argument="state",
-                value=state,
-            )
+        moves = [(part.body.nodes, *part.body.nodal_of(state.q[part.q])) for part in self._parts]
+        positions = np.concatenate([X + u for X, u, *_ in moves])
+        self.spin = spin_of(system, state, positions, np.concatenate([w for *_, w, _ in moves]))
         free = [part.body.nodes.size - 3 * len(part.body.held) for part in self._parts]
         self.num_unknowns = sum(free)
         self.shift = 0.0
@@ -176,11 +188,13 @@ class SmallVibrations:
     def __enter__(self) -> Self:
         at, t = Assembler(self._system), self._state.time
         at.q[:], at.angles[:] = self._state.q, self._state.angles
-        at.v[:], at.a[:], at.lam[:] = 0.0, 0.0, 0.0
+        at.lam[:] = 0.0
+        set_rotation(at, self.spin)
         try:
             for part in self._parts:
-                part.start(at)
-            self.shift = _SHIFT * max(part.largest_square(at) for part in self._parts)
+                part.start(at, self.spin)
+            shift = _SHIFT * max(part.largest_square(at) for part in self._parts)
+            self.shift = max(shift, 2 * float(self.spin @ self.spin))
             self._set_reactions(at, t)
             self._set_matrices(at, t)
         except BaseException:
@@ -202,7 +216,7 @@ class SmallVibrations:
             name, gap = self._system.constraint_name(row), abs(at.values[row])
             raise SteadyError(f"{name} is off by {gap:.3g}; start from mbd.equilibrium")
         tangent = at.tangent(t)
-        S = tangent.K + self.shift * tangent.M
+        S = steady_stiffness(at, tangent, self.spin) + self.shift * tangent.M
         N = self._free_directions(tangent.B)
         step = -N @ np.linalg.solve(N.T @ S @ N, N.T @ at.rows)
         if len(at.lam):
@@ -216,6 +230,7 @@ class SmallVibrations:
             part.factorize(at, self.shift)
         at.residual(t)
         at.scale += np.abs(tangent.B).T @ np.abs(at.lam)
+        at.scale += max(part.unknowns.round_off() for part in self._parts) / _BALANCE
         row, error = unbalanced(at, t)
         name = self._system.row_name(row)
         for part in self._parts:
@@ -229,8 +244,9 @@ class SmallVibrations:
 
     def _set_matrices(self, at: Assembler, t: float) -> None:
         tangent = at.tangent(t)
-        self._mass, self._damping = tangent.M, tangent.C
-        S = tangent.K + self.shift * tangent.M
+        rate = rates_of_rotation(at, self.spin)[1]
+        self._mass, self._damping = tangent.M, tangent.C + tangent.M @ rate
+        S = steady_stiffness(at, tangent, self.spin) + self.shift * tangent.M
         self._N = self._free_directions(tangent.B)
         reduced = self._N.T @ S @ self._N
         self._stiffness = 0.5 * (reduced + reduced.T)
@@ -239,7 +255,8 @@ class SmallVibrations:
             rest = np.zeros_like(rest)
         self._rest = self._N @ rest @ self._N.T
         damped = any(part.is_damped for part in self._parts)
-        self.is_damped = damped or bool(self._damping.any() or rest.any())
+        damped = damped or bool(self._damping.any() or rest.any())
+        self.is_damped = damped or bool(self.spin.any())
         self.num_unknowns += self._N.shape[1]
 
     def _free_directions(self, B: Array) -> Array:

@@ -38,6 +38,7 @@ class StepUnknowns:
         self.multipliers: Array = np.zeros(body.constraints.size)
         self._gaps: Array = np.zeros_like(self.multipliers)
         self.offset_factor = 0.0
+        self.spin: Array = np.zeros(3)  # of a steady rotation in statics, rad/s
 
     # ---- calls of the stepper -------------------------------------------------------------------
     def enter(self) -> None:
@@ -102,6 +103,9 @@ class StepUnknowns:
         nodal = self._body.nodal_of(q)
         nodal[0] = self._body.nodal_of(self._start)[0] + self._move
         nodal[1], nodal[2] = self._velocities, self._accelerations
+        if self.spin.any():
+            nodal[1] = np.cross(self.spin, self._body.nodes + nodal[0])
+            nodal[2] = np.cross(self.spin, nodal[1])
         frames = self._body.frames_of(q)
         self._body.hold(nodal, frames, v, a)
         if not self._is_turned:  # with the predicted rotation, which is almost that of the step
@@ -121,6 +125,10 @@ class StepUnknowns:
         noise = np.abs(self.solver.gap_forces(np.full_like(self._gaps, self._gap_noise))).max()
         scale = max(self._scale, float(np.abs(self.multipliers).max()))
         return max(most, float(closing) / (tolerance * scale + float(noise)))
+
+    def round_off(self) -> float:
+        """Return the round-off of a sum of the forces at all nodes, N."""
+        return self._noise * float(np.sqrt(len(self._body.nodes)))
 
     def add_error(self, error: float) -> None:
         """Record the error of an iteration, relative to the tolerance."""
@@ -146,8 +154,10 @@ class StepUnknowns:
         u, w, _ = self._body.nodal_of(q)
         frames, pressures = self._body.frames_of(q), self._body.forces.loads.pressures
         coefficients = self.solver.coefficients or (0.0, 0.0, 1.0)
-        state = FactorState(u.copy(), w.copy(), frames.copy(), pressures, self.multipliers.copy())
-        self.solver.factorize(coefficients, state)
+        # the stress of the viscosity vanishes in a steady rotation, and so does its derivative
+        rates = np.zeros_like(w) if self.spin.any() else w.copy()
+        state = FactorState(u.copy(), rates, frames.copy(), pressures, self.multipliers.copy())
+        self.solver.factorize(coefficients, state, self.spin)
 
     def _free(self) -> Array:
         """Return the forces at the free nodes, zero at the interfaces, (N, 3)."""
@@ -187,7 +197,11 @@ class StepUnknowns:
 
     # ---- statics --------------------------------------------------------------------------------
     def start_at_rest(self, q: Array) -> None:
-        """Start a static iteration at the coordinates q of the body, without velocities."""
+        """Start a static iteration at the coordinates q of the body, without velocities.
+
+        With a `spin`, the nodes have the velocities and accelerations of a steady rotation.
+        """
+        self.spin = np.zeros(3)
         self._start, self._derivatives = q, (0.0, 0.0, 0.0)
         zeros = (np.zeros_like(self._body.nodes) for _ in range(4))
         self._move, self._velocities, self._accelerations, self._algorithmic = zeros
@@ -202,6 +216,13 @@ class StepUnknowns:
     @static_unknowns.setter
     def static_unknowns(self, values: tuple[Array, Array]) -> None:
         self._move, self.multipliers = values
+
+    def rotate(self, R: Array) -> None:
+        """Rotate the body by a rotation matrix (3, 3) about the global origin."""
+        start = self._body.nodal_of(self._start)[0]
+        x = (self._body.nodes + start + self._move) @ R.T
+        self._move = x - self._body.nodes - start
+        self.multipliers = (self.multipliers.reshape(-1, 3) @ R.T).ravel()
 
     def store_offset(self) -> None:
         """Store the present forces at the nodes; `offset_factor` times them is subtracted."""

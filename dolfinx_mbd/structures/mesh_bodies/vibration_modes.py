@@ -1,4 +1,4 @@
-"""Vibrations of mechanisms with bodies on their whole mesh, about an equilibrium at rest.
+"""Vibrations of mechanisms with bodies on their whole mesh, at rest or in steady rotation.
 
 The unknowns are the free nodes u of the bodies and the velocities s of frames and other bodies:
 
@@ -9,7 +9,8 @@ derivatives of the constraints times their reactions. Block Lanczos with (K + b 
 modes without damping; the mesh bodies condense their free nodes as in a time step, with b for the
 derivative of the accelerations.
 
-Damping and forces that do not conserve energy couple these modes. Their effect is projected on the
+Damping and forces that do not conserve energy couple these modes, and so do the gyroscopic
+forces of a rotation. Their effect is projected on the
 modes; corrections (K + b M)⁻¹r with the residuals r of the poles extend the basis until the poles
 converge (Davidson's method).
 
@@ -43,7 +44,9 @@ Complex = NDArray[np.complex128]
 _TOLERANCE = 1e-10  # residual of a mode without damping, relative to its squared frequency
 _CONVERGED = 1e-9  # residual of a damped mode
 _ROUNDS = 60  # largest number of extensions of the basis
-_ZERO = 1e-6  # squared frequencies below this fraction of the shift are zero
+# Squared frequencies below this fraction of the shift are zero; round-off gives rigid motions up to
+# 1e-7 of the shift
+_ZERO = 1e-6
 _DEPENDENT = (
     1e-4  # corrections that are smaller than this fraction of the largest one count as zero
 )
@@ -90,29 +93,32 @@ class VibrationModes:
 
 
 def vibration_modes(system: System, state: State, num_modes: int = 6) -> VibrationModes:
-    """Compute the lowest natural modes of a mechanism with bodies on their mesh, at rest.
+    """Compute the lowest natural modes of a mechanism with bodies on their mesh.
 
     The modes are those about the state, which may be strongly deformed: stress, loads and reactions
     change the stiffness. No mode of the mesh is left out. Without damping, a negative stiffness
-    has a real positive pole.
+    has a real positive pole. If the mechanism rotates steadily as a whole, the poles and shapes are
+    those in the rotating axes.
 
     Args:
         system: The mechanism, with at least one `MeshBody`; constraints may be redundant.
-        state: State at rest, from `equilibrium` or `consistent_state`; drivers and loads are
-            evaluated at its time.
+        state: State at rest or in steady rotation, from `equilibrium` or `consistent_state`;
+            drivers and loads are evaluated at its time.
         num_modes: Number of poles with Im λ ≥ 0.
 
     Returns:
         Poles and shapes.
 
     Raises:
-        InputError: The mechanism has no body on its mesh, it moves, the number of modes is too
-            large, or loads have states.
+        InputError: The mechanism has no body on its mesh, it does not rotate steadily, the number
+            of modes is too large, or loads have states.
         SteadyError: The forces are not in balance.
         SolverError: The modes do not converge, or a body is unstable with fixed interfaces.
 
     Note: Collective over the communicator of the meshes. The stiffness of a pressure is symmetric;
-        see the theory of mesh bodies.
+        see the theory of mesh bodies. Without damping and rotation, poles below 1e-7 of the
+        estimated largest frequency of the mesh cannot be distinguished from rigid motions, and are
+        zero.
 
     Example:
         >>> clamp = mbd.fixed("clamp", ground.frame("bearing"), rod.frame("left"))

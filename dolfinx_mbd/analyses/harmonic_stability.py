@@ -1,0 +1,95 @@
+"""Floquet multipliers of a periodic motion whose equations hold at instants of the period.
+
+A disturbance of the motion satisfies linear equations with periodic coefficients. Let u(θ, t) be
+disturbances at the time t of motions that pass the phase θ at t = 0, moved along with the phase:
+a disturbance of the motion is δx(t) = u(t, t), and u has the period T in θ. At the instants θ_k,
+with D as the derivative with respect to θ and the increments X_k z_k that the constraints permit,
+
+    A₀ z + A₁ ∂z/∂t + A₂ ∂²z/∂t² = 0,
+
+where A₀, A₁ and A₂ result from the equations of `harmonic_equations` by ẋ = (D + ∂/∂t) X z. The
+eigenvalues of this problem are Hill's approximations of the exponents. Each of them occurs at many
+multiples of 2πi/T, not all of them accurate, so that they would have to be sorted. Instead, smooth
+functions of θ with given values at one instant are propagated for one period by the matrix
+exponential. Their values at this instant are the monodromy matrix (Koopman-Hill projection).
+
+References:
+    F. Bayer, R. I. Leine, Sorting-free Hill-based stability analysis of periodic solutions through
+    Koopman analysis, Nonlinear Dynamics 111 (2023).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy
+
+from dolfinx_mbd.analyses.harmonic_equations import HarmonicEquations
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.errors import AccuracyWarning, warn
+
+__all__ = ["multipliers_of"]
+
+_FEWEST = 9  # instants of the first approximation
+_LARGEST = 2000  # largest matrix of the exponential
+_CONVERGED = 1e-6  # difference of two approximations, relative to 1 or the largest multiplier
+_ACCURATE = 1e-3  # difference of two approximations that causes a warning
+
+
+def multipliers_of(equations: HarmonicEquations) -> np.typing.NDArray[np.complex128]:
+    """Return the Floquet multipliers by decreasing |μ|.
+
+    The number of instants is doubled until the multipliers do not change.
+
+    Args:
+        equations: Equations of a motion that satisfies them.
+
+    Warns:
+        AccuracyWarning: The multipliers still change.
+    """
+    count, error = max(len(equations.x) // 2 | 1, _FEWEST), np.inf
+    values = _sorted(_monodromy(equations, count))
+    while error > _CONVERGED and (error == np.inf or 2 * count * len(values) <= _LARGEST):
+        count, before = 2 * count + 1, values
+        values = _sorted(_monodromy(equations, count))
+        error = float(np.abs(values - before).max(initial=0.0))
+        error /= max(1.0, float(np.abs(values).max(initial=0.0)))
+    if error > _ACCURATE:
+        warn(
+            AccuracyWarning(
+                f"the Floquet multipliers change by {error:.2g} from {count // 2} to {count} "
+                "instants of the period: use mbd.analyses.periodic for the stability"
+            )
+        )
+    return values
+
+
+def _sorted(matrix: Array) -> np.typing.NDArray[np.complex128]:
+    """Return the eigenvalues by decreasing absolute value, of conjugate pairs the upper first."""
+    values = np.linalg.eigvals(matrix).astype(complex)
+    return values[np.lexsort((-values.imag, -values.real, -np.abs(values).round(9)))]
+
+
+def _monodromy(equations: HarmonicEquations, count: int) -> Array:
+    """Return the monodromy matrix from the equations at a number of instants."""
+    A, X, D, motions = equations.at_instants(count).disturbances()
+    m = X.shape[2]
+    total, free = count * m, np.tile(np.arange(m) < motions, count)
+    number, rates = int(free.sum()), np.flatnonzero(free)
+    # unknowns z and the rates s of the motions; states of loads have no s
+    E, G = np.zeros((2, total + number, total + number))
+    upper, rows = np.arange(number), np.r_[rates, np.flatnonzero(~free)]
+    E[upper, rates] = G[upper, total + upper] = 1.0
+    E[number:, :total] = A[1][rows]
+    E[number:, rates] = 0.0
+    E[number:, total:] = A[2][np.ix_(rows, rates)]
+    G[number:, :total], G[number:, total:] = -A[0][rows], -A[1][np.ix_(rows, rates)]
+    flow = scipy.linalg.expm(equations.period * np.linalg.solve(E, G))
+    values = np.linalg.pinv(X) @ X[0]  # smooth functions of the phase, 1 at the first instant
+    start, read = np.zeros((2, m + motions, total + number))
+    start[:m, :total] = values.reshape(total, m).T
+    start[m:, total:] = start[:motions, rates]
+    read[:m, :m] = np.eye(m)
+    project = np.linalg.pinv(X[0])[:motions]
+    read[m:, :total] = np.einsum("an,k,knb->akb", project, D[0], X).reshape(motions, total)
+    read[m:, total : total + motions] = np.eye(motions)
+    return np.asarray(read @ flow @ start.T @ np.linalg.inv(read @ start.T))

@@ -1,0 +1,181 @@
+"""Meshes of Nastran bulk data with their groups, parsed by pyNastran.
+
+Solids of each property become a set of cells. Sets of nodes are those of the cards SET1, SPC1 and
+ASET1, and the dependent nodes of RBE2 and RBE3 elements, whose reference nodes are usually those of
+interfaces. Shells on the surface of solids are sets of surface elements.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.errors import MeshError
+
+__all__ = ["SUFFIXES", "Block", "DeckMesh", "read_bulk_data", "read_nastran"]
+
+SUFFIXES = (".bdf", ".nas")
+"""Suffixes of the files."""
+
+Integers = NDArray[np.int64]
+
+SOLIDS = {
+    ("CTETRA", 4): "tetra",
+    ("CTETRA", 10): "tetra10",
+    ("CHEXA", 8): "hexahedron",
+    ("CHEXA", 20): "hexahedron20",
+    ("CPENTA", 6): "wedge",
+    ("CPENTA", 15): "wedge15",
+    ("CPYRAM", 5): "pyramid",
+    ("CPYRAM", 13): "pyramid13",
+}
+SHELLS = {
+    **dict.fromkeys(("CTRIA3", "CTRIA6", "CTRIAR"), ("triangle", 3)),
+    **dict.fromkeys(("CQUAD4", "CQUAD8", "CQUADR"), ("quad", 4)),
+}
+"""Types of surface elements and their numbers of corners, which identify a facet of a solid."""
+
+ORDER = {"hexahedron20": [*range(12), 16, 17, 18, 19, 12, 13, 14, 15]}
+"""Nodes of Nastran's elements in the order of VTK, where they differ."""
+
+
+class Block(NamedTuple):
+    """Elements of one type and one property: type, nodes (n, nodes per element), dimension."""
+
+    type: str
+    data: Integers
+    dim: int
+
+
+class DeckMesh(NamedTuple):
+    """A mesh with its sets, with the attributes of a mesh of meshlane that `add_deck` uses.
+
+    Attributes:
+        points: Positions of the nodes, shape (n, 3), in the units of the file.
+        cells: Blocks of elements.
+        cell_sets: Rows of the elements of each block, by the name of a set.
+        point_sets: Rows of `points` by the name of a set.
+    """
+
+    points: NDArray[np.float64]
+    cells: list[Block]
+    cell_sets: dict[str, list[Any]]
+    point_sets: dict[str, Integers]
+
+
+def read_bulk_data(path: Path) -> Any:
+    """Return the cards of a Nastran file as a model of pyNastran.
+
+    A file may have executive and case control sections, begin with BEGIN BULK, or contain only
+    bulk data.
+
+    Args:
+        path: The file.
+
+    Raises:
+        MeshError: The file cannot be read.
+        ImportError: The package pyNastran is missing.
+    """
+    try:
+        from pyNastran.bdf.bdf import BDF
+    except ImportError as error:
+        text = "Nastran files require the package pyNastran: pip install pyNastran"
+        raise ImportError(f"{text} (or pip install 'dolfinx_mbd[nastran]')") from error
+    text = path.read_text(encoding="latin-1")
+    if re.search(r"^\s*INCLUDE\b", text, re.MULTILINE | re.IGNORECASE):
+        raise MeshError("it includes other files; write all bulk data to one file")
+    is_bulk = re.search(r"^\s*CEND\b", text, re.MULTILINE | re.IGNORECASE) is None
+    begin = re.search(r"^\s*BEGIN\s+BULK.*\n", text, re.MULTILINE | re.IGNORECASE)
+    text = text[begin.end() :] if is_bulk and begin else text
+    model = BDF(debug=None)
+    try:
+        with tempfile.TemporaryDirectory(prefix="dolfinx_mbd-") as folder:
+            copy = Path(folder, "deck.bdf")
+            copy.write_text(text, encoding="latin-1")
+            model.read_bdf(str(copy), punch=is_bulk, xref=False, encoding="latin-1")
+    except (Exception, SystemExit) as error:
+        reason = " ".join(str(error).split())[-300:]
+        raise MeshError(f"pyNastran cannot read it: {reason}") from error
+    return model
+
+
+def read_nastran(path: Path) -> DeckMesh:
+    """Return the mesh of a Nastran file with its sets.
+
+    Args:
+        path: The file.
+
+    Raises:
+        MeshError: The file cannot be read, or has elements without some of their nodes.
+        ImportError: The package pyNastran is missing.
+    """
+    model = read_bulk_data(path)
+    if not model.nodes:
+        raise MeshError("it has no nodes (GRID)")
+    nodes, positions = model.get_xyz_in_coord_no_xref(cid=0)  # basic coordinates
+    row = {int(number): k for k, number in enumerate(nodes)}
+    names: list[str] = []
+    blocks: list[Block] = []
+    for (pid, kind), elements in sorted(_elements(model).items()):
+        dim = 2 if kind in ("triangle", "quad") else 3
+        try:
+            data = np.array([[row[n] for n in e] for e in elements], dtype=np.int64)
+        except KeyError as error:
+            raise MeshError(f"an element has the node {error}, which does not exist") from None
+        blocks.append(Block(kind, data[:, ORDER.get(kind, slice(None))], dim))
+        names.append(f"{'pshell' if dim == 2 else 'psolid'}_{pid}")
+    if not any(block.dim == 3 for block in blocks):
+        raise MeshError("it has no solid elements (CTETRA, CHEXA)")
+    cell_sets: dict[str, list[Any]] = {
+        name: [
+            np.arange(len(b.data) if n == name else 0) for n, b in zip(names, blocks, strict=True)
+        ]
+        for name in dict.fromkeys(names)
+    }
+    point_sets = {
+        name: np.array(sorted(row[n] for n in members if n in row), dtype=np.int64)
+        for name, members in _node_sets(model).items()
+    }
+    return DeckMesh(np.asarray(positions, dtype=float), blocks, cell_sets, point_sets)
+
+
+def _elements(model: Any) -> dict[tuple[int, str], list[list[int]]]:
+    """Return the nodes of solids and shells by property and type."""
+    result: dict[tuple[int, str], list[list[int]]] = {}
+    for number, element in sorted(model.elements.items()):
+        members = list(element.node_ids)
+        if element.type in SHELLS:
+            kind, corners = SHELLS[element.type]
+            members = members[:corners]
+        elif element.type in {name for name, _ in SOLIDS}:
+            kind = SOLIDS.get((element.type, len(members)), "")
+        else:
+            continue
+        if not kind or None in members:
+            text = f"{element.type} {number} lacks some of its mid-side nodes"
+            raise MeshError(f"{text}; write elements with all of them or with none")
+        result.setdefault((int(element.pid), kind), []).append(list(map(int, members)))
+    return result
+
+
+def _node_sets(model: Any) -> dict[str, set[int]]:
+    """Return the numbers of the nodes in each set, by names such as `rbe2_12`."""
+    result: dict[str, set[int]] = {}
+    for number, card in model.sets.items():
+        result.setdefault(f"set_{number}", set()).update(map(int, card.ids))
+    for number, cards in model.spcs.items():
+        for card in cards:
+            if card.type in ("SPC", "SPC1"):
+                result.setdefault(f"spc_{number}", set()).update(map(int, card.node_ids))
+    for number, element in model.rigid_elements.items():
+        if element.type in ("RBE2", "RBE3"):
+            members = element.Gmi if element.type == "RBE2" else element.independent_nodes
+            result.setdefault(f"{element.type.lower()}_{number}", set()).update(map(int, members))
+    for card in model.asets:
+        result.setdefault("aset", set()).update(map(int, card.node_ids))
+    return result

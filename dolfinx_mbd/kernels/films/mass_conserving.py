@@ -1,0 +1,337 @@
+"""Mass-conserving cavitation on the grid of a journal bearing (Jakobsson, Floberg and Olsson).
+
+A part ρ of the gap is filled with oil. With the thickness H, the content of the ruptured film
+obeys the same balance of mass as the full film:
+
+    div(H³/12μ₀ grad q) = ½ Ω ∂(ρH)/∂θ + ρ ∂H/∂t,    q ≥ 0,  ρ ≤ 1,  q (1 − ρ) = 0
+
+The term H ∂ρ/∂t is neglected: ρ is that of a film in steady motion with the same ∂H/∂t. The flow
+through the face of a cell is ρ of the upstream node times H at the face, so that the full film has
+the equations of the module `reynolds`, and 0 ≤ ρ ≤ 1. Every node has one unknown x: q where the
+film is full, and minus the void u = (1 − ρ) H otherwise. Neither diagonal of the matrix needs
+pivots: full or not, the columns are those of an M-matrix.
+
+The active set is updated by the signs of the unknowns. Every 15 iterations, sweeps of a nonlinear
+Gauss-Seidel method along the flow (Elrod's algorithm) correct it, because it may alternate while
+the gap closes.
+
+References:
+    H. G. Elrod, A cavitation algorithm, J. Lubrication Technology 103 (1981).
+    M. Giacopini et al., A mass-conserving complementarity formulation to study lubricant films in
+    the presence of cavitation, J. Tribology 132 (2010).
+
+In addition to the arrays of `reynolds` there are
+
+    fraction (n, m+1)   ρ; the nodes at the ends have that of their neighbours
+    face     (n, m+1)   H at the face between a node and the next node downstream
+    carry    (n, m+1)   0 where a supply between (i, j) and (i+1, j) fills the gap, otherwise 1
+    squeeze  (n, m+1)   12 μ₀ ∂H/∂t times the area of a cell
+    band     (N, 2w+1)  factors L U; w is the bandwidth
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.films.fields import (
+    ALONG,
+    AROUND,
+    CLEARANCE,
+    ENTRAINED,
+    LENGTH,
+    LINKS,
+    RADIUS,
+    SOURCE,
+    VISCOSITY,
+)
+from dolfinx_mbd.kernels.films.reynolds import (
+    Integers,
+    apply_links,
+    enumerate_nodes,
+    film_coefficients,
+    inflow,
+    next_index,
+    previous_index,
+)
+from dolfinx_mbd.kernels.films.rough_surfaces import film_at
+from dolfinx_mbd.kernels.small_vectors import Array
+
+_RING = 1e-6  # relative leak of a ring of ruptured nodes, whose content is not determined otherwise
+_ROUND_OFF = 1e-13
+_EMPTY = 1e-9  # negative fractions above this number count as an empty gap
+_ITERATIONS, _RESTART, _SWEEPS = 200, 75, 15
+
+
+@kernel
+def number_nodes(fixed: Integers, number: Integers, size: Integers) -> None:
+    """Number all nodes that are not fixed."""
+    enumerate_nodes(1 - fixed, number, size)
+
+
+@inner_kernel
+def _next_downstream(i: int, n: int, speed: float) -> int:
+    """Return the index of the next node in the direction of the flow."""
+    return next_index(i, n) if speed >= 0.0 else previous_index(i, n)
+
+
+@inner_kernel
+def carried(carry: Array, i: int, j: int, speed: float) -> float:
+    """Return the part of the void of a node that flows to the next node downstream."""
+    return carry[i, j] if speed >= 0.0 else carry[previous_index(i, len(carry)), j]
+
+
+@inner_kernel
+def _squeeze_and_faces(
+    h: Array,
+    rate: Array,
+    speed: float,
+    values: Array,
+    area: float,
+    flow: Array,
+    squeeze: Array,
+    face: Array,
+) -> None:
+    """Compute squeeze and face; `area` is 12 μ₀ times the area of a cell."""
+    n, columns = h.shape
+    for i in range(n):
+        down = _next_downstream(i, n, speed)
+        for j in range(columns):
+            squeeze[i, j] = area * film_at(h[i, j], values).content_slope * rate[i, j]
+            face[i, j] = 0.5 * (flow[ENTRAINED, i, j] + flow[ENTRAINED, down, j])
+
+
+@inner_kernel
+def _is_ring(number: Integers, free: Integers, carry: Array, j: int) -> bool:
+    """Return whether the film is ruptured all around the bore, without a supply."""
+    for i in range(len(number)):
+        if number[i, j] < 0 or free[i, j] or carry[i, j] == 0.0:
+            return False
+    return True
+
+
+@inner_kernel
+def _assemble(
+    free: Integers,
+    number: Integers,
+    size: Integers,
+    flow: Array,
+    carry: Array,
+    squeeze: Array,
+    face: Array,
+    c: float,
+    speed: float,
+    band: Array,
+) -> None:
+    """Assemble the matrix column by column."""
+    n, columns = free.shape
+    width = size[1]
+    band[: size[0]] = 0.0
+    for j in range(1, columns - 1):
+        leak = _RING if _is_ring(number, free, carry, j) else 0.0
+        for i in range(n):
+            b = number[i, j]
+            if b < 0:
+                continue
+            i1, i0 = next_index(i, n), previous_index(i, n)
+            if not free[i, j]:
+                band[b, width] += c * (1.0 + leak) + squeeze[i, j] / face[i, j]
+                a = number[i1 if speed >= 0.0 else i0, j]
+                if a >= 0:
+                    band[a, width + b - a] -= c * carried(carry, i, j, speed)
+                continue
+            band[b, width] += flow[LINKS, i, j]
+            for k, row, column in (
+                (flow[AROUND, i, j], i1, j),
+                (flow[AROUND, i0, j], i0, j),
+                (flow[ALONG, i, j], i, j + 1),
+                (flow[ALONG, i, j - 1], i, j - 1),
+            ):
+                band[b, width] += k
+                a = number[row, column]
+                if a >= 0:
+                    band[a, width + b - a] -= k
+
+
+@inner_kernel
+def _factorize(size: Integers, band: Array) -> None:
+    """Factorize the matrix in place, with L below the diagonal."""
+    count, width = size[0], size[1]
+    for r in range(count):
+        row = band[r]
+        inverse = 1.0 / row[width]
+        for k in range(1, min(width, count - 1 - r) + 1):
+            target = band[r + k]
+            factor = target[width - k] * inverse
+            if factor != 0.0:
+                target[width - k] = factor
+                for d in range(1, width + 1):
+                    target[width - k + d] -= factor * row[width + d]
+
+
+@inner_kernel
+def _substitute(size: Integers, band: Array, x: Array) -> None:
+    """Solve for a right-hand side x (N,) in place."""
+    count, width = size[0], size[1]
+    for r in range(count):
+        row, total = band[r], x[r]
+        for a in range(max(0, r - width), r):
+            total -= row[width + a - r] * x[a]
+        x[r] = total
+    for r in range(count - 1, -1, -1):
+        row, total = band[r], x[r]
+        for a in range(r + 1, min(r + width + 1, count)):
+            total -= row[width + a - r] * x[a]
+        x[r] = total / row[width]
+
+
+@inner_kernel
+def _sources(number: Integers, fixed: Integers, q: Array, flow: Array, x: Array) -> None:
+    """Set q to zero where it is not prescribed, and write the right-hand side of the unknowns."""
+    n, columns = q.shape
+    for i in range(n):
+        for j in range(1, columns - 1):
+            if not fixed[i, j]:
+                q[i, j] = 0.0
+    for i in range(n):
+        for j in range(1, columns - 1):
+            if number[i, j] >= 0:
+                x[number[i, j]] = inflow(q, flow, i, j) - flow[SOURCE, i, j]
+
+
+@inner_kernel
+def _update_set(
+    free: Integers,
+    number: Integers,
+    q: Array,
+    void: Array,
+    face: Array,
+    x: Array,
+    clearance: float,
+) -> int:
+    """Take q and u from the solution, and return how many nodes enter or leave the active set."""
+    n, columns = q.shape
+    changes, top = 0, 0.0
+    for i in range(n):
+        for j in range(1, columns - 1):
+            if number[i, j] >= 0 and free[i, j]:
+                top = max(top, abs(x[number[i, j]]))
+    for i in range(n):
+        for j in range(1, columns - 1):
+            a = number[i, j]
+            if a < 0:
+                continue
+            if free[i, j]:
+                q[i, j], void[i, j] = x[a], 0.0
+                changes += x[a] < -_ROUND_OFF * top
+                free[i, j] = 0 if x[a] < -_ROUND_OFF * top else 1
+            else:
+                q[i, j], void[i, j] = 0.0, -x[a]
+                changes += x[a] > _ROUND_OFF * clearance
+                free[i, j] = 1 if x[a] > _ROUND_OFF * clearance else 0
+    if changes == 0:  # ρ < 0 solves the equations if oil multiplies in a gap that closes
+        for i in range(n):
+            for j in range(1, columns - 1):
+                if number[i, j] >= 0 and void[i, j] > (1.0 + _EMPTY) * face[i, j]:
+                    free[i, j] = 1
+                    changes += 1
+    return changes
+
+
+@inner_kernel
+def _sweep(
+    free: Integers,
+    number: Integers,
+    q: Array,
+    void: Array,
+    flow: Array,
+    carry: Array,
+    squeeze: Array,
+    face: Array,
+    c: float,
+    speed: float,
+    count: int,
+) -> None:
+    """Correct q, u and the active set by sweeps of the Gauss-Seidel method along the flow."""
+    n, columns = q.shape
+    for i in range(n):
+        for j in range(1, columns - 1):
+            if number[i, j] >= 0:
+                q[i, j] = max(q[i, j], 0.0)
+                void[i, j] = min(max(void[i, j], 0.0), face[i, j])
+    for k in range(count * n):
+        i = k % n if speed >= 0.0 else n - 1 - k % n
+        i1, i0 = next_index(i, n), previous_index(i, n)
+        up = i0 if speed >= 0.0 else i1
+        for j in range(1, columns - 1):
+            if number[i, j] < 0:
+                continue
+            total = flow[LINKS, i, j] + flow[AROUND, i, j] + flow[AROUND, i0, j]
+            total += flow[ALONG, i, j] + flow[ALONG, i, j - 1]
+            missing = c * void[up, j] * carried(carry, up, j, speed)
+            excess = inflow(q, flow, i, j) - flow[SOURCE, i, j] - missing
+            if excess >= 0.0:
+                q[i, j], void[i, j], free[i, j] = excess / total, 0.0, 1
+            else:
+                u = -excess / (c + squeeze[i, j] / face[i, j])
+                q[i, j], void[i, j], free[i, j] = 0.0, min(u, face[i, j]), 0
+
+
+@kernel
+def mass_conserving_solve(
+    h: Array,
+    rate: Array,
+    speed: float,
+    values: Array,
+    fixed: Integers,
+    free: Integers,
+    number: Integers,
+    size: Integers,
+    q: Array,
+    fraction: Array,
+    face: Array,
+    squeeze: Array,
+    carry: Array,
+    flow: Array,
+    band: Array,
+    links: Integers,
+    ends: Array,
+) -> int:
+    """Solve for q and ρ; return the number of iterations, or −1 without convergence.
+
+    The arguments are described in the modules `reynolds` and `mass_conserving`.
+    """
+    n, columns = h.shape
+    dx, dz, mu = (
+        2.0 * math.pi * values[RADIUS] / n,
+        values[LENGTH] / (columns - 1),
+        values[VISCOSITY],
+    )
+    largest = film_coefficients(h, rate, speed, values, flow)
+    apply_links(flow, links, ends, dx / dz)
+    c, area = 6.0 * mu * abs(speed) * values[RADIUS] * dz, 12.0 * mu * dx * dz
+    _squeeze_and_faces(h, rate, speed, values, area, flow, squeeze, face)
+    x, void = np.empty(h.size), (1.0 - fraction) * face
+    for iteration in range(1, _ITERATIONS + 1):
+        if largest == 0.0 or iteration == _RESTART:
+            free[:] = 1 - fixed
+        elif iteration % _SWEEPS == 0:
+            _sweep(free, number, q, void, flow, carry, squeeze, face, c, speed, 2 * _SWEEPS)
+        for i in range(n):
+            for j in range(1, columns - 1):
+                # a gap that closes faster than oil leaves it is full
+                if number[i, j] >= 0 and c + squeeze[i, j] / face[i, j] <= 0.0:
+                    free[i, j] = 1
+        _assemble(free, number, size, flow, carry, squeeze, face, c, speed, band)
+        _factorize(size, band)
+        _sources(number, fixed, q, flow, x)
+        _substitute(size, band, x)
+        if _update_set(free, number, q, void, face, x, values[CLEARANCE]) == 0:
+            for i in range(n):
+                for j in range(1, columns - 1):
+                    fraction[i, j] = 1.0 if number[i, j] < 0 else 1.0 - void[i, j] / face[i, j]
+                fraction[i, 0], fraction[i, -1] = fraction[i, 1], fraction[i, -2]
+            return iteration
+    return -1

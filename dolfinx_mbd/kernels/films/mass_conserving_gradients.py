@@ -1,0 +1,132 @@
+"""Derivatives of functionals of pressure and film fraction of a mass-conserving film."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.films.fields import (
+    LENGTH,
+    RADIUS,
+    VISCOSITY,
+)
+from dolfinx_mbd.kernels.films.mass_conserving import carried
+from dolfinx_mbd.kernels.films.reynolds import Integers, next_index, previous_index
+from dolfinx_mbd.kernels.films.reynolds_gradients import (
+    add_link_gradients,
+    is_resting,
+    node_weights,
+)
+from dolfinx_mbd.kernels.films.rough_surfaces import film_at
+from dolfinx_mbd.kernels.small_vectors import Array
+
+
+@inner_kernel
+def _substitute_transposed(size: Integers, band: Array, X: Array) -> None:
+    """Solve with the transposed matrix for the right-hand sides X (N, k) in place."""
+    count, width = size[0], size[1]
+    for r in range(count):
+        row, source = band[r], X[r]
+        inverse = 1.0 / row[width]
+        for c in range(X.shape[1]):
+            source[c] *= inverse
+        for k in range(1, min(width, count - 1 - r) + 1):
+            factor, target = row[width + k], X[r + k]
+            if factor != 0.0:
+                for c in range(X.shape[1]):
+                    target[c] -= factor * source[c]
+    for r in range(count - 1, -1, -1):
+        row, source = band[r], X[r]
+        for k in range(1, min(width, r) + 1):
+            factor, target = row[width - k], X[r - k]
+            if factor != 0.0:
+                for c in range(X.shape[1]):
+                    target[c] -= factor * source[c]
+
+
+@inner_kernel
+def _multipliers(
+    free: Integers,
+    number: Integers,
+    size: Integers,
+    band: Array,
+    face: Array,
+    C: Array,
+    part: float,
+) -> Array:
+    """Return the adjoint solutions λ (n, m+1, k)."""
+    n, columns, K = C.shape
+    X, lam = np.empty((size[0], K)), np.zeros(C.shape)
+    for i in range(n):
+        for j in range(columns):
+            if number[i, j] >= 0:
+                target, source = X[number[i, j]], C[i, j]
+                scale = part if free[i, j] else part / face[i, j]
+                for k in range(K):
+                    target[k] = scale * source[k]
+    _substitute_transposed(size, band, X)
+    for i in range(n):
+        for j in range(columns):
+            if number[i, j] >= 0:
+                target, source = lam[i, j], X[number[i, j]]
+                for k in range(K):
+                    target[k] = source[k]
+    return lam
+
+
+@kernel
+def mass_conserving_gradients(
+    h: Array,
+    rate: Array,
+    speed: float,
+    values: Array,
+    free: Integers,
+    number: Integers,
+    size: Integers,
+    q: Array,
+    fraction: Array,
+    face: Array,
+    carry: Array,
+    flow: Array,
+    band: Array,
+    links: Integers,
+    ends: Array,
+    C: Array,
+) -> tuple[Array, Array, Array]:
+    """Return ∂f_k/∂h and ∂f_k/∂ḣ at every node, and ∂f_k/∂Ω, of functionals f_k of q and ρ.
+
+    C (n, m+1, k) are the derivatives of f_k with respect to q where the film is full, and to ρ
+    elsewhere. Call `mass_conserving_solve` before with the same arrays. The results are those of
+    `reynolds_gradients`.
+    """
+    n, columns, K = C.shape
+    part = 0.5 if is_resting(q, flow) else 1.0
+    dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
+    mu = values[VISCOSITY]
+    by_gap, by_rate, by_speed = np.zeros(C.shape), np.zeros(C.shape), np.zeros(K)
+    lam = _multipliers(free, number, size, band, face, C, part)
+    entrained, squeeze = 6.0 * mu * values[RADIUS] * dz, 12.0 * mu * dx * dz
+    sign = 1.0 if speed >= 0.0 else -1.0
+    for i in range(n):
+        i1, i0 = next_index(i, n), previous_index(i, n)
+        down = i1 if speed >= 0.0 else i0
+        for j in range(columns):
+            film = film_at(h[i, j], values)
+            a, b, c, d, e = node_weights(film, q, flow, i, j, 0.0, dx / dz)
+            a += fraction[i, j] * squeeze * film.content_bend * rate[i, j]
+            here, after, before = lam[i, j], lam[i1, j], lam[i0, j]
+            right, left = lam[i, min(j + 1, columns - 1)], lam[i, max(j - 1, 0)]
+            arriving = 1.0 - carried(carry, i, j, speed) * (1.0 - fraction[i, j])
+            next_slope = film_at(h[down, j], values).entrained_slope
+            for k in range(K):
+                total = a * here[k] + b * after[k] + c * before[k] + d * right[k] + e * left[k]
+                by_gap[i, j, k] -= total
+                by_rate[i, j, k] = -squeeze * film.content_slope * fraction[i, j] * here[k]
+                leaving = entrained * (fraction[i, j] * here[k] - arriving * lam[down, j, k])
+                by_gap[i, j, k] -= 0.5 * abs(speed) * film.entrained_slope * leaving
+                by_gap[down, j, k] -= 0.5 * abs(speed) * next_slope * leaving
+                by_speed[k] -= sign * face[i, j] * leaving
+    add_link_gradients(h, values, lam, q, flow, links, ends, dx / dz, by_gap)
+    return by_gap, by_rate, by_speed

@@ -1,0 +1,185 @@
+"""Derivatives of functionals of the pressure on the grid of a bearing, by adjoint solutions.
+
+The module `reynolds` describes the grid and its arrays.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.films.fields import (
+    ALONG,
+    AROUND,
+    DISTANCE,
+    ENTRAINED,
+    LENGTH,
+    RADIUS,
+    SOURCE,
+    SUPPLY,
+    VISCOSITY,
+    WIDTH_ALONG,
+    WIDTH_AROUND,
+)
+from dolfinx_mbd.kernels.films.reynolds import (
+    Integers,
+    link_conductance,
+    next_index,
+    previous_index,
+)
+from dolfinx_mbd.kernels.films.rough_surfaces import Film, film_at
+from dolfinx_mbd.kernels.small_vectors import Array
+
+
+@inner_kernel
+def _substitute_columns(size: Integers, band: Array, X: Array) -> None:
+    """Solve for the right-hand sides X (N, k) in place, with loops over contiguous rows."""
+    count, width = size[0], size[1]
+    for r in range(count):
+        row, source = band[r], X[r]
+        inverse = 1.0 / row[0]
+        for k in range(1, min(width, count - 1 - r) + 1):
+            factor, target = row[k] * inverse, X[r + k]
+            if factor != 0.0:
+                for c in range(X.shape[1]):
+                    target[c] -= factor * source[c]
+    for r in range(count - 1, -1, -1):
+        row, target = band[r], X[r]
+        inverse = 1.0 / row[0]
+        for k in range(1, min(width, count - 1 - r) + 1):
+            factor, source = row[k], X[r + k]
+            for c in range(X.shape[1]):
+                target[c] -= factor * source[c]
+        for c in range(X.shape[1]):
+            target[c] *= inverse
+
+
+@inner_kernel
+def _edge(H: float, difference: float, ratio: float) -> float:
+    """Return the derivative of a flow with respect to the thickness H of one of its ends."""
+    return 1.5 * H * H * ratio * difference
+
+
+@inner_kernel
+def node_weights(
+    film: Film, q: Array, flow: Array, i: int, j: int, push: float, ratio: float
+) -> tuple[float, float, float, float, float]:
+    """Return the weights of λ in the derivative of λᵀr with respect to the gap of a node.
+
+    The weights are those of the node and of its neighbours (i+1, j), (i−1, j), (i, j+1), (i, j−1).
+    """
+    n, columns = q.shape
+    i1, i0 = next_index(i, n), previous_index(i, n)
+    H, after, before, right, left = flow[WIDTH_AROUND, i, j], 0.0, 0.0, 0.0, 0.0
+    if flow[AROUND, i, j] != 0.0:
+        after = _edge(0.5 * (H + flow[WIDTH_AROUND, i1, j]), q[i, j] - q[i1, j], 1.0 / ratio)
+    if flow[AROUND, i0, j] != 0.0:
+        before = _edge(0.5 * (H + flow[WIDTH_AROUND, i0, j]), q[i, j] - q[i0, j], 1.0 / ratio)
+    H = flow[WIDTH_ALONG, i, j]
+    if j + 1 < columns and flow[ALONG, i, j] != 0.0:
+        right = _edge(0.5 * (H + flow[WIDTH_ALONG, i, j + 1]), q[i, j] - q[i, j + 1], ratio)
+    if j > 0 and flow[ALONG, i, j - 1] != 0.0:
+        left = _edge(0.5 * (H + flow[WIDTH_ALONG, i, j - 1]), q[i, j] - q[i, j - 1], ratio)
+    after, before = after * film.around_slope, before * film.around_slope
+    right, left = right * film.along_slope, left * film.along_slope
+    push *= film.entrained_slope
+    return after + before + right + left, -push - after, push - before, -right, -left
+
+
+@inner_kernel
+def add_link_gradients(
+    h: Array,
+    values: Array,
+    lam: Array,
+    q: Array,
+    flow: Array,
+    links: Integers,
+    ends: Array,
+    ratio: float,
+    by_gap: Array,
+) -> None:
+    """Subtract the derivatives of λᵀr by the links from by_gap (n, m+1, k); λ (n, m+1, k)."""
+    for t in range(len(links)):
+        i, j, i1, j1 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
+        H, factor = link_conductance(flow, links, ends, t, ratio)
+        gradient = 3.0 * H * H * factor * (q[i, j] - ends[t, SUPPLY])
+        part = 0.5 * ends[t, DISTANCE]
+        here, there = film_at(h[i, j], values), film_at(h[i1, j1], values)
+        near = gradient * (1.0 - part) * (here.along_slope if i == i1 else here.around_slope)
+        far = gradient * part * (there.along_slope if i == i1 else there.around_slope)
+        for k in range(lam.shape[2]):
+            by_gap[i, j, k] -= near * lam[i, j, k]
+            by_gap[i1, j1, k] -= far * lam[i, j, k]
+
+
+@inner_kernel
+def is_resting(q: Array, flow: Array) -> bool:
+    """Return whether neither pressures nor sources act."""
+    for i in range(q.shape[0]):
+        for j in range(q.shape[1]):
+            if q[i, j] != 0.0 or flow[SOURCE, i, j] != 0.0:
+                return False
+    return True
+
+
+@kernel
+def reynolds_gradients(
+    h: Array,
+    rate: Array,
+    speed: float,
+    values: Array,
+    number: Integers,
+    size: Integers,
+    q: Array,
+    flow: Array,
+    band: Array,
+    links: Integers,
+    ends: Array,
+    C: Array,
+) -> tuple[Array, Array, Array]:
+    """Return ∂f_k/∂h and ∂f_k/∂ḣ at every node, and ∂f_k/∂Ω, of f_k = Σ C_ijk q_ij.
+
+    Call it after `reynolds_solve` with the same arrays. C and the first two results have the shape
+    (n, m+1, k); the third result has the shape (k,). A film at rest without pressure has no
+    derivatives with respect to ḣ and Ω, because it ruptures where it is not squeezed. They are
+    replaced by half of those of a full film, as in `axial_strips`.
+    """
+    n, columns, K = C.shape
+    part = 0.5 if is_resting(q, flow) else 1.0
+    dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
+    mu = values[VISCOSITY]
+    by_gap, by_rate, by_speed = np.empty(C.shape), np.empty(C.shape), np.zeros(K)
+    X, lam = np.empty((size[0], K)), np.zeros(C.shape)
+    for i in range(n):
+        for j in range(columns):
+            if number[i, j] >= 0:
+                target, source = X[number[i, j]], C[i, j]
+                for k in range(K):
+                    target[k] = part * source[k]
+    _substitute_columns(size, band, X)
+    for i in range(n):
+        for j in range(columns):
+            if number[i, j] >= 0:
+                target, source = lam[i, j], X[number[i, j]]
+                for k in range(K):
+                    target[k] = source[k]
+    push, squeeze = 3.0 * mu * values[RADIUS] * dz, 12.0 * mu * dx * dz
+    for i in range(n):
+        i1, i0 = next_index(i, n), previous_index(i, n)
+        for j in range(columns):
+            film = film_at(h[i, j], values)
+            a, b, c, d, e = node_weights(film, q, flow, i, j, push * speed, dx / dz)
+            a += squeeze * film.content_bend * rate[i, j]
+            turn = push * (flow[ENTRAINED, i1, j] - flow[ENTRAINED, i0, j])
+            one, after, before = lam[i, j], lam[i1, j], lam[i0, j]
+            right, left = lam[i, min(j + 1, columns - 1)], lam[i, max(j - 1, 0)]
+            gap, rates = by_gap[i, j], by_rate[i, j]
+            for k in range(K):
+                total = a * one[k] + b * after[k] + c * before[k] + d * right[k] + e * left[k]
+                gap[k] = -total
+                rates[k] = -squeeze * film.content_slope * one[k]
+                by_speed[k] -= turn * one[k]
+    add_link_gradients(h, values, lam, q, flow, links, ends, dx / dz, by_gap)
+    return by_gap, by_rate, by_speed

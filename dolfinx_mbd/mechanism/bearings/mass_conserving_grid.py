@@ -1,0 +1,137 @@
+"""The film of a bearing whose cavitation conserves the mass of oil."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.kernels.films.fields import (
+    ALONG,
+    AROUND,
+    DRAG,
+    FILM,
+    LENGTH,
+    RADIUS,
+    SIDE_FLOW,
+    STRESS,
+    VISCOSITY,
+    WEIGHT,
+)
+from dolfinx_mbd.kernels.films.mass_conserving import mass_conserving_solve, number_nodes
+from dolfinx_mbd.kernels.films.mass_conserving_gradients import mass_conserving_gradients
+from dolfinx_mbd.mechanism.bearings.reynolds_grid import ReynoldsGrid
+from dolfinx_mbd.mechanism.bearings.supply import OilSupply
+
+__all__ = ["MassConservingGrid"]
+
+
+class MassConservingGrid(ReynoldsGrid):
+    """Pressure and content of an oil film whose cavitation conserves mass.
+
+    `kernels.films.mass_conserving` describes the model.
+
+    Args:
+        values: Constants of the bearing in SI units, (20,), as described in `kernels.films.fields`.
+        shape: Number of intervals around and along the bore.
+        supply: Areas with prescribed pressure.
+
+    Attributes:
+        fraction: Part of the gap that is filled with oil at the last solution, (n, m+1).
+    """
+
+    def __init__(
+        self, values: Array, shape: tuple[int, int], supply: Sequence[OilSupply] = ()
+    ) -> None:
+        super().__init__(values, shape, supply)
+        number_nodes(self._fixed, self._number, self._size)
+        self._band = np.zeros((self._size[0], 2 * self._size[1] + 1))
+        self._face, self._squeeze = np.ones_like(self._q), np.zeros_like(self._q)
+        self._carry = np.ones_like(self._q)
+        for i, j, i1, j1 in self._links[0]:
+            if j == j1:
+                self._carry[i if i1 == (i + 1) % shape[0] else i1, j] = 0.0
+        supplied = self._fixed.copy()
+        supplied[:, [0, -1]] = supplied[:, [1, -2]]
+        self._carry[(supplied + np.roll(supplied, -1, axis=0)) > 0] = 0.0
+        self._carry[:, [0, -1]] = self._carry[:, [1, -2]]
+
+    def solve(self, h: Array, rate: Array, speed: float) -> Array:
+        """Return the pressure of film and asperities at the nodes; see `ReynoldsGrid`."""
+        pressure = super().solve(h, rate, speed)
+        self._slopes[FILM] *= self._free  # q is not an unknown of ruptured nodes
+        return pressure
+
+    def loads(self, *, contact: bool = True) -> tuple[Array, Array]:
+        """Return the film loads and the state of the film; see `ReynoldsGrid`."""
+        g, facts = super().loads(contact=contact)
+        facts[SIDE_FLOW] = self._side_flow()
+        return g, facts
+
+    def _find_pressure(self, h: Array, rate: Array, speed: float) -> int:
+        sets: int = mass_conserving_solve(
+            h, rate, speed, self.values, self._fixed, self._free, self._number, self._size,
+            self._q, self.fraction, self._face, self._squeeze, self._carry, self._flow,
+            self._band, *self._links,
+        )  # fmt: skip
+        return sets
+
+    def _gradients(self, C: Array) -> tuple[Array, Array, Array]:
+        gradients: tuple[Array, Array, Array] = mass_conserving_gradients(
+            self._h, self._rate, self._speed, self.values, self._free, self._number, self._size,
+            self._q, self.fraction, self._face, self._carry, self._flow, self._band,
+            *self._links, C,
+        )  # fmt: skip
+        return gradients
+
+    def _load_functionals(self) -> Array:
+        """Return the derivatives (n, m+1, 5) by q where the film is full, and by ρ elsewhere."""
+        C = np.zeros((*self._q.shape, 5))
+        by_q = super()._load_functionals()
+        C[:, :, : by_q.shape[2]] = by_q * self._free[:, :, None]
+        drag = self.values[VISCOSITY] * self.values[RADIUS] ** 2 * self._speed
+        by_fraction = self._nodes[WEIGHT] * drag * self._flow[STRESS]
+        by_fraction[:, 1] += by_fraction[:, 0]  # the nodes at the ends have ρ of their neighbours
+        by_fraction[:, -2] += by_fraction[:, -1]
+        C[:, :, DRAG] += np.where(self._free, 0.0, by_fraction)
+        return C
+
+    def _entrained(self, fraction: Array) -> Array:
+        """Return 12 μ₀ times the flow from each node to the next one with a film fraction."""
+        c = 6.0 * self.values[VISCOSITY] * abs(self._speed) * self.values[RADIUS]
+        c *= self.values[LENGTH] / (len(self.z) - 1)
+        return np.asarray(c * fraction * self._face)
+
+    def _filled_at_ends(self) -> float:
+        """Return 12 μ₀ times the flow from supplies into the half cells at the ends."""
+        filled = self._entrained(self._received() - self.fraction)
+        return float(0.5 * filled[:, [0, -1]].sum())
+
+    def _received(self) -> Array:
+        """Return ρ of the oil that leaves each node when it reaches the next node, (n, m+1)."""
+        carry = self._carry if self._speed >= 0.0 else np.roll(self._carry, 1, axis=0)
+        return np.asarray(1.0 - carry * (1.0 - self.fraction))
+
+    def supply_flow(self) -> float:
+        """Return the flow of oil from the areas with prescribed pressure into the film, m³/s."""
+        q, flow = self._q, self._flow
+        inner, down = self._fixed[:, 1:-1] == 1, 1 if self._speed >= 0.0 else -1
+        around = flow[AROUND] * (q - np.roll(q, -1, axis=0))
+        along = flow[ALONG, :, :-1] * (q[:, :-1] - q[:, 1:])
+        received = self._received()
+        net = around - np.roll(around, 1, axis=0) + self._squeeze * self.fraction
+        leaving, arriving = self._entrained(self.fraction), self._entrained(received)
+        net += leaving - np.roll(arriving, down, axis=0)
+        total = (net[:, 1:-1] + along[:, 1:] - along[:, :-1])[inner].sum()
+        total += (arriving - leaving)[:, 1:-1].sum() + self._filled_at_ends()
+        return float((total + self._link_flow(to_ends=False)) / (12.0 * self.values[VISCOSITY]))
+
+    def _side_flow(self) -> float:
+        """Return the flow of oil out of both ends, m³/s."""
+        flow, q = self._flow, self._q
+        total = (flow[ALONG, :, 0] * (q[:, 1] - q[:, 0])).sum()
+        total += (flow[ALONG, :, -2] * (q[:, -2] - q[:, -1])).sum()
+        total -= 0.5 * (self._squeeze * self.fraction)[:, [0, -1]].sum()
+        total += self._filled_at_ends()
+        return float((total + self._link_flow(to_ends=True)) / (12.0 * self.values[VISCOSITY]))

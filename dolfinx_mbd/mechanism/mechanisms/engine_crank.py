@@ -1,0 +1,141 @@
+"""A reduced crankshaft in an engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dolfinx_mbd import checks
+from dolfinx_mbd.arrays import assign
+from dolfinx_mbd.body import ReducedBody
+from dolfinx_mbd.checks import instance, names, number, reject
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.mechanism.joints import JointClearance
+from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign
+
+MISFIT = 1e-3  # largest distance of a pin or journal from its place, relative to the crank radius
+
+
+@dataclass(frozen=True, eq=False)
+class EngineCrank:
+    """A reduced crankshaft in an engine, with its journals.
+
+    The shaft is along z, as that of `mbd.geometry.Crankshaft`. The interfaces at journals need axes
+    whose z axis is along the shaft.
+
+    Attributes:
+        body: The crankshaft.
+        mains: Names of the interfaces at the main journals, along the shaft; by default
+            ``main_1``, ``main_2``, ...
+        pins: Names of the interfaces at the pins; by default ``pin_1``, ``pin_2``, ... Each pin
+            belongs to one cylinder, or to two successive cylinders.
+        flange: Name of the interface to which the flywheel is fixed.
+        journal_radii: Radius of the journals of the bearings ``main`` and ``big_end``, m, which
+            must fit the bores of films and clearances; by default they are not checked.
+
+    Raises:
+        InputError: The body has no such interfaces, or their axes are not along z.
+
+    Example:
+        >>> from dolfinx_mbd.body import Interface
+        >>> places = {"main_1": (0, 0, -0.04), "main_2": (0, 0, 0.04), "pin_1": (0.04, 0, 0)}
+        >>> crank = mbd.ReducedBody.from_arrays(
+        ...     name="crank",
+        ...     total_mass=1.0,
+        ...     first_moments=np.zeros((1, 3)),
+        ...     second_moments=1e-3 * np.eye(3)[None, None],
+        ...     stiffness=np.zeros((0, 0)),
+        ...     interfaces=[
+        ...         Interface(key, "rigid", np.array(point), np.eye(3), np.zeros((6, 0)))
+        ...         for key, point in places.items()
+        ...     ],
+        ...     reference="rigid",
+        ... )
+        >>> mbd.mechanisms.EngineCrank(crank).mains
+        ('main_1', 'main_2')
+    """
+
+    body: ReducedBody
+    mains: Sequence[str] = ()
+    pins: Sequence[str] = ()
+    flange: str = "flange"
+    journal_radii: Mapping[str, float] = field(default_factory=dict)
+
+    __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        body = instance("body", self.body, ReducedBody, "reduce(...).body")
+        checks.name("flange", self.flange)
+        for key, prefix in (("mains", "main"), ("pins", "pin")):
+            listed = names(key, getattr(self, key)) or names(key, numbered_interfaces(body, prefix))
+            if not listed:
+                reject(
+                    key, listed, f"names of interfaces of body {body.name!r}, or {prefix}_1, ..."
+                )
+            assign(self, **{key: listed})
+            for name in listed:
+                axis = body.interface(name).axes[:, 2]
+                if abs(abs(axis[2]) - 1.0) > MISFIT:
+                    text = f"the axis z of interface {name!r} must be along the shaft; it is {axis}"
+                    hint = "reduce the body with InterfaceSpec(axes=(0, 0, 1))"
+                    raise InputError(f"{text}; {hint}")
+        for place, radius in instance("journal_radii", self.journal_radii, Mapping).items():
+            checks.choice("name of a journal", place, ("main", "big_end"))
+            number(f"radius of journal {place!r}", radius, positive=True, unit="m")
+
+    def check_places(self, design: EngineDesign) -> None:
+        """Raise an error if pins or journals are not where the throws and the mains must be."""
+        limit = MISFIT * design.crank_radius
+        pins, count = len(self.pins), design.cylinders
+        if count not in (pins, 2 * pins):
+            text = f"the crank has {pins} pins for {count} cylinders; expected one pin for each"
+            raise InputError(f"{text} cylinder, or for each two", argument="pins", value=self.pins)
+        throws, places = np.asarray(design.throw_angles), design.positions
+        for k, name in enumerate(self.pins):
+            part = slice(k * count // pins, (k + 1) * count // pins)
+            z = float(np.mean(places[part]))
+            point = self.body.interface(name).point
+            for j, throw in enumerate(throws[part], part.start):
+                x, y = design.crank_radius * np.array([np.cos(throw), np.sin(throw)])
+                if np.linalg.norm(point - (x, y, z)) > limit:
+                    needed = np.round([x, y, z], 6)
+                    raise InputError(
+                        f"pin {name!r} of the crank is at {np.round(point, 6)} m; the throw of "
+                        f"cylinder {j + 1} at {np.degrees(throw):.6g}° needs {needed} m",
+                        argument="throw_angles",
+                        value=design.throw_angles,
+                    )
+        for name in self.mains:
+            x, y, _ = self.body.interface(name).point
+            if np.hypot(x, y) > limit:
+                raise InputError(f"main journal {name!r} of the crank is not on the z axis")
+
+    def check_bores(self, bearings: Mapping[str, JointClearance]) -> None:
+        """Raise an error if the bore of a bearing does not fit its journal."""
+        for place, journal in self.journal_radii.items():
+            bearing: Any = bearings.get(place)
+            sizes: Mapping[str, Any] = getattr(bearing, "arguments", {})
+            radius = sizes.get("radius", getattr(bearing, "radius", 0.0))
+            clearance = sizes.get("clearance", getattr(bearing, "radial", 0.0))
+            if radius and abs(radius - journal) > clearance:
+                raise InputError(
+                    f"the bearing {place!r} has a radius of {radius:g} m and a clearance of "
+                    f"{clearance:g} m; it does not fit the journal of {journal:g} m",
+                    argument="bearings",
+                    value=bearing,
+                )
+
+
+def numbered_interfaces(body: ReducedBody, prefix: str) -> tuple[str, ...]:
+    """Return the names prefix_1, prefix_2, ... of interfaces, in the order of their numbers."""
+    numbers = {}
+    for interface in body.interfaces:
+        match = re.fullmatch(rf"{prefix}_(\d+)", interface.name)
+        if match:
+            numbers[int(match[1])] = interface.name
+    return tuple(numbers[k] for k in sorted(numbers))
