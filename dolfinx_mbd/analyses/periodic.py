@@ -44,6 +44,7 @@ _FREE = 1e-9  # singular values of 1 − monodromy below this have a free motion
 _GREAT = 1e3  # growth of disturbances that hides a free motion
 _GROWTH = 3.0  # growth of the closure error above which a correction is shortened
 _CHAOS = 1e8  # growth of disturbances in a period above which no correction helps
+_IDLE = 3  # number of corrections without an improvement before further periods
 _LONGEST = 8  # largest number of periods between two corrections
 _SHORTEST = 1 / 16  # shortest fraction of a correction
 _ALIGNMENTS = 4  # further simulated periods that improve the estimate of an unknown period
@@ -197,7 +198,7 @@ class _Cycle:
 
     def close(self, closed: float, max_corrections: int) -> None:
         """Correct the start of the period until the state after it is equal."""
-        best, waits = (self.error, self.row), 1
+        best, waits, idle = (self.error, self.row), 1, 0
         while True:
             self.map = PeriodMap(self.stepper, self.states, self.dt, self.rotors)
             if self.error <= closed:
@@ -205,10 +206,14 @@ class _Cycle:
             best = min(best, (self.error, self.row))
             if self.corrections >= max_corrections:
                 break
-            # a correction that does not help is far from the cycle: let disturbances decay first
-            if not self._correct() or self.error > best[0]:
-                self.transient(waits)
-                waits = min(2 * waits, _LONGEST)
+            # corrections that do not help are far from the cycle: let disturbances decay first
+            if self._correct():
+                idle = 0 if self.error < best[0] else idle + 1
+                if idle < _IDLE:
+                    continue
+            idle = 0
+            self.transient(waits)
+            waits = min(2 * waits, _LONGEST)
         raise PeriodicError(self._failure(*best), closure=best[0])
 
     def _failure(self, best: float, row: int) -> str:
