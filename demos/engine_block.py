@@ -70,8 +70,8 @@ def whole_engine(motion: Any, films: bool, tuned: float) -> mbd.System:
         mounts={"front": rubber, "rear": rubber}, speed=1.0, angle=start, damping_ratio=0.02,
         bearings={"main": film} if films else {},
     )  # fmt: skip
-    turn = [np.cos(start / 2), 0, 0, np.sin(start / 2)]
-    place: Any = {"rotation": turn, "frames": {"z": mbd.Frame()}}
+    rotation = [np.cos(start / 2), 0, 0, np.sin(start / 2)]
+    place: Any = {"rotation": rotation, "frames": {"z": mbd.Frame()}}
     place["position"] = bodies["crank"].interface("nose").point
     inertias = {"hub": np.array([3e-3, 3e-3, 4e-3]), "ring": np.array([6e-3, 6e-3, 0.01])}  # kg m²
     hub, ring = (mbd.RigidBody(disc, 2.0, J, **place) for disc, J in inertias.items())
@@ -79,16 +79,15 @@ def whole_engine(motion: Any, films: bool, tuned: float) -> mbd.System:
     joints += [mbd.fixed("nose", mbd.mechanism.FrameRef("crank", "nose"), hub.frame("z"))]
     loads = [load for load in base.loads if load.name != "main contact"]  # a part of its joint
     loads += [mbd.JointSpring("rubber", "damper", 0.395 * tuned**2, 0.0314 * tuned)]
-    drivers = [mbd.Driver("drive", "output", motion, offset=0.0)]
-    parts = [*base.bodies, hub, ring], [*base.joints, *joints]
-    return mbd.System(*parts, drivers=drivers, loads=loads)
+    turn = [mbd.Driver("drive", "output", motion, offset=0.0)]
+    return mbd.System([*base.bodies, hub, ring], [*base.joints, *joints], drivers=turn, loads=loads)
 
 
 # -
 
 # ## Run-ups
 #
-# The brake lets the engine run up from 1000 to 2600 rpm. The twist is the rotation of the hub
+# The brake lets the engine run up from 1000 to 2600 rpm; the twist is the rotation of the hub
 # relative to the flywheel. A ring at 3000 Hz is nearly rigid; the damper is tuned to the twist.
 
 # +
@@ -123,8 +122,8 @@ films = {k + 1: cycle.element(f"main {k + 1}" if k < 4 else "main contact") for 
 thickness = {f"main {k}": 1e6 * film.film_thickness for k, film in films.items()}
 load = {f"main {k}": 1e-3 * np.linalg.norm(film.force, axis=1) for k, film in films.items()}
 rows = {"smallest film thickness (µm)": thickness, "force of the bearing (kN)": load}
-angle = "crank angle (°)", np.degrees(speed * cycle.time + start)
-tutorials.plot_histories(results / "bearings.png", angle, rows)
+angles = "crank angle (°)", np.degrees(speed * cycle.time + start)
+tutorials.plot_histories(results / "bearings.png", angles, rows)
 with tutorials.figure(results / "orbits.png", 1, 5, title="orbits of the journals (µm)") as axes:
     for ax, history in zip(axes, films.values(), strict=True):
         ax.plot(*(1e6 * history.displacement[:, :2].T))
