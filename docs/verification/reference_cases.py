@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # for the models of the test
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.mechanism.mechanisms import inline_engine, rigid_rod, slider_crank
-from tests.analyses import test_periodic
+from tests.analyses import test_periodic, test_steady_whirl
 from tests.models import (
     andrews,
     bodies,
@@ -417,6 +417,46 @@ def mesh_bodies_in_motion() -> Iterator[Row]:
     yield from rows("reduced body", 0.02, [off], {name: 0.0}, absolute=True)
 
 
+# ---- Steady and periodic motions
+
+
+def steady_and_periodic_motions() -> Iterator[Row]:
+    """Whirl of a rotor below and above its critical speed, folds, and cycles."""
+    model, zeta = test_steady_whirl, 0.02
+    critical, size = model.CRITICAL, model.MASS * model.CRITICAL
+    for ratio in (0.5, 0.99, 1.5, 5.0):
+        speed = ratio * critical
+        state = mbd.equilibrium(model.jeffcott(speed, 2 * zeta * size), spin=(speed, 0, 0))
+        exact = ratio**2 / abs(1 - ratio**2 + 2j * zeta * ratio)
+        name = f"rotor with 2 % damping: whirl over eccentricity at {ratio} of the critical speed"
+        value = np.hypot(*state.q[1:3]) / model.OFFSET
+        yield from rows("closed form", 1e-8, [value], {name: exact})
+    damping, cubic = 2 * 0.04 * size, 1e9
+    curve = mbd.analyses.continuation(
+        lambda speed: model.jeffcott(speed, damping, cubic),
+        (0.9 * critical, 1.5 * critical),
+        spin=lambda speed: (speed, 0, 0),
+    )
+    names = [f"stiffening support: {end} fold of the whirl, rad/s" for end in ("lower", "upper")]
+    folds = dict(zip(names, model.duffing_folds(damping, cubic), strict=True))
+    yield from rows("closed form", 1e-6, np.sort(curve.parameter[curve.folds]), folds)
+    mu, (period, multipliers) = 1.5, test_periodic.van_der_pol(1.5)
+    cycle = test_periodic.van_der_pol_cycle(mu, 0.002)
+    name = f"Van der Pol's oscillator, μ = {mu}: period, s"
+    yield from rows("SciPy", 1e-5, [cycle.period], {name: period})
+    name, value = "its multiplier", float(np.abs(cycle.multipliers).min())
+    yield from rows("SciPy", 1e-3, [value], {name: multipliers[0]})
+    speed, steps = 200.0, 300
+    engine, period = test_periodic.crank(speed=speed), 4 * np.pi / speed
+    options: Any = {"dt": period / steps, "tolerance": 1e-11}
+    cycle = mbd.analyses.periodic(engine, period, closed=1e-11, **options)
+    run = mbd.simulate(engine, t_end=100 * period, **options)
+    forces = [[r.joint(j.name).force[-steps - 1 :] for j in engine.joints] for r in (cycle, run)]
+    off = max(np.abs(x - y).max() / np.abs(y).max() for x, y in zip(*forces, strict=True))
+    name = "engine with a flexible rod: greatest difference of joint forces, relative"
+    yield from rows("the last of 100 cycles", 1e-7, [off], {name: 0.0}, absolute=True)
+
+
 # ---- Stability of periodic motions
 
 
@@ -480,6 +520,7 @@ CASES: dict[str, Callable[[], Iterator[Row]]] = {
     "V18": mesh_bodies_at_rest,
     "V19": mesh_bodies_in_motion,
     "V20": parametric_excitation,
+    "V21": steady_and_periodic_motions,
 }
 """Functions by the names of the cases; the first line of a docstring is the title."""
 

@@ -163,12 +163,8 @@ def test_no_common_period() -> None:
         periodic(system, 4 * np.pi, dt=0.01, find_period=True)
 
 
-def test_van_der_pol() -> None:
-    """The period and the multiplier of the cycle agree with an integration by SciPy."""
-    mu = 1.5
-    system = oscillator(lambda t, x, v: mu * (1 - x * x) * v - x)
-    start = mbd.simulate(system, t_end=20.0, dt=0.02, start={"rail": 1.0})
-    cycle = periodic(system, 7.0, dt=0.002, start=start, find_period=True, closed=1e-7)
+def van_der_pol(mu: float) -> tuple[float, Any]:
+    """Return period and multipliers of the cycle of ẍ = μ(1 − x²)ẋ − x, integrated by SciPy."""
 
     def rates(t: float, y: Any) -> list[float]:
         J = np.array([[0, 1], [-2 * mu * y[0] * y[1] - 1, mu * (1 - y[0] ** 2)]])
@@ -186,11 +182,23 @@ def test_van_der_pol() -> None:
     far = scipy.integrate.solve_ivp(
         lambda t, y: rates(t, [*y, 1, 0, 0, 1])[:2], (0, 60), [1, 1], events=up, **tight
     )
-    period = np.diff(far.t_events[0])[-1]
-    assert np.isclose(cycle.period, period, rtol=1e-5)
+    period = float(np.diff(far.t_events[0])[-1])
     first = [*far.y_events[0][-1], 1, 0, 0, 1]
     y = scipy.integrate.solve_ivp(rates, (0, period), first, **tight).y[2:, -1]
-    exact = np.sort(np.abs(np.linalg.eigvals(y.reshape(2, 2))))
+    return period, np.sort(np.abs(np.linalg.eigvals(y.reshape(2, 2))))
+
+
+def van_der_pol_cycle(mu: float, dt: float) -> Any:
+    """Return the same cycle by `periodic`."""
+    system = oscillator(lambda t, x, v: mu * (1 - x * x) * v - x)
+    start = mbd.simulate(system, t_end=20.0, dt=0.02, start={"rail": 1.0})
+    return periodic(system, 7.0, dt=dt, start=start, find_period=True, closed=1e-7)
+
+
+def test_van_der_pol() -> None:
+    """The period and the multiplier of the cycle agree with an integration by SciPy."""
+    cycle, (period, exact) = van_der_pol_cycle(1.5, 0.002), van_der_pol(1.5)
+    assert np.isclose(cycle.period, period, rtol=1e-5)
     assert np.allclose(np.sort(np.abs(cycle.multipliers)), exact, atol=1e-4)
     assert cycle.stability == "stable"
 
