@@ -48,6 +48,9 @@ from dolfinx_mbd.analyses.load_identification import (
     IdentifiedLoads,
     identify_loads,
 )
+from dolfinx_mbd.analyses.orders_of_cycles import (
+    orders_of_cycles,
+)
 from dolfinx_mbd.analyses.periodic import (
     PeriodicError,
     PeriodicMotion,
@@ -103,6 +106,7 @@ __all__ = [
     "inverse_dynamics",
     "kinematic_analysis",
     "linearize",
+    "orders_of_cycles",
     "periodic",
     "poles_over_speed",
     "quasi_static_motion",

@@ -46,6 +46,7 @@ class Waterfall:
             shape (nb, nl).
         bandwidth: Effective width of a line due to the window, in units of the distance between two
             lines.
+        lobe: Half width of the main lobe of the window, in lines; 0 for closed cycles.
 
     Example:
         >>> t = np.linspace(0, 2, 8001)
@@ -61,6 +62,7 @@ class Waterfall:
     lines: Array
     mean_square: Array
     bandwidth: float
+    lobe: int = LOBE
 
     __repr__ = short_repr
 
@@ -73,7 +75,7 @@ class Waterfall:
         """Return the amplitude of an order over the speed, shape (nb,).
 
         The amplitude follows from the sum of the mean squares in a band around the order. The band
-        has at least the width of the main lobe of the window `hann`. The result is NaN in two
+        has at least the width of the main lobe of the window. The result is NaN in two
         cases: the block is shorter than four revolutions, so that this lobe is wider than the
         distance between two whole orders; or the band extends above the highest line.
 
@@ -91,10 +93,10 @@ class Waterfall:
         centre = order * scale
         if centre.min() > self.lines[-1]:
             reject("order", order, f"an order below the largest {self.axis}, {self.lines[-1]:g}")
-        half = np.maximum(0.5 * width * scale, LOBE * spacing)
+        half = np.maximum(0.5 * width * scale, self.lobe * spacing)
         inside = np.abs(self.lines - centre[:, None]) <= half[:, None] * (1 + 1e-9)
         square = np.sum(np.where(inside, self.mean_square, 0.0), axis=1) / self.bandwidth
-        valid = (centre + half <= self.lines[-1] + spacing) & (2 * LOBE * spacing <= scale)
+        valid = (centre + half <= self.lines[-1] + spacing) & (2 * self.lobe * spacing <= scale)
         if not valid.any():
             reject("width", width, "a band within the lines, in blocks of four revolutions or more")
         return np.where(valid, np.sqrt(2 * square), np.nan)

@@ -11,7 +11,7 @@ import pytest
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.analyses import periodic, spectrum, waterfall
+from dolfinx_mbd.analyses import orders_of_cycles, periodic, spectrum, waterfall
 from dolfinx_mbd.analyses.periodic import PeriodicMotion
 from dolfinx_mbd.body import StressModes
 from dolfinx_mbd.errors import InputError
@@ -104,6 +104,59 @@ def test_orders_of_repeated_periods() -> None:
     assert np.allclose(lines[:, :121:2], exact, rtol=0, atol=1e-4 * exact.max())
     assert np.allclose(lines[:, 1:121:2], 0.0, atol=1e-6 * exact.max())
     assert np.allclose(spectra.speed, 200.0, rtol=1e-9)
+
+
+def moment(run: Any) -> Any:
+    """Return the torque of the drive of the engine."""
+    return run.joint("drive").moment[:, 2]
+
+
+def turned(run: Any) -> Any:
+    """Return the angle of its crank."""
+    return run.joint("drive").rotation
+
+
+def test_orders_of_cycles_are_their_harmonics() -> None:
+    """At a constant speed the lines are the harmonics; every second is a whole order."""
+    cycle = engine()
+    period = 4 * np.pi / 300.0
+    fast = periodic(crank(speed=300.0), period, dt=period / 240)
+    spectra = orders_of_cycles([cycle, fast], moment, turned, up_to=30)
+    assert np.allclose(spectra.lines, np.arange(61) / 2)
+    assert np.allclose(spectra.speed, [200.0, 300.0], rtol=1e-12)
+    for row, run in zip(spectra.amplitude, (cycle, fast), strict=True):
+        exact = np.abs(run.harmonics(moment(run), 60))
+        exact[0] *= np.sqrt(2)
+        assert np.allclose(row, exact, rtol=0, atol=1e-9 * exact.max())
+    assert np.allclose(spectra.cut(0.5), spectra.amplitude[:, 1], rtol=1e-12)
+    assert np.allclose(spectra.cut(2), spectra.amplitude[:, 4], rtol=1e-12)
+    assert len(mbd.plotting.plot_waterfall(spectra, orders=[0.5, 2]).axes) == 3
+
+
+def test_orders_over_an_angle_that_is_not_uniform() -> None:
+    """A signal over the angle has the same orders if the speed varies in the cycle."""
+    cycle = shaken()
+    angle = SPEED * cycle.time + 0.4 * np.sin(SPEED * cycle.time)
+    x = 0.3 + 1.2 * np.cos(3 * angle + 0.2) + 0.1 * np.sin(7 * angle)
+    spectra = orders_of_cycles([cycle], lambda run: np.column_stack([x, 2 * x]), lambda run: angle)
+    amplitude = spectra.amplitude[0] / np.sqrt(5)
+    assert np.isclose(amplitude[0] / np.sqrt(2), 0.3, rtol=1e-6)
+    assert np.isclose(amplitude[3], 1.2, rtol=1e-6)
+    assert np.isclose(amplitude[7], 0.1, rtol=1e-4)
+    assert np.delete(amplitude, [0, 3, 7]).max() < 1e-5
+
+
+def test_orders_of_what_is_not_closed() -> None:
+    with pytest.raises(InputError, match="equal at both ends"):
+        orders_of_cycles([engine()], turned, turned)
+    with pytest.raises(InputError, match="whole revolutions"):
+        orders_of_cycles([engine()], moment, lambda run: 1.1 * turned(run))
+    with pytest.raises(InputError, match="equal numbers of revolutions"):
+        orders_of_cycles([engine(), shaken()], lambda run: 0 * run.time, lambda run: (
+            turned(run) if run is engine() else SPEED * run.time
+        ))  # fmt: skip
+    with pytest.raises(InputError, match="one or more periodic motions"):
+        orders_of_cycles([], moment, turned)
 
 
 def test_noise_of_a_closed_cycle() -> None:

@@ -119,6 +119,15 @@ CYCLES: dict[str, Call] = {
             "max_points": 3,
         },
     ),
+    "orders_of_cycles": lambda b: (
+        analyses.orders_of_cycles,
+        {
+            "cycles": [_cycle()],
+            "signal": lambda run: run.joint("pin").rotation,
+            "angle": lambda run: 9 * run.time,
+            "up_to": 3.0,
+        },
+    ),
     "periodic": lambda b: (
         analyses.periodic,
         {"system": _system(), "period": _PERIOD, "dt": _PERIOD / 20, "max_corrections": 3},
