@@ -179,6 +179,11 @@ class Loads:
         """Return the largest angular speed of the bodies in contacts at velocities v, rad/s."""
         return self._pairs.contact_spin(v)
 
+    @property
+    def has_contacts(self) -> bool:
+        """Whether there are contacts or end stops."""
+        return bool(self._pairs.contacts or self._joints.contacts)
+
     def _contacts(self) -> Iterator[tuple[str, Array]]:
         """Yield the contacts, then the end stops: name and `Load.contact_states`."""
         for pair in self._pairs.contacts:

@@ -126,6 +126,8 @@ class Stepper:
         # loads and other bodies may have jumps; floating bodies, joints and drivers are smooth
         self._gaps: Array = np.zeros((0, 2))  # gaps and clearances of oil films
         self._has_films = bool(self.assembler.loads.films())
+        # the step into a stiff contact is repeated if it fails; a film must not be closed then
+        self._repeats = self.assembler.loads.has_contacts and not self._has_films
         self._smooth = not (system.loads or self.assembler.frames.has_others)
 
     def begin(self, state: State, dt: float) -> State:
@@ -206,6 +208,8 @@ class Stepper:
         try:
             return self._iterate(state, dt, corrections)
         except StepError:
+            if not self._repeats:
+                raise
             corrections = max(corrections - (self.iterations - before), -1)
         # an impact may be the cause: the matrix and the accelerations of before do not help then
         return self._iterate(state, dt, corrections, from_rest=True)

@@ -10,7 +10,6 @@ import pytest
 import ufl
 from basix.ufl import element
 from dolfinx import mesh as dmesh
-from dolfinx.io import gmshio
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
@@ -18,6 +17,7 @@ from dolfinx_mbd import forms
 from dolfinx_mbd.dynamics.start.quasi_static import EquilibriumError
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem import ElasticModel
+from dolfinx_mbd.fem.compat import gmsh_io
 from dolfinx_mbd.forms import Material
 from dolfinx_mbd.structures.mesh_bodies import MeshBody, vibration_modes
 from dolfinx_mbd.structures.rotating import rotating_structure, spinning_equilibrium
@@ -150,7 +150,7 @@ def ring(count: int) -> tuple[dmesh.Mesh, Any]:
     if MPI.COMM_WORLD.rank:
         cells, x = cells[:0], x[:0]
     domain = ufl.Mesh(element("Lagrange", "hexahedron", 1, shape=(3,)))
-    mesh = dmesh.create_mesh(MPI.COMM_WORLD, cells, x, domain)
+    mesh = dmesh.create_mesh(MPI.COMM_WORLD, cells=cells, x=x, e=domain)
     mesh.topology.create_connectivity(2, 3)
     outer = dmesh.locate_entities_boundary(mesh, 2, lambda x: np.hypot(x[0], x[1]) > 1.0)
     return mesh, outer
@@ -201,7 +201,7 @@ def top(size: float) -> MeshBody:
             model.mesh.generate(3)
             model.mesh.setOrder(2)
             model.mesh.optimize("HighOrder")
-        mesh, _, tags = gmshio.model_to_mesh(model, MPI.COMM_WORLD, 0, gdim=3)[:3]
+        mesh, _, tags = gmsh_io.model_to_mesh(model, MPI.COMM_WORLD, 0, gdim=3)[:3]
     finally:
         gmsh.finalize()
     steel = ElasticModel(mesh, Material(2.1e11, 0.3, 7850.0), facet_tags=tags, degree=2)
