@@ -1,8 +1,8 @@
 """Scenes as JSON objects of a page.
 
 The page draws a surface point at R + A (x + s Ψη), with the scale s of the elastic displacement.
-Instants between which interpolation suffices, and modes that do not contribute to a motion, are
-omitted. All numbers are in SI units.
+Instants between which interpolation suffices are omitted, and modes of a motion are combined to
+few principal ones. All numbers are in SI units.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from dolfinx_mbd.plotting.scene.surfaces import body_surfaces
 from dolfinx_mbd.plotting.scene.tubes import SHAPES, Tube
 from dolfinx_mbd.plotting.viewer.data import block, continuous, integers, outline, sampled_rows
 from dolfinx_mbd.plotting.viewer.ghosts import ghost_surfaces
+from dolfinx_mbd.plotting.viewer.principal_modes import with_principal_modes
 from dolfinx_mbd.results.solution import Solution
 
 __all__ = ["Signals", "motion_page", "page_scene"]
@@ -68,7 +69,9 @@ def motion_page(
     length = system_length(run.system, run.q[0])
     values = _checked_field(run.system, field or {})
     ghosts = [] if ghost is None else ghost_surfaces(ghost, run.time, length)
-    surfaces = [*body_surfaces(run.system, run.q, length, values), *ghosts]
+    original = [*body_surfaces(run.system, run.q, length, values), *ghosts]
+    surfaces = with_principal_modes(original, NEGLIGIBLE)
+    ghosts = surfaces[len(surfaces) - len(ghosts) :]
     curves = _curves(run, surfaces, _kept_modes(surfaces), length)
     points = sum(len(body.drawing.points) for body, _ in moving_bodies(run.system))
     limit = min(FRAMES, max(FEWEST, NUMBERS // max(9 * points, 1)))
@@ -76,14 +79,17 @@ def motion_page(
     kinds = (*DRAWN, "joint forces") if len(run) > 1 else DRAWN
     options: dict[str, Any] = {"values": values, "quantity": quantity, "accuracy": ACCURACY}
     scene = mechanism_scene(run, rows, kinds, **options)
-    scene = replace(scene, surfaces=[*scene.surfaces, *(surface.at(rows) for surface in ghosts)])
-    whole = {surface.name: surface for surface in surfaces}
-    surfaces = [whole.get(surface.name, surface) for surface in scene.surfaces]
-    page = page_scene(scene, _kept_modes(surfaces))
-    for item, surface in zip(page["bodies"], surfaces, strict=True):
+    moving = {surface.name: surface for surface in surfaces[: len(surfaces) - len(ghosts)]}
+    whole = [moving.get(surface.name, surface) for surface in scene.surfaces] + ghosts
+    drawn = [surface.at(rows) if surface in surfaces else surface for surface in whole]
+    page = page_scene(replace(scene, surfaces=drawn), _kept_modes(whole))
+    exact = {surface.name: surface for surface in original}
+    for item, surface in zip(page["bodies"], whole, strict=True):
         if surface in ghosts:
             item |= {"ghost": True, "ranges": {}}
-        elif page["parts"][item["part"]]["stress"] is not None:
+            continue
+        surface = exact.get(surface.name, surface)
+        if page["parts"][item["part"]]["stress"] is not None:
             item["ranges"]["stress"] = surface.limits("von Mises")[1]
             item["peak"] = surface.peak("von Mises")
     return {**page, "signals": _curves_below(run, signals)}
