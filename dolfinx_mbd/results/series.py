@@ -11,6 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dolfinx_mbd.checks import instance
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.run_quantities import Quantities, RunQuantity
 
@@ -187,6 +188,7 @@ class PartData:
         Raises:
             InputError: The quantity is unknown or empty; the message lists the quantities.
         """
+        instance("key", key, str, "for example 'force'")
         base, _, component = key.rpartition(".")
         name = key if key in self._values else base
         series: Series | None = None
