@@ -80,7 +80,7 @@ class History(HtmlView):
         high = length * (1.0 + 1e-9)
         span = number("span", length if span is None else span, positive=True, high=high, unit="s")
         # an interval of the size of round-off would have no mean
-        span = max(span, 1e-9 * length)
+        span = max(span, 1e-9 * length, 4 * float(np.spacing(abs(time[-1]))))
         start = max(float(time[-1]) - span, float(time[0]))
         k = int(np.searchsorted(time, start, side="right"))
         part = (start - time[k - 1]) / (time[k] - time[k - 1])

@@ -44,7 +44,7 @@ FEWEST, NUMBERS = 50, 50_000_000
 PIXEL = 0.5 / 1000
 """Permitted error of positions relative to the scene: half a pixel in a view of 1000 pixels."""
 AMPLITUDE_ERROR = 1 / 300
-"""Permitted error of elastic displacements relative to the body's largest displacement."""
+"""Permitted error of elastic displacements and stresses relative to the body's largest ones."""
 NEGLIGIBLE = 1e-3
 """Modes are omitted below this fraction of the largest displacement and of the largest stress."""
 
@@ -70,7 +70,7 @@ def motion_page(
     values = _checked_field(run.system, field or {})
     ghosts = [] if ghost is None else ghost_surfaces(ghost, run.time, length)
     original = [*body_surfaces(run.system, run.q, length, values), *ghosts]
-    surfaces = with_principal_modes(original, NEGLIGIBLE)
+    surfaces = with_principal_modes(original, AMPLITUDE_ERROR)
     ghosts = surfaces[len(surfaces) - len(ghosts) :]
     curves = _curves(run, surfaces, _kept_modes(surfaces), length)
     points = sum(len(body.drawing.points) for body, _ in moving_bodies(run.system))
