@@ -55,6 +55,7 @@ from dolfinx_mbd.kernels.films.reynolds import (
     inflow,
     next_index,
     previous_index,
+    sources,
 )
 from dolfinx_mbd.kernels.films.rough_surfaces import film_at
 from dolfinx_mbd.kernels.small_vectors import Array
@@ -188,20 +189,6 @@ def _substitute(size: Integers, band: Array, x: Array) -> None:
 
 
 @inner_kernel
-def _sources(number: Integers, fixed: Integers, q: Array, flow: Array, x: Array) -> None:
-    """Set q to zero where it is not prescribed, and write the right-hand side of the unknowns."""
-    n, columns = q.shape
-    for i in range(n):
-        for j in range(1, columns - 1):
-            if not fixed[i, j]:
-                q[i, j] = 0.0
-    for i in range(n):
-        for j in range(1, columns - 1):
-            if number[i, j] >= 0:
-                x[number[i, j]] = inflow(q, flow, i, j) - flow[SOURCE, i, j]
-
-
-@inner_kernel
 def _update_set(
     free: Integers,
     number: Integers,
@@ -326,7 +313,7 @@ def mass_conserving_solve(
                     free[i, j] = 1
         _assemble(free, number, size, flow, carry, squeeze, face, c, speed, band)
         _factorize(size, band)
-        _sources(number, fixed, q, flow, x)
+        sources(fixed, number, q, flow, x)
         _substitute(size, band, x)
         if _update_set(free, number, q, void, face, x, values[CLEARANCE]) == 0:
             for i in range(n):

@@ -269,7 +269,7 @@ def inflow(q: Array, flow: Array, i: int, j: int) -> float:
 
 
 @inner_kernel
-def _sources(fixed: Integers, number: Integers, q: Array, flow: Array, x: Array) -> None:
+def sources(fixed: Integers, number: Integers, q: Array, flow: Array, x: Array) -> None:
     """Set q to zero where it is not prescribed, and write the right-hand side of the free nodes."""
     n, columns = q.shape
     for i in range(n):
@@ -342,7 +342,7 @@ def reynolds_solve(
     for iteration in range(1, 101):
         enumerate_nodes(free, number, size)
         _factorize(number, size, flow, band)
-        _sources(fixed, number, q, flow, x)
+        sources(fixed, number, q, flow, x)
         _substitute(size, band, x)
         if _update_set(fixed, free, number, q, flow, x, -_ROUND_OFF * largest) == 0:
             return iteration
