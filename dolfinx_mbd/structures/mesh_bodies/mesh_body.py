@@ -11,6 +11,7 @@ from dolfinx.mesh import Mesh
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd import checks
+from dolfinx_mbd.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Skin
 from dolfinx_mbd.errors import InputError
@@ -26,6 +27,7 @@ from dolfinx_mbd.mechanism.bodies import RigidBody
 from dolfinx_mbd.mechanism.floating_body import checked_rotation
 from dolfinx_mbd.mechanism.joints import FrameRef
 from dolfinx_mbd.mechanism.protocol import BodyState, Frame
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.structures.mesh_bodies.averaged_interfaces import averaged_interface
 from dolfinx_mbd.structures.mesh_bodies.energies import (
     checked_energy,
@@ -41,6 +43,7 @@ from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
 from dolfinx_mbd.structures.mesh_bodies.relative_velocities import relative_velocities
 from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface, magnitude
 from dolfinx_mbd.structures.mesh_bodies.step_unknowns import StepUnknowns
+from dolfinx_mbd.structures.mesh_bodies.vibration_modes import mesh_linearization
 
 __all__ = ["MeshBody"]
 
@@ -382,8 +385,8 @@ class MeshBody(FrameCoordinates):
         if self._solver is None:
             raise InputError(
                 f"body {self.name!r} is on its whole mesh, which this analysis does not support: "
-                "use simulate or Simulator, mbd.structures.vibration_modes for natural "
-                "frequencies, or reduce the body and use FlexibleBody",
+                "use simulate or Simulator, linearize for natural frequencies, or reduce the body "
+                "and use FlexibleBody",
                 argument="system",
                 value=self.name,
             )
@@ -400,6 +403,10 @@ class MeshBody(FrameCoordinates):
     def step_solver(self) -> Any:
         """Return a solver of the free nodes for the time steps of one run."""
         return StepUnknowns(self)
+
+    def linearization(self, system: System, state: State, num_modes: int) -> LinearizedSystem:
+        """Return the linearization of a mechanism with this body; see `linearize` (collective)."""
+        return mesh_linearization(system, state, num_modes)
 
     def rigid_body(self) -> RigidBody:
         """Return a rigid body with the same mass, frames and initial motion."""
