@@ -335,12 +335,17 @@ class MeshBody(FrameCoordinates):
         nodal = self.nodal_of(state.q).copy()
         self.hold(nodal, self.frames_of(state.q), state.v, state.a)
         u, w, a = nodal
-        forces = self.forces
+        forces, t, start = self.forces, state.t, None
+        if self._solver is not None and self._solver.conserves:  # forces at the middle of the step
+            start, after = self.nodal_of(self._solver.start)[0], u
+            u, w = 0.5 * (start + u), 0.5 * (self.nodal_of(self._solver.start)[1] + w)
+            t -= 0.5 * self._solver.dt
         forces.set_state(u, w)
-        terms = [forces.apply_mass(a), forces.elastic()]
+        elastic = forces.elastic() if start is None else forces.elastic_between(start, after)
+        terms = [forces.apply_mass(a), elastic]
         terms.append(-forces.lumped[:, None] * state.gravity)
         if forces.loads:
-            terms.append(-forces.loads.forces(state.t))
+            terms.append(-forces.loads.forces(t))
         damping = forces.damping(w)
         return terms if damping is None else [*terms, damping]
 
@@ -359,7 +364,7 @@ class MeshBody(FrameCoordinates):
         out[:3] -= resultant.sum(axis=0)
         scale += np.abs(mass * state.a)
         for term in terms:
-            scale[:3] += np.abs(term.sum(axis=0))
+            scale[:3] += np.linalg.norm(term, axis=1).sum()
 
     def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
         """Return the matrices of the frames with condensed free nodes, (nv, nv) each.

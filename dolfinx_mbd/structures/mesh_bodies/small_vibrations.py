@@ -299,7 +299,7 @@ class SmallVibrations:
         nodal, s = self._free(X)
         return [p.full(free, s) for p, free in zip(self._parts, nodal, strict=True)], s
 
-    def dominant_bodies(self, nodal: list[Array], s: Array) -> tuple[str, ...]:
+    def dominant_bodies(self, nodal: list[Any], s: Any) -> tuple[str, ...]:
         """Return the body with most of the kinetic energy of each motion.
 
         Args:

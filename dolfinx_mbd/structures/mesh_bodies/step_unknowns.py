@@ -27,10 +27,17 @@ class StepUnknowns:
 
     Args:
         body: The body.
+
+    Attributes:
+        solver: Factor of the matrix of the free nodes.
+        conserves: Whether the forces of a step are those of its middle, with discrete gradients.
+        start: Coordinates of the body at the start of the step.
+        dt: Length of the step, s.
     """
 
     def __init__(self, body: MeshBody) -> None:
         self._body, self.solver = body, MeshSolver(body)
+        self.conserves, self.dt = False, 0.0
         self.forces = np.zeros_like(body.nodes)
         self._scale = self._noise = 0.0
         self._errors: list[float] = []
@@ -79,7 +86,7 @@ class StepUnknowns:
                 and of algorithmic accelerations with respect to accelerations.
         """
         body = self._body
-        self._start, self._derivatives = q, derivatives
+        self.start, self.dt, self._derivatives = q, dt, derivatives
         u, w, a = body.nodal_of(q)
         (old, one, two), multipliers = self._split(memory)
         guess = _extrapolated(a, one, two)
@@ -93,7 +100,7 @@ class StepUnknowns:
         )  # fmt: skip
         self._errors = []
         by_rate, by_speed, _ = derivatives
-        coefficients = by_rate, by_speed, 1.0
+        coefficients = by_rate, by_speed, 0.5 if self.conserves else 1.0
         if self.solver.coefficients != coefficients:
             self.solver.factorize(coefficients, self.solver.state)
         self._is_turned = False
@@ -101,7 +108,7 @@ class StepUnknowns:
     def put(self, q: Array, v: Array, a: Array) -> None:
         """Write the motion of the nodes into the coordinates q of the body."""
         nodal = self._body.nodal_of(q)
-        nodal[0] = self._body.nodal_of(self._start)[0] + self._move
+        nodal[0] = self._body.nodal_of(self.start)[0] + self._move
         nodal[1], nodal[2] = self._velocities, self._accelerations
         if self.spin.any():
             nodal[1] = np.cross(self.spin, self._body.nodes + nodal[0])
@@ -202,7 +209,7 @@ class StepUnknowns:
         With a `spin`, the nodes have the velocities and accelerations of a steady rotation.
         """
         self.spin = np.zeros(3)
-        self._start, self._derivatives = q, (0.0, 0.0, 0.0)
+        self.start, self._derivatives = q, (0.0, 0.0, 0.0)
         zeros = (np.zeros_like(self._body.nodes) for _ in range(4))
         self._move, self._velocities, self._accelerations, self._algorithmic = zeros
         self.multipliers = np.zeros_like(self.multipliers)
@@ -219,7 +226,7 @@ class StepUnknowns:
 
     def rotate(self, R: Array) -> None:
         """Rotate the body by a rotation matrix (3, 3) about the global origin."""
-        start = self._body.nodal_of(self._start)[0]
+        start = self._body.nodal_of(self.start)[0]
         x = (self._body.nodes + start + self._move) @ R.T
         self._move = x - self._body.nodes - start
         self.multipliers = (self.multipliers.reshape(-1, 3) @ R.T).ravel()
