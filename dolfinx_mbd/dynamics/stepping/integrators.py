@@ -83,6 +83,7 @@ class Stepper:
     Attributes:
         iterations: Number of Newton iterations.
         factorizations: Number of factorizations of the iteration matrix.
+        halvings: Number of steps with bodies on their mesh that failed and were halved.
         assembler: Assembler of the equations at the last accepted state.
 
     Example:
@@ -110,7 +111,7 @@ class Stepper:
         self.method: GeneralizedAlpha = instance("method", method, GeneralizedAlpha, hint)
         self.tolerance = number("tolerance", tolerance, positive=True, high=1.0)
         self.reuse = flag("reuse", reuse)
-        self.iterations = self.factorizations = 0
+        self.iterations = self.factorizations = self.halvings = 0
         size = system.num_velocities + system.num_constraints
         large = size > _SPARSE_UNKNOWNS and len(system.bodies) > 20
         self.sparse = large if sparse is None else flag("sparse", sparse)
@@ -223,6 +224,7 @@ class Stepper:
         except StepError:
             if not halvings:
                 raise
+        self.halvings += 1
         half = 0.5 * dt
         for _ in range(2):
             # an extrapolation of the accelerations may be the cause of the failure
@@ -309,6 +311,7 @@ class Stepper:
         counts: dict[str, Any] = {
             "iterations": self.iterations,
             "factorizations": self.factorizations,
+            "halvings": self.halvings,
             **self._internal.factor_memory(),
         }
         return counts if self._factor is None else counts | self._factor.memory()
@@ -317,6 +320,7 @@ class Stepper:
         """Restore the data that `memory` of another stepper of the same system returned."""
         self.iterations = int(memory["iterations"])
         self.factorizations = int(memory["factorizations"])
+        self.halvings = int(memory.get("halvings", 0))
         self._factor = restore_factor(memory)
         self._internal.restore(memory)
 

@@ -102,7 +102,7 @@ class StepUnknowns:
         by_rate, by_speed, _ = derivatives
         coefficients = by_rate, by_speed, 0.5 if self.conserves else 1.0
         if self.solver.coefficients != coefficients:
-            self.solver.factorize(coefficients, self.solver.state)
+            self.factorize_at(q, coefficients)
         self._is_turned = False
 
     def put(self, q: Array, v: Array, a: Array) -> None:
@@ -116,8 +116,13 @@ class StepUnknowns:
         frames = self._body.frames_of(q)
         self._body.hold(nodal, frames, v, a)
         if not self._is_turned:  # with the predicted rotation, which is almost that of the step
-            self.solver.turn_to(nodal[0], frames)
+            self._turn_solver(nodal[0], frames)
             self._is_turned = True
+
+    def _turn_solver(self, u: Array, frames: Array) -> None:
+        """Turn the factor to displacements u (N, 3) and frames (F, 7)."""
+        before = self._body.nodal_of(self.start)[0]
+        self.solver.turn_to(u, frames, 0.5 * (before + u) if self.conserves else None)
 
     def error(self, tolerance: float) -> float:
         """Return the largest ratio of a residual to its tolerance.
@@ -153,14 +158,17 @@ class StepUnknowns:
             return False
         assert self.solver.coefficients is not None
         self.factorize_at(q)
+        self._turn_solver(self._body.nodal_of(q)[0], self._body.frames_of(q))
         self._errors = []
         return True
 
-    def factorize_at(self, q: Array) -> None:
-        """Factorize with the present coefficients at the coordinates q of the body."""
+    def factorize_at(
+        self, q: Array, coefficients: tuple[float, float, float] | None = None
+    ) -> None:
+        """Factorize at the coordinates q of the body, by default with the present coefficients."""
         u, w, _ = self._body.nodal_of(q)
         frames, pressures = self._body.frames_of(q), self._body.forces.loads.pressures
-        coefficients = self.solver.coefficients or (0.0, 0.0, 1.0)
+        coefficients = coefficients or self.solver.coefficients or (0.0, 0.0, 1.0)
         # the stress of the viscosity vanishes in a steady rotation, and so does its derivative
         rates = np.zeros_like(w) if self.spin.any() else w.copy()
         state = FactorState(u.copy(), rates, frames.copy(), pressures, self.multipliers.copy())
