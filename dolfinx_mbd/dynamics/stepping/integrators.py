@@ -392,8 +392,8 @@ class Stepper:
         """Return the local error of the increments of a step (nv,), and the mass matrix.
 
         The error of Newmark's formula is c dt³ v̈; see `GeneralizedAlpha.error_constant`. The
-        iteration matrix projects this error onto the free motions and reduces components that are too stiff
-        for the step.
+        iteration matrix projects this error onto the free motions and reduces components that are
+        too stiff for the step.
         """
         eqs, n = self.assembler, self.system.num_velocities
         if self._factor is None or self._factor.dt != dt:

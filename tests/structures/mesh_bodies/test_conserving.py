@@ -50,7 +50,7 @@ def changes(run: Any) -> tuple[float, Any]:
 
 
 @pytest.mark.parametrize("energy", ["saint-venant-kirchhoff", "neo-hookean", mooney_rivlin])
-@pytest.mark.parametrize("dt", [0.004, 0.02])
+@pytest.mark.parametrize("dt", [0.004, 0.015])
 def test_energy_and_momenta_are_conserved(energy: Any, dt: float) -> None:
     """Several revolutions with strains of 20 % keep their energy; generalized-α loses some."""
     system = mbd.System([thrown(energy)])
@@ -59,7 +59,7 @@ def test_energy_and_momenta_are_conserved(energy: Any, dt: float) -> None:
     assert run.energies().elastic.max() > 0.08 * run.energies().kinetic[0]
     assert energy_change < 1e-8
     assert shifts.max() < 1e-8
-    if dt == 0.02:
+    if dt == 0.015:
         other = mbd.simulate(system, t_end=100 * dt, dt=dt)
         assert changes(other)[0] > 1e-3
 
@@ -90,12 +90,12 @@ def test_the_method_is_of_second_order() -> None:
     system = mbd.System([body])
 
     def final(dt: float, method: Any) -> Any:
-        run = mbd.simulate(system, t_end=0.24, dt=dt, method=method, tolerance=1e-10)
+        run = mbd.simulate(system, t_end=0.12, dt=dt, method=method, tolerance=1e-10)
         return body.motion(run).displacement[-1]
 
-    exact = final(0.0005, GeneralizedAlpha.from_spectral_radius(1.0))
+    exact = final(0.0002, GeneralizedAlpha.from_spectral_radius(1.0))
     method = GeneralizedAlpha.conserving()
-    errors = [np.abs(final(dt, method) - exact).max() for dt in (0.008, 0.004, 0.002)]
+    errors = [np.linalg.norm(final(dt, method) - exact) for dt in (0.004, 0.002, 0.001)]
     ratios = np.array(errors[:-1]) / errors[1:]
     assert (np.abs(ratios - 4) < 0.8).all(), errors
 
@@ -115,11 +115,9 @@ def test_loads_and_damping() -> None:
     impulse = 0.04 * size * dt * np.exp(-middle / 0.05).sum()  # area 0.04 m²
     impulse = impulse + 0.3 * body.typical_mass * np.array([0, 0, -9.81])
     momenta = run.momenta()
-    assert np.allclose(momenta[-1, :3] - momenta[0, :3], impulse, rtol=1e-9)
+    assert np.allclose(momenta[-1, :3] - momenta[0, :3], impulse, rtol=0, atol=1e-6)
     damped = thrown("neo-hookean", viscosity=0.01)
-    run = mbd.simulate(
-        mbd.System([damped]), t_end=0.3, dt=dt, method=GeneralizedAlpha.conserving()
-    )
+    run = mbd.simulate(mbd.System([damped]), t_end=0.3, dt=dt, method=GeneralizedAlpha.conserving())
     energies = run.energies()
     total = energies.kinetic + energies.elastic
     assert (np.diff(total) < 0).all()
@@ -128,16 +126,19 @@ def test_loads_and_damping() -> None:
 
 
 def test_a_rotation_does_not_strain() -> None:
-    """A stiff body that rotates by 0.2 rad a step has the elastic energy of its rotation only."""
+    """A stiff body that rotates by 0.2 rad a step is stretched by its rotation only.
+
+    Its stress is σ = ρω²(L²/4 − x²)/2 in the mean; it starts without stress, so that the strain
+    reaches twice this value.
+    """
     mesh, tags = box((-0.5, -0.1, -0.1), (0.5, 0.1, 0.1), (2, 1, 1))
     steel = Material(2e11, 0.3, 7870.0)
     body = MeshBody("bar", ElasticModel(mesh, steel, facet_tags=tags), omega=(0, 0, 20.0))
-    run = mbd.simulate(
-        mbd.System([body]), t_end=0.5, dt=0.01, method=GeneralizedAlpha.conserving()
-    )
+    run = mbd.simulate(mbd.System([body]), t_end=0.5, dt=0.01, method=GeneralizedAlpha.conserving())
     energies = run.energies()
-    assert energies.elastic.max() < 1e-6 * energies.kinetic[0]
-    assert changes(run)[0] < 1e-9
+    mean = 0.04 * 7870**2 * 20.0**4 / (240 * 2e11)  # ∫σ²A/2E dx, L = 1 m
+    assert 3.5 * mean < energies.elastic.max() < 4.2 * mean
+    assert changes(run)[0] < 1e-8
 
 
 def test_adaptive_steps_and_snapshots() -> None:
@@ -159,9 +160,7 @@ def test_adaptive_steps_and_snapshots() -> None:
 
 def test_tetrahedra() -> None:
     body = thrown("neo-hookean", (4, 1, 1), "tetrahedron")
-    run = mbd.simulate(
-        mbd.System([body]), t_end=0.4, dt=0.02, method=GeneralizedAlpha.conserving()
-    )
+    run = mbd.simulate(mbd.System([body]), t_end=0.4, dt=0.02, method=GeneralizedAlpha.conserving())
     energy_change, shifts = changes(run)
     assert max(energy_change, shifts.max()) < 1e-8
 
@@ -224,8 +223,8 @@ def breathing(share: float, steps: int, method: Any) -> tuple[Any, Any, Any]:
     def rates(t: float, y: Any) -> Any:
         return [y[1], speed**2 / y[0] ** 3 - stiffness * (y[0] - y[0] ** -2)]
 
-    options: Any = {"rtol": 1e-10, "atol": 1e-12, "t_eval": run.time}
-    exact = scipy.integrate.solve_ivp(rates, (0, t_end), [1.0, 0.0], **options).y[0]
+    options: Any = {"rtol": 1e-10, "atol": 1e-12, "dense_output": True}
+    exact = scipy.integrate.solve_ivp(rates, (0, t_end), [1.0, 0.0], **options).sol(run.time)[0]
     return run, stretches(body, run, square), exact
 
 
@@ -259,11 +258,12 @@ def steady_ring(share: float, turns: float, steps: int) -> Any:
     return stretches(body, run, square), body.motion(run)
 
 
+@pytest.mark.slow
 def test_steady_ring_in_free_flight() -> None:
     """Case W11: a ring that starts in its steady rotation keeps its stretch and its circle."""
     share = 0.3
-    values, motion = steady_ring(share, 0.5, 100)
+    values, motion = steady_ring(share, 0.5, 100)  # the equilibrium takes most of the time
     assert np.abs(values - (1 - share) ** (-1 / 3)).max() < 2e-3
-    assert np.ptp(values) < 1e-4
+    assert np.ptp(values) < 1e-5
     first, last = (motion.body.nodes + motion.displacement[k] for k in (0, -1))
     assert np.abs(last + first)[:, :2].max() < 0.01  # half a revolution
