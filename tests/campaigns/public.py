@@ -58,7 +58,7 @@ INTERNAL = {
     "MeshRecovery.stress", "CylinderTorque.at", "PressureMap.at", "PressureMap.slopes_at",
     "Recovery.extremes",
     "ReynoldsGrid.node_gradients", "SliderCrank.slider_rates",
-    "MeshBody.check_tangent", "MeshBody.frame_matrices", "MeshBody.frames_of", "MeshBody.hold",
+    "MeshBody.check_tangent", "MeshBody.linearization", "MeshBody.frame_matrices", "MeshBody.frames_of", "MeshBody.hold",
     "MeshBody.nodal_of", "MeshBody.placed", "MeshBody.reference_state", "MeshBody.rigid_body",
     "MeshBody.rotations_of", "MeshBody.settle", "MeshBody.step_solver", "MeshBody.surface",
     "nodal_error",
