@@ -139,12 +139,9 @@ class NodalForces:
         return DiscreteGradient(self.space, self._terms)
 
     def elastic_between(self, before: Array, after: Array) -> Array:
-        """Return the elastic forces (N, 3) of a conserving step between displacements (N, 3), N.
+        """Return the elastic forces (N, 3), N, of a conserving step between displacements (N, 3).
 
-        Collective.
-
-        Raises:
-            InputError: The energy depends on rotations.
+        Collective; an energy that depends on rotations is an InputError.
         """
         for function, values in zip(
             (self._discrete.before, self._discrete.after), (before, after), strict=True
