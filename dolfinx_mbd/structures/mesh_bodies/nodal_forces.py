@@ -95,8 +95,9 @@ class NodalForces:
             tau = fem.Constant(V.mesh, default_scalar_type(viscosity))
             law = model.materials.law
             damping = tau * _viscous_work(self._u, self._w, test, law) * dx
-            derivatives = (ufl.derivative(damping, f, trial) for f in (self._u, self._w))
-            self._viscous = tuple(map(fem.form, (damping, *derivatives)))  # type: ignore[assignment]
+            by_u, by_w = (ufl.derivative(damping, f, trial) for f in (self._u, self._w))
+            by_u = 0.5 * (by_u + ufl.adjoint(by_u))  # the solver needs a symmetric matrix
+            self._viscous = tuple(map(fem.form, (damping, by_u, by_w)))  # type: ignore[assignment]
         cells = fem.functionspace(V.mesh, ("DG", 0))
         volume = ufl.det(ufl.Identity(3) + ufl.grad(self._u))
         part = ufl.conditional(ufl.lt(volume, 0.0), -volume, 0.0)
@@ -188,8 +189,9 @@ class NodalForces:
     ) -> PETSc.Mat:
         """Return mass · M + stiffness · (rate · D + K) at the present state (collective).
 
-        K contains the stiffness of the present pressures. In a steady rotation with the angular
-        velocity `spin` (3,), M Ω̃² is added.
+        K contains the stiffness of the present pressures, and the symmetric part of the derivative
+        of the viscous forces with respect to the displacements. In a steady rotation with the
+        angular velocity `spin` (3,), M Ω̃² is added.
         """
         A = fem_petsc.assemble_matrix(self._stiffness)
         A.assemble()

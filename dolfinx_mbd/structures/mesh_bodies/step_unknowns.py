@@ -168,9 +168,11 @@ class StepUnknowns:
         """Factorize at the coordinates q of the body, by default with the present coefficients."""
         u, w, _ = self._body.nodal_of(q)
         frames, pressures = self._body.frames_of(q), self._body.forces.loads.pressures
+        is_first = coefficients is not None
         coefficients = coefficients or self.solver.coefficients or (0.0, 0.0, 1.0)
-        # the stress of the viscosity vanishes in a steady rotation, and so does its derivative
-        rates = np.zeros_like(w) if self.spin.any() else w.copy()
+        # the stress of the viscosity vanishes in a steady rotation, and so does its derivative; the
+        # velocities of a rotation would spoil the symmetric matrix of the first iterations
+        rates = np.zeros_like(w) if self.spin.any() or is_first else w.copy()
         state = FactorState(u.copy(), rates, frames.copy(), pressures, self.multipliers.copy())
         self.solver.factorize(coefficients, state, self.spin)
 

@@ -140,6 +140,21 @@ def test_many_halvings_give_one_warning() -> None:
         mbd.simulate(system, t_end=0.03, dt=0.002)
 
 
+def test_viscous_rotation_is_not_halved() -> None:
+    """The matrix with the derivatives of viscous forces is that of fast iterations."""
+    mesh, tags = box((0, -0.02, -0.02), (1, 0.02, 0.02), (8, 1, 1))
+    model = ElasticModel(mesh, Material(5e7, 0.0, 1100.0), facet_tags=tags)
+    body = MeshBody("bar", model, omega=(0, 0, 2.0), viscosity=0.01)
+    simulator = mbd.Simulator(mbd.System([body]), dt=2e-3, t_end=0.04)
+    simulator.advance()
+    solver = simulator.stepper._internal._parts[0][0]
+    solver.factorize_at(simulator.state.q)  # at the velocities of the rotation
+    while not simulator.steps.done:
+        simulator.advance()
+    assert simulator.stepper.halvings == 0
+    assert simulator.stepper.iterations < 20 * 8
+
+
 def test_the_number_of_halvings_is_restored() -> None:
     _, system = hit(energy="neo-hookean", loads=press(2e4))
     simulator = mbd.Simulator(system, dt=0.03)
