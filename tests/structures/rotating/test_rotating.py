@@ -187,7 +187,8 @@ def test_divergence_at_a_speed_of_the_search(comm: MPI.Comm, first: float, rtol:
     """The stiffness is singular at that speed, or almost singular on another mesh (round-off).
 
     Round-off of the stiffness moves the singularity by a few 1e-15 of the speed, on some processors
-    to a speed below it. Just above it, vibrations grow more slowly than any limit, but one eigenvalue of K is negative.
+    to a speed below it. Just above it, vibrations grow more slowly than any limit, but one
+    eigenvalue of K is negative.
     """
     for n in (2, 3):
         s = on_springs(comm, (first**2, (2.1 * first) ** 2), n)
