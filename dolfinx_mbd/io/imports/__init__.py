@@ -12,6 +12,7 @@ in place of another program:
     >>> import ufl
     >>> from dolfinx import fem, mesh
     >>> from mpi4py import MPI
+    >>> import dolfinx_mbd as mbd
     >>> from dolfinx_mbd import forms
     >>> from dolfinx_mbd.io.export import export
     >>> from dolfinx_mbd.io.export.superelement import superelement
@@ -33,6 +34,7 @@ from dolfinx_mbd.io.imports.full_matrices import FullMatrices, MatrixError, Matr
 from dolfinx_mbd.io.imports.matrix_files import read_matrices
 from dolfinx_mbd.io.imports.nastran import read_dmig, read_op4
 from dolfinx_mbd.io.imports.nastran_materials import read_nastran_materials
+from dolfinx_mbd.io.imports.nodal_modes import NodalModes, read_universal
 from dolfinx_mbd.io.imports.reduced_matrices import (
     FirstOrderInertiaWarning,
     ReducedMatrices,
@@ -45,6 +47,7 @@ __all__ = [
     "FullMatrices",
     "MatrixError",
     "MatrixFileError",
+    "NodalModes",
     "NodeInterface",
     "ReducedMatrices",
     "body_from_reduced",
@@ -53,5 +56,6 @@ __all__ = [
     "read_matrices",
     "read_nastran_materials",
     "read_op4",
+    "read_universal",
     "reduce_matrices",
 ]
