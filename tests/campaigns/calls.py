@@ -744,6 +744,10 @@ BODIES: dict[str, Call] = {
     ),
     "ReducedMatrices.in_si": lambda b: (b.element.in_si, {"length": 1e-3}),
     "body_from_reduced": lambda b: (imports.body_from_reduced, {"element": b.element}),
+    "read_ansys": lambda b: (
+        imports.read_ansys,
+        {"path": b.file("matrix.op4"), "nodes": b.matrices.nodes},
+    ),
     "read_calculix": lambda b: (imports.read_calculix, {"job": CALCULIX / "bar"}),
     "read_dmig": lambda b: (imports.read_dmig, {"path": b.file("matrix.pch")}),
     "read_matrices": lambda b: (

@@ -29,6 +29,7 @@ in place of another program:
     >>> body = reduce_matrices(FullMatrices(K, M, x), ends, num_modes=3)
 """
 
+from dolfinx_mbd.io.imports.ansys import read_ansys
 from dolfinx_mbd.io.imports.calculix import read_calculix
 from dolfinx_mbd.io.imports.full_matrices import FullMatrices, MatrixError, MatrixFileError
 from dolfinx_mbd.io.imports.matrix_files import read_matrices
@@ -51,6 +52,7 @@ __all__ = [
     "NodeInterface",
     "ReducedMatrices",
     "body_from_reduced",
+    "read_ansys",
     "read_calculix",
     "read_dmig",
     "read_matrices",

@@ -73,7 +73,10 @@ class NodalModes:
         if (self.frequencies < 0).any():
             reject("frequencies", self.frequencies, "frequencies that are not negative")
         shape = count, len(points), 3
-        values = np.asarray(self.shapes)
+        try:
+            values = np.asarray(self.shapes)
+        except ValueError:  # rows of different lengths
+            values = np.empty(0)
         if (
             values.shape != shape
             or values.dtype.kind not in "iufc"
@@ -199,9 +202,10 @@ class NodalModes:
         chosen = default if points is None else instance("points", points, Mapping)
         if not chosen or not set(chosen) <= set(labels):
             reject("points", points, f"names by the numbers of nodes, which are {labels}")
-        rows = range(len(self.frequencies)) if modes is None else whole_numbers("modes", modes)
-        if not len(rows) or min(rows) < 0 or max(rows) >= len(self.frequencies):
-            reject("modes", modes, f"indices of the {len(self.frequencies)} modes")
+        count = len(self.frequencies)
+        rows = np.arange(count) if modes is None else whole_numbers("modes", modes)
+        if rows.ndim != 1 or not len(rows) or rows.min() < 0 or rows.max() >= count:
+            reject("modes", modes, f"indices of the {count} modes")
         columns = [
             (labels.index(k), axis)
             for k in chosen
@@ -211,9 +215,9 @@ class NodalModes:
         if not columns:
             reject("points", points, "nodes that move in a mode")
         nodes, axes = np.array(columns).T
-        shapes = np.array([self._real(k, self.shapes[k][nodes, axes]) for k in rows])
+        shapes = np.array([self._real(int(k), self.shapes[k][nodes, axes]) for k in rows])
         sensors = [(chosen[labels[node]], "xyz"[axis]) for node, axis in columns]
-        return ModalTest(self.frequencies[np.array(rows)], shapes, sensors, **options)
+        return ModalTest(self.frequencies[rows], shapes, sensors, **options)
 
     def _real(self, mode: int, shape: NDArray) -> Array:
         """Return the real part of a shape after the rotation that makes it largest."""
