@@ -746,7 +746,7 @@ BODIES: dict[str, Call] = {
     "body_from_reduced": lambda b: (imports.body_from_reduced, {"element": b.element}),
     "read_ansys": lambda b: (
         imports.read_ansys,
-        {"path": b.file("matrix.op4"), "nodes": b.matrices.nodes},
+        {"path": b.file("free.full"), "nodes": b.matrices.nodes},
     ),
     "read_calculix": lambda b: (imports.read_calculix, {"job": CALCULIX / "bar"}),
     "read_dmig": lambda b: (imports.read_dmig, {"path": b.file("matrix.pch")}),

@@ -1,4 +1,4 @@
-"""Matrices of Ansys: the example of ansys-mapdl-reader, and a free body in the reader's form.
+"""Matrices of Ansys: the example of ansys-mapdl-reader, and a free body in a file of this test.
 
 The example, a beam of 40 SOLID186 by Ansys 15, is clamped: its matrices are compared with the
 package's own beam, and cannot become a free body.
@@ -9,12 +9,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.linalg
-import scipy.sparse
 from dolfinx.mesh import CellType, create_box, locate_entities_boundary
 from dolfinx_mbd.imports import (
     FullMatrices,
@@ -31,6 +29,8 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.io.imports import ansys
 
 reader = pytest.importorskip("ansys.mapdl.reader")
+from tests.io.imports.ansys_files import write_full  # noqa: E402
+
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one process reads files")
 
 BAR = Path(__file__).parent / "calculix" / "bar"
@@ -64,34 +64,22 @@ def test_supports_are_an_error() -> None:
         read_ansys(reader.examples.fullfile, reader.examples.rstfile)
 
 
-def as_full_file(
-    matrices: FullMatrices, monkeypatch: pytest.MonkeyPatch, *, rows: slice = slice(None)
-) -> np.ndarray:
-    """Let the reader return matrices as it returns a `.full` file, and return the node numbers.
-
-    The rows are in another order of the nodes, whose numbers have gaps; K and M are upper
-    triangles.
-    """
+def free_file(matrices: FullMatrices, path: Path) -> np.ndarray:
+    """Write matrices to a file with another order of the nodes; return the nodes' numbers."""
     random = np.random.default_rng(5)
     count = len(matrices.nodes)
     numbers = random.permutation(np.arange(10, 10 + 3 * count))[:count]
     nodes = random.permutation(count)
-    order = (3 * nodes[:, None] + np.arange(3)).ravel()[rows]
-    dofs = np.stack([numbers[order // 3], order % 3], axis=1)
-    K, M = (scipy.sparse.triu(A[order][:, order]) for A in (matrices.stiffness, matrices.mass))
-    full = SimpleNamespace(
-        _header={"ptrENDl": 0, "ptrENDh": 0},
-        const=np.zeros((0, 2), int),
-        load_km=lambda as_sparse: (dofs, K, M),
-    )
-    monkeypatch.setattr(ansys._reader(), "read_binary", lambda path: full)
+    order = (3 * nodes[:, None] + np.arange(3)).ravel()
+    K, M = (A[order][:, order] for A in (matrices.stiffness, matrices.mass))
+    write_full(path, K, M, numbers[nodes])
     return numbers
 
 
-def test_free_body(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_free_body(tmp_path: Path) -> None:
     """A free bar has the body of its matrices, with positions from an array or a table."""
-    bar = read_calculix(BAR)
-    numbers = as_full_file(bar, monkeypatch)
+    bar, file = read_calculix(BAR), tmp_path / "bar.full"
+    numbers = free_file(bar, file)
     nodes = tmp_path / "nodes.txt"
     np.savetxt(nodes, np.column_stack([numbers, bar.nodes]), fmt=["%d", "%.16e", "%.16e", "%.16e"])
     x = bar.nodes[:, 0]
@@ -100,8 +88,8 @@ def test_free_body(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         bar, {k: NodeInterface(bar.labels[rows]) for k, rows in ends.items()}, num_modes=4
     )
     for matrices in (
-        read_ansys(BAR.with_suffix(".sti"), bar.nodes, labels=numbers),
-        read_ansys(BAR.with_suffix(".sti"), nodes),
+        read_ansys(file, bar.nodes, labels=numbers),
+        read_ansys(file, nodes),
     ):
         interfaces = {k: NodeInterface(numbers[rows]) for k, rows in ends.items()}
         body = reduce_matrices(matrices, interfaces, num_modes=4)
@@ -110,21 +98,29 @@ def test_free_body(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         assert body.inertia == pytest.approx(expected.inertia, rel=1e-10, abs=1e-12)
 
 
-def test_faults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    bar, job = read_calculix(BAR), BAR.with_suffix(".sti")
-    numbers = as_full_file(bar, monkeypatch)
+def test_faults(tmp_path: Path) -> None:
+    bar, file = read_calculix(BAR), tmp_path / "bar.full"
+    numbers = free_file(bar, file)
     with pytest.raises(MatrixFileError, match="no position of the nodes"):
-        read_ansys(job, bar.nodes)
+        read_ansys(file, bar.nodes)
     with pytest.raises(MatrixError, match="different numbers of nodes"):
-        read_ansys(job, bar.nodes, labels=numbers[:-1])
+        read_ansys(file, bar.nodes, labels=numbers[:-1])
     with pytest.raises(MatrixError, match="rigid"):
-        read_ansys(job, np.roll(bar.nodes, 1, axis=0), labels=numbers)
+        read_ansys(file, np.roll(bar.nodes, 1, axis=0), labels=numbers)
     np.savetxt(tmp_path / "nodes.txt", bar.nodes)
     with pytest.raises(MatrixFileError, match="no numbers of nodes"):
-        read_ansys(job, tmp_path / "nodes.txt")
-    as_full_file(bar, monkeypatch, rows=slice(None, -1))
+        read_ansys(file, tmp_path / "nodes.txt")
+
+
+def test_incomplete_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A displacement that the analysis eliminated, here in the reader's result."""
+    full, dofs, K, M = ansys.read_full(reader.examples.fullfile)
+    rows = np.arange(63, len(dofs) - 1)
+    full._const = np.zeros((0, 2), dtype=int)
+    values = full, dofs[rows], K[rows][:, rows], M[rows][:, rows]
+    monkeypatch.setattr(ansys, "read_full", lambda path: values)
     with pytest.raises(MatrixFileError, match="displacements x, y and z of each node"):
-        read_ansys(job, bar.nodes, labels=numbers)
+        read_ansys(reader.examples.fullfile, reader.examples.rstfile)
 
 
 @pytest.mark.parametrize("damage", ["truncated", "text", "results"])
