@@ -101,18 +101,28 @@ def read_full(path: str | Path) -> tuple[Any, NDArray[np.int64], Any, Any]:
         full = reader.read_binary(str(file))
         if not hasattr(full, "load_km"):
             raise ValueError(f"it is a {type(full).__name__}")
-        _check_size(file, full)
+        _check_records(file, full)
         dofs, *triangles = full.load_km(as_sparse=True)
         K, M = (A + scipy.sparse.triu(A, 1).T for A in triangles)
     return full, np.asarray(dofs, dtype=np.int64), K.tocsr(), M.tocsr()
 
 
-def _check_size(file: Path, full: Any) -> None:
-    """Raise an error if the file ends before its last record; the reader would end the process."""
-    header = full._header
-    words = int(header["ptrENDl"]) + (int(header["ptrENDh"]) << 32)
-    if file.stat().st_size < 4 * words:
-        raise ValueError(f"it has {file.stat().st_size} of at least {4 * words} bytes")
+def _check_records(file: Path, full: Any) -> None:
+    """Raise an error if the chain of records is broken, at which the reader ends the process.
+
+    A record has its length in words of four bytes, its kind, its data, and its length again.
+    """
+    header, words = full._header, np.fromfile(file, dtype="<i4")
+    end = int(header["ptrENDl"]) + (int(header["ptrENDh"]) << 32)
+    start = int(header["ptrSTFl"]) + (int(header["ptrSTFh"]) << 32)
+    size, place = len(words), 0
+    while place < min(end, size):
+        last = place + 2 + int(words[place])
+        if not place < last < size or words[last] != words[place]:
+            raise ValueError(f"the record at byte {4 * place} is damaged")
+        place = last + 1
+    if place < end or not 0 < start < end:
+        raise ValueError(f"it has {4 * size} of at least {4 * end} bytes")
 
 
 def _positions(nodes: Any, labels: ArrayLike | None) -> tuple[NDArray[np.int64], Array]:

@@ -123,13 +123,15 @@ def test_incomplete_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
         read_ansys(reader.examples.fullfile, reader.examples.rstfile)
 
 
-@pytest.mark.parametrize("damage", ["truncated", "text", "results"])
+@pytest.mark.parametrize("damage", ["truncated", "cut in the mass", "length", "text", "results"])
 def test_damaged_files(damage: str, tmp_path: Path) -> None:
     path = tmp_path / "file.full"
     data = Path(reader.examples.fullfile).read_bytes()
     text = b"a text that is longer than the header of a binary file of Ansys" * 20
     other = Path(reader.examples.rstfile).read_bytes()
-    path.write_bytes({"truncated": data[:5000], "text": text, "results": other}[damage])
+    length = data[: 4 * 545] + bytes([255, 255, 0, 0]) + data[4 * 546 :]
+    contents = {"truncated": data[:5000], "cut in the mass": data[: 4 * 140_000], "length": length}
+    path.write_bytes((contents | {"text": text, "results": other})[damage])
     with pytest.raises(MatrixFileError, match=r"file\.full"):
         read_ansys(path, reader.examples.rstfile)
 
