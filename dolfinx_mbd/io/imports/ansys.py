@@ -78,13 +78,13 @@ def read_ansys(
             "solid elements without constraint equations, coupling or contact"
         )
         raise MatrixFileError(text, path=file)
-    known, points = _positions(nodes, labels)
+    known, positions = _positions(nodes, labels)
     row = {int(label): k for k, label in enumerate(known)}
     missing = [int(number) for number in numbers if int(number) not in row]
     if missing:
         text = f"{file}: no position of the nodes {missing[:5]} in {nodes!r:.80}"
         raise MatrixFileError(text, path=file)
-    places = points[[row[int(number)] for number in numbers]]
+    places = positions[[row[int(number)] for number in numbers]]
     with in_file(file, "matrices of a free solid"):
         return FullMatrices.in_order(K, M, places, order.reshape(-1, 3), labels=numbers)
 
@@ -110,7 +110,7 @@ def read_full(path: str | Path) -> tuple[Any, NDArray[np.int64], Any, Any]:
 def _check_records(file: Path, full: Any) -> None:
     """Raise an error if the chain of records is broken, at which the reader ends the process.
 
-    A record has its length in words of four bytes, its kind, its data, and its length again.
+    A record has its length as a number of integers, its kind, its data, and its length again.
     """
     header, words = full._header, np.fromfile(file, dtype="<i4")
     end = int(header["ptrENDl"]) + (int(header["ptrENDh"]) << 32)
@@ -132,7 +132,7 @@ def _positions(nodes: Any, labels: ArrayLike | None) -> tuple[NDArray[np.int64],
         numbers = whole_numbers(
             "labels", np.arange(1, len(points) + 1) if labels is None else labels
         )
-        if numbers.shape != (len(points),) or len(set(numbers.tolist())) < len(points):
+        if numbers.shape != (len(points),) or len(np.unique(numbers)) < len(points):
             text = f"labels must be {len(points)} different numbers of nodes"
             raise MatrixError(text, argument="labels", value=labels)
         return numbers, points
