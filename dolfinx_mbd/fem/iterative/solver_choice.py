@@ -8,7 +8,7 @@ from typing import Literal
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.linalg.memory import factorization_memory, free_memory
 
-Solver = Literal["direct", "iterative", "auto"]
+Solver = Literal["direct", "double", "iterative", "auto"]
 
 MAX_SHARE = 0.8
 """Largest share of the free memory that a factorization may use."""
@@ -16,7 +16,9 @@ MAX_SHARE = 0.8
 _log = logging.getLogger("dolfinx_mbd")
 
 
-def choose_solver(problem: ElasticProblem, solver: Solver) -> Literal["direct", "iterative"]:
+def choose_solver(
+    problem: ElasticProblem, solver: Solver
+) -> Literal["direct", "double", "iterative"]:
     """Return the user's choice; for "auto" return "direct" if the factors should fit into memory.
 
     With "auto", plane bodies always use the direct solver. Collective.

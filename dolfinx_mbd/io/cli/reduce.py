@@ -103,8 +103,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     text = "write the mode shapes on the mesh for ParaView to a file .bp or .pvd"
     add("--write-modes", metavar="FILE", help=text)
     add("--name", help="name of the body (default: name of the file)")
-    text = "direct, or iterative with half the memory; auto (default): direct if memory suffices"
-    add("--solver", choices=("auto", "direct", "iterative"), default="auto", help=text)
+    text = (
+        "direct, double (direct in double precision for all sizes), or iterative with half the "
+        "memory; auto (default): direct if memory suffices"
+    )
+    add("--solver", choices=("auto", "direct", "double", "iterative"), default="auto", help=text)
     text = "PETSc option of the solvers, for example pc_factor_mat_solver_type=mumps"
     add_list("--petsc", "OPTION=VALUE", text)
     add_flag("--dry-run", "check the input, and print size, memory and time without a reduction")
