@@ -101,8 +101,8 @@ def reduce(
             degrees of freedom on one rank, with iterations to double precision; ``double``: always
             in double precision; ``iterative``: multigrid and conjugate gradients (slower, but with
             half the memory at a million degrees of freedom); ``auto``: direct if the factor is
-            expected to fit into memory. Bodies without interfaces and bodies with prestress always
-            use a factorization in double precision.
+            expected to fit into memory. Bodies without interfaces and bodies with prestress never
+            use the iterative solver.
         petsc_options: Options of the linear solver (``pc_type`` ...) and of the eigenvalue solver
             (``eps_ncv`` ...). On the command line they have the prefix ``dolfinx_mbd_reduce_``.
         progress: Whether rank 0 prints the stages with the seconds since the start, on a terminal

@@ -70,7 +70,7 @@ class SingleFactor:
         """Return A⁻¹B by conjugate gradients for each column, or None if they converge slowly."""
         comm, A, tiny = self.matrix.comm.tompi4py(), self.matrix, np.finfo(float).tiny
         X = self.factor.solve(B)
-        R: Array = B - multiply(A, X)
+        R: Array = np.asfortranarray(B - multiply(A, X))
         P, before = np.zeros_like(X), np.ones(B.shape[1])
         limit = TOLERANCE**2 * np.maximum(column_sums(comm, B, X), 0.0)
         for count in range(MAX_ITERATIONS + 1):
