@@ -14,7 +14,7 @@ the machine affects the processor time less. The measurements are:
 - *ordering of CHOLMOD*: the same with the factor that PETSc gets from CHOLMOD, instead of METIS on
   the nodes of the mesh;
 - *double precision*: the same with `solver="double"`; *package* has a factor in single precision
-  from 400,000 displacements;
+  from 500,000 displacements;
 - *stiffening*: the same with geometric stiffening for all unit cases; the ratio shows its cost;
 - *averaged*: the same with averaged instead of rigid interfaces, which are held by bordering the
   stiffness instead of removing rows;

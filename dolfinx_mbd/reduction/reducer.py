@@ -97,7 +97,7 @@ def reduce(
             recovered and at which forces can act; by default no points.
         name: Name of the body.
         options: Loads, damping and selection of modes, with the defaults of `ReductionOptions`.
-        solver: ``direct``: one factorization for all systems, in single precision from 400,000
+        solver: ``direct``: one factorization for all systems, in single precision from 500,000
             degrees of freedom on one rank, with iterations to double precision; ``double``: always
             in double precision; ``iterative``: multigrid and conjugate gradients (slower, but with
             half the memory at a million degrees of freedom); ``auto``: direct if the factor is

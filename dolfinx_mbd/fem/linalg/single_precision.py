@@ -28,7 +28,7 @@ from dolfinx_mbd.fem.linalg.convergence import ROUND_OFF, round_off_level
 from dolfinx_mbd.fem.linalg.factorization import create_solver, set_up
 from dolfinx_mbd.fem.linalg.options import Options, database_options
 
-MIN_ROWS = 400_000  # number of rows from which the factor has single precision
+MIN_ROWS = 500_000  # number of rows from which the factor has single precision
 MAX_ITERATIONS = 12  # largest number of iterations before a factorization in double precision
 TOLERANCE = 1e-9  # estimate of the relative error in the energy norm before the last correction
 MAX_COLUMNS = 16  # largest number of solutions at a time, which limits the memory
@@ -70,8 +70,8 @@ class SingleFactor:
         """Return A⁻¹B by conjugate gradients for each column, or None if they converge slowly."""
         comm, A, tiny = self.matrix.comm.tompi4py(), self.matrix, np.finfo(float).tiny
         X = self.factor.solve(B)
-        R: Array = np.asfortranarray(B - multiply(A, X))
-        P, before = np.zeros_like(X), np.ones(B.shape[1])
+        R, P = B - multiply(A, X), np.zeros_like(X)
+        before: Array = np.ones(B.shape[1])
         limit = TOLERANCE**2 * np.maximum(column_sums(comm, B, X), 0.0)
         for count in range(MAX_ITERATIONS + 1):
             Z = self.factor.solve(R)
@@ -117,7 +117,7 @@ def single_cholesky(A: PETSc.Mat, *, prefix: str, options: Options = None) -> PE
     positive pivots in single precision, without CHOLMOD 5, and if options select a solver.
     """
     keys = (*(options or {}), *database_options(prefix))
-    chosen = any(key.startswith(("pc_", "ksp_", "mat_")) for key in keys)
+    chosen = any(key.startswith(("pc_", "ksp_", "mat_", "eps_", "st_")) for key in keys)
     if A.comm.size > 1 or A.getSize()[0] < MIN_ROWS or chosen or library() is None:
         return None
     try:
