@@ -7,6 +7,7 @@ from typing import Literal
 
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.linalg.memory import factorization_memory, free_memory
+from dolfinx_mbd.fem.linalg.single_precision import is_large
 
 Solver = Literal["direct", "double", "iterative", "auto"]
 
@@ -25,7 +26,9 @@ def choose_solver(
     """
     if solver != "auto" or problem.dim == 2:
         return "direct" if solver == "auto" else solver
-    free, needed = free_memory(problem.comm), factorization_memory(problem.num_dofs)
+    single = is_large(problem.num_dofs, problem.comm.size)
+    free = free_memory(problem.comm)
+    needed = factorization_memory(problem.num_dofs, single=single)
     if needed <= MAX_SHARE * free:
         return "direct"
     gigabytes = needed / 1e9, free / 1e9

@@ -110,6 +110,11 @@ class _SinglePreconditioner(CholmodPreconditioner):
         return SingleFactor(A)
 
 
+def is_large(num_rows: int, num_ranks: int) -> bool:
+    """Return whether the factor of a matrix has single precision by default."""
+    return num_ranks == 1 and num_rows >= MIN_ROWS and library() is not None
+
+
 def single_cholesky(A: PETSc.Mat, *, prefix: str, options: Options = None) -> PETSc.KSP | None:
     """Return a KSP that solves with a `SingleFactor`, or None if double precision is better.
 
@@ -118,7 +123,7 @@ def single_cholesky(A: PETSc.Mat, *, prefix: str, options: Options = None) -> PE
     """
     keys = (*(options or {}), *database_options(prefix))
     chosen = any(key.startswith(("pc_", "ksp_", "mat_", "eps_", "st_")) for key in keys)
-    if A.comm.size > 1 or A.getSize()[0] < MIN_ROWS or chosen or library() is None:
+    if chosen or not is_large(A.getSize()[0], A.comm.size):
         return None
     try:
         preconditioner = _SinglePreconditioner(A)

@@ -11,6 +11,7 @@ from mpi4py import MPI
 
 from dolfinx_mbd import ElasticModel, InterfaceSpec, Material, TaggedMesh, reduce
 from dolfinx_mbd.fem.assembly import ElasticProblem, elastic_problem
+from dolfinx_mbd.fem.compat import geometry_dofmap
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.fem.linalg import cholmod, davidson, single_precision
 from dolfinx_mbd.fem.linalg.blocks import multiply, solve
@@ -99,7 +100,7 @@ def test_ten_materials(kinds: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(cholmod, "SMALL", 10)
     plain = bar(5, (20, 3, 3))
     cells = plain.cell_tags.indices
-    middles = plain.mesh.geometry.x[plain.mesh.geometry.dofmap].mean(axis=1)[cells]
+    middles = plain.mesh.geometry.x[geometry_dofmap(plain.mesh)].mean(axis=1)[cells]
     slices = np.minimum((middles[:, 0] / 0.01).astype(np.int32), 9)
     order = np.array([3, 9, 0, 6, 1, 8, 2, 5, 7, 4], dtype=np.int32)
     tags = meshtags(plain.mesh, 3, cells, order[slices] + 1)
