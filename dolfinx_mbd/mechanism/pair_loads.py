@@ -51,7 +51,7 @@ class PairLoad(LawElement):
             frame. With states, the function returns their rates as a third result, shape (m,).
         states: States at the start, shape (m,); by default the load has none.
         potential: Function ``potential(motion)`` that returns the stored energy, J; by default the
-            load stores no energy.
+            method ``energy`` of the law if it has one, otherwise the load stores no energy.
 
     Raises:
         InputError: An argument is invalid. The results of the law are checked at each call.
@@ -140,9 +140,10 @@ class PairLoad(LawElement):
 
     def stored_energy(self, motion: PairMotion) -> float:
         """Return the stored energy, J."""
-        if self.potential is None:
+        potential = self.potential or getattr(self.law, "energy", None)
+        if potential is None:
             return 0.0
-        energy = self.potential(motion)
+        energy = potential(motion)
         return number(f"load {self.name!r}: value of the potential", energy, unit="J")
 
 

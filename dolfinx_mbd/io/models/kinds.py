@@ -11,8 +11,12 @@ from dolfinx_mbd.analyses import equilibrium, linearize, simulate
 from dolfinx_mbd.dynamics import Adaptive, GeneralizedAlpha
 from dolfinx_mbd.mechanism import bearings, mechanisms
 from dolfinx_mbd.mechanism.contact.elements import Surface
+from dolfinx_mbd.mechanism.expressions import PairFormula, StateFormula
+from dolfinx_mbd.mechanism.expressions.functions import JOINT_VARIABLES
 from dolfinx_mbd.mechanism.joints import JOINT_KINDS
+from dolfinx_mbd.mechanism.mechanisms.engine_block import free_motion
 from dolfinx_mbd.mechanism.mechanisms.engine_design import GasForce
+from dolfinx_mbd.mechanism.mechanisms.torsional import TorsionalDamping, TorsionalShaft
 
 __all__ = ["ANALYSES", "FORMULAS", "FUNCTIONS", "SECTIONS", "VALUES", "Formulas"]
 
@@ -21,7 +25,7 @@ Maker = Callable[..., Any]
 
 def _joint_makers() -> dict[str, Maker]:
     """Return the functions of the mechanism that create joints, by the kind of the joint."""
-    makers: dict[str, Maker] = {}
+    makers: dict[str, Maker] = {"free_motion": free_motion}
     for name in mechanism.__all__:
         value = getattr(mechanism, name)
         if inspect.isfunction(value) and value.__annotations__.get("return") == "Joint":
@@ -63,6 +67,7 @@ SECTIONS: dict[str, dict[str, Maker]] = {
         "joint_stop": mechanism.JointStop,
         "spring_damper": mechanism.SpringDamper,
         "bushing": mechanism.Bushing,
+        "pair_load": mechanism.PairLoad,
         "gear_pair": mechanism.GearPair,
         "tabulated_bearing": mechanism.TabulatedBearing,
         "pattern_load": mechanism.PatternLoad,
@@ -121,6 +126,10 @@ FUNCTIONS: dict[str, Maker] = {
     "four_stroke": mechanisms.FourStrokePressure,
     "pressure_table": mechanisms.PressureTable,
     "pressure_map": mechanisms.PressureMap,
+    "state_formula": StateFormula,
+    "pair_formula": PairFormula,
+    "torsional_shaft": TorsionalShaft,
+    "torsional_damping": TorsionalDamping,
 }
 """Makers of fields that are functions, besides expressions, by the kind in `type`."""
 
@@ -128,16 +137,20 @@ FUNCTIONS: dict[str, Maker] = {
 class Formulas(NamedTuple):
     """Names in the expression of a field that is a function, and the units of its value.
 
-    A field with three expressions has the names of the motion of a frame.
+    A field with three expressions has the names of the motion of a frame, and one without
+    variables is an object. `default` is its kind in `FUNCTIONS` if the entry has no `type`.
     """
 
     variables: tuple[str, ...]
     units: str
     components: int = 1
+    default: str = ""
 
 
 FORMULAS: dict[tuple[str, str], Formulas] = {
-    ("joint_load", "value"): Formulas(("t", "s", "rate"), "N|N m"),
+    ("joint_load", "value"): Formulas(JOINT_VARIABLES, "N|N m", default="state_formula"),
+    ("pair_load", "law"): Formulas((), "", 0, default="pair_formula"),
+    ("torsional_damping", "motion"): Formulas(("t",), ""),
     ("joint_spring", "law"): Formulas(("s", "rate"), "N|N m"),
     ("spring_damper", "law"): Formulas(("length", "rate"), "N"),
     ("pattern_load", "value"): Formulas(("t",), ""),

@@ -13,9 +13,9 @@ from dolfinx_mbd.io.models.declarations import declared_fields
 from dolfinx_mbd.io.models.documents import SUFFIXES, Document, ModelFileError, Place, read_document
 from dolfinx_mbd.io.models.flexible_parts import reduced_body
 from dolfinx_mbd.io.models.kinds import ANALYSES, SECTIONS
-from dolfinx_mbd.io.models.quantities import number
 from dolfinx_mbd.io.models.values import EntryError, Reader
 from dolfinx_mbd.mechanism import System
+from dolfinx_mbd.mechanism.expressions.quantities import number
 
 __all__ = ["FORMAT", "OPTIONS", "RESULTS", "Model", "read_model"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dolfinx_mbd.io.models.beams import BEAM
-from dolfinx_mbd.io.models.declarations import REQUIRED, Declared, declared_fields
+from dolfinx_mbd.io.models.declarations import REQUIRED, Declared, declared_fields, members
 from dolfinx_mbd.io.models.flexible_parts import FIELDS, PICK
 from dolfinx_mbd.io.models.kinds import ANALYSES, FORMULAS, FUNCTIONS, SECTIONS, VALUES
 from dolfinx_mbd.io.models.reader import FORMAT, OPTIONS, RESULTS
@@ -177,14 +177,14 @@ def _type(name: str) -> dict[str, Any] | None:
     if name.startswith("choice:"):
         return {"enum": name[7:].split(",")}
     if name.startswith(("tuple[", "Sequence[", "list[")):
-        inner = {part.strip() for part in name[name.index("[") + 1 : -1].split(",")} - {"..."}
-        items = [option for part in sorted(inner) if (option := _type(part)) is not None]
+        inner = name[name.index("[") + 1 : -1]
+        kinds = {kind for part in members(inner, ",") for kind in members(part)} - {"..."}
+        items = [option for kind in sorted(kinds) if (option := _type(kind)) is not None]
         return {"type": "array", "items": _any_of(items)} if items else None
     if name.startswith("Mapping[str, ") and name not in _TYPES:
-        inner_type = _type(name.removeprefix("Mapping[str, ")[:-1])
-        return (
-            None if inner_type is None else {"type": "object", "additionalProperties": inner_type}
-        )
+        kinds = set(members(name.removeprefix("Mapping[str, ")[:-1]))
+        items = [option for kind in sorted(kinds) if (option := _type(kind)) is not None]
+        return {"type": "object", "additionalProperties": _any_of(items)} if items else None
     result: dict[str, Any] | None = _TYPES.get(name)
     return result
 

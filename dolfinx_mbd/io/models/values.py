@@ -10,18 +10,18 @@ from typing import Any
 
 from dolfinx_mbd.checks import choice
 from dolfinx_mbd.errors import InputError, MissingFileError
-from dolfinx_mbd.io.models.declarations import Declared, declared_fields
+from dolfinx_mbd.io.models.declarations import Declared, declared_fields, members
 from dolfinx_mbd.io.models.documents import Document, Place
-from dolfinx_mbd.io.models.functions import (
+from dolfinx_mbd.io.models.kinds import FORMULAS, FUNCTIONS, VALUES
+from dolfinx_mbd.mechanism import Frame, FrameRef, constant_speed
+from dolfinx_mbd.mechanism.expressions.functions import (
     FRAME_VARIABLES,
     ExpressionMotion,
     Formula,
     TableMotion,
     VectorFormula,
 )
-from dolfinx_mbd.io.models.kinds import FORMULAS, FUNCTIONS, VALUES
-from dolfinx_mbd.io.models.quantities import number
-from dolfinx_mbd.mechanism import Frame, FrameRef, constant_speed
+from dolfinx_mbd.mechanism.expressions.quantities import number
 
 __all__ = ["EntryError", "Reader"]
 
@@ -136,9 +136,11 @@ class Reader:
     def _function(self, kind: str, field: Declared, value: Any, place: Place) -> Any:
         if field.name == "motion":
             return self.motion(value, place)
+        variables, units, components, default = FORMULAS[kind, field.name]
         if isinstance(value, dict):
-            return self._made(FUNCTIONS, value, "", place)
-        variables, units, components = FORMULAS[kind, field.name]
+            return self._made(FUNCTIONS, value, default, place)
+        if components == 0:
+            raise InputError(f"expected the fields of a {default}; got {value!r}", value=value)
         field = field._replace(units=units)
         if components == 1:
             return self._formula(value, variables, field)
@@ -239,15 +241,14 @@ class Reader:
         return result
 
     def _sequence(self, name: str, value: Any, field: Declared, place: Place) -> Any:
-        inner = name[name.index("[") + 1 : -1]
-        items = [part.strip() for part in inner.split(",")]
+        items = members(name[name.index("[") + 1 : -1], ",")
         if not isinstance(value, list):
             return _NO
         if items[-1] != "..." and name.startswith("tuple") and len(value) != len(items):
             raise InputError(f"expected a list of {len(items)} values", value=value)
         types = [items[0]] * len(value) if items[-1] == "..." or len(items) == 1 else items
         return tuple(
-            self.value(field._replace(types=(kind,)), "", entry, (*place, k))
+            self.value(field._replace(types=tuple(members(kind))), "", entry, (*place, k))
             for k, (kind, entry) in enumerate(zip(types, value, strict=True))
         )
 
@@ -264,7 +265,11 @@ class Reader:
                 (*place, "type"), f"unknown type {kind!r}; known are {', '.join(makers)}"
             )
         fields = {key: entry for key, entry in value.items() if key != "type"}
-        return self.made(makers[kind], str(kind), fields, place)
+        constants = {"constants": self.parameters} if makers is FUNCTIONS else {}
+        names = constants.keys() & declared_fields(makers[kind]).keys()
+        return self.made(
+            makers[kind], str(kind), fields, place, **{name: constants[name] for name in names}
+        )
 
     def _names(self, name: str, value: Any, field: Declared, place: Place) -> Any:
         is_list = isinstance(value, list) and all(isinstance(entry, str) for entry in value)
@@ -273,7 +278,7 @@ class Reader:
     def _mapping(self, name: str, value: Any, field: Declared, place: Place) -> Any:
         if not isinstance(value, dict):
             return _NO
-        inner = field._replace(types=(name.removeprefix("Mapping[str, ")[:-1],))
+        inner = field._replace(types=tuple(members(name.removeprefix("Mapping[str, ")[:-1])))
         return {str(k): self.value(inner, "", v, (*place, k)) for k, v in value.items()}
 
     def _reduced(self, name: str, value: Any, field: Declared, place: Place) -> Any:

@@ -16,11 +16,16 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.files import write_atomically
 from dolfinx_mbd.io.models.declarations import declared_fields
-from dolfinx_mbd.io.models.functions import ExpressionMotion, Formula, TableMotion, VectorFormula
 from dolfinx_mbd.io.models.kinds import ANALYSES, FUNCTIONS, SECTIONS, VALUES
 from dolfinx_mbd.io.models.reader import FORMAT
 from dolfinx_mbd.mechanism import Frame, FrameRef, System
 from dolfinx_mbd.mechanism.bearings import OilFilm
+from dolfinx_mbd.mechanism.expressions.functions import (
+    ExpressionMotion,
+    Formula,
+    TableMotion,
+    VectorFormula,
+)
 from dolfinx_mbd.mechanism.joints import ConstantSpeed, Driver, Joint
 
 __all__ = ["write_model"]
@@ -171,20 +176,29 @@ class _Writer:
         result = {"type": kind} if kind else {}
         for name, field in declared_fields(maker).items():
             entry = getattr(value, name)
-            if field.is_required or not _is_equal(entry, field.default):
+            if name == "constants":
+                self._constants(entry, place)
+            elif field.is_required or not _is_equal(entry, field.default):
                 result[name] = self.plain(entry, f"{place}.{name}")
         return result
 
-    def _formula(self, value: Formula, place: str) -> str:
-        for name, constant in value.constants.items():
+    def _formula(self, value: Formula, place: str) -> str | float:
+        self._constants(value.constants, place)
+        try:
+            return float(value.text)
+        except ValueError:
+            return value.text
+
+    def _constants(self, constants: Mapping[str, float], place: str) -> None:
+        """Add the constants of an expression to the parameters of the file."""
+        for name, constant in constants.items():
             if self.parameters.setdefault(name, constant) != constant:
                 raise InputError(
                     f"{place}: the name {name!r} has the values {constant!r} and "
                     f"{self.parameters[name]!r} in two expressions; rename one of them",
                     argument="system",
-                    value=value.text,
+                    value=constant,
                 )
-        return value.text
 
     def _film(self, value: OilFilm, place: str) -> Any:
         kinds = {"ShortBearing": "short_bearing", "FiniteBearing": "finite_bearing"}

@@ -345,11 +345,14 @@ class TorsionalChain:
         loads: list[Load] = []
         for i, (first, second) in enumerate(np.asarray(self.shafts) - 1):
             ends = discs[first].frame("centre"), discs[second].frame("centre")
-            law = _Shaft(float(k[i]), float(c[i]))
-            loads.append(PairLoad(f"shaft {i + 1}", *ends, law, potential=law.energy))
+            law = TorsionalShaft(float(k[i]), float(c[i]))
+            loads.append(PairLoad(f"shaft {i + 1}", *ends, law))
         loads += [
             JointLoad(
-                f"damping {i + 1}", joints[i].name, "rotation", _Damping(motion, float(value))
+                f"damping {i + 1}",
+                joints[i].name,
+                "rotation",
+                TorsionalDamping(motion, float(value)),
             )
             for i, value in enumerate(np.asarray(self.damping))
             if value > 0
@@ -376,8 +379,13 @@ class TorsionalChain:
 
 
 @dataclass(frozen=True)
-class _Shaft:
-    """Moment of a spring and a damper about the common z axis of two frames."""
+class TorsionalShaft:
+    """Moment of a spring and a damper about the common z axis of two frames.
+
+    Attributes:
+        stiffness: Stiffness, N m/rad.
+        damping: Damping coefficient, N m s/rad.
+    """
 
     stiffness: float
     damping: float
@@ -402,8 +410,13 @@ class _Shaft:
 
 
 @dataclass(frozen=True)
-class _Damping:
-    """Torque on a disc that damps its deviation from the nominal speed."""
+class TorsionalDamping:
+    """Torque on a disc that damps its deviation from the nominal speed.
+
+    Attributes:
+        motion: Nominal motion, a function of time that returns angle, rate and acceleration.
+        coefficient: Damping coefficient, N m s/rad.
+    """
 
     motion: Motion
     coefficient: float

@@ -17,7 +17,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.io.models.jets import FUNCTIONS
+from dolfinx_mbd.mechanism.expressions.jets import FUNCTIONS
 
 __all__ = ["UNITS", "Dimension", "compiled", "evaluate", "number", "parse_unit"]
 
