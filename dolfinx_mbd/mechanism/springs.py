@@ -116,7 +116,7 @@ class SpringDamper(PairElement):
     def tension(self, length: float, rate: float) -> float:
         """Return the force that pulls the ends together, N, for a length (m) and its rate."""
         if self.law is not None:
-            return number(f"load {self.name!r}: value of the law", self.law(length, rate))
+            return number(f"load {self.name!r}: value of the law", self.law(length, rate))  # type: ignore[operator]
         return self.stiffness * (length - (self.length or 0.0)) + self.damping * rate
 
     def wrenches(self, pair: FramePair) -> Array:
@@ -214,7 +214,7 @@ class JointSpring(JointElement):
 
     def _resistance(self, s: float, rate: float) -> float:
         if self.law is not None:
-            return number(f"load {self.name!r}: value of the law", self.law(s, rate))
+            return number(f"load {self.name!r}: value of the law", self.law(s, rate))  # type: ignore[operator]
         return self.stiffness * s + self.damping * rate
 
     def magnitude(self, t: float, s: float, rate: float) -> float:

@@ -308,7 +308,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _set_formulas(
-    law: StateFormula | PairFormula, variables: tuple[str, ...], texts: list[tuple[str, str]]
+    law: StateFormula | PairFormula, variables: tuple[str, ...], texts: list[tuple[str, Any]]
 ) -> None:
     """Set the formulas of a law: those of named texts, then the rates of the states.
 
@@ -320,7 +320,8 @@ def _set_formulas(
             used = ", ".join((*variables, *law.constants))
             reject("rates", name, f"a name of a state that differs from {used}")
     rates = {name: _text(f"rates[{name!r}]", text) for name, text in rates.items()}
-    result, constants = [], {}
+    result: list[Formula] = []
+    constants: dict[str, float] = {}
     for name, text in [*texts, *rates.items()]:
         try:
             result.append(Formula(text, (*variables, *rates), law.constants))

@@ -391,15 +391,18 @@ class TorsionalShaft:
     damping: float
 
     def __call__(self, motion: PairMotion) -> tuple[Array, Array]:
+        """Return force and moment on the second frame; see `PairLoad`."""
         moment = -self.stiffness * self.twist(motion) - self.damping * float(motion.omega[2])
         return np.zeros(3), np.array([0.0, 0.0, moment])
 
     def derivatives(self, motion: PairMotion) -> Array:
+        """Return the derivatives of force and moment, shape (6, 12)."""
         slopes = np.zeros((6, 12))
         slopes[5, 5], slopes[5, 11] = -self.stiffness, -self.damping
         return slopes
 
     def energy(self, motion: PairMotion) -> float:
+        """Return the stored energy, J."""
         return 0.5 * self.stiffness * self.twist(motion) ** 2
 
     @staticmethod
@@ -422,9 +425,11 @@ class TorsionalDamping:
     coefficient: float
 
     def __call__(self, t: float, s: float, rate: float) -> float:
+        """Return the torque, N m; see `JointLoad`."""
         return -self.coefficient * (rate - self.motion(t)[1])
 
     def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
+        """Return the derivatives with respect to the angle and its rate."""
         return 0.0, -self.coefficient
 
 

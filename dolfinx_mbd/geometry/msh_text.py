@@ -1,0 +1,43 @@
+"""Text of Gmsh's mesh files, without gmsh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dolfinx_mbd.geometry.gmsh_model import MeshArrays
+
+__all__ = ["msh_text"]
+
+_FACETS = {4: 2, 11: 9, 5: 3}
+"""gmsh's numbers of the types of facets, by those of the cells."""
+
+
+def msh_text(mesh: MeshArrays) -> str:
+    """Return a mesh of volumes as a file of Gmsh's format 2.2, with all digits of its nodes."""
+    return "\n".join(_lines(mesh)) + "\n"
+
+
+def _lines(mesh: MeshArrays) -> Iterator[str]:
+    yield from ("$MeshFormat", "2.2 0 8", "$EndMeshFormat")
+    names = {**mesh.groups}
+    used = {(2, int(tag)) for tag in mesh.facet_tags} | {(3, int(tag)) for tag in mesh.cell_tags}
+    groups = [(dim, tag, name) for name, (dim, tag) in names.items() if (dim, tag) in used]
+    if groups:
+        yield from ("$PhysicalNames", str(len(groups)))
+        for dim, tag, name in groups:
+            yield f'{dim} {tag} "{name}"'
+        yield "$EndPhysicalNames"
+    yield from ("$Nodes", str(len(mesh.points)))
+    for k, (x, y, z) in enumerate(mesh.points.tolist(), 1):
+        yield f"{k} {x!r} {y!r} {z!r}"
+    yield from ("$EndNodes", "$Elements", str(len(mesh.facets) + len(mesh.cells)))
+    number = 0
+    parts = (
+        (_FACETS[mesh.cell_type], mesh.facets, mesh.facet_tags),
+        (mesh.cell_type, mesh.cells, mesh.cell_tags),
+    )
+    for kind, rows, tags in parts:
+        for nodes, tag in zip((rows + 1).tolist(), tags.tolist(), strict=True):
+            number += 1
+            yield f"{number} {kind} 2 {tag} {tag} {' '.join(map(str, nodes))}"
+    yield "$EndElements"
