@@ -11,8 +11,8 @@ from dolfinx_mbd.checks import file_path, instance
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.io.models.declarations import declared_fields
 from dolfinx_mbd.io.models.documents import SUFFIXES, Document, ModelFileError, Place, read_document
-from dolfinx_mbd.io.models.flexible_parts import reduced_body
 from dolfinx_mbd.io.models.kinds import ANALYSES, SECTIONS
+from dolfinx_mbd.io.models.mesh_parts import SPECIAL
 from dolfinx_mbd.io.models.values import EntryError, Reader
 from dolfinx_mbd.mechanism import System
 from dolfinx_mbd.mechanism.expressions.quantities import number
@@ -108,7 +108,7 @@ class _Builder:
         data = self.document.data
         self._check_sections(data)
         self.parameters = self._parameters(data.get("parameters") or {})
-        self.reader = Reader(self.document, self.parameters, reduced_body)
+        self.reader = Reader(self.document, self.parameters, SPECIAL)
         self._stop()
         parts = {"bodies": self._entries("bodies", data)}
         if not self.errors:

@@ -9,6 +9,7 @@ from dolfinx_mbd.io.models.beams import BEAM
 from dolfinx_mbd.io.models.declarations import REQUIRED, Declared, declared_fields, members
 from dolfinx_mbd.io.models.flexible_parts import FIELDS, PICK
 from dolfinx_mbd.io.models.kinds import ANALYSES, FORMULAS, FUNCTIONS, SECTIONS, VALUES
+from dolfinx_mbd.io.models.mesh_parts import MODEL
 from dolfinx_mbd.io.models.reader import FORMAT, OPTIONS, RESULTS
 
 __all__ = ["schema"]
@@ -34,6 +35,7 @@ _FRAME = {
         {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2},
     ]
 }
+_DEFINED = ("ReducedBody", "ElasticModel", "Interfaces", "Materials")
 _TYPES: dict[str, Any] = {
     "float": _NUMBER,
     "int": {"type": ["integer", "string"]},
@@ -46,10 +48,9 @@ _TYPES: dict[str, Any] = {
     "NDArray[np.int64]": _ARRAY,
     "FrameRef": _FRAME,
     "Mapping[str, Frame]": _FRAMES,
-    "ReducedBody": {"$ref": "#/$defs/ReducedBody"},
     "Requests": {"type": "array", "items": {"type": "string"}},
     "Any": {},
-    **{name: {"$ref": f"#/$defs/{name}"} for name in VALUES},
+    **{name: {"$ref": f"#/$defs/{name}"} for name in (*VALUES, *_DEFINED)},
 }
 
 
@@ -66,6 +67,8 @@ def schema() -> dict[str, Any]:
     """
     sections = {name: _section(makers) for name, makers in SECTIONS.items() if name != "mechanism"}
     analyses = {name: _analysis(maker) for name, maker in ANALYSES.items()}
+    material = {"anyOf": [{"type": "string"}, _choice(VALUES["Material"], named=False)]}
+    by_group = {"type": "object", "additionalProperties": {"$ref": "#/$defs/Material"}}
     body = {"anyOf": [{"type": "string"}, _rod(), _reduction()]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -89,9 +92,13 @@ def schema() -> dict[str, Any]:
         "required": ["model"],
         "additionalProperties": False,
         "$defs": {
+            **{name: _choice(makers, named=False) for name, makers in VALUES.items()},
             "ReducedBody": body,
             "Function": _choice(FUNCTIONS, named=True),
-            **{name: _choice(makers, named=False) for name, makers in VALUES.items()},
+            "ElasticModel": _model(),
+            "Interfaces": _interfaces(),
+            "Material": material,
+            "Materials": {"anyOf": [material, by_group]},
         },
     }
 
@@ -213,6 +220,25 @@ def _reduction() -> dict[str, Any]:
         "required": required,
         "additionalProperties": False,
     }
+
+
+def _model() -> dict[str, Any]:
+    """Return the schema of the model of a body on its whole mesh."""
+    properties = _declared(MODEL)
+    properties["material"] |= _TYPES["Materials"]
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": ["material"],
+        "additionalProperties": False,
+    }
+
+
+def _interfaces() -> dict[str, Any]:
+    spec = {"type": ["object", "null"], "properties": _interface(), "additionalProperties": False}
+    by_name = {"anyOf": [spec, {"type": ["integer", "string"]}]}
+    options = [{"type": "object", "additionalProperties": by_name}, {"type": "string"}]
+    return {"anyOf": [_TYPES["Requests"], *options]}
 
 
 def _interface() -> dict[str, Any]:

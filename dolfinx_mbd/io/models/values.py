@@ -53,16 +53,18 @@ class Reader:
     Attributes:
         document: The document.
         parameters: Values of the parameters by name.
-        reduced_body: Function of an entry and its place that returns a reduced body.
+        special: Functions of a reader, an entry and its place that return values of further types,
+            by the name of the type.
         bodies: Bodies by name, for references to their frames; None before they are known.
-        loaded: Reduced bodies by the path of their file, so that each is loaded once.
+        loaded: Reduced bodies by the path of their file and models by their entry, so that each is
+            made once.
     """
 
     document: Document
     parameters: Mapping[str, float]
-    reduced_body: Callable[[Reader, Any, Place], Any]
+    special: Mapping[str, Callable[[Reader, Any, Place], Any]]
     bodies: Mapping[str, Any] | None = None
-    loaded: dict[Path, Any] = dataclasses.field(default_factory=dict)
+    loaded: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
     def made(
         self, maker: Callable[..., Any], kind: str, entry: Any, place: Place, **values: Any
@@ -123,6 +125,8 @@ class Reader:
         if (kind, field.name) in FORMULAS:
             return self._function(kind, field, value, place)
         for name in sorted(field.types, key=lambda name: not name.startswith("choice:")):
+            if name in self.special:
+                return self.special[name](self, value, place)
             convert = _CONVERTERS.get(name) or _by_prefix(name)
             if (
                 convert is not None
@@ -136,6 +140,9 @@ class Reader:
     def _function(self, kind: str, field: Declared, value: Any, place: Place) -> Any:
         if field.name == "motion":
             return self.motion(value, place)
+        choices = [name[7:].split(",") for name in field.types if name.startswith("choice:")]
+        if any(value in names for names in choices):
+            return value
         variables, units, components, default = FORMULAS[kind, field.name]
         if isinstance(value, dict):
             return self._made(FUNCTIONS, value, default, place)
@@ -146,7 +153,7 @@ class Reader:
             return self._formula(value, variables, field)
         if not isinstance(value, list) or len(value) != components:
             raise InputError(f"expected a list of {components} numbers or expressions", value=value)
-        parts = [self._formula(entry, FRAME_VARIABLES, field) for entry in value]
+        parts = [self._formula(entry, variables or FRAME_VARIABLES, field) for entry in value]
         if not any(isinstance(part, Formula) for part in parts):
             return parts
         formulas = (p if isinstance(p, Formula) else Formula(repr(p)) for p in parts)
@@ -281,9 +288,6 @@ class Reader:
         inner = field._replace(types=tuple(members(name.removeprefix("Mapping[str, ")[:-1])))
         return {str(k): self.value(inner, "", v, (*place, k)) for k, v in value.items()}
 
-    def _reduced(self, name: str, value: Any, field: Declared, place: Place) -> Any:
-        return self.reduced_body(self, value, place)
-
     def path(self, text: str, place: Place) -> Path:
         """Return the path of a file relative to the file that names it."""
         return self.document.folder_of(place) / text
@@ -301,7 +305,6 @@ _CONVERTERS: dict[str, Callable[..., Any]] = {
     "NDArray[np.int64]": Reader._array,
     "FrameRef": Reader._frame_ref,
     "Mapping[str, Frame]": Reader._frames,
-    "ReducedBody": Reader._reduced,
     "Requests": Reader._names,
     **dict.fromkeys(VALUES, Reader._object),
 }

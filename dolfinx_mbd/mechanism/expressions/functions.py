@@ -345,7 +345,7 @@ def expression(value: Any, variables: tuple[str, ...]) -> Any:
     return Formula(value, variables) if isinstance(value, str) else value
 
 
-def expressions(value: Any) -> Any:
+def expressions(value: Any, variables: tuple[str, ...] = FRAME_VARIABLES) -> Any:
     """Return the formula of three texts or numbers; other values are returned as they are."""
     is_text = isinstance(value, (list, tuple)) and any(isinstance(v, str) for v in value)
     if not is_text:
@@ -353,4 +353,4 @@ def expressions(value: Any) -> Any:
     if len(value) != 3:
         reject("value", value, "three expressions")
     texts = (_text("value", entry) for entry in value)
-    return VectorFormula(*(Formula(text, FRAME_VARIABLES) for text in texts))
+    return VectorFormula(*(Formula(text, variables) for text in texts))
