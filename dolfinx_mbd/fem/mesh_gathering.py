@@ -55,11 +55,16 @@ def gathered_mesh(
     if cell_tags is not None:
         owned = cell_tags.indices < len(cells)
         tags[cell_tags.indices[owned]] = cell_tags.values[owned]
-    order = np.asarray(mesh.topology.original_cell_index)[: len(cells)]
-    parts: list[Any] = [labels, mesh.geometry.x, order, cells, tags, *_facets(mesh, facet_tags)]
+    numbers = np.asarray(mesh.topology.original_cell_index)[: len(cells)]
+    parts: list[Any] = [labels, mesh.geometry.x, numbers, cells, tags, *_facets(mesh, facet_tags)]
     gathered = comm.gather(parts, root=0)
     if gathered is None:
         return None
+    return _merged(mesh, groups, gathered)
+
+
+def _merged(mesh: Mesh, groups: dict[str, tuple[int, int]], gathered: Any) -> MeshArrays:
+    """Return the arrays of a mesh from those of all ranks."""
     labels, points, order, cells, tags, facets, values = map(
         np.concatenate, zip(*gathered, strict=True)
     )
@@ -70,7 +75,7 @@ def gathered_mesh(
     shape = mesh.topology.cell_type
     return MeshArrays(
         points=points[first],
-        cell_type=_TYPES[kind],
+        cell_type=_TYPES[mesh.topology.cell_name(), compat.geometry_degree(mesh)],
         cells=compat.in_gmsh_order(shape, cells),
         cell_tags=tags,
         facets=compat.in_gmsh_order(_facet_shape(shape), np.searchsorted(nodes, facets)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from dolfinx_mbd.geometry.gmsh_model import MeshArrays
 
@@ -31,13 +32,13 @@ def _lines(mesh: MeshArrays) -> Iterator[str]:
     for k, (x, y, z) in enumerate(mesh.points.tolist(), 1):
         yield f"{k} {x!r} {y!r} {z!r}"
     yield from ("$EndNodes", "$Elements", str(len(mesh.facets) + len(mesh.cells)))
-    number = 0
-    parts = (
-        (_FACETS[mesh.cell_type], mesh.facets, mesh.facet_tags),
-        (mesh.cell_type, mesh.cells, mesh.cell_tags),
-    )
-    for kind, rows, tags in parts:
-        for nodes, tag in zip((rows + 1).tolist(), tags.tolist(), strict=True):
-            number += 1
-            yield f"{number} {kind} 2 {tag} {tag} {' '.join(map(str, nodes))}"
+    yield from _elements(_FACETS[mesh.cell_type], mesh.facets, mesh.facet_tags, 1)
+    yield from _elements(mesh.cell_type, mesh.cells, mesh.cell_tags, 1 + len(mesh.facets))
     yield "$EndElements"
+
+
+def _elements(kind: int, rows: Any, tags: Any, first: int) -> Iterator[str]:
+    """Yield the lines of elements with consecutive numbers."""
+    lines = zip((rows + 1).tolist(), tags.tolist(), strict=True)
+    for number, (nodes, tag) in enumerate(lines, first):
+        yield f"{number} {kind} 2 {tag} {tag} {' '.join(map(str, nodes))}"

@@ -23,7 +23,7 @@ __all__ = ["ANALYSES", "FORMULAS", "FUNCTIONS", "SECTIONS", "VALUES", "Formulas"
 
 def _joint_makers() -> dict[str, Maker]:
     """Return the functions of the mechanism that create joints, by the kind of the joint."""
-    makers: dict[str, Maker] = {"free_motion": free_motion}
+    makers: dict[str, Maker] = {"free": free_motion}
     for name in mechanism.__all__:
         value = getattr(mechanism, name)
         if inspect.isfunction(value) and value.__annotations__.get("return") == "Joint":

@@ -78,6 +78,8 @@ def _materials(reader: Reader, entry: Any, place: Place) -> Any:
 def _interfaces(reader: Reader, entry: Any, place: Place) -> Any:
     """Return interfaces by name; `pick` selects facets of the mesh of the same body."""
     result = picked_interfaces(reader, entry, place)
+    if isinstance(entry, (list, str)):
+        return list(result)
     if not any(pick for _, pick in result.values()):
         return {name: spec for name, (spec, _) in result.items()}
     body: Any = reader.document.data

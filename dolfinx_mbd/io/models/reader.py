@@ -220,7 +220,7 @@ class _Builder:
         if not isinstance(entry, dict):
             raise EntryError(place, f"expected fields by name; got {entry!r}")
         default = next(iter(makers)) if len(makers) == 1 else "ground" if name == "ground" else None
-        kind = entry.get("type", default)
+        kind: Any = entry.get("type", default)
         if kind not in makers:
             text = f"unknown type {kind!r}" if kind else "the field 'type' is missing"
             raise EntryError((*place, "type"), f"{text}; known are {', '.join(makers)}")
@@ -229,7 +229,7 @@ class _Builder:
 
     def _mechanism(self, entry: Any, place: Place) -> System:
         makers = SECTIONS["mechanism"]
-        kind = entry.get("type") if isinstance(entry, dict) else None
+        kind: Any = entry.get("type") if isinstance(entry, dict) else None
         if kind not in makers:
             text = f"expected the type of a mechanism: {', '.join(makers)}"
             raise EntryError((*place, "type"), text)

@@ -9,6 +9,7 @@ from dolfinx_mbd.io.models.beams import BEAM
 from dolfinx_mbd.io.models.declarations import REQUIRED, Declared, declared_fields, members
 from dolfinx_mbd.io.models.flexible_parts import FIELDS, PICK
 from dolfinx_mbd.io.models.kinds import ANALYSES, FORMULAS, FUNCTIONS, SECTIONS, VALUES
+from dolfinx_mbd.io.models.makers import Makers
 from dolfinx_mbd.io.models.mesh_parts import MODEL
 from dolfinx_mbd.io.models.reader import FORMAT, OPTIONS, RESULTS
 
@@ -103,11 +104,11 @@ def schema() -> dict[str, Any]:
     }
 
 
-def _section(makers: dict[str, Callable[..., Any]]) -> dict[str, Any]:
+def _section(makers: Makers) -> dict[str, Any]:
     return {"type": "object", "additionalProperties": _choice(makers, named=True)}
 
 
-def _choice(makers: dict[str, Callable[..., Any]], *, named: bool) -> dict[str, Any]:
+def _choice(makers: Makers, *, named: bool) -> dict[str, Any]:
     """Return the schema of an object that one of the makers makes."""
     first = next(iter(makers))
     objects = [

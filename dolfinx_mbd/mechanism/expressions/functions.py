@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, increasing, instance, names, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.expressions.jets import Jet
-from dolfinx_mbd.mechanism.expressions.quantities import compiled, evaluate
+from dolfinx_mbd.mechanism.expressions.quantities import compiled, scope_of, value_of
 
 __all__ = [
     "FRAME_VARIABLES",
@@ -60,6 +61,8 @@ class Formula:
     text: str
     variables: tuple[str, ...] = ("t",)
     constants: Mapping[str, float] = field(default_factory=dict, hash=False)
+    _code: CodeType = field(init=False, repr=False, compare=False)
+    _scope: dict[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         text = instance("text", self.text, str, "such as '2*t'")
@@ -73,13 +76,14 @@ class Formula:
             if name in code.co_names
         }
         assign(self, variables=variables, constants=used)
+        assign(self, _code=code, _scope=scope_of(used))
 
     def __call__(self, *arguments: Any) -> Any:
         """Return the value for the arguments, numbers or jets."""
         if len(arguments) != len(self.variables):
             raise InputError(f"{self.text!r} needs the arguments {', '.join(self.variables)}")
         values = dict(zip(self.variables, arguments, strict=True))
-        result = evaluate(self.text, {**self.constants, **values})
+        result = value_of(self.text, self._code, self._scope, values)
         return result if isinstance(result, Jet) else float(result)
 
 

@@ -19,7 +19,16 @@ from typing import Any, NamedTuple
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.expressions.jets import FUNCTIONS
 
-__all__ = ["UNITS", "Dimension", "compiled", "evaluate", "number", "parse_unit"]
+__all__ = [
+    "UNITS",
+    "Dimension",
+    "compiled",
+    "evaluate",
+    "number",
+    "parse_unit",
+    "scope_of",
+    "value_of",
+]
 
 
 class Dimension(NamedTuple):
@@ -162,10 +171,18 @@ def _check_node(node: ast.AST, text: str, names: frozenset[str]) -> None:
 
 def evaluate(text: str, values: Mapping[str, Any]) -> Any:
     """Return the value of an expression of names with values (numbers or jets)."""
-    code = compiled(text, frozenset(values))
-    scope: dict[str, Any] = {"__builtins__": {}, **FUNCTIONS, **_CONSTANTS, **values}
+    return value_of(text, compiled(text, frozenset(values)), scope_of({}), values)
+
+
+def scope_of(constants: Mapping[str, float]) -> dict[str, Any]:
+    """Return the functions and constants of an expression by name."""
+    return {"__builtins__": {}, **FUNCTIONS, **_CONSTANTS, **constants}
+
+
+def value_of(text: str, code: CodeType, scope: dict[str, Any], values: Mapping[str, Any]) -> Any:
+    """Return the value of compiled code; the text is for messages."""
     try:
-        return eval(code, scope)
+        return eval(code, scope, values)
     except (ArithmeticError, ValueError, TypeError) as error:
         raise InputError(f"{text!r} has no value: {error}", value=text) from None
 
