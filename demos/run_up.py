@@ -77,8 +77,8 @@ report(f"plate: {body.total_mass:.2f} kg, {body.num_modes} modes")
 first_speed, last_speed, duration = 2 * np.pi * 20, 2 * np.pi * 150, 1.6  # rad/s, s
 rate = (last_speed - first_speed) / duration
 speed = f"({first_speed} + {rate}*t)"
-angle = f"({first_speed}*t + {rate / 2}*t^2)"  # rad
-second_order = f"1e-4*{speed}^2*cos(2*{angle})"  # free inertia force, N
+phase = f"({first_speed}*t + {rate / 2}*t^2)"  # rad
+second_order = f"1e-4*{speed}^2*cos(2*{phase})"  # free inertia force, N
 seat, foot = body.interface("bearing"), body.interface("feet")
 ground = mbd.Ground({"foundation": mbd.Frame(foot.point, foot.axes)})
 plate = mbd.FlexibleBody("plate", body)
@@ -94,7 +94,7 @@ rotor = mbd.RigidBody(
 bolts = mbd.fixed("bolts", ground.frame("foundation"), plate.frame("feet"))
 shaft = mbd.revolute("shaft", plate.frame("bearing"), rotor.frame("shaft"))
 inertia = mbd.force("second order", plate.frame("bearing"), ("0", "0", second_order))
-drive = mbd.Driver("motor", "shaft", angle)
+drive = mbd.Driver("motor", "shaft", phase)
 bodies: list[Any] = [ground, plate, rotor]
 system = mbd.System(bodies, [bolts, shaft], drivers=[drive], loads=[inertia])
 run = mbd.simulate(system, t_end=duration, dt=2e-4)

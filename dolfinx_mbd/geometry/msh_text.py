@@ -29,8 +29,8 @@ def _lines(mesh: MeshArrays) -> Iterator[str]:
             yield f'{dim} {tag} "{name}"'
         yield "$EndPhysicalNames"
     yield from ("$Nodes", str(len(mesh.points)))
-    for k, (x, y, z) in enumerate(mesh.points.tolist(), 1):
-        yield f"{k} {x!r} {y!r} {z!r}"
+    for k, point in enumerate(mesh.points, 1):
+        yield f"{k} {' '.join(repr(float(x)) for x in point)}"
     yield from ("$EndNodes", "$Elements", str(len(mesh.facets) + len(mesh.cells)))
     yield from _elements(_FACETS[mesh.cell_type], mesh.facets, mesh.facet_tags, 1)
     yield from _elements(mesh.cell_type, mesh.cells, mesh.cell_tags, 1 + len(mesh.facets))
