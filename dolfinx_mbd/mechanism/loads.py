@@ -21,7 +21,12 @@ from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import exp_rotation, skew
-from dolfinx_mbd.mechanism.expressions.functions import JOINT_VARIABLES, expression, expressions
+from dolfinx_mbd.mechanism.expressions.functions import (
+    JOINT_VARIABLES,
+    check_states,
+    expression,
+    expressions,
+)
 from dolfinx_mbd.mechanism.joints import MOTIONS, Axis, FrameRef, checked_frame
 from dolfinx_mbd.mechanism.load_protocol import Load, LoadInput, Port, input_unit
 from dolfinx_mbd.mechanism.run_quantities import LOAD, Quantities
@@ -371,6 +376,7 @@ class JointLoad(JointForce):
             f"{label}: states", self.states, (None,), expected="a list of finite numbers"
         )
         assign(self, states=states, value=expression(self.value, JOINT_VARIABLES))
+        check_states(label, self.value, states)
         if callable(self.value) or states.size:
             call = "value(t, s, rate, states)" if states.size else "value(t, s, rate)"
             function(f"{label}: value", self.value, call)

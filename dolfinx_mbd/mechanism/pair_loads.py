@@ -13,6 +13,7 @@ from dolfinx_mbd.checks import array, function, number, reject, vector
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import exp_rotation
+from dolfinx_mbd.mechanism.expressions.functions import check_states
 from dolfinx_mbd.mechanism.force_elements import FramePair
 from dolfinx_mbd.mechanism.joints import FrameRef
 from dolfinx_mbd.mechanism.law_elements import LawElement, PairMotion
@@ -85,6 +86,7 @@ class PairLoad(LawElement):
         states = array(
             f"{label}: states", self.states, (None,), expected="a list of finite numbers"
         )
+        check_states(label, self.law, states)
         assign(self, states=states)
 
     @property

@@ -17,7 +17,7 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import Error
 from dolfinx_mbd.io.models.beams import checked_beam, checked_places, reduced_beam
 from dolfinx_mbd.io.models.declarations import REQUIRED, Declared
-from dolfinx_mbd.io.models.documents import Place
+from dolfinx_mbd.io.models.documents import Place, unknown
 from dolfinx_mbd.io.models.kinds import VALUES
 from dolfinx_mbd.io.models.values import EntryError, Reader
 from dolfinx_mbd.mechanism import mechanisms
@@ -146,7 +146,7 @@ def sources(
     """
     for key in entry:
         if key not in fields:
-            raise EntryError((*place, key), f"unknown field {key!r}; known are {', '.join(fields)}")
+            raise EntryError((*place, key), unknown("field", key, fields))
     if len([key for key in kinds if key in entry]) != 1:
         names = f"{', '.join(kinds[:-1])} and {kinds[-1]}"
         raise EntryError(place, f"expected one of the fields {names}")
@@ -190,8 +190,7 @@ def material(reader: Reader, entry: Any, place: Place) -> Any:
     fields = {key: value for key, value in entry.items() if key != "type"}
     kind = entry.get("type", "isotropic")
     if kind not in makers:
-        text = f"unknown type {kind!r}; known are {', '.join(makers)}"
-        raise EntryError((*place, "type"), text)
+        raise EntryError((*place, "type"), unknown("type", kind, makers))
     return reader.made(makers[kind], kind, fields, place)
 
 
@@ -225,7 +224,7 @@ def _pick(reader: Reader, entry: Any, place: Place) -> dict[str, Any]:
         raise EntryError(place, f"expected one or more of {', '.join(PICK)}")
     for key in entry:
         if key not in PICK:
-            raise EntryError((*place, key), f"unknown field {key!r}; known are {', '.join(PICK)}")
+            raise EntryError((*place, key), unknown("field", key, PICK))
     return {k: reader.value(PICK[k], "", value, (*place, k)) for k, value in entry.items()}
 
 

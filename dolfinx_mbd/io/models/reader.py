@@ -10,10 +10,17 @@ from typing import Any
 from dolfinx_mbd.checks import file_path, instance
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.io.models.declarations import declared_fields
-from dolfinx_mbd.io.models.documents import SUFFIXES, Document, ModelFileError, Place, read_document
+from dolfinx_mbd.io.models.documents import (
+    SUFFIXES,
+    Document,
+    ModelFileError,
+    Place,
+    read_document,
+    unknown,
+)
 from dolfinx_mbd.io.models.kinds import ANALYSES, SECTIONS
 from dolfinx_mbd.io.models.mesh_parts import SPECIAL
-from dolfinx_mbd.io.models.values import EntryError, Reader
+from dolfinx_mbd.io.models.values import EntryError, Reader, place_of
 from dolfinx_mbd.mechanism import System
 from dolfinx_mbd.mechanism.expressions.quantities import number
 
@@ -150,7 +157,7 @@ class _Builder:
         known = (*_OTHERS, *SECTIONS, *ANALYSES, "include")
         for key in data:
             if key not in known:
-                text = f"unknown section {key!r}; known are {', '.join(known)}"
+                text = unknown("section", key, known)
                 self.errors.append(self.document.message((key,), text))
         if data.get("model") != FORMAT:
             text = (
@@ -222,8 +229,8 @@ class _Builder:
         default = next(iter(makers)) if len(makers) == 1 else "ground" if name == "ground" else None
         kind: Any = entry.get("type", default)
         if kind not in makers:
-            text = f"unknown type {kind!r}" if kind else "the field 'type' is missing"
-            raise EntryError((*place, "type"), f"{text}; known are {', '.join(makers)}")
+            missing = f"the field 'type' is missing; known are {', '.join(makers)}"
+            raise EntryError((*place, "type"), unknown("type", kind, makers) if kind else missing)
         fields = {key: value for key, value in entry.items() if key != "type"}
         return self.reader.made(makers[kind], kind, fields, place, name=name)
 
@@ -247,7 +254,11 @@ class _Builder:
                 gravity=gravity,
             )
         except InputError as error:
-            self.errors.append(self.document.message(self._named_place(str(error)), str(error)))
+            place = self._named_place(str(error))
+            parts = {name: self.document.data.get(name) or {} for name in SECTIONS}
+            if not place and isinstance(error.value, str):
+                place = place_of(error.value, parts)
+            self.errors.append(self.document.message(place, str(error)))
             return None
 
     def _named_place(self, text: str) -> Place:

@@ -36,6 +36,7 @@ _FRAME = {
         {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2},
     ]
 }
+_OMITTED = ("name", "constants")
 _DEFINED = ("ReducedBody", "ElasticModel", "Interfaces", "Materials")
 _TYPES: dict[str, Any] = {
     "float": _NUMBER,
@@ -117,7 +118,7 @@ def _choice(makers: Makers, *, named: bool) -> dict[str, Any]:
             kind,
             kind_name=kind if len(makers) > 1 else None,
             optional_kind=(not named and kind == first) or kind == "ground",
-            omitted=("name",) if named else (),
+            omitted=_OMITTED if named else (),
         )
         for kind, maker in makers.items()
     ]
@@ -147,8 +148,7 @@ def _object(
 def _field(kind: str, field: Declared) -> dict[str, Any]:
     """Return the schema of a field."""
     if (kind, field.name) in FORMULAS:
-        function = {"anyOf": [_ARRAY, {"$ref": "#/$defs/Function"}]}
-        result = _motion() if field.name == "motion" else function
+        result = _motion() if field.name == "motion" else _function(kind, field)
     else:
         options = [option for name in field.types if (option := _type(name)) is not None]
         result = _any_of(options)
@@ -157,6 +157,25 @@ def _field(kind: str, field: Declared) -> dict[str, Any]:
     if field.default is not REQUIRED and isinstance(field.default, simple):
         result = {**result, "default": field.default}
     return result
+
+
+def _function(kind: str, field: Declared) -> dict[str, Any]:
+    """Return the schema of a field that is an expression or an object of `FUNCTIONS`."""
+    rule = FORMULAS[kind, field.name]
+    options = (
+        [{"$ref": "#/$defs/Function"}]
+        if rule.components == 0
+        else [
+            _ARRAY,
+            {"$ref": "#/$defs/Function"},
+        ]
+    )
+    if rule.default:
+        maker = FUNCTIONS[rule.default]
+        options.append(
+            _object(maker, rule.default, kind_name=None, optional_kind=True, omitted=_OMITTED)
+        )
+    return {"anyOf": options}
 
 
 def _any_of(options: list[dict[str, Any]]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from dolfinx_mbd.checks import choice
 from dolfinx_mbd.errors import InputError, MissingFileError
 from dolfinx_mbd.io.models.declarations import Declared, declared_fields, members
-from dolfinx_mbd.io.models.documents import Document, Place
+from dolfinx_mbd.io.models.documents import Document, Place, unknown
 from dolfinx_mbd.io.models.kinds import FORMULAS, FUNCTIONS, VALUES
 from dolfinx_mbd.mechanism import Frame, FrameRef, constant_speed
 from dolfinx_mbd.mechanism.expressions.functions import (
@@ -23,7 +23,7 @@ from dolfinx_mbd.mechanism.expressions.functions import (
 )
 from dolfinx_mbd.mechanism.expressions.quantities import number
 
-__all__ = ["EntryError", "Reader"]
+__all__ = ["EntryError", "Reader", "place_of"]
 
 
 class EntryError(Exception):
@@ -103,9 +103,8 @@ class Reader:
         errors = []
         for key in entry:
             if key not in fields or key in values:
-                known = ", ".join(name for name in fields if name not in values)
-                text = f"unknown field {key!r}; known are {known}"
-                errors.append(EntryError((*place, key), text))
+                known = [name for name in fields if name not in values]
+                errors.append(EntryError((*place, key), unknown("field", key, known)))
         for name, field in fields.items():
             if field.is_required and name not in entry and name not in values:
                 unit = f", {field.units.replace('|', ' or ')}," if field.units else ""
@@ -133,7 +132,13 @@ class Reader:
                 and (result := convert(self, name, value, field, place)) is not _NO
             ):
                 return result
-        expected = " or ".join(map(_described, field.types))
+        known = [
+            name for name in field.types if name in _CONVERTERS or _by_prefix(name) is not None
+        ]
+        if not known:
+            text = "a model file cannot contain this field; use a script"
+            raise InputError(text, value=value)
+        expected = " or ".join(map(_described, known))
         raise InputError(f"expected {expected}; got {_shortened(value)}", value=value)
 
     # ---- functions ------------------------------------------------------------------------------
@@ -147,7 +152,9 @@ class Reader:
         if isinstance(value, dict):
             return self._made(FUNCTIONS, value, default, place)
         if components == 0:
-            raise InputError(f"expected the fields of a {default}; got {value!r}", value=value)
+            names = ", ".join(n for n in declared_fields(FUNCTIONS[default]) if n != "constants")
+            text = f"expected expressions by name ({names}), or the type of a law"
+            raise InputError(f"{text}: {', '.join(FUNCTIONS)}; got {value!r}", value=value)
         field = field._replace(units=units)
         if components == 1:
             return self._formula(value, variables, field)
@@ -268,9 +275,7 @@ class Reader:
         """Return what the maker of the kind in `type` makes."""
         kind = value.get("type", default)
         if kind not in makers:
-            raise EntryError(
-                (*place, "type"), f"unknown type {kind!r}; known are {', '.join(makers)}"
-            )
+            raise EntryError((*place, "type"), unknown("type", kind, makers))
         fields = {key: entry for key, entry in value.items() if key != "type"}
         constants = {"constants": self.parameters} if makers is FUNCTIONS else {}
         names = constants.keys() & declared_fields(makers[kind]).keys()
@@ -338,6 +343,21 @@ def _shortened(value: Any) -> str:
 
 
 def _blamed(error: Exception, entry: Mapping[str, Any], place: Place) -> Place:
-    """Return the place of the field that an error names, or of the whole entry."""
+    """Return the place of the field or text that an error names, or of the whole entry."""
     name = str(getattr(error, "argument", "") or "").split(":")[-1].strip()
-    return (*place, name) if name in entry else place
+    if name in entry:
+        return (*place, name)
+    value = getattr(error, "value", None)
+    return (*place, *place_of(value, entry)) if isinstance(value, str) else place
+
+
+def place_of(text: str, entry: Any) -> Place:
+    """Return the place of the last text in an entry that equals a text, or an empty place."""
+    parts = entry.items() if isinstance(entry, dict) else enumerate(entry)
+    result: Place = ()
+    for key, value in parts:
+        if value == text:
+            result = (key,)
+        elif isinstance(value, (dict, list)) and (inner := place_of(text, value)):
+            result = (key, *inner)
+    return result

@@ -28,6 +28,7 @@ __all__ = [
     "StateFormula",
     "TableMotion",
     "VectorFormula",
+    "check_states",
     "expression",
     "expressions",
 ]
@@ -248,6 +249,11 @@ class StateFormula:
         assign(self, value=value)
         _set_formulas(self, JOINT_VARIABLES, [("value", value)])
 
+    @property
+    def num_states(self) -> int:
+        """Number of states."""
+        return len(self.rates)
+
     def __call__(self, t: float, s: float, rate: float, states: Any) -> tuple[float, list[float]]:
         """Return the value and the rates of the states; see `JointLoad`."""
         value, *rates = _values(self, (t, s, rate), states)
@@ -297,6 +303,11 @@ class PairFormula:
         texts = [*(("force", x) for x in self.force), *(("moment", x) for x in self.moment)]
         _set_formulas(self, PAIR_VARIABLES, texts)
 
+    @property
+    def num_states(self) -> int:
+        """Number of states."""
+        return len(self.rates)
+
     def __call__(self, motion: Any) -> tuple[list[float], ...]:
         """Return force, moment and, with states, their rates; see `PairLoad`."""
         arguments = (*motion.displacement, *motion.rotation_vector, *motion.velocity, *motion.omega)
@@ -342,6 +353,14 @@ def _values(law: Any, arguments: tuple[float, ...], states: Any) -> list[float]:
         reject("states", states, count)
     values = (*arguments, *map(float, states))
     return [formula(*values) for formula in law._formulas]
+
+
+def check_states(label: str, law: Any, states: Array) -> None:
+    """Raise an error if a law that declares its number of states has another one."""
+    expected = getattr(law, "num_states", len(states))
+    if expected != len(states):
+        noun = "start value" if expected == 1 else "start values"
+        reject(f"{label}: states", states.tolist(), f"{expected} {noun}, one for each state")
 
 
 def expression(value: Any, variables: tuple[str, ...]) -> Any:

@@ -9,6 +9,7 @@ to a tree of which only these nodes are accepted, so that a file cannot execute 
 from __future__ import annotations
 
 import ast
+import difflib
 import functools
 import math
 import re
@@ -142,13 +143,20 @@ def compiled(text: str, names: frozenset[str]) -> CodeType:
     return compile(tree, "<model file>", "eval")
 
 
+def _unknown_unit(unit: str, text: str) -> str:
+    similar = difflib.get_close_matches(unit, UNITS, n=1)
+    hint = f"did you mean {similar[0]!r}? Known" if similar else "known"
+    names = ", ".join(name for name in UNITS if name != "1")
+    return f"unknown unit {unit!r} in {text!r}; {hint} are {names}, and products and ratios of them"
+
+
 def _with_factor(match: re.Match[str]) -> str:
     """Return a number with a unit, as in `2*radius + 5mm`, as a number in SI units."""
     if not match[2]:
         return match[0]
     unit = UNITS.get(match[2])
     if unit is None:
-        raise InputError(f"unknown unit {match[2]!r} in {match[0]!r}", value=match[0])
+        raise InputError(_unknown_unit(match[2], match[0]), value=match[0])
     return repr(float(match[1]) * unit[0])
 
 
@@ -209,7 +217,12 @@ def number(value: Any, parameters: Mapping[str, float], unit: str = "") -> float
             result = float(match[1]) * known[0]
             _check_unit(value, match[2], known[1], unit)
         else:
-            result = evaluate(value, parameters)
+            try:
+                result = evaluate(value, parameters)
+            except InputError:
+                if match is None:
+                    raise
+                raise InputError(_unknown_unit(match[2], value), value=value) from None
     if not isinstance(result, (int, float)) or not math.isfinite(result):
         raise InputError(f"{value!r} is not a finite number", value=value)
     return float(result)
