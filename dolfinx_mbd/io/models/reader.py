@@ -255,9 +255,9 @@ class _Builder:
             )
         except InputError as error:
             place = self._named_place(str(error))
-            parts = {name: self.document.data.get(name) or {} for name in SECTIONS}
+            entries = {name: self.document.data.get(name) or {} for name in SECTIONS}
             if not place and isinstance(error.value, str):
-                place = place_of(error.value, parts)
+                place = place_of(error.value, entries)
             self.errors.append(self.document.message(place, str(error)))
             return None
 

@@ -352,11 +352,11 @@ def _blamed(error: Exception, entry: Mapping[str, Any], place: Place) -> Place:
 
 
 def place_of(text: str, entry: Any) -> Place:
-    """Return the place of the last text in an entry that equals a text, or an empty place."""
+    """Return the place of the last key or value that equals a text, or an empty place."""
     parts = entry.items() if isinstance(entry, dict) else enumerate(entry)
     result: Place = ()
     for key, value in parts:
-        if value == text:
+        if text in (key, value):
             result = (key,)
         elif isinstance(value, (dict, list)) and (inner := place_of(text, value)):
             result = (key, *inner)
