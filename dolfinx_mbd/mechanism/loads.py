@@ -23,10 +23,10 @@ from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import exp_rotation, skew
 from dolfinx_mbd.mechanism.expressions.functions import (
     JOINT_VARIABLES,
-    check_states,
     expression,
     expressions,
 )
+from dolfinx_mbd.mechanism.expressions.laws import check_states
 from dolfinx_mbd.mechanism.joints import MOTIONS, Axis, FrameRef, checked_frame
 from dolfinx_mbd.mechanism.load_protocol import Load, LoadInput, Port, input_unit
 from dolfinx_mbd.mechanism.run_quantities import LOAD, Quantities

@@ -13,7 +13,7 @@ from dolfinx_mbd.checks import array, function, number, reject, vector
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.rotations import exp_rotation
-from dolfinx_mbd.mechanism.expressions.functions import check_states
+from dolfinx_mbd.mechanism.expressions.laws import check_states
 from dolfinx_mbd.mechanism.force_elements import FramePair
 from dolfinx_mbd.mechanism.joints import FrameRef
 from dolfinx_mbd.mechanism.law_elements import LawElement, PairMotion

@@ -4,7 +4,7 @@ from dolfinx_mbd.io.models.documents import ModelFileError
 from dolfinx_mbd.io.models.reader import Model, read_model
 from dolfinx_mbd.io.models.schema import schema
 from dolfinx_mbd.io.models.writer import write_model
-from dolfinx_mbd.mechanism.expressions.functions import (
+from dolfinx_mbd.mechanism.expressions import (
     ExpressionMotion,
     Formula,
     PairFormula,

@@ -11,11 +11,10 @@ Loads and drivers accept a text in place of a Python function:
 from dolfinx_mbd.mechanism.expressions.functions import (
     ExpressionMotion,
     Formula,
-    PairFormula,
-    StateFormula,
     TableMotion,
     VectorFormula,
 )
+from dolfinx_mbd.mechanism.expressions.laws import PairFormula, StateFormula
 
 __all__ = [
     "ExpressionMotion",

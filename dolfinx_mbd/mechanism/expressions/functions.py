@@ -24,12 +24,10 @@ __all__ = [
     "PAIR_VARIABLES",
     "ExpressionMotion",
     "Formula",
-    "PairFormula",
-    "StateFormula",
     "TableMotion",
     "VectorFormula",
-    "check_states",
     "expression",
+    "expression_text",
     "expressions",
 ]
 
@@ -213,154 +211,10 @@ class VectorFormula:
         return [f(*(named[name] for name in f.variables)) for f in (self.x, self.y, self.z)]
 
 
-@dataclass(frozen=True)
-class StateFormula:
-    """The value of a joint load with states, and the rates of the states.
-
-    The names are the time `t` (s), the coordinate `s` of the joint (rad or m), its `rate`, and the
-    names of the states.
-
-    Attributes:
-        value: Expression of the torque (N m) or force (N).
-        rates: Expressions of the rates of the states, by the names of the states, in order.
-        constants: Values of other names in the expressions.
-
-    Raises:
-        InputError: A text is not an expression of these names.
-
-    Example:
-        A PI controller of a speed of 20 rad/s, with the integral of the error as its state:
-
-        >>> from dolfinx_mbd.mechanism.expressions import StateFormula
-        >>> law = StateFormula("8*(20 - rate) + 30*sum", {"sum": "20 - rate"})
-        >>> motor = mbd.JointLoad("motor", "hinge", "rotation", law, states=[0.0])
-        >>> motor.evaluate(0.0, 0.0, 15.0, [2.0]).tolist()
-        [100.0, 5.0]
-    """
-
-    value: str | float
-    rates: Mapping[str, str | float] = field(hash=False)
-    constants: Mapping[str, float] = field(default_factory=dict, hash=False)
-
-    def __post_init__(self) -> None:
-        if not instance("rates", self.rates, Mapping, "expressions by the names of the states"):
-            reject("rates", self.rates, "expressions of the rates of one state or more, by name")
-        value = _text("value", self.value)
-        assign(self, value=value)
-        _set_formulas(self, JOINT_VARIABLES, [("value", value)])
-
-    @property
-    def num_states(self) -> int:
-        """Number of states."""
-        return len(self.rates)
-
-    def __call__(self, t: float, s: float, rate: float, states: Any) -> tuple[float, list[float]]:
-        """Return the value and the rates of the states; see `JointLoad`."""
-        value, *rates = _values(self, (t, s, rate), states)
-        return value, rates
-
-
-@dataclass(frozen=True)
-class PairFormula:
-    """The law of a `PairLoad` given by expressions, in the axes of the first frame.
-
-    The names are the time `t` (s), the displacement `x`, `y`, `z` (m), the rotation vector `rx`,
-    `ry`, `rz` (rad), the velocity `vx`, `vy`, `vz` (m/s) and the angular velocity `wx`, `wy`, `wz`
-    (rad/s) of the second frame relative to the first, and the names of the states.
-
-    Attributes:
-        force: Expressions of the force on the second frame, shape (3,), N.
-        moment: Expressions of the moment about its point, shape (3,), N m.
-        rates: Expressions of the rates of the states, by the names of the states, in order.
-        constants: Values of other names in the expressions.
-
-    Raises:
-        InputError: A text is not an expression of these names.
-
-    Example:
-        A Maxwell damper along x: 2 kN/m in series with 30 N s/m. Its state is the elongation of the
-        spring:
-
-        >>> from dolfinx_mbd.mechanism.expressions import PairFormula
-        >>> law = PairFormula(
-        ...     ("-k*e", "0", "0"), rates={"e": "vx - k/c*e"}, constants={"k": 2e3, "c": 30.0}
-        ... )
-        >>> ends = ground.frame("bearing"), rod.frame("right")
-        >>> damper = mbd.PairLoad("damper", *ends, law, states=[0.0])
-    """
-
-    force: Sequence[str | float] = ("0", "0", "0")
-    moment: Sequence[str | float] = ("0", "0", "0")
-    rates: Mapping[str, str | float] = field(default_factory=dict, hash=False)
-    constants: Mapping[str, float] = field(default_factory=dict, hash=False)
-
-    def __post_init__(self) -> None:
-        for name in ("force", "moment"):
-            value = instance(name, getattr(self, name), (list, tuple), "three expressions")
-            if len(value) != 3:
-                reject(name, value, "three expressions")
-            assign(self, **{name: tuple(_text(name, entry) for entry in value)})
-        texts = [*(("force", x) for x in self.force), *(("moment", x) for x in self.moment)]
-        _set_formulas(self, PAIR_VARIABLES, texts)
-
-    @property
-    def num_states(self) -> int:
-        """Number of states."""
-        return len(self.rates)
-
-    def __call__(self, motion: Any) -> tuple[list[float], ...]:
-        """Return force, moment and, with states, their rates; see `PairLoad`."""
-        arguments = (*motion.displacement, *motion.rotation_vector, *motion.velocity, *motion.omega)
-        values = _values(self, (motion.time, *map(float, arguments)), motion.states)
-        parts = values[:3], values[3:6]
-        return (*parts, values[6:]) if self.rates else parts
-
-
-def _text(name: str, value: Any) -> str:
+def expression_text(name: str, value: Any) -> str:
     """Return an expression; a number is one, too."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return repr(number(name, value)) if is_number else instance(name, value, str, "such as '2*t'")
-
-
-def _set_formulas(
-    law: StateFormula | PairFormula, variables: tuple[str, ...], texts: list[tuple[str, Any]]
-) -> None:
-    """Set the formulas of a law: those of named texts, then the rates of the states.
-
-    An error begins with the name of the text. The constants are reduced to those in use.
-    """
-    rates = instance("rates", law.rates, Mapping, "expressions by the names of the states")
-    for name in names("rates", list(rates)):
-        if name in variables or name in law.constants:
-            used = ", ".join((*variables, *law.constants))
-            reject("rates", name, f"a name of a state that differs from {used}")
-    rates = {name: _text(f"rates[{name!r}]", text) for name, text in rates.items()}
-    result: list[Formula] = []
-    constants: dict[str, float] = {}
-    for name, text in [*texts, *rates.items()]:
-        try:
-            result.append(Formula(text, (*variables, *rates), law.constants))
-        except InputError as error:
-            raise InputError(f"{name}: {error}", argument=name, value=text) from None
-        constants |= result[-1].constants
-    assign(law, rates=rates, constants=constants, _formulas=tuple(result))
-
-
-def _values(law: Any, arguments: tuple[float, ...], states: Any) -> list[float]:
-    """Return the values of all formulas of a law for its arguments and states."""
-    if len(states) != len(law.rates):
-        count = f"{len(law.rates)} start values, for {', '.join(law.rates) or 'no states'}"
-        reject("states", states, count)
-    values = (*arguments, *map(float, states))
-    return [formula(*values) for formula in law._formulas]
-
-
-def check_states(label: str, law: Any, states: Array) -> None:
-    """Raise an error if a law that declares its number of states has another one."""
-    expected = getattr(law, "num_states", len(states))
-    if expected != len(states):
-        noun = "start value" if expected == 1 else "start values"
-        reject(f"{label}: states", states.tolist(), f"{expected} {noun}, one for each state")
 
 
 def expression(value: Any, variables: tuple[str, ...]) -> Any:
@@ -375,5 +229,5 @@ def expressions(value: Any, variables: tuple[str, ...] = FRAME_VARIABLES) -> Any
         return value
     if len(value) != 3:
         reject("value", value, "three expressions")
-    texts = (_text("value", entry) for entry in value)
+    texts = (expression_text("value", entry) for entry in value)
     return VectorFormula(*(Formula(text, variables) for text in texts))

@@ -13,6 +13,7 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.io.models import ModelFileError, read_model, schema, write_model
+from dolfinx_mbd.kernels.rotations import exp_rotation
 from dolfinx_mbd.mechanism import Formula, PairFormula, StateFormula
 
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="a file of one process")
@@ -93,6 +94,25 @@ def test_expressions_are_the_functions(tmp_path: Path, suffix: str) -> None:
     assert yaml.safe_load(again.read_text()) == yaml.safe_load(path.read_text())
     parameters = yaml.safe_load(path.read_text())["parameters"]
     assert parameters == {**CONSTANTS, "gain": GAIN}
+
+
+@pytest.mark.parametrize("size", [1e-6, 0.4, 2.5])
+def test_derivatives_of_a_pair_formula(size: float) -> None:
+    """The exact derivatives are those of central differences, also by rotations."""
+    law = PairFormula(
+        ("-k*x*y - 3*rx^2", "t*vx + rz*e", "min(x, z)*wy"),
+        ("-40*rx", "-40*sin(ry)*z", "-40*rz - wz"),
+        {"e": "vx*e - rx*ry", "f": "wx - f^3"},
+        {"k": 5.0},
+    )
+    ends = mbd.mechanism.FrameRef("a", "o"), mbd.mechanism.FrameRef("b", "o")
+    load = mbd.PairLoad("load", *ends, law, states=(0.3, -0.7))
+    rng = np.random.default_rng(5)
+    theta = rng.normal(size=3)
+    rotation = exp_rotation(size * theta / np.linalg.norm(theta))
+    d, v, w = rng.normal(size=(3, 3))
+    motion = mbd.mechanism.PairMotion(0.2, d, rotation, v, w, np.array([0.3, -0.7]))
+    np.testing.assert_allclose(load.slopes(motion), load._differences(motion), atol=1e-7)
 
 
 def test_driver_of_an_expression() -> None:
