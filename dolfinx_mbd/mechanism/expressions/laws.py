@@ -163,6 +163,8 @@ def _set_formulas(
     An error begins with the name of the text. The constants are reduced to those in use.
     """
     rates = instance("rates", law.rates, Mapping, "expressions by the names of the states")
+    instance("constants", law.constants, Mapping, "values by name")
+    names("constants", list(law.constants))
     for name in names("rates", list(rates)):
         if name in variables or name in law.constants:
             used = ", ".join((*variables, *law.constants))
