@@ -63,7 +63,7 @@ def outcome(path: Path, folder: Path) -> str:
     variables = {**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", SCRIPT.replace("LIMIT", repr(LIMIT)), str(path)]
     run = subprocess.run(
-        command, cwd=folder, env=variables, capture_output=True, text=True, timeout=280
+        command, cwd=folder, env=variables, capture_output=True, text=True, timeout=560
     )
     line = re.search(r"^ROUND TRIP (.*)$", run.stdout, re.MULTILINE)
     return line[1] if line else f"no mechanism: {run.stderr[-300:]}"
