@@ -134,6 +134,7 @@ MECHANISMS: dict[str, Call] = {
         mbd.GeneralizedAlpha,
         {"alpha_m": 0.0, "alpha_f": 0.0, "beta": 0.25, "gamma": 0.5},
     ),
+    "GeneralizedAlpha.conserving": lambda b: (mbd.GeneralizedAlpha.conserving, {}),
     "GeneralizedAlpha.from_spectral_radius": lambda b: (
         mbd.GeneralizedAlpha.from_spectral_radius,
         {"rho": 0.8},

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.body import ReducedBody, Skin, StressModes
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.columns import ELASTIC, OMEGA, ORIGIN, RIGID
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.plotting.scene.camera import camera_of, length_of
@@ -88,6 +89,13 @@ def whirl_title(number: int, whirl: float) -> str:
 def linearized_modes(linearized: LinearizedSystem, numbers: list[int]) -> Scene:
     """Return the scene of modes of a mechanism."""
     system, state = linearized.system, linearized.state
+    if linearized.displacements:
+        raise InputError(
+            "modes of bodies on their mesh have no pictures; draw the attribute `displacements`, "
+            "for example with pyvista or in ParaView",
+            argument="source",
+            value=linearized,
+        )
     scene = mechanism_scene(Solution(system, [state]), np.zeros(1, dtype=np.int64))
     jacobians = _frame_increments(system, state.q)
     axis = _spin_axis(system, state)

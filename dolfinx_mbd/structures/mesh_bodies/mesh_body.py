@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from ufl.core.expr import Expr
 
 from dolfinx_mbd import checks
+from dolfinx_mbd.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Skin
 from dolfinx_mbd.errors import InputError
@@ -27,6 +28,7 @@ from dolfinx_mbd.mechanism.bodies import RigidBody
 from dolfinx_mbd.mechanism.floating_body import checked_rotation
 from dolfinx_mbd.mechanism.joints import FrameRef
 from dolfinx_mbd.mechanism.protocol import BodyState, Frame
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.structures.mesh_bodies.averaged_interfaces import averaged_interface
 from dolfinx_mbd.structures.mesh_bodies.energies import (
     Energy,
@@ -45,6 +47,7 @@ from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
 from dolfinx_mbd.structures.mesh_bodies.relative_velocities import relative_velocities
 from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface, magnitude
 from dolfinx_mbd.structures.mesh_bodies.step_unknowns import StepUnknowns
+from dolfinx_mbd.structures.mesh_bodies.vibration_modes import mesh_linearization
 
 __all__ = ["MeshBody"]
 
@@ -338,12 +341,17 @@ class MeshBody(FrameCoordinates):
         nodal = self.nodal_of(state.q).copy()
         self.hold(nodal, self.frames_of(state.q), state.v, state.a)
         u, w, a = nodal
-        forces = self.forces
+        forces, t, start = self.forces, state.t, None
+        if self._solver is not None and self._solver.conserves:  # forces at the middle of the step
+            start, after = self.nodal_of(self._solver.start)[0], u
+            u, w = 0.5 * (start + u), 0.5 * (self.nodal_of(self._solver.start)[1] + w)
+            t -= 0.5 * self._solver.dt
         forces.set_state(u, w)
-        terms = [forces.apply_mass(a), forces.elastic()]
+        elastic = forces.elastic() if start is None else forces.elastic_between(start, after)
+        terms = [forces.apply_mass(a), elastic]
         terms.append(-forces.lumped[:, None] * state.gravity)
         if forces.loads:
-            terms.append(-forces.loads.forces(state.t))
+            terms.append(-forces.loads.forces(t))
         damping = forces.damping(w)
         return terms if damping is None else [*terms, damping]
 
@@ -362,7 +370,7 @@ class MeshBody(FrameCoordinates):
         out[:3] -= resultant.sum(axis=0)
         scale += np.abs(mass * state.a)
         for term in terms:
-            scale[:3] += np.abs(term.sum(axis=0))
+            scale[:3] += np.linalg.norm(term, axis=1).sum()
 
     def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
         """Return the matrices of the frames with condensed free nodes, (nv, nv) each.
@@ -388,8 +396,8 @@ class MeshBody(FrameCoordinates):
         if self._solver is None:
             raise InputError(
                 f"body {self.name!r} is on its whole mesh, which this analysis does not support: "
-                "use simulate or Simulator, mbd.structures.vibration_modes for natural "
-                "frequencies, or reduce the body and use FlexibleBody",
+                "use simulate or Simulator, linearize for natural frequencies, or reduce the body "
+                "and use FlexibleBody",
                 argument="system",
                 value=self.name,
             )
@@ -406,6 +414,10 @@ class MeshBody(FrameCoordinates):
     def step_solver(self) -> Any:
         """Return a solver of the free nodes for the time steps of one run."""
         return StepUnknowns(self)
+
+    def linearization(self, system: System, state: State, num_modes: int) -> LinearizedSystem:
+        """Return the linearization of a mechanism with this body; see `linearize` (collective)."""
+        return mesh_linearization(system, state, num_modes)
 
     def rigid_body(self) -> RigidBody:
         """Return a rigid body with the same mass, frames and initial motion."""
