@@ -14,6 +14,7 @@ from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.columns import DISPLACEMENT, OTHERS, ROTATION, SPIN, VELOCITY
 from dolfinx_mbd.kernels.rotations import exp_rotation
+from dolfinx_mbd.mechanism.expressions.laws import check_states
 from dolfinx_mbd.mechanism.force_elements import FramePair
 from dolfinx_mbd.mechanism.joints import FrameRef
 from dolfinx_mbd.mechanism.law_elements import LawElement, PairMotion
@@ -52,7 +53,7 @@ class PairLoad(LawElement):
             frame. With states, the function returns their rates as a third result, shape (m,).
         states: States at the start, shape (m,); by default the load has none.
         potential: Function ``potential(motion)`` that returns the stored energy, J; by default the
-            load stores no energy.
+            method ``energy`` of the law if it has one, otherwise the load stores no energy.
 
     Raises:
         InputError: An argument is invalid. The results of the law are checked at each call.
@@ -86,6 +87,7 @@ class PairLoad(LawElement):
         states = array(
             f"{label}: states", self.states, (None,), expected="a list of finite numbers"
         )
+        check_states(label, self.law, states)
         assign(self, states=states)
 
     @property
@@ -141,9 +143,10 @@ class PairLoad(LawElement):
 
     def stored_energy(self, motion: PairMotion) -> float:
         """Return the stored energy, J."""
-        if self.potential is None:
+        potential = self.potential or getattr(self.law, "energy", None)
+        if potential is None:
             return 0.0
-        energy = self.potential(motion)
+        energy = potential(motion)
         return number(f"load {self.name!r}: value of the potential", energy, unit="J")
 
 

@@ -278,6 +278,19 @@ MECHANISMS: dict[str, Call] = {
         models.Formula,
         {"text": "a*t", "variables": ("t",), "constants": {"a": 2.0}},
     ),
+    "PairFormula": lambda b: (
+        models.PairFormula,
+        {
+            "force": ("-k*e", "0", "0"),
+            "moment": ("0", "0", "0"),
+            "rates": {"e": "vx - k*e"},
+            "constants": {"k": 2.0},
+        },
+    ),
+    "StateFormula": lambda b: (
+        models.StateFormula,
+        {"value": "a*x", "rates": {"x": "1 - rate"}, "constants": {"a": 2.0}},
+    ),
     "TableMotion": lambda b: (
         models.TableMotion,
         {"times": [0.0, 1.0], "positions": [0.0, 1.0], "rates": [1.0, 1.0]},
