@@ -26,16 +26,16 @@ from dolfinx_mbd.plotting.scene.mode_scenes import largest_displacements
 from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT, Surface
 from dolfinx_mbd.plotting.scene.surfaces import body_surfaces
 from dolfinx_mbd.plotting.scene.tubes import SHAPES, Tube
-from dolfinx_mbd.plotting.viewer.data import block, continuous, integers, outline, sampled_rows
+from dolfinx_mbd.plotting.viewer.curves import Signals, curves_of
+from dolfinx_mbd.plotting.viewer.data import block, continuous, integers, sampled_rows
 from dolfinx_mbd.plotting.viewer.ghosts import ghost_surfaces
 from dolfinx_mbd.plotting.viewer.principal_modes import with_principal_modes
 from dolfinx_mbd.results.solution import Solution
 
-__all__ = ["Signals", "motion_page", "page_scene"]
+__all__ = ["motion_page", "page_scene"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
-Signals = Mapping[str, ArrayLike] | None
 
 FRAMES = 1500
 """Largest number of instants in a page."""
@@ -61,7 +61,8 @@ def motion_page(
 
     Args:
         run: Result of a simulation.
-        signals: Curves by label, shape (nt,) each, or None for the magnitudes of joint forces.
+        signals: Curves by label, shape (nt,) each, or orbits, shape (nt, 2); None for the magnitudes
+            of joint forces.
         field: Constant values at the points of the skin of flexible bodies, by name of the body.
         quantity: Quantity that determines the colours; see `mesh_surfaces`.
         ghost: A second run, whose bodies are drawn transparent at the same times.
@@ -92,7 +93,7 @@ def motion_page(
         if page["parts"][item["part"]]["stress"] is not None:
             item["ranges"]["stress"] = surface.limits("von Mises")[1]
             item["peak"] = surface.peak("von Mises")
-    return {**page, "signals": _curves_below(run, signals)}
+    return {**page, "signals": curves_of(run, signals, FRAMES)}
 
 
 def page_scene(scene: Scene, modes: Sequence[Index] | None = None) -> dict[str, Any]:
@@ -313,7 +314,7 @@ def _arrow(scene: Scene, k: int, arrow: Arrow) -> dict[str, Any]:
     return item if arrow.frame >= 0 else {**item, "points": block(arrow.points)}
 
 
-# ---- modes, curves and the view -----------------------------------------------------------------
+# ---- modes and the view -------------------------------------------------------------------------
 def _view(mode: Mode) -> dict[str, Any]:
     """Return one mode of a page."""
     view: dict[str, Any] = {"title": mode.title, "frequency": mode.frequency}
@@ -331,25 +332,6 @@ def _view(mode: Mode) -> dict[str, Any]:
 def _complex(values: Any) -> list[list[float]]:
     """Return the real and the imaginary parts of complex numbers."""
     return [np.real(values).tolist(), np.imag(values).tolist()]
-
-
-def _curves_below(run: Solution, signals: Signals) -> list[dict[str, Any]]:
-    """Return the curves of a run, by default the magnitudes of the joint forces."""
-    if signals is None:
-        curves = {
-            f"{joint.name}: force (N)": np.linalg.norm(run.joint(joint.name).force, axis=1)
-            for joint in run.system.joints
-        }
-    else:
-        curves = {
-            str(label): array(f"signals[{label!r}]", values, (len(run),))
-            for label, values in signals.items()
-        }
-    items = []
-    for label, values in curves.items():
-        t, y = outline(run.time, np.asarray(values, dtype=float))
-        items.append({"label": label, "time": block(t, "f8"), "values": block(y)})
-    return items
 
 
 def _hull(scene: Scene) -> list[list[float]]:
