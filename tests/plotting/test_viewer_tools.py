@@ -185,7 +185,6 @@ def test_orbits(browser: Any, run: Solution, tmp_path: Path, width: int) -> None
         player(run, signals={"rod": centre})
 
 
-
 def test_a_curve_of_round_off_is_not_the_first(browser: Any, run: Solution, tmp_path: Path) -> None:
     noise = 1e-13 * np.sin(run.time)
     player(run, tmp_path / "run.html", signals={"a": noise, "b": 0.1 + noise, "c": 3e4 + noise})

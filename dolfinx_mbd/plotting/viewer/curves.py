@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dolfinx_mbd.checks import array
 from dolfinx_mbd.plotting.viewer.data import block, outline, sampled_rows
@@ -49,9 +49,9 @@ def curves_of(run: Solution, signals: Signals, limit: int) -> list[dict[str, Any
     return items
 
 
-def _checked(name: str, data: ArrayLike, count: int) -> NDArray[np.float64]:
+def _checked(name: str, data: ArrayLike, count: int) -> Any:
     """Return values over time (count,) or an orbit (count, 2); raise an error for others."""
-    values: NDArray[np.float64] = array(name, data)
+    values = array(name, data)
     if values.ndim == 2:
         return array(name, values, (count, 2))
     return array(name, values, (count,))

@@ -61,8 +61,7 @@ def motion_page(
 
     Args:
         run: Result of a simulation.
-        signals: Curves by label, shape (nt,) each, or orbits, shape (nt, 2); None for the magnitudes
-            of joint forces.
+        signals: Curves by label; see `curves_of`.
         field: Constant values at the points of the skin of flexible bodies, by name of the body.
         quantity: Quantity that determines the colours; see `mesh_surfaces`.
         ghost: A second run, whose bodies are drawn transparent at the same times.
