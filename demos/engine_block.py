@@ -96,7 +96,7 @@ for name in ("stiff", "tuned"):
     twist = 1e3 * scipy.integrate.cumulative_trapezoid(rate, run.time, initial=0.0)
     data = run.time, scipy.signal.detrend(twist), run.joint("output").rotation
     orders = mbd.analyses.waterfall(*data, axis="order", length=4, up_to=14)
-    style = {"orders": [4, 6, 8, 10], "unit": "mrad", "title": f"twist, {name} damper"}
+    style: Any = {"orders": [4, 6, 8, 10], "unit": "mrad", "title": f"twist, {name} damper"}
     tutorials.show(mbd.plotting.plot_waterfall, orders, results / f"{name}.png", **style)
     lines = mbd.analyses.waterfall(*data, length=0.08, up_to=800)
     peaks = np.sqrt(2 * lines.mean_square.max(axis=0)) * (lines.lines > 150)  # Hz, above order 2, 4

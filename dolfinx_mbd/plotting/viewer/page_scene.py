@@ -29,7 +29,7 @@ from dolfinx_mbd.plotting.scene.tubes import SHAPES, Tube
 from dolfinx_mbd.plotting.viewer.curves import Signals, curves_of
 from dolfinx_mbd.plotting.viewer.data import block, continuous, integers, sampled_rows
 from dolfinx_mbd.plotting.viewer.ghosts import ghost_surfaces
-from dolfinx_mbd.plotting.viewer.principal_modes import with_principal_modes
+from dolfinx_mbd.plotting.viewer.principal_modes import rounding_steps, with_principal_modes
 from dolfinx_mbd.results.solution import Solution
 
 __all__ = ["motion_page", "page_scene"]
@@ -45,6 +45,8 @@ PIXEL = 0.5 / 1000
 """Permitted error of positions relative to the scene: half a pixel in a view of 1000 pixels."""
 AMPLITUDE_ERROR = 1 / 300
 """Permitted error of elastic displacements and stresses relative to the body's largest ones."""
+ROUNDING = 1e-3
+"""Permitted error of displacements and stresses by rounding of modes, relative to the largest."""
 NEGLIGIBLE = 1e-3
 """Modes are omitted below this fraction of the largest displacement and of the largest stress."""
 
@@ -104,7 +106,7 @@ def page_scene(scene: Scene, modes: Sequence[Index] | None = None) -> dict[str, 
     """
     if modes is None:
         modes = [np.arange(len(surface.skin.modes)) for surface in scene.surfaces]
-    parts = _Parts()
+    parts = _Parts({} if scene.modes else rounding_steps(scene.surfaces, ROUNDING))
     pairs = zip(scene.surfaces, modes, strict=True)
     bodies = [_body(surface, rows, parts, bool(scene.modes)) for surface, rows in pairs]
     camera, points = scene.camera, scene.points
@@ -130,7 +132,8 @@ def page_scene(scene: Scene, modes: Sequence[Index] | None = None) -> dict[str, 
 class _Parts:
     """Surfaces of a page, each stored once even if several bodies share it."""
 
-    def __init__(self) -> None:
+    def __init__(self, steps: Mapping[int, Sequence[Array]]) -> None:
+        self._steps = steps  # to which modes are rounded, by the identity of the skin
         self.items: list[dict[str, Any]] = []
         self._index: dict[Any, int] = {}
 
@@ -143,11 +146,12 @@ class _Parts:
             known = surface.stress is not None and len(modes)
             stress = np.moveaxis(surface.stress.stress, (2, 1, 0), (0, 1, 2)) if known else None  # type: ignore[union-attr]
             values = surface.values
+            steps = [step[modes] for step in self._steps.get(id(skin), [])] or [0.0, 0.0]
             item = {
                 "points": block(skin.points),
                 "triangles": block(skin.triangles, "u2" if len(skin.points) <= 65536 else "u4"),
-                "modes": integers(skin.modes[modes]) if len(modes) else None,
-                "stress": None if stress is None else integers(stress[modes]),
+                "modes": integers(skin.modes[modes], steps[0]) if len(modes) else None,
+                "stress": None if stress is None else integers(stress[modes], steps[-1]),
                 "field": None if values is None else block(values),
             }
             self.items.append(item)
