@@ -21,6 +21,7 @@ from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import array, choice, instance, reject, vector
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.columns import DISPLACEMENT, FORCE, MOMENT, ROTATION, SPIN, VELOCITY
 from dolfinx_mbd.kernels.rotations import rotation_vector, skew, tangent, tangent_derivative
 from dolfinx_mbd.mechanism.bearing_tables import BearingTable
 from dolfinx_mbd.mechanism.force_elements import FramePair
@@ -140,14 +141,16 @@ class Bushing(LawElement):
         R, theta = motion.rotation, s[3:]
         by_rotation, w = inverse @ R.T, inverse.T @ g[3:]  # θ̇ = T⁻¹Rᵀω; the moment is −R w
         by_motion, rate_by_motion = np.zeros((6, 12)), np.zeros((6, 12))
-        by_motion[:3, :3] = rate_by_motion[:3, 6:9] = np.eye(3)
-        by_motion[3:, 3:6] = rate_by_motion[3:, 9:] = by_rotation
-        rate_by_motion[3:, 3:6] = by_rotation @ skew(motion.omega)
-        rate_by_motion[3:, 3:6] -= inverse @ tangent_derivative(theta, rate[3:]) @ by_rotation
+        by_motion[DISPLACEMENT, DISPLACEMENT] = rate_by_motion[DISPLACEMENT, VELOCITY] = np.eye(3)
+        by_motion[ROTATION, ROTATION] = rate_by_motion[ROTATION, SPIN] = by_rotation
+        rate_by_motion[ROTATION, ROTATION] = by_rotation @ skew(motion.omega)
+        rate_by_motion[ROTATION, ROTATION] -= (
+            inverse @ tangent_derivative(theta, rate[3:]) @ by_rotation
+        )
         G = -(self._K @ by_motion + self._C @ rate_by_motion)
         G[3:] = by_rotation.T @ G[3:]
-        G[3:, 3:6] += skew(R @ w)
-        G[3:, 3:6] -= by_rotation.T @ tangent_derivative(-theta, w) @ by_rotation
+        G[MOMENT, ROTATION] += skew(R @ w)
+        G[MOMENT, ROTATION] -= by_rotation.T @ tangent_derivative(-theta, w) @ by_rotation
         return G
 
     def stored_energy(self, motion: PairMotion) -> float:
@@ -245,8 +248,8 @@ class TabulatedBearing(LawElement):
         """Return the derivatives of force and moment, shape (6, 12)."""
         (K, C), (dK, dC) = self._coefficients(motion.omega[2])
         G = np.zeros((6, 12))
-        G[:3, :3], G[:3, 6:9] = -K, -C
-        G[:3, 11] = -(dK @ self._displacement(motion) + dC @ motion.velocity)
+        G[FORCE, DISPLACEMENT], G[FORCE, VELOCITY] = -K, -C
+        G[FORCE, SPIN][:, 2] = -(dK @ self._displacement(motion) + dC @ motion.velocity)
         return G
 
     def stored_energy(self, motion: PairMotion) -> float:

@@ -20,6 +20,7 @@ from dolfinx_mbd.checks import array, choice, function, instance, number, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.columns import DISPLACEMENT, ON_FIRST, ON_SECOND, ROTATION, SPIN, VELOCITY
 from dolfinx_mbd.kernels.rotations import exp_rotation, skew
 from dolfinx_mbd.mechanism.joints import MOTIONS, Axis, FrameRef, checked_frame
 from dolfinx_mbd.mechanism.load_protocol import Load, LoadInput, Port, input_unit
@@ -195,7 +196,7 @@ class FrameLoad(Load):
                 D[:3, 3:], D[3:, 3:] = -skew(wrench[:3]), -skew(wrench[3:])
             return D, np.zeros((6, 6))
         derivative = motion_derivatives(lambda moved: self.wrench(t, moved), motion, length)
-        return derivative[:, :6], derivative[:, 6:]
+        return derivative[:, ON_FIRST], derivative[:, ON_SECOND]
 
 
 def motion_derivatives(
@@ -220,10 +221,10 @@ def _displaced_motion(motion: FrameMotion, step: Array) -> FrameMotion:
     """Return a motion after increments (12,) of position, rotation, velocity and omega."""
     position, rotation, velocity, omega = motion
     return FrameMotion(
-        position + step[:3],
-        exp_rotation(step[3:6]) @ rotation,
-        velocity + step[6:9],
-        omega + step[9:],
+        position + step[DISPLACEMENT],
+        exp_rotation(step[ROTATION]) @ rotation,
+        velocity + step[VELOCITY],
+        omega + step[SPIN],
     )
 
 

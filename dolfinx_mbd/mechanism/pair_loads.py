@@ -12,6 +12,7 @@ from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import array, function, number, reject, vector
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.columns import DISPLACEMENT, OTHERS, ROTATION, SPIN, VELOCITY
 from dolfinx_mbd.kernels.rotations import exp_rotation
 from dolfinx_mbd.mechanism.force_elements import FramePair
 from dolfinx_mbd.mechanism.joints import FrameRef
@@ -150,9 +151,9 @@ def _displaced(motion: PairMotion, step: Array) -> PairMotion:
     """Return a motion after increments (12 + m,)."""
     return PairMotion(
         motion.time,
-        motion.displacement + step[:3],
-        exp_rotation(step[3:6]) @ motion.rotation,
-        motion.velocity + step[6:9],
-        motion.omega + step[9:12],
-        motion.states + step[12:],
+        motion.displacement + step[DISPLACEMENT],
+        exp_rotation(step[ROTATION]) @ motion.rotation,
+        motion.velocity + step[VELOCITY],
+        motion.omega + step[SPIN],
+        motion.states + step[OTHERS],
     )

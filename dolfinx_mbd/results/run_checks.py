@@ -16,9 +16,9 @@ from dolfinx_mbd.body.static_errors import stretch_energies, warn_of_stretch
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning, warn
+from dolfinx_mbd.kernels.columns import ETA, OMEGA
 from dolfinx_mbd.mechanism.bodies import FlexibleBody
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
-from dolfinx_mbd.mechanism.run_quantities import ETA, OMEGA
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.contact_steps import ContactSteps
 from dolfinx_mbd.results.deformation_checks import (

@@ -11,6 +11,7 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.frames import Frames
 from dolfinx_mbd.dynamics.assembly.load_terms import LoadDerivatives, StatesOfLoads
+from dolfinx_mbd.kernels.columns import ELASTIC, ETA, ON_FIRST, ON_SECOND, OTHERS
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.force_elements import FilmElement, PairElement
 
@@ -55,7 +56,7 @@ class ForcesBetweenFrames:
         if element.surface is None:
             return (pair,)
         q, v = self._frames.views[int(self._frames.system.frame_body[first])][1][:2]
-        return pair, np.array([element.surface @ q[7:], element.surface @ v[6:]])
+        return pair, np.array([element.surface @ q[ETA], element.surface @ v[ELASTIC]])
 
     def wrenches(self, t: float) -> Iterator[tuple[PairElement, tuple[int, ...], Array]]:
         """Yield each load with its frames and the wrenches on the frames, (12,)."""
@@ -63,23 +64,23 @@ class ForcesBetweenFrames:
             wrenches = element.wrenches(*self.arguments(element, first, second))
             self._last[index] = wrenches
             if element.timed:
-                self._states.set_rates(element.name, wrenches[12:])
+                self._states.set_rates(element.name, wrenches[OTHERS])
             if element.surface is not None:
                 body = int(self._frames.system.frame_body[first])
-                self.surface_forces[element.name] = body, wrenches[12:] @ element.surface
+                self.surface_forces[element.name] = body, wrenches[OTHERS] @ element.surface
             yield element, (first, second), wrenches[:12]
 
     def subtract_surface_forces(self) -> None:
         """Subtract the forces on elastic surfaces from the residual."""
         for k, force in self.surface_forces.values():
             _, _, rows, scale, _, _ = self._frames.views[k]
-            rows[6:] -= force
-            scale[6:] += np.abs(force)
+            rows[ELASTIC] -= force
+            scale[ELASTIC] += np.abs(force)
 
     def power_of_surface(self, load: str) -> float:
         """Return the power of a load on elastic coordinates, W."""
         k, force = self.surface_forces[load]
-        return float(force @ self._frames.views[k][1][1][6:])
+        return float(force @ self._frames.views[k][1][1][ELASTIC])
 
     def energy(self, *, elastic: bool) -> float:
         """Return the stored energy, J; if `elastic`, only that of elastic elements."""
@@ -98,9 +99,9 @@ class ForcesBetweenFrames:
         for wrenches, (load, *ends) in zip(self._last, self.items, strict=True):
             if load.is_elastic:
                 pair, *others = self.arguments(load, *ends)
-                total += float(wrenches[:6] @ pair.u1 + wrenches[6:12] @ pair.u2)
+                total += float(wrenches[ON_FIRST] @ pair.u1 + wrenches[ON_SECOND] @ pair.u2)
                 if load.surface is not None:
-                    total += float(wrenches[12:] @ others[0][1])
+                    total += float(wrenches[OTHERS] @ others[0][1])
                 elastic += load.elastic_power(pair, *others)
         return elastic, total
 
@@ -140,19 +141,19 @@ class ForcesBetweenFrames:
         D, E = derivatives
         count = len(D) - 12
         # blocks of the columns of bodies: rows of a wrench and of s or states, Jacobian and tangent
-        blocks = [(k, slice(0, 6), J, S), (m, slice(6, 12), R, T)]
+        blocks = [(k, ON_FIRST, J, S), (m, ON_SECOND, R, T)]
         for state_body in self._states.body(element.name):
             mass = self._states.mass(state_body)
             D, E = D.copy(), E.copy()
-            D[12:] *= mass
-            E[12:] *= mass
-            blocks.append((state_body, slice(12, None), np.eye(count), np.zeros((count, count))))
+            D[OTHERS] *= mass
+            E[OTHERS] *= mass
+            blocks.append((state_body, OTHERS, np.eye(count), np.zeros((count, count))))
         columns = np.cumsum([0] + [block[2].shape[1] for block in blocks])
         left, change = np.zeros((2, len(D), int(columns[-1])))
         for (_, rows, jacobian, tangent), i, j in zip(blocks, columns, columns[1:], strict=False):
             left[rows, i:j], change[rows, i:j] = jacobian, tangent
         if element.surface is not None:
-            left[12:, 6 : columns[1]] = element.surface
+            left[OTHERS, 6 : columns[1]] = element.surface
         by_rate = left.T @ E
         K = left.T @ (D @ left) + by_rate @ change
         C = by_rate @ left
