@@ -146,7 +146,7 @@ class _Parts:
             known = surface.stress is not None and len(modes)
             stress = np.moveaxis(surface.stress.stress, (2, 1, 0), (0, 1, 2)) if known else None  # type: ignore[union-attr]
             values = surface.values
-            steps = [step[modes] for step in self._steps.get(id(skin), [])] or [0.0, 0.0]
+            steps = [step[modes] for step in self._steps.get(id(skin), [np.zeros(len(skin.modes))])]
             item = {
                 "points": block(skin.points),
                 "triangles": block(skin.triangles, "u2" if len(skin.points) <= 65536 else "u4"),
