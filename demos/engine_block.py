@@ -125,16 +125,14 @@ life = mbd.fatigue(crank, [(history, 1.0)], material="AISI 4340", planes=20, com
 style = {"quantity": "von Mises", "signals": {**orbits, "force of main 2 (kN)": load["main 2"]}}
 tutorials.show(mbd.plotting.player, cycle, results / "engine.html", **style)
 worst = life.worst(1)[0]
-# the stress at the worst place with smaller elements around it, under the same forces
-finer = [replace(shaft, refined=[worst.position], refined_size=h) for h in (0.0015, 0.00075)]
-cranks = [reduced("crank", geometry, *parts["crank"][1:]) for geometry in finer]
-stress = tutorials.local_stresses(worst.position, crank, history, cranks)
+distance = 1e3 * shaft.fillet_distance([worst.position])[0]
 # -
 
 # ## Checks
 
 # +
-report(f"block {sound.level:.1f} dB, damper {frequency:.0f} Hz, fillet {1e-6 * stress[1]:.1f} MPa")
+report(f"block {sound.level:.1f} dB, damper at {frequency:.0f} Hz")
+report(f"shortest life near {worst.interface}, {distance:.2f} mm from the surface of a fillet")
 gas_power = sum(cycle.element(f"gas {k}").power[:-1].mean() for k in range(1, 5))
 efficiency = -speed * cycle.joint("drive").moment[:-1, 2].mean() / gas_power
 with tutorials.report_page(results / "report.html", "Four-cylinder engine"):
@@ -145,6 +143,3 @@ with tutorials.report_page(results / "report.html", "Four-cylinder engine"):
     check("twist above 150 Hz, tuned over stiff", largest["tuned"] / largest["stiff"], 0.0, 0.5)
     check("largest Floquet multiplier", float(np.abs(cycle.multipliers).max()), 0.0, 1.0)
     check("life of the crankshaft", worst.cycles, 1e7, 1e30, "cycles")
-    distance = 1e3 * shaft.fillet_distance([worst.position])[0]
-    check("distance of the worst place from a fillet", distance, 0.0, 0.1, "mm")
-    check("stress with elements of 1.5 mm over 0.75 mm", stress[0] / stress[1], 0.95, 1.05)

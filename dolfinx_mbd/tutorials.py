@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,12 @@ from dolfinx_mbd.geometry import ConnectingRod
 from dolfinx_mbd.geometry.gmsh_model import mesh_volumes
 from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
 from dolfinx_mbd.plotting.report import Report
-from dolfinx_mbd.results.histories import BodyHistory
 
 __all__ = [
     "check",
     "check_close",
     "chord_displacement",
     "figure",
-    "local_stresses",
     "middle_acceleration",
     "plot_histories",
     "plot_orbits",
@@ -273,51 +271,6 @@ def chord_displacement(rod: ReducedBody, eta: np.ndarray) -> np.ndarray:
     position = middle.position - 0.5 * (big.point + small.point)
     offset = position + eta @ middle.modes - 0.5 * (ends[0] + ends[1])
     return np.stack([np.sum(offset * axis, axis=1) for axis in (along, across, normal)], axis=1)
-
-
-def local_stresses(
-    place: Sequence[float], body: ReducedBody, history: BodyHistory, others: Sequence[ReducedBody]
-) -> list[float]:
-    """Return the stress of other reductions of a body at a place, under the same forces.
-
-    The forces on the interfaces that deform the body at rest as at the instant of the largest von
-    Mises stress at the place are applied to each reduction. The result is the largest von Mises
-    stress of each in a distance of at most 6 mm, Pa.
-
-    Args:
-        place: Position, (3,), m.
-        body: Reduced body with stresses.
-        history: Its motion.
-        others: Reductions with the same interfaces, with stresses.
-    """
-    assert body.stress is not None
-    envelope = body.stress.envelope("von Mises", history)
-    at = np.linalg.norm(body.stress.points - place, axis=1).argmin()
-    eta = history.eta[np.abs(history.time - envelope.time[at]).argmin()]
-    forces, stresses = _interface_forces(body, eta), []
-    for other in others:
-        assert other.stress is not None
-        near = np.linalg.norm(other.stress.points - place, axis=1) < 0.006
-        deformed = np.linalg.solve(other.stiffness, _interface_motions(other).T @ forces)
-        stresses.append(float(other.stress.values("von Mises", deformed)[0, near].max()))
-    return stresses
-
-
-def _interface_motions(body: ReducedBody) -> np.ndarray:
-    """Return displacements and rotations of all interfaces by modes, shape (6m, n)."""
-    return np.vstack([interface.motion for interface in body.interfaces])
-
-
-def _interface_forces(body: ReducedBody, eta: np.ndarray) -> np.ndarray:
-    """Return balanced forces and moments on the interfaces for elastic coordinates, (6m,)."""
-    rigid = []
-    for interface in body.interfaces:
-        lever = np.cross(np.eye(3), interface.point).T
-        rigid.append(np.block([[np.eye(3), lever], [np.zeros((3, 3)), np.eye(3)]]))
-    conditions = np.vstack([_interface_motions(body).T, np.vstack(rigid).T])
-    loads = np.concatenate([body.stiffness @ eta, np.zeros(6)])
-    scale = 1.0 / np.linalg.norm(conditions, axis=1)
-    return np.linalg.lstsq(scale[:, None] * conditions, scale * loads, rcond=None)[0]
 
 
 def shank_section(geometry: ConnectingRod, height: float | None = None) -> Section:
