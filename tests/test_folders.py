@@ -153,6 +153,7 @@ WRITERS: dict[str, tuple[str, Callable[[Models, Path], Any]]] = {
     "ReducedBody.save": ("body.npz", lambda m, path: rod().save(path)),
     "Reduction.save": ("rod.npz", lambda m, path: m.reduction.save(path)),
     "Reduction.write_modes": ("modes.bp", lambda m, path: m.reduction.write_modes(path)),
+    "Report.save": ("report.html", lambda m, path: mbd.plotting.Report().save(path)),
     "Solution.save": ("run.npz", lambda m, path: m.run.save(path)),
     "Solution.to_csv": ("run.csv", lambda m, path: m.run.to_csv(path)),
     "Strength.write": (

@@ -815,6 +815,13 @@ def _format() -> export.Format:
     return FORMATS["op4"]
 
 
+def _report() -> plotting.Report:
+    """Return a report with one check."""
+    report = plotting.Report("Crank")
+    report.check("mass", 0.9, 0.8, 1.0, "kg")
+    return report
+
+
 def _picture() -> Any:
     return plotting.Picture(np.zeros((4, 4, 3), dtype=np.uint8))
 
@@ -868,6 +875,18 @@ PICTURES: dict[str, Call] = {
     ),
     "plot_system": lambda b: (plotting.plot_system, {"source": b.crank, "window": (80, 60)}),
     "plot_work": lambda b: (plotting.plot_work, {"solution": b.swing, "element": "spring"}),
+    "Report": lambda b: (plotting.Report, {"title": "Crank"}),
+    "Report.add": lambda b: (_report().add, {"item": "a text", "caption": ""}),
+    "Report.check": lambda b: (
+        _report().check,
+        {"name": "stroke", "value": 0.1, "low": 0.09, "high": 0.11, "unit": "m"},
+    ),
+    "Report.heading": lambda b: (_report().heading, {"text": "Results"}),
+    "Report.save": lambda b: (_report().save, {"path": b.folder / "report.html"}),
+    "Report.table": lambda b: (
+        _report().table,
+        {"head": ["part", "mass (kg)"], "rows": [["crank", 0.9]], "caption": "Masses"},
+    ),
     "skin_displacement": lambda b: (
         plotting.skin_displacement,
         {"skin": b.rod.skin, "eta": [1e-3, 0.0, 0.0]},
