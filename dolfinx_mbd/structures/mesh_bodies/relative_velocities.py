@@ -48,12 +48,13 @@ def relative_velocities(label: str, body: MeshBody) -> Array:
     problems = [text for text in forces.comm.allgather(problem) if text]
     if problems:
         raise InputError(
-            f"{label}: relative_velocity must be UFL of shape (3,) on the mesh, or a function that "
-            f"returns velocities (3, n), m/s; {problems[0]}",
+            f"{label}: relative_velocity must be UFL of shape ({forces.embedding.dim},) on the "
+            f"mesh, or a function that returns velocities ({forces.embedding.dim}, n), m/s; {problems[0]}",
             argument="relative_velocity",
             value=value,
         )
-    rates = forces.nodes.gathered(function.x.array[: 3 * len(forces.nodes.owned)])
+    dim = forces.embedding.dim
+    rates = forces.nodes.gathered(function.x.array[: dim * len(forces.nodes.owned)])
     u, _, frames = body.reference_state()
     G = body.constraints.node_matrix(body.motion_at(frames, u))
     held = np.abs(rates[body.held]).max(initial=0.0)
@@ -66,4 +67,4 @@ def relative_velocities(label: str, body: MeshBody) -> Array:
             argument="relative_velocity",
             value=value,
         )
-    return rates
+    return rates @ forces.embedding.axes
