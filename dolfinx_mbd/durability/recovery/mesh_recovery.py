@@ -98,7 +98,8 @@ class MeshRecovery:
         """Return the positions of the points of this rank in the undeformed body, (np, 3), m."""
         mesh, points = self.space.mesh, self.points
         compiled = fem.Expression(ufl.SpatialCoordinate(mesh), points.reference)
-        return in_space(np.asarray(compiled.eval(mesh, points.cells)).reshape(-1, 3))
+        values = np.asarray(compiled.eval(mesh, points.cells))
+        return in_space(values.reshape(-1, mesh.geometry.dim))
 
     def motion(self, history: Any) -> MeshMotion:
         """Return the motion of this body; `history` may also be the run."""

@@ -433,11 +433,6 @@ def test_errors_name_cause_and_cure() -> None:
     assert error.value.argument == "energy"
     with pytest.raises(InputError, match="saint-venant"):
         MeshBody("bar", model, energy="hooke")
-    plane = dmesh.create_unit_square(MPI.COMM_WORLD, 2, 2)
-    for state in ("stress", "strain"):
-        with pytest.raises(InputError, match="plane") as error:
-            MeshBody("bar", ElasticModel(plane, RUBBER, plane=state, thickness=0.1))
-        assert error.value.argument == "model"
     with pytest.raises(InputError, match="nearly-incompressible"):
         MeshBody("bar", box((0, 0, 0), (1, 1, 1), (1, 1, 1))[0], material=RUBBER, energy="u-p")
     body = MeshBody("bar", model, ends(0.0, 1.0))

@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.durability.recovery import MeshRecovery
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, PlacementWarning
 from dolfinx_mbd.forms import Material
 from dolfinx_mbd.forms.hyperelastic import neo_hookean
 from dolfinx_mbd.structures.mesh_bodies import BodyForce, MeshBody, Pressure, Traction
@@ -146,8 +146,7 @@ def test_rubber_pendulum() -> None:
     change = np.gradient(momentum, run.time, axis=0)[10:-10]
     force = change - bar.typical_mass * TILT @ [0, -9.81, 0]
     assert np.abs(momentum @ TILT[:, 2]).max() < 1e-10
-    difference = np.linalg.norm(force + run.joint("hinge").force[10:-10] @ TILT.T, axis=1)
-    assert min(difference.max(), np.abs(force - run.joint("hinge").force[10:-10]).max()) < 0.05
+    assert np.abs(force @ TILT - run.joint("hinge").force[10:-10]).max() < 0.05
 
 
 def test_plane_strain_equals_volumes_without_normal_motion() -> None:
@@ -234,9 +233,7 @@ def test_loads_and_pressure() -> None:
         sheet.forces.set_state(u + sign * 1e-6 * direction, w)
         areas.append(enclosed(sheet))
     expected = 1e3 * (areas[0] - areas[1]) / 2e-6
-    assert np.isclose(-np.vdot(forces, direction), expected, rtol=1e-6) or np.isclose(
-        np.vdot(forces, direction), -expected, rtol=1e-6
-    )
+    assert np.isclose(-np.vdot(forces, direction), expected, rtol=1e-6)
 
 
 def enclosed(sheet: MeshBody) -> float:
@@ -278,5 +275,5 @@ def test_errors_name_cause_and_cure() -> None:
         mbd.simulate(mbd.System([lifted]), t_end=0.01, dt=0.005)
     ground = mbd.Ground({"shelf": mbd.Frame((0, 0, 0.1))})
     hinge = mbd.revolute("hinge", ground.frame("shelf"), bar.frame("left"))
-    with pytest.raises(InputError, match="out of this plane"):
+    with pytest.raises(InputError, match="out of this plane"), pytest.warns(PlacementWarning):
         mbd.simulate(mbd.System([ground, bar], [hinge]), t_end=0.01, dt=0.005)
