@@ -1,4 +1,4 @@
-"""Embedding of the mesh of a body in space: a mesh of volumes, or a plane mesh that moves in a plane.
+"""Embedding of the mesh of a body in space: volumes, or a plane mesh that moves in a plane.
 
 The mesh of a plane body has two coordinates, and its displacement two components in the axes of a
 fixed plane, which the initial position o and orientation Q of the body define:
@@ -115,7 +115,7 @@ class Embedding:
     # ---- frames and loads -----------------------------------------------------------------------
     @property
     def normal_motions(self) -> Array:
-        """Projector (6, 6) on forces along, or moments about, global axes that the plane carries."""
+        """Projector (6, 6) on the forces and moments that the plane carries, in global axes."""
         P = np.zeros((6, 6))
         if self.is_plane:
             P[:3, :3] = np.outer(self.normal, self.normal)
@@ -248,5 +248,3 @@ def energy_of_gradient(energy: Callable[[Any], Any], u: Any) -> Callable[[Expr],
         return result
 
     return of_gradient
-
-

@@ -29,8 +29,8 @@ _LOCKING = 0.49  # Poisson's ratio above which displacements lock
 def checked_energy(label: str, energy: Any, model: ElasticModel) -> Callable[[Any], Any]:
     """Return the energy density as a function of the displacement; see `MeshBody`.
 
-    A prestress adds S₀:E with the stress S₀ of the body held at its undeformed shape. Hooke's law of
-    a plane body is a function of the displacement on its mesh, every other energy one of a
+    A prestress adds S₀:E with the stress S₀ of the body held at its undeformed shape. Hooke's law
+    of a plane body is a function of the displacement on its mesh, every other energy one of a
     displacement in space.
     """
     _check_plane(label, energy, model)
@@ -144,7 +144,8 @@ def warn_of_locking(label: str, energy: Any, model: ElasticModel) -> None:
     if largest > _LOCKING:
         text = (
             f"{label}: elements of a nearly incompressible material (ν = {largest:g}) lock and are "
-            "too stiff; use energy='nearly-incompressible' with hexahedra (in the plane quadrilaterals) of degree 2"
+            "too stiff; use energy='nearly-incompressible' with hexahedra of degree 2, in the plane "
+            "quadrilaterals"
         )
         warn(MeshWarning(text, quantity="Poisson's ratio", value=largest, limit=_LOCKING))
 

@@ -42,8 +42,10 @@ class Constraints:
     def __init__(
         self, interfaces: Sequence[AveragedInterface], first: int, num_nodes: int, idle: Array
     ) -> None:
-        self._active = np.eye(6) - idle
-        self.idle: Array = np.kron(np.eye(len(interfaces)), idle)  # of all interfaces, (m, m)
+        self._active: Array = np.eye(6) - idle
+        self.idle: Array = np.asarray(
+            np.kron(np.eye(len(interfaces)), idle), dtype=float
+        )  # of all interfaces, (m, m)
         self._parts = [
             (k, i, slice(6 * k, 6 * k + 6), slice(6 * (first + k), 6 * (first + k) + 6))
             for k, i in enumerate(interfaces)

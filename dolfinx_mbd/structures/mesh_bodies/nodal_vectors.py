@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from dolfinx import fem
 from numpy.typing import NDArray
@@ -15,8 +17,8 @@ class NodalVectors:
     """Exchange of nodal vectors (N, 3) between all ranks and the functions of a space.
 
     All ranks hold the values of all nodes. The nodes are sorted by their coordinates, so that their
-    order does not depend on the number of ranks. Vectors have three components in space, and those of
-    the mesh in functions, matrices and owned rows; see `Embedding`.
+    order does not depend on the number of ranks. Vectors have three components in space, and those
+    of the mesh in functions, matrices and owned rows; see `Embedding`.
 
     Args:
         space: Blocked Lagrange space.
@@ -79,7 +81,7 @@ class NodalVectors:
         part = self.embedding.components(columns[self.owned])
         return np.asfortranarray(part.reshape(self._dim * len(part), columns.shape[2]))
 
-    def dofs_of(self, blocks: NDArray[np.int32]) -> NDArray[np.int32]:
+    def dofs_of(self, blocks: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
         """Return the local degrees of freedom of local blocks."""
         return (self._dim * blocks[:, None] + np.arange(self._dim)).ravel().astype(np.int32)
 

@@ -273,8 +273,7 @@ class SmallVibrations:
     def packed(self, nodal: list[Array], s: Array) -> Array:
         """Return a block from motions (N, 3, k) of each body and increments (nv, k)."""
         parts: list[Array] = [
-            part.nodes.owned_rows(X)
-            for part, X in zip(self._parts, nodal, strict=True)
+            part.nodes.owned_rows(X) for part, X in zip(self._parts, nodal, strict=True)
         ]
         parts.append(s if self.comm.rank == 0 else s[:0])
         return np.asfortranarray(np.concatenate(parts))
