@@ -43,7 +43,7 @@ def test_errors() -> None:
     """Unknown places, wrong values, wrong arguments and wrong kinds of joints."""
     with pytest.raises(InputError, match="big_end"):
         run_of(crank=FILM)
-    with pytest.raises(InputError, match="clearance"):
+    with pytest.raises(InputError, match=r"bearings\[.big_end.\].*OilFilm"):
         run_of(big_end=0.1)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="ShortBearing"):
         OilFilm(ShortBearing, radius=0.02, diameter=0.04)
