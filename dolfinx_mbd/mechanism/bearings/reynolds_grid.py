@@ -196,11 +196,12 @@ class ReynoldsGrid:
         by_gap, by_rate, by_speed = self._gradients(by_q)
         k, count = C.shape[2], drag.shape[2]
         by_gap[:, :, :k] += C * self._slopes[ASPERITIES][:, :, None]
-        of_loads = np.zeros((2, *self._q.shape, DRAG + 1)), np.zeros(DRAG + 1)
-        for target, part in zip(of_loads[0], (by_gap, by_rate), strict=True):
-            target[:, :, DRAG : DRAG + count] = part[:, :, k:]
-        of_loads[1][DRAG : DRAG + count] = by_speed[k:]
-        parts = self._with_direct_terms(True, *of_loads[0], of_loads[1])
+        gaps, rates = np.zeros((2, *self._q.shape, DRAG + 1))
+        speeds = np.zeros(DRAG + 1)
+        last = slice(DRAG, DRAG + count)
+        gaps[:, :, last], rates[:, :, last] = by_gap[:, :, k:], by_rate[:, :, k:]
+        speeds[last] = by_speed[k:]
+        parts = self._with_direct_terms(True, gaps, rates, speeds)
         gap, rate, speed = (part[DRAG] for part in parts)
         return (
             np.concatenate([by_gap[:, :, :k], gap[:, :, None]], axis=2),

@@ -12,6 +12,7 @@ from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import instance, items, number, reject
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.bodies import FlexibleBody, Ground, RigidBody
 from dolfinx_mbd.mechanism.joints import (
     FrameRef,
