@@ -11,6 +11,7 @@ the second frame relative to the first frame, about the z axis of the first fram
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
@@ -21,8 +22,9 @@ from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import array, choice, instance, reject, vector
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.bushings import bushing_motion
 from dolfinx_mbd.kernels.columns import DISPLACEMENT, FORCE, MOMENT, ROTATION, SPIN, VELOCITY
-from dolfinx_mbd.kernels.rotations import rotation_vector, skew, tangent, tangent_derivative
+from dolfinx_mbd.kernels.rotations import skew, tangent_derivative
 from dolfinx_mbd.mechanism.bearing_tables import BearingTable
 from dolfinx_mbd.mechanism.force_elements import FramePair
 from dolfinx_mbd.mechanism.joints import FrameRef
@@ -113,21 +115,22 @@ class Bushing(LawElement):
 
     def coordinates(self, motion: PairMotion) -> Array:
         """Return displacement and rotation vector from the neutral pose, shape (6,)."""
-        x, R = self._neutral
-        theta = rotation_vector(R.T @ motion.rotation)
-        angle = float(np.linalg.norm(theta))
+        return self._motion(motion)[0]
+
+    def _motion(self, motion: PairMotion) -> tuple[Array, Array, Array]:
+        """Return s (6,), ṡ (6,) and the inverse of T (3, 3)."""
+        s, rate, inverse = bushing_motion(*self._neutral, *motion[1:5])
+        angle = math.hypot(*s[3:])
         if angle > _LARGEST:
             raise InputError(
                 f"bushing {self.name!r} is turned by {angle:.3g} rad, more than the limit of 3 rad."
                 " Use a joint with a JointSpring for large rotations"
             )
-        return np.concatenate([motion.displacement - x, theta])
+        return s, rate, inverse
 
     def _terms(self, motion: PairMotion) -> tuple[Array, Array, Array, Array]:
         """Return s (6,), ṡ (6,), the inverse of T (3, 3), and g = K s + C ṡ (6,)."""
-        s = self.coordinates(motion)
-        inverse = np.asarray(np.linalg.inv(tangent(s[3:])), dtype=float)
-        rate = np.concatenate([motion.velocity, inverse @ motion.rotation.T @ motion.omega])
+        s, rate, inverse = self._motion(motion)
         return s, rate, inverse, np.asarray(self._K @ s + self._C @ rate)
 
     def value(self, motion: PairMotion) -> Array:

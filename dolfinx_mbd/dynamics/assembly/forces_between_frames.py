@@ -120,49 +120,45 @@ class ForcesBetweenFrames:
 
     def add_derivatives(self, target: LoadDerivatives) -> None:
         """Add the derivatives of the loads."""
+        frame_derivatives = None
         for element, *ends in self.items:
             D, E = element.derivatives(*self.arguments(element, *ends))
-            if len(D) > 12:
-                self._add_extended(element, (ends[0], ends[1]), (D, E), target)
-            else:
+            if len(D) == 12:
                 target.add_pair(np.array([ends]), -D, -E)
+                continue
+            if frame_derivatives is None:
+                frame_derivatives = self._frames.last_derivatives()
+            self._add_extended(element, (ends[0], ends[1]), (-D, -E), frame_derivatives, target)
 
     def _add_extended(
         self,
         element: PairElement,
         ends: tuple[int, int],
         derivatives: tuple[Array, Array],
+        frame_derivatives: tuple[list[Array], list[Array]],
         target: LoadDerivatives,
     ) -> None:
         """Add the derivatives of an element that also acts on elastic coordinates or states."""
-        jacobians, tangents = self._frames.last_derivatives()
+        jacobians, tangents = frame_derivatives
         (k, J), (m, R) = (self._frames.frame_jacobian(end, jacobians) for end in ends)
         S, T = (self._frames.frame_jacobian(end, tangents)[1] for end in ends)
         D, E = derivatives
-        count = len(D) - 12
-        # blocks of the columns of bodies: rows of a wrench and of s or states, Jacobian and tangent
-        blocks = [(k, ON_FIRST, J, S), (m, ON_SECOND, R, T)]
-        for state_body in self._states.body(element.name):
-            mass = self._states.mass(state_body)
-            D, E = D.copy(), E.copy()
-            D[OTHERS] *= mass
-            E[OTHERS] *= mass
-            blocks.append((state_body, OTHERS, np.eye(count), np.zeros((count, count))))
-        columns = np.cumsum([0] + [block[2].shape[1] for block in blocks])
-        left, change = np.zeros((2, len(D), int(columns[-1])))
-        for (_, rows, jacobian, tangent), i, j in zip(blocks, columns, columns[1:], strict=False):
-            left[rows, i:j], change[rows, i:j] = jacobian, tangent
+        first, extra = np.arange(6), np.arange(12, len(D))
+        # rows of D and E of each body, with their derivatives by its velocities, and the rates of
+        # these derivatives; those of s or of states do not change
+        blocks = [(k, first, J, S), (m, first + 6, R, T)]
         if element.surface is not None:
-            left[OTHERS, 6 : columns[1]] = element.surface
-        by_rate = left.T @ E
-        K = left.T @ (D @ left) + by_rate @ change
-        C = by_rate @ left
-        places = [
-            (body, slice(i, j))
-            for (body, *_), i, j in zip(blocks, columns, columns[1:], strict=False)
-            if j > i  # the others do not move
-        ]
-        for row, i in places:
-            for column, j in places:
-                target.K.add(row, column, -K[i, j])
-                target.C.add(row, column, -C[i, j])
+            W = np.hstack([np.zeros((len(extra), 6)), element.surface])
+            blocks[0] = k, np.concatenate([first, extra]), np.vstack([J, W]), S
+        for state_body in self._states.body(element.name):
+            D[OTHERS] *= self._states.mass(state_body)
+            E[OTHERS] *= self._states.mass(state_body)
+            blocks.append((state_body, extra, np.eye(len(extra)), np.zeros((0, len(extra)))))
+        blocks = [block for block in blocks if block[2].shape[1]]  # the others do not move
+        for column, columns, right, change in blocks:
+            by_pose, by_rate = D[:, columns] @ right, E[:, columns] @ right
+            if len(change):
+                by_pose += E[:, columns[:6]] @ change
+            for row, rows, left, _ in blocks:
+                target.K.add(row, column, left.T @ by_pose[rows])
+                target.C.add(row, column, left.T @ by_rate[rows])
