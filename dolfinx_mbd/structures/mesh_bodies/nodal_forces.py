@@ -154,7 +154,7 @@ class NodalForces:
         for function, values in zip(
             (self._discrete.before, self._discrete.after), (before, after), strict=True
         ):
-            self.nodes.assign(function, values)
+            self.nodes.displace(function, values)
         return self._vector(self._discrete.form)
 
     def internal(self) -> Array:

@@ -207,6 +207,21 @@ def test_stress_of_a_stretched_sheet(plane: str) -> None:
     assert np.allclose(moved, place - recovery.positions(), atol=1e-12)
 
 
+def test_discrete_gradient_between_two_states() -> None:
+    """The work of the forces of a conserving step is the change of the energy, in any plane."""
+    model = strip((3, 2), width=0.5, plane="strain")
+    sheet = MeshBody("sheet", model, energy="neo-hookean", rotation=TILT, position=(1, 2, 3))
+    start = sheet.reference_state()[0]
+    rng = np.random.default_rng(3)
+    states = [start + (0.01 * rng.normal(size=start.shape)) @ (TILT * [1, 1, 0]).T for _ in "ab"]
+    energies = []
+    for u in states:
+        sheet.forces.set_state(u, np.zeros_like(u))
+        energies.append(sheet.forces.energy())
+    forces = sheet.forces.elastic_between(*states)
+    assert np.isclose(np.vdot(forces, states[1] - states[0]), np.diff(energies)[0], rtol=1e-9)
+
+
 def test_loads_and_pressure() -> None:
     """Resultants of dead loads; a pressure on the whole edge of a sheet has none."""
     model = strip((4, 2), width=0.5, plane="strain")
