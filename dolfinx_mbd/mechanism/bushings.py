@@ -23,6 +23,7 @@ from dolfinx_mbd.checks import array, choice, instance, reject, vector
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.bushings import bushing_motion
+from dolfinx_mbd.kernels.columns import DISPLACEMENT, FORCE, MOMENT, ROTATION, SPIN, VELOCITY
 from dolfinx_mbd.kernels.rotations import skew, tangent_derivative
 from dolfinx_mbd.mechanism.bearing_tables import BearingTable
 from dolfinx_mbd.mechanism.force_elements import FramePair
@@ -118,8 +119,10 @@ class Bushing(LawElement):
 
     def _motion(self, motion: PairMotion) -> tuple[Array, Array, Array]:
         """Return s (6,), ṡ (6,) and the inverse of T (3, 3)."""
-        s, rate, inverse = bushing_motion(*self._neutral, *motion[1:5])
-        angle = math.hypot(*s[3:])
+        s, rate, inverse = bushing_motion(
+            *self._neutral, motion.displacement, motion.rotation, motion.velocity, motion.omega
+        )
+        angle = math.hypot(*s[ROTATION])
         if angle > _LARGEST:
             raise InputError(
                 f"bushing {self.name!r} is turned by {angle:.3g} rad, more than the limit of 3 rad."
@@ -143,14 +146,16 @@ class Bushing(LawElement):
         R, theta = motion.rotation, s[3:]
         by_rotation, w = inverse @ R.T, inverse.T @ g[3:]  # θ̇ = T⁻¹Rᵀω; the moment is −R w
         by_motion, rate_by_motion = np.zeros((6, 12)), np.zeros((6, 12))
-        by_motion[:3, :3] = rate_by_motion[:3, 6:9] = np.eye(3)
-        by_motion[3:, 3:6] = rate_by_motion[3:, 9:] = by_rotation
-        rate_by_motion[3:, 3:6] = by_rotation @ skew(motion.omega)
-        rate_by_motion[3:, 3:6] -= inverse @ tangent_derivative(theta, rate[3:]) @ by_rotation
+        by_motion[DISPLACEMENT, DISPLACEMENT] = rate_by_motion[DISPLACEMENT, VELOCITY] = np.eye(3)
+        by_motion[ROTATION, ROTATION] = rate_by_motion[ROTATION, SPIN] = by_rotation
+        rate_by_motion[ROTATION, ROTATION] = by_rotation @ skew(motion.omega)
+        rate_by_motion[ROTATION, ROTATION] -= (
+            inverse @ tangent_derivative(theta, rate[3:]) @ by_rotation
+        )
         G = -(self._K @ by_motion + self._C @ rate_by_motion)
         G[3:] = by_rotation.T @ G[3:]
-        G[3:, 3:6] += skew(R @ w)
-        G[3:, 3:6] -= by_rotation.T @ tangent_derivative(-theta, w) @ by_rotation
+        G[MOMENT, ROTATION] += skew(R @ w)
+        G[MOMENT, ROTATION] -= by_rotation.T @ tangent_derivative(-theta, w) @ by_rotation
         return G
 
     def stored_energy(self, motion: PairMotion) -> float:
@@ -248,8 +253,8 @@ class TabulatedBearing(LawElement):
         """Return the derivatives of force and moment, shape (6, 12)."""
         (K, C), (dK, dC) = self._coefficients(motion.omega[2])
         G = np.zeros((6, 12))
-        G[:3, :3], G[:3, 6:9] = -K, -C
-        G[:3, 11] = -(dK @ self._displacement(motion) + dC @ motion.velocity)
+        G[FORCE, DISPLACEMENT], G[FORCE, VELOCITY] = -K, -C
+        G[FORCE, SPIN][:, 2] = -(dK @ self._displacement(motion) + dC @ motion.velocity)
         return G
 
     def stored_energy(self, motion: PairMotion) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.frames import Frames
 from dolfinx_mbd.dynamics.assembly.load_terms import LoadDerivatives, StatesOfLoads
+from dolfinx_mbd.kernels.columns import ELASTIC, ETA, ON_FIRST, ON_SECOND, OTHERS
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.force_elements import FilmElement, PairElement
 
@@ -55,7 +56,7 @@ class ForcesBetweenFrames:
         if element.surface is None:
             return (pair,)
         q, v = self._frames.views[int(self._frames.system.frame_body[first])][1][:2]
-        return pair, np.array([element.surface @ q[7:], element.surface @ v[6:]])
+        return pair, np.array([element.surface @ q[ETA], element.surface @ v[ELASTIC]])
 
     def wrenches(self, t: float) -> Iterator[tuple[PairElement, tuple[int, ...], Array]]:
         """Yield each load with its frames and the wrenches on the frames, (12,)."""
@@ -63,23 +64,23 @@ class ForcesBetweenFrames:
             wrenches = element.wrenches(*self.arguments(element, first, second))
             self._last[index] = wrenches
             if element.timed:
-                self._states.set_rates(element.name, wrenches[12:])
+                self._states.set_rates(element.name, wrenches[OTHERS])
             if element.surface is not None:
                 body = int(self._frames.system.frame_body[first])
-                self.surface_forces[element.name] = body, wrenches[12:] @ element.surface
+                self.surface_forces[element.name] = body, wrenches[OTHERS] @ element.surface
             yield element, (first, second), wrenches[:12]
 
     def subtract_surface_forces(self) -> None:
         """Subtract the forces on elastic surfaces from the residual."""
         for k, force in self.surface_forces.values():
             _, _, rows, scale, _, _ = self._frames.views[k]
-            rows[6:] -= force
-            scale[6:] += np.abs(force)
+            rows[ELASTIC] -= force
+            scale[ELASTIC] += np.abs(force)
 
     def power_of_surface(self, load: str) -> float:
         """Return the power of a load on elastic coordinates, W."""
         k, force = self.surface_forces[load]
-        return float(force @ self._frames.views[k][1][1][6:])
+        return float(force @ self._frames.views[k][1][1][ELASTIC])
 
     def energy(self, *, elastic: bool) -> float:
         """Return the stored energy, J; if `elastic`, only that of elastic elements."""
@@ -98,9 +99,9 @@ class ForcesBetweenFrames:
         for wrenches, (load, *ends) in zip(self._last, self.items, strict=True):
             if load.is_elastic:
                 pair, *others = self.arguments(load, *ends)
-                total += float(wrenches[:6] @ pair.u1 + wrenches[6:12] @ pair.u2)
+                total += float(wrenches[ON_FIRST] @ pair.u1 + wrenches[ON_SECOND] @ pair.u2)
                 if load.surface is not None:
-                    total += float(wrenches[12:] @ others[0][1])
+                    total += float(wrenches[OTHERS] @ others[0][1])
                 elastic += load.elastic_power(pair, *others)
         return elastic, total
 
@@ -142,22 +143,23 @@ class ForcesBetweenFrames:
         (k, J), (m, R) = (self._frames.frame_jacobian(end, jacobians) for end in ends)
         S, T = (self._frames.frame_jacobian(end, tangents)[1] for end in ends)
         D, E = derivatives
-        first, extra = np.arange(6), np.arange(12, len(D))
+        rows_of = np.arange(len(D))
+        first, extra = rows_of[ON_FIRST], rows_of[OTHERS]
         # rows of D and E of each body, with their derivatives by its velocities, and the rates of
         # these derivatives; those of s or of states do not change
-        blocks = [(k, first, J, S), (m, first + 6, R, T)]
+        blocks = [(k, first, J, S), (m, rows_of[ON_SECOND], R, T)]
         if element.surface is not None:
             W = np.hstack([np.zeros((len(extra), 6)), element.surface])
             blocks[0] = k, np.concatenate([first, extra]), np.vstack([J, W]), S
         for state_body in self._states.body(element.name):
-            D[12:] *= self._states.mass(state_body)
-            E[12:] *= self._states.mass(state_body)
+            D[OTHERS] *= self._states.mass(state_body)
+            E[OTHERS] *= self._states.mass(state_body)
             blocks.append((state_body, extra, np.eye(len(extra)), np.zeros((0, len(extra)))))
         blocks = [block for block in blocks if block[2].shape[1]]  # the others do not move
         for column, columns, right, change in blocks:
             by_pose, by_rate = D[:, columns] @ right, E[:, columns] @ right
             if len(change):
-                by_pose += E[:, columns[:6]] @ change
+                by_pose += E[:, columns[: len(first)]] @ change
             for row, rows, left, _ in blocks:
                 target.K.add(row, column, left.T @ by_pose[rows])
                 target.C.add(row, column, left.T @ by_rate[rows])

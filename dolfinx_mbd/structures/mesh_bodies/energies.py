@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import ufl
 
@@ -15,11 +16,47 @@ from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.prestress import initial_stress
 from dolfinx_mbd.forms import Orthotropic
 from dolfinx_mbd.forms.hyperelastic import neo_hookean
+from dolfinx_mbd.mechanism.expressions.functions import Formula
+from dolfinx_mbd.mechanism.expressions.quantities import evaluate
 
-__all__ = ["checked_energy", "volumetric_energy", "warn_of_locking"]
+__all__ = [
+    "Energy",
+    "checked_energy",
+    "named_or_expression",
+    "volumetric_energy",
+    "warn_of_locking",
+]
 
-_NAMES = ("saint-venant-kirchhoff", "neo-hookean", "nearly-incompressible")
+Energy = Literal["saint-venant-kirchhoff", "neo-hookean", "nearly-incompressible"]
+"""Energy densities by name."""
+_NAMES = get_args(Energy)
+_VARIABLES = ("I1", "I2", "J")
 _LOCKING = 0.49  # Poisson's ratio above which displacements lock
+
+
+def named_or_expression(label: str, energy: Any) -> Any:
+    """Return the formula of the invariants I1, I2 and J that a text is; names remain names."""
+    if not isinstance(energy, str) or energy in _NAMES:
+        return energy
+    try:
+        return Formula(energy, _VARIABLES)
+    except InputError as error:
+        raise InputError(
+            f"{label}: energy: {error}. Expected one of {', '.join(_NAMES)}, or an expression of "
+            "the invariants I1, I2 and J",
+            argument="energy",
+            value=energy,
+        ) from None
+
+
+def _of_invariants(formula: Formula, u: Any) -> Any:
+    """Return the energy density that is a formula of the invariants, as UFL."""
+    F = ufl.Identity(3) + ufl.grad(u)
+    C = F.T * F
+    I1 = ufl.tr(C)
+    values = {"I1": I1, "I2": (I1**2 - ufl.tr(C * C)) / 2, "J": ufl.det(F)}
+    functions = {"log": ufl.ln, "exp": ufl.exp, "sqrt": ufl.sqrt, "tanh": ufl.tanh}
+    return evaluate(formula.text, {**formula.constants, **values, **functions})
 
 
 def checked_energy(label: str, energy: Any, model: ElasticModel) -> Callable[[Any], Any]:
@@ -35,6 +72,8 @@ def checked_energy(label: str, energy: Any, model: ElasticModel) -> Callable[[An
                 argument="energy",
                 value=energy,
             )
+        if isinstance(energy, Formula):
+            return partial(_of_invariants, energy)
         return energy  # type: ignore[no-any-return]
     if not isinstance(energy, str) or energy not in _NAMES:
         expected = (

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 from dolfinx.mesh import Mesh
 from numpy.typing import ArrayLike
+from ufl.core.expr import Expr
 
 from dolfinx_mbd import checks
+from dolfinx_mbd.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Skin
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model
 from dolfinx_mbd.fem.fields import surface_skin
-from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
+from dolfinx_mbd.fem.interfaces.interfaces import Interfaces, mesh_interfaces
 from dolfinx_mbd.fem.linalg.options import solver_options
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.meshing import TaggedMesh
@@ -26,14 +28,18 @@ from dolfinx_mbd.mechanism.bodies import RigidBody
 from dolfinx_mbd.mechanism.floating_body import checked_rotation
 from dolfinx_mbd.mechanism.joints import FrameRef
 from dolfinx_mbd.mechanism.protocol import BodyState, Frame
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.structures.mesh_bodies.averaged_interfaces import averaged_interface
 from dolfinx_mbd.structures.mesh_bodies.energies import (
+    Energy,
     checked_energy,
+    named_or_expression,
     volumetric_energy,
     warn_of_locking,
 )
 from dolfinx_mbd.structures.mesh_bodies.frame_coordinates import FrameCoordinates
 from dolfinx_mbd.structures.mesh_bodies.mesh_inertia import CondensedInertia
+from dolfinx_mbd.structures.mesh_bodies.mesh_loads import MeshLoad
 from dolfinx_mbd.structures.mesh_bodies.mesh_motion import MeshMotion
 from dolfinx_mbd.structures.mesh_bodies.mesh_solver import PREFIX
 from dolfinx_mbd.structures.mesh_bodies.multipliers import Constraints, Motion
@@ -41,6 +47,7 @@ from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
 from dolfinx_mbd.structures.mesh_bodies.relative_velocities import relative_velocities
 from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface, magnitude
 from dolfinx_mbd.structures.mesh_bodies.step_unknowns import StepUnknowns
+from dolfinx_mbd.structures.mesh_bodies.vibration_modes import mesh_linearization
 
 __all__ = ["MeshBody"]
 
@@ -71,8 +78,9 @@ class MeshBody(FrameCoordinates):
         energy: Energy density of the material: ``"saint-venant-kirchhoff"`` (Hooke's law for large
             rotations and small strains), ``"neo-hookean"`` (large strains of isotropic materials),
             ``"nearly-incompressible"`` (the same for ν up to 0.4999, with a quadrature that avoids
-            locking; use hexahedra of degree 2), or a function that returns UFL, J/m³, for the
-            displacement u.
+            locking; use hexahedra of degree 2), a function that returns UFL, J/m³, for the
+            displacement u, or an expression of the invariants `I1` and `I2` of FᵀF and of
+            `J` = det F, for example ``"5e5*(I1*J^(-2/3) - 3) + 5e7*(J - 1)^2"``.
         viscosity: Retardation time of Kelvin-Voigt damping, s: a stress τ C:Ė is added, where C is
             the elasticity tensor and E the Green-Lagrange strain. It does not resist rotations.
         mass_damping: Coefficient of damping forces proportional to the velocity and the density,
@@ -112,20 +120,20 @@ class MeshBody(FrameCoordinates):
 
     name: str
     model: ElasticModel | TaggedMesh | Mesh
-    interfaces: Iterable[str] | Mapping[str, Any] = ()
+    interfaces: Interfaces = ()
     _: KW_ONLY
     material: Materials | None = None
-    energy: str | Callable[[Any], Any] = "saint-venant-kirchhoff"
+    energy: Energy | str | Callable[..., Any] = "saint-venant-kirchhoff"
     viscosity: float = 0.0
     mass_damping: float = 0.0
-    loads: Mapping[str, Any] = field(default_factory=dict)
+    loads: Mapping[str, MeshLoad] = field(default_factory=dict)
     quadrature_degree: int | None = None
-    petsc_options: Mapping[str, Any] | None = None
+    petsc_options: Mapping[str, str | float | None] | None = None
     position: ArrayLike = (0.0, 0.0, 0.0)
     rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0)
     velocity: ArrayLike | None = None
     omega: ArrayLike | None = None
-    relative_velocity: Any = None
+    relative_velocity: Expr | Callable[[Any], Any] | None = None
 
     __repr__ = short_repr
 
@@ -141,6 +149,7 @@ class MeshBody(FrameCoordinates):
             )
         viscosity = checks.number(f"{label}: viscosity", self.viscosity, low=0.0, unit="s")
         damping = checks.number(f"{label}: mass_damping", self.mass_damping, low=0.0, unit="1/s")
+        assign(self, energy=named_or_expression(label, self.energy))
         energy = checked_energy(label, self.energy, model)
         volume = volumetric_energy(self.energy, model)
         warn_of_locking(label, self.energy, model)
@@ -332,12 +341,17 @@ class MeshBody(FrameCoordinates):
         nodal = self.nodal_of(state.q).copy()
         self.hold(nodal, self.frames_of(state.q), state.v, state.a)
         u, w, a = nodal
-        forces = self.forces
+        forces, t, start = self.forces, state.t, None
+        if self._solver is not None and self._solver.conserves:  # forces at the middle of the step
+            start, after = self.nodal_of(self._solver.start)[0], u
+            u, w = 0.5 * (start + u), 0.5 * (self.nodal_of(self._solver.start)[1] + w)
+            t -= 0.5 * self._solver.dt
         forces.set_state(u, w)
-        terms = [forces.apply_mass(a), forces.elastic()]
+        elastic = forces.elastic() if start is None else forces.elastic_between(start, after)
+        terms = [forces.apply_mass(a), elastic]
         terms.append(-forces.lumped[:, None] * state.gravity)
         if forces.loads:
-            terms.append(-forces.loads.forces(state.t))
+            terms.append(-forces.loads.forces(t))
         damping = forces.damping(w)
         return terms if damping is None else [*terms, damping]
 
@@ -356,7 +370,7 @@ class MeshBody(FrameCoordinates):
         out[:3] -= resultant.sum(axis=0)
         scale += np.abs(mass * state.a)
         for term in terms:
-            scale[:3] += np.abs(term.sum(axis=0))
+            scale[:3] += np.linalg.norm(term, axis=1).sum()
 
     def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
         """Return the matrices of the frames with condensed free nodes, (nv, nv) each.
@@ -382,8 +396,8 @@ class MeshBody(FrameCoordinates):
         if self._solver is None:
             raise InputError(
                 f"body {self.name!r} is on its whole mesh, which this analysis does not support: "
-                "use simulate or Simulator, mbd.structures.vibration_modes for natural "
-                "frequencies, or reduce the body and use FlexibleBody",
+                "use simulate or Simulator, linearize for natural frequencies, or reduce the body "
+                "and use FlexibleBody",
                 argument="system",
                 value=self.name,
             )
@@ -400,6 +414,10 @@ class MeshBody(FrameCoordinates):
     def step_solver(self) -> Any:
         """Return a solver of the free nodes for the time steps of one run."""
         return StepUnknowns(self)
+
+    def linearization(self, system: System, state: State, num_modes: int) -> LinearizedSystem:
+        """Return the linearization of a mechanism with this body; see `linearize` (collective)."""
+        return mesh_linearization(system, state, num_modes)
 
     def rigid_body(self) -> RigidBody:
         """Return a rigid body with the same mass, frames and initial motion."""

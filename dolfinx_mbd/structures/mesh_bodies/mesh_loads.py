@@ -32,9 +32,10 @@ from dolfinx_mbd.fem.facets import checked_key, facet_groups
 from dolfinx_mbd.fem.fields import locate
 from dolfinx_mbd.forms.arguments import nonzero
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.mechanism.expressions.functions import expression, expressions
 from dolfinx_mbd.structures.mesh_bodies.nodal_vectors import NodalVectors
 
-__all__ = ["BodyForce", "MeshLoads", "PointForce", "Pressure", "Traction"]
+__all__ = ["BodyForce", "MeshLoad", "MeshLoads", "PointForce", "Pressure", "Traction"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class Pressure:
 
     Attributes:
         facets: Group name, tag of facets, or array of this rank's local facets.
-        value: Pressure, Pa; a number or a function of time.
+        value: Pressure, Pa; a number, a function of time, or an expression of the time `t`.
         distribution: Factor over the undeformed surface, a number or a scalar UFL expression.
 
     Raises:
@@ -53,8 +54,8 @@ class Pressure:
         >>> gas = Pressure("crown", lambda t: 6e6 * np.exp(-t / 0.01))
     """
 
-    facets: Any
-    value: float | Callable[[float], float]
+    facets: str | int | NDArray[np.int32]
+    value: float | str | Callable[[float], float]
     distribution: float | Expr = 1.0
 
     __repr__ = short_repr
@@ -70,7 +71,8 @@ class Traction:
 
     Attributes:
         facets: Group name, tag of facets, or array of this rank's local facets.
-        value: Force per area in global components, shape (3,), Pa; numbers or a function of time.
+        value: Force per area in global components, shape (3,), Pa; numbers, a function of time, or
+            expressions such as ``("0", "300*sin(9*t)", "0")``.
         distribution: Factor over the undeformed surface, a number or a scalar UFL expression.
 
     Raises:
@@ -80,7 +82,7 @@ class Traction:
         >>> wind = Traction("side", lambda t: (0, 300 * np.sin(t), 0))
     """
 
-    facets: Any
+    facets: str | int | NDArray[np.int32]
     value: ArrayLike | Callable[[float], ArrayLike]
     distribution: float | Expr = 1.0
 
@@ -96,8 +98,8 @@ class BodyForce:
     """A force per undeformed volume that keeps its direction in the inertial frame.
 
     Attributes:
-        value: Force per volume in global components, shape (3,), N/m³; numbers or a function of
-            time.
+        value: Force per volume in global components, shape (3,), N/m³; numbers, a function of
+            time, or expressions of the time `t`.
         distribution: Factor over the undeformed body, a number or a scalar UFL expression.
 
     Raises:
@@ -123,7 +125,8 @@ class PointForce:
 
     Attributes:
         point: Position in the undeformed mesh, shape (3,), m.
-        value: Force in global components, shape (3,), N; numbers or a function of time.
+        value: Force in global components, shape (3,), N; numbers, a function of time, or
+            expressions of the time `t`.
 
     Raises:
         InputError: An argument is invalid.
@@ -144,9 +147,14 @@ class PointForce:
 
 def _checked(value: Any, shape: tuple[int, ...]) -> Any:
     """Return a function of time, or numbers of a shape."""
+    value = expressions(value, ("t",)) if shape else expression(value, ("t",))
     if callable(value):
         return checks.function("value", value, "value(t)")
     return checks.vector("value", value) if shape else checks.number("value", value)
+
+
+MeshLoad = Pressure | Traction | BodyForce | PointForce
+"""Loads of a mesh body."""
 
 
 class MeshLoads:

@@ -80,7 +80,7 @@ class MeshSolver:
         self.coefficients: tuple[float, float, float] | None = None
         self.state = FactorState.reference(body)
         self._ksp: PETSc.KSP | None = None
-        self._turn = np.eye(3)
+        self._turn = self._force_turn = np.eye(3)
         self._turns = np.zeros((0, 2, 3, 3))
 
     def factorize(
@@ -178,17 +178,21 @@ class MeshSolver:
         compliance[size:] = np.repeat([1 / stiffness for _, stiffness in pins], 3)
         self._border = Border(G, self._block_solution(G), compliance)
 
-    def turn_to(self, u: Array, frames: Array) -> None:
+    def turn_to(self, u: Array, frames: Array, middle: Array | None = None) -> None:
         """Turn the factor with the body at displacements u (N, 3) and frames (F, 7).
 
-        The nodes turn with their mean rotation, the rotations of the frames with the frames.
+        The nodes turn with their mean rotation, the rotations of the frames with the frames. The
+        forces of a conserving step turn with the mean of the displacements before and after it,
+        `middle` (N, 3), as S : sym(F_mᵀ∇v) shows.
         """
         nodes = self._body.nodes
         turn = mean_rotation(nodes, nodes + u) @ self._rotation.T
         self._set_turns(turn, self._body.rotations_of(frames))
+        if middle is not None:
+            self._force_turn = mean_rotation(nodes, nodes + middle) @ self._rotation.T
 
     def _set_turns(self, turn: Array, frames: Array) -> None:
-        self._turn = turn
+        self._turn = self._force_turn = turn
         spins = np.einsum("fji,kj,fkl->fil", self._frames, turn, frames)
         self._turns = np.stack([np.broadcast_to(turn.T, spins.shape), spins], axis=1)
 
@@ -198,7 +202,7 @@ class MeshSolver:
         Collective.
         """
         assert self._ksp is not None
-        local = (forces @ self._turn)[self._body.forces.nodes.owned]
+        local = (forces @ self._force_turn)[self._body.forces.nodes.owned]
         b, x = self._matrix.createVecs()
         b.array[:] = local.ravel()
         try:

@@ -11,6 +11,7 @@ no floating frame: rotation, stiffening and buckling are part of W.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from dolfinx_mbd.fem.assembly import assembled_matrix, scalar_space
 from dolfinx_mbd.fem.compat import geometry_dofmap
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.linalg.blocks import multiply
+from dolfinx_mbd.structures.mesh_bodies.discrete_gradients import DiscreteGradient
 from dolfinx_mbd.structures.mesh_bodies.mesh_loads import MeshLoads
 from dolfinx_mbd.structures.mesh_bodies.nodal_vectors import NodalVectors
 
@@ -77,11 +79,12 @@ class NodalForces:
             )
         self._mass_damping = mass_damping
         dx = ufl.dx(metadata={"quadrature_degree": quadrature_degree})
-        total = density * dx
+        self._terms: list[tuple[Energy, ufl.Measure]] = [(energy, dx)]
         if volumetric is not None:
             element = V.ufl_element()
             low = 2 * element.degree - (2 if element.cell_type.name == "tetrahedron" else 1)
-            total += volumetric(self._u) * ufl.dx(metadata={"quadrature_degree": low})
+            self._terms.append((volumetric, ufl.dx(metadata={"quadrature_degree": low})))
+        total = sum(part(self._u) * measure for part, measure in self._terms)
         internal = ufl.derivative(total, self._u, test)
         self._energy = fem.form(total)
         self._force = fem.form(internal)
@@ -92,8 +95,9 @@ class NodalForces:
             tau = fem.Constant(V.mesh, default_scalar_type(viscosity))
             law = model.materials.law
             damping = tau * _viscous_work(self._u, self._w, test, law) * dx
-            derivatives = (ufl.derivative(damping, f, trial) for f in (self._u, self._w))
-            self._viscous = tuple(map(fem.form, (damping, *derivatives)))  # type: ignore[assignment]
+            by_u, by_w = (ufl.derivative(damping, f, trial) for f in (self._u, self._w))
+            by_u = 0.5 * (by_u + ufl.adjoint(by_u))  # the solver needs a symmetric matrix
+            self._viscous = tuple(map(fem.form, (damping, by_u, by_w)))  # type: ignore[assignment]
         cells = fem.functionspace(V.mesh, ("DG", 0))
         volume = ufl.det(ufl.Identity(3) + ufl.grad(self._u))
         part = ufl.conditional(ufl.lt(volume, 0.0), -volume, 0.0)
@@ -130,6 +134,21 @@ class NodalForces:
     def elastic(self) -> Array:
         """Return the elastic forces (N, 3), N (collective)."""
         return self._vector(self._force)
+
+    @cached_property
+    def _discrete(self) -> DiscreteGradient:
+        return DiscreteGradient(self.space, self._terms)
+
+    def elastic_between(self, before: Array, after: Array) -> Array:
+        """Return the elastic forces (N, 3), N, of a conserving step between displacements (N, 3).
+
+        Collective; an energy that depends on rotations is an InputError.
+        """
+        for function, values in zip(
+            (self._discrete.before, self._discrete.after), (before, after), strict=True
+        ):
+            self.nodes.assign(function, values)
+        return self._vector(self._discrete.form)
 
     def internal(self) -> Array:
         """Return the forces (N, 3) of the stress, with that of the viscosity, N (collective)."""
@@ -168,10 +187,11 @@ class NodalForces:
     def matrix(
         self, mass: float, rate: float, stiffness: float = 1.0, spin: Array | None = None
     ) -> PETSc.Mat:
-        """Return mass · M + rate · D + stiffness · K at the present state (collective).
+        """Return mass · M + stiffness · (rate · D + K) at the present state (collective).
 
-        K contains the stiffness of the present pressures. In a steady rotation with the angular
-        velocity `spin` (3,), M Ω̃² is added.
+        K contains the stiffness of the present pressures, and the symmetric part of the derivative
+        of the viscous forces with respect to the displacements. In a steady rotation with the
+        angular velocity `spin` (3,), M Ω̃² is added.
         """
         A = fem_petsc.assemble_matrix(self._stiffness)
         A.assemble()
@@ -185,7 +205,7 @@ class NodalForces:
         self.loads.add_stiffness(A)
         if stiffness != 1.0:
             A.scale(stiffness)
-        factor = mass + rate * self._mass_damping
+        factor = mass + stiffness * rate * self._mass_damping
         if factor:
             A.axpy(factor, self.mass, structure=PETSc.Mat.Structure.SAME_NONZERO_PATTERN)
         if spin is not None and spin.any():

@@ -137,10 +137,10 @@ class Tumbling(NamedTuple):
     corner: Any  # position of (0, 10, 0) relative to the centroid (3, 3)
 
 
-def tumbling_run() -> Tumbling:
-    """Simulate case W7."""
+def tumbling_run(method: Any = None) -> Tumbling:
+    """Simulate case W7, by default with the generalized-α method of `simulate`."""
     body = tumbling_l(2, 2)
-    run = mbd.simulate(mbd.System([body]), t_end=10.0, dt=0.025)
+    run = mbd.simulate(mbd.System([body]), t_end=10.0, dt=0.025, method=method)
     momenta, energy = run.momenta(), run.energies()
     at = [round(t / 0.025) for t in (2.5, 5.0, 10.0)]
     motion = body.motion(run)
@@ -163,6 +163,23 @@ def test_tumbling_l() -> None:
     assert np.isclose(run.elastic, 209, rtol=0.05)
     assert np.isclose(run.total[0], 2433, rtol=0.01)
     assert np.abs(run.total - run.total[0]).max() < 0.01 * 2433
+    assert np.abs(run.corner[1] - (-1.715, 6.160, 0.986)).max() < 0.01 * 6.46
+    assert np.abs(run.corner[2] - (2.071, 3.741, 4.823)).max() < 0.01 * 6.45
+
+
+@pytest.mark.slow
+def test_tumbling_l_with_conserving_steps() -> None:
+    """Case W7: energy and angular momentum are constant after the loads."""
+    run = tumbling_run(mbd.dynamics.GeneralizedAlpha.conserving())
+    assert np.abs(run.momenta[:, :3]).max() < 1e-9
+    assert np.abs(run.total / run.total[0] - 1).max() < 1e-8
+    after = run.momenta[200:, 3:]
+    assert np.abs(after - after[0]).max() < 1e-8 * np.linalg.norm(after[0])
+    for J, expected in zip(run.spin, ((8038, 4362, -5587), (15486, 8690, -10955)), strict=False):
+        assert np.abs(J - expected).max() < 0.01 * np.linalg.norm(J)
+    assert np.isclose(run.kinetic, 628.5, rtol=0.01)
+    assert np.isclose(run.elastic, 209, rtol=0.05)
+    assert np.isclose(run.total[0], 2433, rtol=0.01)
     assert np.abs(run.corner[1] - (-1.715, 6.160, 0.986)).max() < 0.01 * 6.46
     assert np.abs(run.corner[2] - (2.071, 3.741, 4.823)).max() < 0.01 * 6.45
 
