@@ -128,8 +128,8 @@ class _Part:
             self._damping.axpy(-1.0, K)
             self._damping.scale(1 / rate)
             K.destroy()
-        owned = motion[self.nodes.owned].reshape(-1, motion.shape[2])
-        damping = self.nodes.gathered_block(multiply(self._damping, np.asfortranarray(owned)))
+        owned = self.nodes.owned_rows(motion)
+        damping = self.nodes.gathered_block(multiply(self._damping, owned))
         return np.asarray(forces + damping)
 
     def leave(self) -> None:
@@ -184,8 +184,8 @@ class SmallVibrations:
         moves = [(part.body.nodes, *part.body.nodal_of(state.q[part.q])) for part in self._parts]
         positions = np.concatenate([X + u for X, u, *_ in moves])
         self.spin = spin_of(system, state, positions, np.concatenate([w for *_, w, _ in moves]))
-        free = [part.body.nodes.size - 3 * len(part.body.held) for part in self._parts]
-        self.num_unknowns = sum(free)
+        free = [(p.body.embedding.dim, len(p.body.nodes) - len(p.body.held)) for p in self._parts]
+        self.num_unknowns = sum(dim * count for dim, count in free)
         self.shift = 0.0
 
     def __enter__(self) -> Self:
@@ -276,8 +276,7 @@ class SmallVibrations:
     def packed(self, nodal: list[Array], s: Array) -> Array:
         """Return a block from motions (N, 3, k) of each body and increments (nv, k)."""
         parts: list[Array] = [
-            X[part.nodes.owned].reshape(-1, X.shape[2])
-            for part, X in zip(self._parts, nodal, strict=True)
+            part.nodes.owned_rows(X) for part, X in zip(self._parts, nodal, strict=True)
         ]
         parts.append(s if self.comm.rank == 0 else s[:0])
         return np.asfortranarray(np.concatenate(parts))
@@ -287,10 +286,8 @@ class SmallVibrations:
         nodal: list[Array] = []
         first = 0
         for part in self._parts:
-            last = first + 3 * len(part.nodes.owned)
-            rows = X[first:last].reshape(-1, 3 * X.shape[1])
-            whole = part.nodes.gathered_block(rows).reshape(-1, 3, X.shape[1])
-            nodal.append(whole)
+            last = first + part.body.embedding.dim * len(part.nodes.owned)
+            nodal.append(part.nodes.gathered_block(X[first:last]))
             first = last
         return nodal, np.asarray(self.comm.bcast(X[first:] if self.comm.rank == 0 else None))
 

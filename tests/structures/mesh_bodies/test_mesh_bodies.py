@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import ufl
 from dolfinx import fem, la
-from dolfinx import mesh as dmesh
 from dolfinx.fem import petsc as fem_petsc
 from mpi4py import MPI
 from petsc4py import PETSc
@@ -184,6 +183,11 @@ def test_rubber_pendulum() -> None:
     total = energy.kinetic + energy.elastic + energy.gravity
     assert np.abs(total - total[0]).max() < 0.01 * np.ptp(energy.gravity)
     assert run.constraint_violation().max() < 1e-12
+    # equal on any number of ranks
+    assert np.allclose(bar.motion(run).position([(1, 0, 0)])[-1, 0, :2],
+                       [0.44543087765392964, -0.8948795540279307], rtol=0, atol=1e-9)  # fmt: skip
+    force = [-3.581903759747088, 9.431451153185156]
+    assert np.allclose(run.joint("hinge").force[-1, :2], force, rtol=1e-9)
     fine = mbd.simulate(system, t_end=0.1, dt=mbd.Adaptive(1e-4, first=1e-3))
     tip = bar.motion(fine).position([(1, 0, 0)])[-1, 0]
     assert np.abs(tip[:2] - W5[0]).max() < 2e-3
@@ -373,6 +377,8 @@ def test_twisted_column_equals_dirichlet_conditions(degrees: float) -> None:
     values, expected, difference = twisted_column(degrees)
     assert np.allclose(values, expected, rtol=1e-8)
     assert difference < 1e-8
+    if degrees == 180:  # equal on any number of ranks
+        assert np.allclose(values, [94266.42055152655, 40050.371715070825], rtol=1e-9)
 
 
 def test_free_flight_conserves_momentum() -> None:
@@ -433,11 +439,6 @@ def test_errors_name_cause_and_cure() -> None:
     assert error.value.argument == "energy"
     with pytest.raises(InputError, match="saint-venant"):
         MeshBody("bar", model, energy="hooke")
-    plane = dmesh.create_unit_square(MPI.COMM_WORLD, 2, 2)
-    for state in ("stress", "strain"):
-        with pytest.raises(InputError, match="plane") as error:
-            MeshBody("bar", ElasticModel(plane, RUBBER, plane=state, thickness=0.1))
-        assert error.value.argument == "model"
     with pytest.raises(InputError, match="nearly-incompressible"):
         MeshBody("bar", box((0, 0, 0), (1, 1, 1), (1, 1, 1))[0], material=RUBBER, energy="u-p")
     body = MeshBody("bar", model, ends(0.0, 1.0))

@@ -184,6 +184,20 @@ def test_tumbling_l_with_conserving_steps() -> None:
     assert np.abs(run.corner[2] - (2.071, 3.741, 4.823)).max() < 0.01 * 6.45
 
 
+@pytest.mark.filterwarnings("ignore::dolfinx_mbd.errors.UnitsWarning")
+def test_tumbling_l_is_equal_on_any_number_of_ranks() -> None:
+    """Case W7 with a coarse mesh to 2.5 s: the digits of one rank."""
+    body = tumbling_l(1, 2)
+    run = mbd.simulate(mbd.System([body]), t_end=2.5, dt=0.05)
+    spin = [8040.84119292699, 4359.957195524008, -5586.917893892616]
+    assert np.allclose(run.momenta()[-1, 3:], spin, rtol=1e-9)
+    corner = body.motion(run).position([(0, 10, 0)])[-1, 0]
+    assert np.allclose(
+        corner, [0.1995882604325145, 10.359900309398915, 0.5784523932124986], rtol=1e-9
+    )
+    assert np.isclose(run.energies().elastic[-1], 201.81153788354754, rtol=1e-9)
+
+
 def twisting_column(cells: tuple[int, int, int], dt: float) -> tuple[float, Any]:
     """Return the initial energy (J) of case W9, and the rotation of a corner of the tip, (3,).
 
