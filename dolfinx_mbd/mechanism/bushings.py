@@ -119,8 +119,10 @@ class Bushing(LawElement):
 
     def _motion(self, motion: PairMotion) -> tuple[Array, Array, Array]:
         """Return s (6,), ṡ (6,) and the inverse of T (3, 3)."""
-        s, rate, inverse = bushing_motion(*self._neutral, *motion[1:5])
-        angle = math.hypot(*s[3:])
+        s, rate, inverse = bushing_motion(
+            *self._neutral, motion.displacement, motion.rotation, motion.velocity, motion.omega
+        )
+        angle = math.hypot(*s[ROTATION])
         if angle > _LARGEST:
             raise InputError(
                 f"bushing {self.name!r} is turned by {angle:.3g} rad, more than the limit of 3 rad."

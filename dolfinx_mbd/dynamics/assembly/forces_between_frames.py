@@ -143,10 +143,11 @@ class ForcesBetweenFrames:
         (k, J), (m, R) = (self._frames.frame_jacobian(end, jacobians) for end in ends)
         S, T = (self._frames.frame_jacobian(end, tangents)[1] for end in ends)
         D, E = derivatives
-        first, extra = np.arange(6), np.arange(12, len(D))
+        rows_of = np.arange(len(D))
+        first, extra = rows_of[ON_FIRST], rows_of[OTHERS]
         # rows of D and E of each body, with their derivatives by its velocities, and the rates of
         # these derivatives; those of s or of states do not change
-        blocks = [(k, first, J, S), (m, first + 6, R, T)]
+        blocks = [(k, first, J, S), (m, rows_of[ON_SECOND], R, T)]
         if element.surface is not None:
             W = np.hstack([np.zeros((len(extra), 6)), element.surface])
             blocks[0] = k, np.concatenate([first, extra]), np.vstack([J, W]), S
@@ -158,7 +159,7 @@ class ForcesBetweenFrames:
         for column, columns, right, change in blocks:
             by_pose, by_rate = D[:, columns] @ right, E[:, columns] @ right
             if len(change):
-                by_pose += E[:, columns[:6]] @ change
+                by_pose += E[:, columns[: len(first)]] @ change
             for row, rows, left, _ in blocks:
                 target.K.add(row, column, left.T @ by_pose[rows])
                 target.C.add(row, column, left.T @ by_rate[rows])

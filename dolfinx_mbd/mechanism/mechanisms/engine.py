@@ -209,12 +209,12 @@ def _bearings(
     bearings: Mapping[str, Any] | None, cylinders: int, mains: int
 ) -> dict[str, list[JointClearance | None]]:
     """Return the bearings of all cylinders, and those of the main bearings along the shaft."""
-    places = instance("bearings", {} if bearings is None else bearings, Mapping)
-    for place in places:
+    films = instance("bearings", {} if bearings is None else bearings, Mapping)
+    for place in films:
         checks.choice("name of a bearing", place, BEARINGS)
     result: dict[str, list[JointClearance | None]] = {}
     for place in BEARINGS:
-        count, value = mains if place == "main" else cylinders, places.get(place)
+        count, value = mains if place == "main" else cylinders, films.get(place)
         if isinstance(value, (list, tuple)):
             result[place] = list(items(f"bearings[{place!r}]", value, JointClearance, _FILM))
             if len(value) != count:
