@@ -121,7 +121,8 @@ def check(what: str, value: float, low: float, high: float, unit: str = "") -> N
     Raises:
         AssertionError: The number is outside its bounds, or not a number.
     """
-    passed, text = _report.check(what, value, low, high, unit), str(_report.checks[-1])
+    passed = _report.check(what, float(value), low, high, unit)
+    text = str(_report.checks[-1])
     if not passed and not _pages:
         raise AssertionError(text)
     if root:
