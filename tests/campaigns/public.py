@@ -57,7 +57,7 @@ INTERNAL = {
     "MeshRecovery.extremes", "MeshRecovery.fields", "MeshRecovery.positions",
     "MeshRecovery.stress", "CylinderTorque.at", "PressureMap.at", "PressureMap.slopes_at",
     "Recovery.extremes",
-    "ReynoldsGrid.node_gradients", "SliderCrank.slider_rates",
+    "ReynoldsGrid.node_gradients", "ReynoldsGrid.surface_gradients", "SliderCrank.slider_rates",
     "MeshBody.check_tangent", "MeshBody.frame_matrices", "MeshBody.frames_of", "MeshBody.hold",
     "MeshBody.linearization",
     "MeshBody.nodal_of", "MeshBody.placed", "MeshBody.reference_state", "MeshBody.rigid_body",
