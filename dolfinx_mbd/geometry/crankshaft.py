@@ -108,7 +108,8 @@ class Crankshaft:
         angles = array("throw_angles", self.throw_angles, (None,))
         if not 1 <= len(angles) <= _MAX_THROWS:
             reject("throw_angles", self.throw_angles, f"1 to {_MAX_THROWS} angles, in rad")
-        points = array("refined", self.refined, (None, 3)) if len(self.refined) else ()
+        is_empty = isinstance(self.refined, (list, tuple)) and not self.refined
+        points = () if is_empty else array("refined", self.refined, (None, 3))
         assign(self, throw_angles=tuple(map(float, angles)))
         assign(self, refined=tuple(tuple(map(float, point)) for point in points))
         for field in fields(self):

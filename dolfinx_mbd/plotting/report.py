@@ -145,6 +145,7 @@ class Report:
         Raises:
             InputError: A row does not have as many entries as there are columns.
         """
+        instance("caption", caption, str)
         texts = [[_cell(value) for value in row] for row in rows]
         for row in texts:
             if len(row) != len(head):
@@ -168,6 +169,7 @@ class Report:
             InputError: The item is of another kind.
             MissingFileError: There is no picture at the path.
         """
+        instance("caption", caption, str)
         if isinstance(item, str):
             kind = "pre" if "\n" in item or "  " in item.strip() else "p"
             self._items.append((item, f"<{kind}>{html.escape(item)}</{kind}>" if item else ""))
