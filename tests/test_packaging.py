@@ -41,8 +41,8 @@ DISTRIBUTIONS = {
     "yaml": "pyyaml",
 }
 """Distributions that provide a module with another name."""
-MPI_VARIABLES = ("OMPI_", "PMIX_", "PMI_", "PRTE_")
-"""Prefixes of variables that make a process a part of the MPI job of pytest."""
+OF_THIS_PROCESS = ("OMPI_", "PMIX_", "PMI_", "PRTE_", "PYTHONPATH")
+"""Prefixes of variables of the MPI job of pytest, and of its modules."""
 
 one_rank = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="starts other programs")
 
@@ -277,7 +277,7 @@ def test_tutorial_runs_from_an_installation(
 ) -> None:
     """In a new environment, outside the repository, with and without optional packages."""
     python = environment(tmp_path / "venv")
-    settings = {k: v for k, v in os.environ.items() if not k.startswith(MPI_VARIABLES)}
+    settings = {k: v for k, v in os.environ.items() if not k.startswith(OF_THIS_PROCESS)}
     with tarfile.open(distributions["source"]) as archive:
         archive.extractall(tmp_path, filter="data")
     demos = tmp_path / distributions["source"].name.removesuffix(".tar.gz") / "demos"
