@@ -252,8 +252,8 @@ def linearize(
         outputs: Outputs of the state space: names, or functions by name, as for `Simulator`.
         num_modes: Number of poles with Im λ ≥ 0 of a mechanism with bodies on their mesh, which may
             be strongly deformed; see `mbd.structures.vibration_modes`. Such mechanisms are at rest
-            or rotate as a whole, and have no inputs and outputs. Without such bodies, all poles are
-            computed.
+            or rotate as a whole. With inputs, the last coordinates z are the static responses to
+            them. Without such bodies, all poles are computed.
 
     Returns:
         Matrices, poles, modes and the state space.
@@ -267,8 +267,8 @@ def linearize(
             outputs change along the motion.
         InputError: The state belongs to another system, the constraints fix every coordinate, an
             input or output is invalid, or the bodies move and a joint restricts velocities but not
-            positions, such as `rolling_ball`; or a body is on its mesh and its motion, `axes`,
-            `inputs`, `outputs` or `num_modes` are not possible.
+            positions, such as `rolling_ball`; or a body is on its mesh and its motion, `axes` or
+            `num_modes` are not possible.
 
     Example:
         >>> state = mbd.equilibrium(pendulum)
@@ -293,8 +293,8 @@ def linearize(
     count = integer("num_modes", num_modes, low=1)
     for body in system.bodies:
         if hasattr(body, "linearization"):  # a body on its mesh
-            _check_mesh_body(body, system, axes, signals)
-            return body.linearization(system, state, count)  # type: ignore[no-any-return]
+            _check_mesh_body(body, axes)
+            return body.linearization(signals[0].system, state, count, *signals)  # type: ignore[no-any-return]
     at = Assembler(signals[0].system)
     bodies, fixed = Axes.of_bodies(system, state.q, state.v), Axes.common(system, np.zeros(3))
     choices = {"body": bodies, "global": fixed}
@@ -341,23 +341,15 @@ def linearize(
     )
 
 
-def _check_mesh_body(body: Any, system: System, axes: Any, signals: tuple[Inputs, Outputs]) -> None:
-    """Raise an InputError for arguments that a body on its mesh does not permit."""
-    moving = not isinstance(axes, str) or choice("axes", axes, ("auto", "body", "global"))
-    problem, argument = "", ""
-    if moving not in ("auto", "body"):
-        argument, problem = (
-            "axes",
-            "axes='body' only: the mechanism rotates as a whole or is at rest",
-        )
-    elif signals[0].names or signals[1].names:
-        argument, problem = "inputs", "no inputs and outputs"
-    if problem:
+def _check_mesh_body(body: Any, axes: Any) -> None:
+    """Raise an InputError for axes that a body on its mesh does not permit."""
+    given = not isinstance(axes, str) or choice("axes", axes, ("auto", "body", "global"))
+    if given not in ("auto", "body"):
         raise InputError(
-            f"body {body.name!r} is on its whole mesh; its linearization has {problem}. Reduce the "
-            "body and use FlexibleBody",
-            argument=argument,
-            value=axes if argument == "axes" else signals[0].names,
+            f"body {body.name!r} is on its whole mesh; its linearization has axes='body' only: the "
+            "mechanism rotates as a whole or is at rest. Reduce the body and use FlexibleBody",
+            argument="axes",
+            value=axes,
         )
 
 

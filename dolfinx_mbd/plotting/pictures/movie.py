@@ -118,7 +118,7 @@ def animate(
         images = _images(drawing, {"cmap": cmap, "opacity": opacity}, window)
         write_atomically(path, lambda file: write(file, images, fps), "animation")
 
-    on_rank_zero(shared_mesh(solution.system, quantity), draw)
+    on_rank_zero(shared_mesh(solution, quantity), draw)
     return Animation(path, solution.time[rows], fps)
 
 

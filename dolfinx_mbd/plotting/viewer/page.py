@@ -202,12 +202,13 @@ def player(
     elif isinstance(source, Solution):
         options: dict[str, Any] = {"field": field, "quantity": quantity, "ghost": ghost}
         scene = motion_page(source, signals=signals, **options)
-        name, comm = "mechanism", shared_mesh(source.system, quantity)
+        name, comm = "mechanism", shared_mesh(source, quantity)
         if field:
             scene["field"] = list(field_name)
     else:
-        scene = motion_page(initial_state(source), signals={}, quantity=quantity)
-        name, comm = "mechanism", shared_mesh(source, quantity)
+        run = initial_state(source)
+        scene = motion_page(run, signals={}, quantity=quantity)
+        name, comm = "mechanism", shared_mesh(run, quantity)
     if quantity != DISPLACEMENT:
         if not any(part["stress"] for part in scene["parts"]):
             how = (

@@ -13,6 +13,7 @@ from ufl.core.expr import Expr
 
 from dolfinx_mbd import checks
 from dolfinx_mbd.analyses.linearization import LinearizedSystem
+from dolfinx_mbd.analyses.signals import Inputs
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Skin
 from dolfinx_mbd.errors import InputError
@@ -23,12 +24,13 @@ from dolfinx_mbd.fem.linalg.options import solver_options
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.rotations import rotation_matrix
+from dolfinx_mbd.kernels.rotations import rotation_matrix, skew
 from dolfinx_mbd.mechanism.bodies import RigidBody
 from dolfinx_mbd.mechanism.floating_body import checked_rotation
 from dolfinx_mbd.mechanism.joints import FrameRef
 from dolfinx_mbd.mechanism.protocol import BodyState, Frame
 from dolfinx_mbd.mechanism.system import State, System
+from dolfinx_mbd.results.outputs import Outputs
 from dolfinx_mbd.structures.mesh_bodies.averaged_interfaces import averaged_interface
 from dolfinx_mbd.structures.mesh_bodies.embedding import Embedding
 from dolfinx_mbd.structures.mesh_bodies.energies import (
@@ -413,10 +415,13 @@ class MeshBody(FrameCoordinates):
         if self._solver is None:
             return zero, zero, self._flat_frames(self._inertia.mass(at)) + springs
         matrix = self._flat_frames(self._solver.condensed()) + springs
-        for k, (i, R) in enumerate(zip(self._rigid, at.rotations, strict=False)):
+        flat = self.embedding.frame_motions[3:, 3:]
+        for k, (R, wrench) in enumerate(zip(at.rotations, state.wrenches, strict=False)):
             part = slice(6 * k + 3, 6 * k + 6)
-            flat = self.embedding.frame_motions[3:, 3:]
-            turning = i.lever_stiffness(R, self._solver.forces[i.nodes])
+            turning = -skew(R.T @ wrench[3:])  # of a moment that is constant in global axes
+            if k < len(self._rigid):
+                i = self._rigid[k]
+                turning += i.lever_stiffness(R, self._solver.forces[i.nodes])
             matrix[part, part] += flat @ turning @ flat
         return matrix, zero, zero
 
@@ -449,9 +454,11 @@ class MeshBody(FrameCoordinates):
         """Return a solver of the free nodes for the time steps of one run."""
         return StepUnknowns(self)
 
-    def linearization(self, system: System, state: State, num_modes: int) -> LinearizedSystem:
+    def linearization(
+        self, system: System, state: State, num_modes: int, inputs: Inputs, outputs: Outputs
+    ) -> LinearizedSystem:
         """Return the linearization of a mechanism with this body; see `linearize` (collective)."""
-        return mesh_linearization(system, state, num_modes)
+        return mesh_linearization(system, state, num_modes, inputs, outputs)
 
     def rigid_body(self) -> RigidBody:
         """Return a rigid body with the same mass, frames and initial motion."""
@@ -498,5 +505,4 @@ class MeshBody(FrameCoordinates):
         """
         k = run.system.body_index(self.name)
         q = run.q[:, run.system.q_slices[k]]
-        nodal = q[:, 7 * self.num_frames :].reshape(len(q), 3, len(self.nodes), 3)
-        return MeshMotion(self, run.time, nodal[:, 0], nodal[:, 1], nodal[:, 2])
+        return MeshMotion(self, run.time, *(self.nodal_history(q, kind) for kind in range(3)))
