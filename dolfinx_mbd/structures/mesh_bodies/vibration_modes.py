@@ -49,6 +49,8 @@ Matrices = tuple[Array, Array, Array]
 
 _TOLERANCE = 1e-10  # residual of a mode without damping, relative to its squared frequency
 _CONVERGED = 1e-9  # residual of a damped mode
+# Residual at which round-off may end the iterations, after some without an improvement
+_STALLED, _PATIENCE = 1e-7, 3
 _ROUNDS = 60  # largest number of extensions of the basis
 _RESPONSES = 4  # number of iterations for static responses
 # Squared frequencies below this fraction of the shift are zero; round-off gives rigid motions up to
@@ -220,6 +222,11 @@ class _Subspace:
         self.NV = np.hstack([self.NV, self.small.circulatory(W)])
         return True
 
+    def keep(self, count: int) -> None:
+        """Remove all but the first motions."""
+        names = "V", "MV", "CV", "NV", "KV"
+        vars(self).update({name: vars(self)[name][:, :count] for name in names})
+
     def add_responses(self, forces: Array) -> None:
         """Add the static responses to forces (nv, k) at frames of the modes that V lacks."""
         small, load = self.small, self.small.loads(forces)
@@ -286,6 +293,8 @@ def _modes_without_damping(small: SmallVibrations, num_modes: int) -> tuple[Arra
 def _damped_modes(space: _Subspace, num_modes: int) -> tuple[Complex, Complex, _Subspace]:
     """Return the results of `_lowest` with damping, from the modes without damping."""
     small, b = space.small, space.small.shift
+    best: tuple[float, int, Complex, Complex] | None = None
+    waiting = 0
     for _ in range(_ROUNDS):
         m, c, a, k = space.parts()
         pair = poles_of(m, c, k + a) if small.comm.rank == 0 else None
@@ -303,9 +312,18 @@ def _damped_modes(space: _Subspace, num_modes: int) -> tuple[Complex, Complex, _
         errors = np.sqrt(np.abs(parts).sum(axis=0))
         if (errors <= _CONVERGED).all():
             return poles, vectors, space
+        worst, waiting = float(errors.max()), waiting + 1
+        if best is None or worst < best[0]:
+            best, waiting = (worst, len(vectors), poles, vectors), 0
+        if waiting >= _PATIENCE and best[0] <= _STALLED:
+            break
         open_ = np.tile(errors > _CONVERGED, 2)
         if not space.add(W[:, open_], G[:, open_]):
             break
+    if best is not None and best[0] <= _STALLED:
+        _, count, poles, vectors = best
+        space.keep(count)
+        return poles, vectors, space
     raise SolverError(
         f"the damped modes do not converge: relative residual {errors.max():.1e}; use fewer modes "
         "or less damping"

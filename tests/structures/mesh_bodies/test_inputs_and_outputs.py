@@ -113,7 +113,7 @@ def test_response_equals_a_simulation(frequency: float) -> None:
         "middle": lambda run: body.motion(run).position([(0.2, 0, 0)])[:, 0, 2],
         "moment": lambda run: run.joint("clamp").moment[:, 1],
     }
-    result = mbd.linearize(system, state, inputs=["push.z"], outputs=tip, num_modes=14)
+    result = mbd.linearize(system, state, inputs=["push.z"], outputs=tip, num_modes=12)
     errors = []
     for dt in (1e-3, 5e-4):
         times = dt * np.arange(1, round(0.03 / dt) + 1)
@@ -124,8 +124,8 @@ def test_response_equals_a_simulation(frequency: float) -> None:
             rows.append(np.array([*simulator.outputs.values()]) - base)
         exact = linear_response(result.matrices, times, frequency)
         errors.append(np.abs(np.array(rows) - exact).max(axis=0) / np.abs(exact).max(axis=0))
-    assert (errors[1] < 0.01).all()
-    assert (errors[1] < 0.4 * errors[0] + 1e-4).all()
+    assert (errors[1] < 0.02).all()
+    assert (errors[1] < 0.4 * errors[0]).all()
 
 
 def pulse(t: Any, frequency: float) -> Any:
