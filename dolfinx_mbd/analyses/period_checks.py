@@ -16,7 +16,7 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.joints import Driver
 from dolfinx_mbd.mechanism.system import State, System
 
-__all__ = ["check_autonomous", "check_period", "check_reduced", "check_turned"]
+__all__ = ["check_autonomous", "check_period", "check_turned"]
 
 _SAMPLES = 12  # number of times at which forces are compared
 _TURNS = 1e-6  # error of the number of turns of a driver, or relative error of its rates
@@ -93,19 +93,6 @@ def check_turned(
             "nothing else may depend on time",
             argument="axes",
             value="global",
-        )
-
-
-def check_reduced(system: System) -> None:
-    """Raise an error if a body is not rigid or reduced: the map of a period has no nodes."""
-    names = [repr(body.name) for body in system.bodies if hasattr(body, "rigid_body")]
-    if names:
-        raise InputError(
-            f"periodic does not support bodies on their mesh ({', '.join(names)}): replace each by "
-            "a FlexibleBody with the reduced body of its model, mbd.reduce(model, "
-            "interfaces=...).body, or simulate until the transient has decayed",
-            argument="system",
-            value=system,
         )
 
 
