@@ -343,8 +343,7 @@ def linearize(
 
 def _check_mesh_body(body: Any, axes: Any) -> None:
     """Raise an InputError for axes that a body on its mesh does not permit."""
-    given = not isinstance(axes, str) or choice("axes", axes, ("auto", "body", "global"))
-    if given not in ("auto", "body"):
+    if not isinstance(axes, str) or choice("axes", axes, ("auto", "body", "global")) == "global":
         raise InputError(
             f"body {body.name!r} is on its whole mesh; its linearization has axes='body' only: the "
             "mechanism rotates as a whole or is at rest. Reduce the body and use FlexibleBody",

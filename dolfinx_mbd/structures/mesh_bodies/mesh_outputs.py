@@ -148,8 +148,8 @@ def _output_slopes(
     for k in range(count):
         d, Y = s[:, k], [part[:, :, k] for part in motions.nodal]
         none = [0.0 * part for part in Y]
-        once = [np.cross(spin, part) for part in Y]
-        twice = [np.cross(spin, part) for part in once]
+        once = [np.asarray(np.cross(spin, part), dtype=float) for part in Y]
+        twice = [np.asarray(np.cross(spin, part), dtype=float) for part in once]
         size = max(float(np.abs(part).max(initial=0.0)) for part in (d, *Y))
         small, unit = _STEP * min(1.0, at.system.size) / size, at.system.size / size
         moves: list[tuple[float, tuple[Array, Array, Array], list[list[Array]]]] = [
@@ -176,7 +176,8 @@ def _slope(
 ) -> Array:
     """Return the derivative of the outputs (ny,) with respect to a parameter of the state."""
     states = [state, *(moved(offset * step) for offset in OFFSETS)]
-    return derivative(outputs.of(Solution(at.system, states))[1:]) / step
+    values = outputs.of(Solution(at.system, states))[1:]
+    return np.asarray(derivative(values) / step, dtype=float)
 
 
 def _mover(
