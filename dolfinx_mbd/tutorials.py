@@ -27,6 +27,7 @@ from dolfinx_mbd.forms import Section
 from dolfinx_mbd.geometry import ConnectingRod
 from dolfinx_mbd.geometry.gmsh_model import mesh_volumes
 from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
+from dolfinx_mbd.optional import optional_module
 from dolfinx_mbd.plotting.report import Report
 
 __all__ = [
@@ -161,8 +162,7 @@ def figure(
         title: Title above all axes.
         **options: Further arguments of `matplotlib.pyplot.subplots`, for example `figsize`.
     """
-    import matplotlib.pyplot as plt
-
+    plt = optional_module("matplotlib.pyplot", "figures")
     style: Any = {"axes.grid": True, "grid.alpha": 0.3, "axes.xmargin": 0, "lines.linewidth": 1.2}
     style |= {"figure.dpi": 110, "legend.fontsize": "small"}
     size = (9, max(3.6, 2.7 * rows)) if columns == 1 else (11, max(4.2, 3.2 * rows))

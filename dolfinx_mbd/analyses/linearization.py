@@ -37,6 +37,7 @@ from dolfinx_mbd.dynamics.stepping.convergence import (
 )
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.mechanism.system import State, System
+from dolfinx_mbd.optional import optional_module
 from dolfinx_mbd.results.deformation_checks import check_deformation
 from dolfinx_mbd.results.outputs import Outputs, Requests
 
@@ -233,10 +234,7 @@ class LinearizedSystem:
             ImportError: python-control is not installed.
             InputError: The linearization has no inputs or no outputs.
         """
-        try:
-            import control
-        except ImportError as error:
-            raise ImportError("to_control needs python-control (pip install control)") from error
+        control = optional_module("control", "models of python-control")
         names = {"inputs": self.inputs, "outputs": self.outputs}
         labels = {key: [name.replace(".", "_") for name in names[key]] for key in names}
         return control.ss(*self._checked_matrices(), **labels)
