@@ -362,7 +362,8 @@ class SmallVibrations:
                 gaps, solver = np.zeros(part.body.constraints.size), part.unknowns.solver
                 columns = np.moveaxis(values, 2, 0)
                 rest[part.v] += np.array([solver.frame_forces(f, gaps) for f in columns]).T
-        return np.linalg.lstsq(self._constraints.T, rest, rcond=_RANK)[0]
+        multipliers = np.linalg.lstsq(self._constraints.T, rest, rcond=_RANK)[0]
+        return np.asarray(multipliers, dtype=float)
 
     def _assembled(self, products: list[Array], at_frames: Array) -> Array:
         free, total = [], at_frames.copy()

@@ -163,23 +163,20 @@ def mesh_linearization(
         dominant = small.dominant_bodies(shapes, increments)
         if inputs.names:
             space.add_responses(forces)
-        m, c, k = space.matrices()
-        motions = ModalMotions.of(small, (space.V, space.MV, space.CV), (m, c, k), forces)
+        matrices = space.matrices()
+        motions = ModalMotions.of(small, (space.V, space.MV, space.CV), matrices, forces)
         state, spin = small.state, small.spin
-    return LinearizedSystem(
-        system=system,
-        state=state,
-        mass=m,
-        damping=0.5 * (c + c.T),
-        gyroscopic=0.5 * (c - c.T),
-        stiffness=k,
+    return LinearizedSystem.from_matrices(
+        system,
+        state,
+        matrices,
         basis=motions.increments,
         axes="body",
         poles=poles,
         modes=increments,
         inputs=inputs.names,
         outputs=outputs.names,
-        matrices=mesh_state_space(system, state, spin, motions, inputs, outputs),
+        state_space=mesh_state_space(system, state, spin, motions, inputs, outputs),
         dominant=dominant,
         displacements=dict(zip(small.names, shapes, strict=True)),
     )
