@@ -9,7 +9,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import instance, number, reject
-from dolfinx_mbd.mechanism.contact.laws import ContactLaw
+from dolfinx_mbd.mechanism.contact.contact_laws import ContactLaw
 from dolfinx_mbd.mechanism.force_elements import JointElement
 from dolfinx_mbd.mechanism.joints import Axis
 
