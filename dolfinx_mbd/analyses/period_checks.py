@@ -123,13 +123,13 @@ def _reject_drivers(
             (a, b, Fraction(known[b] / known[a]).limit_denominator(_DENOMINATOR))
             for a, b in pairwise(known)
         ]
-        odd = [
+        incommensurable = [
             (a, b)
             for a, b, ratio in ratios
             if abs(float(ratio) * known[a] / known[b] - 1) > _RATIO or ratio == 0
         ]
-        if odd:
-            a, b = odd[0]
+        if incommensurable:
+            a, b = incommensurable[0]
             advice = (
                 f"The speeds of {a!r} and {b!r} are incommensurable (ratio "
                 f"{known[b] / known[a]:.9g}), so that the motion is not periodic; simulate it"

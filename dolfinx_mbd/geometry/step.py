@@ -20,7 +20,7 @@ from typing import Any
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import file_path, instance, integer, metres, name, number, reject
 from dolfinx_mbd.errors import FileError, InputTypeError, MissingFileError
-from dolfinx_mbd.geometry.gmsh_model import gmsh_session, mesh_volumes
+from dolfinx_mbd.geometry.gmsh_model import gmsh_session, longest_side, mesh_volumes
 from dolfinx_mbd.geometry.separate_process import CrashError, call_separately
 from dolfinx_mbd.optional import optional_module
 
@@ -115,8 +115,7 @@ def _mesh(
         _add_groups(model, 3, "volumes", volumes or {"part": solids})
         _add_groups(model, 2, "interfaces", interfaces)
         if size is None:
-            box = model.getBoundingBox(-1, -1)
-            size = max(box[3 + i] - box[i] for i in range(3)) / 20
+            size = longest_side(model) / 20
         mesh_volumes(model, solids, size, order)
         gmsh.option.setNumber("Mesh.Binary", 1)
         gmsh.write(file)

@@ -123,6 +123,7 @@ def _arrows(run: Solution, rows: Rows, kinds: tuple[str, ...]) -> list[Arrow]:
 
 
 def _fixed_frames(system: System) -> NDArray[np.bool_]:
+    """Return which frames belong to bodies that do not move, shape (frames,)."""
     bodies = [not system.bodies[body].num_velocities for body in system.frame_body]
     return np.array(bodies, dtype=bool)
 

@@ -64,9 +64,10 @@ def framed(page: str, permissions: str) -> str:
 
 
 def asset(name: str) -> str:
-    """Return a file of the folder `assets` as it stands in pages.
+    """Return the text of a file of the folder `assets` for a page.
 
-    Indentation and lines with comments only of the package's scripts and styles are omitted.
+    Scripts and styles of the package are shortened: without indentation, and without lines that
+    contain only a comment.
     """
     text = (files("dolfinx_mbd.plotting") / "assets" / name).read_text(encoding="utf-8")
     if name not in ("player.js", "player.css"):
