@@ -153,6 +153,27 @@ def is_resting(q: Array, flow: Array) -> bool:
     return True
 
 
+@inner_kernel
+def _multipliers(number: Integers, size: Integers, band: Array, C: Array, part: float) -> Array:
+    """Return the adjoint solutions λ (n, m+1, k) for `part` of the right-hand sides C."""
+    n, columns, K = C.shape
+    X, lam = np.empty((size[0], K)), np.zeros(C.shape)
+    for i in range(n):
+        for j in range(columns):
+            if number[i, j] >= 0:
+                target, source = X[number[i, j]], C[i, j]
+                for k in range(K):
+                    target[k] = part * source[k]
+    _substitute_columns(size, band, X)
+    for i in range(n):
+        for j in range(columns):
+            if number[i, j] >= 0:
+                target, source = lam[i, j], X[number[i, j]]
+                for k in range(K):
+                    target[k] = source[k]
+    return lam
+
+
 @kernel
 def reynolds_gradients(
     h: Array,
@@ -180,20 +201,7 @@ def reynolds_gradients(
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
     mu = values[VISCOSITY]
     by_gap, by_rate, by_speed = np.zeros(C.shape), np.zeros(C.shape), np.zeros(K)
-    X, lam = np.empty((size[0], K)), np.zeros(C.shape)
-    for i in range(n):
-        for j in range(columns):
-            if number[i, j] >= 0:
-                target, source = X[number[i, j]], C[i, j]
-                for k in range(K):
-                    target[k] = part * source[k]
-    _substitute_columns(size, band, X)
-    for i in range(n):
-        for j in range(columns):
-            if number[i, j] >= 0:
-                target, source = lam[i, j], X[number[i, j]]
-                for k in range(K):
-                    target[k] = source[k]
+    lam = _multipliers(number, size, band, C, part)
     push, squeeze = 3.0 * mu * values[RADIUS] * dz, 12.0 * mu * dx * dz
     for i in range(n):
         i1, i0 = next_index(i, n), previous_index(i, n)
