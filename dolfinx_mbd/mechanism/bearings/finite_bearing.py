@@ -166,5 +166,5 @@ class FiniteBearing(FilmBearing):
         """Solve for the pressure, unless the motion has not changed."""
         if not np.array_equal(motion, self._motion):
             self._motion[:] = np.nan
-            self.grid.solve(*self.grid.gap(motion), float(motion[SPIN]))
+            self.grid.update(*self.grid.gap(motion), float(motion[SPIN]))
             self._motion[:] = motion

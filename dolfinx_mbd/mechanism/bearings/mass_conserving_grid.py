@@ -57,11 +57,10 @@ class MassConservingGrid(ReynoldsGrid):
         self._carry[(supplied + np.roll(supplied, -1, axis=0)) > 0] = 0.0
         self._carry[:, [0, -1]] = self._carry[:, [1, -2]]
 
-    def solve(self, h: Array, rate: Array, speed: float) -> Array:
-        """Return the pressure of film and asperities at the nodes; see `ReynoldsGrid`."""
-        pressure = super().solve(h, rate, speed)
+    def update(self, h: Array, rate: Array, speed: float) -> None:
+        """Solve for the pressure as `solve`; see `ReynoldsGrid`."""
+        super().update(h, rate, speed)
         self._slopes[FILM] *= self._free  # q is not an unknown of ruptured nodes
-        return pressure
 
     def loads(self, *, contact: bool = True) -> tuple[Array, Array]:
         """Return the film loads and the state of the film; see `ReynoldsGrid`."""
@@ -96,6 +95,10 @@ class MassConservingGrid(ReynoldsGrid):
         by_fraction[:, -2] += by_fraction[:, -1]
         C[:, :, DRAG] += np.where(self._free, 0.0, by_fraction)
         return C
+
+    def _drag_functional(self) -> Array:
+        """Return the derivative (n, m+1, 1) of the drag; it depends on ρ."""
+        return self._load_functionals()[:, :, DRAG:]
 
     def _entrained(self, fraction: Array) -> Array:
         """Return 12 μ₀ times the flow from each node to the next one with a film fraction."""
