@@ -156,6 +156,7 @@ def first_equations(
     if system.with_rigid_bodies is not system:
         reject("system", system, "a mechanism without bodies on their mesh: reduce them")
     system.check_holonomic("harmonic_balance")
+    system.check_no_content("harmonic_balance")
     if start is None:
         dt = period / (_FINE * count)
         simulator = Simulator(system, dt=dt)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.body import StrainGauge
 from dolfinx_mbd.checks import choice
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, extent
+from dolfinx_mbd.dynamics.assembly.loads import CONTENT_MEMORY
 from dolfinx_mbd.dynamics.assembly.redundancy import least_norm_multipliers
 from dolfinx_mbd.kernels.columns import QUATERNION
 from dolfinx_mbd.mechanism.bodies import FlexibleBody
@@ -55,6 +56,8 @@ class SavedStates:
         self, system: System, states: Sequence[State], assembler: Assembler | None = None
     ) -> None:
         self.system, self._assembler = system, assembler
+        # contents of oil films in the steps that led to the states, where they are known
+        self._contents = [_content(state) for state in states]
         for key in HISTORY:
             setattr(self, key, np.array([getattr(state, key) for state in states]))
 
@@ -72,11 +75,15 @@ class SavedStates:
         """Return the saved states in arrays by the names of the attributes of a state."""
         saved = cls(system, ())
         vars(saved).update(arrays)
+        saved._contents = [{} for _ in saved.time]
         return saved
 
     def part(self, times: slice) -> SavedStates:
         """Return the states at some of the times."""
-        return self.of_arrays(self.system, {key: getattr(self, key)[times] for key in HISTORY})
+        arrays = {key: getattr(self, key)[times] for key in HISTORY}
+        saved = self.of_arrays(self.system, arrays)
+        saved._contents = self._contents[times]
+        return saved
 
     def states(self) -> Iterator[State]:
         """Yield the states without the memory of the integrator."""
@@ -86,9 +93,14 @@ class SavedStates:
     def evaluations(self) -> Iterator[tuple[int, float, Assembler]]:
         """Yield row, time and an assembler of the whole system for each state."""
         at, multipliers = self._assembler or Assembler(self.system.whole), self.multipliers
+        last: State | None = None
         for row, t in enumerate(map(float, self.time)):
-            state = self.q[row], self.v[row], self.a[row], multipliers[row], self.angles[row]
-            at.put(State(t, *state))
+            arrays = self.q[row], self.v[row], self.a[row], multipliers[row], self.angles[row]
+            memory = self._contents[row]
+            if last is not None and at.loads.has_content and not memory:
+                memory = {"content_before": at.content(last), "content_step": t - last.time}
+            last = State(t, *arrays, memory)
+            at.put(last)
             at.update_poses(t)
             at.frames.update_velocities()
             yield row, t, at
@@ -299,6 +311,11 @@ class SavedStates:
         for row, _, at in self.evaluations():
             axes[row] = at.rotation[index]
         return axes
+
+
+def _content(state: State) -> dict[str, Any]:
+    """Return the contents of oil films in the memory of a state."""
+    return {key: state.memory[key] for key in CONTENT_MEMORY if key in state.memory}
 
 
 def _together(keys: Iterable[str], arrays: Callable[[], Iterable[Array]]) -> dict[str, Values]:

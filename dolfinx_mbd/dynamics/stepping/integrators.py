@@ -21,6 +21,7 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import flag, instance, number
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.dynamics.assembly.loads import CONTENT_MEMORY
 from dolfinx_mbd.dynamics.assembly.rates import jerk_at, restart
 from dolfinx_mbd.dynamics.stepping.convergence import Measure, Monitor
 from dolfinx_mbd.dynamics.stepping.internal_unknowns import InternalUnknowns
@@ -128,6 +129,7 @@ class Stepper:
         self._measure, self._no_noise = Measure(system), np.zeros(system.num_constraints)
         # loads and other bodies may have jumps; floating bodies, joints and drivers are smooth
         self._gaps: Array = np.zeros((0, 2))  # gaps and clearances of oil films
+        self._content = np.zeros(0), 0.0  # contents of oil films before the step, and its length
         self._has_films = bool(self.assembler.loads.films())
         # the step into a stiff contact is repeated if it fails; a film must not be closed then
         self._repeats = self.assembler.loads.has_contacts and not self._has_films
@@ -263,6 +265,9 @@ class Stepper:
         """
         eqs, t = self.assembler, state.time + dt
         derivatives = self._step_derivatives(dt)
+        if eqs.loads.has_content:
+            self._content = eqs.content(state), dt
+            eqs.loads.begin_step(*self._content)
         eqs.angles[:] = state.angles
         eqs.rate_scale = 1.0 / derivatives[1]
         move, algorithmic = self._predict(state, dt, from_rest)
@@ -343,6 +348,7 @@ class Stepper:
             "algorithmic": consistent.a + (new / dt) * free + acceleration_offset * constrained,
             "velocity": consistent.v + velocity_offset * by_positions,
             "earlier": _resample(state, new / dt),
+            **_content(state),
         }
         return replace(consistent, memory=memory)
 
@@ -351,6 +357,7 @@ class Stepper:
         memory = {
             "algorithmic": state.a + ratio * (state.memory["algorithmic"] - state.a),
             **self._internal.rescaled(state, ratio),
+            **_content(state),
         }
         if "earlier" in state.memory:
             memory["earlier"] = _resample(state, ratio)
@@ -444,6 +451,8 @@ class Stepper:
         memory = {"algorithmic": algorithmic, "earlier": earlier}
         if self._condenses:
             memory |= self._internal.memory()
+        if self.assembler.loads.has_content:
+            memory |= self.assembler.loads.content_memory(*self._content)
         return self.assembler.state(t, memory)
 
     # ---- Newton's method ------------------------------------------------------------------------
@@ -690,6 +699,11 @@ def _extrapolate(state: State) -> tuple[Array, Array]:
         ((a1, lam1),) = earlier
         return 2 * state.a - a1, 2 * state.lam - lam1
     return state.a.copy(), state.lam
+
+
+def _content(state: State) -> dict[str, Any]:
+    """Return the contents of oil films in the memory of a state."""
+    return {key: state.memory[key] for key in CONTENT_MEMORY if key in state.memory}
 
 
 def _resample(state: State, ratio: float) -> tuple[tuple[Array, Array], ...]:

@@ -200,6 +200,9 @@ class ElasticBearing(FiniteBearing):
         self.pressure(motion, surface)
         return self.grid.fraction.copy()
 
+    def _forget(self) -> None:
+        self._point[:] = np.nan
+
     def _solve_elastic(self, motion: Array, s: Array) -> None:
         """Solve for the pressure, unless the arguments have not changed."""
         point = np.concatenate([motion, s.ravel()])
