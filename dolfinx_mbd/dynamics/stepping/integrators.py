@@ -44,7 +44,7 @@ Derivatives = tuple[float, float, float]
 _MAX_ITERATIONS = 15
 # Largest fraction of an oil film that a correction may close, and largest number of halvings
 _LARGEST_CLOSURE, _HALVINGS = 0.7, 8
-_STEP_HALVINGS = 6  # largest number of halvings of a step with bodies on their mesh
+_STEP_HALVINGS = 6  # largest number of halvings of a step with bodies on their mesh or oil films
 _FAR = 20.0  # largest distance of a body's frame without a remark, in radii of gyration
 _NO_CLOSURE = 0.01  # a displacement below this fraction of the gap is not checked
 _JUMP_ITERATIONS = 2  # number of corrections after a jump; the second is for outdated matrices
@@ -84,7 +84,8 @@ class Stepper:
     Attributes:
         iterations: Number of Newton iterations.
         factorizations: Number of factorizations of the iteration matrix.
-        halvings: Number of steps with bodies on their mesh that failed and were halved.
+        halvings: Number of steps with bodies on their mesh, or with oil films, that failed and were
+            halved.
         assembler: Assembler of the equations at the last accepted state.
 
     Example:
@@ -177,6 +178,34 @@ class Stepper:
         if self.system.drivers:
             self._check_turns(state.time, number("dt", dt))
         return self._step(state, dt)
+
+    def step_in_parts(self, state: State, dt: float, halvings: int = _STEP_HALVINGS) -> State:
+        """Return the result of `step`, of two halves if a step with oil films fails.
+
+        The film of a journal that approaches a bore fast may need shorter steps.
+        """
+        try:
+            return self.step(state, dt)
+        except StepError:
+            if not (self._has_films and halvings):
+                raise
+            try:
+                return self._two_halves(state, dt, halvings)
+            except StepError:
+                pass
+            raise  # the error of the whole step names the cause
+
+    def _two_halves(self, state: State, dt: float, halvings: int) -> State:
+        """Return the state after two halves of a step, or parts of them."""
+        self.halvings += 1
+        half, films = 0.5 * dt, _content(state)
+        if "earlier" in state.memory:
+            state = self.rescaled(state, dt, half)
+        else:  # the first step
+            state = self.begin(replace(state, memory=films), half)
+        for _ in range(2):
+            state = self.step_in_parts(state, half, halvings - 1)
+        return self.rescaled(state, half, dt)
 
     def _check_turns(self, t: float, dt: float) -> None:
         """Raise an error if a driver rotates by half a turn or more; see `System.check_step`."""
