@@ -14,6 +14,7 @@ from dolfinx_mbd.checks import choice
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, extent
 from dolfinx_mbd.dynamics.assembly.loads import CONTENT_MEMORY
 from dolfinx_mbd.dynamics.assembly.redundancy import least_norm_multipliers
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.columns import QUATERNION
 from dolfinx_mbd.mechanism.bodies import FlexibleBody
 from dolfinx_mbd.mechanism.joints import Driver, FrameRef, Joint
@@ -93,14 +94,9 @@ class SavedStates:
     def evaluations(self) -> Iterator[tuple[int, float, Assembler]]:
         """Yield row, time and an assembler of the whole system for each state."""
         at, multipliers = self._assembler or Assembler(self.system.whole), self.multipliers
-        last: State | None = None
         for row, t in enumerate(map(float, self.time)):
             arrays = self.q[row], self.v[row], self.a[row], multipliers[row], self.angles[row]
-            memory = self._contents[row]
-            if last is not None and at.loads.has_content and not memory:
-                memory = {"content_before": at.content(last), "content_step": t - last.time}
-            last = State(t, *arrays, memory)
-            at.put(last)
+            at.put(State(t, *arrays, self._contents[row]))
             at.update_poses(t)
             at.frames.update_velocities()
             yield row, t, at
@@ -136,6 +132,17 @@ class SavedStates:
         if name in (load.name for load in s.loads):
             return self.element(name, "global")
         return self._body(s.body_index(name))
+
+    def _check_contents(self) -> None:
+        """Raise an error if forces depend on contents of oil films that were not saved."""
+        names = [load.name for load in self.system.loads if load.has_content]
+        if names and not all(self._contents[1:]):
+            raise InputError(
+                "the forces of this run depend on the oil in its films "
+                f"({', '.join(map(repr, names))}), which files do not contain: use the run that "
+                "simulate returns, or save the quantities with simulate(outputs=[...])",
+                argument="run",
+            )
 
     # ---- bodies ---------------------------------------------------------------------------------
     def _body(self, k: int) -> PartData:
@@ -187,6 +194,7 @@ class SavedStates:
     @cached_property
     def _frame_wrenches(self) -> Array:
         """Forces and moments on all frames in global components, (nt, nf, 6)."""
+        self._check_contents()
         wrenches = np.zeros((len(self.time), self.system.num_frames, 6))
         for row, t, at in self.evaluations():
             at.residual(t)
@@ -202,6 +210,7 @@ class SavedStates:
     @cached_property
     def entries(self) -> dict[str, Array]:
         """Motion, power and violation of all joints and drivers, (nt, entries, ...)."""
+        self._check_contents()
         s, nt = self.system.whole, len(self.time)
         joints, entries = len(s.joints), len(s.first)
         wrench, power = np.zeros((nt, entries, 12)), np.zeros((nt, entries))
@@ -261,6 +270,7 @@ class SavedStates:
     @cached_property
     def _loads(self) -> dict[str, dict[str, Array]]:
         """Wrench, motion, power and energy of all loads over time, by name."""
+        self._check_contents()
         rows: dict[str, dict[str, list[Any]]] = {load.name: {} for load in self.system.loads}
         for _, t, at in self.evaluations():
             for load, values in at.loads.records(t):

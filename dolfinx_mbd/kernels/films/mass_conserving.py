@@ -8,7 +8,7 @@ obeys the same balance of mass as the full film:
 in a steady motion, where ∂ρ/∂t = 0. In a step of length Δt, the last two terms are the rate of the
 content, ∂(ρH)/∂t. It is (ρH − m)/Δt with the content m before the step where the gap was not full,
 and ∂H/∂t − (1 − ρ) H/Δt where it was, so that a film that remains full has the equations of the
-module `reynolds`. These implicit steps keep ρ ≥ 0.
+module `reynolds`; there, m = 0 if Δt ∂H/∂t > H. These implicit steps keep ρ ≥ 0.
 
 The flow through the face of a cell is ρ of the upstream node times H at the face. Every node has
 one unknown x: q where the film is full, and minus the void u = (1 − ρ) H otherwise. In a step, the
@@ -117,8 +117,8 @@ def _storage_and_faces(
             squeeze[i, j], hold[i, j] = full, full / face[i, j]
             if dt > 0.0:
                 hold[i, j] = area * H / (dt * face[i, j])
-                if old[i, j] >= 0.0:
-                    squeeze[i, j] = area * (H - old[i, j]) / dt
+                if old[i, j] >= 0.0 or full * dt > area * H:
+                    squeeze[i, j] = area * (H - max(old[i, j], 0.0)) / dt
                     flow[SOURCE, i, j] += squeeze[i, j] - full
             largest = max(largest, abs(flow[SOURCE, i, j]))
     return largest

@@ -86,7 +86,7 @@ def _storage_slopes(
     """
     if dt == 0.0:
         return fraction * area * film.content_bend * rate, fraction * area * film.content_slope
-    if old >= 0.0:
+    if old >= 0.0 or film.content_slope * rate * dt > film.entrained:
         return fraction * area * film.entrained_slope / dt, 0.0
     void = (1.0 - fraction) * film.entrained_slope / dt
     return area * (film.content_bend * rate - void), area * film.content_slope
