@@ -180,7 +180,9 @@ class Crankshaft:
             ("main", 0.0, 0.5 * float(self.main_length)),
             ("pin", float(self.crank_radius), 0.5 * (self.spacing - float(self.pin_length))),
         ):
-            radius, length = (float(getattr(self, f"{end}_{key}")) for key in ("diameter", "length"))
+            radius, length = (
+                float(getattr(self, f"{end}_{key}")) for key in ("diameter", "length")
+            )
             away = abs(start + slope * z - centre)
             thickest = 2.0 * (0.5 * radius - margin - away) / math.sqrt(1.0 + slope * slope)
             text = (
@@ -193,7 +195,7 @@ class Crankshaft:
             yield "oil_holes", mouth <= 0.5 * length - f - margin, text
 
     def _hole_line(self) -> tuple[float, float]:
-        """Return the position of the axis of a hole along its throw at a main journal, and dx/dz."""
+        """Return the position of a hole along its throw at a main journal, and dx/dz."""
         start = -0.5 * float(self.main_diameter)
         end = float(self.crank_radius) + 0.5 * float(self.pin_diameter)
         return start, (end - start) / (0.5 * self.spacing)

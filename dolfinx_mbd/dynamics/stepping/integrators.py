@@ -130,7 +130,8 @@ class Stepper:
         self._measure, self._no_noise = Measure(system), np.zeros(system.num_constraints)
         # loads and other bodies may have jumps; floating bodies, joints and drivers are smooth
         self._gaps: Array = np.zeros((0, 2))  # gaps and clearances of oil films
-        self._content = np.zeros(0), 0.0  # contents of oil films before the step, and its length
+        # contents of oil films before the step, and its length
+        self._content: tuple[Array, float] = np.zeros(0), 0.0
         self._has_films = bool(self.assembler.loads.films())
         # the step into a stiff contact is repeated if it fails; a film must not be closed then
         self._repeats = self.assembler.loads.has_contacts and not self._has_films

@@ -324,9 +324,7 @@ def mass_conserving_solve(
     film_coefficients(h, rate, speed, values, flow)
     apply_links(flow, links, ends, dx / dz)
     c, area = 6.0 * mu * abs(speed) * values[RADIUS] * dz, 12.0 * mu * dx * dz
-    largest = _storage_and_faces(
-        h, rate, speed, values, area, old, dt, flow, squeeze, hold, face
-    )
+    largest = _storage_and_faces(h, rate, speed, values, area, old, dt, flow, squeeze, hold, face)
     x, void = np.empty(h.size), (1.0 - fraction) * face
     for iteration in range(1, _ITERATIONS + 1):
         if largest == 0.0 or iteration == _RESTART:

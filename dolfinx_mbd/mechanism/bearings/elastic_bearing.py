@@ -52,8 +52,7 @@ class ElasticBearing(FiniteBearing):
         oil: The oil, or its viscosity, Pa s.
         shape: Numbers of intervals around and along the bore; see `FiniteBearing`.
         supply: Grooves and holes with their pressures.
-        cavitation: `reynolds` or `mass_conserving`; see `FiniteBearing`. Runs under fast loads
-            may not converge with `mass_conserving`.
+        cavitation: `reynolds` or `mass_conserving`; see `FiniteBearing`.
         bore: The elastic bore, `body.bore("big_end")` of the reduced body.
         asperities: Contact of the surfaces where the film is thin.
 

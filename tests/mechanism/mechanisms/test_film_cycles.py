@@ -26,9 +26,7 @@ DESIGNS = {
 }
 SPEED = 300.0  # rad/s
 CYCLE = 4 * np.pi / SPEED  # s
-FILM = OilFilm(
-    FiniteBearing, radius=0.025, length=0.02, clearance=3e-5, oil=0.012, shape=(24, 6)
-)
+FILM = OilFilm(FiniteBearing, radius=0.025, length=0.02, clearance=3e-5, oil=0.012, shape=(24, 6))
 MAINS = {f"main_{k + 1}": ((0.0, 0.0, z), np.eye(3)) for k, z in enumerate((-0.15, 0.15))}
 
 

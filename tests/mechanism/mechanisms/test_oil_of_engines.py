@@ -112,9 +112,7 @@ def test_resumed_run(run: mbd.results.Solution) -> None:
     """A run that starts from the last state of another one continues with its oil."""
     system, dt = run.system, CYCLE / 1440
     first = mbd.simulate(system, t_end=200 * dt, dt=dt, method=DAMPED)
-    second = mbd.simulate(
-        system, t_end=220 * dt, dt=dt, start=first.final_state, method=DAMPED
-    )
+    second = mbd.simulate(system, t_end=220 * dt, dt=dt, start=first.final_state, method=DAMPED)
     q = run.q[220]
     assert np.allclose(second.final_state.q, q, rtol=0.0, atol=1e-9)
 
