@@ -155,6 +155,7 @@ def first_equations(
     memory("num_harmonics", num_harmonics, 32.0 * count**2 * system.num_velocities**2)
     system.check_reduced("harmonic_balance")
     system.check_holonomic("harmonic_balance")
+    system.check_no_content("harmonic_balance")
     if start is None:
         dt = period / (_FINE * count)
         simulator = Simulator(system, dt=dt)

@@ -130,6 +130,7 @@ def periodic(
     memory("dt", dt, 8.0 * (system.num_coordinates + 2 * system.num_velocities) * (period / dt))
     system.check_reduced("periodic")
     system.check_holonomic("periodic")
+    system.check_no_content("periodic")
     first = start.final_state if isinstance(start, Solution) else start
     steps = max(round(period / dt), 4)
     simulator = Simulator(

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from dolfinx_mbd.body import StrainGauge
 from dolfinx_mbd.checks import choice
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, extent
+from dolfinx_mbd.dynamics.assembly.loads import CONTENT_MEMORY
 from dolfinx_mbd.dynamics.assembly.redundancy import least_norm_multipliers
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.columns import QUATERNION
 from dolfinx_mbd.mechanism.bodies import FlexibleBody
 from dolfinx_mbd.mechanism.joints import Driver, FrameRef, Joint
@@ -57,6 +59,8 @@ class SavedStates:
     ) -> None:
         self.system, self._assembler = system, assembler
         distribution = Distribution(system) if len(states) > 1 else None
+        # contents of oil films in the steps that led to the states, where they are known
+        self._contents = [_content(state) for state in states]
         for key in HISTORY:
             if key == "q" and distribution:
                 self.q = distribution.rows(states)
@@ -77,11 +81,15 @@ class SavedStates:
         """Return the saved states in arrays by the names of the attributes of a state."""
         saved = cls(system, ())
         vars(saved).update(arrays)
+        saved._contents = [{} for _ in saved.time]
         return saved
 
     def part(self, times: slice) -> SavedStates:
         """Return the states at some of the times."""
-        return self.of_arrays(self.system, {key: getattr(self, key)[times] for key in HISTORY})
+        arrays = {key: getattr(self, key)[times] for key in HISTORY}
+        saved = self.of_arrays(self.system, arrays)
+        saved._contents = self._contents[times]
+        return saved
 
     def states(self) -> Iterator[State]:
         """Yield the states without the memory of the integrator."""
@@ -96,8 +104,8 @@ class SavedStates:
         at, multipliers = self._assembler or Assembler(self.system.whole), self.multipliers
         for row, t in enumerate(map(float, self.time)):
             q = self.q[row] if nodes else local_row(self.q, row)
-            state = q, self.v[row], self.a[row], multipliers[row], self.angles[row]
-            at.put(State(t, *state))
+            arrays = q, self.v[row], self.a[row], multipliers[row], self.angles[row]
+            at.put(State(t, *arrays, self._contents[row]))
             at.update_poses(t)
             at.frames.update_velocities()
             yield row, t, at
@@ -133,6 +141,17 @@ class SavedStates:
         if name in (load.name for load in s.loads):
             return self.element(name, "global")
         return self._body(s.body_index(name))
+
+    def _check_contents(self) -> None:
+        """Raise an error if forces depend on contents of oil films that were not saved."""
+        names = [load.name for load in self.system.loads if load.has_content]
+        if names and not all(self._contents[1:]):
+            raise InputError(
+                "the forces of this run depend on the oil in its films "
+                f"({', '.join(map(repr, names))}), which files do not contain: use the run that "
+                "simulate returns, or save the quantities with simulate(outputs=[...])",
+                argument="run",
+            )
 
     # ---- bodies ---------------------------------------------------------------------------------
     def _body(self, k: int) -> PartData:
@@ -185,6 +204,7 @@ class SavedStates:
     @cached_property
     def _frame_wrenches(self) -> Array:
         """Forces and moments on all frames in global components, (nt, nf, 6)."""
+        self._check_contents()
         wrenches = np.zeros((len(self.time), self.system.num_frames, 6))
         for row, t, at in self.evaluations(nodes=True):
             at.residual(t)
@@ -200,6 +220,7 @@ class SavedStates:
     @cached_property
     def entries(self) -> dict[str, Array]:
         """Motion, power and violation of all joints and drivers, (nt, entries, ...)."""
+        self._check_contents()
         s, nt = self.system.whole, len(self.time)
         joints, entries = len(s.joints), len(s.first)
         wrench, power = np.zeros((nt, entries, 12)), np.zeros((nt, entries))
@@ -259,6 +280,7 @@ class SavedStates:
     @cached_property
     def _loads(self) -> dict[str, dict[str, Array]]:
         """Wrench, motion, power and energy of all loads over time, by name."""
+        self._check_contents()
         rows: dict[str, dict[str, list[Any]]] = {load.name: {} for load in self.system.loads}
         for _, t, at in self.evaluations():
             for load, values in at.loads.records(t):
@@ -309,6 +331,11 @@ class SavedStates:
         for row, _, at in self.evaluations():
             axes[row] = at.rotation[index]
         return axes
+
+
+def _content(state: State) -> dict[str, Any]:
+    """Return the contents of oil films in the memory of a state."""
+    return {key: state.memory[key] for key in CONTENT_MEMORY if key in state.memory}
 
 
 def _together(keys: Iterable[str], arrays: Callable[[], Iterable[Array]]) -> dict[str, Values]:

@@ -21,6 +21,7 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import flag, instance, number
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.dynamics.assembly.loads import CONTENT_MEMORY
 from dolfinx_mbd.dynamics.assembly.rates import jerk_at, restart
 from dolfinx_mbd.dynamics.stepping.convergence import Measure, Monitor
 from dolfinx_mbd.dynamics.stepping.internal_unknowns import InternalUnknowns
@@ -48,7 +49,7 @@ Derivatives = tuple[float, float, float]
 _MAX_ITERATIONS = 15
 # Largest fraction of an oil film that a correction may close, and largest number of halvings
 _LARGEST_CLOSURE, _HALVINGS = 0.7, 8
-_STEP_HALVINGS = 6  # largest number of halvings of a step with bodies on their mesh
+_STEP_HALVINGS = 6  # largest number of halvings of a step with bodies on their mesh or oil films
 # Share of the last change of accelerations that continues in a smooth motion; below it, the mean of
 # two accelerations would have predicted the next one better than their extrapolation
 _ALIKE = 0.25
@@ -77,7 +78,8 @@ class Stepper:
     Attributes:
         iterations: Number of Newton iterations.
         factorizations: Number of factorizations of the iteration matrix.
-        halvings: Number of steps with bodies on their mesh that failed and were halved.
+        halvings: Number of steps with bodies on their mesh, or with oil films, that failed and were
+            halved.
         assembler: Assembler of the equations at the last accepted state.
 
     Example:
@@ -122,6 +124,8 @@ class Stepper:
         self._measure, self._no_noise = Measure(system), np.zeros(system.num_constraints)
         # loads and other bodies may have jumps; floating bodies, joints and drivers are smooth
         self._gaps: Array = np.zeros((0, 2))  # gaps and clearances of oil films
+        # contents of oil films before the step, and its length
+        self._content: tuple[Array, float] = np.zeros(0), 0.0
         self._has_films = bool(self.assembler.loads.films())
         # the step into a stiff contact is repeated if it fails; a film must not be closed then
         self._repeats = self.assembler.loads.has_contacts and not self._has_films
@@ -169,6 +173,34 @@ class Stepper:
         if self.system.drivers:
             self._check_turns(state.time, number("dt", dt))
         return self._step(state, dt)
+
+    def step_in_parts(self, state: State, dt: float, halvings: int = _STEP_HALVINGS) -> State:
+        """Return the result of `step`, of two halves if a step with oil films fails.
+
+        The film of a journal that approaches a bore fast may need shorter steps.
+        """
+        try:
+            return self.step(state, dt)
+        except StepError:
+            if not (self._has_films and halvings):
+                raise
+            try:
+                return self._two_halves(state, dt, halvings)
+            except StepError:
+                pass
+            raise  # the error of the whole step names the cause
+
+    def _two_halves(self, state: State, dt: float, halvings: int) -> State:
+        """Return the state after two halves of a step, or parts of them."""
+        self.halvings += 1
+        half, films = 0.5 * dt, _content(state)
+        if "earlier" in state.memory:
+            state = self.rescaled(state, dt, half)
+        else:  # the first step
+            state = self.begin(replace(state, memory=films), half)
+        for _ in range(2):
+            state = self.step_in_parts(state, half, halvings - 1)
+        return self.rescaled(state, half, dt)
 
     def _check_turns(self, t: float, dt: float) -> None:
         """Raise an error if a driver rotates by half a turn or more; see `System.check_step`."""
@@ -257,6 +289,9 @@ class Stepper:
         """
         eqs, t = self.assembler, state.time + dt
         derivatives = self._step_derivatives(dt)
+        if eqs.loads.has_content:
+            self._content = eqs.content(state), dt
+            eqs.loads.begin_step(*self._content)
         eqs.angles[:] = state.angles
         eqs.rate_scale = 1.0 / derivatives[1]
         move, algorithmic = self._predict(state, dt, from_rest)
@@ -340,6 +375,7 @@ class Stepper:
             "algorithmic": consistent.a + (new / dt) * free + acceleration_offset * constrained,
             "velocity": consistent.v + velocity_offset * by_positions,
             "earlier": _resample(state, new / dt),
+            **_content(state),
         }
         return replace(consistent, memory=memory)
 
@@ -348,6 +384,7 @@ class Stepper:
         memory = {
             "algorithmic": state.a + ratio * (state.memory["algorithmic"] - state.a),
             **self._internal.rescaled(state, ratio),
+            **_content(state),
         }
         if "earlier" in state.memory:
             memory["earlier"] = _resample(state, ratio)
@@ -445,6 +482,8 @@ class Stepper:
         memory = {"algorithmic": algorithmic, "earlier": earlier}
         if self._condenses:
             memory |= self._internal.memory()
+        if self.assembler.loads.has_content:
+            memory |= self.assembler.loads.content_memory(*self._content)
         return self.assembler.state(t, memory)
 
     # ---- Newton's method ------------------------------------------------------------------------
@@ -646,6 +685,11 @@ def _extrapolate(state: State, lengths: Array | None) -> tuple[Array, Array]:
         ((a1, lam1),) = earlier
         return 2 * state.a - a1, 2 * state.lam - lam1
     return state.a.copy(), state.lam
+
+
+def _content(state: State) -> dict[str, Any]:
+    """Return the contents of oil films in the memory of a state."""
+    return {key: state.memory[key] for key in CONTENT_MEMORY if key in state.memory}
 
 
 def _resample(state: State, ratio: float) -> tuple[tuple[Array, Array], ...]:

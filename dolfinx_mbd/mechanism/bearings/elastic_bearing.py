@@ -52,8 +52,7 @@ class ElasticBearing(FiniteBearing):
         oil: The oil, or its viscosity, Pa s.
         shape: Numbers of intervals around and along the bore; see `FiniteBearing`.
         supply: Grooves and holes with their pressures.
-        cavitation: `reynolds` or `mass_conserving`; see `FiniteBearing`. Runs under fast loads
-            may not converge with `mass_conserving`.
+        cavitation: `reynolds` or `mass_conserving`; see `FiniteBearing`.
         bore: The elastic bore, `body.bore("big_end")` of the reduced body.
         asperities: Contact of the surfaces where the film is thin.
 
@@ -201,6 +200,9 @@ class ElasticBearing(FiniteBearing):
         """
         self.pressure(motion, surface)
         return self.grid.fraction.copy()
+
+    def _forget(self) -> None:
+        self._point[:] = np.nan
 
     def _solve_elastic(self, motion: Array, s: Array) -> None:
         """Solve for the pressure, unless the arguments have not changed."""
