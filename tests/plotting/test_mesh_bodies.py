@@ -19,7 +19,8 @@ from dolfinx_mbd.results import Solution
 from dolfinx_mbd.structures.mesh_bodies import MeshMotion
 from dolfinx_mbd.tutorials import tagged_bar
 from tests.io.export.readers.gltf import Scene
-from tests.plotting.test_viewer import Tab, numbers, picked, scene_in
+from tests.plotting.pages import numbers, scene_in, surface_in
+from tests.plotting.test_viewer import Tab, picked
 from tests.structures.mesh_bodies.models import STEEL, box, ends, slider_crank
 
 COMM = MPI.COMM_WORLD
@@ -191,13 +192,11 @@ def test_page(case: Case, folder: Path) -> None:
     assert (folder / "run.html").exists() and page["colour"] == "stress"
     body = next(body for body in page["bodies"] if body["name"] == "rod")
     part = page["parts"][body["part"]]
-    points = numbers(part["points"]).reshape(-1, 3)
+    surface = surface_in(part)
+    points = surface.points
     eta = numbers(body["eta"]).reshape(len(numbers(page["time"])), -1)
-    fields = {}
-    for name in ("modes", "stress"):
-        factors = np.array(part[name]["scale"])
-        modes = numbers(part[name]["values"]).reshape(len(factors), len(points), -1)
-        fields[name] = np.einsum("tk,k,kpa->tpa", eta, factors, modes)
+    modes = {"modes": surface.modes, "stress": surface.stress}
+    fields = {name: np.tensordot(eta, np.asarray(values), 1) for name, values in modes.items()}
     R = Rotation.from_quat(np.roll(numbers(body["rotation"]).reshape(-1, 4), -1, axis=1))
     exact = rod.motion(run).position(rod.drawing.points)
     for i, t in enumerate(numbers(page["time"])):
