@@ -1,7 +1,7 @@
 """A step of a mechanism with a rod on its mesh: solves, assemblies, time; other programs; ranks.
 
     ./with-fenicsx python3 benchmarks/mesh_bodies.py [--cells 2 3] [--steps 50] [--rounds 3]
-    ./with-fenicsx python3 benchmarks/mesh_bodies.py --peers [--cells 1 2 3] [--steps 40]
+    ./with-fenicsx python3 benchmarks/mesh_bodies.py --peers [--programs package plain]
     ./with-fenicsx python3 benchmarks/mesh_bodies.py --ranks [--cells 3 5] [--steps 20]
 
 The slender rod of case W1, 8×8×300 mm of steel, has n×n quadratic hexahedra in its section and 36 n
@@ -129,6 +129,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peers", action="store_true", help="measure other programs")
+    parser.add_argument("--programs", nargs="+", choices=PEERS, default=[*PEERS], help="of --peers")
     parser.add_argument("--ranks", action="store_true", help="measure one and two ranks alone")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -143,7 +144,7 @@ def main() -> None:
     print(f"time on the clock and of the busiest processor, medians of {arguments.rounds}\n")
     cases, head, line = CASES, HEAD, row
     if arguments.peers:
-        cases, head, line = {name: (name, 1) for name in PEERS}, PEERS_HEAD, peers_rows
+        cases, head, line = {k: (k, 1) for k in arguments.programs}, PEERS_HEAD, peers_rows
     elif arguments.ranks:
         cases, head, line = {k: CASES[k] for k in ("one", "two")}, RANKS_HEAD, ranks_row
     print(head + "\n" + "|---" * (head.count("|") - 1) + "|")
@@ -158,13 +159,14 @@ def main() -> None:
 
 def peers_rows(runs: dict[str, list[dict[str, Any]]]) -> None:
     """Print a line for each program; stop if the deflections differ."""
-    reference = runs["package"][0]
+    first_runs = next(iter(runs.values()))  # of the package
+    reference = first_runs[0]
     for name, samples in runs.items():
         first = samples[0]
         off = abs(first["deflection"] / reference["deflection"] - 1)
         assert off <= PEERS[name], f"{name}: the deflection is off by {off:.1e}"
         times = [1e3 * median(samples, key) for key in ("time", "processor")]
-        ratios = [median(samples, k) / median(runs["package"], k) for k in ("time", "processor")]
+        ratios = [median(samples, k) / median(first_runs, k) for k in ("time", "processor")]
         print(
             f"| {reference['dofs']:,} | {NAMES[name]} | {first['solves']:.1f} "
             f"| {first['assemblies']:.1f} | {first['tangents']:.2f} | {times[0]:.0f} "

@@ -45,7 +45,7 @@ def deflection(tip: Array, t: float) -> float:
 
 
 def timed(steps: Steps, count: int, skipped: int) -> dict[str, float]:
-    """Make steps; return the time of one after the first ones, on the clock and of the processor."""
+    """Return the time of a step after the first ones, on the clock and of the processor, s."""
     steps(skipped)
     start, processor = time.perf_counter(), time.process_time()
     steps(count - skipped)

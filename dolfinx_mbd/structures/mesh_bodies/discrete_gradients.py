@@ -38,8 +38,8 @@ from dolfinx_mbd.errors import InputError
 
 __all__ = ["DiscreteGradient"]
 
-# For changes of C below this size, W₁ − W₀ is an integral by Gauss's rule with two points: its error
-# is below the round-off of W, which the quotient would amplify
+# For changes of C below this size, the difference in the quotient is an integral by Gauss's rule
+# with two points: its error is below the round-off of W, which the quotient would amplify
 _SMALL = 3e-3
 _TINY = 1e-14  # least change of C in a quotient
 _GAUSS = 0.5 / 3**0.5  # distance of Gauss's points from the middle, relative to the change
