@@ -44,7 +44,7 @@ OPTIONS = [*SCRIPTS.items()] + [
     ("iterative.py", f"--sizes 12k {table}") for table in ("--solvers", "--modes")
 ]
 OPTIONS += [
-    ("mesh_bodies.py", f"--cells 1 --steps 10 --rounds 1 {table}")
+    ("mesh_bodies.py", f"--cells 1 --steps 20 --rounds 1 {table}")
     for table in ("--peers", "--ranks")
 ]
 HELPERS = {"children.py", "raw_mesh_bodies.py", "raw_reduction.py"}
