@@ -14,8 +14,8 @@ reduced body, and one table of the times on one and on two ranks.
 With `--peers`, the same rod is clamped to a driven hinge, and three programs make the same steps:
 the package, a plain DOLFINx script, and Exudyn's full-order body in a floating frame (see
 `raw_mesh_bodies.py`). The deflections of the tip at the end must agree to 1e-5 between the first
-two, and to 1 % with Exudyn after 20 steps or more. Its strains are linear: its rod is not stiffened by its
-rotation, which changes the square of its lowest frequency by 1.5 %.
+two, and to 1 % with Exudyn after 20 steps or more. Its strains are linear: its rod is not stiffened
+by its rotation, which changes the square of its lowest frequency by 1.5 %.
 """
 
 from __future__ import annotations
