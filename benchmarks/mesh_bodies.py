@@ -1,12 +1,21 @@
-"""A step of a slider-crank with a rod on its mesh: solves and assemblies, and time on the clock.
+"""A step of a mechanism with a rod on its mesh: solves, assemblies, time; other programs; ranks.
 
-    ./with-fenicsx python3 benchmarks/mesh_bodies.py [--cells 2 4] [--steps 50] [--rounds 3]
+    ./with-fenicsx python3 benchmarks/mesh_bodies.py [--cells 2 3] [--steps 50] [--rounds 3]
+    ./with-fenicsx python3 benchmarks/mesh_bodies.py --peers [--programs package plain]
+    ./with-fenicsx python3 benchmarks/mesh_bodies.py --ranks [--cells 3 5] [--steps 20]
 
 The slender rod of case W1, 8×8×300 mm of steel, has n×n quadratic hexahedra in its section and 36 n
 along it. The crank turns at 150 rad/s with a step of 0.1 ms. A solve is an application of the
 constant factor; an assembly is one of the elastic forces. The reduced body has the same mesh and
 eight modes. The measurements on one and on two ranks and with the reduced body alternate. The
-deflections on one and on two ranks must agree to 1e-9 of their size.
+deflections on one and on two ranks must agree to 1e-9 of their size. With `--ranks`, there is no
+reduced body, and one table of the times on one and on two ranks.
+
+With `--peers`, the same rod is clamped to a driven hinge, and three programs make the same steps:
+the package, a plain DOLFINx script, and Exudyn's full-order body in a floating frame (see
+`raw_mesh_bodies.py`). The deflections of the tip at the end must agree to 1e-5 between the first
+two, and to 1 % with Exudyn after 20 steps or more. Its strains are linear: its rod is not stiffened
+by its rotation, which changes the square of its lowest frequency by 1.5 %.
 """
 
 from __future__ import annotations
@@ -24,11 +33,27 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # for the models of the test
 from children import child, median, report
 
 CASES = {"one": ("mesh", 1), "two": ("mesh", 2), "reduced": ("reduced", 1)}
+PEERS = {"package": 1e-5, "plain": 1e-5, "exudyn": 1e-2}  # allowed difference of the deflections
+NAMES = {"package": "package", "plain": "DOLFINx script", "exudyn": "Exudyn, `ObjectFFRF`"}
 STEP = 1e-4
+HEAD = (
+    "| dofs | solves a step | assemblies a step | factorizations a step | step, ms "
+    "| of a reduced body, ms | on two ranks, ms | one over two ranks | processor, ms "
+    "| on two ranks, ms | one over two ranks |"
+)
+PEERS_HEAD = (
+    "| dofs | program | solves a step | assemblies of forces | of tangents, factorizations "
+    "| step, ms | ratio | processor, ms | ratio | deflection off | peak GB |"
+)
+RANKS_HEAD = (
+    "| dofs | solves a step | step, ms | on two ranks, ms | one over two | of the fastest "
+    "| processor, ms | on two ranks, ms | one over two | of the fastest |"
+)
 
 
 def measure(cells: int, steps: int, kind: str) -> dict[str, Any]:
     """Return numbers and times of the steps after the first tenth."""
+    import raw_mesh_bodies
     from mpi4py import MPI
 
     import dolfinx_mbd as mbd
@@ -52,15 +77,26 @@ def measure(cells: int, steps: int, kind: str) -> dict[str, Any]:
     ):  # fmt: skip
         counted(owner, name)
     mesh, tags = box((0, -0.004, -0.004), (0.3, 0.004, 0.004), (36 * cells, cells, cells))
+    skipped = max(1, steps // 10)
+    if kind in ("plain", "exudyn"):
+        return getattr(raw_mesh_bodies, kind)(mesh, STEEL, steps, skipped)
     model, specs = mbd.ElasticModel(mesh, STEEL, facet_tags=tags), ends(0.0, 0.3)
     rod: Any
-    if kind == "mesh":
+    if kind == "package":
+        start = raw_mesh_bodies.START
+        rod = mbd.MeshBody("rod", model, dict(list(specs.items())[:1]), omega=(0, 0, start))
+        ground = mbd.Ground({"origin": mbd.Frame()})
+        hinge = mbd.revolute("hinge", ground.frame("origin"), rod.frame("left"))
+        motor = mbd.Driver("motor", "hinge", raw_mesh_bodies.angle)
+        system = mbd.System([ground, rod], [hinge], drivers=[motor])
+    elif kind == "mesh":
         rod = mbd.MeshBody("rod", model, specs, position=(0.15, 0, 0))
+        system = slider_crank(rod)
     else:
         body = mbd.reduce(model, interfaces=specs, num_modes=8).body
         rod = mbd.FlexibleBody("rod", body, position=(0.15, 0, 0))
-    simulator = mbd.Simulator(slider_crank(rod), dt=STEP, t_end=STEP * steps)
-    skipped = max(1, steps // 10)
+        system = slider_crank(rod)
+    simulator = mbd.Simulator(system, dt=STEP, t_end=STEP * steps)
     for _ in range(skipped):
         simulator.advance()
     before, start, processor = dict(calls), time.perf_counter(), time.process_time()
@@ -73,19 +109,28 @@ def measure(cells: int, steps: int, kind: str) -> dict[str, Any]:
     result |= {name: (calls[name] - before[name]) / count for name in calls}
     dofmap = model.displacements.dofmap
     result["dofs"] = dofmap.index_map.size_global * dofmap.index_map_bs
-    if kind == "mesh":
-        system, state = simulator.system, simulator.state
-        u = rod.nodal_of(state.q[system.q_slices[system.body_index("rod")]])[0]
-        result["place"] = u[len(u) // 2].tolist()
+    if kind == "reduced":
+        return result
+    state = simulator.state
+    u = rod.nodal_of(state.q[system.q_slices[system.body_index("rod")]])[0]
+    result["place"] = u[len(u) // 2].tolist()
+    if kind == "package":
+        tip = int(np.argmin(np.linalg.norm(rod.nodes - [0.3, 0, 0], axis=1)))
+        result["deflection"] = raw_mesh_bodies.deflection(rod.nodes[tip] + u[tip], state.time)
+        result |= {"solves": result["solution"], "assemblies": result["elastic"]}
+        result["tangents"] = result["factorize"]
     return result
 
 
 def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cells", nargs="+", type=int, default=[2, 4])
+    parser.add_argument("--cells", nargs="+", type=int, default=[2, 3])
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peers", action="store_true", help="measure other programs")
+    parser.add_argument("--programs", nargs="+", choices=PEERS, default=[*PEERS], help="of --peers")
+    parser.add_argument("--ranks", action="store_true", help="measure one and two ranks alone")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
@@ -97,25 +142,62 @@ def main() -> None:
             report(values)
         return
     print(f"time on the clock and of the busiest processor, medians of {arguments.rounds}\n")
-    print(
-        "| dofs | solves a step | assemblies a step | factorizations a step | step, ms "
-        "| of a reduced body, ms | on two ranks, ms | one over two ranks | processor, ms "
-        "| on two ranks, ms | one over two ranks |\n" + "|---" * 11 + "|"
-    )
+    cases, head, line = CASES, HEAD, row
+    if arguments.peers:
+        cases, head, line = {k: (k, 1) for k in arguments.programs}, PEERS_HEAD, peers_rows
+    elif arguments.ranks:
+        cases, head, line = {k: CASES[k] for k in ("one", "two")}, RANKS_HEAD, ranks_row
+    print(head + "\n" + "|---" * (head.count("|") - 1) + "|")
     for cells in arguments.cells:
-        runs: dict[str, list[dict[str, Any]]] = {name: [] for name in CASES}
+        runs: dict[str, list[dict[str, Any]]] = {name: [] for name in cases}
         for _ in range(arguments.rounds):
-            for name, (kind, ranks) in CASES.items():
+            for name, (kind, ranks) in cases.items():
                 values = [str(cells), str(arguments.steps), kind]
                 runs[name].append(child(__file__, values, ranks))
-        row(runs)
+        line(runs)
+
+
+def peers_rows(runs: dict[str, list[dict[str, Any]]]) -> None:
+    """Print a line for each program; stop if the deflections differ."""
+    first_runs = next(iter(runs.values()))  # of the package
+    reference = first_runs[0]
+    for name, samples in runs.items():
+        first = samples[0]
+        off = abs(first["deflection"] / reference["deflection"] - 1)
+        assert off <= PEERS[name], f"{name}: the deflection is off by {off:.1e}"
+        times = [1e3 * median(samples, key) for key in ("time", "processor")]
+        ratios = [median(samples, k) / median(first_runs, k) for k in ("time", "processor")]
+        print(
+            f"| {reference['dofs']:,} | {NAMES[name]} | {first['solves']:.1f} "
+            f"| {first['assemblies']:.1f} | {first['tangents']:.2f} | {times[0]:.0f} "
+            f"| {ratios[0]:.1f} | {times[1]:.0f} | **{ratios[1]:.1f}** | {off:.0e} "
+            f"| {first['peak']:.2f} |",
+            flush=True,
+        )
+
+
+def ranks_row(runs: dict[str, list[dict[str, Any]]]) -> None:
+    """Print a line of the table of one and two ranks."""
+    check_ranks(runs)
+    first = runs["one"][0]
+    text = f"| {first['dofs']:,} | {first['solution']:.1f} "
+    for key in ("time", "processor"):
+        one, two = (1e3 * median(runs[name], key) for name in ("one", "two"))
+        best = [1e3 * min(run[key] for run in runs[name]) for name in ("one", "two")]
+        text += f"| {one:.0f} | {two:.0f} | **{one / two:.2f}** | {best[0] / best[1]:.2f} "
+    print(text + "|", flush=True)
+
+
+def check_ranks(runs: dict[str, list[dict[str, Any]]]) -> None:
+    """Stop if the motions on one and on two ranks differ."""
+    one, two = (np.array(runs[name][0]["place"]) for name in ("one", "two"))
+    difference = np.abs(one - two).max() / np.abs(one).max()
+    assert difference < 1e-9, f"one and two ranks differ by {difference:.1e}"
 
 
 def row(runs: dict[str, list[dict[str, Any]]]) -> None:
     """Print a line of the table."""
-    one, two = (np.array(runs[name][0]["place"]) for name in ("one", "two"))
-    difference = np.abs(one - two).max() / np.abs(one).max()
-    assert difference < 1e-9, f"one and two ranks differ by {difference:.1e}"
+    check_ranks(runs)
     first = runs["one"][0]
     times = {name: 1e3 * median(samples, "time") for name, samples in runs.items()}
     work = {name: 1e3 * median(samples, "processor") for name, samples in runs.items()}

@@ -44,7 +44,11 @@ SCRIPTS = {
 OPTIONS = [*SCRIPTS.items()] + [
     ("iterative.py", f"--sizes 12k {table}") for table in ("--solvers", "--modes")
 ]
-HELPERS = {"children.py", "raw_reduction.py"}
+OPTIONS += [
+    ("mesh_bodies.py", f"--cells 1 --steps 20 --rounds 1 {table}")
+    for table in ("--peers", "--ranks")
+]
+HELPERS = {"children.py", "raw_mesh_bodies.py", "raw_reduction.py"}
 MPI_VARIABLES = ("OMPI_", "PMIX_", "PMI_", "PRTE_")
 
 

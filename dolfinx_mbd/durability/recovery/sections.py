@@ -33,7 +33,7 @@ from dolfinx_mbd.fem.assembly import rigid_motions
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.linalg.blocks import gram
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
-from dolfinx_mbd.structures.mesh_bodies.mesh_solver import mean_rotation
+from dolfinx_mbd.structures.mesh_bodies.nodal_rotations import mean_rotation
 
 __all__ = ["SectionForces", "section_forces", "section_modes"]
 

@@ -9,6 +9,9 @@ For v = u₁ − u₀, the virtual work is W₁ − W₀ because sym(F_mᵀΔF) 
 For a rotation v = ω × (X + u_m), it vanishes because S is symmetric: so is the angular momentum. A
 step that rotates a body does not strain it, because the stress depends on C_m and not on F_mᵀF_m.
 
+For small ΔC, the difference W₁ − W₀ − ∂W/∂C (C_m):ΔC is an integral of ∂W/∂C − ∂W/∂C (C_m) along
+ΔC. The round-off of the energies, divided by ΔC:ΔC, would otherwise exceed the tolerance of a step.
+
 W is a function of ∇u. Its derivative is evaluated at the upper triangular F with FᵀF = C_m
 (Cholesky), which has the same energy if W does not depend on rotations.
 
@@ -35,9 +38,11 @@ from dolfinx_mbd.errors import InputError
 
 __all__ = ["DiscreteGradient"]
 
-# Changes of C below this size count as zero in the quotient: the energy differs by less than the
-# round-off of W, and round-off would dominate the quotient
-_SMALL = 1e-5
+# For changes of C below this size, the difference in the quotient is an integral by Gauss's rule
+# with two points: its error is below the round-off of W, which the quotient would amplify
+_SMALL = 3e-3
+_TINY = 1e-14  # least change of C in a quotient
+_GAUSS = 0.5 / 3**0.5  # distance of Gauss's points from the middle, relative to the change
 _OBJECTIVE = 1e-8  # largest change of the energy under a rotation, relative to the energy
 
 
@@ -102,18 +107,24 @@ def _stress(energy: Callable[[Any], Any], before: fem.Function, after: fem.Funct
     F, G = identity + (one + two) / 2, two - one
     change = F.T * G + G.T * F
     squares = [(identity + g).T * (identity + g) for g in (one, two)]
-    root = _root((squares[0] + squares[1]) / 2)
-    H = ufl.variable(root - identity)
+    middle = (squares[0] + squares[1]) / 2
     lowered = apply_derivatives(apply_algebra_lowering(energy(before)))
     if before in extract_coefficients(replace(lowered, {one: ufl.zero(*one.ufl_shape)})):
         raise _unsuitable("it depends on the displacement and not on its gradient alone")
-    first_piola = ufl.diff(replace(lowered, {one: H}), H)
-    stress = ufl.sym(ufl.inv(root) * first_piola)
+
+    def second_piola(C: Expr) -> Expr:
+        """Return 2 ∂W/∂C."""
+        root = _root(C)
+        H = ufl.variable(root - ufl.Identity(len(before)))
+        return ufl.sym(ufl.inv(root) * ufl.diff(replace(lowered, {one: H}), H))
+
+    stress = second_piola(middle)
+    ends = [second_piola(middle + sign * _GAUSS * change) for sign in (-1, 1)]
     square = ufl.inner(change, change)
+    integral = ufl.inner((ends[0] + ends[1]) / 2 - stress, change) / 2
     rest = energy(after) - energy(before) - ufl.inner(stress, change) / 2
-    is_large = ufl.gt(square, _SMALL**2)
-    factor = ufl.conditional(is_large, 2 * rest / ufl.max_value(square, _SMALL**2), 0.0)
-    return stress + factor * change
+    rest = ufl.conditional(ufl.gt(square, _SMALL**2), rest, integral)
+    return stress + 2 * rest / ufl.max_value(square, _TINY**2) * change
 
 
 def _root(C: Expr) -> Expr:

@@ -10,8 +10,10 @@ where b and c are derivatives of the time integration. With Y = A⁻¹C, the fra
     (S − CᵀY) δs = −(r_s − Yᵀr_u),    δu = −A⁻¹r_u − Y δs.
 
 A body that rotates by Λ after its matrix was factorized and hardly strains has the matrix Λ A Λᵀ.
-The same factor therefore serves for many steps of a stiff body, whatever its rotation. If the
-iteration converges slowly, the matrix is factorized again at the present state.
+The same factor therefore serves for many steps of a stiff body, whatever its rotation. A slender
+body bends while it hardly strains: Λ contains the rotation of each node and not one mean rotation,
+whose error is of first order in the slope of bending, while that of the former is of second order.
+If the iteration converges slowly, the matrix is factorized again at the present state.
 
 Multipliers of averaged interfaces are condensed together with the free nodes; see `Border`.
 """
@@ -29,11 +31,12 @@ from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky
 from dolfinx_mbd.fem.linalg.options import database_options
 from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 from dolfinx_mbd.structures.mesh_bodies.multipliers import Border, Motion, scaled
+from dolfinx_mbd.structures.mesh_bodies.nodal_rotations import NodalRotations
 
 if TYPE_CHECKING:
     from dolfinx_mbd.structures.mesh_bodies.mesh_body import MeshBody
 
-__all__ = ["PREFIX", "FactorState", "MeshSolver", "mean_rotation"]
+__all__ = ["PREFIX", "FactorState", "MeshSolver"]
 
 PREFIX = "dolfinx_mbd_mesh_body_"
 """Prefix of PETSc's options for the solver of a body."""
@@ -55,13 +58,6 @@ class FactorState(NamedTuple):
         return cls(*body.reference_state(), pressures, np.zeros(body.constraints.size))
 
 
-def mean_rotation(reference: Array, positions: Array) -> Array:
-    """Return the rotation (3, 3) that fits the motion of points (N, 3) best in the mean square."""
-    X, x = (points - points.mean(axis=0) for points in (reference, positions))
-    left, _, right = np.linalg.svd(x.T @ X)
-    return np.asarray(left @ np.diag([1.0, 1.0, np.linalg.det(left @ right)]) @ right)
-
-
 class MeshSolver:
     """Factor of the matrix A of a body, rotated with the body, and the condensed matrices.
 
@@ -80,7 +76,7 @@ class MeshSolver:
         self.coefficients: tuple[float, float, float] | None = None
         self.state = FactorState.reference(body)
         self._ksp: PETSc.KSP | None = None
-        self._turn = self._force_turn = np.eye(3)
+        self._rotations = NodalRotations(body)
         self._turns = np.zeros((0, 2, 3, 3))
 
     def factorize(
@@ -129,9 +125,10 @@ class MeshSolver:
         self._condensed = stiffness + coupling.T @ self._E
         self._Y = self._Y - self._border.correction(self._E)
         self.coefficients, self.state = coefficients, state
-        self._rotation = mean_rotation(body.nodes, body.nodes + state.u)
         self._frames = body.rotations_of(frames)
-        self._set_turns(np.eye(3), self._frames)
+        self._rotation = self._rotations.at(state.u, self._frames)
+        self._set_turns(self._frames)
+        self._turn = self._force_turn = np.broadcast_to(np.eye(3), self._rotation.shape)
 
     def _set_rigid_motions(self, A: PETSc.Mat, at: Motion) -> None:
         """Tell multigrid the rigid motions at the present positions."""
@@ -184,20 +181,23 @@ class MeshSolver:
     def turn_to(self, u: Array, frames: Array, middle: Array | None = None) -> None:
         """Turn the factor with the body at displacements u (N, 3) and frames (F, 7).
 
-        The nodes turn with their mean rotation, the rotations of the frames with the frames. The
-        forces of a conserving step turn with the mean of the displacements before and after it,
+        The forces of a conserving step turn with the mean of the displacements before and after it,
         `middle` (N, 3), as S : sym(F_mᵀ∇v) shows.
         """
-        nodes = self._body.nodes
-        turn = mean_rotation(nodes, nodes + u) @ self._rotation.T
-        self._set_turns(turn, self._body.rotations_of(frames))
+        rotations = self._body.rotations_of(frames)
+        back = self._rotation.transpose(0, 2, 1)
+        self._set_turns(rotations)
+        self._turn = self._force_turn = self._rotations.at(u, rotations) @ back
         if middle is not None:
-            self._force_turn = mean_rotation(nodes, nodes + middle) @ self._rotation.T
+            self._force_turn = self._rotations.at(middle, rotations) @ back
 
-    def _set_turns(self, turn: Array, frames: Array) -> None:
-        self._turn = self._force_turn = turn
-        spins = np.einsum("fji,kj,fkl->fil", self._frames, turn, frames)
-        self._turns = np.stack([np.broadcast_to(turn.T, spins.shape), spins], axis=1)
+    def _set_turns(self, frames: Array) -> None:
+        """Set the turns of displacements and, in axes of the frames, of rotations."""
+        self._frame_turns = np.einsum("fij,fkj->fik", frames, self._frames)
+        first = self._body.num_frames - self._body.constraints.size // 6
+        self._gap_turns = np.repeat(self._frame_turns[first:], 2, axis=0)
+        turns = self._frame_turns.transpose(0, 2, 1)
+        self._turns = np.stack([turns, np.broadcast_to(np.eye(3), turns.shape)], axis=1)
 
     def solution(self, forces: Array, gaps: Array) -> tuple[Array, Array]:
         """Return the solution (N, 3), (m,) for forces (N, 3) at the free nodes and gaps (m,).
@@ -206,7 +206,7 @@ class MeshSolver:
         """
         assert self._ksp is not None
         b, x = self._matrix.createVecs()
-        b.array[:] = self._local((forces @ self._force_turn)[:, :, None]).ravel()
+        b.array[:] = self._local(_back(self._force_turn, forces)[:, :, None]).ravel()
         try:
             self._ksp.solve(b, x)
         except PETSc.Error as error:
@@ -217,7 +217,7 @@ class MeshSolver:
         result[self._body.held] = 0.0
         multipliers = self._border.multipliers(result, self._bordered(gaps))
         result = result - self._border.correction(multipliers)
-        return np.asarray(result @ self._turn.T), self._unbordered(multipliers)
+        return _turned(self._turn, result), self._unbordered(multipliers)
 
     def gap_forces(self, gaps: Array) -> Array:
         """Return the multipliers that close gaps (m,), N."""
@@ -226,25 +226,25 @@ class MeshSolver:
     def _bordered(self, gaps: Array) -> Array:
         """Return gaps turned to the factorized body, with zeros for the springs."""
         out = np.zeros(len(self._border.H))
-        out[: len(gaps)] = (gaps.reshape(-1, 3) @ self._turn).ravel()
+        out[: len(gaps)] = _back(self._gap_turns, gaps.reshape(-1, 3)).ravel()
         return out
 
     def _unbordered(self, multipliers: Array) -> Array:
         part = multipliers[: self._body.constraints.size]
-        return np.asarray((part.reshape(-1, 3) @ self._turn.T).ravel())
+        return _turned(self._gap_turns, part.reshape(-1, 3)).ravel()
 
     def frame_forces(self, forces: Array, gaps: Array) -> Array:
         """Return Yᵀf + Eᵀh for forces f (N, 3) and gaps h (m,), shape (6 F,).
 
         E are the multipliers of unit motions of the frames.
         """
-        raw = np.einsum("nik,ni->k", self._Y, forces @ self._turn)
+        raw = np.einsum("nik,ni->k", self._Y, _back(self._turn, forces))
         return self._turned(raw + self._bordered(gaps) @ self._E)
 
     def motion(self, delta: Array) -> tuple[Array, Array]:
         """Return Y δs, shape (N, 3), and the multipliers E δs, shape (m,)."""
         local = self._turned(delta, inverse=True)
-        return np.asarray((self._Y @ local) @ self._turn.T), self._unbordered(self._E @ local)
+        return _turned(self._turn, self._Y @ local), self._unbordered(self._E @ local)
 
     def condensed(self) -> Array:
         """Return S − CᵀY, shape (6 F, 6 F)."""
@@ -278,3 +278,13 @@ class MeshSolver:
 
     def _local(self, columns: Array) -> Array:
         return self._body.forces.nodes.owned_rows(columns)
+
+
+def _turned(turns: Array, vectors: Array) -> Array:
+    """Return the products of matrices (N, 3, 3) and vectors (N, 3)."""
+    return np.einsum("nij,nj->ni", turns, vectors)
+
+
+def _back(turns: Array, vectors: Array) -> Array:
+    """Return the products of the transposes of matrices (N, 3, 3) and vectors (N, 3)."""
+    return np.einsum("nji,nj->ni", turns, vectors)
