@@ -27,6 +27,7 @@ from dolfinx_mbd.mechanism.run_quantities import (
     Quantities,
 )
 from dolfinx_mbd.mechanism.system import State, System
+from dolfinx_mbd.results.distributed_rows import Distribution, local_row
 from dolfinx_mbd.results.files.run_files import HISTORY
 from dolfinx_mbd.results.histories import rotation_matrices
 from dolfinx_mbd.results.series import INTEGRALS, PartData, Values
@@ -47,7 +48,7 @@ class SavedStates:
     """
 
     time: Array
-    q: Array
+    q: Any  # array, or `DistributedRows` if several ranks share a mesh
     v: Array
     a: Array
     lam: Array
@@ -58,9 +59,13 @@ class SavedStates:
     ) -> None:
         self.system, self._assembler = system, assembler
         # contents of oil films in the steps that led to the states, where they are known
-        self._contents = [_content(state) for state in states]
+        self._contents = [content_of(state) for state in states]
+        distribution = Distribution(system) if len(states) > 1 else None
         for key in HISTORY:
-            setattr(self, key, np.array([getattr(state, key) for state in states]))
+            if key == "q" and distribution:
+                self.q = distribution.rows(states)
+            else:
+                setattr(self, key, np.array([getattr(state, key) for state in states]))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without the assembler, to pickle or to copy them."""
@@ -91,12 +96,16 @@ class SavedStates:
         rows = zip(*(getattr(self, key) for key in HISTORY), strict=True)
         return (State(float(t), *row) for t, *row in rows)
 
-    def evaluations(self) -> Iterator[tuple[int, float, Assembler]]:
-        """Yield row, time and an assembler of the whole system for each state."""
+    def evaluations(self, *, nodes: bool = False) -> Iterator[tuple[int, float, Assembler]]:
+        """Yield row, time and an assembler of the whole system for each state.
+
+        Nodes of meshes that other ranks store are NaN, unless `nodes` is True (collective).
+        """
         at, multipliers = self._assembler or Assembler(self.system.whole), self.multipliers
         for row, t in enumerate(map(float, self.time)):
-            arrays = self.q[row], self.v[row], self.a[row], multipliers[row], self.angles[row]
-            at.put(State(t, *arrays, self._contents[row]))
+            q = self.q[row] if nodes else local_row(self.q, row)
+            state = q, self.v[row], self.a[row], multipliers[row], self.angles[row]
+            at.put(State(t, *state, self._contents[row]))
             at.update_poses(t)
             at.frames.update_velocities()
             yield row, t, at
@@ -113,8 +122,8 @@ class SavedStates:
         multipliers[:, held] = self.lam
         if self.system.least_norm:
             at = Assembler(whole)
-            for k, (t, q) in enumerate(zip(map(float, self.time), self.q, strict=True)):
-                at.q[:] = q
+            for k, t in enumerate(map(float, self.time)):
+                at.q[:] = local_row(self.q, k)
                 at.update_poses(t)
                 B = at.constraint_matrix()
                 multipliers[k] = least_norm_multipliers(whole, B, B[held], self.lam[k], extent(at))
@@ -178,8 +187,9 @@ class SavedStates:
     def body_energies(self, body: int, rows: slice | NDArray[np.integer] = slice(None)) -> Array:
         """Return the kinetic, elastic and gravitational energy of a body, (rows, 3), J."""
         s = self.system
-        states = zip(self.q[rows, s.q_slices[body]], self.v[rows, s.v_slices[body]], strict=True)
-        return np.array([s.bodies[body].energies(q, v, s.gravity) for q, v in states])
+        q, v = self.q[:, s.q_slices[body]], self.v[:, s.v_slices[body]]
+        numbers = np.arange(len(self.time))[rows]
+        return np.array([s.bodies[body].energies(q[k], v[k], s.gravity) for k in numbers])
 
     def body_momenta(self, body: int) -> Array:
         """Return the momentum and angular momentum of a body, (nt, 6), kg m/s and kg m²/s."""
@@ -196,7 +206,7 @@ class SavedStates:
         """Forces and moments on all frames in global components, (nt, nf, 6)."""
         self._check_contents()
         wrenches = np.zeros((len(self.time), self.system.num_frames, 6))
-        for row, t, at in self.evaluations():
+        for row, t, at in self.evaluations(nodes=True):
             at.residual(t)
             wrenches[row] = at.wrenches
         return wrenches
@@ -323,7 +333,7 @@ class SavedStates:
         return axes
 
 
-def _content(state: State) -> dict[str, Any]:
+def content_of(state: State) -> dict[str, Any]:
     """Return the contents of oil films in the memory of a state."""
     return {key: state.memory[key] for key in CONTENT_MEMORY if key in state.memory}
 

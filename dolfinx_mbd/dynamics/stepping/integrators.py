@@ -33,9 +33,14 @@ from dolfinx_mbd.dynamics.stepping.iteration_matrix import (
     SparseFactor,
     restore_factor,
 )
+from dolfinx_mbd.dynamics.stepping.step_errors import (
+    StepError,
+    check_conserving,
+    failed_step,
+    far_frames,
+)
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.kernels.time_steps import correct, predict, right_hand_side
-from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
@@ -45,24 +50,10 @@ _MAX_ITERATIONS = 15
 # Largest fraction of an oil film that a correction may close, and largest number of halvings
 _LARGEST_CLOSURE, _HALVINGS = 0.7, 8
 _STEP_HALVINGS = 6  # largest number of halvings of a step with bodies on their mesh or oil films
-_FAR = 20.0  # largest distance of a body's frame without a remark, in radii of gyration
 _NO_CLOSURE = 0.01  # a displacement below this fraction of the gap is not checked
 _JUMP_ITERATIONS = 2  # number of corrections after a jump; the second is for outdated matrices
 # The matrix of a system of many bodies is sparse above this number of unknowns
 _SPARSE_UNKNOWNS = 400
-
-
-class StepError(SolverError):
-    """A time step that does not converge.
-
-    The attribute `time` is the time that could not be reached, s. If `simulate` raised the error,
-    `solution` contains the results before that time.
-    """
-
-    def __init__(self, message: str, time: float) -> None:
-        super().__init__(message)
-        self.time = time
-        self.solution: object | None = None
 
 
 class Stepper:
@@ -120,7 +111,7 @@ class Stepper:
         self.assembler = Assembler(system)
         self._parameters = np.array([method.alpha_m, method.alpha_f, method.beta, method.gamma])
         if method.conserves:
-            _check_conserving(system)
+            check_conserving(system)
         self._internal = InternalUnknowns(system, self._parameters, conserves=method.conserves)
         self._condenses = bool(self._internal)  # whether bodies condense unknowns
         self._rhs = np.zeros(size)
@@ -339,7 +330,10 @@ class Stepper:
                 eqs.update_poses(t)
                 return self._accept(state, t, algorithmic, monitor)
         self._factor = None
-        raise self._failure(t, dt)
+        overload = _overload(eqs, 0.0) if self._has_films else ""
+        raise failed_step(
+            t, dt, eqs, overload + far_frames(self.system) + self._internal.inverted(eqs)
+        )
 
     def memory(self) -> dict[str, Any]:
         """Return the counters and the last factorization, to store them in a checkpoint."""
@@ -643,61 +637,6 @@ class Stepper:
         eqs = self.assembler
         right_hand_side(eqs.rows, eqs.values, by_rate, self._mass, self._rhs)
         return float(np.linalg.norm(self._rhs))
-
-    def _failure(self, t: float, dt: float) -> StepError:
-        s, eqs = self.system, self.assembler
-        reason = ""
-        if len(eqs.values):
-            row = int(np.argmax(np.abs(np.nan_to_num(eqs.values, nan=np.inf))))
-            reason = f"{s.constraint_name(row)} is off by {abs(eqs.values[row]):.3g} m or rad; "
-        relative = np.abs(np.nan_to_num(eqs.rows, nan=np.inf)) / np.maximum(eqs.scale, 1e-300)
-        row = int(np.argmax(relative))
-        reason += f"the largest residual is {abs(eqs.rows[row]):.3g} N or N m, {s.row_name(row)}"
-        if self._has_films:
-            reason += _overload(eqs, 0.0)
-        reason += _far_frames(s) + self._internal.inverted(eqs)
-        return StepError(
-            f"the step from t = {t - dt:.6g} s to {t:.6g} s (dt = {dt:g} s) does not converge: "
-            f"{reason}. Try a smaller dt; if that fails, "
-            "look for a singular position, a load that jumps, or a body that is too soft",
-            t,
-        )
-
-
-def _check_conserving(system: System) -> None:
-    """Raise an InputError if a conserving step does not apply to a body of a system."""
-    body: Any
-    for body in system.bodies:
-        if not body.num_velocities:
-            continue
-        problem = ""
-        if not hasattr(body, "step_solver"):
-            problem = "is not a body on its mesh"
-        elif body.frame_names:
-            names = ", ".join(map(repr, body.frame_names))
-            problem = f"has interfaces ({names}), which joints or loads may hold"
-        if problem:
-            raise InputError(
-                "GeneralizedAlpha.conserving() is for mesh bodies without interfaces in free "
-                f"flight; body {body.name!r} {problem}. Use another method, for example "
-                "GeneralizedAlpha.from_spectral_radius(1.0)",
-                argument="method",
-                value=body.name,
-            )
-
-
-def _far_frames(system: System) -> str:
-    """Return a text about bodies whose frames are so far away that round-off may stop a step."""
-    text = ""
-    for body in system.bodies:
-        distance, size = body.origin_distance() if isinstance(body, FloatingBody) else (0.0, 1.0)
-        if distance > _FAR * size:
-            text += (
-                f"; the origin of the frame of body {body.name!r} is {distance:.3g} m from its "
-                "centre of mass, which increases round-off: describe the body in a frame near its "
-                "centre of mass (for a mesh, translate its points before the reduction)"
-            )
-    return text
 
 
 def _overload(eqs: Assembler, limit: float) -> str:

@@ -30,6 +30,7 @@ from dolfinx_mbd.plotting.viewer.curves import Signals, curves_of
 from dolfinx_mbd.plotting.viewer.data import block, continuous, integers, sampled_rows
 from dolfinx_mbd.plotting.viewer.ghosts import ghost_surfaces
 from dolfinx_mbd.plotting.viewer.principal_modes import rounding_steps, with_principal_modes
+from dolfinx_mbd.results.distributed_rows import local_row
 from dolfinx_mbd.results.solution import Solution
 
 __all__ = ["motion_page", "page_scene"]
@@ -68,7 +69,7 @@ def motion_page(
         quantity: Quantity that determines the colours; see `mesh_surfaces`.
         ghost: A second run, whose bodies are drawn transparent at the same times.
     """
-    length = system_length(run.system, run.q[0])
+    length = system_length(run.system, local_row(run.q, 0))
     values = _checked_field(run.system, field or {})
     ghosts = [] if ghost is None else ghost_surfaces(ghost, run.time, length)
     original = [*body_surfaces(run.system, run.q, length, values), *ghosts]
