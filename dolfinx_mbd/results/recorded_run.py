@@ -33,6 +33,7 @@ from dolfinx_mbd.results.files.run_folder import CHECKPOINT, KIND, RunFolder, re
 from dolfinx_mbd.results.outputs import Outputs
 from dolfinx_mbd.results.run_checks import RunChecks
 from dolfinx_mbd.results.saved_outputs import SavedOutputs
+from dolfinx_mbd.results.saved_states import content_of
 from dolfinx_mbd.results.solution import Solution, solution_of
 from dolfinx_mbd.results.solution_files import saved_rows
 from dolfinx_mbd.time_integration import GeneralizedAlpha
@@ -99,8 +100,8 @@ class RecordedRun:
     def _saved(self, state: State) -> State:
         """Return the part of a state that results need, on this rank if they are distributed."""
         if self._limit == sys.maxsize and self._distribution:
-            return replace(state, q=self._distribution.of(state.q), memory={})
-        return replace(state, memory={})
+            return replace(state, q=self._distribution.of(state.q), memory=content_of(state))
+        return replace(state, memory=content_of(state))
 
     def _is_late(self) -> bool:
         """Return whether a checkpoint is due; ranks that share a mesh write it together."""

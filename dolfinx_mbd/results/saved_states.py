@@ -58,9 +58,9 @@ class SavedStates:
         self, system: System, states: Sequence[State], assembler: Assembler | None = None
     ) -> None:
         self.system, self._assembler = system, assembler
-        distribution = Distribution(system) if len(states) > 1 else None
         # contents of oil films in the steps that led to the states, where they are known
-        self._contents = [_content(state) for state in states]
+        self._contents = [content_of(state) for state in states]
+        distribution = Distribution(system) if len(states) > 1 else None
         for key in HISTORY:
             if key == "q" and distribution:
                 self.q = distribution.rows(states)
@@ -104,8 +104,8 @@ class SavedStates:
         at, multipliers = self._assembler or Assembler(self.system.whole), self.multipliers
         for row, t in enumerate(map(float, self.time)):
             q = self.q[row] if nodes else local_row(self.q, row)
-            arrays = q, self.v[row], self.a[row], multipliers[row], self.angles[row]
-            at.put(State(t, *arrays, self._contents[row]))
+            state = q, self.v[row], self.a[row], multipliers[row], self.angles[row]
+            at.put(State(t, *state, self._contents[row]))
             at.update_poses(t)
             at.frames.update_velocities()
             yield row, t, at
@@ -333,7 +333,7 @@ class SavedStates:
         return axes
 
 
-def _content(state: State) -> dict[str, Any]:
+def content_of(state: State) -> dict[str, Any]:
     """Return the contents of oil films in the memory of a state."""
     return {key: state.memory[key] for key in CONTENT_MEMORY if key in state.memory}
 
