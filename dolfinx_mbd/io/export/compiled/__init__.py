@@ -1,0 +1,1 @@
+"""Export of nonlinear mechanisms as C code."""
