@@ -171,7 +171,10 @@ def derivatives(m: Model, t: float) -> None:
     tangents(m.table, m.data, m.q, m.v, m.a, m.gravity, m.wrenches, m.blocks)
     add_bodies(m.blocks, m.counts, m.first_v, m.K, m.C, m.M)
     frame_jacobians(m.table, m.data, m.q, m.jacobians)
-    multipliers = m.spread.copy()
+    multipliers = np.zeros(m.spread.shape)
+    for j in range(multipliers.shape[0]):
+        for c in range(6):
+            multipliers[j, c] = m.spread[j, c]
     if m.frame_loads.shape[0] + m.springs.shape[0] + m.joint_loads.shape[0] > 0:
         frame_velocity_tangents(m.table, m.data, m.q, m.v, m.tangents)
         _add_frame_loads(m)
@@ -261,8 +264,9 @@ def _add_joint_loads(m: Model, multipliers: Array) -> None:
         else:
             H = rotation_second(Q1, Q2)
         D, E = np.zeros((1, 12, 12)), np.zeros((1, 12, 12))
-        if motion == 0:
-            D[0] = -size * H[0]
+        for i in range(12 if motion == 0 else 0):
+            for c in range(12):
+                D[0, i, c] = -size * H[0, i, c]
         damping = 0.0
         if m.joint_loads[k, 0] == SPRING:
             p, g = first_number(m, 0, k), gradients[j, motion]

@@ -42,7 +42,7 @@ from dolfinx_mbd.io.export.compiled.model import (
 )
 from dolfinx_mbd.kernels.compilation import inner_kernel
 from dolfinx_mbd.kernels.frames import frame_velocities
-from dolfinx_mbd.kernels.joints import joint_angles, joint_gradients, joint_values
+from dolfinx_mbd.kernels.joints import joint_angles, joint_frames, joint_gradients, joint_values
 from dolfinx_mbd.kernels.matrices import fill
 from dolfinx_mbd.kernels.small_vectors import Array
 from dolfinx_mbd.kernels.time_steps import (
@@ -62,6 +62,13 @@ MAX_ITERATIONS, JUMP_ITERATIONS = 15, 2
 SAFETY, NEXT_STEP_RATIO, THIS_STEP_RATIO, ROUND_OFF, COSTLY_ITERATIONS = 10.0, 0.07, 0.3, 1e-14, 4
 
 DONE, NOT_CONVERGED, SINGULAR = range(3)
+
+
+@inner_kernel
+def copy(source: Array, target: Array) -> None:
+    """Copy the numbers of an array."""
+    for i in range(source.shape[0]):
+        target[i] = source[i]
 
 
 @inner_kernel
@@ -137,10 +144,11 @@ def _joint_error(m: Model, by_rate: float, error: float, last: bool) -> float:
         round_off(
             m.scale, m.rotations, m.signs, m.largest[1], by_rate, m.numbers[MASS], m.samples
         )
-        n, count = m.v.shape[0], m.samples.shape[1]
+        n, count, x = m.v.shape[0], m.samples.shape[1], np.zeros(m.samples.shape[0])
         m.noise[:] = 0.0
         for j in range(count):
-            x = m.samples[:, j].copy()
+            for i in range(x.shape[0]):
+                x[i] = m.samples[i, j]
             solve(m.lu, m.pivots, x)
             for c in range(m.noise.shape[0]):
                 m.noise[c] += x[n + c] * x[n + c]
@@ -158,12 +166,13 @@ def _joint_error(m: Model, by_rate: float, error: float, last: bool) -> float:
 def _predict(m: Model) -> None:
     """Extrapolate a and λ, and compute increments and velocities, as `Stepper._predict`."""
     for x, x0, old in ((m.a, m.a0, m.earlier_a), (m.lam, m.lam0, m.earlier_lam)):
-        if m.flags[EARLIER] == 2.0:
-            x[:] = 3 * (x0 - old[0]) + old[1]
-        elif m.flags[EARLIER] == 1.0:
-            x[:] = 2 * x0 - old[0]
-        else:
-            x[:] = x0
+        for i in range(x.shape[0]):
+            if m.flags[EARLIER] == 2.0:
+                x[i] = 3 * (x0[i] - old[0, i]) + old[1, i]
+            elif m.flags[EARLIER] == 1.0:
+                x[i] = 2 * x0[i] - old[0, i]
+            else:
+                x[i] = x0[i]
     velocity = m.velocity if m.flags[VELOCITY] != 0.0 else m.v0
     predict(
         m.a, m.a0, m.algorithmic, velocity, m.numbers[ALPHA_M : GAMMA + 1], m.numbers[DT], m.new,
@@ -176,14 +185,17 @@ def _accept(m: Model, t: float, slow: bool) -> int:
     """Make the point of evaluation the state."""
     if slow:
         m.flags[FACTOR] = 0.0
-    m.earlier_a[1], m.earlier_lam[1] = m.earlier_a[0], m.earlier_lam[0]
-    m.earlier_a[0], m.earlier_lam[0] = m.a0, m.lam0
+    for x0, old in ((m.a0, m.earlier_a), (m.lam0, m.earlier_lam)):
+        for i in range(x0.shape[0]):
+            old[1, i] = old[0, i]
+            old[0, i] = x0[i]
     m.flags[EARLIER] = min(m.flags[EARLIER] + 1.0, 2.0)
     m.flags[VELOCITY] = 0.0
-    m.algorithmic[:] = m.new
     m.now[0] = t
-    m.q0[:], m.v0[:], m.a0[:], m.lam0[:] = m.q, m.v, m.a, m.lam
-    m.angles0[:] = joint_angles(m.rotation, m.joint_first, m.joint_second, m.angles)
+    angles = joint_angles(m.rotation, m.joint_first, m.joint_second, m.angles)
+    pairs = (m.new, m.algorithmic), (m.q, m.q0), (m.v, m.v0), (m.a, m.a0), (m.lam, m.lam0)
+    for source, target in (*pairs, (angles, m.angles0)):
+        copy(source, target)
     return DONE
 
 
@@ -201,7 +213,7 @@ def step(m: Model) -> int:
     by_rate, by_speed, ratio = _step_derivatives(m)
     n, mass, tolerance = m.v.shape[0], m.numbers[MASS], m.numbers[TOLERANCE]
     t = m.now[0] + m.numbers[DT]
-    m.angles[:] = m.angles0
+    copy(m.angles0, m.angles)
     _predict(m)
     before, factor, factors, small = math.nan, 0.0, -1, False  # as in `Monitor`
     for iteration in range(MAX_ITERATIONS + 1):
@@ -249,7 +261,9 @@ def step(m: Model) -> int:
 @inner_kernel
 def put(m: Model) -> None:
     """Set the point of evaluation to the state."""
-    m.q[:], m.v[:], m.a[:], m.lam[:], m.angles[:] = m.q0, m.v0, m.a0, m.lam0, m.angles0
+    pairs = (m.q0, m.q), (m.v0, m.v), (m.a0, m.a), (m.lam0, m.lam), (m.angles0, m.angles)
+    for source, target in pairs:
+        copy(source, target)
 
 
 @inner_kernel
@@ -265,17 +279,21 @@ def jump(m: Model) -> int:
             if not _refactor(m, t, by_rate, by_speed):
                 return SINGULAR
         m.right[:] = 0.0
-        m.right[:n] = -m.rows
+        for i in range(n):
+            m.right[i] = -m.rows[i]
         solve(m.lu, m.pivots, m.right)
-        m.a[:] += m.right[:n]
-        m.lam[:] += m.numbers[MASS] * m.right[n:]
-    a, lam = m.a - m.a0, m.lam - m.lam0
-    m.algorithmic[:] += a
-    for k in range(2):
-        m.earlier_a[k] += a
-        m.earlier_lam[k] += lam
-    m.a0[:] += a
-    m.lam0[:] += lam
+        for i in range(n):
+            m.a[i] += m.right[i]
+        for c in range(m.lam.shape[0]):
+            m.lam[c] += m.numbers[MASS] * m.right[n + c]
+    for i in range(n):
+        m.algorithmic[i] += m.a[i] - m.a0[i]
+    for x, x0, old in ((m.a, m.a0, m.earlier_a), (m.lam, m.lam0, m.earlier_lam)):
+        for i in range(x.shape[0]):
+            change = x[i] - x0[i]
+            old[0, i] += change
+            old[1, i] += change
+            x0[i] += change
     return DONE
 
 
@@ -285,16 +303,11 @@ def report(m: Model) -> int:
     put(m)
     update_poses(m, m.now[0])
     frame_velocities(m.table, m.data, m.q, m.v, m.velocities)
-    m.angles[:] = m.angles0
-    rates = coordinates(m)[1]
-    J = m.joint_first.shape[0]
-    p1, Q1 = np.zeros((J, 3)), np.zeros((J, 3, 3))
-    p2, Q2 = np.zeros((J, 3)), np.zeros((J, 3, 3))
-    for j in range(J):
-        one, two = m.joint_first[j], m.joint_second[j]
-        p1[j], Q1[j], p2[j], Q2[j] = (
-            m.position[one], m.rotation[one], m.position[two], m.rotation[two],
-        )  # fmt: skip
+    copy(m.angles0, m.angles)
+    rates, J = coordinates(m)[1], m.joint_first.shape[0]
+    p1, Q1, p2, Q2 = joint_frames(
+        m.position, m.rotation, m.joint_first, m.joint_second, np.zeros(J), np.ones(J)
+    )
     values, gradients = joint_values(p1, Q1, p2, Q2), joint_gradients(p1, Q1, p2, Q2)
     for k in range(m.reported.shape[0]):
         kind, i, c = m.reported[k, 0], m.reported[k, 1], m.reported[k, 2]
@@ -320,3 +333,11 @@ def report(m: Model) -> int:
                 value += gradients[i, c, 6 + b] * m.velocities[two, b]
         m.outputs[k] = value
     return DONE
+
+
+@inner_kernel
+def run(m: Model, action: int) -> int:
+    """Take a step (0), adapt to changed inputs (1), or compute the outputs (2)."""
+    if action == 0:
+        return step(m)
+    return jump(m) if action == 1 else report(m)
