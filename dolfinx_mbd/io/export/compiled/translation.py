@@ -18,7 +18,7 @@ __all__ = ["to_c"]
 _TYPE = r"(?:i\d+|double|ptr|void|\{[^{}]*\}|\[\d+ x [^\]]+\])"
 _VALUE = (
     r'(?:[%@]"[^"]*"|[%@][\w.$-]+|0x[0-9A-Fa-f]+|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?'
-    r"|true|false|null|undef|poison|zeroinitializer)"
+    r"|true|false|null|undef|poison|zeroinitializer|\{[^{}]*\})"
 )
 _SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "double": 8, "ptr": 8}
 _BINARY = {
@@ -85,19 +85,31 @@ def _split(text: str) -> list[str]:
 
 def _typed(text: str) -> tuple[str, str]:
     """Return type and value of an operand or argument, without attributes."""
-    match = re.match(rf"({_TYPE})\b?", text)
+    match = re.match(rf"({_TYPE})", text)
     values = re.findall(rf"(?:^|\s)({_VALUE})$", text)
     if match is None or not values:
         raise SolverError(f"an operand without translation to C: {text[:200]}")
     return match[1], values[0]
 
 
+def _bits(kind: str) -> int:
+    """Return the bits of the integer of C that holds an integer of LLVM."""
+    return next(bits for bits in (8, 16, 32, 64) if bits >= int(kind[1:]))
+
+
+def _masked(kind: str, expression: str) -> str:
+    """Return an expression without the bits that do not belong to an integer of LLVM."""
+    if int(kind[1:]) == _bits(kind):
+        return expression
+    return f"({expression}) & UINT64_C({(1 << int(kind[1:])) - 1:#x})"
+
+
 def _size(kind: str) -> int:
     if kind in _SIZES:
         return _SIZES[kind]
     if kind.startswith("["):
-        count, inner = re.fullmatch(r"\[(\d+) x (.+)\]", kind).groups()  # type: ignore[union-attr]
-        return int(count) * _size(inner)
+        count, inner = _array(kind)
+        return count * _size(inner)
     return _offsets(kind)[-1]
 
 
@@ -112,6 +124,24 @@ def _offsets(kind: str) -> list[int]:
     return [*offsets, -(-at // largest) * largest]
 
 
+def _array(kind: str) -> tuple[int, str]:
+    """Return length and kind of the members of an array."""
+    match = re.fullmatch(r"\[(\d+) x (.+)\]", kind)
+    assert match is not None, kind
+    return int(match[1]), match[2]
+
+
+def _place(kind: str, indices: list[str]) -> tuple[str, str]:
+    """Return the kind of a member of a structure or an array, and the access to it."""
+    access = ""
+    for index in indices:
+        if kind.startswith("["):
+            kind, access = _array(kind)[1], f"{access}.a[{index}]"
+        else:
+            kind, access = _split(kind[1:-1])[int(index)], f"{access}.m{index}"
+    return kind, access
+
+
 class _Module:
     """Structures, constants and heads of functions of a module."""
 
@@ -123,28 +153,35 @@ class _Module:
             for m in re.finditer(r'^(@(?:"[^"]*"|[\w.$-]+)) = ([^\n]*)$', code, re.M)
         }
         self._symbols: dict[str, str] = {}
+        self._struct_names: dict[str, str] = {}
 
     def type(self, kind: str) -> str:
         """Return the type in C."""
-        if kind.startswith("{"):
-            members = _split(kind[1:-1])
-            name = f"s{list(self.structs).index(kind) if kind in self.structs else len(self.structs)}"
+        if kind[0] in "{[":
             if kind not in self.structs:
-                inner = " ".join(f"{self.type(m)} m{k};" for k, m in enumerate(members))
-                self.structs[kind] = f"typedef struct {{ {inner} }} {name};"
-            return name
-        simple = {"i1": "uint8_t", "double": "double", "ptr": "char *", "void": "void"}
+                if kind.startswith("["):
+                    length, member = _array(kind)
+                    inner = f"{self.type(member)} a[{length}];"
+                else:
+                    members = enumerate(_split(kind[1:-1]))
+                    inner = " ".join(f"{self.type(m)} m{k};" for k, m in members)
+                name = f"s{len(self.structs)}"  # after those of the members
+                text = f"typedef struct {{ {inner} }} {name};\nACCESS({name}, {name})"
+                self.structs[kind] = text
+                self._struct_names[kind] = name
+            return self._struct_names[kind]
+        simple = {"double": "double", "ptr": "char *", "void": "void"}
         if kind in simple:
             return simple[kind]
-        if kind in ("i8", "i16", "i32", "i64"):
-            return f"uint{kind[1:]}_t"
+        if re.fullmatch(r"i\d+", kind) and int(kind[1:]) <= 64:
+            return f"uint{_bits(kind)}_t"
         raise SolverError(f"a type without translation to C: {kind}")
 
     def constant(self, symbol: str) -> str:
         """Return the address of a constant; messages of errors are not translated."""
         name = _plain(symbol)
-        if name in self.names:
-            return f"(char *){self.names[name]}"
+        if name in self.names or name.startswith("PyExc_"):
+            return f"(char *){self.names.get(name, name)}"
         if name not in self._symbols:
             self._symbols[name] = label = f"g{len(self._symbols)}"
             text = self._constants.get(name, "")
@@ -173,8 +210,8 @@ def _number(kind: str, value: str) -> str:
         if value.startswith("0x"):
             return f"number(UINT64_C({value}))"
         return repr(float(value))
-    size = 8 * _size(kind) if kind != "i1" else 1
-    return f"UINT64_C({int(value) % (1 << size):#x})" if size == 64 else f"{int(value) % (1 << size)}U"
+    integer = 0 if kind == "ptr" else int(value) % (1 << int(kind[1:]))
+    return f"UINT64_C({integer:#x})" if _bits(kind) == 64 else f"{integer}U"
 
 
 class _Function:
@@ -209,8 +246,10 @@ class _Function:
             return self.values.setdefault(name, f"v{len(self.values)}")
         if name.startswith("@"):
             return self.module.constant(name)
-        if kind.startswith("{"):
-            return f"({self.module.type(kind)}){{0}}"
+        if kind[0] in "{[":
+            members = _split(name[1:-1]) if name.startswith("{") else []
+            inner = ", ".join(self.value(*reversed(_typed(m))) for m in members)
+            return f"({self.module.type(kind)}){{{inner or '0'}}}"
         return f"(char *){_number(kind, name)}" if kind == "ptr" else _number(kind, name)
 
     def label(self, name: str) -> str:
@@ -295,7 +334,7 @@ class _Function:
                 a = f"({self._signed(kind)}){a}"
                 b = b if operation == "ashr" else f"({self._signed(kind)}){b}"
             expression = f"({self.module.type(kind)})({a} {_BINARY[operation]} {b})"
-            return kind, f"({expression} & 1)" if kind == "i1" else expression
+            return kind, _masked(kind, expression)
         match = re.fullmatch(rf"(\w+)(?: \w+)* ({_TYPE}) ({_VALUE}) to ({_TYPE})", text)
         if match:
             return match[4], self._converted(match[1], match[2], match[3], match[4])
@@ -305,15 +344,17 @@ class _Function:
         raise SolverError(f"an instruction without translation to C: {text[:300]}")
 
     def _signed(self, kind: str) -> str:
-        return f"int{max(8, int(kind[1:]))}_t"
+        if int(kind[1:]) != _bits(kind):
+            raise SolverError(f"a signed operation without translation to C: {kind}")
+        return f"int{kind[1:]}_t"
 
     def _converted(self, operation: str, source: str, name: str, kind: str) -> str:
         x, target = self.value(name, source), self.module.type(kind)
         if operation == "sext":
             return f"({target})-({self._signed(kind)}){x}" if source == "i1" else (
                 f"({target})({self._signed(kind)})({self._signed(source)}){x}")  # fmt: skip
-        if operation == "trunc" and kind == "i1":
-            return f"{x} & 1"
+        if operation == "trunc":
+            return f"({target})({_masked(kind, x)})"
         if operation == "sitofp":
             return f"(double)({self._signed(source)}){x}"
         if operation == "fptosi":
@@ -362,13 +403,15 @@ class _Function:
 
     def _load(self, text: str) -> tuple[str, str]:
         kind, pointer, *_ = _split(re.sub(r"^load (atomic |volatile )?", "", text))
-        return kind, f"LOAD({self.module.type(kind)}, {self.value(_typed(pointer)[1], 'ptr')})"
+        access = self.module.type(kind).replace("char *", "pointer")
+        return kind, f"LOAD({access}, {self.value(_typed(pointer)[1], 'ptr')})"
 
     def _store(self, text: str) -> tuple[str, str]:
         value, pointer, *_ = _split(text.removeprefix("store "))
         kind, name = _typed(value)
         target = self.value(_typed(pointer)[1], "ptr")
-        return "void", f"STORE({self.module.type(kind)}, {target}, {self.value(name, kind)})"
+        access = self.module.type(kind).replace("char *", "pointer")
+        return "void", f"STORE({access}, {target}, {self.value(name, kind)})"
 
     def _getelementptr(self, text: str) -> tuple[str, str]:
         kind, pointer, *indices = _split(
@@ -382,7 +425,7 @@ class _Function:
                 kind = _split(kind[1:-1])[int(name)]
                 continue
             if k:
-                kind = re.fullmatch(r"\[\d+ x (.+)\]", kind)[1]  # type: ignore[index]
+                kind = _array(kind)[1]
             expression += f" + (int64_t)({self._signed(width)}){self.value(name, width)} * {_size(kind)}"
         return "ptr", expression
 
@@ -395,9 +438,20 @@ class _Function:
         return "ptr", f"(char *){name}"
 
     def _extractvalue(self, text: str) -> tuple[str, str]:
-        kind, index = _split(text.removeprefix("extractvalue "))
-        kind, name = _typed(kind)
-        return _split(kind[1:-1])[int(index)], f"{self.value(name, kind)}.m{index}"
+        operand, *indices = _split(text.removeprefix("extractvalue "))
+        kind, name = _typed(operand)
+        member, access = _place(kind, indices)
+        return member, self.value(name, kind) + access
+
+    def _insertvalue(self, text: str) -> tuple[str, str]:
+        operand, member, *indices = _split(text.removeprefix("insertvalue "))
+        kind, name = _typed(operand)
+        old, (inner, value) = self.value(name, kind), _typed(member)
+        copied = f"i{len(self.lines)}"
+        self.lines.insert(0, f"  {self.module.type(kind)} {copied};")
+        self.lines.append(f"  {copied} = {old};")
+        self.lines.append(f"  {copied}{_place(kind, indices)[1]} = {self.value(value, inner)};")
+        return kind, copied
 
     def _br(self, text: str) -> tuple[str, str]:
         targets = re.findall(r'label (%"[^"]*"|%[\w.$-]+)', text)
