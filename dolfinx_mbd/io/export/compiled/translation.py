@@ -360,6 +360,8 @@ class _Function:
         if operation == "fptosi":
             return f"({target})({self._signed(kind)}){x}"
         if operation == "bitcast":
+            if (source == "double") == (kind == "double"):
+                return x
             return f"bits({x})" if source == "double" else f"number({x})"
         if operation in ("ptrtoint", "inttoptr"):
             return f"({target})(uintptr_t){x}"
