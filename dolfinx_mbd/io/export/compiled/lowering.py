@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from dolfinx_mbd.errors import MissingFileError, SolverError
 from dolfinx_mbd.io.export.compiled.model import BUFFER_OF, DIMENSIONS, Model
+from dolfinx_mbd.io.export.compiled.translation import to_c
 from dolfinx_mbd.kernels.compilation import COMPILED
+from dolfinx_mbd.kernels.precompile import kernel_sources
 
 _OPTIONS = {
     "NUMBA_CPU_NAME": "generic",
@@ -25,6 +30,35 @@ _OPTIONS = {
 
 
 @cache
+def steps_code() -> str:
+    """Return the C code of the steps; it is stored beside the compiled kernels for later exports.
+
+    The compilation takes about a minute.
+
+    Raises:
+        MissingFileError: numba is not installed.
+        SolverError: The compilation failed.
+    """
+    here = Path(__file__).parent
+    digest = hashlib.blake2b(kernel_sources().encode(), digest_size=16)
+    for path in sorted([*here.glob("*.py"), *here.glob("*.c")]):
+        digest.update(path.read_bytes())
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or here / "__pycache__")
+    stored = folder / f"steps-{digest.hexdigest()}.c"
+    if stored.is_file():
+        return stored.read_text(encoding="utf-8")
+    code = llvm_code()
+    entry = re.search(r"^define [^\n]*@(_ZN[^\n(]*mechanism[^\n(]*)\(", code, re.M)
+    assert entry is not None
+    text = (here / "support.c").read_text(encoding="utf-8") + to_c(code, entry[1])
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        part = stored.with_suffix(f".{os.getpid()}")
+        part.write_text(text, encoding="utf-8")
+        part.replace(stored)
+    return text
+
+
 def llvm_code() -> str:
     """Return the LLVM code of the steps.
 
