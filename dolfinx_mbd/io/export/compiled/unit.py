@@ -53,7 +53,7 @@ def export_compiled_fmu(
     constrain relative motions of two frames; drivers with a constant speed or as inputs; joint
     loads, forces and torques of constant value or as inputs; and `JointSpring` and `SpringDamper`
     without a law. Outputs are names: parts of the state of a body, and force, moment, motion and
-    rate of a joint or driver.
+    rate of a joint or driver. Spaces in names become underscores.
 
     Args:
         simulator: The simulator, with steps of equal length.
@@ -69,14 +69,21 @@ def export_compiled_fmu(
         MissingFileError: numba or the C compiler is not installed.
         SolverError: The compilation failed.
         OSError: The file cannot be written.
+
+    Example:
+        >>> simulator = mbd.Simulator(pendulum, dt=1e-3, outputs=["pin.rotation"])
+        >>> mbd.io.export.compiled.export_compiled_fmu(simulator, "swing.fmu").name
+        'swing.fmu'
     """
     instance("simulator", simulator, Simulator)
     choice("fmi", fmi, (2, 3))
     path = checked_path(path)
     flag("overwrite", overwrite)
-    check_names(*simulator.inputs, *simulator.outputs)
-    if "time" in (*simulator.inputs, *simulator.outputs):
-        reject("name of an input or output", "time", "another name: it is that of the time")
+    names = _variables(simulator)
+    check_names(*names)
+    for k, name in enumerate(names):
+        if name == "time" or name in names[:k]:
+            reject("name of an input or output", name, "names that differ, and not 'time'")
     model, folder = model_of(simulator), files("dolfinx_mbd.io.export.compiled")
     main = f"fmi{fmi}.c"
     sources = {name: (folder / name).read_text(encoding="utf-8") for name in ("mechanism.c", main)}
@@ -94,6 +101,11 @@ def export_compiled_fmu(
         library = compiled_library(main, sources)
         contents[f"binaries/{place}/{path.stem}{suffix}"] = library
     return write_unit(path, archive(contents), overwrite)
+
+
+def _variables(simulator: Simulator) -> list[str]:
+    """Return the names of the inputs and outputs in the unit: without spaces."""
+    return [name.replace(" ", "_") for name in (*simulator.inputs, *simulator.outputs)]
 
 
 # ---- arrays -------------------------------------------------------------------------------------
@@ -178,9 +190,9 @@ class _Description:
         SubElement(root, "DefaultExperiment", stepSize=dt)
         variables, structure = SubElement(root, "ModelVariables"), Element("ModelStructure")
         outputs = SubElement(structure, "Outputs") if fmi == 2 else structure
-        names = [*simulator.inputs, *simulator.outputs]
+        names, starts = _variables(simulator), [*simulator.inputs.values()]
         for k, name in enumerate(names):
-            start = simulator.inputs.get(name) if k < len(simulator.inputs) else None
+            start = starts[k] if k < len(starts) else None
             self._variable(variables, name, k, "output" if start is None else "input", start)
             if start is None and fmi == 2:
                 SubElement(outputs, "Unknown", index=str(k + 1))
@@ -195,7 +207,8 @@ class _Description:
         for k in unknowns if fmi == 3 else ():
             SubElement(structure, "InitialUnknown", valueReference=str(k))
         root.append(structure)
-        _add_units(root, simulator.units | {"time": "s"})
+        units = {name.replace(" ", "_"): unit for name, unit in simulator.units.items()}
+        _add_units(root, units | {"time": "s"})
         return b'<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root)
 
     def _variable(
