@@ -23,6 +23,7 @@ from dolfinx_mbd.io.cli import main
 from dolfinx_mbd.io.cli.main import parser
 from dolfinx_mbd.io.export import FORMATS, export
 from dolfinx_mbd.io.export.fmu import export_fmu
+from dolfinx_mbd.io.export.compiled import export_compiled_fmu
 from dolfinx_mbd.io.export.linear_fmu import export_linear_fmu
 from tests.campaigns.public import public_names
 from tests.models.rods import rod
