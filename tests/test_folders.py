@@ -22,8 +22,8 @@ from dolfinx_mbd.io import models as model_files
 from dolfinx_mbd.io.cli import main
 from dolfinx_mbd.io.cli.main import parser
 from dolfinx_mbd.io.export import FORMATS, export
-from dolfinx_mbd.io.export.fmu import export_fmu
 from dolfinx_mbd.io.export.compiled import export_compiled_fmu
+from dolfinx_mbd.io.export.fmu import export_fmu
 from dolfinx_mbd.io.export.linear_fmu import export_linear_fmu
 from tests.campaigns.public import public_names
 from tests.models.rods import rod
@@ -162,6 +162,12 @@ WRITERS: dict[str, tuple[str, Callable[[Models, Path], Any]]] = {
         lambda m, path: mbd.plotting.animate(m.run, path, frames=1, window=(60, 40)),
     ),
     "envelope": ("most.bp", lambda m, path: mbd.envelope(m.reduction, m.eta).write(path)),
+    "export_compiled_fmu": (
+        "compiled.fmu",
+        lambda m, path: export_compiled_fmu(
+            mbd.Simulator(m.linearized.system, dt=1e-3), path, binary=False
+        ),
+    ),
     "export_fmu": ("arm.fmu", lambda m, path: export_fmu(simulator(path.parents[2]), path)),
     "export_linear_fmu": (
         "linear.fmu",

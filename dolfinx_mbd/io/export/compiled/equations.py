@@ -182,9 +182,7 @@ def derivatives(m: Model, t: float) -> None:
         _add_joint_loads(m, multipliers)
     if m.first.shape[0] == 0:
         return
-    p1, Q1, p2, Q2 = joint_frames(
-        m.position, m.rotation, m.first, m.second, m.turns, m.axes_signs
-    )
+    p1, Q1, p2, Q2 = joint_frames(m.position, m.rotation, m.first, m.second, m.turns, m.axes_signs)
     D, G = joint_second(p1, Q1, p2, Q2, multipliers), joint_gradients(p1, Q1, p2, Q2)
     add_products(
         D, m.ends, m.ends, m.jacobians, m.jacobians, m.widths, m.end_starts, m.end_starts, m.K

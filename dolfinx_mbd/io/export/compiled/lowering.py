@@ -19,6 +19,14 @@ from dolfinx_mbd.io.export.compiled.translation import to_c
 from dolfinx_mbd.kernels.compilation import COMPILED
 from dolfinx_mbd.kernels.precompile import kernel_sources
 
+_SOURCES = (
+    "equations.py",
+    "lowering.py",
+    "model.py",
+    "steps.py",
+    "support.c",
+    "translation.py",
+)
 _OPTIONS = {
     "NUMBA_CPU_NAME": "generic",
     "NUMBA_CPU_FEATURES": "",
@@ -41,8 +49,8 @@ def steps_code() -> str:
     """
     here = Path(__file__).parent
     digest = hashlib.blake2b(kernel_sources().encode(), digest_size=16)
-    for path in sorted([*here.glob("*.py"), *here.glob("*.c")]):
-        digest.update(path.read_bytes())
+    for name in _SOURCES:
+        digest.update((here / name).read_bytes())
     folder = Path(os.environ.get("NUMBA_CACHE_DIR") or here / "__pycache__")
     stored = folder / f"steps-{digest.hexdigest()}.c"
     if stored.is_file():

@@ -55,7 +55,7 @@ class Model(NamedTuple):
     groups: Indices
     parts: Indices
     pairs: Indices
-    rotations: Indices
+    rotations: NDArray[np.bool_]  # stored as integers
     columns: Indices
     drivers: Indices  # (D, 3): entry, 0 for a rotation or 1, driven joint
     row_drivers: Indices  # (nc,), driver of each displacement that is driven, or -1

@@ -141,9 +141,7 @@ def _joint_error(m: Model, by_rate: float, error: float, last: bool) -> float:
         tolerance,
     )  # fmt: skip
     if last and joints > 1.0 and m.flags[NOISE] == 0.0:
-        round_off(
-            m.scale, m.rotations, m.signs, m.largest[1], by_rate, m.numbers[MASS], m.samples
-        )
+        round_off(m.scale, m.rotations, m.signs, m.largest[1], by_rate, m.numbers[MASS], m.samples)
         n, count, x = m.v.shape[0], m.samples.shape[1], np.zeros(m.samples.shape[0])
         m.noise[:] = 0.0
         for j in range(count):

@@ -17,7 +17,6 @@ from dolfinx_mbd.mechanism.bodies import Ground
 from dolfinx_mbd.mechanism.joints import ConstantSpeed, Driver
 from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad
 from dolfinx_mbd.mechanism.springs import JointSpring, SpringDamper
-from dolfinx_mbd.mechanism.system import System
 
 __all__ = ["model_of"]
 
@@ -91,7 +90,7 @@ def _problems(simulator: Simulator) -> Iterator[str]:
     for driver in s.drivers:
         motion = driver.motion
         if driver.name not in simulator.inputs and not isinstance(motion, ConstantSpeed):
-            yield f"the motion of driver {driver.name!r} is a function, not a constant speed or an input"
+            yield f"driver {driver.name!r} has neither a constant speed nor is it an input"
     for load in s.loads:
         fields = _FIELDS.get(type(load))
         if fields is None:
@@ -189,8 +188,8 @@ def _driver_numbers(driver: Driver) -> list[float]:
 
 def _load_numbers(load: Any) -> list[float]:
     """Return the numbers of a load in the order of `Model.parameters`."""
-    values = np.concatenate([np.atleast_1d(getattr(load, f) or 0.0) if f != "value"
-                             else np.atleast_1d(load.value) for f in _FIELDS[type(load)]])  # fmt: skip
+    fields = [getattr(load, field) for field in _FIELDS[type(load)]]
+    values = np.concatenate([np.atleast_1d(0.0 if x is None else x) for x in fields])
     numbers = [float(x) for x in values]
     if isinstance(load, JointSpring):
         return [0.0, *numbers]

@@ -428,7 +428,9 @@ class _Function:
                 continue
             if k:
                 kind = _array(kind)[1]
-            expression += f" + (int64_t)({self._signed(width)}){self.value(name, width)} * {_size(kind)}"
+            expression += (
+                f" + (int64_t)({self._signed(width)}){self.value(name, width)} * {_size(kind)}"
+            )
         return "ptr", expression
 
     def _alloca(self, text: str) -> tuple[str, str]:
@@ -514,7 +516,8 @@ class _Function:
             elif parts[2:3] == ["with"] and parts[-1] == "i64":
                 members = self.module.type(kind)
                 a, b = arguments
-                return f"({members}){{{a} {_BINARY[parts[1][1:]]} {b}, {parts[1]}_overflows({a}, {b})}}"
+                result = f"{a} {_BINARY[parts[1][1:]]} {b}"
+                return f"({members}){{{result}, {parts[1]}_overflows({a}, {b})}}"
             else:
                 raise SolverError(f"a function without translation to C: {name}")
         return f"{function}({', '.join(arguments)})"
