@@ -28,6 +28,9 @@ _FIELDS: dict[type, tuple[str, ...]] = {
 }
 """Kinds of loads that can be exported, with the names of their numbers."""
 
+_PORTS = {"joint": 1, "frame": 2, "pair": 3}
+"""Groups of numbers of `Model.parameters` by port of a load."""
+
 _JOINT_OUTPUTS = {
     "rotation": layout.ROTATION,
     "rotation_rate": layout.ROTATION_RATE,
@@ -151,19 +154,16 @@ def _load_arrays(simulator: Simulator) -> dict[str, Any]:
         places[driver.name] = 0, len(numbers[0])
         numbers[0] += _driver_numbers(driver)
     for load in s.loads:
-        if isinstance(load, JointLoad | JointSpring):
-            group, spring = 1, isinstance(load, JointSpring)
+        group, spring = _PORTS[load.port], load.port == "joint" and _has_stiffness(load)
+        if group == 1:
             joint, motion = axis(load.loaded_coordinate)
             joints.append((layout.SPRING if spring else layout.CONSTANT, joint, motion))
-        elif isinstance(load, FrameLoad):
-            group = 2
+        elif group == 2:
             frame = index(load.frame)
             frames.append((frame, int(load.kind == "torque"), int(load.axes == "frame")))
         else:
-            assert isinstance(load, SpringDamper)
-            group = 3
             springs.append((index(load.first), index(load.second)))
-        first = len(numbers[group]) + (1 if isinstance(load, JointSpring) else 0)
+        first = len(numbers[group]) + int(spring)
         for name, field, component, _ in load.inputs():
             place = component if component is not None else _FIELDS[type(load)].index(field)
             places[name] = group, first + place
@@ -191,9 +191,13 @@ def _load_numbers(load: Any) -> list[float]:
     fields = [getattr(load, field) for field in _FIELDS[type(load)]]
     values = np.concatenate([np.atleast_1d(0.0 if x is None else x) for x in fields])
     numbers = [float(x) for x in values]
-    if isinstance(load, JointSpring):
-        return [0.0, *numbers]
-    return [*numbers, 0.0, 0.0, 0.0] if isinstance(load, JointLoad) else numbers
+    if load.port != "joint":
+        return numbers
+    return [0.0, *numbers] if _has_stiffness(load) else [*numbers, 0.0, 0.0, 0.0]
+
+
+def _has_stiffness(load: Any) -> bool:
+    return "stiffness" in _FIELDS[type(load)]
 
 
 def _state_arrays(simulator: Simulator) -> dict[str, Any]:
