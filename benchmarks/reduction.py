@@ -2,6 +2,8 @@
 
     ./with-fenicsx python3 benchmarks/reduction.py [--sizes 33k 105k] [--rounds 3] [--large]
     [--programs package averaged]
+    ./with-fenicsx python3 benchmarks/reduction.py --sizes 504k
+    [--programs package "double precision"]
 
 Each measurement is a separate process on one thread. The programs run one after the other in each
 round, and the table shows medians of the time on the clock and of the processor time. Other work on
@@ -11,6 +13,8 @@ the machine affects the processor time less. The measurements are:
   geometric stiffening that the others do not have;
 - *ordering of CHOLMOD*: the same with the factor that PETSc gets from CHOLMOD, instead of METIS on
   the nodes of the mesh;
+- *double precision*: the same with `solver="double"`; *package* has a factor in single precision
+  from 500,000 displacements;
 - *stiffening*: the same with geometric stiffening for all unit cases; the ratio shows its cost;
 - *averaged*: the same with averaged instead of rigid interfaces, which are held by bordering the
   stiffness instead of removing rows;
@@ -41,11 +45,19 @@ from children import child, median, report
 
 MODES = 24
 ENDS = ("big_end", "small_end")
-SIZES = {"12k": 0.012, "33k": 0.0043, "105k": 0.0025, "281k": 0.00172}
+SIZES = {
+    "12k": 0.012,
+    "33k": 0.0043,
+    "105k": 0.0025,
+    "281k": 0.00172,
+    "504k": 0.00137,
+    "891k": 0.00111,
+}
 """Largest element of the rod's mesh by the number of displacements, roughly."""
 PROGRAMS = (
     "package",
     "ordering of CHOLMOD",
+    "double precision",
     "stiffening",
     "averaged",
     "raw",
@@ -55,7 +67,11 @@ PROGRAMS = (
 
 
 def package(
-    path: Path, stiffening: bool = False, kind: str = "rigid", options: dict[str, Any] | None = None
+    path: Path,
+    stiffening: bool = False,
+    kind: str = "rigid",
+    options: dict[str, Any] | None = None,
+    solver: str = "direct",
 ) -> dict[str, Any]:
     """Reduce the body with the package; return times, memory and frequencies."""
     from dolfinx_mbd import STEEL, InterfaceSpec, reduce
@@ -66,6 +82,7 @@ def package(
         "interfaces": ends,
         "stiffening": stiffening,
         "petsc_options": options,
+        "solver": solver,
     }
     reduce(warm_up_mesh(path), STEEL, num_modes=2, **settings)
     start = now()
@@ -177,6 +194,7 @@ def main() -> None:
         programs = {
             "package": package,
             "ordering of CHOLMOD": partial(package, options={"mat_cholmod_print": 0}),
+            "double precision": partial(package, solver="double"),
             "stiffening": partial(package, stiffening=True),
             "averaged": partial(package, kind="averaged"),
             "raw": raw,

@@ -82,12 +82,7 @@ system = mbd.System(
         mbd.SpringDamper(
             "strut", ground.frame("up"), bracket.frame("hook"), 4e3, 40.0, length=0.15
         ),
-        mbd.JointLoad(
-            "motor",
-            "main",
-            "rotation",
-            lambda t, angle, rate: 8.0 * (speed - rate) + 60.0 * (speed * t - angle),
-        ),
+        mbd.JointLoad("motor", "main", "rotation", f"8*({speed} - rate) + 60*({speed}*t - s)"),
     ],
     gravity=(0.0, -9.81, 0.0),
 )

@@ -94,18 +94,12 @@ for speed in speeds:
 blow, bore = 2e-4, rod.interface("big_end")
 flexible = mbd.FlexibleBody("rod", damped, damping_ratio=0.0)  # no other damping
 ground = mbd.Ground({"hub": mbd.Frame(bore.point, bore.axes)})
-
-
-def hammer(t: float, _: object) -> np.ndarray:
-    """Return the force of the hammer, N."""
-    return np.array([0.0, 1.0, 1.0]) * (100.0 * np.sin(np.pi * t / blow) if t < blow else 0.0)
-
-
+pulse = f"100*sin(pi*t/{blow}) if t < {blow} else 0"  # N
 hub = mbd.System(
     [ground, flexible],
     [mbd.revolute("pivot", ground.frame("hub"), flexible.frame("big_end"))],
     drivers=[mbd.Driver("motor", "pivot", mbd.constant_speed(speeds[-1]))],
-    loads=[mbd.force("hammer", flexible.frame("small_end"), hammer, axes="frame")],
+    loads=[mbd.force("hammer", flexible.frame("small_end"), ("0", pulse, pulse), axes="frame")],
 )
 run = mbd.simulate(hub, t_end=0.08, dt=2e-5)
 late = run.time > 5 * blow

@@ -26,13 +26,11 @@ mass, offset, stiffness, cubic = 8.0, 1e-3, 4e5, 1e9
 critical = np.sqrt(stiffness / mass)
 damping = 2 * 0.04 * mass * critical
 along_x = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # the third axis is along x
-
-
-def support_law(motion: Any) -> Any:
-    """Return force and moment of the support."""
-    r, v = motion.displacement[:2], motion.velocity[:2]
-    force = -(stiffness + cubic * float(r @ r)) * r - damping * v
-    return (*force, 0.0), (0.0, 0.0, 0.0)
+spring = "-(k + k3*(x^2 + y^2))"
+support_law = mbd.mechanism.PairFormula(
+    force=(f"{spring}*x - c*vx", f"{spring}*y - c*vy", 0),
+    constants={"k": stiffness, "k3": cubic, "c": damping},
+)
 
 
 def rotor(motion: Any, start: Any = (0.0, 0.0)) -> mbd.System:
@@ -82,10 +80,9 @@ report(f"{len(curve.states)} points, folds at {up:.2f} rad/s and {down:.2f} rad/
 time, dt = 2.0, 5e-4
 
 
-def ramp(first: float, last: float) -> Any:
+def ramp(first: float, last: float) -> str:
     """Return a motion whose speed changes linearly."""
-    rate = (last - first) / time
-    return lambda t: (first * t + rate * t * t / 2, first + rate * t, rate)
+    return f"{first}*t + {(last - first) / time / 2}*t^2"
 
 
 runs = {}

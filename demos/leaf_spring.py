@@ -72,7 +72,7 @@ def guide(force: Any) -> mbd.System:
 # +
 STRONGEST = 5.0  # largest α
 UNIT = 8 * BENDING / LENGTH**2  # force for α = 1, N
-pushed = guide(lambda t, motion: (0, STRONGEST * UNIT * t, 0))
+pushed = guide(("0", f"{STRONGEST * UNIT}*t", "0"))
 slow = mbd.analyses.quasi_static_motion(pushed, np.linspace(0, 1, 9)[1:])
 force = STRONGEST * UNIT * slow.time
 place = slow.body("stage").position

@@ -137,7 +137,7 @@ path = cycle.element("left film", axes="first").displacement[:, :2] / film["clea
 # +
 with tutorials.figure(results / "whirl.png", 1, 3, title="Oil whip") as (left, middle, right):
     left.plot(speeds, rates[:, 0], "o-")
-    left.set(xlabel="speed in rad/s", ylabel="growth rate in 1/s")
+    left.set(xlabel="speed in rad/s", ylabel="growth rate in 1/s", title="linearization")
     middle.semilogy(speed[inner], size[inner] / film["clearance"])
     middle.set(xlabel="speed in rad/s", ylabel="whirl / clearance", title="run-up")
     right.plot(*path.T)

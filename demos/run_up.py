@@ -76,19 +76,9 @@ report(f"plate: {body.total_mass:.2f} kg, {body.num_modes} modes")
 # +
 first_speed, last_speed, duration = 2 * np.pi * 20, 2 * np.pi * 150, 1.6  # rad/s, s
 rate = (last_speed - first_speed) / duration
-
-
-def run_up(t: float) -> tuple[float, float, float]:
-    """Return angle, speed and acceleration of the shaft."""
-    return first_speed * t + 0.5 * rate * t**2, first_speed + rate * t, rate
-
-
-def second_order(t: float, _: object) -> tuple[float, float, float]:
-    """Return the free inertia force, N."""
-    angle, speed, _acceleration = run_up(t)
-    return 0.0, 0.0, 1e-4 * speed**2 * np.cos(2 * angle)
-
-
+speed = f"({first_speed} + {rate}*t)"
+phase = f"({first_speed}*t + {rate / 2}*t^2)"  # rad
+second_order = f"1e-4*{speed}^2*cos(2*{phase})"  # free inertia force, N
 seat, foot = body.interface("bearing"), body.interface("feet")
 ground = mbd.Ground({"foundation": mbd.Frame(foot.point, foot.axes)})
 plate = mbd.FlexibleBody("plate", body)
@@ -103,8 +93,8 @@ rotor = mbd.RigidBody(
 )
 bolts = mbd.fixed("bolts", ground.frame("foundation"), plate.frame("feet"))
 shaft = mbd.revolute("shaft", plate.frame("bearing"), rotor.frame("shaft"))
-inertia = mbd.force("second order", plate.frame("bearing"), second_order)
-drive = mbd.Driver("motor", "shaft", run_up)
+inertia = mbd.force("second order", plate.frame("bearing"), ("0", "0", second_order))
+drive = mbd.Driver("motor", "shaft", phase)
 bodies: list[Any] = [ground, plate, rotor]
 system = mbd.System(bodies, [bolts, shaft], drivers=[drive], loads=[inertia])
 run = mbd.simulate(system, t_end=duration, dt=2e-4)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dolfinx_mbd.checks import name, number, reject
+from dolfinx_mbd.checks import flag, name, number, reject
+
+_MIDPOINT = 0.0, 0.0, 0.5, 1.0  # α_m, α_f, β, γ with the acceleration at the middle of the step
 
 
 @dataclass(frozen=True)
@@ -20,9 +22,11 @@ class GeneralizedAlpha:
         beta: Newmark's β.
         gamma: Newmark's γ.
         name: Name of the method, for tables.
+        conserves: Whether steps conserve energy and momentum; see `conserving`.
 
     Raises:
-        InputError: β or γ is not positive, or a weight is not below 1.
+        InputError: β or γ is not positive, a weight is not below 1, or `conserves` is true with
+            other parameters than those of `conserving`.
     """
 
     alpha_m: float
@@ -30,6 +34,7 @@ class GeneralizedAlpha:
     beta: float
     gamma: float
     name: str = "generalized-α"
+    conserves: bool = False
 
     def __post_init__(self) -> None:
         for key in ("alpha_m", "alpha_f", "beta", "gamma"):
@@ -38,6 +43,16 @@ class GeneralizedAlpha:
             if getattr(self, key) >= 1:
                 reject(key, getattr(self, key), "below 1")
         name("name", self.name)
+        parameters = self.alpha_m, self.alpha_f, self.beta, self.gamma
+        if flag("conserves", self.conserves) and parameters != _MIDPOINT:
+            reject("conserves", True, "False, or a method from GeneralizedAlpha.conserving()")
+
+    @property
+    def error_constant(self) -> float:
+        """Factor c of the local error c dt³ v̈ of the positions after a step dt."""
+        if self.conserves:  # the accelerations are those at the middle of the step
+            return 1 / 12
+        return self.beta + 0.5 * (self.alpha_m - self.alpha_f) - 1 / 6
 
     @classmethod
     def from_spectral_radius(cls, rho: float = 0.8) -> GeneralizedAlpha:
@@ -81,3 +96,24 @@ class GeneralizedAlpha:
         """
         alpha = number("alpha", alpha, low=0.0, high=1 / 3)
         return cls(0.0, alpha, 0.25 * (1 + alpha) ** 2, 0.5 + alpha, f"HHT, α = {alpha:g}")
+
+    @classmethod
+    def conserving(cls) -> GeneralizedAlpha:
+        """Return the midpoint rule with discrete gradients, for mesh bodies in free flight.
+
+        It conserves energy, momentum and angular momentum to the tolerance of Newton's method, for
+        all sizes of steps. All moving bodies must be a `MeshBody` without interfaces; their energy
+        must not change under rotations. Dead loads and gravity act with their values at the middle
+        of a step, and saved accelerations are those at the middle of the last step.
+
+        Example:
+            >>> method = mbd.dynamics.GeneralizedAlpha.conserving()
+            >>> method.conserves
+            True
+
+        References:
+            O. Gonzalez, Exact energy and momentum conserving algorithms for general models in
+            nonlinear elasticity, Computer Methods in Applied Mechanics and Engineering 190 (2000)
+            1763-1783.
+        """
+        return cls(*_MIDPOINT, "midpoint rule with discrete gradients", conserves=True)

@@ -27,6 +27,7 @@ from dolfinx_mbd.forms import Section
 from dolfinx_mbd.geometry import ConnectingRod
 from dolfinx_mbd.geometry.gmsh_model import mesh_volumes
 from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
+from dolfinx_mbd.plotting.report import Report
 
 __all__ = [
     "check",
@@ -35,7 +36,9 @@ __all__ = [
     "figure",
     "middle_acceleration",
     "plot_histories",
+    "plot_orbits",
     "report",
+    "report_page",
     "results_folder",
     "save_report",
     "shank_section",
@@ -47,7 +50,8 @@ __all__ = [
 ]
 
 root = MPI.COMM_WORLD.rank == 0
-_reported: list[str] = []
+_report = Report()
+_pages: list[Path] = []  # pages that are written later, in which failed checks appear
 
 
 def results_folder(name: str) -> Path:
@@ -59,15 +63,41 @@ def results_folder(name: str) -> Path:
 
 def report(text: object = "") -> None:
     """Print a text on rank 0, and keep it for `save_report`."""
-    _reported.append(str(text))
+    _report.add(str(text))
     if root:
         print(text, flush=True)
 
 
 def save_report(path: Path) -> None:
-    """Write everything that was reported so far to a text file, on rank 0."""
+    """Write all texts and checks so far to a text file, on rank 0."""
     if root:
-        path.write_text("\n".join(_reported).lstrip("\n") + "\n", encoding="utf-8")
+        path.write_text(f"{_report.text}\n", encoding="utf-8")
+
+
+@contextmanager
+def report_page(path: Path, title: str) -> Iterator[None]:
+    """Write a page with all that was reported and drawn, after the body of the `with` statement.
+
+    Checks in the body that fail do not end it; they are in the page, which rank 0 writes.
+
+    Args:
+        path: File to write, with the suffix `.html`.
+        title: Title of the page.
+
+    Raises:
+        AssertionError: A check of the body failed.
+    """
+    _pages.append(path)
+    try:
+        yield
+    finally:
+        _pages.remove(path)
+        _report.title = title
+        if root:
+            print(f"page {_report.save(path)}", flush=True)
+    failed = [str(check) for check in _report.checks if not check.passed]
+    if failed:
+        raise AssertionError("\n".join(failed))
 
 
 @contextmanager
@@ -91,10 +121,12 @@ def check(what: str, value: float, low: float, high: float, unit: str = "") -> N
     Raises:
         AssertionError: The number is outside its bounds, or not a number.
     """
-    text = f"{what:<58} {value:12.6g} in [{low:.6g}, {high:.6g}] {unit}".rstrip()
-    if not low <= value <= high:
-        raise AssertionError(f"check failed: {text}")
-    report(f"ok  {text}")
+    passed = _report.check(what, float(value), low, high, unit)
+    text = str(_report.checks[-1])
+    if not passed and not _pages:
+        raise AssertionError(text)
+    if root:
+        print(text, flush=True)
 
 
 def check_close(what: str, value: float, expected: float, tolerance: float, unit: str = "") -> None:
@@ -110,11 +142,8 @@ def check_close(what: str, value: float, expected: float, tolerance: float, unit
     Raises:
         AssertionError: The relative difference exceeds the tolerance, or is not a number.
     """
-    text = f"{what:<58} {value:12.6g} expected {expected:.6g} {unit}".rstrip()
-    text += f" (tolerance {tolerance:.2g})"
-    if not abs(value - expected) <= tolerance * abs(expected):
-        raise AssertionError(f"check failed: {text}")
-    report(f"ok  {text}")
+    bound = tolerance * abs(expected)
+    check(what, value, expected - bound, expected + bound, unit)
 
 
 @contextmanager
@@ -149,6 +178,7 @@ def figure(
         if "inline" not in plt.get_backend():
             plt.close(canvas)
     if root:
+        _report.add(path, title or path.stem)
         print(f"figure {path}", flush=True)
 
 
@@ -186,6 +216,24 @@ def plot_histories(
         axes[-1, 0].set(xlabel=x[0], **axis)
 
 
+def plot_orbits(path: Path, orbits: Mapping[str, np.ndarray], clearance: float) -> None:
+    """Draw orbits side by side, each with the circle of its clearance.
+
+    Args:
+        path: File to write.
+        orbits: Displacements along x and y, shape (nt, 2) each, by label.
+        clearance: Radial clearance in the unit of the displacements.
+    """
+    count, angle, limits = len(orbits), np.linspace(0.0, 2 * np.pi, 200), 1.05 * clearance
+    with figure(path, 1, count, sharey=True, figsize=(2.3 * count, 2.8), squeeze=False) as axes:
+        for ax, (name, orbit) in zip(axes[0], orbits.items(), strict=True):
+            ax.plot(clearance * np.cos(angle), clearance * np.sin(angle), "0.5", ls="--", lw=0.8)
+            ax.plot(*orbit.T)
+            ax.set(title=name, xlabel="x", aspect="equal")
+            ax.set(xlim=(-limits, limits), ylim=(-limits, limits))
+        axes[0, 0].set(ylabel="y")
+
+
 def show(draw: Callable[..., Any], *arguments: Any, **options: Any) -> None:
     """Draw a picture or a page on rank 0; a notebook shows it, a script only writes its file.
 
@@ -196,6 +244,8 @@ def show(draw: Callable[..., Any], *arguments: Any, **options: Any) -> None:
     """
     if root:
         picture = draw(*arguments, **options)
+        names = [path.stem for path in arguments if isinstance(path, Path)]
+        _report.add(picture, options.get("title") or "".join(names[:1]))
         if hasattr(builtins, "get_ipython"):
             builtins.display(picture)  # type: ignore[attr-defined]
 

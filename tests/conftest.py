@@ -145,6 +145,17 @@ def _keep_imports() -> None:
 
 
 @pytest.fixture(autouse=True)
+def _same_environment() -> Iterator[None]:
+    """Take back what a library sets in the environment (executorlib the search path of Python)."""
+    before = dict(os.environ)
+    yield
+    before["PYTEST_CURRENT_TEST"] = os.environ["PYTEST_CURRENT_TEST"]  # (pytest's)
+    if before != dict(os.environ):
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@pytest.fixture(autouse=True)
 def _tidy() -> Iterator[None]:
     """PETSc objects are destroyed together on all ranks, not when a rank happens to collect."""
     yield

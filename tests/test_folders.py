@@ -141,6 +141,10 @@ WRITERS: dict[str, tuple[str, Callable[[Models, Path], Any]]] = {
     ),
     "BearingCoefficients.to_csv": ("film.csv", lambda m, path: m.coefficients.to_csv(path)),
     "FatigueResult.write": ("life.vtk", lambda m, path: m.fatigue.write(path)),
+    "NodalModes.write": (
+        "modes.unv",
+        lambda m, path: mbd.imports.NodalModes.of_body(m.body, ["big_end"]).write(path),
+    ),
     "Picture.save": ("body.png", lambda m, path: m.picture.save(path)),
     "Player.save": ("body.html", lambda m, path: mbd.plotting.player(rod()).save(path)),
     "Recovery.write": (
@@ -150,6 +154,7 @@ WRITERS: dict[str, tuple[str, Callable[[Models, Path], Any]]] = {
     "ReducedBody.save": ("body.npz", lambda m, path: rod().save(path)),
     "Reduction.save": ("rod.npz", lambda m, path: m.reduction.save(path)),
     "Reduction.write_modes": ("modes.bp", lambda m, path: m.reduction.write_modes(path)),
+    "Report.save": ("report.html", lambda m, path: mbd.plotting.Report().save(path)),
     "Solution.save": ("run.npz", lambda m, path: m.run.save(path)),
     "Solution.to_csv": ("run.csv", lambda m, path: m.run.to_csv(path)),
     "Strength.write": (
@@ -220,8 +225,8 @@ SHARED = {
 
 READERS = {
     "BearingTable.read", "PressureTable.read", "ReducedBody.load", "Solution.load", "StepPart",
-    "read_dmig", "read_fatigue_materials", "read_mesh", "read_model", "read_nastran_materials",
-    "read_op4", "resume", "step_surfaces",
+    "read_ansys", "read_dmig", "read_fatigue_materials", "read_mesh", "read_model",
+    "read_nastran_materials", "read_op4", "read_universal", "resume", "step_surfaces",
 }  # fmt: skip
 """Functions whose argument `path` is an input."""
 

@@ -28,18 +28,21 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).parents[1]
+RECIPE = "conda-recipe/recipe.yaml"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 WITH_DOLFINX = {"basix", "dolfinx", "ffcx", "gmsh", "petsc4py", "slepc4py", "ufl"}
 """Modules that come with DOLFINx; `pyproject.toml` says why pip must not look for them."""
+EXTRAS = ("ansys", "control", "fast", "fmu", "meshes", "modal", "nastran", "plot", "test")
 DISTRIBUTIONS = {
+    "ansys": "ansys-mapdl-reader",
     "imageio_ffmpeg": "imageio-ffmpeg",
     "vtkmodules": "vtk",
     "PIL": "matplotlib",
     "yaml": "pyyaml",
 }
 """Distributions that provide a module with another name."""
-MPI_VARIABLES = ("OMPI_", "PMIX_", "PMI_", "PRTE_")
-"""Prefixes of variables that make a process a part of the MPI job of pytest."""
+OF_THIS_PROCESS = ("OMPI_", "PMIX_", "PMI_", "PRTE_", "PYTHONPATH")
+"""Prefixes of variables of the MPI job of pytest, and of its modules."""
 
 one_rank = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="starts other programs")
 
@@ -68,7 +71,7 @@ def test_one_version() -> None:
     assert PROJECT["dynamic"] == ["version"] and "version" not in PROJECT
     assert value(r"^version: (.*)$", "CITATION.cff") == version
     assert value(r"^## \[(\d.*?)\]", "CHANGELOG.md") == version
-    assert value(r'^{% set version = "(.*)" %}$', "conda-recipe/meta.yaml") == version
+    assert value(r'^  version: "(.*)"$', RECIPE) == version
     assert version.startswith(value(r"^Version (\d+\.\d+) runs with", "README.md") + ".")
 
 
@@ -80,7 +83,7 @@ def test_one_date() -> None:
 def test_one_licence() -> None:
     assert PROJECT["license"] == "LGPL-3.0-or-later"
     assert value(r"^license: (.*)$", "CITATION.cff") == "LGPL-3.0-or-later"
-    assert value(r"^  license: (.*)$", "conda-recipe/meta.yaml") == "LGPL-3.0-or-later"
+    assert value(r"^  license: (.*)$", RECIPE) == "LGPL-3.0-or-later"
     assert "GNU LESSER GENERAL PUBLIC LICENSE" in (ROOT / "LICENSE").read_text(encoding="utf-8")
     assert "GNU GENERAL PUBLIC LICENSE" in (ROOT / "COPYING").read_text(encoding="utf-8")
     assert all((ROOT / name).is_file() for name in PROJECT["license-files"])
@@ -96,7 +99,7 @@ def test_environment_has_the_companions_of_dolfinx() -> None:
 
 @pytest.mark.parametrize("section", ["host", "run"])
 def test_recipe_requires_what_the_project_requires(section: str) -> None:
-    recipe = (ROOT / "conda-recipe" / "meta.yaml").read_text(encoding="utf-8")
+    recipe = (ROOT / RECIPE).read_text(encoding="utf-8")
     lines = re.search(rf"^  {section}:\n((?:    - .*\n)+)", recipe, re.MULTILINE)
     assert lines
     items = [line.strip(" -").partition(" ") for line in lines[1].splitlines()]
@@ -109,7 +112,41 @@ def test_recipe_requires_what_the_project_requires(section: str) -> None:
     companions = {"petsc", "petsc4py", "slepc4py", "python-gmsh", "python"}
     assert packages.keys() == required.keys() | companions
     assert packages["petsc"] == "* real*"
-    assert f'python_min = "{PROJECT["requires-python"].removeprefix(">=")}"' in recipe
+    assert f'python_min: "{PROJECT["requires-python"].removeprefix(">=")}"' in recipe
+
+
+def test_recipe_renders() -> None:
+    """rattler-build, which conda-forge uses, accepts the recipe and fills in its variables."""
+    rattler_build = pytest.importorskip("rattler_build")
+    (variant,) = rattler_build.Stage0Recipe.from_file(ROOT / RECIPE).render()
+    recipe = variant.recipe.to_dict()
+    version = dolfinx_mbd.__version__
+    name = f"dolfinx_mbd-{version}.tar.gz"
+    assert recipe["package"] == {"name": "dolfinx_mbd", "version": version}
+    assert recipe["source"][0]["url"].endswith(f"/source/d/dolfinx_mbd/{name}")
+    assert recipe["build"]["noarch"] == "python"
+    commands = [f"{key} = {target}" for key, target in PROJECT["scripts"].items()]
+    assert recipe["build"]["python"]["entry_points"] == commands
+    assert recipe["about"]["license_file"] == PROJECT["license-files"]
+    assert (
+        f"python {PROJECT['requires-python'].removeprefix('>=')}.*"
+        in (recipe["requirements"]["host"])
+    )
+
+
+@one_rank
+def test_container_file() -> None:
+    """hadolint finds no fault in the Dockerfile."""
+    if shutil.which("hadolint") is None:
+        pytest.skip("needs hadolint")
+    run = subprocess.run(
+        ["hadolint", str(ROOT / "Dockerfile")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert run.returncode == 0, run.stdout
 
 
 def imported(path: Path) -> set[str]:
@@ -128,9 +165,7 @@ def test_imports_are_declared() -> None:
     modules = set().union(*map(imported, (ROOT / "dolfinx_mbd").rglob("*.py")))
     foreign = modules - set(sys.stdlib_module_names) - WITH_DOLFINX - {"dolfinx_mbd"}
     names = {DISTRIBUTIONS.get(name, name).lower().replace("_", "-") for name in foreign}
-    assert (
-        names <= requirements("control", "fast", "fmu", "meshes", "plot", "nastran", "test").keys()
-    )
+    assert names <= requirements(*EXTRAS).keys()
 
 
 def test_documents_show_extras_that_exist() -> None:
@@ -242,7 +277,7 @@ def test_tutorial_runs_from_an_installation(
 ) -> None:
     """In a new environment, outside the repository, with and without optional packages."""
     python = environment(tmp_path / "venv")
-    settings = {k: v for k, v in os.environ.items() if not k.startswith(MPI_VARIABLES)}
+    settings = {k: v for k, v in os.environ.items() if not k.startswith(OF_THIS_PROCESS)}
     with tarfile.open(distributions["source"]) as archive:
         archive.extractall(tmp_path, filter="data")
     demos = tmp_path / distributions["source"].name.removesuffix(".tar.gz") / "demos"

@@ -45,6 +45,7 @@ from tests.models import (
 )
 from tests.models import ivp_slider_crank as ivp
 from tests.structures.mesh_bodies import (
+    test_conserving,
     test_materials_and_solvers,
     test_mesh_bodies,
     test_published_cases,
@@ -387,7 +388,7 @@ def mesh_bodies_at_rest() -> Iterator[Row]:
 
 
 def mesh_bodies_in_motion() -> Iterator[Row]:
-    """Motion of bodies on their mesh: slider-cranks, pendulum, tumbling L, twisting column."""
+    """Motion of bodies on their mesh: cranks, pendulum, tumbling L, column, spinning ring."""
     w = test_mesh_bodies.deflection(*test_mesh_bodies.crank_run())
     exact = {"W1, slider-crank: greatest deflection, m": 1.6371e-3, "least": -1.8659e-3}
     yield from rows("geometrically exact beam", 0.01, [w.max(), w.min()], exact)
@@ -411,6 +412,13 @@ def mesh_bodies_in_motion() -> Iterator[Row]:
     ):
         name = f"rotation of the tip at {t} s, rad"
         yield Row(name, exact, "another program", float(angle), bound, absolute=True)
+    run, values, exact = test_conserving.breathing(
+        0.3, 100, mbd.dynamics.GeneralizedAlpha.conserving()
+    )
+    name = "W11, spinning ring in free flight: greatest stretch"
+    yield from rows("thin ring", 2e-3, [values.max()], {name: float(exact.max())})
+    name = "change of energy, relative"
+    yield from rows("law", 1e-8, [test_conserving.changes(run)[0]], {name: 0.0}, absolute=True)
     forces = test_mesh_bodies.forces_of_both_rods()
     name = "W13, slider-crank: greatest difference of joint forces, relative"
     off = np.abs(forces[0] - forces[1]).max() / np.abs(forces[0]).max()

@@ -221,7 +221,7 @@ class HarmonicEquations:
         """Compute forces and their derivatives; set the multipliers, `error` and `violation`."""
         at, states = self.at, self.system.states
         self.error, self.violation, self.row = 0.0, 0.0, 0
-        points = []
+        points, freedoms = [], set()
         for k, t, rate in self._points():
             B = at.constraint_matrix()
             if len(B):
@@ -236,6 +236,7 @@ class HarmonicEquations:
             T, by_x, by_rate = self._velocity_derivatives(self.x[k], rate)
             basis = null_space(B, tangents.M) if len(B) else np.diag(np.diag(tangents.M) ** -0.5)
             fit = -np.linalg.lstsq(B, at.values, rcond=_RANK)[0] if len(B) else np.zeros(len(T))
+            freedoms.add(basis.shape[1])
             inverse = np.linalg.inv(T)
             K = tangents.K.copy()
             K[:, states] = 0.0
@@ -243,7 +244,7 @@ class HarmonicEquations:
                 (at.rows.copy(), K, tangents.C, tangents.M, by_x @ inverse, by_rate, inverse,
                  basis, fit)
             )  # fmt: skip
-        if len({point[7].shape[1] for point in points}) > 1:
+        if len(freedoms) > 1:
             raise SingularEquations(self.row)
         arrays = (np.array(column) for column in zip(*points, strict=True))
         self._rows, self._K, self._C, self._M, self._by_x, self._by_rate, *rest = arrays

@@ -9,7 +9,7 @@ constraints times the reactions; these terms make a pendulum swing and a strut b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -76,9 +76,16 @@ class LinearizedSystem:
         inputs: Names of the inputs.
         outputs: Names of the outputs.
         matrices: A, B, C, D of `state_space`, shapes (2m, 2m), (2m, nu), (ny, 2m) and (ny, nu).
+        dominant: Name of the body with most of the kinetic energy of each mode, p names.
+        displacements: Displacements of the nodes of each body on its mesh by name, (N, 3, p), in
+            global components; empty without such bodies.
 
     If loads have states, the last coordinates z are the integrals of these states. They are not
     part of the state space and have no poles.
+
+    With bodies on their mesh, z are the coordinates of the lowest natural modes, and `poles` are
+    the lowest poles of the mechanism. `modes` then contains the increments of the frames of these
+    bodies; the largest displacement of a node is 1.
 
     Example:
         >>> result = mbd.linearize(pendulum, mbd.equilibrium(pendulum))
@@ -99,6 +106,8 @@ class LinearizedSystem:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     matrices: StateSpace
+    dominant: tuple[str, ...]
+    displacements: dict[str, Complex] = field(default_factory=dict)
 
     @property
     def frequencies(self) -> Array:
@@ -115,7 +124,8 @@ class LinearizedSystem:
         """Effect of a small disturbance.
 
         The disturbance grows (unstable), persists or drifts because a pole is zero (neutral),
-        remains small (stable) or decays (asymptotically stable).
+        remains small (stable) or decays (asymptotically stable). With bodies on their mesh, this
+        concerns the computed poles.
         """
         if grows(self.poles):
             return "unstable"
@@ -197,20 +207,14 @@ class LinearizedSystem:
 
     def summary(self) -> str:
         """Return a table of the poles, each with the body that has most of the kinetic energy."""
-        at = Assembler(self.system)
-        at.q[:], at.v[:], at.angles[:] = self.state.q, self.state.v, self.state.angles
-        at.residual(self.state.time)
-        M = at.tangent(self.state.time).M
         states = len(self.system.states)
         count = len(self.mass) - states
         number = "1 coordinate" if count == 1 else f"{count} coordinates"
         number += f" and {states} state{'s' * (states > 1)} of loads" if states else ""
         lines = [f"{self.stability}; {number} ({self.axes} axes)"]
         lines.append(f"{'':>3}{'Hz':>14}{'damping':>10}{'pole, 1/s':>28}  mostly")
-        rows = zip(self.poles, self.frequencies, self.damping_ratios, self.modes.T, strict=True)
-        for k, (pole, frequency, ratio, x) in enumerate(rows):
-            shares = [np.real(x[s].conj() @ M[s, s] @ x[s]) for s in self.system.v_slices]
-            name = self.system.bodies[int(np.argmax(shares))].name
+        rows = zip(self.poles, self.frequencies, self.damping_ratios, self.dominant, strict=True)
+        for k, (pole, frequency, ratio, name) in enumerate(rows):
             value = f"{pole.real:.5g} {pole.imag:+.5g}i"
             lines.append(f"{k + 1:>3}{frequency:>14.6g}{ratio:>10.4f}{value:>28}  {name}")
         return "\n".join(lines)
@@ -226,6 +230,7 @@ def linearize(
     axes: Literal["auto", "body", "global"] | ArrayLike = "auto",
     inputs: Sequence[str] = (),
     outputs: Requests | None = None,
+    num_modes: int = 12,
 ) -> LinearizedSystem:
     """Linearize a mechanism about an equilibrium or a steady motion.
 
@@ -245,6 +250,10 @@ def linearize(
         inputs: Names of the inputs of the state space, as for `Simulator`. Drivers cannot be
             inputs.
         outputs: Outputs of the state space: names, or functions by name, as for `Simulator`.
+        num_modes: Number of poles with Im λ ≥ 0 of a mechanism with bodies on their mesh, which may
+            be strongly deformed; see `mbd.structures.vibration_modes`. Such mechanisms are at rest
+            or rotate as a whole, and have no inputs and outputs. Without such bodies, all poles are
+            computed.
 
     Returns:
         Matrices, poles, modes and the state space.
@@ -258,7 +267,8 @@ def linearize(
             outputs change along the motion.
         InputError: The state belongs to another system, the constraints fix every coordinate, an
             input or output is invalid, or the bodies move and a joint restricts velocities but not
-            positions, such as `rolling_ball`.
+            positions, such as `rolling_ball`; or a body is on its mesh and its motion, `axes`,
+            `inputs`, `outputs` or `num_modes` are not possible.
 
     Example:
         >>> state = mbd.equilibrium(pendulum)
@@ -280,6 +290,11 @@ def linearize(
     check_state("state", state, system)
     signals = Inputs(system, inputs), Outputs(outputs)
     check_inputs(signals[0])
+    count = integer("num_modes", num_modes, low=1)
+    for body in system.bodies:
+        if hasattr(body, "linearization"):  # a body on its mesh
+            _check_mesh_body(body, system, axes, signals)
+            return body.linearization(system, state, count)  # type: ignore[no-any-return]
     at = Assembler(signals[0].system)
     bodies, fixed = Axes.of_bodies(system, state.q, state.v), Axes.common(system, np.zeros(3))
     choices = {"body": bodies, "global": fixed}
@@ -300,7 +315,8 @@ def linearize(
             continue
         M, rate, K = motions.reduced(basis)
         poles, vectors = poles_of(M, rate, K, len(system.states))
-        modes = motions.resolve @ (basis @ vectors)
+        motion = basis @ vectors
+        modes = motions.resolve @ motion
         largest = np.abs(modes).argmax(axis=0)
         check_deformation(system, [state])
         return LinearizedSystem(
@@ -317,11 +333,41 @@ def linearize(
             inputs=signals[0].names,
             outputs=signals[1].names,
             matrices=matrices,
+            dominant=_dominant(system, motions.mass, motion),
         )
     raise SteadyError(
         f"the state at t = {state.time:g} s is neither an equilibrium nor part of a steady motion: "
         f"{'; '.join(reasons)}. Linearize about equilibrium(system), or a steady rotation"
     )
+
+
+def _check_mesh_body(body: Any, system: System, axes: Any, signals: tuple[Inputs, Outputs]) -> None:
+    """Raise an InputError for arguments that a body on its mesh does not permit."""
+    moving = not isinstance(axes, str) or choice("axes", axes, ("auto", "body", "global"))
+    problem, argument = "", ""
+    if moving not in ("auto", "body"):
+        argument, problem = (
+            "axes",
+            "axes='body' only: the mechanism rotates as a whole or is at rest",
+        )
+    elif signals[0].names or signals[1].names:
+        argument, problem = "inputs", "no inputs and outputs"
+    if problem:
+        raise InputError(
+            f"body {body.name!r} is on its whole mesh; its linearization has {problem}. Reduce the "
+            "body and use FlexibleBody",
+            argument=argument,
+            value=axes if argument == "axes" else signals[0].names,
+        )
+
+
+def _dominant(system: System, mass: Array, motions: Complex) -> tuple[str, ...]:
+    """Return the body with most of the kinetic energy of each motion (nv, p)."""
+    shares = [
+        np.einsum("ik,ij,jk->k", motions[s].conj(), mass[s, s], motions[s]).real
+        for s in system.v_slices
+    ]
+    return tuple(system.bodies[k].name for k in np.argmax(shares, axis=0))
 
 
 def _steady_coefficients(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array, float]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.response import linearize_body
 from dolfinx_mbd.body.response.linearized import spin_loads
+from dolfinx_mbd.kernels.columns import ELASTIC, RIGID
 
 Array = NDArray[np.float64]
 
@@ -50,11 +51,15 @@ class LoadResponse:
         """Return the responses to the loads (k, ns, nf) and to the products (k, ns, 6)."""
         w = 2 * np.pi * np.asarray(frequencies)[:, None, None]
         m = self.free
-        elastic = m.stiffness[:, 6:] + 1j * w * m.damping[:, 6:] - w**2 * m.mass[:, 6:]
-        rigid = np.broadcast_to(m.mass[:, :6], (len(w), *m.mass[:, :6].shape))
+        elastic = (
+            m.stiffness[:, ELASTIC] + 1j * w * m.damping[:, ELASTIC] - w**2 * m.mass[:, ELASTIC]
+        )
+        rigid = np.broadcast_to(m.mass[:, RIGID], (len(w), *m.mass[:, RIGID].shape))
         state = np.linalg.solve(np.concatenate([rigid, elastic], axis=2), self.inputs + 0j)
         factors = np.where(self.moving[:, None], -(w**2), 1.0)
-        signals = self.rows[:, :6] @ state[:, :6] + factors * (self.rows[:, 6:] @ state[:, 6:])
+        signals = self.rows[:, RIGID] @ state[:, RIGID] + factors * (
+            self.rows[:, ELASTIC] @ state[:, ELASTIC]
+        )
         signals[:, :, self.count :] += self.spin
         signals *= self.weights[:, None]
         return signals[:, :, : self.count], signals[:, :, self.count :]

@@ -27,6 +27,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.kernels.columns import ELASTIC, ETA
 from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["Rotors"]
@@ -130,7 +131,7 @@ class Rotors:
         """Return the elastic coordinates of the rotors as velocities (nv,)."""
         out = np.zeros(self.system.num_velocities)
         for k in self.flexible:
-            out[self.system.v_slices[k]][6:] = state.q[self.system.q_slices[k]][7:]
+            out[self.system.v_slices[k]][ELASTIC] = state.q[self.system.q_slices[k]][ETA]
         return out
 
     def relative(self, state: State, rates: Array) -> Array:

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.body.axisymmetry import rotation_generator
 from dolfinx_mbd.body.response.linearized import RANK_TOLERANCE, null_space
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.kernels.columns import ELASTIC, ETA, OMEGA, ORIGIN, QUATERNION
 from dolfinx_mbd.kernels.rotations import (
     exp_rotation,
     rotation_matrix,
@@ -57,7 +58,7 @@ def _frames(system: System, q: Array) -> Iterator[tuple[int, slice, slice, Array
     for k, body in enumerate(system.bodies):
         if isinstance(body, FloatingBody):
             start = system.v_slices[k].start
-            A = rotation_matrix(q[system.q_slices[k]][3:7])
+            A = rotation_matrix(q[system.q_slices[k]][QUATERNION])
             yield k, slice(start, start + 3), slice(start + 3, start + 6), A
 
 
@@ -231,14 +232,14 @@ def move_steadily(at: Assembler, axes: Axes, step: float) -> Axes:
         relative = Q.T @ (A @ at.v[turn] - W)
         after = later.turn[k] @ exp_rotation(step * relative) @ Q.T @ A
         delta = np.zeros(s.bodies[k].num_velocities)
-        delta[:3] = step * (tangent(-step * W) @ at.v[move])
-        delta[3:6] = rotation_vector(A.T @ after)
+        delta[ORIGIN] = step * (tangent(-step * W) @ at.v[move])
+        delta[OMEGA] = rotation_vector(A.T @ after)
         speed = after.T @ (rotation @ (A @ at.v[turn]))
         q = at.q[s.q_slices[k]]
         if k in turns:
             E, rate = axes.deform[k]
             later.deform[k] = turns[k] @ E, rate
-            delta[6:] = turns[k] @ q[7:] - q[7:]
+            delta[ELASTIC] = turns[k] @ q[ETA] - q[ETA]
             elastic = slice(turn.stop, s.v_slices[k].stop)
             at.v[elastic] = turns[k] @ at.v[elastic]
         s.bodies[k].increment(q.copy(), delta, q)
@@ -251,7 +252,7 @@ def set_steady_velocities(at: Assembler, axes: Axes) -> None:
     """Set the velocities of bodies that rotate about their axes while the axes rotate."""
     at.v[: len(at.v) - len(at.system.states)] = 0.0
     for k, move, turn, A in _frames(at.system, at.q):
-        at.v[move] = np.cross(axes.spin[k], at.q[at.system.q_slices[k]][:3])
+        at.v[move] = np.cross(axes.spin[k], at.q[at.system.q_slices[k]][ORIGIN])
         at.v[turn] = A.T @ axes.spin[k]
         if axes.rotors is not None:
             at.v[turn] += axes.rotors[k]
@@ -263,7 +264,7 @@ def elastic_rates(at: Assembler, axes: Axes) -> Array:
     rates = np.zeros(at.system.num_velocities)
     for k, (_, rate) in axes.deform.items():
         elastic = slice(at.system.v_slices[k].start + 6, at.system.v_slices[k].stop)
-        rates[elastic] = -rate @ at.q[at.system.q_slices[k]][7:]
+        rates[elastic] = -rate @ at.q[at.system.q_slices[k]][ETA]
     return rates
 
 
@@ -273,7 +274,7 @@ def increment_between(system: System, q: Array, other: Array) -> Array:
     for body, part in zip(system.bodies, system.q_slices, strict=True):
         change = other[part] - q[part]
         if body.num_coordinates > body.num_velocities:
-            turn = rotation_matrix(q[part][3:7]).T @ rotation_matrix(other[part][3:7])
-            change = np.concatenate([change[:3], rotation_vector(turn), change[7:]])
+            turn = rotation_matrix(q[part][QUATERNION]).T @ rotation_matrix(other[part][QUATERNION])
+            change = np.concatenate([change[ORIGIN], rotation_vector(turn), change[ETA]])
         parts.append(change)
     return np.concatenate(parts)

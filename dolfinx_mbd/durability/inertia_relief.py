@@ -28,6 +28,7 @@ from dolfinx_mbd.checks import array, instance, reject, vector
 from dolfinx_mbd.durability.recovery import Recovery
 from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.columns import ELASTIC, RIGID
 from dolfinx_mbd.reduction.result import Reduction
 
 __all__ = ["LoadCases", "inertia_relief"]
@@ -161,8 +162,8 @@ def _equilibrium(
         p = body.load_pattern(name)
         load = load + amplitude[:, None] * np.concatenate([p.force, p.moment, p.modes])
     mass = linearize_body(body).mass
-    rigid = np.asarray(np.linalg.solve(mass[:6, :6], load[:, :6].T).T, dtype=float)
-    elastic: Array = load[:, 6:] - rigid @ mass[:6, 6:]
+    rigid = np.asarray(np.linalg.solve(mass[RIGID, RIGID], load[:, RIGID].T).T, dtype=float)
+    elastic: Array = load[:, ELASTIC] - rigid @ mass[RIGID, ELASTIC]
     if not body.num_modes:
         return elastic, rigid
     return np.asarray(np.linalg.solve(body.stiffness, elastic.T).T, dtype=float), rigid

@@ -31,7 +31,9 @@ from dolfinx_mbd.durability.recovery import Recovery, skin_stress
 from dolfinx_mbd.errors import InputError, InputTypeError, ModelRangeWarning, warn
 from dolfinx_mbd.kernels.fatigue.damage import (
     COLUMNS,
+    DIRECTION,
     LAW,
+    NORMAL,
     STRENGTH,
     cycle_damages,
     neuber_stresses,
@@ -165,8 +167,8 @@ def fatigue(
         cycles=values["cycles"],
         range=values["range"],
         mean=values["mean"],
-        normal=rows[:, 4:7],
-        direction=rows[:, 7:10],
+        normal=rows[:, NORMAL],
+        direction=rows[:, DIRECTION],
         criterion=criterion,
         material=data,
         line=None if strain else line,

@@ -12,7 +12,7 @@ from dolfinx import cpp as _cpp
 from dolfinx import default_real_type, fem
 from dolfinx.graph import adjacencylist
 from dolfinx.io.utils import distribute_entity_data
-from dolfinx.mesh import Mesh, MeshTags, create_mesh, meshtags, meshtags_from_entities
+from dolfinx.mesh import CellType, Mesh, MeshTags, create_mesh, meshtags, meshtags_from_entities
 from mpi4py import MPI
 from numpy.typing import NDArray
 from ufl.core.expr import Expr
@@ -51,6 +51,13 @@ def _tags(mesh: Mesh, dim: int, nodes: NDArray[np.int64], values: NDArray[np.int
     mesh.topology.create_connectivity(dim, 0)
     mesh.topology.create_connectivity(dim, mesh.topology.dim)
     return meshtags_from_entities(mesh, dim, adjacencylist(entities), values.astype(np.int32))
+
+
+def in_gmsh_order(shape: CellType, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the nodes of cells or facets, shape (cells, nodes of a cell), in gmsh's order."""
+    result = np.empty_like(nodes)
+    result[:, gmsh_io.cell_perm_array(shape, nodes.shape[1])] = nodes
+    return result
 
 
 def geometry_degree(mesh: Mesh) -> int:

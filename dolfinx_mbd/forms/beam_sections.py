@@ -88,15 +88,24 @@ class Section:
         return cls(b * h, b * h**3 / 12, h * b**3 / 12, torsion, shape="rectangle")
 
     @classmethod
-    def circle(cls, radius: Any) -> Section:
-        """Return a solid circle with the given radius, m."""
+    def circle(cls, radius: float | Expr) -> Section:
+        """Return a solid circle.
+
+        Args:
+            radius: Radius, m.
+        """
         r = _length("radius", radius)
         second = math.pi / 4 * r**4
         return cls(math.pi * r**2, second, second, 2 * second)
 
     @classmethod
-    def tube(cls, radius: Any, thickness: Any) -> Section:
-        """Return a circular tube with the given outer radius and wall thickness, m."""
+    def tube(cls, radius: float | Expr, thickness: float | Expr) -> Section:
+        """Return a circular tube.
+
+        Args:
+            radius: Outer radius, m.
+            thickness: Thickness of the wall, m.
+        """
         r, t = _length("radius", radius), _length("thickness", thickness)
         if not isinstance(r, Expr) and not isinstance(t, Expr) and t >= r:
             reject("thickness", thickness, f"less than the radius, {r:g} m")

@@ -49,6 +49,7 @@ from dolfinx_mbd.checks import instance, object_with, reject
 from dolfinx_mbd.forms.arguments import as_ufl_value, coefficient, expression, positive, scalar
 from dolfinx_mbd.forms.beam_fields import hermite
 from dolfinx_mbd.forms.beam_sections import Section
+from dolfinx_mbd.forms.materials import Material
 
 _STRETCH = ufl.dx(metadata={"quadrature_rule": "GLL", "quadrature_degree": 3})  # Simpson's rule
 _BEND = ufl.dx(metadata={"quadrature_rule": "default", "quadrature_degree": 7})  # 4 Gauss points
@@ -120,10 +121,10 @@ class Cable:
         >>> forces = cable.elastic_forces(q, ufl.TestFunction(beam_space))
     """
 
-    axial_stiffness: Any
-    bending_stiffness: Any
-    linear_density: Any
-    damping: Any = 0.0
+    axial_stiffness: float | Expr
+    bending_stiffness: float | Expr
+    linear_density: float | Expr
+    damping: float | Expr = 0.0
 
     def __post_init__(self) -> None:
         for name in ("axial_stiffness", "bending_stiffness", "linear_density"):
@@ -134,7 +135,9 @@ class Cable:
         assign(self, damping=damping)
 
     @classmethod
-    def from_section(cls, section: Section, material: Any, *, damping: Any = 0.0) -> Cable:
+    def from_section(
+        cls, section: Section, material: Material, *, damping: float | Expr = 0.0
+    ) -> Cable:
         """Return the cable with the given section and material.
 
         Args:

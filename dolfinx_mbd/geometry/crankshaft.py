@@ -11,15 +11,25 @@ import cmath
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import array, integer, metres, number, reject
 from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.geometry.gmsh_model import extrude, is_bore, mesh_volumes, name_groups
+from dolfinx_mbd.geometry.gmsh_model import extrude, is_bore, mesh_volumes, name_groups, refine
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 _MAX_THROWS = 24
-_LIST = ("throw_angles", "counterweight_angle", "order", "per_circle")  # fields that are no lengths
+_OPTIONAL = ("counterweight_radius", "nose_length", "fillet")  # may be 0
+_LIST = (
+    "throw_angles",
+    "counterweight_angle",
+    "refined",
+    "order",
+    "per_circle",
+)  # fields that are no lengths
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +61,11 @@ class Crankshaft:
         flange_diameter: Diameter of the flange after the last main journal.
         flange_thickness: Thickness of the flange.
         size: Largest element size.
+        refined: Points, shape (n, 3), m, around which the elements are smaller, for example the
+            place of the shortest life; by default none.
+        refined_size: Element size at the surface within two fillet radii of these points.
         order: Order of the elements, 1 (straight) or 2 (curved).
-        per_circle: Smallest number of elements around a circle, which determines the size of the
-            elements of the fillets.
+        per_circle: Smallest number of elements around a circle, also around that of the fillets.
 
     Raises:
         InputError: A parameter is invalid or incompatible with the others.
@@ -85,6 +97,8 @@ class Crankshaft:
     flange_diameter: float | str = 0.080
     flange_thickness: float | str = 0.012
     size: float | str = 0.010
+    refined: Sequence[Sequence[float]] = ()
+    refined_size: float | str = 0.001
     order: int = 2
     per_circle: int = 6
 
@@ -94,10 +108,13 @@ class Crankshaft:
         angles = array("throw_angles", self.throw_angles, (None,))
         if not 1 <= len(angles) <= _MAX_THROWS:
             reject("throw_angles", self.throw_angles, f"1 to {_MAX_THROWS} angles, in rad")
+        is_empty = isinstance(self.refined, (list, tuple)) and not self.refined
+        points = () if is_empty else array("refined", self.refined, (None, 3))
         assign(self, throw_angles=tuple(map(float, angles)))
+        assign(self, refined=tuple(tuple(map(float, point)) for point in points))
         for field in fields(self):
             if field.name not in _LIST:
-                optional = field.name in ("counterweight_radius", "nose_length", "fillet")
+                optional = field.name in _OPTIONAL
                 value = metres(getattr(self, field.name))
                 low = 0.0 if optional else 1e-6
                 assign(self, **{field.name: number(field.name, value, low=low, high=1e6, unit="m")})
@@ -137,6 +154,8 @@ class Crankshaft:
                 self.counterweight_angle <= widest - 0.02,
                 f"at most {widest - 0.02:.4g} rad, so that it ends on the round part of the web",
             )
+        text = "empty without fillets"
+        yield "refined", not self.refined or float(self.fillet) > 0, text
         nose = float(self.nose_diameter)
         text = f"at most main_diameter, {self.main_diameter:g} m"
         yield "nose_diameter", not self.nose_length or nose <= float(self.main_diameter), text
@@ -179,7 +198,53 @@ class Crankshaft:
         """
         volume = self._add_volume(model.occ)
         name_groups(model, "crankshaft", volume, self._named_surfaces)
+        refine(model, self.refined, 2 * float(self.fillet), float(self.refined_size))
         mesh_volumes(model, [volume], float(self.size), self.order, self.per_circle)
+
+    def fillet_distance(self, points: ArrayLike) -> Any:
+        """Return the distance of points to the nearest surface of a fillet, shape (n,), m.
+
+        Args:
+            points: Points, shape (n, 3), m, for example the places of the shortest lives.
+
+        Raises:
+            InputError: The points have another shape, or the shaft has no fillets.
+
+        Example:
+            >>> crank = mbd.geometry.Crankshaft(fillet=0.0025, pin_diameter=0.042)
+            >>> edge = 0.5 * crank.pin_length - crank.fillet  # where pin and fillet meet
+            >>> points = [[0.04 + 0.021, 0, crank.pin_positions[0] + edge]]
+            >>> print(crank.fillet_distance(points).round(9))
+            [0.]
+        """
+        import numpy as np
+
+        p = array("points", points, (None, 3))
+        if not self.fillet:
+            reject("fillet", self.fillet, "more than 0 for the distance to fillets")
+        f, distance = float(self.fillet), np.full(len(p), np.inf)
+        for x, y, z, radius, side in self._fillets():
+            across = np.hypot(p[:, 0] - x, p[:, 1] - y) - radius - f  # from the centre of the arc
+            along = side * (p[:, 2] - z)
+            ends = np.hypot(across + f, along), np.hypot(across, along - f)
+            on_arc = (across <= 0) & (along >= 0)
+            arc = np.where(on_arc, np.abs(np.hypot(across, along) - f), np.inf)
+            distance = np.minimum.reduce([distance, arc, *ends])
+        return distance
+
+    def _fillets(self) -> Iterator[tuple[float, float, float, float, int]]:
+        """Yield axis (x, y), z of the centre of the arc, radius of the journal, and the side."""
+        f, last = float(self.fillet), self.throws
+        for k, z in enumerate(self.main_positions):
+            for side in (-1, 1):
+                if (k > 0 or side > 0) and (k < last or side < 0):
+                    centre = z + side * (0.5 * float(self.main_length) - f)
+                    yield 0.0, 0.0, float(centre), 0.5 * float(self.main_diameter), side
+        for angle, z in zip(self.throw_angles, self.pin_positions, strict=True):
+            p = cmath.rect(float(self.crank_radius), angle)
+            for side in (-1, 1):
+                centre = z + side * (0.5 * float(self.pin_length) - f)
+                yield p.real, p.imag, float(centre), 0.5 * float(self.pin_diameter), side
 
     def _named_surfaces(self, model: Any, surfaces: list[int]) -> dict[str, list[int]]:
         """Return the surfaces of the journals, the ends and the fillets by name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -148,6 +148,21 @@ def mesh_volumes(
             return
     text = f"the mesh of size {size:g} m has nearly inverted elements; choose a smaller size"
     raise SolverError(text)
+
+
+def refine(model: Any, points: Sequence[Sequence[float]], radius: float, size: float) -> None:
+    """Limit the element size within a radius of points; beyond it, the size grows (m)."""
+    field, balls = model.mesh.field, []
+    for point in points:
+        balls.append(field.add("Ball"))
+        values = dict(zip(("XCenter", "YCenter", "ZCenter"), point, strict=True))
+        values |= {"Radius": radius, "Thickness": 4 * radius, "VIn": size, "VOut": 5 * radius}
+        for name, value in values.items():
+            field.setNumber(balls[-1], name, value)
+    if balls:
+        least = field.add("Min")
+        field.setNumbers(least, "FieldsList", balls)
+        field.setAsBackgroundMesh(least)
 
 
 def extrude(occ: Any, surface: int, dz: float) -> tuple[int, int]:

@@ -123,6 +123,56 @@ def exp_rotation(theta: Array) -> Array:
 
 
 @inner_kernel
+def quaternion_of(A: Matrix3) -> Quaternion:
+    """Return the unit quaternion (w ≥ 0) of a rotation matrix, which is not checked.
+
+    The largest of the four components is computed first, so that no accuracy is lost at any angle
+    (S. W. Shepperd, Quaternion from rotation matrix, 1978).
+    """
+    x, y, z = A[0][0], A[1][1], A[2][2]
+    u, v, w = A[2][1] - A[1][2], A[0][2] - A[2][0], A[1][0] - A[0][1]
+    xy, xz, yz = A[0][1] + A[1][0], A[0][2] + A[2][0], A[1][2] + A[2][1]
+    if x + y + z >= max(x, y, z):
+        p = 1.0 + x + y + z, u, v, w
+    elif x >= max(y, z):
+        p = u, 1.0 + x - y - z, xy, xz
+    elif y >= z:
+        p = v, xy, 1.0 - x + y - z, yz
+    else:
+        p = w, xz, yz, 1.0 - x - y + z
+    factor = 1.0 / math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3])
+    if p[0] < 0.0:
+        factor = -factor
+    return factor * p[0], factor * p[1], factor * p[2], factor * p[3]
+
+
+@inner_kernel
+def rotation_vector3(A: Matrix3) -> Vector3:
+    """Return the rotation vector (rad, angle at most π) of a rotation matrix, not checked."""
+    p, x, y, z = quaternion_of(A)
+    s = math.sqrt(x * x + y * y + z * z)
+    factor = 2.0 if s < 1e-12 else 2.0 * math.atan2(s, p) / s
+    return factor * x, factor * y, factor * z
+
+
+@inner_kernel
+def inverse_tangent3(theta: Vector3) -> Matrix3:
+    """Return the inverse of `tangent3`, I + θ̃/2 + d θ̃², for angles below 2π."""
+    x, y, z = theta
+    square = dot3(theta, theta)
+    if square < _SMALL:
+        d = 1.0 / 12.0 + square / 720.0 * (1.0 + square / 42.0 * (1.0 + square / 40.0))
+    else:
+        half = 0.5 * math.sqrt(square)
+        d = (1.0 - half / math.tan(half)) / square
+    return (
+        (1.0 - d * (square - x * x), d * x * y - 0.5 * z, d * x * z + 0.5 * y),
+        (d * x * y + 0.5 * z, 1.0 - d * (square - y * y), d * y * z - 0.5 * x),
+        (d * x * z - 0.5 * y, d * y * z + 0.5 * x, 1.0 - d * (square - z * z)),
+    )
+
+
+@inner_kernel
 def _coefficients(x: float) -> tuple[float, float, float, float]:
     """Return b, c of T = I − b θ̃ + c θ̃², and b'/|θ|, c'/|θ|, for x = |θ|²."""
     if x < _SMALL:

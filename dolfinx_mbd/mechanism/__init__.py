@@ -206,4 +206,4 @@ __all__ = [
     "universal",
 ]
 
-__getattr__ = names_in(__name__, "bearings", "contact", "mechanisms")
+__getattr__ = names_in(__name__, "bearings", "contact", "expressions", "mechanisms")

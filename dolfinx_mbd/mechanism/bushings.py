@@ -11,6 +11,7 @@ the second frame relative to the first frame, about the z axis of the first fram
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
@@ -21,7 +22,9 @@ from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import array, choice, instance, reject, vector
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.rotations import rotation_vector, skew, tangent, tangent_derivative
+from dolfinx_mbd.kernels.bushings import bushing_motion
+from dolfinx_mbd.kernels.columns import DISPLACEMENT, FORCE, MOMENT, ROTATION, SPIN, VELOCITY
+from dolfinx_mbd.kernels.rotations import skew, tangent_derivative
 from dolfinx_mbd.mechanism.bearing_tables import BearingTable
 from dolfinx_mbd.mechanism.force_elements import FramePair
 from dolfinx_mbd.mechanism.joints import FrameRef
@@ -112,21 +115,24 @@ class Bushing(LawElement):
 
     def coordinates(self, motion: PairMotion) -> Array:
         """Return displacement and rotation vector from the neutral pose, shape (6,)."""
-        x, R = self._neutral
-        theta = rotation_vector(R.T @ motion.rotation)
-        angle = float(np.linalg.norm(theta))
+        return self._motion(motion)[0]
+
+    def _motion(self, motion: PairMotion) -> tuple[Array, Array, Array]:
+        """Return s (6,), ṡ (6,) and the inverse of T (3, 3)."""
+        s, rate, inverse = bushing_motion(
+            *self._neutral, motion.displacement, motion.rotation, motion.velocity, motion.omega
+        )
+        angle = math.hypot(*s[ROTATION])
         if angle > _LARGEST:
             raise InputError(
                 f"bushing {self.name!r} is turned by {angle:.3g} rad, more than the limit of 3 rad."
                 " Use a joint with a JointSpring for large rotations"
             )
-        return np.concatenate([motion.displacement - x, theta])
+        return s, rate, inverse
 
     def _terms(self, motion: PairMotion) -> tuple[Array, Array, Array, Array]:
         """Return s (6,), ṡ (6,), the inverse of T (3, 3), and g = K s + C ṡ (6,)."""
-        s = self.coordinates(motion)
-        inverse = np.asarray(np.linalg.inv(tangent(s[3:])), dtype=float)
-        rate = np.concatenate([motion.velocity, inverse @ motion.rotation.T @ motion.omega])
+        s, rate, inverse = self._motion(motion)
         return s, rate, inverse, np.asarray(self._K @ s + self._C @ rate)
 
     def value(self, motion: PairMotion) -> Array:
@@ -140,14 +146,16 @@ class Bushing(LawElement):
         R, theta = motion.rotation, s[3:]
         by_rotation, w = inverse @ R.T, inverse.T @ g[3:]  # θ̇ = T⁻¹Rᵀω; the moment is −R w
         by_motion, rate_by_motion = np.zeros((6, 12)), np.zeros((6, 12))
-        by_motion[:3, :3] = rate_by_motion[:3, 6:9] = np.eye(3)
-        by_motion[3:, 3:6] = rate_by_motion[3:, 9:] = by_rotation
-        rate_by_motion[3:, 3:6] = by_rotation @ skew(motion.omega)
-        rate_by_motion[3:, 3:6] -= inverse @ tangent_derivative(theta, rate[3:]) @ by_rotation
+        by_motion[DISPLACEMENT, DISPLACEMENT] = rate_by_motion[DISPLACEMENT, VELOCITY] = np.eye(3)
+        by_motion[ROTATION, ROTATION] = rate_by_motion[ROTATION, SPIN] = by_rotation
+        rate_by_motion[ROTATION, ROTATION] = by_rotation @ skew(motion.omega)
+        rate_by_motion[ROTATION, ROTATION] -= (
+            inverse @ tangent_derivative(theta, rate[3:]) @ by_rotation
+        )
         G = -(self._K @ by_motion + self._C @ rate_by_motion)
         G[3:] = by_rotation.T @ G[3:]
-        G[3:, 3:6] += skew(R @ w)
-        G[3:, 3:6] -= by_rotation.T @ tangent_derivative(-theta, w) @ by_rotation
+        G[MOMENT, ROTATION] += skew(R @ w)
+        G[MOMENT, ROTATION] -= by_rotation.T @ tangent_derivative(-theta, w) @ by_rotation
         return G
 
     def stored_energy(self, motion: PairMotion) -> float:
@@ -245,8 +253,8 @@ class TabulatedBearing(LawElement):
         """Return the derivatives of force and moment, shape (6, 12)."""
         (K, C), (dK, dC) = self._coefficients(motion.omega[2])
         G = np.zeros((6, 12))
-        G[:3, :3], G[:3, 6:9] = -K, -C
-        G[:3, 11] = -(dK @ self._displacement(motion) + dC @ motion.velocity)
+        G[FORCE, DISPLACEMENT], G[FORCE, VELOCITY] = -K, -C
+        G[FORCE, SPIN][:, 2] = -(dK @ self._displacement(motion) + dC @ motion.velocity)
         return G
 
     def stored_energy(self, motion: PairMotion) -> float:

@@ -13,6 +13,7 @@ from dolfinx_mbd.checks import array, choice, metres, reject, vector
 from dolfinx_mbd.kernels import floating_frame as kernels
 from dolfinx_mbd.kernels import frames as frame_kernels
 from dolfinx_mbd.kernels.body_table import FIRST_MOMENTS, H_ROWS, MODES, table_of_one
+from dolfinx_mbd.kernels.columns import OMEGA
 from dolfinx_mbd.kernels.floating_frame_tangents import tangents
 from dolfinx_mbd.kernels.rotations import quaternion_from_matrix, tangent
 from dolfinx_mbd.mechanism.joints import FrameRef
@@ -140,7 +141,7 @@ class FloatingBody:
 
     def increment_tangent(self, delta: Array) -> Array:
         """Return the tangent operator of the rotation."""
-        return tangent(delta[3:6])
+        return tangent(delta[OMEGA])
 
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
         """Set positions and orientations of the frames."""

@@ -12,6 +12,7 @@ from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import choice, function, instance, integer, number, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.mechanism.expressions.functions import ExpressionMotion, Formula
 from dolfinx_mbd.mechanism.joint_relations import Distance, JointRelation
 from dolfinx_mbd.mechanism.run_quantities import JOINT, Quantities
 
@@ -377,7 +378,9 @@ class Driver:
         joint: Name of the joint.
         motion: Function of time t (s) that returns the angle (rad) or the displacement (m), its
             rate and its acceleration. `constant_speed`, `differentiated` and `integrated` create
-            such functions; a simulation checks that the derivatives match the position.
+            such functions; a simulation checks that the derivatives match the position. It may
+            also be an expression of the position such as ``"0.3*sin(7*t)"``, whose derivatives are
+            exact.
         along: `rotation` or `displacement`; by default the only free motion of the joint, or the
             rotation of a cylindrical joint.
         offset: Value added to the angle or displacement. By default it is the initial coordinate of
@@ -396,13 +399,15 @@ class Driver:
     run_quantities: ClassVar[Quantities] = JOINT
     name: str
     joint: str
-    motion: Callable[[float], tuple[float, float, float]]
+    motion: str | Callable[[float], tuple[float, float, float]]
     along: Axis | None = None
     offset: float | None = None
 
     def __post_init__(self) -> None:
         label = f"driver {checked_name('name', self.name)!r}"
         checked_name(f"{label}: joint", self.joint)
+        if isinstance(self.motion, str):
+            assign(self, motion=ExpressionMotion(Formula(self.motion)))
         function(f"{label}: motion", self.motion, "motion(t), for example constant_speed(10.0)")
         choice(f"{label}: along", self.along, MOTIONS, none=True)
         if self.offset is not None:
@@ -410,7 +415,7 @@ class Driver:
 
     def at(self, t: float) -> tuple[float, float, float]:
         """Check and return position (with offset), rate and acceleration at time t (s)."""
-        value = self.motion(number("t", t))
+        value = self.motion(number("t", t))  # type: ignore[operator]
         try:
             angle, rate, acceleration = (float(x) for x in value)
         except (TypeError, ValueError):

@@ -20,7 +20,14 @@ from dolfinx_mbd.checks import array, choice, function, instance, number, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.columns import DISPLACEMENT, ON_FIRST, ON_SECOND, ROTATION, SPIN, VELOCITY
 from dolfinx_mbd.kernels.rotations import exp_rotation, skew
+from dolfinx_mbd.mechanism.expressions.functions import (
+    JOINT_VARIABLES,
+    expression,
+    expressions,
+)
+from dolfinx_mbd.mechanism.expressions.laws import check_states
 from dolfinx_mbd.mechanism.joints import MOTIONS, Axis, FrameRef, checked_frame
 from dolfinx_mbd.mechanism.load_protocol import Load, LoadInput, Port, input_unit
 from dolfinx_mbd.mechanism.run_quantities import LOAD, Quantities
@@ -110,7 +117,8 @@ class FrameLoad(Load):
         name: Name in the system.
         frame: Frame at which the load acts, for example `rod.frame("left")`.
         value: Three components in N or N m, or a function `value(t, motion)` that returns them for
-            the time (s) and the motion of the frame.
+            the time (s) and the motion of the frame. The components may be expressions, for
+            example ``("0", "50*sin(9*t)", "-3*vz")``; see `VectorFormula`.
         kind: `force` or `torque`.
         axes: `global` or `frame` (the moving frame): axes along which `value` has its components.
 
@@ -135,6 +143,7 @@ class FrameLoad(Load):
         checked_frame(f"{label}: frame", self.frame)
         choice(f"{label}: kind", self.kind, ("force", "torque"))
         choice(f"{label}: axes", self.axes, ("global", "frame"))
+        assign(self, value=expressions(self.value))
         if callable(self.value):
             function(f"{label}: value", self.value, "value(t, motion)")
         else:
@@ -195,7 +204,7 @@ class FrameLoad(Load):
                 D[:3, 3:], D[3:, 3:] = -skew(wrench[:3]), -skew(wrench[3:])
             return D, np.zeros((6, 6))
         derivative = motion_derivatives(lambda moved: self.wrench(t, moved), motion, length)
-        return derivative[:, :6], derivative[:, 6:]
+        return derivative[:, ON_FIRST], derivative[:, ON_SECOND]
 
 
 def motion_derivatives(
@@ -220,10 +229,10 @@ def _displaced_motion(motion: FrameMotion, step: Array) -> FrameMotion:
     """Return a motion after increments (12,) of position, rotation, velocity and omega."""
     position, rotation, velocity, omega = motion
     return FrameMotion(
-        position + step[:3],
-        exp_rotation(step[3:6]) @ rotation,
-        velocity + step[6:9],
-        omega + step[9:],
+        position + step[DISPLACEMENT],
+        exp_rotation(step[ROTATION]) @ rotation,
+        velocity + step[VELOCITY],
+        omega + step[SPIN],
     )
 
 
@@ -327,12 +336,13 @@ class JointLoad(JointForce):
         motion: `rotation` for a torque in N m or `displacement` for a force in N.
         value: A number, or a function `value(t, s, rate)` of time (s), a joint coordinate s (rad or
             m) and its rate. If it is an object with a method `derivatives(t, s, rate)`, this method
-            returns the derivatives with respect to s and to the rate, instead of differences.
+            returns the derivatives with respect to s and to the rate, instead of differences. The
+            function may be an expression such as ``"2 - 0.1*rate + sin(9*t)"``.
         of: The coordinate s; by default the coordinate of the loaded joint.
         states: States x of the load at the start, shape (m,), for example the integral of a
             controller; by default it has none. A load with states has a function
-            `value(t, s, rate, x)` that returns the value and the rates of the states, (m,). The
-            states are integrated together with the mechanism.
+            `value(t, s, rate, x)` that returns the value and the rates of the states, (m,); see
+            `StateFormula` for expressions. The states are integrated together with the mechanism.
 
     Raises:
         InputError: An argument is invalid. If `value` is a function, its result is checked at each
@@ -354,7 +364,7 @@ class JointLoad(JointForce):
     name: str
     joint: str
     motion: Axis
-    value: float | Callable[[float, float, float], float]
+    value: float | str | Callable[..., Any]
     of: JointCoordinate | None = None
     states: ArrayLike = ()
 
@@ -366,7 +376,8 @@ class JointLoad(JointForce):
         states = array(
             f"{label}: states", self.states, (None,), expected="a list of finite numbers"
         )
-        assign(self, states=states)
+        assign(self, states=states, value=expression(self.value, JOINT_VARIABLES))
+        check_states(label, self.value, states)
         if callable(self.value) or states.size:
             call = "value(t, s, rate, states)" if states.size else "value(t, s, rate)"
             function(f"{label}: value", self.value, call)

@@ -12,7 +12,9 @@ from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import array, function, number, reject, vector
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.columns import DISPLACEMENT, OTHERS, ROTATION, SPIN, VELOCITY
 from dolfinx_mbd.kernels.rotations import exp_rotation
+from dolfinx_mbd.mechanism.expressions.laws import check_states
 from dolfinx_mbd.mechanism.force_elements import FramePair
 from dolfinx_mbd.mechanism.joints import FrameRef
 from dolfinx_mbd.mechanism.law_elements import LawElement, PairMotion
@@ -51,7 +53,7 @@ class PairLoad(LawElement):
             frame. With states, the function returns their rates as a third result, shape (m,).
         states: States at the start, shape (m,); by default the load has none.
         potential: Function ``potential(motion)`` that returns the stored energy, J; by default the
-            load stores no energy.
+            method ``energy`` of the law if it has one, otherwise the load stores no energy.
 
     Raises:
         InputError: An argument is invalid. The results of the law are checked at each call.
@@ -85,6 +87,7 @@ class PairLoad(LawElement):
         states = array(
             f"{label}: states", self.states, (None,), expected="a list of finite numbers"
         )
+        check_states(label, self.law, states)
         assign(self, states=states)
 
     @property
@@ -140,9 +143,10 @@ class PairLoad(LawElement):
 
     def stored_energy(self, motion: PairMotion) -> float:
         """Return the stored energy, J."""
-        if self.potential is None:
+        potential = self.potential or getattr(self.law, "energy", None)
+        if potential is None:
             return 0.0
-        energy = self.potential(motion)
+        energy = potential(motion)
         return number(f"load {self.name!r}: value of the potential", energy, unit="J")
 
 
@@ -150,9 +154,9 @@ def _displaced(motion: PairMotion, step: Array) -> PairMotion:
     """Return a motion after increments (12 + m,)."""
     return PairMotion(
         motion.time,
-        motion.displacement + step[:3],
-        exp_rotation(step[3:6]) @ motion.rotation,
-        motion.velocity + step[6:9],
-        motion.omega + step[9:12],
-        motion.states + step[12:],
+        motion.displacement + step[DISPLACEMENT],
+        exp_rotation(step[ROTATION]) @ motion.rotation,
+        motion.velocity + step[VELOCITY],
+        motion.omega + step[SPIN],
+        motion.states + step[OTHERS],
     )

@@ -19,6 +19,7 @@ from dolfinx_mbd.body import LoadPattern
 from dolfinx_mbd.checks import function, number, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.kernels.columns import ELASTIC, ETA, FORCE, MOMENT, OMEGA, QUATERNION
 from dolfinx_mbd.kernels.rotations import rotation_matrix, skew
 from dolfinx_mbd.mechanism.joints import FrameRef
 from dolfinx_mbd.mechanism.load_protocol import Load, LoadInput, Port
@@ -215,7 +216,7 @@ def _checked_source(label: str, of: Any) -> Any:
 
 def pattern_rows(pattern: LoadPattern, q: Array) -> Array:
     """Return global force, body-frame moment and elastic forces for amplitude 1, (6 + n,)."""
-    A, eta = rotation_matrix(q[3:7]), q[7:]
+    A, eta = rotation_matrix(q[QUATERNION]), q[ETA]
     moment = pattern.moment + eta @ pattern.moments
     return np.concatenate([A @ pattern.force, moment, pattern.modes])
 
@@ -224,6 +225,6 @@ def pattern_tangent(pattern: LoadPattern, q: Array) -> Array:
     """Return the derivative of `pattern_rows` with respect to increments of q, (6 + n, 6 + n)."""
     n = len(pattern.modes)
     D = np.zeros((6 + n, 6 + n))
-    D[:3, 3:6] = -rotation_matrix(q[3:7]) @ skew(pattern.force)
-    D[3:6, 6:] = pattern.moments.T
+    D[FORCE, OMEGA] = -rotation_matrix(q[QUATERNION]) @ skew(pattern.force)
+    D[MOMENT, ELASTIC] = pattern.moments.T
     return D

@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
+from dolfinx_mbd.kernels import columns
+
 __all__ = [
     "BODY",
     "ELASTIC",
     "ENERGIES",
-    "ETA",
     "FORCES",
     "JOINT",
     "LOAD",
     "MOMENTA",
-    "OMEGA",
-    "QUATERNION",
     "Quantities",
     "RunQuantity",
     "StatePlace",
@@ -62,16 +61,10 @@ class RunQuantity(NamedTuple):
 Quantities = Mapping[str, RunQuantity]
 """Quantities of a part by name."""
 
-START, QUATERNION, ETA = slice(0, 3), slice(3, 7), slice(7, None)
-"""Columns of the coordinates q of a body with a floating frame."""
-
-OMEGA, ETA_RATE = slice(3, 6), slice(6, None)
-"""Columns of its velocities v, after those of the origin; also of the rates of v."""
-
 ELASTIC: Quantities = {
-    "eta": RunQuantity("SI", place=StatePlace("q", ETA)),
-    "eta_rate": RunQuantity("SI/s", place=StatePlace("v", ETA_RATE)),
-    "eta_acceleration": RunQuantity("SI/s²", place=StatePlace("a", ETA_RATE)),
+    "eta": RunQuantity("SI", place=StatePlace("q", columns.ETA)),
+    "eta_rate": RunQuantity("SI/s", place=StatePlace("v", columns.ELASTIC)),
+    "eta_acceleration": RunQuantity("SI/s²", place=StatePlace("a", columns.ELASTIC)),
 }
 MOMENTA: Quantities = {
     "momentum": RunQuantity("kg m/s", "xyz"),
@@ -84,12 +77,12 @@ ENERGIES: Quantities = {
 }
 
 BODY: Quantities = {
-    "position": RunQuantity("m", "xyz", place=StatePlace("q", START)),
-    "rotation": RunQuantity("1", "wxyz", place=StatePlace("q", QUATERNION)),
-    "velocity": RunQuantity("m/s", "xyz", place=StatePlace("v", START)),
-    "omega": RunQuantity("rad/s", "xyz", place=StatePlace("v", OMEGA)),
-    "acceleration": RunQuantity("m/s²", "xyz", place=StatePlace("a", START)),
-    "alpha": RunQuantity("rad/s²", "xyz", place=StatePlace("a", OMEGA)),
+    "position": RunQuantity("m", "xyz", place=StatePlace("q", columns.ORIGIN)),
+    "rotation": RunQuantity("1", "wxyz", place=StatePlace("q", columns.QUATERNION)),
+    "velocity": RunQuantity("m/s", "xyz", place=StatePlace("v", columns.ORIGIN)),
+    "omega": RunQuantity("rad/s", "xyz", place=StatePlace("v", columns.OMEGA)),
+    "acceleration": RunQuantity("m/s²", "xyz", place=StatePlace("a", columns.ORIGIN)),
+    "alpha": RunQuantity("rad/s²", "xyz", place=StatePlace("a", columns.OMEGA)),
     **ELASTIC,
     **MOMENTA,
     **ENERGIES,

@@ -13,8 +13,10 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import function, number
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism.expressions.functions import expression
 from dolfinx_mbd.mechanism.force_elements import FramePair, JointElement, PairElement
 from dolfinx_mbd.mechanism.joints import Axis, FrameRef
 from dolfinx_mbd.mechanism.load_protocol import input_unit
@@ -39,7 +41,8 @@ class SpringDamper(PairElement):
         damping: Damping coefficient, N s/m.
         length: Length without force, m; by default the initial distance between the points.
         law: Function `law(length, rate)` that returns the tension (N) for a length (m) and its rate
-            (m/s); the law replaces stiffness and damping.
+            (m/s), or an expression such as ``"2e3*(length - 0.1) + 5*rate"``; the law replaces
+            stiffness and damping.
 
     Raises:
         InputError: An argument is invalid, or both a law and stiffness or damping are given.
@@ -66,7 +69,7 @@ class SpringDamper(PairElement):
     stiffness: float = 0.0
     damping: float = 0.0
     length: float | None = None
-    law: Law | None = None
+    law: Law | str | None = None
 
     def __post_init__(self) -> None:
         self._check_ends()
@@ -113,7 +116,7 @@ class SpringDamper(PairElement):
     def tension(self, length: float, rate: float) -> float:
         """Return the force that pulls the ends together, N, for a length (m) and its rate."""
         if self.law is not None:
-            return number(f"load {self.name!r}: value of the law", self.law(length, rate))
+            return number(f"load {self.name!r}: value of the law", self.law(length, rate))  # type: ignore[operator]
         return self.stiffness * (length - (self.length or 0.0)) + self.damping * rate
 
     def wrenches(self, pair: FramePair) -> Array:
@@ -186,7 +189,7 @@ class JointSpring(JointElement):
     stiffness: float = 0.0
     damping: float = 0.0
     free: float | None = None
-    law: Law | None = None
+    law: Law | str | None = None
     motion: Axis | None = None
 
     def __post_init__(self) -> None:
@@ -211,7 +214,7 @@ class JointSpring(JointElement):
 
     def _resistance(self, s: float, rate: float) -> float:
         if self.law is not None:
-            return number(f"load {self.name!r}: value of the law", self.law(s, rate))
+            return number(f"load {self.name!r}: value of the law", self.law(s, rate))  # type: ignore[operator]
         return self.stiffness * s + self.damping * rate
 
     def magnitude(self, t: float, s: float, rate: float) -> float:
@@ -320,6 +323,8 @@ def _check_law(element: SpringDamper | JointSpring) -> None:
     for coefficient in ("stiffness", "damping"):
         number(f"{label}: {coefficient}", getattr(element, coefficient), low=0.0)
     if element.law is not None:
+        names = ("s" if element.port == "joint" else "length", "rate")
+        assign(element, law=expression(element.law, names))
         function(f"{label}: law", element.law, "law(value, rate)")
         if element.stiffness or element.damping:
             raise InputError(f"{label}: give either a law or stiffness and damping, not both")

@@ -3,6 +3,7 @@
     plot_modes(body)                        the first modes
     plot_system(engine)                     a mechanism before a simulation
     animate(run, "engine.gif", scale=50)    a simulated motion
+    Report("engine")                        a page with checks, tables, pictures and scenes
 
 Pictures need pyvista (`pip install pyvista`), charts need matplotlib; neither needs a mesh, DOLFINx
 or a display. The functions raise `ImportError` if these packages are missing, and `OSError` if a
@@ -24,6 +25,7 @@ from dolfinx_mbd.plotting.pictures.face_pictures import plot_faces
 from dolfinx_mbd.plotting.pictures.mechanism_pictures import plot_system
 from dolfinx_mbd.plotting.pictures.movie import Animation, animate
 from dolfinx_mbd.plotting.pictures.output import Picture
+from dolfinx_mbd.plotting.report import Report
 from dolfinx_mbd.plotting.result_charts import (
     plot_film_pressure,
     plot_forces,
@@ -39,6 +41,7 @@ __all__ = [
     "Animation",
     "Picture",
     "Player",
+    "Report",
     "animate",
     "campbell_diagram",
     "player",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body.parts import Skin
+from dolfinx_mbd.kernels.columns import ETA
 
 __all__ = ["GENERATOR", "GltfFile"]
 
@@ -107,7 +108,7 @@ class GltfFile:
                 for mode in skin.modes
             ],
         )
-        start = np.zeros(len(skin.modes)) if q is None else q[7:]
+        start = np.zeros(len(skin.modes)) if q is None else q[ETA]
         weights = start.tolist() if len(skin.modes) else None
         mesh = lib.Mesh(name=name, primitives=[surface], extras=dict(extras))
         mesh.weights = weights

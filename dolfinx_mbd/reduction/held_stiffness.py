@@ -1,6 +1,8 @@
 """Solvers with the stiffness of a body whose interfaces are all held, or of a free body.
 
-`DirectSolver` solves K u = f with held rows by one Cholesky factorization of K.
+`DirectSolver` solves K u = f with held rows by one Cholesky factorization of K. The factor of a
+large body has single precision (`fem/linalg/single_precision.py`); its modes are then computed by
+block Davidson iterations instead of block Lanczos iterations.
 
 `BorderedSolver` solves K u + Cᵀλ = f, C u = g with the rows C of averaged interfaces. If a rigid
 interface holds the body, u = K⁻¹(f - Cᵀλ) gives a small system for λ. Otherwise K has rigid
@@ -28,10 +30,12 @@ from dolfinx_mbd.fem.iterative.solver import IterativeSolver
 from dolfinx_mbd.fem.iterative.solver_choice import Solver, choose_solver
 from dolfinx_mbd.fem.linalg.block_lanczos import Breakdown
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply, solve
+from dolfinx_mbd.fem.linalg.davidson import davidson_modes
 from dolfinx_mbd.fem.linalg.eigenvalues import block_modes, lowest_modes, uses_block_lanczos
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky
 from dolfinx_mbd.fem.linalg.matrices import bordered_mass, bordered_stiffness, constrain
 from dolfinx_mbd.fem.linalg.options import Options
+from dolfinx_mbd.fem.linalg.single_precision import SingleFactor, single_cholesky, single_factor
 from dolfinx_mbd.parallel import destroying
 from dolfinx_mbd.phases import log
 
@@ -42,14 +46,27 @@ class DirectSolver:
     """Solver without averaged interfaces.
 
     It owns and destroys the stiffness K, which has unit rows at the `held` degrees of freedom;
-    `settings` are prefix and options of PETSc. All methods are collective.
+    `settings` are prefix and options of PETSc. With `double` the factor has double precision. All
+    methods are collective.
     """
 
     def __init__(
-        self, problem: ElasticProblem, K: PETSc.Mat, held: NDArray[np.int32], **settings: Any
+        self,
+        problem: ElasticProblem,
+        K: PETSc.Mat,
+        held: NDArray[np.int32],
+        *,
+        double: bool = False,
+        **settings: Any,
     ) -> None:
-        self._problem, self._K, self._held, self._settings = problem, K, held, settings
-        self._ksp = cholesky(K, **settings)
+        self._problem, self._K, self._held = problem, K, held
+        self._rigid, self._double, self._settings = held, double, settings
+        self._ksp = self._factorized()
+
+    def _factorized(self) -> PETSc.KSP:
+        """Return a new factor of K."""
+        single = None if self._double else single_cholesky(self._K, **self._settings)
+        return single or cholesky(self._K, **self._settings)
 
     def solve(self, f: Array, g: Array | None = None) -> tuple[Array, Array]:
         """Return displacements (owned dofs, k), and multipliers of shape (0, k)."""
@@ -60,13 +77,44 @@ class DirectSolver:
         M = self._problem.mass()
         constrain(M, self._held, 0.0)
         with destroying(self._problem.comm, M):
-            return lowest_modes(self._K, M, self._factor(), count, self._held, **self._settings)
+            return self._single_modes(M, count, len(self._held)) or lowest_modes(
+                self._K, M, self._factor(), count, self._held, **self._settings
+            )
+
+    def _single_modes(self, M: PETSc.Mat, count: int, held: int) -> tuple[Array, Array] | None:
+        """Return modes by a factor in single precision, or None without such a factor.
+
+        `M` has zero rows at rigid interfaces; `held` is the number of constraints.
+        """
+        factor, problem = single_factor(self._ksp), self._problem
+        free = problem.num_dofs - held
+        if factor is None or not uses_block_lanczos(count, free, **self._settings):
+            return None
+
+        def stiffness(X: Array) -> Array:
+            Y = multiply(problem.stiffness, X)
+            Y[self._rigid] = 0.0
+            return Y
+
+        scale = factor.scale.copy()
+        scale[self._rigid] = 0.0
+        try:
+            return davidson_modes(
+                stiffness, M, lambda R: self._approximate(factor, R), count, scale
+            )
+        except Breakdown as error:
+            log.warning("block Davidson: %s; block Lanczos is used instead", error)
+            return None
+
+    def _approximate(self, factor: SingleFactor, R: Array) -> Array:
+        """Return K⁻¹R approximately."""
+        return factor.apply(R)
 
     def _factor(self) -> PETSc.KSP:
         """Return the factor; compute it again if SLEPc has changed the KSP."""
         if self._ksp.getOperators()[0].handle != self._K.handle:
             self._ksp.destroy()
-            self._ksp = cholesky(self._K, **self._settings)
+            self._ksp = self._factorized()
         return self._ksp
 
     def destroy(self) -> None:
@@ -91,10 +139,11 @@ class BorderedSolver(DirectSolver):
         border: scipy.sparse.csr_matrix,
         *,
         free: bool = True,
+        double: bool = False,
         **settings: Any,
     ) -> None:
         self.comm, self._problem, self._rigid = problem.comm, problem, held
-        self._settings = settings
+        self._double, self._settings = double, settings
         self._border, count = border, border.shape[1]
         self._resultant_map = np.zeros((count, 0))  # maps the resultants Rᵀf to λ₀
         self._R: Array = np.zeros((problem.num_owned, 0))
@@ -109,7 +158,8 @@ class BorderedSolver(DirectSolver):
             self._equilibrium_basis = left[:, rank:]
             self._held = determinate_dofs(self.comm, self._R)
             constrain(K, self._held, 1.0)
-        self._K, self._ksp = K, cholesky(K, **settings)
+        self._K = K
+        self._ksp = self._factorized()
         forces = border @ self._equilibrium_basis
         forces[self._held] = 0.0
         self._response = solve(self._ksp, np.asfortranarray(forces))  # K⁻¹ Cᵀ N
@@ -130,17 +180,43 @@ class BorderedSolver(DirectSolver):
         `f` contains prescribed displacements in the rows of rigid interfaces and forces in the
         other rows; `g` contains the values of C u, shape (constraints, k), zero by default.
         """
+        B, reactions = self._balanced(f)
+        u = solve(self._ksp, B)
+        unknowns = self._constrain(u, g)
+        return u, reactions + self._equilibrium_basis @ unknowns[: self._equilibrium_basis.shape[1]]
+
+    def _balanced(self, f: Array) -> tuple[Array, Array]:
+        """Return forces in equilibrium, f - Cᵀλ₀, and λ₀."""
         reactions = self._resultant_map @ gram(self.comm, self._R, f)
         B = np.asfortranarray(f - self._border @ reactions)
         if self._R.shape[1]:
             B[self._held] = 0.0
-        u = solve(self._ksp, B)
+        return B, reactions
+
+    def _constrain(self, u: Array, g: Array | None = None) -> Array:
+        """Change u in place so that C u = g, and return the unknowns of the small system."""
         residual = self._motions(u)
         if g is not None:
             residual -= g
         unknowns = self._scale[:, None] * np.linalg.solve(self._small, residual)
         u += np.hstack([-self._response, self._R]) @ unknowns
-        return u, reactions + self._equilibrium_basis @ unknowns[: self._equilibrium_basis.shape[1]]
+        return np.asarray(unknowns)
+
+    def _approximate(self, factor: SingleFactor, R: Array) -> Array:
+        """Return the solution approximately, and subtract the forces Cᵀλ from R in place.
+
+        With N and the accurate response U = K⁻¹CᵀN, the multipliers Nν follow from
+        (NᵀC U) ν = UᵀR. They do not depend on the approximate factor, which therefore acts on small
+        forces only.
+        """
+        basis = self._equilibrium_basis
+        R[:] = self._balanced(R)[0]
+        small = basis.T @ self._motions(self._response)
+        R -= self._border @ (basis @ np.linalg.solve(small, gram(self.comm, self._response, R)))
+        R[self._held] = 0.0
+        u = factor.apply(R)
+        self._constrain(u)
+        return u
 
     def modes(self, count: int) -> tuple[Array, Array]:
         """Return ω² and the vectors of the lowest modes with C u = 0."""
@@ -148,6 +224,9 @@ class BorderedSolver(DirectSolver):
         constrain(M, self._rigid, 0.0)
         held = self._border.shape[1] + self.comm.allreduce(len(self._rigid))
         with destroying(self.comm, M):
+            modes = self._single_modes(M, count, held)
+            if modes is not None:
+                return modes
             if uses_block_lanczos(count, self._problem.num_dofs - held, **self._settings):
                 try:
                     return block_modes(self.comm, lambda B: self.solve(B)[0], M, count)
@@ -200,11 +279,13 @@ class HeldStiffness:
         self.averaged = np.flatnonzero(np.repeat(averaged, problem.num_rigid))
         settings: dict[str, Any] = {"prefix": prefix, "options": options}
         self._solver: DirectSolver | BorderedSolver | IterativeSolver
-        if choose_solver(problem, solver) == "iterative":
+        chosen = choose_solver(problem, solver)
+        if chosen == "iterative":
             self._solver = IterativeSolver(
                 problem.stiffness, problem.space, self.dofs, border, **settings
             )
             return
+        settings["double"] = chosen == "double"
         K = problem.stiffness.copy()
         constrain(K, self.dofs, 1.0)
         if border is None:

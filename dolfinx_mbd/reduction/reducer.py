@@ -97,10 +97,12 @@ def reduce(
             recovered and at which forces can act; by default no points.
         name: Name of the body.
         options: Loads, damping and selection of modes, with the defaults of `ReductionOptions`.
-        solver: ``direct``: one factorization for all systems; ``iterative``: multigrid and
-            conjugate gradients (slower, but with half the memory at a million degrees of freedom);
-            ``auto``: direct if the factor is expected to fit into memory. Bodies without interfaces
-            and bodies with prestress always use the direct solver.
+        solver: ``direct``: one factorization for all systems, in single precision from 500,000
+            degrees of freedom on one rank, with iterations to double precision; ``double``: always
+            in double precision; ``iterative``: multigrid and conjugate gradients (slower, but with
+            half the memory at a million degrees of freedom); ``auto``: direct if the factor is
+            expected to fit into memory. Bodies without interfaces and bodies with prestress never
+            use the iterative solver.
         petsc_options: Options of the linear solver (``pc_type`` ...) and of the eigenvalue solver
             (``eps_ncv`` ...). On the command line they have the prefix ``dolfinx_mbd_reduce_``.
         progress: Whether rank 0 prints the stages with the seconds since the start, on a terminal
@@ -153,7 +155,7 @@ class Reducer:
         model: See `reduce` for this and all other arguments.
         material: Material of a mesh.
         interfaces: Interfaces of the body.
-        solver: ``direct``, ``iterative`` or ``auto``.
+        solver: ``direct``, ``double``, ``iterative`` or ``auto``.
         petsc_options: Options of the solvers.
         petsc_options_prefix: Prefix of these options.
         progress: Whether to print the stages.

@@ -9,8 +9,8 @@ from scipy.linalg import eigh
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import ModelRangeWarning, warn
+from dolfinx_mbd.kernels.columns import ETA, OMEGA
 from dolfinx_mbd.mechanism.bodies import FlexibleBody
-from dolfinx_mbd.mechanism.run_quantities import ETA, OMEGA
 from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["check_deformation", "largest_deformations", "warn_of_deformation"]

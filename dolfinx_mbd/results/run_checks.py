@@ -16,9 +16,9 @@ from dolfinx_mbd.body.static_errors import stretch_energies, warn_of_stretch
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning, warn
+from dolfinx_mbd.kernels.columns import ETA, OMEGA
 from dolfinx_mbd.mechanism.bodies import FlexibleBody
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
-from dolfinx_mbd.mechanism.run_quantities import ETA, OMEGA
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.contact_steps import ContactSteps
 from dolfinx_mbd.results.deformation_checks import (
@@ -41,6 +41,7 @@ MISFIT = 1e-5  # as `CONSTRAINTS`, for dropped redundant constraints
 RATE_JUMP = 0.05  # jump of a driver's rate relative to its largest rate
 # Ignored energy relative to the mass times (size of the mechanism / duration of the run)²
 _ROUND_OFF = 1e-12
+HALVINGS = 10  # number of steps with bodies on their mesh that were halved
 _SAMPLES = 200  # largest number of saved states at which energies are evaluated
 
 
@@ -57,7 +58,7 @@ class RunChecks:
     """
 
     def __init__(self, system: System, stepper: Stepper, state: State) -> None:
-        self._system, self._at = system, stepper.assembler
+        self._system, self._at, self._stepper = system, stepper.assembler, stepper
         self._at.put(state)
         self._at.residual(state.time)
         self._time, self._power = state.time, self._powers(state.time)
@@ -138,6 +139,7 @@ class RunChecks:
             if name in self._stretch
         )
         self._check_steps()
+        self._check_halvings()
         self._check_energy()
         for kind in (AccuracyWarning, ModelRangeWarning):
             self._warn_of_constraints(kind)
@@ -197,6 +199,17 @@ class RunChecks:
             "and forces may be wrong. Describe the body in a frame near its centre of mass"
         )
         _warn(AccuracyWarning, "distance of the origin", value * self._step**2, ORIGIN, text)
+
+    def _check_halvings(self) -> None:
+        count = self._stepper.halvings
+        names = [b.name for b in self._system.bodies if hasattr(b, "step_solver")]
+        text = (
+            f"steps failed and were halved {count} times (bodies on their mesh: "
+            f"{', '.join(map(repr, names))}; longest step {self._step:g} s). Each failure costs a "
+            f"multiple of a step: take steps below {0.5 * self._step:.2g} s, with a smaller dt or "
+            "Adaptive(largest=...)"
+        )
+        _warn(AccuracyWarning, "halved steps", count, HALVINGS, text)
 
     def _check_energy(self) -> None:
         moving = [body for body in self._system.mechanical_bodies if body.num_velocities]

@@ -13,6 +13,7 @@ from dolfinx_mbd.body import StrainGauge
 from dolfinx_mbd.checks import choice
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, extent
 from dolfinx_mbd.dynamics.assembly.redundancy import least_norm_multipliers
+from dolfinx_mbd.kernels.columns import QUATERNION
 from dolfinx_mbd.mechanism.bodies import FlexibleBody
 from dolfinx_mbd.mechanism.joints import Driver, FrameRef, Joint
 from dolfinx_mbd.mechanism.load_protocol import Load
@@ -21,7 +22,6 @@ from dolfinx_mbd.mechanism.run_quantities import (
     FORCES,
     LOAD,
     MOMENTA,
-    QUATERNION,
     Quantities,
 )
 from dolfinx_mbd.mechanism.system import State, System

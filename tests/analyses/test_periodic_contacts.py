@@ -61,7 +61,8 @@ def last_force(cycle: PeriodicMotion, count: int, name: str) -> tuple[Array, Arr
     [
         (20.0, 1e6, 900.0, 0.0, 400, 4, True),
         (20.0, 1e8, 900.0, 0.0, 400, 4, True),
-        (100.0, 1e8, 300.0, 0.1, 500, 15, True),
+        # with 500 steps, a step with an impact before the cycle fails on some processors
+        (100.0, 1e8, 300.0, 0.1, 1000, 15, True),
         (100.0, 1e6, 50.0, 0.1, 500, 15, False),
         pytest.param(100.0, 1e6, 0.0, 0.0, 1000, 60, False, marks=pytest.mark.slow),
     ],

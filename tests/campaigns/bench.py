@@ -281,6 +281,12 @@ class Bench:
     def _write_matrix_op4(self, path: Path) -> None:
         mbd.export.export(self.reduction.body, path, "op4")
 
+    def _write_free_full(self, path: Path) -> None:
+        from tests.io.imports.ansys_files import write_full
+
+        matrices = self.matrices
+        write_full(path, matrices.stiffness, matrices.mass, np.arange(1, 9))
+
     def _write_matrix_pch(self, path: Path) -> None:
         mbd.export.export(self.reduction.body, path, "dmig")
 

@@ -28,7 +28,8 @@ from tests.campaigns.calls_mechanisms import MECHANISMS
 from tests.campaigns.calls_strength import STRENGTH
 from tests.campaigns.cases import UserFaultError
 
-CALCULIX = Path(__file__).parents[1] / "imports" / "calculix"
+CALCULIX = Path(__file__).parents[1] / "io" / "imports" / "calculix"
+UNIVERSAL = CALCULIX.parent / "universal"
 
 Call = Callable[[Bench], tuple[Callable[..., Any], dict[str, Any]]]
 STEEL = mbd.STEEL
@@ -743,6 +744,10 @@ BODIES: dict[str, Call] = {
     ),
     "ReducedMatrices.in_si": lambda b: (b.element.in_si, {"length": 1e-3}),
     "body_from_reduced": lambda b: (imports.body_from_reduced, {"element": b.element}),
+    "read_ansys": lambda b: (
+        imports.read_ansys,
+        {"path": b.file("free.full"), "nodes": b.matrices.nodes},
+    ),
     "read_calculix": lambda b: (imports.read_calculix, {"job": CALCULIX / "bar"}),
     "read_dmig": lambda b: (imports.read_dmig, {"path": b.file("matrix.pch")}),
     "read_matrices": lambda b: (
@@ -755,7 +760,28 @@ BODIES: dict[str, Call] = {
         imports.read_nastran_materials,
         {"path": _deck(b.folder / "steel.bdf"), "length": 1e-3, "mass": 1e3},
     ),
+    "NodalModes": lambda b: (
+        imports.NodalModes,
+        {
+            "labels": [1, 2], "positions": [(0, 0, 0), (1, 0, 0)], "frequencies": [25.0],
+            "shapes": np.ones((1, 2, 3)),
+        },
+    ),
+    "NodalModes.of_body": lambda b: (
+        imports.NodalModes.of_body,
+        {"body": b.rod, "points": [b.rod.interfaces[0].name], "num_modes": 2},
+    ),
+    "NodalModes.of_test": lambda b: (
+        imports.NodalModes.of_test,
+        {"test": _modal_test(), "points": {"a": (0, 0, 0), "b": (1, 0, 0)}},
+    ),
+    "NodalModes.test": lambda b: (_nodal_modes().test, {"modes": [0]}),
+    "NodalModes.write": lambda b: (_nodal_modes().write, {"path": b.folder / "modes.unv"}),
     "read_op4": lambda b: (imports.read_op4, {"path": b.file("matrix.op4")}),
+    "read_universal": lambda b: (
+        imports.read_universal,
+        {"path": UNIVERSAL / "plate.unv", "unit": "mm"},
+    ),
     "reduce_matrices": lambda b: (
         imports.reduce_matrices,
         {
@@ -764,6 +790,14 @@ BODIES: dict[str, Call] = {
         },
     ),
 }  # fmt: skip
+
+
+def _nodal_modes() -> imports.NodalModes:
+    return imports.NodalModes([1], [(0.0, 0.0, 0.0)], [25.0], [[(0.0, 1.0, 0.0)]])
+
+
+def _modal_test() -> mbd.design.ModalTest:
+    return mbd.design.ModalTest([25.0], [[1.0, 2.0]], [("a", "x"), ("b", "x")])
 
 
 def _gauge() -> body.StrainGauge:
@@ -779,6 +813,13 @@ def _format() -> export.Format:
     from dolfinx_mbd.io.export import FORMATS
 
     return FORMATS["op4"]
+
+
+def _report() -> plotting.Report:
+    """Return a report with one check."""
+    report = plotting.Report("Crank")
+    report.check("mass", 0.9, 0.8, 1.0, "kg")
+    return report
 
 
 def _picture() -> Any:
@@ -834,6 +875,18 @@ PICTURES: dict[str, Call] = {
     ),
     "plot_system": lambda b: (plotting.plot_system, {"source": b.crank, "window": (80, 60)}),
     "plot_work": lambda b: (plotting.plot_work, {"solution": b.swing, "element": "spring"}),
+    "Report": lambda b: (plotting.Report, {"title": "Crank"}),
+    "Report.add": lambda b: (_report().add, {"item": "a text", "caption": ""}),
+    "Report.check": lambda b: (
+        _report().check,
+        {"name": "stroke", "value": 0.1, "low": 0.09, "high": 0.11, "unit": "m"},
+    ),
+    "Report.heading": lambda b: (_report().heading, {"text": "Results"}),
+    "Report.save": lambda b: (_report().save, {"path": b.folder / "report.html"}),
+    "Report.table": lambda b: (
+        _report().table,
+        {"head": ["part", "mass (kg)"], "rows": [["crank", 0.9]], "caption": "Masses"},
+    ),
     "skin_displacement": lambda b: (
         plotting.skin_displacement,
         {"skin": b.rod.skin, "eta": [1e-3, 0.0, 0.0]},

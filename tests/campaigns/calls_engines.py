@@ -55,6 +55,10 @@ ENGINES: dict[str, Call] = {
         mbd.geometry.Crankshaft,
         {"throw_angles": [0.0], "crank_radius": 0.04, "size": 0.02, "order": 1},
     ),
+    "Crankshaft.fillet_distance": lambda b: (
+        mbd.geometry.Crankshaft().fillet_distance,
+        {"points": [[0.04, 0.0, 0.0]]},
+    ),
     "CylinderTorque": lambda b: (
         mechanisms.CylinderTorque,
         {

@@ -134,6 +134,7 @@ MECHANISMS: dict[str, Call] = {
         mbd.GeneralizedAlpha,
         {"alpha_m": 0.0, "alpha_f": 0.0, "beta": 0.25, "gamma": 0.5},
     ),
+    "GeneralizedAlpha.conserving": lambda b: (mbd.GeneralizedAlpha.conserving, {}),
     "GeneralizedAlpha.from_spectral_radius": lambda b: (
         mbd.GeneralizedAlpha.from_spectral_radius,
         {"rho": 0.8},
@@ -276,6 +277,19 @@ MECHANISMS: dict[str, Call] = {
     "Formula": lambda b: (
         models.Formula,
         {"text": "a*t", "variables": ("t",), "constants": {"a": 2.0}},
+    ),
+    "PairFormula": lambda b: (
+        models.PairFormula,
+        {
+            "force": ("-k*e", "0", "0"),
+            "moment": ("0", "0", "0"),
+            "rates": {"e": "vx - k*e"},
+            "constants": {"k": 2.0},
+        },
+    ),
+    "StateFormula": lambda b: (
+        models.StateFormula,
+        {"value": "a*x", "rates": {"x": "1 - rate"}, "constants": {"a": 2.0}},
     ),
     "TableMotion": lambda b: (
         models.TableMotion,

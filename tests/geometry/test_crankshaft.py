@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import ufl
 from dolfinx import fem
+from dolfinx.mesh import entities_to_geometry
 from mpi4py import MPI
 
 from dolfinx_mbd.errors import InputError
@@ -173,3 +174,67 @@ def test_lengths_with_units() -> None:
     crank = Crankshaft(crank_radius="45mm")
     assert crank.crank_radius == 0.045
     assert crank.spacing == pytest.approx(0.080)
+
+
+def single_throw(**options: Any) -> Crankshaft:
+    """Return a coarse crankshaft of one throw."""
+    return Crankshaft(
+        throw_angles=[0.7], fillet=0.003, size=0.016, order=1, per_circle=4, **options
+    )
+
+
+def test_distance_to_fillets() -> None:
+    """It is zero at the nodes of the surface "fillets" only, and exact for offset points."""
+    crank = single_throw()
+    msh = build_mesh(crank, MPI.COMM_SELF)
+    tags, mesh = msh.facet_tags, msh.mesh
+    assert tags is not None
+    mesh.topology.create_connectivity(2, 0)
+    mesh.topology.create_connectivity(2, 3)
+    nodes = np.unique(entities_to_geometry(mesh, 2, tags.find(msh.groups["fillets"][1])))
+    distance = crank.fillet_distance(mesh.geometry.x)
+    others = np.setdiff1d(np.arange(len(distance)), nodes)
+    assert distance[nodes].max() < 1e-12 and distance[others].min() > 1e-3
+    centre = np.array([0.025 + 0.003, 0.0, crank.main_positions[0] + 0.012 - 0.003])
+    normal = np.array([-math.cos(0.4), 0.0, math.sin(0.4)])
+    points = [centre + (0.003 + s) * normal for s in (-0.001, 0.0, 0.002)]
+    assert crank.fillet_distance(points) == pytest.approx([0.001, 0.0, 0.002], abs=1e-12)
+    assert crank.fillet_distance([[0.025, 0, -0.04]]) == pytest.approx([0.009])  # of the journal
+    with pytest.raises(InputError):
+        crank.fillet_distance([0.0, 1.0])
+    with pytest.raises(InputError):
+        Crankshaft(fillet=0.0).fillet_distance(points)
+
+
+@pytest.mark.parametrize("size", [0.0015, 0.0008])
+def test_refinement_at_points(size: float) -> None:
+    """Edges of the surface near the points have the size; others and the volume do not change."""
+    point = (0.028 - 0.003 * math.sin(0.8), 0.0, -0.031 + 0.003 * math.cos(0.8))
+    crank, coarse = single_throw(refined=[point], refined_size=size), single_throw()
+    assert crank.fillet_distance([point]).max() < 1e-12
+    meshes = [build_mesh(c, MPI.COMM_SELF) for c in (crank, coarse)]
+    volumes = [integral(msh, 1.0) for msh in meshes]
+    assert volumes[0] == pytest.approx(volumes[1], rel=2e-3)
+    lengths = []
+    for msh in meshes:
+        mesh, (_, tag) = msh.mesh, msh.groups["fillets"]
+        assert msh.facet_tags is not None
+        mesh.topology.create_connectivity(2, 0)
+        mesh.topology.create_connectivity(2, 3)
+        x = mesh.geometry.x[entities_to_geometry(mesh, 2, msh.facet_tags.find(tag))]
+        near = np.linalg.norm(x.mean(axis=1) - point, axis=1) < 0.005
+        edges = np.linalg.norm(x - np.roll(x, 1, axis=1), axis=2)
+        lengths.append([edges[near].mean(), edges[~near].max()])
+    assert lengths[0][0] == pytest.approx(size, rel=0.15) and lengths[1][0] > 2 * size
+    assert lengths[0][1] > 0.005
+    cells = meshes[0].mesh.topology.index_map(3).size_local
+    assert cells < 20_000
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"refined": [(0, 0)]}, {"refined_size": 0.0}, {"fillet": 0.0, "refined": [(0, 0, 0)]}],
+)
+def test_bad_refinement(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        Crankshaft(**options)

@@ -10,7 +10,8 @@ import pytest
 
 from dolfinx_mbd.body import Skin, StressModes
 from dolfinx_mbd.plotting.scene.moving_surface import Surface
-from dolfinx_mbd.plotting.viewer.principal_modes import with_principal_modes
+from dolfinx_mbd.plotting.viewer.data import integers
+from dolfinx_mbd.plotting.viewer.principal_modes import rounding_steps, with_principal_modes
 
 POINTS, MODES, INSTANTS = 30, 24, 200
 
@@ -83,3 +84,23 @@ def test_what_cannot_be_combined_is_unchanged() -> None:
     for part in (small, moment, rest):
         assert with_principal_modes([part], 1e-3)[0] is part
     assert with_principal_modes([whole], 1e-12)[0] is whole
+
+
+@pytest.mark.parametrize("accuracy", [1e-2, 1e-3])
+def test_rounding_of_modes(accuracy: float) -> None:
+    """The error is that of independent roundings; modes with small amplitudes have few values."""
+    whole = surface(MODES)
+    whole = replace(whole, eta=whole.eta @ np.diag(0.5 ** np.arange(MODES)))
+    (steps,) = rounding_steps([whole], accuracy).values()
+    assert whole.stress is not None
+    fields = [whole.skin.modes, np.moveaxis(whole.stress.stress, 2, 0)]
+    for field, step in zip(fields, steps, strict=True):
+        stored = integers(field, step)
+        scale = np.array(stored["scale"])
+        values = np.rint(field.reshape(MODES, -1) / scale[:, None])
+        error = whole.eta @ (scale[:, None] * values - field.reshape(MODES, -1))
+        largest = np.abs(whole.eta @ field.reshape(MODES, -1)).max()
+        assert 0.03 * accuracy < error.std() / largest < 0.35 * accuracy
+        assert np.abs(error).max() < 2 * accuracy * largest
+        assert np.abs(values).max() <= 32767
+    assert rounding_steps([replace(whole, eta=0 * whole.eta)], accuracy) == {}

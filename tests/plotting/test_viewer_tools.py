@@ -149,6 +149,42 @@ def test_curves(tab: Tab, run: Solution) -> None:
     assert tab.do("player.span") == pytest.approx([0.0, 0.03])
 
 
+@pytest.mark.parametrize("width", [500, 1200])
+def test_orbits(browser: Any, run: Solution, tmp_path: Path, width: int) -> None:
+    """A marker moves on an orbit beside the scene; a click on the orbit goes to its time."""
+    centre = run.body("rod").position
+    path = np.column_stack([1e3 * centre[:, 0], 1e3 * centre[:, 1]])
+    player(run, tmp_path / "run.html", signals={"rod (mm)": path, "x (m)": centre[:, 0]})
+    tab = Tab(browser, tmp_path / "run.html", width)
+    for time in (0.004, 0.011, 0.0237):
+        tab.do(f"player.seek({time})")
+        (marker,) = tab.do("player.markers")
+        exact = [np.interp(time, run.time, values) for values in path.T]
+        assert np.abs(np.subtract(marker, exact)).max() < 1.01 / 500 * np.ptp(path, axis=0).max()
+    orbit, below = (tab.page.locator(f"#{name} canvas") for name in ("orbits", "curves"))
+    box, stage = orbit.bounding_box(), tab.page.locator("#stage").bounding_box()
+    assert below.count() == 1 and box is not None and stage is not None
+    beside = box["x"] >= stage["x"] + stage["width"] - 1
+    assert beside == (width > 800) and stage["width"] > 400 and stage["height"] > 300
+    scale = min(box["width"], box["height"]) - 50  # pixels of the larger extent
+    high, low = path.max(axis=0), path.min(axis=0)
+    k = int(np.argmax(path[:200, 1]))  # the uppermost point
+    x, y = (path[k] - 0.5 * (high + low)) * scale / (high - low).max()
+    tab.page.mouse.click(
+        box["x"] + 15 + 0.5 * box["width"] + x, box["y"] + 3 + 0.5 * box["height"] - y
+    )
+    (marker,) = tab.do("player.markers")
+    assert np.abs(np.subtract(marker, path[k])).max() < 0.02 * (high - low).max()
+    with tab.page.expect_download() as download:
+        tab.page.keyboard.press("v")
+    with Path(download.value.path()).open(encoding="utf-8", newline="") as file:
+        names = {row["curve"] for row in csv.DictReader(file)}
+    assert names == {"rod (mm), x", "rod (mm), y", "x (m)"}
+    assert tab.messages == []
+    with pytest.raises(mbd.errors.InputError, match="rod"):
+        player(run, signals={"rod": centre})
+
+
 def test_a_curve_of_round_off_is_not_the_first(browser: Any, run: Solution, tmp_path: Path) -> None:
     noise = 1e-13 * np.sin(run.time)
     player(run, tmp_path / "run.html", signals={"a": noise, "b": 0.1 + noise, "c": 3e4 + noise})

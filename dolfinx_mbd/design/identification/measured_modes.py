@@ -146,6 +146,11 @@ class ModalTest:
         assign(self, least_mac=number("least_mac", self.least_mac, low=0.0, high=1.0))
 
     @property
+    def directions(self) -> Array:
+        """Unit vectors of the sensors in the body frame, shape (sensors, 3)."""
+        return self._directions
+
+    @property
     def measured(self) -> Array:
         """Measurements for `identify`: frequencies; with `shape_deviations` also unit shapes."""
         if self.shape_deviations is None:

@@ -117,16 +117,17 @@ class LinearSensitivities:
         if space is None or len(space.left) > 1:
             text = f"pole {number} is zero or multiple, and its mode has no derivative"
             raise InputError(text, argument="number", value=number)
-        A, basis = self._base[0] * space.scale, self._base[4]
+        state_matrix, *_, basis = self._base
+        A = state_matrix * space.scale
         x, m = space.right, len(A) // 2
         largest = int(np.abs(linear.modes[:, k]).argmax())
         bordered = np.block(
             [[A - linear.poles[k] * np.eye(2 * m), x], [x.conj().T, np.zeros((1, 1))]]
         )
         unit, derivatives = (basis @ x[:m, 0])[largest], {}
-        for name, change in self._changes.items():
-            right = np.append(-(change[0] * space.scale) @ x[:, 0], 0.0)
-            slope = change[4] @ x[:m, 0] + basis @ np.linalg.solve(bordered, right)[:m]
+        for name, (by_state, *_, change) in self._changes.items():
+            right = np.append(-(by_state * space.scale) @ x[:, 0], 0.0)
+            slope = change @ x[:m, 0] + basis @ np.linalg.solve(bordered, right)[:m]
             slope = (slope - linear.modes[:, k] * slope[largest]) / unit
             derivatives[name] = slope[part]
         return derivatives

@@ -33,6 +33,7 @@ from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.start.consistent_state import check_state
 from dolfinx_mbd.dynamics.start.position_assembly import coordinates
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.kernels.columns import QUATERNION
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.outputs import Outputs
 
@@ -103,7 +104,7 @@ class SteadyMotions:
         q = coordinates(system) + self._moved
         for body, part in zip(system.bodies, system.q_slices, strict=True):
             if body.num_coordinates > body.num_velocities:  # a unit quaternion
-                q[part][3:7] /= np.linalg.norm(q[part][3:7])
+                q[part][QUATERNION] /= np.linalg.norm(q[part][QUATERNION])
         return replace(self._linear.state, q=q)
 
     def _put(self, at: Assembler, state: State) -> SmallMotions:

@@ -16,6 +16,7 @@ from dolfinx_mbd.body.parts import EffectiveMasses
 from dolfinx_mbd.body.tree import map_arrays, with_values
 from dolfinx_mbd.fem.assembly import point_motion
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.columns import ELASTIC, OMEGA, ORIGIN, RIGID
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
 
 SAME = 1e-6  # relative difference of two computations of the same frequency
@@ -278,12 +279,14 @@ def _coupled_mass(mass: float, S: Array, H: Array) -> Array:
     n = len(S) - 1
     M = np.eye(6 + n)
     M[:3, :3] *= mass
-    M[:3, 3:6] = np.cross(np.eye(3), S[0]).T
-    M[3:6, :3] = M[:3, 3:6].T
-    M[3:6, 3:6] = np.trace(H[0, 0]) * np.eye(3) - H[0, 0]
-    M[:3, 6:] = S[1:].T
-    M[3:6, 6:] = np.array([H[0, 1:, a, b] - H[0, 1:, b, a] for a, b in ((1, 2), (2, 0), (0, 1))])
-    M[6:, :6] = M[:6, 6:].T
+    M[ORIGIN, OMEGA] = np.cross(np.eye(3), S[0]).T
+    M[OMEGA, ORIGIN] = M[ORIGIN, OMEGA].T
+    M[OMEGA, OMEGA] = np.trace(H[0, 0]) * np.eye(3) - H[0, 0]
+    M[ORIGIN, ELASTIC] = S[1:].T
+    M[OMEGA, ELASTIC] = np.array(
+        [H[0, 1:, a, b] - H[0, 1:, b, a] for a, b in ((1, 2), (2, 0), (0, 1))]
+    )
+    M[ELASTIC, RIGID] = M[RIGID, ELASTIC].T
     return M
 
 

@@ -18,9 +18,6 @@ import numpy as np
 import ufl
 from dolfinx import fem
 from numpy.typing import ArrayLike, NDArray
-from ufl.algorithms.apply_algebra_lowering import apply_algebra_lowering
-from ufl.algorithms.apply_derivatives import apply_derivatives
-from ufl.algorithms.replace import replace
 from ufl.core.expr import Expr
 
 from dolfinx_mbd import checks
@@ -33,6 +30,8 @@ from dolfinx_mbd.fem.field_files import SUFFIXES, field_file, frame_rows
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.parallel import raise_together
 from dolfinx_mbd.structures.mesh_bodies import MeshBody, MeshMotion
+from dolfinx_mbd.structures.mesh_bodies.embedding import energy_of_gradient
+from dolfinx_mbd.structures.mesh_bodies.energies import HOOKE
 
 __all__ = ["MeshRecovery"]
 
@@ -99,7 +98,8 @@ class MeshRecovery:
         """Return the positions of the points of this rank in the undeformed body, (np, 3), m."""
         mesh, points = self.space.mesh, self.points
         compiled = fem.Expression(ufl.SpatialCoordinate(mesh), points.reference)
-        return in_space(np.asarray(compiled.eval(mesh, points.cells)).reshape(-1, 3))
+        values = np.asarray(compiled.eval(mesh, points.cells))
+        return in_space(values.reshape(-1, mesh.geometry.dim))
 
     def motion(self, history: Any) -> MeshMotion:
         """Return the motion of this body; `history` may also be the run."""
@@ -185,16 +185,23 @@ class MeshRecovery:
 
     def stress(self) -> Expr:
         """Return the Cauchy stress of the functions u and u̇ of this object as UFL, (3, 3)."""
-        u = self._u
-        lowered = apply_derivatives(apply_algebra_lowering(self.body.energy_density(u)))
-        H = ufl.variable(ufl.grad(u))
-        first_piola = ufl.diff(replace(lowered, {ufl.grad(u): H}), H)
-        F = ufl.Identity(3) + ufl.grad(u)
-        if self.body.viscosity:
-            assert self.materials is not None
-            rate = F.T * ufl.grad(self._w)
-            first_piola += self.body.viscosity * F * self.materials.law((rate + rate.T) / 2)
-        return first_piola * F.T / ufl.det(F)
+        u, body, place = self._u, self.body, self.body.embedding
+        F, law = place.deformation(u), None
+        if self.materials is not None:
+            law = self.materials.law_in_space
+        if place.is_plane and body.energy == HOOKE:
+            assert law is not None
+            first_piola = F * law(self._green())
+        else:
+            H = ufl.variable(F - ufl.Identity(3) if place.is_plane else ufl.grad(u))
+            energy = energy_of_gradient(body.energy_density, None if place.is_plane else u)
+            first_piola = ufl.diff(energy(H), H)
+        if body.viscosity:
+            assert law is not None
+            plane = ufl.Identity(place.dim) + ufl.grad(u)
+            rate = plane.T * ufl.grad(self._w)
+            first_piola += body.viscosity * F * law((rate + rate.T) / 2)
+        return place.rotated(first_piola * F.T / ufl.det(F))
 
     def _evaluation(self, what: Any) -> tuple[Quantity, Callable[[MeshMotion, int], Array]]:
         """Return the definition of a quantity, and the function of its ingredients, (k, np)."""
@@ -213,13 +220,27 @@ class MeshRecovery:
                     value=what,
                 )
             parts: dict[str, Callable[[], Expr]] = {
-                "displacement": lambda: self._u,
-                "strain": lambda: _components(self._green()),
+                "displacement": self._displacement,
+                "strain": lambda: _components(self._strain()),
                 "stress": lambda: _components(self.stress()),
             }
             expressions = [parts[name]() for name in definition.needs]
         compiled = [fem.Expression(e, self.points.reference) for e in expressions]
         return definition, lambda motion, row: self._evaluate(compiled, motion, row)
+
+    def _displacement(self) -> Expr:
+        """Return the displacement in global axes, shape (3,)."""
+        place = self.body.embedding
+        if not place.is_plane:
+            return self._u
+        X = ufl.SpatialCoordinate(self.space.mesh)
+        moved = place.rotation_matrix() * place.vector(X + self._u)
+        return ufl.as_vector(place.origin.tolist()) + moved - place.vector(X)
+
+    def _strain(self) -> Expr:
+        """Return the Green-Lagrange strain, shape (3, 3), in the axes of the undeformed body."""
+        F = self.body.embedding.deformation(self._u)
+        return (F.T * F - ufl.Identity(3)) / 2 if self.body.embedding.is_plane else self._green()
 
     def _green(self) -> Expr:
         grad = ufl.grad(self._u)
@@ -227,7 +248,7 @@ class MeshRecovery:
 
     def _evaluate(self, compiled: list[fem.Expression], motion: MeshMotion, row: int) -> Array:
         nodes = self.body.forces.nodes
-        nodes.assign(self._u, motion.displacement[row])
+        nodes.displace(self._u, motion.displacement[row])
         nodes.assign(self._w, motion.velocity[row])
         mesh, cells = self.space.mesh, self.points.cells
         count = len(self.points.dofs)

@@ -14,6 +14,7 @@ from dolfinx_mbd.dynamics.assembly.loads import Loads
 from dolfinx_mbd.dynamics.assembly.relation_rows import RelationRows
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.kernels import joints as kernels
+from dolfinx_mbd.kernels.columns import OMEGA, ON_FIRST, ON_SECOND
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_vector, skew
 from dolfinx_mbd.mechanism.protocol import BodyState
 from dolfinx_mbd.mechanism.system import State, System
@@ -249,7 +250,7 @@ class Assembler:
                 rate[k, 2], acceleration_terms[k, 2] = -speed, -acceleration
                 continue
             spin = speed * Q1[k, :, 2]
-            rate[k] = G[k, :, 3:6] @ spin
+            rate[k] = G[k, :, OMEGA] @ spin
             b1[k, 3:] += acceleration * Q1[k, :, 2] + skew(u1[k, 3:]) @ spin
             u1[k, 3:] += spin
         second = kernels.joint_bias(p1, Q1, u1, p2, Q2, u2)
@@ -292,10 +293,10 @@ class Assembler:
             driver = entry - len(s.joints)
             if t is not None and driver >= 0 and s.drivers[driver].along == "rotation":
                 spin = self.driver_motions(t)[driver][1] * Q1[entry, :, 2]
-                speed[3:6] += spin
-                derivative[:, 3:6] = -G[entry, motions, 3:6] @ skew(spin)
+                speed[OMEGA] += spin
+                derivative[:, OMEGA] = -G[entry, motions, OMEGA] @ skew(spin)
             derivative += np.einsum("a,rab->rb", speed, hessians[motions, entry])
-            for end, part in zip(ends, (slice(0, 6), slice(6, 12)), strict=True):
+            for end, part in zip(ends, (ON_FIRST, ON_SECOND), strict=True):
                 k, J = self.frames.frame_jacobian(end, jacobians)
                 _, T = self.frames.frame_jacobian(end, tangents)
                 derivatives.add(entry, k, derivative[:, part] @ J + G[entry, motions, part] @ T)

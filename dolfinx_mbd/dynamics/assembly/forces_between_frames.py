@@ -11,6 +11,7 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.frames import Frames
 from dolfinx_mbd.dynamics.assembly.load_terms import LoadDerivatives, StatesOfLoads
+from dolfinx_mbd.kernels.columns import ELASTIC, ETA, ON_FIRST, ON_SECOND, OTHERS
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.force_elements import FilmElement, PairElement
 
@@ -55,7 +56,7 @@ class ForcesBetweenFrames:
         if element.surface is None:
             return (pair,)
         q, v = self._frames.views[int(self._frames.system.frame_body[first])][1][:2]
-        return pair, np.array([element.surface @ q[7:], element.surface @ v[6:]])
+        return pair, np.array([element.surface @ q[ETA], element.surface @ v[ELASTIC]])
 
     def wrenches(self, t: float) -> Iterator[tuple[PairElement, tuple[int, ...], Array]]:
         """Yield each load with its frames and the wrenches on the frames, (12,)."""
@@ -63,23 +64,23 @@ class ForcesBetweenFrames:
             wrenches = element.wrenches(*self.arguments(element, first, second))
             self._last[index] = wrenches
             if element.timed:
-                self._states.set_rates(element.name, wrenches[12:])
+                self._states.set_rates(element.name, wrenches[OTHERS])
             if element.surface is not None:
                 body = int(self._frames.system.frame_body[first])
-                self.surface_forces[element.name] = body, wrenches[12:] @ element.surface
+                self.surface_forces[element.name] = body, wrenches[OTHERS] @ element.surface
             yield element, (first, second), wrenches[:12]
 
     def subtract_surface_forces(self) -> None:
         """Subtract the forces on elastic surfaces from the residual."""
         for k, force in self.surface_forces.values():
             _, _, rows, scale, _, _ = self._frames.views[k]
-            rows[6:] -= force
-            scale[6:] += np.abs(force)
+            rows[ELASTIC] -= force
+            scale[ELASTIC] += np.abs(force)
 
     def power_of_surface(self, load: str) -> float:
         """Return the power of a load on elastic coordinates, W."""
         k, force = self.surface_forces[load]
-        return float(force @ self._frames.views[k][1][1][6:])
+        return float(force @ self._frames.views[k][1][1][ELASTIC])
 
     def energy(self, *, elastic: bool) -> float:
         """Return the stored energy, J; if `elastic`, only that of elastic elements."""
@@ -98,9 +99,9 @@ class ForcesBetweenFrames:
         for wrenches, (load, *ends) in zip(self._last, self.items, strict=True):
             if load.is_elastic:
                 pair, *others = self.arguments(load, *ends)
-                total += float(wrenches[:6] @ pair.u1 + wrenches[6:12] @ pair.u2)
+                total += float(wrenches[ON_FIRST] @ pair.u1 + wrenches[ON_SECOND] @ pair.u2)
                 if load.surface is not None:
-                    total += float(wrenches[12:] @ others[0][1])
+                    total += float(wrenches[OTHERS] @ others[0][1])
                 elastic += load.elastic_power(pair, *others)
         return elastic, total
 
@@ -119,49 +120,46 @@ class ForcesBetweenFrames:
 
     def add_derivatives(self, target: LoadDerivatives) -> None:
         """Add the derivatives of the loads."""
+        frame_derivatives = None
         for element, *ends in self.items:
             D, E = element.derivatives(*self.arguments(element, *ends))
-            if len(D) > 12:
-                self._add_extended(element, (ends[0], ends[1]), (D, E), target)
-            else:
+            if len(D) == 12:
                 target.add_pair(np.array([ends]), -D, -E)
+                continue
+            if frame_derivatives is None:
+                frame_derivatives = self._frames.last_derivatives()
+            self._add_extended(element, (ends[0], ends[1]), (-D, -E), frame_derivatives, target)
 
     def _add_extended(
         self,
         element: PairElement,
         ends: tuple[int, int],
         derivatives: tuple[Array, Array],
+        frame_derivatives: tuple[list[Array], list[Array]],
         target: LoadDerivatives,
     ) -> None:
         """Add the derivatives of an element that also acts on elastic coordinates or states."""
-        jacobians, tangents = self._frames.last_derivatives()
+        jacobians, tangents = frame_derivatives
         (k, J), (m, R) = (self._frames.frame_jacobian(end, jacobians) for end in ends)
         S, T = (self._frames.frame_jacobian(end, tangents)[1] for end in ends)
         D, E = derivatives
-        count = len(D) - 12
-        # blocks of the columns of bodies: rows of a wrench and of s or states, Jacobian and tangent
-        blocks = [(k, slice(0, 6), J, S), (m, slice(6, 12), R, T)]
-        for state_body in self._states.body(element.name):
-            mass = self._states.mass(state_body)
-            D, E = D.copy(), E.copy()
-            D[12:] *= mass
-            E[12:] *= mass
-            blocks.append((state_body, slice(12, None), np.eye(count), np.zeros((count, count))))
-        columns = np.cumsum([0] + [block[2].shape[1] for block in blocks])
-        left, change = np.zeros((2, len(D), int(columns[-1])))
-        for (_, rows, jacobian, tangent), i, j in zip(blocks, columns, columns[1:], strict=False):
-            left[rows, i:j], change[rows, i:j] = jacobian, tangent
+        rows_of = np.arange(len(D))
+        first, extra = rows_of[ON_FIRST], rows_of[OTHERS]
+        # rows of D and E of each body, with their derivatives by its velocities, and the rates of
+        # these derivatives; those of s or of states do not change
+        blocks = [(k, first, J, S), (m, rows_of[ON_SECOND], R, T)]
         if element.surface is not None:
-            left[12:, 6 : columns[1]] = element.surface
-        by_rate = left.T @ E
-        K = left.T @ (D @ left) + by_rate @ change
-        C = by_rate @ left
-        places = [
-            (body, slice(i, j))
-            for (body, *_), i, j in zip(blocks, columns, columns[1:], strict=False)
-            if j > i  # the others do not move
-        ]
-        for row, i in places:
-            for column, j in places:
-                target.K.add(row, column, -K[i, j])
-                target.C.add(row, column, -C[i, j])
+            W = np.hstack([np.zeros((len(extra), 6)), element.surface])
+            blocks[0] = k, np.concatenate([first, extra]), np.vstack([J, W]), S
+        for state_body in self._states.body(element.name):
+            D[OTHERS] *= self._states.mass(state_body)
+            E[OTHERS] *= self._states.mass(state_body)
+            blocks.append((state_body, extra, np.eye(len(extra)), np.zeros((0, len(extra)))))
+        blocks = [block for block in blocks if block[2].shape[1]]  # the others do not move
+        for column, columns, right, change in blocks:
+            by_pose, by_rate = D[:, columns] @ right, E[:, columns] @ right
+            if len(change):
+                by_pose += E[:, columns[: len(first)]] @ change
+            for row, rows, left, _ in blocks:
+                target.K.add(row, column, left.T @ by_pose[rows])
+                target.C.add(row, column, left.T @ by_rate[rows])

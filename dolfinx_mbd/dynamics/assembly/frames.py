@@ -8,6 +8,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.blocks import FrameColumns, Index
 from dolfinx_mbd.dynamics.assembly.floating_bodies import FloatingBodies
 from dolfinx_mbd.kernels import joints as kernels
+from dolfinx_mbd.kernels.columns import ON_FIRST, ON_SECOND
 from dolfinx_mbd.mechanism.force_elements import FramePair
 from dolfinx_mbd.mechanism.loads import FrameMotion, JointCoordinate
 from dolfinx_mbd.mechanism.system import System
@@ -130,7 +131,7 @@ class Frames:
     def transform(self, row: Array, frames: tuple[int, int], jacobians: list[Array]) -> Array:
         """Transform a row (12,) for the velocities of two frames to a row (nv,) for v."""
         out = np.zeros(self.system.num_velocities)
-        for frame, part in zip(frames, (row[:6], row[6:]), strict=True):
+        for frame, part in zip(frames, (row[ON_FIRST], row[ON_SECOND]), strict=True):
             k, J = self.frame_jacobian(frame, jacobians)
             if J.size:
                 out[self.system.v_slices[k]] += part @ J

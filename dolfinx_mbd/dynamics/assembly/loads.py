@@ -15,6 +15,7 @@ from dolfinx_mbd.dynamics.assembly.forces_between_frames import ForcesBetweenFra
 from dolfinx_mbd.dynamics.assembly.forces_on_joints import ForcesOnJoints
 from dolfinx_mbd.dynamics.assembly.frames import Frames
 from dolfinx_mbd.dynamics.assembly.load_terms import LoadDerivatives, StatesOfLoads
+from dolfinx_mbd.kernels.columns import FORCE, MOMENT, ON_FIRST, ON_SECOND, QUATERNION
 from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.mechanism.force_elements import ContactElement, FilmElement
 from dolfinx_mbd.mechanism.load_protocol import Load
@@ -75,8 +76,8 @@ class Loads:
         for _, (frame,), wrench in self._at_frames.wrenches(t):
             total[frame] += wrench
         for _, (first, second), wrenches in self._pairs.wrenches(t):
-            total[first] += wrenches[:6]
-            total[second] += wrenches[6:]
+            total[first] += wrenches[ON_FIRST]
+            total[second] += wrenches[ON_SECOND]
         self._joints.apply(t)
 
     def subtract_forces(self, t: float) -> None:
@@ -125,7 +126,9 @@ class Loads:
                 yield load, values | load.record(*arguments)
         for load, body, size, rows in self._distributed.forces(t):
             _, (q, v, *_), *_ = frames.views[body]
-            wrench = size * np.concatenate([rows[:3], rotation_matrix(q[3:7]) @ rows[3:6]])
+            wrench = size * np.concatenate(
+                [rows[FORCE], rotation_matrix(q[QUATERNION]) @ rows[MOMENT]]
+            )
             values = {"wrench": wrench, "power": size * float(rows @ v), "energy": 0.0}
             yield load, values | load.record(size)
 

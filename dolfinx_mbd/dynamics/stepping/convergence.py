@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.kernels.columns import OMEGA
 from dolfinx_mbd.kernels.time_steps import (
     largest_coordinates,
     largest_product,
@@ -106,7 +107,7 @@ class Measure:
                 lengths.append(np.sqrt(_mass_diagonal(body, system.gravity) / body.typical_mass))
         self.lengths = np.concatenate(lengths)
         self.lengths[system.states] = 0.0
-        rotations = np.concatenate([np.zeros(0), *(x[3:6] for x in lengths if len(x) >= 6)])
+        rotations = np.concatenate([np.zeros(0), *(x[OMEGA] for x in lengths if len(x) >= 6)])
         self._radius = float(rotations.max(initial=0.0))
         self._size = np.zeros(count_groups(system))
         self._largest = np.zeros(2)  # largest coordinates at the last residual
@@ -190,7 +191,7 @@ def row_groups(system: System) -> NDArray[np.int64]:
     groups = np.zeros(system.num_velocities, dtype=np.int64)
     for k, part in enumerate(system.v_slices):
         groups[part] = 3 * k
-        groups[part][3:6] += 1
+        groups[part][OMEGA] += 1
     groups[system.elastic] = 3 * (groups[system.elastic] // 3) + 2
     groups[system.states] = 3 * len(system.bodies) + np.arange(len(system.states))
     return groups

@@ -83,6 +83,7 @@ class Stepper:
     Attributes:
         iterations: Number of Newton iterations.
         factorizations: Number of factorizations of the iteration matrix.
+        halvings: Number of steps with bodies on their mesh that failed and were halved.
         assembler: Assembler of the equations at the last accepted state.
 
     Example:
@@ -110,13 +111,15 @@ class Stepper:
         self.method: GeneralizedAlpha = instance("method", method, GeneralizedAlpha, hint)
         self.tolerance = number("tolerance", tolerance, positive=True, high=1.0)
         self.reuse = flag("reuse", reuse)
-        self.iterations = self.factorizations = 0
+        self.iterations = self.factorizations = self.halvings = 0
         size = system.num_velocities + system.num_constraints
         large = size > _SPARSE_UNKNOWNS and len(system.bodies) > 20
         self.sparse = large if sparse is None else flag("sparse", sparse)
         self.assembler = Assembler(system)
         self._parameters = np.array([method.alpha_m, method.alpha_f, method.beta, method.gamma])
-        self._internal = InternalUnknowns(system, self._parameters)
+        if method.conserves:
+            _check_conserving(system)
+        self._internal = InternalUnknowns(system, self._parameters, conserves=method.conserves)
         self._condenses = bool(self._internal)  # whether bodies condense unknowns
         self._rhs = np.zeros(size)
         self._factor: Factor | None = None
@@ -221,6 +224,7 @@ class Stepper:
         except StepError:
             if not halvings:
                 raise
+        self.halvings += 1
         half = 0.5 * dt
         for _ in range(2):
             # an extrapolation of the accelerations may be the cause of the failure
@@ -307,6 +311,7 @@ class Stepper:
         counts: dict[str, Any] = {
             "iterations": self.iterations,
             "factorizations": self.factorizations,
+            "halvings": self.halvings,
             **self._internal.factor_memory(),
         }
         return counts if self._factor is None else counts | self._factor.memory()
@@ -315,6 +320,7 @@ class Stepper:
         """Restore the data that `memory` of another stepper of the same system returned."""
         self.iterations = int(memory["iterations"])
         self.factorizations = int(memory["factorizations"])
+        self.halvings = int(memory.get("halvings", 0))
         self._factor = restore_factor(memory)
         self._internal.restore(memory)
 
@@ -385,27 +391,24 @@ class Stepper:
     def local_error(self, before: State, after: State, dt: float) -> tuple[Array, Array]:
         """Return the local error of the increments of a step (nv,), and the mass matrix.
 
-        The error of Newmark's formula is c dt³ v̈ with c = β + (α_m − α_f)/2 − 1/6. The iteration
-        matrix projects this error onto the free motions and reduces components that are too stiff
-        for the step.
+        The error of Newmark's formula is c dt³ v̈; see `GeneralizedAlpha.error_constant`. The
+        iteration matrix projects this error onto the free motions and reduces components that are
+        too stiff for the step.
         """
-        m, eqs, n = self.method, self.assembler, self.system.num_velocities
+        eqs, n = self.assembler, self.system.num_velocities
         if self._factor is None or self._factor.dt != dt:
             eqs.put(after)
             eqs.residual(after.time)
             self._refactor(after.time, dt, np.zeros(n), self._step_derivatives(dt))
         assert self._factor is not None
-        c = m.beta + 0.5 * (m.alpha_m - m.alpha_f) - 1 / 6
+        c = self.method.error_constant
         rhs = np.zeros(n + self.system.num_constraints)
         rhs[:n] = self._factor.mass @ (c * dt * dt * (after.a - before.a))
         return self._factor.solve(rhs)[:n], self._factor.mass
 
     def nodal_error(self, before: State, after: State, dt: float) -> float:
         """Return the local error of the nodes of bodies on their mesh in a step, m."""
-        m = self.method
-        return self._internal.local_error(
-            before, after, (m.beta + 0.5 * (m.alpha_m - m.alpha_f) - 1 / 6) * dt * dt
-        )
+        return self._internal.local_error(before, after, self.method.error_constant * dt * dt)
 
     # ---- formulas of the method -----------------------------------------------------------------
     def _step_derivatives(self, dt: float) -> Derivatives:
@@ -620,6 +623,28 @@ class Stepper:
             "look for a singular position, a load that jumps, or a body that is too soft",
             t,
         )
+
+
+def _check_conserving(system: System) -> None:
+    """Raise an InputError if a conserving step does not apply to a body of a system."""
+    body: Any
+    for body in system.bodies:
+        if not body.num_velocities:
+            continue
+        problem = ""
+        if not hasattr(body, "step_solver"):
+            problem = "is not a body on its mesh"
+        elif body.frame_names:
+            names = ", ".join(map(repr, body.frame_names))
+            problem = f"has interfaces ({names}), which joints or loads may hold"
+        if problem:
+            raise InputError(
+                "GeneralizedAlpha.conserving() is for mesh bodies without interfaces in free "
+                f"flight; body {body.name!r} {problem}. Use another method, for example "
+                "GeneralizedAlpha.from_spectral_radius(1.0)",
+                argument="method",
+                value=body.name,
+            )
 
 
 def _far_frames(system: System) -> str:

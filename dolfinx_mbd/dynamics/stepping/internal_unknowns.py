@@ -27,15 +27,18 @@ class InternalUnknowns:
     Args:
         system: The mechanism.
         parameters: α_m, α_f, β and γ of the method.
+        conserves: Whether the method conserves energy and momentum.
     """
 
-    def __init__(self, system: System, parameters: Array) -> None:
+    def __init__(self, system: System, parameters: Array, *, conserves: bool = False) -> None:
         self._parameters = parameters
         self._parts: list[tuple[Any, slice, slice]] = [
             (body.step_solver(), q, v)
             for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True)
             if hasattr(body, "step_solver")
         ]
+        for part, *_ in self._parts:
+            part.conserves = conserves
 
     def __bool__(self) -> bool:
         return bool(self._parts)

@@ -14,6 +14,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import number
 from dolfinx_mbd.dynamics.stepping.contact_events import ContactEvents
 from dolfinx_mbd.dynamics.stepping.integrators import StepError, Stepper
+from dolfinx_mbd.kernels.columns import ELASTIC, ETA, OMEGA, ORIGIN
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.system import State, System
 
@@ -206,13 +207,13 @@ class AdaptiveSteps:
             if not isinstance(body, FloatingBody):
                 errors.append(_root_mean_square(e, M, body.typical_mass) / self.length)
                 continue
-            errors += [np.abs(e[:3]).max() / self.length, np.abs(e[3:6]).max()]
+            errors += [np.abs(e[ORIGIN]).max() / self.length, np.abs(e[OMEGA]).max()]
             if body.num_elastic:
-                M = M[6:, 6:]
-                size = _root_mean_square(after.q[q][7:], M, body.typical_mass)
+                M = M[ELASTIC, ELASTIC]
+                size = _root_mean_square(after.q[q][ETA], M, body.typical_mass)
                 deformation[k] = max(deformation[k], size)
                 scale = max(deformation[k], _MIN_DEFORMATION * self.length)
-                errors.append(_root_mean_square(e[6:], M, body.typical_mass) / scale)
+                errors.append(_root_mean_square(e[ELASTIC], M, body.typical_mass) / scale)
         return float(max(errors)) / self.control.tolerance, deformation, contacts
 
     def _accept(self, after: State, dt: float, error: float, deformation: list[float]) -> None:

@@ -31,6 +31,10 @@ LINE_RATIO = 1e-3  # ratio of width to length below which a group of facets is r
 TINY_RATIO = 1e-5  # size relative to the body below which a group of facets is rejected as tiny
 
 
+Interfaces = Iterable[str] | Mapping[str, Any]
+"""Names of groups of facets, or `InterfaceSpec`, group or tag by the name of the interface."""
+
+
 @dataclass(frozen=True, eq=False)
 class InterfaceSpec:
     """Facets, reference point, axes and kind of an interface.

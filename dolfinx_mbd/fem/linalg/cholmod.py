@@ -35,6 +35,7 @@ SMALL = 3000  # number of rows below which CHOLMOD chooses the ordering
 
 _COMMON_SIZE = 1 << 16  # bytes; CHOLMOD 5.3 needs 2680
 _REAL, _SUPERNODAL, _GIVEN, _SOLVE_A, _LOWER = 1, 2, 1, 0, -1  # constants of CHOLMOD
+_PRECISIONS = {np.dtype(np.float64): 0, np.dtype(np.float32): 4}
 # Places of `int` parameters in the structure, in units of four bytes
 _KIND, _PRINT, _NUM_METHODS, _FIRST_ORDERING = 12, 36, 42, 79
 _DEFAULTS = {_KIND: 1, _PRINT: 3, _NUM_METHODS: 0, 44: -1, _FIRST_ORDERING: _GIVEN, 77: 1}
@@ -120,12 +121,14 @@ class CholmodFactor:
 
     Args:
         A: The matrix; it is not used after the factorization.
+        single: Whether the factor has single precision. The matrix is then scaled to a unit
+            diagonal, so that the factor represents soft and stiff parts equally well.
 
     Raises:
         CholmodError: A pivot is not positive, or there is not enough memory.
     """
 
-    def __init__(self, A: PETSc.Mat) -> None:
+    def __init__(self, A: PETSc.Mat, *, single: bool = False) -> None:
         self._lib = lib = library()
         assert lib is not None
         self._common = common = ctypes.create_string_buffer(_COMMON_SIZE)
@@ -134,8 +137,13 @@ class CholmodFactor:
         parameters[_KIND], parameters[_PRINT] = _SUPERNODAL, 0
         self._factor = c_void_p()
         self._free = weakref.finalize(self, _free, lib, common, self._factor)
+        self._scale: Array | None = None
         try:
-            self._factorize(_upper_half(A), A.getBlockSize(), parameters)
+            half = _upper_half(A)
+            if single:
+                self._scale = _scale_to_unit_diagonal(half)
+                half = half.astype(np.float32)
+            self._factorize(half, A.getBlockSize(), parameters)
         except CholmodError:
             self.destroy()
             raise
@@ -181,13 +189,22 @@ class CholmodFactor:
 
     def solve(self, B: Array) -> Array:
         """Return A⁻¹B for a block of vectors, shape (rows, k)."""
-        B = np.asfortranarray(B, dtype=float)
-        right = _Dense(*B.shape, B.size, len(B), B.ctypes.data, None, _REAL, 0)
+        if self._scale is None:
+            B = np.asfortranarray(B, dtype=float)
+        else:
+            B = np.asfortranarray(B * self._scale[:, None], dtype=np.float32)
+        precision = _PRECISIONS[B.dtype]
+        right = _Dense(*B.shape, B.size, len(B), B.ctypes.data, None, _REAL, precision)
         result = self._lib.cholmod_solve(_SOLVE_A, self._factor, byref(right), self._common)
         if not result:
             raise CholmodError("CHOLMOD has not enough memory")
-        address = ctypes.cast(result.contents.x, POINTER(ctypes.c_double))
-        solution = np.ctypeslib.as_array(address, shape=B.shape[::-1]).T.copy(order="F")
+        number = ctypes.c_float if precision else ctypes.c_double
+        address = ctypes.cast(result.contents.x, POINTER(number))
+        shared = np.ctypeslib.as_array(address, shape=B.shape[::-1]).T
+        if self._scale is None:
+            solution = shared.copy(order="F")
+        else:
+            solution = np.multiply(shared, self._scale[:, None], order="F")
         self._lib.cholmod_free_dense(byref(result), self._common)
         return np.asarray(solution)
 
@@ -210,31 +227,31 @@ class CholmodPreconditioner:
     """
 
     def __init__(self, A: PETSc.Mat) -> None:
-        self.factor: CholmodFactor | None = CholmodFactor(A)
+        self.factor: Any = self._factorized(A)
         self._is_current = True
+
+    def _factorized(self, A: PETSc.Mat) -> Any:
+        """Return an object with the methods `solve` and `destroy`."""
+        return CholmodFactor(A)
 
     def setUp(self, pc: PETSc.PC) -> None:
         """Factorize the matrix again; PETSc calls this first, and if the matrix has changed."""
         if not self._is_current:
-            if self.factor is not None:
-                self.factor.destroy()
-            self.factor = CholmodFactor(pc.getOperators()[1])
+            self.factor.destroy()
+            self.factor = self._factorized(pc.getOperators()[1])
         self._is_current = False
 
     def apply(self, pc: PETSc.PC, x: PETSc.Vec, y: PETSc.Vec) -> None:
         """Solve for one vector."""
-        assert self.factor is not None
         y.array[:] = self.factor.solve(x.array_r[:, None])[:, 0]
 
     def matApply(self, pc: PETSc.PC, X: PETSc.Mat, Y: PETSc.Mat) -> None:
         """Solve for a block of vectors."""
-        assert self.factor is not None
         Y.getDenseArray()[:] = self.factor.solve(X.getDenseArray(readonly=True))
 
     def destroy(self, pc: PETSc.PC) -> None:
         """Free the factor."""
-        if self.factor is not None:
-            self.factor.destroy()
+        self.factor.destroy()
 
 
 def _upper_half(A: PETSc.Mat) -> scipy.sparse.csr_matrix:
@@ -250,8 +267,19 @@ def _upper_half(A: PETSc.Mat) -> scipy.sparse.csr_matrix:
     return scipy.sparse.csr_matrix((values[nonzero], indices[nonzero], starts), shape=A.getSize())
 
 
+def _scale_to_unit_diagonal(half: scipy.sparse.csr_matrix) -> Array:
+    """Scale the upper half of a matrix symmetrically in place, and return the scale of the rows."""
+    diagonal = half.diagonal()
+    if not (diagonal > 0).all():
+        raise CholmodError("a diagonal entry is not positive")
+    scale = 1.0 / np.sqrt(diagonal)
+    half.data *= np.repeat(scale, np.diff(half.indptr))
+    half.data *= scale[half.indices]
+    return np.asarray(scale)
+
+
 def _sparse(
-    indptr: NDArray[np.int32], indices: NDArray[np.int32], values: Array | None = None
+    indptr: NDArray[np.int32], indices: NDArray[np.int32], values: NDArray[Any] | None = None
 ) -> _Sparse:
     """Return a symmetric matrix for CHOLMOD, given by its upper half; it shares the arrays.
 
@@ -259,8 +287,9 @@ def _sparse(
     """
     address = None if values is None else values.ctypes.data
     pointers = indptr.ctypes.data, indices.ctypes.data, None, address, None
-    kind = 0 if values is None else _REAL
-    return _Sparse(*[len(indptr) - 1] * 2, len(indices), *pointers, _LOWER, 0, kind, 0, 1, 1)
+    kind, precision = (0, 0) if values is None else (_REAL, _PRECISIONS[values.dtype])
+    rows = len(indptr) - 1
+    return _Sparse(rows, rows, len(indices), *pointers, _LOWER, 0, kind, precision, 1, 1)
 
 
 def _free(lib: Any, common: Any, factor: c_void_p) -> None:

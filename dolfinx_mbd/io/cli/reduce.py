@@ -103,8 +103,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     text = "write the mode shapes on the mesh for ParaView to a file .bp or .pvd"
     add("--write-modes", metavar="FILE", help=text)
     add("--name", help="name of the body (default: name of the file)")
-    text = "direct, or iterative with half the memory; auto (default): direct if memory suffices"
-    add("--solver", choices=("auto", "direct", "iterative"), default="auto", help=text)
+    text = (
+        "direct, double (direct in double precision for all sizes), or iterative with half the "
+        "memory; auto (default): direct if memory suffices"
+    )
+    add("--solver", choices=("auto", "direct", "double", "iterative"), default="auto", help=text)
     text = "PETSc option of the solvers, for example pc_factor_mat_solver_type=mumps"
     add_list("--petsc", "OPTION=VALUE", text)
     add_flag("--dry-run", "check the input, and print size, memory and time without a reduction")
@@ -246,6 +249,7 @@ def _point(name: str, text: str) -> list[float]:
 def _dry_run(model: ElasticModel, groups: FacetGroups, options: argparse.Namespace) -> str:
     """Return the size and the cost of a reduction; warn if the units seem to be wrong."""
     from dolfinx_mbd.fem.linalg.memory import factorization_memory
+    from dolfinx_mbd.fem.linalg.single_precision import is_large
     from dolfinx_mbd.fem.surface_integrals import body_size, volume_integral
 
     mesh, V = model.plain_mesh, model.displacements
@@ -259,12 +263,14 @@ def _dry_run(model: ElasticModel, groups: FacetGroups, options: argparse.Namespa
     for name, facets in groups.items():
         count = mesh.comm.allreduce(int((facets < owned).sum()))
         lines.append(f"interface       {name}, {count} facets")
+    single = options.solver != "double" and is_large(dofs, mesh.comm.size)
+    memory = factorization_memory(dofs, single=single)
     seconds = expected_time(dofs, options.modes, stiffening=not options.no_stiffening)
     lines += [
         f"displacements   {dofs} degrees of freedom (degree {degree})",
         f"reduced body    {coordinates} elastic coordinates",
         f"expected time   about {seconds:.2g} s on one core",
-        f"expected memory {_memory(factorization_memory(dofs) / 1e9)}",
+        f"expected memory {_memory(memory / 1e9)}",
     ]
     return "\n".join(lines)
 

@@ -12,6 +12,7 @@ in place of another program:
     >>> import ufl
     >>> from dolfinx import fem, mesh
     >>> from mpi4py import MPI
+    >>> import dolfinx_mbd as mbd
     >>> from dolfinx_mbd import forms
     >>> from dolfinx_mbd.io.export import export
     >>> from dolfinx_mbd.io.export.superelement import superelement
@@ -28,11 +29,13 @@ in place of another program:
     >>> body = reduce_matrices(FullMatrices(K, M, x), ends, num_modes=3)
 """
 
+from dolfinx_mbd.io.imports.ansys import read_ansys
 from dolfinx_mbd.io.imports.calculix import read_calculix
 from dolfinx_mbd.io.imports.full_matrices import FullMatrices, MatrixError, MatrixFileError
 from dolfinx_mbd.io.imports.matrix_files import read_matrices
 from dolfinx_mbd.io.imports.nastran import read_dmig, read_op4
 from dolfinx_mbd.io.imports.nastran_materials import read_nastran_materials
+from dolfinx_mbd.io.imports.nodal_modes import NodalModes, read_universal
 from dolfinx_mbd.io.imports.reduced_matrices import (
     FirstOrderInertiaWarning,
     ReducedMatrices,
@@ -45,13 +48,16 @@ __all__ = [
     "FullMatrices",
     "MatrixError",
     "MatrixFileError",
+    "NodalModes",
     "NodeInterface",
     "ReducedMatrices",
     "body_from_reduced",
+    "read_ansys",
     "read_calculix",
     "read_dmig",
     "read_matrices",
     "read_nastran_materials",
     "read_op4",
+    "read_universal",
     "reduce_matrices",
 ]

@@ -64,7 +64,7 @@ def read_matrices(
         >>> matrices = read_matrices("K.npz", "M.npz", x)
     """
     if isinstance(nodes, (str, Path)):
-        numbers, positions = _read_nodes(nodes)
+        numbers, positions = read_nodes(nodes)
         labels = numbers if labels is None else labels
     else:
         positions = array("nodes", nodes)
@@ -92,7 +92,7 @@ def _read_matrix(argument: str, file: str | Path) -> scipy.sparse.csr_array:
     raise MatrixFileError(f"{path}: unknown format; expected {formats}", path=path)
 
 
-def _read_nodes(file: str | Path) -> tuple[NDArray[np.int64] | None, Array]:
+def read_nodes(file: str | Path) -> tuple[NDArray[np.int64] | None, Array]:
     """Return the numbers (or None if the file has none) and the positions (N, 3) of nodes."""
     path = existing_file("nodes", file)
     kind = _kind(path)

@@ -6,7 +6,7 @@ from typing import Any
 
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.io.models.declarations import REQUIRED, Declared
-from dolfinx_mbd.io.models.documents import Place
+from dolfinx_mbd.io.models.documents import Place, unknown
 from dolfinx_mbd.io.models.values import EntryError, Reader
 
 __all__ = ["BEAM", "SECTIONS", "checked_beam", "checked_places", "reduced_beam"]
@@ -44,7 +44,7 @@ def checked_beam(reader: Reader, entry: Any, place: Place) -> dict[str, Any]:
         raise EntryError(place, "expected length and section of a beam, such as circle: 5mm")
     for key in entry:
         if key not in BEAM:
-            raise EntryError((*place, key), f"unknown field {key!r}; known are {', '.join(BEAM)}")
+            raise EntryError((*place, key), unknown("field", key, BEAM))
     if "length" not in entry or len(SECTIONS.keys() & entry.keys()) != 1:
         raise EntryError(place, f"expected length and one of the sections {', '.join(SECTIONS)}")
     return {k: reader.value(BEAM[k], "", value, (*place, k)) for k, value in entry.items()}

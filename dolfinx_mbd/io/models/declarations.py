@@ -14,9 +14,9 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, get_args
 
-from dolfinx_mbd.io.models.quantities import parse_unit
+from dolfinx_mbd.mechanism.expressions.quantities import parse_unit
 
-__all__ = ["Declared", "declared_fields", "type_names"]
+__all__ = ["Declared", "declared_fields", "members", "type_names"]
 
 REQUIRED = inspect.Parameter.empty
 """Default of fields that have no default."""
@@ -110,15 +110,8 @@ def type_names(maker: Callable[..., Any], annotation: str) -> tuple[str, ...]:
     """Return the names of the types in an annotation: `float`, `ArrayLike`, `choice:a,b` ..."""
     match = re.fullmatch(r"ForwardRef\('(.*)'\)", annotation)  # of a NamedTuple
     annotation = (match[1] if match else annotation).strip().strip("'\"")
-    parts: list[str] = []
-    depth, start = 0, 0
-    for k, letter in enumerate(annotation + "|"):
-        depth += (letter in "[(") - (letter in "])")
-        if letter == "|" and depth == 0:
-            parts.append(annotation[start:k].strip())
-            start = k + 1
     result: list[str] = []
-    for part in parts:
+    for part in members(annotation):
         if part.startswith("Literal["):
             words = [word.strip().strip("'\"") for word in part[8:-1].split(",")]
             result.append("choice:" + ",".join(words))
@@ -127,3 +120,15 @@ def type_names(maker: Callable[..., Any], annotation: str) -> tuple[str, ...]:
             choices = get_args(alias) if str(alias).startswith("typing.Literal") else ()
             result.append("choice:" + ",".join(choices) if choices else part)
     return tuple(dict.fromkeys(result))
+
+
+def members(annotation: str, sign: str = "|") -> list[str]:
+    """Return the parts of an annotation between signs that are not in brackets."""
+    parts: list[str] = []
+    depth, start = 0, 0
+    for k, letter in enumerate(annotation + sign):
+        depth += (letter in "[(") - (letter in "])")
+        if letter == sign and depth == 0:
+            parts.append(annotation[start:k].strip())
+            start = k + 1
+    return parts

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["SUFFIXES", "Document", "ModelFileError", "Place", "read_document"]
+__all__ = ["SUFFIXES", "Document", "ModelFileError", "Place", "read_document", "unknown"]
 
 SUFFIXES = (".yaml", ".yml", ".toml", ".json")
 """Suffixes of model files."""
@@ -26,6 +27,14 @@ Place = tuple[Any, ...]
 
 _DEPTH = 40  # largest depth of nested entries and of included files
 _MOST = 1_000_000  # largest number of entries; aliases of YAML can multiply without limit
+
+
+def unknown(what: str, name: Any, known: Iterable[Any]) -> str:
+    """Return a message about an unknown name, with the most similar and all known names."""
+    names = list(map(str, known))
+    similar = difflib.get_close_matches(str(name), names, n=1)
+    hint = f"did you mean {similar[0]!r}? Known" if similar else "known"
+    return f"unknown {what} {name!r}; {hint} are {', '.join(names) or 'none'}"
 
 
 class ModelFileError(FileError):
@@ -108,8 +117,6 @@ def read_document(path: str | os.PathLike[str]) -> Document:
 def _read(path: Path, parents: tuple[Path, ...]) -> Document:
     if path.suffix.lower() not in SUFFIXES:
         raise FileError(f"'{path}': a model file ends in {', '.join(SUFFIXES)}", path=path)
-    if path.resolve() in parents or len(parents) > _DEPTH:
-        raise ModelFileError(path, [f"{path}: the file includes itself"])
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -122,7 +129,12 @@ def _read(path: Path, parents: tuple[Path, ...]) -> Document:
         raise ModelFileError(path, [f"{path}: a model file consists of sections such as 'bodies:'"])
     document = Document(path, data, lines)
     for name in _included(document):
-        _merge(document, _read(path.parent / name, (*parents, path.resolve())))
+        other, chain = path.parent / name, (*parents, path.resolve())
+        if other.resolve() in chain or len(chain) > _DEPTH:
+            names = " -> ".join(p.name for p in (*chain, other))
+            text = f"{name!r} includes itself, {names}; remove one of these entries"
+            raise ModelFileError(path, [document.message(("include",), text)])
+        _merge(document, _read(other, chain))
     return document
 
 
@@ -188,10 +200,13 @@ def _yaml(path: Path, text: str) -> tuple[Any, dict[Place, int]]:
     try:
         node = loader.get_single_node()
         data = None if node is None else _plain(path, loader, node, (), lines)
+    except ModelFileError:
+        raise
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = "" if mark is None else f", line {mark.line + 1}"
-        raise ModelFileError(path, [f"{path}{line}: {error.problem or error}"]) from None
+        hint = "; indent with spaces" if "\\t" in str(error.problem) else ""
+        raise ModelFileError(path, [f"{path}{line}: {error.problem or error}{hint}"]) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise ModelFileError(path, [f"{path}: {' '.join(str(error).split())}"]) from None
     finally:
@@ -217,7 +232,9 @@ def _plain(path: Path, loader: Any, node: Any, place: Place, lines: dict[Place, 
             key = key if isinstance(key, (str, int, float)) else str(key)
             if key in result:
                 at = key_node.start_mark.line + 1
-                raise ModelFileError(path, [f"{path}, line {at}: {key!r} occurs twice"])
+                raise ModelFileError(
+                    path, [f"{path}, line {at}: {key!r} occurs twice; rename one of them"]
+                )
             result[key] = _plain(path, loader, value_node, (*place, key), lines)
             lines[(*place, key)] = key_node.start_mark.line + 1
         return result

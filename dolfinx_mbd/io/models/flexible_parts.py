@@ -17,11 +17,22 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import Error
 from dolfinx_mbd.io.models.beams import checked_beam, checked_places, reduced_beam
 from dolfinx_mbd.io.models.declarations import REQUIRED, Declared
-from dolfinx_mbd.io.models.documents import Place
+from dolfinx_mbd.io.models.documents import Place, unknown
+from dolfinx_mbd.io.models.kinds import VALUES
 from dolfinx_mbd.io.models.values import EntryError, Reader
 from dolfinx_mbd.mechanism import mechanisms
 
-__all__ = ["FIELDS", "PICK", "cache_folder", "reduced_body"]
+__all__ = [
+    "FIELDS",
+    "PICK",
+    "cache_folder",
+    "facets",
+    "material",
+    "mesh_of",
+    "picked_interfaces",
+    "reduced_body",
+    "sources",
+]
 
 _ARRAY = ("ArrayLike",)
 
@@ -103,48 +114,91 @@ def reduced_body(reader: Reader, entry: Any, place: Place) -> ReducedBody:
 
 def _checked(reader: Reader, entry: dict[str, Any], place: Place) -> dict[str, Any]:
     """Return the fields of a reduction, with the sources of the mesh."""
-    for key in entry:
-        if key not in FIELDS:
-            raise EntryError((*place, key), f"unknown field {key!r}; known are {', '.join(FIELDS)}")
-    sources = [key for key in ("mesh", "step", "rod", "beam") if key in entry]
-    if len(sources) != 1:
-        raise EntryError(place, "expected one of the fields mesh, step, rod and beam")
-    missing = [name for name, field in FIELDS.items() if field.is_required and name not in entry]
-    if missing:
-        raise EntryError(place, f"the field {missing[0]!r} is missing")
-    result: dict[str, Any] = {}
-    for key, value in entry.items():
-        is_plain = isinstance(value, dict) or "Any" in FIELDS[key].types
-        at = (*place, key)
-        result[key] = value if is_plain else reader.value(FIELDS[key], "", value, at)
-    if isinstance(result.get("rod"), dict):
-        lengths = Declared("rod", ("float", "bool"), REQUIRED, "", "m")
-        result["rod"] = {
-            k: reader.value(lengths, "", v, (*place, "rod", k)) for k, v in result["rod"].items()
-        }
-    result["material"] = _material(reader, entry["material"], (*place, "material"))
+    result = sources(reader, entry, place, FIELDS, ("mesh", "step", "rod", "beam"))
+    result["material"] = material(reader, entry["material"], (*place, "material"))
     at = (*place, "interfaces")
     if "beam" in entry:
         beam = checked_beam(reader, entry["beam"], (*place, "beam"))
         places = checked_places(reader, entry["interfaces"], beam, at)
         return {**result, "beam": beam, "interfaces": places}
-    result["interfaces"] = _interfaces(reader, entry["interfaces"], at)
+    result["interfaces"] = picked_interfaces(reader, entry["interfaces"], at)
     return result
 
 
-def _material(reader: Reader, entry: Any, place: Place) -> Any:
-    import dolfinx_mbd as mbd
+def sources(
+    reader: Reader,
+    entry: dict[str, Any],
+    place: Place,
+    fields: Mapping[str, Declared],
+    kinds: tuple[str, ...],
+) -> dict[str, Any]:
+    """Return the checked fields of a mesh, of which one of `kinds` is its source.
+
+    Args:
+        reader: Conversion of the document.
+        entry: Fields by name.
+        place: Their place in the document.
+        fields: Declarations of the fields.
+        kinds: Fields that are sources of a mesh.
+
+    Raises:
+        EntryError: A field is unknown, missing or invalid, or there is not one source.
+    """
+    for key in entry:
+        if key not in fields:
+            raise EntryError((*place, key), unknown("field", key, fields))
+    if len([key for key in kinds if key in entry]) != 1:
+        names = f"{', '.join(kinds[:-1])} and {kinds[-1]}"
+        raise EntryError(place, f"expected one of the fields {names}")
+    missing = [name for name, field in fields.items() if field.is_required and name not in entry]
+    if missing:
+        raise EntryError(place, f"the field {missing[0]!r} is missing")
+    result: dict[str, Any] = {}
+    for key, value in entry.items():
+        is_plain = isinstance(value, dict) or "Any" in fields[key].types
+        at = (*place, key)
+        result[key] = value if is_plain else reader.value(fields[key], "", value, at)
+    if isinstance(result.get("rod"), dict):
+        lengths = Declared("rod", ("float", "bool"), REQUIRED, "", "m")
+        result["rod"] = {
+            k: reader.value(lengths, "", v, (*place, "rod", k)) for k, v in result["rod"].items()
+        }
+    return result
+
+
+def material(reader: Reader, entry: Any, place: Place) -> Any:
+    """Return a material: its name, or the constants of a kind of `VALUES`.
+
+    Args:
+        reader: Conversion of the document.
+        entry: The entry.
+        place: Its place in the document.
+
+    Raises:
+        EntryError: The entry is invalid.
+    """
     from dolfinx_mbd.forms.materials import material
 
     if isinstance(entry, str):
-        return material(entry)
-    return reader.made(mbd.Material, "material", entry, place, name="part")
+        try:
+            return material(entry)
+        except Error as error:
+            raise EntryError(place, str(error)) from None
+    if not isinstance(entry, dict):
+        raise EntryError(place, f"expected the name or the constants of a material; got {entry!r}")
+    makers = VALUES["Material"]
+    fields = {key: value for key, value in entry.items() if key != "type"}
+    kind = entry.get("type", "isotropic")
+    if kind not in makers:
+        raise EntryError((*place, "type"), unknown("type", kind, makers))
+    return reader.made(makers[kind], kind, fields, place)
 
 
-def _interfaces(reader: Reader, entries: Any, place: Place) -> dict[str, tuple[Any, Any]]:
+def picked_interfaces(reader: Reader, entries: Any, place: Place) -> dict[str, tuple[Any, Any]]:
     """Return the interfaces by name, each with the arguments of `pick` or None."""
     import dolfinx_mbd as mbd
 
+    entries = [entries] if isinstance(entries, str) else entries
     if isinstance(entries, list) and all(isinstance(name, str) for name in entries):
         entries = dict.fromkeys(entries)
     if not isinstance(entries, dict):
@@ -153,6 +207,8 @@ def _interfaces(reader: Reader, entries: Any, place: Place) -> dict[str, tuple[A
     for name, entry in entries.items():
         at = (*place, name)
         entry = {} if entry is None else entry
+        if isinstance(entry, (str, int)) and not isinstance(entry, bool):
+            entry = {"facets": entry}
         if not isinstance(entry, dict):
             raise EntryError(at, f"expected fields by name, such as pick; got {entry!r}")
         fields = {key: value for key, value in entry.items() if key != "pick"}
@@ -168,7 +224,7 @@ def _pick(reader: Reader, entry: Any, place: Place) -> dict[str, Any]:
         raise EntryError(place, f"expected one or more of {', '.join(PICK)}")
     for key in entry:
         if key not in PICK:
-            raise EntryError((*place, key), f"unknown field {key!r}; known are {', '.join(PICK)}")
+            raise EntryError((*place, key), unknown("field", key, PICK))
     return {k: reader.value(PICK[k], "", value, (*place, k)) for k, value in entry.items()}
 
 
@@ -205,25 +261,51 @@ def _reduction(reader: Reader, fields: dict[str, Any], place: Place, comm: Any) 
 
     if "beam" in fields:
         return reduced_beam(fields, comm)  # type: ignore[no-any-return]
-    if "rod" in fields:
-        mesh = mbd.build_mesh(mbd.ConnectingRod(**(fields["rod"] or {})), comm)
-    elif "step" in fields:
-        size = {} if fields.get("size") is None else {"size": fields["size"]}
-        mesh = mbd.build_mesh(mbd.StepPart(reader.path(fields["step"], place), **size), comm)
-    else:
-        unit = fields.get("unit", "m")
-        mesh = mbd.read_mesh(reader.path(fields["mesh"], place), comm, unit=unit)
-    interfaces = {
-        name: spec if pick is None else replace(spec, facets=_facets(mesh, pick, (*place, name)))
-        for name, (spec, pick) in fields["interfaces"].items()
-    }
+    mesh = mesh_of(reader, fields, place, comm)
     return mbd.reduce(
         mbd.ElasticModel(mesh, fields["material"], degree=fields.get("degree", 2)),
-        interfaces=interfaces,
+        interfaces=facets(mesh, fields["interfaces"], (*place, "interfaces")),
         num_modes=fields.get("num_modes", 20),
         stiffening=fields.get("stiffening"),
         attached_to=fields.get("attached_to"),
     ).body
+
+
+def mesh_of(reader: Reader, fields: dict[str, Any], place: Place, comm: Any) -> Any:
+    """Return the mesh of checked fields (collective).
+
+    Args:
+        reader: Conversion of the document.
+        fields: Fields with a source of the mesh, see `sources`.
+        place: Their place in the document.
+        comm: Communicator.
+    """
+    import dolfinx_mbd as mbd
+
+    if "rod" in fields:
+        return mbd.build_mesh(mbd.ConnectingRod(**(fields["rod"] or {})), comm)
+    if "step" in fields:
+        size = {} if fields.get("size") is None else {"size": fields["size"]}
+        return mbd.build_mesh(mbd.StepPart(reader.path(fields["step"], place), **size), comm)
+    path, unit = reader.path(fields["mesh"], place), fields.get("unit", "m")
+    return mbd.read_mesh(path, comm, unit=unit)
+
+
+def facets(mesh: Any, interfaces: Mapping[str, tuple[Any, Any]], place: Place) -> dict[str, Any]:
+    """Return interfaces by name with the facets that `pick` selects.
+
+    Args:
+        mesh: The mesh.
+        interfaces: Interfaces with the arguments of `pick` or None, see `picked_interfaces`.
+        place: Place of the interfaces in the document.
+
+    Raises:
+        EntryError: The arguments select no facets, or are invalid.
+    """
+    return {
+        name: spec if pick is None else replace(spec, facets=_facets(mesh, pick, (*place, name)))
+        for name, (spec, pick) in interfaces.items()
+    }
 
 
 def _facets(mesh: Any, pick: Mapping[str, Any], place: Place) -> Any:
@@ -234,7 +316,7 @@ def _facets(mesh: Any, pick: Mapping[str, Any], place: Place) -> Any:
         return mbd.fem.pick(mesh, **pick)
     except Error as error:
         field = str(getattr(error, "argument", "") or "").split(" ")[-1]
-        at = (*place[:-1], "interfaces", place[-1], "pick")
+        at = (*place, "pick")
         raise EntryError((*at, field) if field in pick else at, str(error)) from None
 
 

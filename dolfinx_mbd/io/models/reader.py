@@ -10,12 +10,19 @@ from typing import Any
 from dolfinx_mbd.checks import file_path, instance
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.io.models.declarations import declared_fields
-from dolfinx_mbd.io.models.documents import SUFFIXES, Document, ModelFileError, Place, read_document
-from dolfinx_mbd.io.models.flexible_parts import reduced_body
+from dolfinx_mbd.io.models.documents import (
+    SUFFIXES,
+    Document,
+    ModelFileError,
+    Place,
+    read_document,
+    unknown,
+)
 from dolfinx_mbd.io.models.kinds import ANALYSES, SECTIONS
-from dolfinx_mbd.io.models.quantities import number
-from dolfinx_mbd.io.models.values import EntryError, Reader
+from dolfinx_mbd.io.models.mesh_parts import SPECIAL
+from dolfinx_mbd.io.models.values import EntryError, Reader, place_of
 from dolfinx_mbd.mechanism import System
+from dolfinx_mbd.mechanism.expressions.quantities import number
 
 __all__ = ["FORMAT", "OPTIONS", "RESULTS", "Model", "read_model"]
 
@@ -108,7 +115,7 @@ class _Builder:
         data = self.document.data
         self._check_sections(data)
         self.parameters = self._parameters(data.get("parameters") or {})
-        self.reader = Reader(self.document, self.parameters, reduced_body)
+        self.reader = Reader(self.document, self.parameters, SPECIAL)
         self._stop()
         parts = {"bodies": self._entries("bodies", data)}
         if not self.errors:
@@ -150,7 +157,7 @@ class _Builder:
         known = (*_OTHERS, *SECTIONS, *ANALYSES, "include")
         for key in data:
             if key not in known:
-                text = f"unknown section {key!r}; known are {', '.join(known)}"
+                text = unknown("section", key, known)
                 self.errors.append(self.document.message((key,), text))
         if data.get("model") != FORMAT:
             text = (
@@ -220,16 +227,16 @@ class _Builder:
         if not isinstance(entry, dict):
             raise EntryError(place, f"expected fields by name; got {entry!r}")
         default = next(iter(makers)) if len(makers) == 1 else "ground" if name == "ground" else None
-        kind = entry.get("type", default)
+        kind: Any = entry.get("type", default)
         if kind not in makers:
-            text = f"unknown type {kind!r}" if kind else "the field 'type' is missing"
-            raise EntryError((*place, "type"), f"{text}; known are {', '.join(makers)}")
+            missing = f"the field 'type' is missing; known are {', '.join(makers)}"
+            raise EntryError((*place, "type"), unknown("type", kind, makers) if kind else missing)
         fields = {key: value for key, value in entry.items() if key != "type"}
         return self.reader.made(makers[kind], kind, fields, place, name=name)
 
     def _mechanism(self, entry: Any, place: Place) -> System:
         makers = SECTIONS["mechanism"]
-        kind = entry.get("type") if isinstance(entry, dict) else None
+        kind: Any = entry.get("type") if isinstance(entry, dict) else None
         if kind not in makers:
             text = f"expected the type of a mechanism: {', '.join(makers)}"
             raise EntryError((*place, "type"), text)
@@ -247,7 +254,11 @@ class _Builder:
                 gravity=gravity,
             )
         except InputError as error:
-            self.errors.append(self.document.message(self._named_place(str(error)), str(error)))
+            place = self._named_place(str(error))
+            entries = {name: self.document.data.get(name) or {} for name in SECTIONS}
+            if not place and isinstance(error.value, str):
+                place = place_of(error.value, entries)
+            self.errors.append(self.document.message(place, str(error)))
             return None
 
     def _named_place(self, text: str) -> Place:

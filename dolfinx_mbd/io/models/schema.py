@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dolfinx_mbd.io.models.beams import BEAM
-from dolfinx_mbd.io.models.declarations import REQUIRED, Declared, declared_fields
+from dolfinx_mbd.io.models.declarations import REQUIRED, Declared, declared_fields, members
 from dolfinx_mbd.io.models.flexible_parts import FIELDS, PICK
 from dolfinx_mbd.io.models.kinds import ANALYSES, FORMULAS, FUNCTIONS, SECTIONS, VALUES
+from dolfinx_mbd.io.models.makers import Makers
+from dolfinx_mbd.io.models.mesh_parts import MODEL
 from dolfinx_mbd.io.models.reader import FORMAT, OPTIONS, RESULTS
 
 __all__ = ["schema"]
@@ -34,6 +36,8 @@ _FRAME = {
         {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2},
     ]
 }
+_OMITTED = ("name", "constants")
+_DEFINED = ("ReducedBody", "ElasticModel", "Interfaces", "Materials")
 _TYPES: dict[str, Any] = {
     "float": _NUMBER,
     "int": {"type": ["integer", "string"]},
@@ -46,10 +50,9 @@ _TYPES: dict[str, Any] = {
     "NDArray[np.int64]": _ARRAY,
     "FrameRef": _FRAME,
     "Mapping[str, Frame]": _FRAMES,
-    "ReducedBody": {"$ref": "#/$defs/ReducedBody"},
     "Requests": {"type": "array", "items": {"type": "string"}},
     "Any": {},
-    **{name: {"$ref": f"#/$defs/{name}"} for name in VALUES},
+    **{name: {"$ref": f"#/$defs/{name}"} for name in (*VALUES, *_DEFINED)},
 }
 
 
@@ -66,6 +69,8 @@ def schema() -> dict[str, Any]:
     """
     sections = {name: _section(makers) for name, makers in SECTIONS.items() if name != "mechanism"}
     analyses = {name: _analysis(maker) for name, maker in ANALYSES.items()}
+    material = {"anyOf": [{"type": "string"}, _choice(VALUES["Material"], named=False)]}
+    by_group = {"type": "object", "additionalProperties": {"$ref": "#/$defs/Material"}}
     body = {"anyOf": [{"type": "string"}, _rod(), _reduction()]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -89,18 +94,22 @@ def schema() -> dict[str, Any]:
         "required": ["model"],
         "additionalProperties": False,
         "$defs": {
+            **{name: _choice(makers, named=False) for name, makers in VALUES.items()},
             "ReducedBody": body,
             "Function": _choice(FUNCTIONS, named=True),
-            **{name: _choice(makers, named=False) for name, makers in VALUES.items()},
+            "ElasticModel": _model(),
+            "Interfaces": _interfaces(),
+            "Material": material,
+            "Materials": {"anyOf": [material, by_group]},
         },
     }
 
 
-def _section(makers: dict[str, Callable[..., Any]]) -> dict[str, Any]:
+def _section(makers: Makers) -> dict[str, Any]:
     return {"type": "object", "additionalProperties": _choice(makers, named=True)}
 
 
-def _choice(makers: dict[str, Callable[..., Any]], *, named: bool) -> dict[str, Any]:
+def _choice(makers: Makers, *, named: bool) -> dict[str, Any]:
     """Return the schema of an object that one of the makers makes."""
     first = next(iter(makers))
     objects = [
@@ -109,7 +118,7 @@ def _choice(makers: dict[str, Callable[..., Any]], *, named: bool) -> dict[str, 
             kind,
             kind_name=kind if len(makers) > 1 else None,
             optional_kind=(not named and kind == first) or kind == "ground",
-            omitted=("name",) if named else (),
+            omitted=_OMITTED if named else (),
         )
         for kind, maker in makers.items()
     ]
@@ -139,8 +148,7 @@ def _object(
 def _field(kind: str, field: Declared) -> dict[str, Any]:
     """Return the schema of a field."""
     if (kind, field.name) in FORMULAS:
-        function = {"anyOf": [_ARRAY, {"$ref": "#/$defs/Function"}]}
-        result = _motion() if field.name == "motion" else function
+        result = _motion() if field.name == "motion" else _function(kind, field)
     else:
         options = [option for name in field.types if (option := _type(name)) is not None]
         result = _any_of(options)
@@ -149,6 +157,25 @@ def _field(kind: str, field: Declared) -> dict[str, Any]:
     if field.default is not REQUIRED and isinstance(field.default, simple):
         result = {**result, "default": field.default}
     return result
+
+
+def _function(kind: str, field: Declared) -> dict[str, Any]:
+    """Return the schema of a field that is an expression or an object of `FUNCTIONS`."""
+    rule = FORMULAS[kind, field.name]
+    options = (
+        [{"$ref": "#/$defs/Function"}]
+        if rule.components == 0
+        else [
+            _ARRAY,
+            {"$ref": "#/$defs/Function"},
+        ]
+    )
+    if rule.default:
+        maker = FUNCTIONS[rule.default]
+        options.append(
+            _object(maker, rule.default, kind_name=None, optional_kind=True, omitted=_OMITTED)
+        )
+    return {"anyOf": options}
 
 
 def _any_of(options: list[dict[str, Any]]) -> dict[str, Any]:
@@ -177,14 +204,14 @@ def _type(name: str) -> dict[str, Any] | None:
     if name.startswith("choice:"):
         return {"enum": name[7:].split(",")}
     if name.startswith(("tuple[", "Sequence[", "list[")):
-        inner = {part.strip() for part in name[name.index("[") + 1 : -1].split(",")} - {"..."}
-        items = [option for part in sorted(inner) if (option := _type(part)) is not None]
+        inner = name[name.index("[") + 1 : -1]
+        kinds = {kind for part in members(inner, ",") for kind in members(part)} - {"..."}
+        items = [option for kind in sorted(kinds) if (option := _type(kind)) is not None]
         return {"type": "array", "items": _any_of(items)} if items else None
     if name.startswith("Mapping[str, ") and name not in _TYPES:
-        inner_type = _type(name.removeprefix("Mapping[str, ")[:-1])
-        return (
-            None if inner_type is None else {"type": "object", "additionalProperties": inner_type}
-        )
+        kinds = set(members(name.removeprefix("Mapping[str, ")[:-1]))
+        items = [option for kind in sorted(kinds) if (option := _type(kind)) is not None]
+        return {"type": "object", "additionalProperties": _any_of(items)} if items else None
     result: dict[str, Any] | None = _TYPES.get(name)
     return result
 
@@ -213,6 +240,25 @@ def _reduction() -> dict[str, Any]:
         "required": required,
         "additionalProperties": False,
     }
+
+
+def _model() -> dict[str, Any]:
+    """Return the schema of the model of a body on its whole mesh."""
+    properties = _declared(MODEL)
+    properties["material"] |= _TYPES["Materials"]
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": ["material"],
+        "additionalProperties": False,
+    }
+
+
+def _interfaces() -> dict[str, Any]:
+    spec = {"type": ["object", "null"], "properties": _interface(), "additionalProperties": False}
+    by_name = {"anyOf": [spec, {"type": ["integer", "string"]}]}
+    options = [{"type": "object", "additionalProperties": by_name}, {"type": "string"}]
+    return {"anyOf": [_TYPES["Requests"], *options]}
 
 
 def _interface() -> dict[str, Any]:

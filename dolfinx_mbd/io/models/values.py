@@ -10,20 +10,20 @@ from typing import Any
 
 from dolfinx_mbd.checks import choice
 from dolfinx_mbd.errors import InputError, MissingFileError
-from dolfinx_mbd.io.models.declarations import Declared, declared_fields
-from dolfinx_mbd.io.models.documents import Document, Place
-from dolfinx_mbd.io.models.functions import (
+from dolfinx_mbd.io.models.declarations import Declared, declared_fields, members
+from dolfinx_mbd.io.models.documents import Document, Place, unknown
+from dolfinx_mbd.io.models.kinds import FORMULAS, FUNCTIONS, VALUES
+from dolfinx_mbd.mechanism import Frame, FrameRef, constant_speed
+from dolfinx_mbd.mechanism.expressions.functions import (
     FRAME_VARIABLES,
     ExpressionMotion,
     Formula,
     TableMotion,
     VectorFormula,
 )
-from dolfinx_mbd.io.models.kinds import FORMULAS, FUNCTIONS, VALUES
-from dolfinx_mbd.io.models.quantities import number
-from dolfinx_mbd.mechanism import Frame, FrameRef, constant_speed
+from dolfinx_mbd.mechanism.expressions.quantities import number
 
-__all__ = ["EntryError", "Reader"]
+__all__ = ["EntryError", "Reader", "place_of"]
 
 
 class EntryError(Exception):
@@ -53,16 +53,18 @@ class Reader:
     Attributes:
         document: The document.
         parameters: Values of the parameters by name.
-        reduced_body: Function of an entry and its place that returns a reduced body.
+        special: Functions of a reader, an entry and its place that return values of further types,
+            by the name of the type.
         bodies: Bodies by name, for references to their frames; None before they are known.
-        loaded: Reduced bodies by the path of their file, so that each is loaded once.
+        loaded: Reduced bodies by the path of their file and models by their entry, so that each is
+            made once.
     """
 
     document: Document
     parameters: Mapping[str, float]
-    reduced_body: Callable[[Reader, Any, Place], Any]
+    special: Mapping[str, Callable[[Reader, Any, Place], Any]]
     bodies: Mapping[str, Any] | None = None
-    loaded: dict[Path, Any] = dataclasses.field(default_factory=dict)
+    loaded: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
     def made(
         self, maker: Callable[..., Any], kind: str, entry: Any, place: Place, **values: Any
@@ -101,9 +103,8 @@ class Reader:
         errors = []
         for key in entry:
             if key not in fields or key in values:
-                known = ", ".join(name for name in fields if name not in values)
-                text = f"unknown field {key!r}; known are {known}"
-                errors.append(EntryError((*place, key), text))
+                known = [name for name in fields if name not in values]
+                errors.append(EntryError((*place, key), unknown("field", key, known)))
         for name, field in fields.items():
             if field.is_required and name not in entry and name not in values:
                 unit = f", {field.units.replace('|', ' or ')}," if field.units else ""
@@ -123,28 +124,43 @@ class Reader:
         if (kind, field.name) in FORMULAS:
             return self._function(kind, field, value, place)
         for name in sorted(field.types, key=lambda name: not name.startswith("choice:")):
+            if name in self.special:
+                return self.special[name](self, value, place)
             convert = _CONVERTERS.get(name) or _by_prefix(name)
             if (
                 convert is not None
                 and (result := convert(self, name, value, field, place)) is not _NO
             ):
                 return result
-        expected = " or ".join(map(_described, field.types))
+        known = [
+            name for name in field.types if name in _CONVERTERS or _by_prefix(name) is not None
+        ]
+        if not known:
+            text = "a model file cannot contain this field; use a script"
+            raise InputError(text, value=value)
+        expected = " or ".join(map(_described, known))
         raise InputError(f"expected {expected}; got {_shortened(value)}", value=value)
 
     # ---- functions ------------------------------------------------------------------------------
     def _function(self, kind: str, field: Declared, value: Any, place: Place) -> Any:
         if field.name == "motion":
             return self.motion(value, place)
+        choices = [name[7:].split(",") for name in field.types if name.startswith("choice:")]
+        if any(value in names for names in choices):
+            return value
+        variables, units, components, default = FORMULAS[kind, field.name]
         if isinstance(value, dict):
-            return self._made(FUNCTIONS, value, "", place)
-        variables, units, components = FORMULAS[kind, field.name]
+            return self._made(FUNCTIONS, value, default, place)
+        if components == 0:
+            names = ", ".join(n for n in declared_fields(FUNCTIONS[default]) if n != "constants")
+            text = f"expected expressions by name ({names}), or the type of a law"
+            raise InputError(f"{text}: {', '.join(FUNCTIONS)}; got {value!r}", value=value)
         field = field._replace(units=units)
         if components == 1:
             return self._formula(value, variables, field)
         if not isinstance(value, list) or len(value) != components:
             raise InputError(f"expected a list of {components} numbers or expressions", value=value)
-        parts = [self._formula(entry, FRAME_VARIABLES, field) for entry in value]
+        parts = [self._formula(entry, variables or FRAME_VARIABLES, field) for entry in value]
         if not any(isinstance(part, Formula) for part in parts):
             return parts
         formulas = (p if isinstance(p, Formula) else Formula(repr(p)) for p in parts)
@@ -239,15 +255,14 @@ class Reader:
         return result
 
     def _sequence(self, name: str, value: Any, field: Declared, place: Place) -> Any:
-        inner = name[name.index("[") + 1 : -1]
-        items = [part.strip() for part in inner.split(",")]
+        items = members(name[name.index("[") + 1 : -1], ",")
         if not isinstance(value, list):
             return _NO
         if items[-1] != "..." and name.startswith("tuple") and len(value) != len(items):
             raise InputError(f"expected a list of {len(items)} values", value=value)
         types = [items[0]] * len(value) if items[-1] == "..." or len(items) == 1 else items
         return tuple(
-            self.value(field._replace(types=(kind,)), "", entry, (*place, k))
+            self.value(field._replace(types=tuple(members(kind))), "", entry, (*place, k))
             for k, (kind, entry) in enumerate(zip(types, value, strict=True))
         )
 
@@ -260,11 +275,13 @@ class Reader:
         """Return what the maker of the kind in `type` makes."""
         kind = value.get("type", default)
         if kind not in makers:
-            raise EntryError(
-                (*place, "type"), f"unknown type {kind!r}; known are {', '.join(makers)}"
-            )
+            raise EntryError((*place, "type"), unknown("type", kind, makers))
         fields = {key: entry for key, entry in value.items() if key != "type"}
-        return self.made(makers[kind], str(kind), fields, place)
+        constants = {"constants": self.parameters} if makers is FUNCTIONS else {}
+        names = constants.keys() & declared_fields(makers[kind]).keys()
+        return self.made(
+            makers[kind], str(kind), fields, place, **{name: constants[name] for name in names}
+        )
 
     def _names(self, name: str, value: Any, field: Declared, place: Place) -> Any:
         is_list = isinstance(value, list) and all(isinstance(entry, str) for entry in value)
@@ -273,11 +290,8 @@ class Reader:
     def _mapping(self, name: str, value: Any, field: Declared, place: Place) -> Any:
         if not isinstance(value, dict):
             return _NO
-        inner = field._replace(types=(name.removeprefix("Mapping[str, ")[:-1],))
+        inner = field._replace(types=tuple(members(name.removeprefix("Mapping[str, ")[:-1])))
         return {str(k): self.value(inner, "", v, (*place, k)) for k, v in value.items()}
-
-    def _reduced(self, name: str, value: Any, field: Declared, place: Place) -> Any:
-        return self.reduced_body(self, value, place)
 
     def path(self, text: str, place: Place) -> Path:
         """Return the path of a file relative to the file that names it."""
@@ -296,7 +310,6 @@ _CONVERTERS: dict[str, Callable[..., Any]] = {
     "NDArray[np.int64]": Reader._array,
     "FrameRef": Reader._frame_ref,
     "Mapping[str, Frame]": Reader._frames,
-    "ReducedBody": Reader._reduced,
     "Requests": Reader._names,
     **dict.fromkeys(VALUES, Reader._object),
 }
@@ -330,6 +343,21 @@ def _shortened(value: Any) -> str:
 
 
 def _blamed(error: Exception, entry: Mapping[str, Any], place: Place) -> Place:
-    """Return the place of the field that an error names, or of the whole entry."""
+    """Return the place of the field or text that an error names, or of the whole entry."""
     name = str(getattr(error, "argument", "") or "").split(":")[-1].strip()
-    return (*place, name) if name in entry else place
+    if name in entry:
+        return (*place, name)
+    value = getattr(error, "value", None)
+    return (*place, *place_of(value, entry)) if isinstance(value, str) else place
+
+
+def place_of(text: str, entry: Any) -> Place:
+    """Return the place of the last key or value that equals a text, or an empty place."""
+    parts = entry.items() if isinstance(entry, dict) else enumerate(entry)
+    result: Place = ()
+    for key, value in parts:
+        if text in (key, value):
+            result = (key,)
+        elif isinstance(value, (dict, list)) and (inner := place_of(text, value)):
+            result = (key, *inner)
+    return result

@@ -16,16 +16,24 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.files import write_atomically
 from dolfinx_mbd.io.models.declarations import declared_fields
-from dolfinx_mbd.io.models.functions import ExpressionMotion, Formula, TableMotion, VectorFormula
 from dolfinx_mbd.io.models.kinds import ANALYSES, FUNCTIONS, SECTIONS, VALUES
+from dolfinx_mbd.io.models.mesh_parts import model_entry, written_mesh
 from dolfinx_mbd.io.models.reader import FORMAT
 from dolfinx_mbd.mechanism import Frame, FrameRef, System
 from dolfinx_mbd.mechanism.bearings import OilFilm
+from dolfinx_mbd.mechanism.expressions.functions import (
+    ExpressionMotion,
+    Formula,
+    TableMotion,
+    VectorFormula,
+)
 from dolfinx_mbd.mechanism.joints import ConstantSpeed, Driver, Joint
 
 __all__ = ["write_model"]
 
 _SUFFIXES = (".yaml", ".yml", ".json")
+ARRAYS = {"ArrayLike", "Array", "NDArray[np.float64]", "NDArray[np.int64]"}
+"""Types of fields that are arrays of numbers."""
 
 
 def write_model(
@@ -94,6 +102,8 @@ def write_model(
     write_atomically(path, write, "model file", replaces=_is_model)
     for body, name in writer.bodies.values():
         body.save(path.parent / name)
+    for model, name in writer.models.values():
+        written_mesh(model, path.parent / name)
     return path
 
 
@@ -124,6 +134,7 @@ class _Writer:
         self.path, self.times = path, times
         self.parameters: dict[str, float] = {}
         self.bodies: dict[int, tuple[ReducedBody, str]] = {}
+        self.models: dict[int, tuple[Any, str]] = {}
 
     def entry(self, section: str, part: Any) -> dict[str, Any]:
         """Return the fields of a part that differ from their defaults."""
@@ -143,16 +154,15 @@ class _Writer:
 
     def plain(self, value: Any, place: str) -> Any:
         """Return a value as lists, dictionaries, numbers and texts."""
+        if type(value).__name__ in _SPECIAL:
+            return _SPECIAL[type(value).__name__](self, value, place)
         for types, convert in _CONVERTERS:
             if isinstance(value, types):
                 return convert(self, value, place)
-        for makers in VALUES.values():
-            for kind, maker in makers.items():
-                if type(value) is maker:
-                    return self._object(value, maker, kind if len(makers) > 1 else "", place)
-        for kind, maker in FUNCTIONS.items():
-            if type(value) is maker:
-                return self._object(value, maker, kind, place)
+        for makers in (*VALUES.values(), FUNCTIONS):
+            if (kind := makers.kind_of(value)) is not None:
+                label = kind if len(makers) > 1 else ""
+                return self._object(value, makers[kind], label, place)
         if isinstance(value, (tuple, list)):
             return [self.plain(entry, f"{place}.{k}") for k, entry in enumerate(value)]
         cure = (
@@ -171,20 +181,36 @@ class _Writer:
         result = {"type": kind} if kind else {}
         for name, field in declared_fields(maker).items():
             entry = getattr(value, name)
-            if field.is_required or not _is_equal(entry, field.default):
+            if name == "constants":
+                self._constants(entry, place)
+            elif isinstance(entry, np.ndarray) and not ARRAYS & {*field.types}:
+                raise InputError(
+                    f"{place}.{name}: an array cannot be written to a model file; use the name or "
+                    "the tag of a group of facets",
+                    argument="system",
+                    value=entry,
+                )
+            elif field.is_required or not _is_equal(entry, field.default):
                 result[name] = self.plain(entry, f"{place}.{name}")
         return result
 
-    def _formula(self, value: Formula, place: str) -> str:
-        for name, constant in value.constants.items():
+    def _formula(self, value: Formula, place: str) -> str | float:
+        self._constants(value.constants, place)
+        try:
+            return float(value.text)
+        except ValueError:
+            return value.text
+
+    def _constants(self, constants: Mapping[str, float], place: str) -> None:
+        """Add the constants of an expression to the parameters of the file."""
+        for name, constant in constants.items():
             if self.parameters.setdefault(name, constant) != constant:
                 raise InputError(
                     f"{place}: the name {name!r} has the values {constant!r} and "
                     f"{self.parameters[name]!r} in two expressions; rename one of them",
                     argument="system",
-                    value=value.text,
+                    value=constant,
                 )
-        return value.text
 
     def _film(self, value: OilFilm, place: str) -> Any:
         kinds = {"ShortBearing": "short_bearing", "FiniteBearing": "finite_bearing"}
@@ -200,6 +226,11 @@ class _Writer:
     def _reduced(self, value: ReducedBody, place: str) -> str:
         name = f"{self.path.stem}-{value.name}-{len(self.bodies) + 1}.npz"
         return self.bodies.setdefault(id(value), (value, name))[1]
+
+    def _model(self, value: Any, place: str) -> dict[str, Any]:
+        name = f"{self.path.stem}-{place.split('.')[1]}.msh"
+        name = self.models.setdefault(id(value), (value, name))[1]
+        return {"mesh": name, **model_entry(value, self.plain, place)}
 
     def _mapping(self, value: Mapping[str, Any], place: str) -> Any:
         return {str(k): self.plain(v, f"{place}.{k}") for k, v in value.items()}
@@ -247,22 +278,20 @@ _CONVERTERS: list[tuple[Any, Callable[[_Writer, Any, str], Any]]] = [
     (ConstantSpeed, lambda writer, v, place: {"speed": v.speed, "angle": v.angle}),
     (TableMotion, _table),
     (OilFilm, _Writer._film),
-    (ReducedBody, _Writer._reduced),
 ]
+
+_SPECIAL: dict[str, Callable[[_Writer, Any, str], Any]] = {
+    "ReducedBody": _Writer._reduced,
+    "ElasticModel": _Writer._model,
+}
+"""Conversions of values that need a file, by the type in `mesh_parts.SPECIAL`."""
 
 
 def _kind(section: str, part: Any) -> tuple[str, Callable[..., Any]]:
     """Return the kind of a part in its section and what makes it."""
     makers = SECTIONS[section]
-    names = (
-        type(part).__name__,
-        str(getattr(part, "kind", "")).replace("-", "_").replace(" ", "_"),
-    )
-    kind = next((kind for kind, maker in makers.items() if type(part) is maker), "")
-    for name, maker in makers.items():
-        if (getattr(maker, "__annotations__", {}).get("return"), name) == names:
-            kind = name
-    if kind not in makers:
+    kind = makers.kind_of(part)
+    if kind is None:
         raise InputError(
             f"{section}.{part.name}: a {type(part).__name__} cannot be written to a model file; "
             f"the known kinds are {', '.join(makers)}",
@@ -274,6 +303,10 @@ def _kind(section: str, part: Any) -> tuple[str, Callable[..., Any]]:
 
 def _value_of(part: Any, name: str, ends: list[str]) -> Any:
     """Return the value of a field of a part; joints have relations and two ends."""
+    if name == "model":
+        return getattr(part, "elastic_model", part.model)
+    if name == "material" and hasattr(part, "elastic_model"):
+        return None  # a part of the model
     if isinstance(part, Joint):
         if name in ends:
             return (part.first, part.second)[ends.index(name)]

@@ -54,6 +54,7 @@ of the history. The damage of smaller cycles is included."""
 DIRECTIONS = 8
 """Directions at equal angles that are tried on each plane of the first search for shear stress."""
 DAMAGE, CYCLES, RANGE, RANGE_MEAN = range(4)
+RESULT, NORMAL, DIRECTION = slice(0, 4), slice(4, 7), slice(7, 10)
 COLUMNS = ("damage", "cycles", "range", "mean", "n_x", "n_y", "n_z", "t_x", "t_y", "t_z")
 """Results of a point: damage and number of cycles per second; range and mean of the most damaging
 cycle; normal of the plane and direction in it. A damage of NaN stands for a cycle whose mean
@@ -232,9 +233,9 @@ def keep_worst(
     """
     worse = result[DAMAGE] > out[DAMAGE] or result[DAMAGE] != result[DAMAGE]
     if worse:
-        out[:4] = result
-        out[4:7] = n
-        out[7:10] = t
+        out[RESULT] = result
+        out[NORMAL] = n
+        out[DIRECTION] = t
     if worse or (out[DAMAGE] == 0.0 and extent > widest):
         start[0] = n
         start[1] = t

@@ -236,11 +236,12 @@ def add_direct_gradients(
     """
     by_gap, by_rate = np.zeros((5, *h.shape)), np.zeros((5, *h.shape))
     by_speed = np.zeros(5)
-    for k in range(len(speeds)):
-        by_speed[k] = speeds[k]
-        for i in range(h.shape[0]):
-            for j in range(h.shape[1]):
-                by_gap[k, i, j], by_rate[k, i, j] = gap[i, j, k], rates[i, j, k]
+    by_speed[: len(speeds)] = speeds
+    for i in range(h.shape[0]):
+        for j in range(h.shape[1]):
+            source, other = gap[i, j], rates[i, j]
+            for k in range(len(speeds)):
+                by_gap[k, i, j], by_rate[k, i, j] = source[k], other[k]
     by_speed[DRAG] += _add_direct(speed, values, Z, h, q, fraction, contact, by_gap)
     return by_gap, by_rate, by_speed
 

@@ -52,10 +52,12 @@ from dolfinx_mbd.kernels.films.fields import (
     E_Y,
     E_Y_RATE,
     ENTRAINED,
+    FACTORS,
     LENGTH,
     LINK_INFLOW,
     LINKS,
     RADIUS,
+    ROUGHNESS,
     SOURCE,
     STRESS,
     SUPPLY,
@@ -68,6 +70,7 @@ from dolfinx_mbd.kernels.films.fields import (
     WIDTH_AROUND,
 )
 from dolfinx_mbd.kernels.films.rough_surfaces import film_at
+from dolfinx_mbd.kernels.films.thickness import thickness
 from dolfinx_mbd.kernels.small_vectors import Array
 
 Integers = NDArray[np.int64]
@@ -153,24 +156,50 @@ def film_coefficients(h: Array, rate: Array, speed: float, values: Array, flow: 
     n, columns = h.shape
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
     mu, largest = values[VISCOSITY], 0.0
+    squeeze, push = 12.0 * mu * dx * dz, 3.0 * mu * speed * values[RADIUS] * dz
+    if values[FACTORS] == 0.0:
+        _smooth_thicknesses(h, rate, values[ROUGHNESS], squeeze, flow)
+    else:
+        _rough_thicknesses(h, rate, values, squeeze, flow)
     for i in range(n):
+        i1, i0 = next_index(i, n), previous_index(i, n)
+        width, after, face = flow[WIDTH_AROUND, i], flow[WIDTH_AROUND, i1], flow[AROUND, i]
         for j in range(columns):
+            H = 0.5 * (width[j] + after[j])
+            face[j] = H * H * H * (dz / dx)
+        width, face = flow[WIDTH_ALONG, i], flow[ALONG, i]
+        for j in range(columns - 1):
+            H = 0.5 * (width[j] + width[j + 1])
+            face[j] = H * H * H * (dx / dz)
+        source, before, after = flow[SOURCE, i], flow[ENTRAINED, i0], flow[ENTRAINED, i1]
+        for j in range(columns):
+            source[j] += push * (after[j] - before[j])
+        for j in range(columns):
+            largest = max(largest, abs(source[j]))
+    return largest
+
+
+@inner_kernel
+def _smooth_thicknesses(h: Array, rate: Array, s: float, squeeze: float, flow: Array) -> None:
+    """Write thickness, shear and squeeze source of a film without flow factors."""
+    for i in range(h.shape[0]):
+        gaps, rates, source, stress = h[i], rate[i], flow[SOURCE, i], flow[STRESS, i]
+        around, along, entrained = flow[WIDTH_AROUND, i], flow[WIDTH_ALONG, i], flow[ENTRAINED, i]
+        for j in range(h.shape[1]):
+            H, slope = thickness(gaps[j], s)
+            around[j], along[j], entrained[j], stress[j] = H, H, H, 1.0 / H
+            source[j] = squeeze * slope * rates[j]
+
+
+@inner_kernel
+def _rough_thicknesses(h: Array, rate: Array, values: Array, squeeze: float, flow: Array) -> None:
+    """Write thicknesses, shear and squeeze source of a film with flow factors."""
+    for i in range(h.shape[0]):
+        for j in range(h.shape[1]):
             film = film_at(h[i, j], values)
             flow[WIDTH_AROUND, i, j], flow[WIDTH_ALONG, i, j] = film.around, film.along
             flow[ENTRAINED, i, j], flow[STRESS, i, j] = film.entrained, film.shear
-            flow[SOURCE, i, j] = 12.0 * mu * dx * dz * film.content_slope * rate[i, j]
-    for i in range(n):
-        i1, i0 = next_index(i, n), previous_index(i, n)
-        for j in range(columns):
-            H = 0.5 * (flow[WIDTH_AROUND, i, j] + flow[WIDTH_AROUND, i1, j])
-            flow[AROUND, i, j] = H * H * H * dz / dx
-            push = 3.0 * mu * speed * values[RADIUS] * dz
-            flow[SOURCE, i, j] += push * (flow[ENTRAINED, i1, j] - flow[ENTRAINED, i0, j])
-            largest = max(largest, abs(flow[SOURCE, i, j]))
-            if j + 1 < columns:
-                H = 0.5 * (flow[WIDTH_ALONG, i, j] + flow[WIDTH_ALONG, i, j + 1])
-                flow[ALONG, i, j] = H * H * H * dx / dz
-    return largest
+            flow[SOURCE, i, j] = squeeze * film.content_slope * rate[i, j]
 
 
 @inner_kernel

@@ -21,10 +21,10 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Bore
-from dolfinx_mbd.checks import array, instance
+from dolfinx_mbd.checks import array, instance, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.films.fields import DRAG, SPIN
+from dolfinx_mbd.kernels.films.fields import DRAG, F_X, F_Y, G_X, G_Y, SPIN
 from dolfinx_mbd.kernels.films.frames import film_wrenches
 from dolfinx_mbd.mechanism.bearings.finite_bearing import FiniteBearing
 from dolfinx_mbd.mechanism.contact.elastic_bores import elastic_tangents
@@ -79,6 +79,7 @@ class ElasticBearing(FiniteBearing):
     _shapes: Array = field(init=False, repr=False)  # gap by motion and s, (n (m+1), 4 + patterns)
     _surface: Array = field(init=False, repr=False)  # (patterns, modes)
     _slope: Array = field(init=False, repr=False)  # maps the coefficients of w to those of ∂w/∂θ
+    _half: float = field(init=False, repr=False)  # half the length of the bore, m
     _point: Array = field(init=False, repr=False)  # motion and s of the last solution
 
     def __post_init__(self) -> None:
@@ -94,6 +95,9 @@ class ElasticBearing(FiniteBearing):
                     value=size,
                     expected=f"{expected:g} m",
                 )
+        if bore.harmonics < 1:
+            reject(f"{label}: bore", bore, "a bore with at least the first harmonic")
+        assign(self, _half=0.5 * bore.length)
         around, along = bore.patterns(self.grid.theta, self.grid.z)
         patterns = np.einsum("ia,jl->alij", around, along).reshape(-1, *self.grid.areas.shape)
         surface = bore.displacement.reshape(len(patterns), -1)
@@ -144,14 +148,16 @@ class ElasticBearing(FiniteBearing):
         forces = self.grid.pressures.sum(axis=0).ravel() @ self._weights.reshape(-1, m)
         dg = np.zeros((5 + m, 9 + 2 * m))
         if derivatives:
-            by_gap, by_rate, by_speed = self.grid.load_gradients()
-            dg[:5] = self._coordinate_derivatives(
-                by_gap.reshape(5, -1), by_rate.reshape(5, -1), by_speed
+            by_gap, by_rate, by_speed = self.grid.surface_gradients(self._weights)
+            size = by_gap.shape[2]
+            rows = self._coordinate_derivatives(
+                by_gap.reshape(-1, size).T, by_rate.reshape(-1, size).T, by_speed
             )
-            by_gap, by_rate, by_speed = self.grid.node_gradients(self._weights)
-            dg[5:] = self._coordinate_derivatives(
-                by_gap.reshape(-1, m).T, by_rate.reshape(-1, m).T, by_speed
-            )
+            dg[5:], dg[DRAG] = rows[:m], rows[m]
+            # the force of a pressure on the journal is that on the first harmonics
+            cosine = self._along.shape[1]
+            for force, moment, pattern in ((F_X, G_X, cosine), (F_Y, G_Y, 2 * cosine)):
+                dg[force], dg[moment] = -rows[pattern], -self._half * rows[pattern + 1]
             dg[DRAG] -= 0.5 * (self._slope @ s[0]) @ dg[5:]
             dg[DRAG, 9 : 9 + m] -= 0.5 * forces @ self._slope
         g[DRAG] -= 0.5 * forces @ self._slope @ s[0]

@@ -33,6 +33,7 @@ from dolfinx_mbd.kernels.films.fields import (
     ASPERITIES,
     BARUS,
     CLEARANCE,
+    DRAG,
     FILM,
     LENGTH,
     RADIUS,
@@ -185,6 +186,29 @@ class ReynoldsGrid:
         by_gap += C * self._slopes[ASPERITIES][:, :, None]
         return by_gap, by_rate, by_speed
 
+    def surface_gradients(self, C: Array) -> tuple[Array, Array, Array]:
+        """Return the results of `node_gradients` for weights C (n, m+1, k), and those of the drag.
+
+        The drag torque is the last of the k + 1 functionals.
+        """
+        drag = self._load_functionals()[:, :, DRAG:]  # none if the drag does not depend on q
+        by_q = np.concatenate([C * self._slopes[FILM][:, :, None], drag], axis=2)
+        by_gap, by_rate, by_speed = self._gradients(by_q)
+        k, count = C.shape[2], drag.shape[2]
+        by_gap[:, :, :k] += C * self._slopes[ASPERITIES][:, :, None]
+        gaps, rates = np.zeros((2, *self._q.shape, DRAG + 1))
+        speeds = np.zeros(DRAG + 1)
+        last = slice(DRAG, DRAG + count)
+        gaps[:, :, last], rates[:, :, last] = by_gap[:, :, k:], by_rate[:, :, k:]
+        speeds[last] = by_speed[k:]
+        parts = self._with_direct_terms(True, gaps, rates, speeds)
+        gap, rate, speed = (part[DRAG] for part in parts)
+        return (
+            np.concatenate([by_gap[:, :, :k], gap[:, :, None]], axis=2),
+            np.concatenate([by_rate[:, :, :k], rate[:, :, None]], axis=2),
+            np.append(by_speed[:k], speed),
+        )
+
     def _gradients(self, C: Array) -> tuple[Array, Array, Array]:
         """Return the derivatives of functionals with the derivatives C (n, m+1, k) by q."""
         gradients: tuple[Array, Array, Array] = reynolds_gradients(
@@ -203,9 +227,15 @@ class ReynoldsGrid:
 
         The shapes are (5, n, m+1), (5, n, m+1) and (5,). For `contact` see `loads`.
         """
+        return self._with_direct_terms(contact, *self._gradients(self._load_functionals()))
+
+    def _with_direct_terms(
+        self, contact: bool, gap: Array, rate: Array, speed: Array
+    ) -> tuple[Array, Array, Array]:
+        """Return gradients of the loads from the parts (n, m+1, k) that depend on q."""
         gradients: tuple[Array, Array, Array] = grid_loads.add_direct_gradients(
             self._speed, self.values, self._nodes, self._h, self._q, self.fraction, contact,
-            *self._gradients(self._load_functionals()),
+            gap, rate, speed,
         )  # fmt: skip
         return gradients
 

@@ -25,6 +25,7 @@ from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, integer, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.columns import DISPLACEMENT, MOMENT, ROTATION, SPIN, VELOCITY
 from dolfinx_mbd.kernels.rotations import skew
 from dolfinx_mbd.mechanism.force_elements import ContactElement, FramePair
 from dolfinx_mbd.mechanism.joints import FrameRef
@@ -261,12 +262,12 @@ class GearPair(LawElement, ContactElement):
                 by_rate -= c * np.outer(gradient, gradient)
         X = skew(y[3:])
         y_by_motion, rate_by_motion = np.zeros((6, 12)), np.zeros((6, 12))
-        y_by_motion[:3, :3] = rate_by_motion[:3, 6:9] = np.eye(3)
-        y_by_motion[3:, 3:6] = rate_by_motion[3:, 9:] = -X
-        rate_by_motion[3:, 3:6] = -skew(motion.omega) @ X
+        y_by_motion[DISPLACEMENT, DISPLACEMENT] = rate_by_motion[DISPLACEMENT, VELOCITY] = np.eye(3)
+        y_by_motion[ROTATION, ROTATION] = rate_by_motion[ROTATION, SPIN] = -X
+        rate_by_motion[ROTATION, ROTATION] = -skew(motion.omega) @ X
         G = by_y @ y_by_motion + by_rate @ rate_by_motion
         G[3:] = X @ G[3:]
-        G[3:, 3:6] += skew(g[3:]) @ X
+        G[MOMENT, ROTATION] += skew(g[3:]) @ X
         return G
 
     def stored_energy(self, motion: PairMotion) -> float:

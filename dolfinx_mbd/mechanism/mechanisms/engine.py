@@ -12,6 +12,7 @@ from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import instance, items, number, reject
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.bodies import FlexibleBody, Ground, RigidBody
 from dolfinx_mbd.mechanism.joints import (
     FrameRef,
@@ -41,6 +42,7 @@ from dolfinx_mbd.mechanism.system import System
 
 BEARINGS = ("big_end", "small_end", "main")
 _HINT = "reduce(...).body or ReducedBody.load(path), or a list of them"
+_FILM = "Clearance(...) or bearings.OilFilm(...), or a list of them"
 _DISC = 4.0  # radius of the flywheel / crank radius
 
 
@@ -59,7 +61,7 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
     damping_ratio: float | None = None,
     stiffening: bool | None = None,
     ends: tuple[str, str] = ENDS,
-    bearings: Mapping[str, JointClearance] | None = None,
+    bearings: Mapping[str, JointClearance | Sequence[JointClearance]] | None = None,
 ) -> System:
     """Create a four-stroke inline or V engine with a rigid or a reduced crank, and with a block.
 
@@ -101,14 +103,17 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
         stiffening: Whether geometric stiffening of rods and crank acts; see `FlexibleBody`.
         ends: Names of the interfaces of the rod at the crank and at the piston.
         bearings: Bearings of the ``big_end``, the ``small_end`` and ``main``, each a `Clearance` or
-            a `bearings.OilFilm`; the others are ideal joints. The first frame of ``crank pin k`` is
-            then the bore of the rod. The elements are ``crank pin k contact`` and so on; those of
-            the main bearings of a reduced crank are ``main contact``, ``main 1``, ``main 2``, ...
+            a `bearings.OilFilm`; the others are ideal joints. A list has one for each cylinder, or
+            for each main bearing along the shaft, for example films in elastic bores. The first
+            frame of ``crank pin k`` is then the bore of the rod. The elements are ``crank pin k
+            contact`` and so on; those of the main bearings are ``main contact``, which is the last
+            one, and ``main 1``, ``main 2``, ...
 
     Raises:
         InputError: An argument is invalid, the bores of the rod do not fit, pins or journals of the
             crank or bearings and guides of the block are not where the design has them, a block has
-            no mounts, or not exactly one of speed and torque is given.
+            no mounts, a list of bearings has a wrong length, or not exactly one of speed and torque
+            is given.
 
     Example:
         >>> design = mbd.mechanisms.EngineDesign(
@@ -127,21 +132,20 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
     drivers, drive = create_drive(speed, torque, angle, "main" if case is None else "output")
     if not isinstance(pressure, bool):
         check_pressure("pressure", pressure)
-    films = dict(instance("bearings", {} if bearings is None else bearings, Mapping))
-    for place in films:
-        checks.choice("name of a bearing", place, BEARINGS)
     rods = _rods(rod, design.cylinders)
+    mains = len(case.mains) if case is not None else len(shaft.mains) if shaft is not None else 1
+    films = _bearings(bearings, design.cylinders, mains)
     if shaft is not None:
         shaft.check_places(design)
         shaft.check_bores(films)
     ground, carrier, places, mount_loads = _carrier(design, shaft, case, mounts, damping_ratio)
     flexible = damping_ratio, stiffening
     if shaft is None:
-        bodies, joints, crank_loads = _rigid_crank(places, design, case, angle, films.get("main"))
+        bodies, joints, crank_loads = _rigid_crank(places, design, case, angle, films["main"])
         pins = [f"pin {k + 1}" for k in range(design.cylinders)]
     else:
         bodies, joints, crank_loads = _reduced_crank(
-            places, design, shaft, angle, flexible, films.get("main")
+            places, design, shaft, angle, flexible, films["main"]
         )
         each = design.cylinders // len(shaft.pins)
         pins = [shaft.pins[k // each] for k in range(design.cylinders)]
@@ -201,6 +205,27 @@ def _carrier(
     return ground, [block], places, [*case.bushings(ground, block, supports)]
 
 
+def _bearings(
+    bearings: Mapping[str, Any] | None, cylinders: int, mains: int
+) -> dict[str, list[JointClearance | None]]:
+    """Return the bearings of all cylinders, and those of the main bearings along the shaft."""
+    films = instance("bearings", {} if bearings is None else bearings, Mapping)
+    for place in films:
+        checks.choice("name of a bearing", place, BEARINGS)
+    result: dict[str, list[JointClearance | None]] = {}
+    for place in BEARINGS:
+        count, value = mains if place == "main" else cylinders, films.get(place)
+        if isinstance(value, (list, tuple)):
+            result[place] = list(items(f"bearings[{place!r}]", value, JointClearance, _FILM))
+            if len(value) != count:
+                text = f"the engine has {count} bearings {place!r}, and the list has {len(value)}"
+                raise InputError(text, argument="bearings", value=value)
+        else:
+            instance(f"bearings[{place!r}]", value, (JointClearance, type(None)), _FILM)
+            result[place] = [value] * count
+    return result
+
+
 def _rods(rod: ReducedBody | Sequence[ReducedBody], count: int) -> list[ReducedBody]:
     """Return the rod of each cylinder."""
     if isinstance(rod, (list, tuple)):
@@ -217,7 +242,7 @@ def _rigid_crank(
     design: EngineDesign,
     case: EngineBlock | None,
     angle: float,
-    film: JointClearance | None,
+    films: Sequence[JointClearance | None],
 ) -> tuple[list[Body], list[Joint], list[Load]]:
     """Return the rigid crank, its joints, and the films of its mains."""
     throws, positions = np.asarray(design.throw_angles, dtype=float), design.positions
@@ -228,7 +253,7 @@ def _rigid_crank(
         heights = [float(case.body.interface(name).point[2]) for name in case.mains]
         journals = dict(zip(_main_names(case.mains), heights, strict=True))
     crank = create_crank(design.crank_radius, design.crank_mass, inertia, pins, angle, journals)
-    joints, loads = _main_bearings(places, {key: crank.frame(key) for key in journals}, film)
+    joints, loads = _main_bearings(places, {key: crank.frame(key) for key in journals}, films)
     return [crank], joints, loads
 
 
@@ -246,12 +271,14 @@ def _main_frames(shaft: EngineCrank) -> dict[str, Frame]:
 
 
 def _main_bearings(
-    places: Mapping[str, FrameRef], journals: Mapping[str, FrameRef], film: JointClearance | None
+    places: Mapping[str, FrameRef],
+    journals: Mapping[str, FrameRef],
+    films: Sequence[JointClearance | None],
 ) -> tuple[list[Joint], list[Load]]:
     """Return the joints of the main bearings, that of ``main`` first, and the films of others."""
-    joints = [revolute("main", places["main"], journals["main"], film)]
+    joints = [revolute("main", places["main"], journals["main"], films[-1])]
     loads: list[Load] = []
-    for key, journal in journals.items():
+    for (key, journal), film in zip(journals.items(), films, strict=True):
         if key == "main":
             continue
         if film is None:
@@ -267,14 +294,14 @@ def _reduced_crank(
     shaft: EngineCrank,
     angle: float,
     flexible: tuple[float | None, bool | None],
-    film: JointClearance | None,
+    films: Sequence[JointClearance | None],
 ) -> tuple[list[Body], list[Joint], list[Load]]:
     """Return reduced crank and flywheel, their joints, and the films of the mains."""
     rotation = np.array([np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)])
     crank = FlexibleBody("crank", shaft.body, (0.0, 0.0, 0.0), rotation, *flexible)
     bodies: list[Body] = [crank]
     mains = dict(zip(_main_names(shaft.mains), map(crank.frame, shaft.mains), strict=True))
-    joints, loads = _main_bearings(places, mains, film)
+    joints, loads = _main_bearings(places, mains, films)
     if design.flywheel_inertia:
         inertia, radius = design.flywheel_inertia, _DISC * design.crank_radius
         interface = shaft.body.interface(shaft.flange)
@@ -318,7 +345,7 @@ def _cylinders(
             design.piston_mass,
             0.5 * design.bore,
             design.pin_offset,
-            films,
+            {place: films[place][k] for place in ("big_end", "small_end")},
         )
         more_bodies, more_joints = parts.create(
             places[f"guide {k + 1}"],

@@ -224,5 +224,8 @@ class FreeMotion(JointRelation):
 
 
 def free_motion(name: str, first: FrameRef, second: FrameRef) -> Joint:
-    """Return a joint without constraints, whose motions about and along z carry loads."""
+    """Return a joint without constraints, whose motions about and along z carry loads.
+
+    See `Joint` for the arguments.
+    """
     return Joint(name, FreeMotion.kind, first, second, relation=FreeMotion())

@@ -115,20 +115,20 @@ class EngineCrank:
             if np.hypot(x, y) > limit:
                 raise InputError(f"main journal {name!r} of the crank is not on the z axis")
 
-    def check_bores(self, bearings: Mapping[str, JointClearance]) -> None:
+    def check_bores(self, bearings: Mapping[str, Sequence[JointClearance | None]]) -> None:
         """Raise an error if the bore of a bearing does not fit its journal."""
         for place, journal in self.journal_radii.items():
-            bearing: Any = bearings.get(place)
-            sizes: Mapping[str, Any] = getattr(bearing, "arguments", {})
-            radius = sizes.get("radius", getattr(bearing, "radius", 0.0))
-            clearance = sizes.get("clearance", getattr(bearing, "radial", 0.0))
-            if radius and abs(radius - journal) > clearance:
-                raise InputError(
-                    f"the bearing {place!r} has a radius of {radius:g} m and a clearance of "
-                    f"{clearance:g} m; it does not fit the journal of {journal:g} m",
-                    argument="bearings",
-                    value=bearing,
-                )
+            for bearing in bearings[place]:
+                sizes: Mapping[str, Any] = getattr(bearing, "arguments", {})
+                radius = sizes.get("radius", getattr(bearing, "radius", 0.0))
+                clearance = sizes.get("clearance", getattr(bearing, "radial", 0.0))
+                if radius and abs(radius - journal) > clearance:
+                    raise InputError(
+                        f"the bearing {place!r} has a radius of {radius:g} m and a clearance of "
+                        f"{clearance:g} m; it does not fit the journal of {journal:g} m",
+                        argument="bearings",
+                        value=bearing,
+                    )
 
 
 def numbered_interfaces(body: ReducedBody, prefix: str) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ def inline_engine(
     damping_ratio: float | None = None,
     stiffening: bool | None = None,
     ends: tuple[str, str] = ENDS,
-    bearings: Mapping[str, JointClearance] | None = None,
+    bearings: Mapping[str, JointClearance | Sequence[JointClearance]] | None = None,
 ) -> System:
     """Create a four-stroke inline or V engine with a rigid crank, a short form of `engine`.
 
@@ -54,8 +54,9 @@ def inline_engine(
         stiffening: Whether geometric stiffening of the rods acts; see `FlexibleBody`.
         ends: Names of the interfaces of the rod at the crank and at the piston.
         bearings: Bearings of the ``big_end``, the ``small_end`` and ``main``, each a `Clearance` or
-            a `bearings.OilFilm`; the others are ideal joints. The first frame of ``crank pin k`` is
-            then the bore of the rod. The elements are ``crank pin k contact`` and so on.
+            a `bearings.OilFilm`, or a list with one for each cylinder; the others are ideal joints.
+            The first frame of ``crank pin k`` is then the bore of the rod. The elements are ``crank
+            pin k contact`` and so on.
 
     Raises:
         InputError: An argument is invalid, the bores of the rod do not fit, or not exactly one of

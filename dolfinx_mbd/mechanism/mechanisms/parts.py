@@ -208,7 +208,7 @@ class CylinderParts:
     piston_mass: float  # kg
     piston_radius: float  # m
     pin_offset: float = 0.0  # m
-    bearings: Mapping[str, JointClearance] = MappingProxyType({})  # see `inline_engine`
+    bearings: Mapping[str, JointClearance | None] = MappingProxyType({})  # see `inline_engine`
 
     @property
     def kinematics(self) -> SliderCrank:
@@ -253,7 +253,7 @@ class CylinderParts:
         )
         films = self.bearings
         pin_ends = pin, big
-        if "big_end" in films:
+        if films.get("big_end") is not None:
             pin_ends = pin_ends[::-1]  # the first frame is the bore
         return [rod, piston], [
             joints.cylindrical(f"crank pin{suffix}", *pin_ends, films.get("big_end")),

@@ -345,11 +345,14 @@ class TorsionalChain:
         loads: list[Load] = []
         for i, (first, second) in enumerate(np.asarray(self.shafts) - 1):
             ends = discs[first].frame("centre"), discs[second].frame("centre")
-            law = _Shaft(float(k[i]), float(c[i]))
-            loads.append(PairLoad(f"shaft {i + 1}", *ends, law, potential=law.energy))
+            law = TorsionalShaft(float(k[i]), float(c[i]))
+            loads.append(PairLoad(f"shaft {i + 1}", *ends, law))
         loads += [
             JointLoad(
-                f"damping {i + 1}", joints[i].name, "rotation", _Damping(motion, float(value))
+                f"damping {i + 1}",
+                joints[i].name,
+                "rotation",
+                TorsionalDamping(motion, float(value)),
             )
             for i, value in enumerate(np.asarray(self.damping))
             if value > 0
@@ -376,22 +379,30 @@ class TorsionalChain:
 
 
 @dataclass(frozen=True)
-class _Shaft:
-    """Moment of a spring and a damper about the common z axis of two frames."""
+class TorsionalShaft:
+    """Moment of a spring and a damper about the common z axis of two frames.
+
+    Attributes:
+        stiffness: Stiffness, N m/rad.
+        damping: Damping coefficient, N m s/rad.
+    """
 
     stiffness: float
     damping: float
 
     def __call__(self, motion: PairMotion) -> tuple[Array, Array]:
+        """Return force and moment on the second frame; see `PairLoad`."""
         moment = -self.stiffness * self.twist(motion) - self.damping * float(motion.omega[2])
         return np.zeros(3), np.array([0.0, 0.0, moment])
 
     def derivatives(self, motion: PairMotion) -> Array:
+        """Return the derivatives of force and moment, shape (6, 12)."""
         slopes = np.zeros((6, 12))
         slopes[5, 5], slopes[5, 11] = -self.stiffness, -self.damping
         return slopes
 
     def energy(self, motion: PairMotion) -> float:
+        """Return the stored energy, J."""
         return 0.5 * self.stiffness * self.twist(motion) ** 2
 
     @staticmethod
@@ -402,16 +413,23 @@ class _Shaft:
 
 
 @dataclass(frozen=True)
-class _Damping:
-    """Torque on a disc that damps its deviation from the nominal speed."""
+class TorsionalDamping:
+    """Torque on a disc that damps its deviation from the nominal speed.
+
+    Attributes:
+        motion: Nominal motion, a function of time that returns angle, rate and acceleration.
+        coefficient: Damping coefficient, N m s/rad.
+    """
 
     motion: Motion
     coefficient: float
 
     def __call__(self, t: float, s: float, rate: float) -> float:
+        """Return the torque, N m; see `JointLoad`."""
         return -self.coefficient * (rate - self.motion(t)[1])
 
     def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
+        """Return the derivatives with respect to the angle and its rate."""
         return 0.0, -self.coefficient
 
 

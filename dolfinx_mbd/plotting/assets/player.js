@@ -1046,8 +1046,10 @@ function play(data) {
   /** Save the shown curves: a row for each value, with its curve and its time. */
   function saveCurves() {
     const quoted = (text) => `"${text.replaceAll('"', '""')}"`, rows = ["curve,time (s),value"];
-    for (const { label, time: x, values: y, shown } of curves) {
-      if (shown) x.forEach((value, i) => rows.push(`${quoted(label)},${value},${y[i]}`));
+    for (const { label, time: x, values: y, abscissa, shown } of curves) {
+      if (!shown) continue;
+      if (abscissa) x.forEach((value, i) => rows.push(`${quoted(`${label}, x`)},${value},${abscissa[i]}`));
+      x.forEach((value, i) => rows.push(`${quoted(abscissa ? `${label}, y` : label)},${value},${y[i]}`));
     }
     save(new Blob([`${rows.join("\n")}\n`], { type: "text/csv" }), `${data.title}.csv`);
   }
@@ -1072,21 +1074,25 @@ function play(data) {
 
   // ---- Curves ---------------------------------------------------------------------------------
   const curves = (data.signals ?? []).map((signal) => ({
-    label: signal.label, time: numbers(signal.time), values: numbers(signal.values), shown: false,
+    label: signal.label, time: numbers(signal.time), values: numbers(signal.values),
+    abscissa: signal.abscissa && numbers(signal.abscissa), shown: Boolean(signal.abscissa),
   }));
-  const peaks = curves.map(({ values }) => greatest(values.map(Math.abs))), visibleFrom = 1e-12 * greatest(peaks);
+  const overTime = curves.filter(({ abscissa }) => !abscissa);
+  const peaks = overTime.map(({ values }) => greatest(values.map(Math.abs))), visibleFrom = 1e-12 * greatest(peaks);
   const firstCurve = Math.max(0, peaks.findIndex((peak) => peak > visibleFrom)); // not round-off
-  if (curves.length) curves[firstCurve].shown = true;
+  if (overTime.length) overTime[firstCurve].shown = true;
 
   function layoutCurves() {
-    const box = document.getElementById("curves");
-    box.replaceChildren();
-    box.hidden = !curves.some((curve) => curve.shown);
+    const below = document.getElementById("curves"), beside = document.getElementById("orbits");
+    below.replaceChildren();
+    beside.replaceChildren();
     for (const curve of curves) {
-      curve.canvas = curve.shown ? element("canvas", { onpointerdown: seekTo, onpointermove: seekTo, onwheel: zoomCurves,
-        ondblclick: change(() => { span = [start, end]; }) }) : null;
-      if (curve.canvas) box.append(curve.canvas);
+      const actions = curve.abscissa ? { onpointerdown: (event) => seekOn(curve, event) }
+        : { onpointerdown: seekTo, onpointermove: seekTo, onwheel: zoomCurves, ondblclick: change(() => { span = [start, end]; }) };
+      curve.canvas = curve.shown ? element("canvas", actions) : null;
+      if (curve.canvas) (curve.abscissa ? beside : below).append(curve.canvas);
     }
+    for (const box of [below, beside]) box.hidden = !box.children.length;
     dirty = true;
   }
 
@@ -1098,46 +1104,109 @@ function play(data) {
     dirty = true;
   }
 
-  function drawCurves() {
+  /** Go to the time of the point of an orbit that is nearest to the pointer. */
+  function seekOn(curve, event) {
+    run(false);
+    const box = event.currentTarget.getBoundingClientRect(), { across, down } = orbitScale(curve);
+    const distance = curve.time.map((_, i) =>
+      Math.hypot(across(curve.abscissa[i]) - event.clientX + box.left, down(curve.values[i]) - event.clientY + box.top));
+    t = curve.time[distance.indexOf(distance.reduce((a, b) => Math.min(a, b)))];
+    dirty = true;
+  }
+
+  /** Value of an array over the times of a curve at the current time. */
+  function current({ time: x }, y) {
+    let k = 0;
+    while (k < x.length - 2 && x[k + 1] <= t) k++;
+    const share = Math.min(1, Math.max(0, (t - x[k]) / (x[k + 1] - x[k] || 1)));
+    return y[k] + share * (y[k + 1] - y[k]);
+  }
+
+  /** A pen on an empty canvas, with its size and colours. */
+  function sheet(pad) {
     const style = getComputedStyle(document.documentElement), ratio = Math.min(window.devicePixelRatio, 2);
-    for (const { canvas: pad, label, time: x, values: y } of curves) {
-      if (!pad) continue;
-      const width = pad.clientWidth, height = pad.clientHeight, pen = pad.getContext("2d");
-      pad.width = width * ratio;
-      pad.height = height * ratio;
-      pen.scale(ratio, ratio);
-      let low = y.reduce((a, b) => Math.min(a, b)), high = y.reduce((a, b) => Math.max(a, b));
-      if (low > 0 && low < high - low) low = 0; // zero belongs to a curve that comes near it
-      if (high < 0 && -high < high - low) high = 0;
-      if (!(high > low)) [low, high] = [low - 0.5, high + 0.5];
-      const across = (value) => (width * (value - span[0])) / (span[1] - span[0]);
-      const down = (value) => height - 18 - ((height - 38) * (value - low)) / (high - low);
-      pen.strokeStyle = style.getPropertyValue("--line");
-      pen.fillStyle = style.getPropertyValue("--weak");
-      pen.font = "10px system-ui, sans-serif";
-      for (const value of ticks(low, high, 3)) {
-        pen.beginPath(); pen.moveTo(0, down(value)); pen.lineTo(width, down(value)); pen.stroke();
-        pen.fillText(format(value), 2, down(value) - 2);
-      }
-      const [factor, symbol] = span[1] - span[0] < 1 ? [1e3, "ms"] : [1, "s"];
-      for (const value of ticks(factor * span[0], factor * span[1], 8)) {
-        pen.fillText(`${Number(value.toPrecision(6))} ${symbol}`, across(value / factor) + 2, height - 4);
-        pen.beginPath(); pen.moveTo(across(value / factor), height - 18); pen.lineTo(across(value / factor), height); pen.stroke();
-      }
-      if (low <= 0 && high >= 0) { pen.beginPath(); pen.moveTo(0, down(0)); pen.lineTo(width, down(0)); pen.stroke(); }
-      pen.strokeStyle = style.getPropertyValue("--mark");
-      pen.beginPath();
-      for (let i = 0; i < x.length; i++) pen.lineTo(across(x[i]), down(y[i]));
-      pen.stroke();
-      let k = 0;
-      while (k < x.length - 2 && x[k + 1] <= t) k++;
-      const share = Math.min(1, Math.max(0, (t - x[k]) / (x[k + 1] - x[k] || 1)));
-      const value = y[k] + share * (y[k + 1] - y[k]);
-      pen.strokeStyle = pen.fillStyle = style.getPropertyValue("--ink");
-      pen.beginPath(); pen.moveTo(across(t), 18); pen.lineTo(across(t), height); pen.stroke();
-      pen.font = "12px system-ui, sans-serif";
-      pen.fillText(`${label}: ${format(value)}   (${format(low)} to ${format(high)})`, 8, 14);
+    const width = pad.clientWidth, height = pad.clientHeight, pen = pad.getContext("2d");
+    pad.width = width * ratio;
+    pad.height = height * ratio;
+    pen.scale(ratio, ratio);
+    return { width, height, pen, colour: (name) => style.getPropertyValue(name) };
+  }
+
+  /** Pixels of an orbit, with the same scale in both directions. */
+  function orbitScale({ canvas, abscissa, values }) {
+    const [x, y] = [abscissa, values].map((v) => [v.reduce((a, b) => Math.min(a, b)), v.reduce((a, b) => Math.max(a, b))]);
+    const width = canvas.clientWidth, height = canvas.clientHeight, extent = Math.max(x[1] - x[0], y[1] - y[0]) || 1;
+    const scale = Math.min(width - 50, height - 50) / extent, [centre, level] = [(x[0] + x[1]) / 2, (y[0] + y[1]) / 2];
+    return {
+      x: [centre - extent / 2, centre + extent / 2], y: [level - extent / 2, level + extent / 2],
+      across: (value) => 15 + width / 2 + scale * (value - centre), down: (value) => 3 + height / 2 - scale * (value - level),
+    };
+  }
+
+  function drawOrbit(curve) {
+    const { width, height, pen, colour } = sheet(curve.canvas), { x, y, across, down } = orbitScale(curve);
+    const right = across(x[1]) + 6, left = across(x[0]) - 6, top = down(y[1]) - 6, bottom = down(y[0]) + 6;
+    pen.strokeStyle = colour("--line");
+    pen.fillStyle = colour("--weak");
+    pen.font = "10px system-ui, sans-serif";
+    for (const value of ticks(...x, 3)) {
+      pen.beginPath(); pen.moveTo(across(value), top); pen.lineTo(across(value), bottom); pen.stroke();
+      pen.textAlign = "center";
+      pen.fillText(format(value), across(value), Math.min(height - 2, bottom + 11));
     }
+    for (const value of ticks(...y, 3)) {
+      pen.beginPath(); pen.moveTo(left, down(value)); pen.lineTo(right, down(value)); pen.stroke();
+      pen.textAlign = "right";
+      pen.fillText(format(value), left - 3, down(value) + 3);
+    }
+    pen.strokeStyle = colour("--mark");
+    pen.beginPath();
+    curve.time.forEach((_, i) => pen.lineTo(across(curve.abscissa[i]), down(curve.values[i])));
+    pen.stroke();
+    const [a, b] = [current(curve, curve.abscissa), current(curve, curve.values)];
+    pen.fillStyle = colour("--ink");
+    pen.beginPath(); pen.arc(across(a), down(b), 4, 0, 2 * Math.PI); pen.fill();
+    pen.font = "12px system-ui, sans-serif";
+    pen.textAlign = "left";
+    pen.fillText(curve.label, 8, 14, width - 16);
+  }
+
+  function drawCurves() {
+    for (const curve of curves) {
+      if (curve.canvas) (curve.abscissa ? drawOrbit : drawCurve)(curve);
+    }
+  }
+
+  function drawCurve(curve) {
+    const { canvas: pad, label, time: x, values: y } = curve, { width, height, pen, colour } = sheet(pad);
+    let low = y.reduce((a, b) => Math.min(a, b)), high = y.reduce((a, b) => Math.max(a, b));
+    if (low > 0 && low < high - low) low = 0; // zero belongs to a curve that comes near it
+    if (high < 0 && -high < high - low) high = 0;
+    if (!(high > low)) [low, high] = [low - 0.5, high + 0.5];
+    const across = (value) => (width * (value - span[0])) / (span[1] - span[0]);
+    const down = (value) => height - 18 - ((height - 38) * (value - low)) / (high - low);
+    pen.strokeStyle = colour("--line");
+    pen.fillStyle = colour("--weak");
+    pen.font = "10px system-ui, sans-serif";
+    for (const value of ticks(low, high, 3)) {
+      pen.beginPath(); pen.moveTo(0, down(value)); pen.lineTo(width, down(value)); pen.stroke();
+      pen.fillText(format(value), 2, down(value) - 2);
+    }
+    const [factor, symbol] = span[1] - span[0] < 1 ? [1e3, "ms"] : [1, "s"];
+    for (const value of ticks(factor * span[0], factor * span[1], 8)) {
+      pen.fillText(`${Number(value.toPrecision(6))} ${symbol}`, across(value / factor) + 2, height - 4);
+      pen.beginPath(); pen.moveTo(across(value / factor), height - 18); pen.lineTo(across(value / factor), height); pen.stroke();
+    }
+    if (low <= 0 && high >= 0) { pen.beginPath(); pen.moveTo(0, down(0)); pen.lineTo(width, down(0)); pen.stroke(); }
+    pen.strokeStyle = colour("--mark");
+    pen.beginPath();
+    for (let i = 0; i < x.length; i++) pen.lineTo(across(x[i]), down(y[i]));
+    pen.stroke();
+    const value = current(curve, y);
+    pen.strokeStyle = pen.fillStyle = colour("--ink");
+    pen.beginPath(); pen.moveTo(across(t), 18); pen.lineTo(across(t), height); pen.stroke();
+    pen.font = "12px system-ui, sans-serif";
+    pen.fillText(`${label}: ${format(value)}   (${format(low)} to ${format(high)})`, 8, 14);
   }
 
   // ---- Keys and the loop ----------------------------------------------------------------------
@@ -1267,6 +1336,9 @@ function play(data) {
     get limit() { return views[0].limit; },
     get paths() { return traces.map(({ path }) => path); },
     get span() { return span; },
+    get markers() { // of the orbits
+      return curves.filter(({ abscissa }) => abscissa).map((curve) => [current(curve, curve.abscissa), current(curve, curve.values)]);
+    },
     get target() { return controls.target.toArray(); },
     get eye() { return camera.position.toArray(); },
   };

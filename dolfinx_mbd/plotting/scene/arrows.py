@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.kernels.columns import FORCE, MOMENT, QUATERNION
 from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.plotting.scene.description import Arrow
 from dolfinx_mbd.results.histories import rotation_matrices
@@ -78,7 +79,7 @@ def load_arrows(run: Solution, rows: Rows) -> list[Arrow]:
         for pattern, body, amplitude, pattern_rows in at.loads.pattern_forces(t):
             k, q = numbers[pattern.name], at.q[system.q_slices[body]]
             push = amplitude * pattern_rows
-            force, moment = push[:3], rotation_matrices(q[3:7]) @ push[3:6]
+            force, moment = push[FORCE], rotation_matrices(q[QUATERNION]) @ push[MOMENT]
             arm = np.cross(force, moment) / max(float(force @ force), 1e-300)
             points[i, k], wrenches[i, k, :3] = q[:3] + arm, force
     return [

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.body import ReducedBody, Skin, StressModes
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.kernels.columns import ELASTIC, OMEGA, ORIGIN, RIGID
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.plotting.scene.camera import camera_of, length_of
 from dolfinx_mbd.plotting.scene.description import Mode, Scene
@@ -87,6 +89,13 @@ def whirl_title(number: int, whirl: float) -> str:
 def linearized_modes(linearized: LinearizedSystem, numbers: list[int]) -> Scene:
     """Return the scene of modes of a mechanism."""
     system, state = linearized.system, linearized.state
+    if linearized.displacements:
+        raise InputError(
+            "modes of bodies on their mesh have no pictures; draw the attribute `displacements`, "
+            "for example with pyvista or in ParaView",
+            argument="source",
+            value=linearized,
+        )
     scene = mechanism_scene(Solution(system, [state]), np.zeros(1, dtype=np.int64))
     jacobians = _frame_increments(system, state.q)
     axis = _spin_axis(system, state)
@@ -110,8 +119,8 @@ def linearized_modes(linearized: LinearizedSystem, numbers: list[int]) -> Scene:
                 title=whirl_title(number, _whirl(displacement, axis)),
                 frequency=float(abs(linearized.poles[number].imag) / (2 * np.pi)),
                 damping=float(linearized.damping_ratios[number]),
-                rigid=[amount * move[:6] for move in moves],
-                eta=[amount * move[6:] for move in moves],
+                rigid=[amount * move[RIGID] for move in moves],
+                eta=[amount * move[ELASTIC] for move in moves],
                 frames=amount * frames,
                 lines=[amount * line for line in lines],
             )
@@ -137,10 +146,10 @@ def _line_increments(system: System, state: State, vector: Any) -> list[Any]:
 
 def _displacement(surface: Surface, vector: Any) -> Any:
     """Return the complex displacement of a surface in global components, shape (ns, 3)."""
-    displacement = np.cross(vector[3:6], surface.skin.points)
+    displacement = np.cross(vector[OMEGA], surface.skin.points)
     if surface.flexible:
-        displacement = displacement + np.tensordot(vector[6:], surface.skin.modes, axes=1)
-    return vector[:3] + displacement @ rotation_matrices(surface.rotation[0]).T
+        displacement = displacement + np.tensordot(vector[ELASTIC], surface.skin.modes, axes=1)
+    return vector[ORIGIN] + displacement @ rotation_matrices(surface.rotation[0]).T
 
 
 def _spin_axis(system: System, state: State) -> Array:

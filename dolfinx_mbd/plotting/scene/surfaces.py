@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body import ReducedBody, Skin, StressModes
 from dolfinx_mbd.checks import instance, reject
+from dolfinx_mbd.kernels.columns import ORIGIN, QUATERNION
 from dolfinx_mbd.mechanism.shapes import Shape, box_shape, cylinder_shape
 from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.plotting.scene.camera import length_of
@@ -99,7 +100,7 @@ def body_surfaces(
             skin, bars = drawn
             reduced = getattr(body, "reduced", None)
             stress = stress_on_skin(reduced) if reduced is not None and not bars else None
-            position, rotation = q[:, s][:, :3], q[:, s][:, 3:7]
+            position, rotation = q[:, s][:, ORIGIN], q[:, s][:, QUATERNION]
             eta = q[:, s][:, 7 : 7 + len(skin.modes)]
             given_values = None if values is None else values.get(body.name)
             surface = Surface(body.name, skin, position, rotation, eta, bars, stress, given_values)

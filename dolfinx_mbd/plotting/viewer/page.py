@@ -26,7 +26,8 @@ from dolfinx_mbd.plotting.scene.mechanism_scene import initial_state
 from dolfinx_mbd.plotting.scene.mesh_surfaces import shared_mesh
 from dolfinx_mbd.plotting.scene.mode_scenes import body_modes, linearized_modes
 from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT
-from dolfinx_mbd.plotting.viewer.page_scene import Signals, motion_page, page_scene
+from dolfinx_mbd.plotting.viewer.curves import Signals
+from dolfinx_mbd.plotting.viewer.page_scene import motion_page, page_scene
 from dolfinx_mbd.results.solution import Solution
 
 if TYPE_CHECKING:
@@ -137,8 +138,9 @@ def player(
         path: File to write, with the suffix `.html`; by default no file is written. An existing
             page of this package is replaced.
         modes: Numbers of the modes to show, starting at 1; by default the first six.
-        signals: Mapping from labels to the curves below the scene of a simulation, shape (nt,)
-            each; by default the magnitudes of all joint forces, N.
+        signals: Mapping from labels to curves of a simulation. Values over time, shape (nt,), are
+            drawn below the scene; orbits, shape (nt, 2), are drawn beside it over equal axes, with
+            a marker at the current time. By default the magnitudes of all joint forces, N.
         field: Mapping from names of bodies to values that colour these flexible bodies of a
             simulation, one value for each point of the skin, for example the damage of a fatigue
             analysis. The values are constant over time and not negative.

@@ -26,16 +26,16 @@ from dolfinx_mbd.plotting.scene.mode_scenes import largest_displacements
 from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT, Surface
 from dolfinx_mbd.plotting.scene.surfaces import body_surfaces
 from dolfinx_mbd.plotting.scene.tubes import SHAPES, Tube
-from dolfinx_mbd.plotting.viewer.data import block, continuous, integers, outline, sampled_rows
+from dolfinx_mbd.plotting.viewer.curves import Signals, curves_of
+from dolfinx_mbd.plotting.viewer.data import block, continuous, integers, sampled_rows
 from dolfinx_mbd.plotting.viewer.ghosts import ghost_surfaces
-from dolfinx_mbd.plotting.viewer.principal_modes import with_principal_modes
+from dolfinx_mbd.plotting.viewer.principal_modes import rounding_steps, with_principal_modes
 from dolfinx_mbd.results.solution import Solution
 
-__all__ = ["Signals", "motion_page", "page_scene"]
+__all__ = ["motion_page", "page_scene"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
-Signals = Mapping[str, ArrayLike] | None
 
 FRAMES = 1500
 """Largest number of instants in a page."""
@@ -45,6 +45,8 @@ PIXEL = 0.5 / 1000
 """Permitted error of positions relative to the scene: half a pixel in a view of 1000 pixels."""
 AMPLITUDE_ERROR = 1 / 300
 """Permitted error of elastic displacements and stresses relative to the body's largest ones."""
+ROUNDING = 1e-3
+"""Permitted error of displacements and stresses by rounding of modes, relative to the largest."""
 NEGLIGIBLE = 1e-3
 """Modes are omitted below this fraction of the largest displacement and of the largest stress."""
 
@@ -61,7 +63,7 @@ def motion_page(
 
     Args:
         run: Result of a simulation.
-        signals: Curves by label, shape (nt,) each, or None for the magnitudes of joint forces.
+        signals: Curves by label; see `curves_of`.
         field: Constant values at the points of the skin of flexible bodies, by name of the body.
         quantity: Quantity that determines the colours; see `mesh_surfaces`.
         ghost: A second run, whose bodies are drawn transparent at the same times.
@@ -92,7 +94,7 @@ def motion_page(
         if page["parts"][item["part"]]["stress"] is not None:
             item["ranges"]["stress"] = surface.limits("von Mises")[1]
             item["peak"] = surface.peak("von Mises")
-    return {**page, "signals": _curves_below(run, signals)}
+    return {**page, "signals": curves_of(run, signals, FRAMES)}
 
 
 def page_scene(scene: Scene, modes: Sequence[Index] | None = None) -> dict[str, Any]:
@@ -104,7 +106,7 @@ def page_scene(scene: Scene, modes: Sequence[Index] | None = None) -> dict[str, 
     """
     if modes is None:
         modes = [np.arange(len(surface.skin.modes)) for surface in scene.surfaces]
-    parts = _Parts()
+    parts = _Parts({} if scene.modes else rounding_steps(scene.surfaces, ROUNDING))
     pairs = zip(scene.surfaces, modes, strict=True)
     bodies = [_body(surface, rows, parts, bool(scene.modes)) for surface, rows in pairs]
     camera, points = scene.camera, scene.points
@@ -130,7 +132,8 @@ def page_scene(scene: Scene, modes: Sequence[Index] | None = None) -> dict[str, 
 class _Parts:
     """Surfaces of a page, each stored once even if several bodies share it."""
 
-    def __init__(self) -> None:
+    def __init__(self, steps: Mapping[int, Sequence[Array]]) -> None:
+        self._steps = steps  # to which modes are rounded, by the identity of the skin
         self.items: list[dict[str, Any]] = []
         self._index: dict[Any, int] = {}
 
@@ -143,11 +146,12 @@ class _Parts:
             known = surface.stress is not None and len(modes)
             stress = np.moveaxis(surface.stress.stress, (2, 1, 0), (0, 1, 2)) if known else None  # type: ignore[union-attr]
             values = surface.values
+            steps = [step[modes] for step in self._steps.get(id(skin), [np.zeros(len(skin.modes))])]
             item = {
                 "points": block(skin.points),
                 "triangles": block(skin.triangles, "u2" if len(skin.points) <= 65536 else "u4"),
-                "modes": integers(skin.modes[modes]) if len(modes) else None,
-                "stress": None if stress is None else integers(stress[modes]),
+                "modes": integers(skin.modes[modes], steps[0]) if len(modes) else None,
+                "stress": None if stress is None else integers(stress[modes], steps[-1]),
                 "field": None if values is None else block(values),
             }
             self.items.append(item)
@@ -313,7 +317,7 @@ def _arrow(scene: Scene, k: int, arrow: Arrow) -> dict[str, Any]:
     return item if arrow.frame >= 0 else {**item, "points": block(arrow.points)}
 
 
-# ---- modes, curves and the view -----------------------------------------------------------------
+# ---- modes and the view -------------------------------------------------------------------------
 def _view(mode: Mode) -> dict[str, Any]:
     """Return one mode of a page."""
     view: dict[str, Any] = {"title": mode.title, "frequency": mode.frequency}
@@ -331,25 +335,6 @@ def _view(mode: Mode) -> dict[str, Any]:
 def _complex(values: Any) -> list[list[float]]:
     """Return the real and the imaginary parts of complex numbers."""
     return [np.real(values).tolist(), np.imag(values).tolist()]
-
-
-def _curves_below(run: Solution, signals: Signals) -> list[dict[str, Any]]:
-    """Return the curves of a run, by default the magnitudes of the joint forces."""
-    if signals is None:
-        curves = {
-            f"{joint.name}: force (N)": np.linalg.norm(run.joint(joint.name).force, axis=1)
-            for joint in run.system.joints
-        }
-    else:
-        curves = {
-            str(label): array(f"signals[{label!r}]", values, (len(run),))
-            for label, values in signals.items()
-        }
-    items = []
-    for label, values in curves.items():
-        t, y = outline(run.time, np.asarray(values, dtype=float))
-        items.append({"label": label, "time": block(t, "f8"), "values": block(y)})
-    return items
 
 
 def _hull(scene: Scene) -> list[list[float]]:

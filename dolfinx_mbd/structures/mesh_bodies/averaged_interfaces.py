@@ -128,13 +128,16 @@ def averaged_interface(
         nodes: Its nodes.
         interface: The interface on the mesh.
     """
-    moments = InterfaceMoments(space, interface.facets, interface.point)
+    moments = InterfaceMoments(space, interface.facets, interface.point[: space.dofmap.bs])
     raw = nodes.gathered_block(moments.assembled(moments.form))
     numbers = nodes.numbers_of(interface.blocks)
-    part = raw[numbers]
-    # the columns are ∫φᵢ e_k and ∫φᵢ e_k × D
+    part = nodes.embedding.components(raw[numbers])
+    # the columns are ∫φᵢ e_k and ∫φᵢ e_k × D, in the plane e_x, e_y and e_z × D
     weights: Array = part[:, 0, 0]
-    firsts: Array = np.column_stack([part[:, 1, 5], part[:, 2, 3], part[:, 0, 4]])
+    if nodes.embedding.is_plane:
+        firsts: Array = np.column_stack([part[:, 1, 2], -part[:, 0, 2], np.zeros(len(part))])
+    else:
+        firsts = np.column_stack([part[:, 1, 5], part[:, 2, 3], part[:, 0, 4]])
     levers = nodes.positions[numbers] - interface.point
     area = float(weights.sum())
     radius = float(np.sqrt(np.vdot(firsts, levers) / area))

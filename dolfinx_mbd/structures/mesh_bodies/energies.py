@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal, get_args
 
+import numpy as np
 import ufl
 
 from dolfinx_mbd.checks import reject
@@ -15,18 +17,63 @@ from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.prestress import initial_stress
 from dolfinx_mbd.forms import Orthotropic
 from dolfinx_mbd.forms.hyperelastic import neo_hookean
+from dolfinx_mbd.mechanism.expressions.functions import Formula
+from dolfinx_mbd.mechanism.expressions.quantities import evaluate
 
-__all__ = ["checked_energy", "volumetric_energy", "warn_of_locking"]
+__all__ = [
+    "HOOKE",
+    "Energy",
+    "checked_energy",
+    "moduli_of",
+    "named_or_expression",
+    "volumetric_energy",
+    "warn_of_locking",
+]
 
-_NAMES = ("saint-venant-kirchhoff", "neo-hookean", "nearly-incompressible")
+Energy = Literal["saint-venant-kirchhoff", "neo-hookean", "nearly-incompressible"]
+"""Energy densities by name."""
+
+HOOKE = "saint-venant-kirchhoff"
+"""Name of Hooke's law for large rotations."""
+
+_NAMES = get_args(Energy)
+_VARIABLES = ("I1", "I2", "J")
 _LOCKING = 0.49  # Poisson's ratio above which displacements lock
+
+
+def named_or_expression(label: str, energy: Any) -> Any:
+    """Return the formula of the invariants I1, I2 and J that a text is; names remain names."""
+    if not isinstance(energy, str) or energy in _NAMES:
+        return energy
+    try:
+        return Formula(energy, _VARIABLES)
+    except InputError as error:
+        raise InputError(
+            f"{label}: energy: {error}. Expected one of {', '.join(_NAMES)}, or an expression of "
+            "the invariants I1, I2 and J",
+            argument="energy",
+            value=energy,
+        ) from None
+
+
+def _of_invariants(formula: Formula, u: Any) -> Any:
+    """Return the energy density that is a formula of the invariants, as UFL."""
+    F = ufl.Identity(3) + ufl.grad(u)
+    C = F.T * F
+    I1 = ufl.tr(C)
+    values = {"I1": I1, "I2": (I1**2 - ufl.tr(C * C)) / 2, "J": ufl.det(F)}
+    functions = {"log": ufl.ln, "exp": ufl.exp, "sqrt": ufl.sqrt, "tanh": ufl.tanh}
+    return evaluate(formula.text, {**formula.constants, **values, **functions})
 
 
 def checked_energy(label: str, energy: Any, model: ElasticModel) -> Callable[[Any], Any]:
     """Return the energy density as a function of the displacement; see `MeshBody`.
 
-    A prestress adds S₀:E with the stress S₀ of the body held at its undeformed shape.
+    A prestress adds S₀:E with the stress S₀ of the body held at its undeformed shape. Hooke's law
+    of a plane body is a function of the displacement on its mesh, every other energy one of a
+    displacement in space.
     """
+    _check_plane(label, energy, model)
     if callable(energy):
         if model.prestress is not None:
             raise InputError(
@@ -35,6 +82,8 @@ def checked_energy(label: str, energy: Any, model: ElasticModel) -> Callable[[An
                 argument="energy",
                 value=energy,
             )
+        if isinstance(energy, Formula):
+            return partial(_of_invariants, energy)
         return energy  # type: ignore[no-any-return]
     if not isinstance(energy, str) or energy not in _NAMES:
         expected = (
@@ -50,16 +99,18 @@ def checked_energy(label: str, energy: Any, model: ElasticModel) -> Callable[[An
             argument="energy",
             value=energy,
         )
-    density = _named_energy(label, energy, materials)
+    density = _named_energy(label, energy, materials, model.displacements.dofmap.bs)
     if model.prestress is None:
         return density
     initial = initial_stress(materials, model.displacements, model.prestress)
     return lambda u: density(u) + ufl.inner(initial, _green(u))
 
 
-def _named_energy(label: str, energy: str, materials: BodyMaterials) -> Callable[[Any], Any]:
+def _named_energy(
+    label: str, energy: str, materials: BodyMaterials, dim: int
+) -> Callable[[Any], Any]:
     """Return the energy density with a name, without prestress."""
-    if energy == "saint-venant-kirchhoff":
+    if energy == HOOKE:
         return lambda u: ufl.inner(materials.law(_green(u)), _green(u)) / 2
     rigid = [m for m in materials.by_group.values() if isinstance(m, Orthotropic)]
     if rigid:
@@ -69,13 +120,49 @@ def _named_energy(label: str, energy: str, materials: BodyMaterials) -> Callable
             argument="energy",
             value=energy,
         )
-    # the moduli, which may differ between cells, as stresses of unit strains
-    shear = materials.law(ufl.as_matrix([[0, 0.5, 0], [0.5, 0, 0], [0, 0, 0]]))[0, 1]
-    lame = materials.law(ufl.as_matrix([[0, 0, 0], [0, 0, 0], [0, 0, 1]]))[0, 0]
+    shear, lame = moduli_of(materials, dim)
     if energy == "nearly-incompressible":
         return lambda u: _isochoric(u, shear)
     moduli: Any = SimpleNamespace(shear=shear, lame=lame)
     return lambda u: neo_hookean(u, moduli)
+
+
+def moduli_of(materials: BodyMaterials, dim: int) -> tuple[Any, Any]:
+    """Return μ and λ of isotropic materials, λ' in plane stress, as stresses of unit strains.
+
+    They may differ between cells.
+    """
+    slide, stretch = np.zeros((dim, dim)), np.zeros((dim, dim))
+    slide[0, 1] = slide[1, 0] = 0.5
+    stretch[-1, -1] = 1.0
+    shear, lame = (materials.law(ufl.as_matrix(eps.tolist())) for eps in (slide, stretch))
+    return shear[0, 1], lame[0, 0]
+
+
+def _check_plane(label: str, energy: Any, model: ElasticModel) -> None:
+    """Raise an error for energies and materials that a plane body does not support."""
+    if model.displacements.dofmap.bs == 3:
+        return
+    problem = ""
+    if model.plane == "stress" and energy != HOOKE:
+        problem = (
+            "plane stress needs the stretch of the thickness from the condition that the stress "
+            f"normal to the plane is zero, which is known for energy={HOOKE!r} only. Use this "
+            "energy, plane='strain', or a mesh of volumes"
+        )
+    elif model.prestress is not None:
+        problem = "a plane body on its mesh supports no prestress; use a mesh of volumes"
+    elif model.materials is None:
+        problem = "a plane body on its mesh needs a material, and supports no stiffness form"
+    elif model.plane == "stress" and any(
+        isinstance(m, Orthotropic) for m in model.materials.by_group.values()
+    ):
+        problem = (
+            "plane stress of an orthotropic material is not supported, because the stretch of its "
+            "thickness is not known; use plane='strain' or a mesh of volumes"
+        )
+    if problem:
+        raise InputError(f"{label}: {problem}", argument="energy", value=energy)
 
 
 def volumetric_energy(energy: Any, model: ElasticModel) -> Callable[[Any], Any] | None:
@@ -85,7 +172,8 @@ def volumetric_energy(energy: Any, model: ElasticModel) -> Callable[[Any], Any] 
     """
     if energy != "nearly-incompressible" or model.materials is None:
         return None
-    bulk = ufl.tr(model.materials.law(ufl.Identity(3))) / 9
+    shear, lame = moduli_of(model.materials, model.displacements.dofmap.bs)
+    bulk = lame + 2 * shear / 3
     return lambda u: bulk / 2 * (ufl.det(ufl.Identity(3) + ufl.grad(u)) - 1) ** 2
 
 
@@ -98,7 +186,8 @@ def warn_of_locking(label: str, energy: Any, model: ElasticModel) -> None:
     if largest > _LOCKING:
         text = (
             f"{label}: elements of a nearly incompressible material (ν = {largest:g}) lock and are "
-            "too stiff; use energy='nearly-incompressible' with hexahedra of degree 2"
+            "too stiff; use energy='nearly-incompressible' with hexahedra or (in the plane) "
+            "quadrilaterals of degree 2"
         )
         warn(MeshWarning(text, quantity="Poisson's ratio", value=largest, limit=_LOCKING))
 

@@ -19,6 +19,7 @@ from dolfinx_mbd.kernels.rotations import (
     tangent,
 )
 from dolfinx_mbd.structures.mesh_bodies.averaged_interfaces import AveragedInterface
+from dolfinx_mbd.structures.mesh_bodies.embedding import Embedding
 from dolfinx_mbd.structures.mesh_bodies.mesh_inertia import CondensedInertia
 from dolfinx_mbd.structures.mesh_bodies.multipliers import Constraints, Motion
 from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
@@ -33,6 +34,7 @@ class FrameCoordinates:
     The velocities v are those of the frames: ṗ in global components, ω in components of the frame.
     """
 
+    embedding: Embedding
     forces: NodalForces
     elastic_model: ElasticModel
     energy_density: Callable[[Any], Any]  # J/m³, of the displacement
@@ -77,12 +79,16 @@ class FrameCoordinates:
         return points
 
     def reference_state(self) -> tuple[Array, Array, Array]:
-        """Return displacements, velocities and frames of the undeformed body at the origin."""
-        frames = np.zeros((self.num_frames, 7))
-        frames[:, 3] = 1.0
+        """Return displacements, velocities and frames of the undeformed body.
+
+        The body is at the origin; a plane body is at its initial position.
+        """
+        frames, X, place = np.zeros((self.num_frames, 7)), self.nodes, self.embedding
+        frames[:, 3:] = place.quaternion
         for row, i in zip(frames, self._interfaces, strict=False):
-            row[:3] = i.point
-        return np.zeros_like(self.nodes), np.zeros_like(self.nodes), frames
+            row[:3] = place.origin + place.axes @ i.point
+        u = place.displacements(X, np.zeros((len(X), place.dim)))
+        return u, np.zeros_like(X), frames
 
     def rotations_of(self, frames: Array) -> Array:
         """Return the rotation matrices (F, 3, 3) of the interfaces in frames (F, 7)."""
@@ -96,7 +102,7 @@ class FrameCoordinates:
         """Return the derivatives T of nodal velocities, (N, 3, 6 F), zero at the free nodes."""
         T = np.zeros((len(self.nodes), 3, 6 * len(self._interfaces)))
         for k, (i, R) in enumerate(zip(self._rigid, rotation_matrices(frames), strict=False)):
-            T[i.nodes, :, 6 * k : 6 * k + 6] = i.matrix(R)
+            T[i.nodes, :, 6 * k : 6 * k + 6] = self.embedding.flat(i.matrix(R))
         return T
 
     def hold(self, nodal: Array, frames: Array, v: Array, a: Array) -> None:
@@ -166,6 +172,7 @@ class FrameCoordinates:
             velocity: Velocity of its origin in global, angular velocity in body components, (6,).
         """
         R = rotation_matrix(pose[3:])
+        self.embedding.check_pose(pose[:3], R, velocity, self._size)
         q, v = self.initial_coordinates(), np.zeros((self.num_frames, 6))
         frames, nodal = self.frames_of(q), self.nodal_of(q)
         spin = velocity[3:]

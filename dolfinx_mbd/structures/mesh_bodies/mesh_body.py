@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 from dolfinx.mesh import Mesh
 from numpy.typing import ArrayLike
+from ufl.core.expr import Expr
 
 from dolfinx_mbd import checks
+from dolfinx_mbd.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Skin
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.elastic_model import ElasticModel, elastic_model
 from dolfinx_mbd.fem.fields import surface_skin
-from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
+from dolfinx_mbd.fem.interfaces.interfaces import Interfaces, mesh_interfaces
 from dolfinx_mbd.fem.linalg.options import solver_options
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.meshing import TaggedMesh
@@ -26,21 +28,27 @@ from dolfinx_mbd.mechanism.bodies import RigidBody
 from dolfinx_mbd.mechanism.floating_body import checked_rotation
 from dolfinx_mbd.mechanism.joints import FrameRef
 from dolfinx_mbd.mechanism.protocol import BodyState, Frame
+from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.structures.mesh_bodies.averaged_interfaces import averaged_interface
+from dolfinx_mbd.structures.mesh_bodies.embedding import Embedding
 from dolfinx_mbd.structures.mesh_bodies.energies import (
+    Energy,
     checked_energy,
+    named_or_expression,
     volumetric_energy,
     warn_of_locking,
 )
 from dolfinx_mbd.structures.mesh_bodies.frame_coordinates import FrameCoordinates
 from dolfinx_mbd.structures.mesh_bodies.mesh_inertia import CondensedInertia
+from dolfinx_mbd.structures.mesh_bodies.mesh_loads import MeshLoad
 from dolfinx_mbd.structures.mesh_bodies.mesh_motion import MeshMotion
 from dolfinx_mbd.structures.mesh_bodies.mesh_solver import PREFIX
 from dolfinx_mbd.structures.mesh_bodies.multipliers import Constraints, Motion
-from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
+from dolfinx_mbd.structures.mesh_bodies.nodal_forces import SIMPLICES, NodalForces
 from dolfinx_mbd.structures.mesh_bodies.relative_velocities import relative_velocities
 from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface, magnitude
 from dolfinx_mbd.structures.mesh_bodies.step_unknowns import StepUnknowns
+from dolfinx_mbd.structures.mesh_bodies.vibration_modes import mesh_linearization
 
 __all__ = ["MeshBody"]
 
@@ -64,15 +72,20 @@ class MeshBody(FrameCoordinates):
 
     Attributes:
         name: Name in the system and in the results.
-        model: An `ElasticModel`, or a mesh with `material`; a body in space. Its prestress
-            (temperature or initial stress) needs an energy that is given by name.
+        model: An `ElasticModel`, or a mesh with `material`. Its prestress (temperature or initial
+            stress) needs an energy that is given by name. A plane mesh with plane strain, or plane
+            stress of isotropic materials, moves in the plane that `position` and `rotation`
+            define; it carries forces normal to this plane.
         interfaces: Interfaces as in `reduce`; none for a body that flies freely.
         material: Material for a mesh without an `ElasticModel`.
         energy: Energy density of the material: ``"saint-venant-kirchhoff"`` (Hooke's law for large
             rotations and small strains), ``"neo-hookean"`` (large strains of isotropic materials),
             ``"nearly-incompressible"`` (the same for ν up to 0.4999, with a quadrature that avoids
-            locking; use hexahedra of degree 2), or a function that returns UFL, J/m³, for the
-            displacement u.
+            locking; use hexahedra of degree 2), a function that returns UFL, J/m³, for the
+            displacement u, or an expression of the invariants `I1` and `I2` of FᵀF and of
+            `J` = det F, for example ``"5e5*(I1*J^(-2/3) - 3) + 5e7*(J - 1)^2"``. A function for a
+            plane body (plane strain) is the same as for a body in space, and has
+            ``ufl.grad(u)`` of shape (3, 3).
         viscosity: Retardation time of Kelvin-Voigt damping, s: a stress τ C:Ė is added, where C is
             the elasticity tensor and E the Green-Lagrange strain. It does not resist rotations.
         mass_damping: Coefficient of damping forces proportional to the velocity and the density,
@@ -80,7 +93,7 @@ class MeshBody(FrameCoordinates):
         loads: Loads by name: `Pressure`, `Traction`, `BodyForce` and `PointForce` of
             `mbd.structures.mesh_bodies`.
         quadrature_degree: Degree of the quadrature of energy and viscosity; by default 2 p for
-            tetrahedra and 2 p + 1 for hexahedra of degree p.
+            simplices and 2 p + 1 for hexahedra and quadrilaterals of degree p.
         petsc_options: Options of the linear solver, for example ``{"ksp_type": "cg",
             "ksp_rtol": 1e-8, "pc_type": "gamg"}`` for multigrid if a factor does not fit into the
             memory; by default a factorization. PETSc's options with the prefix
@@ -112,35 +125,29 @@ class MeshBody(FrameCoordinates):
 
     name: str
     model: ElasticModel | TaggedMesh | Mesh
-    interfaces: Iterable[str] | Mapping[str, Any] = ()
+    interfaces: Interfaces = ()
     _: KW_ONLY
     material: Materials | None = None
-    energy: str | Callable[[Any], Any] = "saint-venant-kirchhoff"
+    energy: Energy | str | Callable[..., Any] = "saint-venant-kirchhoff"
     viscosity: float = 0.0
     mass_damping: float = 0.0
-    loads: Mapping[str, Any] = field(default_factory=dict)
+    loads: Mapping[str, MeshLoad] = field(default_factory=dict)
     quadrature_degree: int | None = None
-    petsc_options: Mapping[str, Any] | None = None
+    petsc_options: Mapping[str, str | float | None] | None = None
     position: ArrayLike = (0.0, 0.0, 0.0)
     rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0)
     velocity: ArrayLike | None = None
     omega: ArrayLike | None = None
-    relative_velocity: Any = None
+    relative_velocity: Expr | Callable[[Any], Any] | None = None
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
         label = f"body {checks.name('name', self.name)!r}"
         model = elastic_model(self.model, self.material)
-        if model.displacements.dofmap.bs != 3:
-            raise InputError(
-                f"{label}: a mesh body needs a mesh of volumes in space; this mesh is plane. "
-                "Reduce a plane body and use FlexibleBody",
-                argument="model",
-                value=model,
-            )
         viscosity = checks.number(f"{label}: viscosity", self.viscosity, low=0.0, unit="s")
         damping = checks.number(f"{label}: mass_damping", self.mass_damping, low=0.0, unit="1/s")
+        assign(self, energy=named_or_expression(label, self.energy))
         energy = checked_energy(label, self.energy, model)
         volume = volumetric_energy(self.energy, model)
         warn_of_locking(label, self.energy, model)
@@ -153,20 +160,28 @@ class MeshBody(FrameCoordinates):
         degree = self.quadrature_degree
         if degree is None:
             element = model.displacements.ufl_element()
-            is_simplex = element.cell_type.name == "tetrahedron"
+            is_simplex = element.cell_type.name in SIMPLICES
             degree = 2 * element.degree + (0 if is_simplex else 1)
         degree = checks.integer(f"{label}: quadrature_degree", degree, low=1, high=30)
         solver_options(PREFIX, self.petsc_options)  # checks them
-        forces = NodalForces(model, energy, viscosity, damping, degree, self.loads, volume)
+        place = self._placement(label)
+        embedding = Embedding.of(label, model, *place)
+        forces = NodalForces(
+            embedding,
+            embedding.density(energy, self.energy),
+            viscosity, damping, degree, self.loads,
+            volume and embedding.density(volume, self.energy),
+        )  # fmt: skip
         assign(self, forces=forces, nodes=forces.nodes.positions, _solver=None)
+        assign(self, embedding=embedding)
         assign(self, elastic_model=model, energy_density=energy)
-        numbers = np.repeat(forces.nodes.owned, 3).astype(float)
+        numbers = np.repeat(forces.nodes.owned, embedding.dim).astype(float)
         skin = surface_skin(forces.space, numbers[:, None])  # its only mode has the numbers
         drawing = Skin(skin.points, skin.triangles, np.zeros((0, *skin.points.shape)))
         assign(self, drawing=drawing, _drawn=np.rint(skin.modes[0, :, 0]).astype(np.int64))
         self._set_interfaces(label, model)
         self._set_scales(label)
-        self._set_start(label)
+        self._set_start(label, *place)
 
     def _set_interfaces(self, label: str, model: ElasticModel) -> None:
         """Set the interfaces, the rigid ones first, their nodes and the condensed inertia."""
@@ -199,7 +214,9 @@ class MeshBody(FrameCoordinates):
             held_blocks=blocks,
             _rigid=tuple(interfaces),
             _interfaces=everything,
-            constraints=Constraints(averaged, len(interfaces), len(self.nodes)),
+            constraints=Constraints(
+                averaged, len(interfaces), len(self.nodes), self.embedding.normal_motions
+            ),
             _inertia=CondensedInertia(forces, interfaces, averaged, held, blocks),
             frame_names=tuple(i.name for i in everything),
             num_frames=max(1, len(everything)),
@@ -212,9 +229,11 @@ class MeshBody(FrameCoordinates):
         centre = forces.lumped @ x / mass
         r = x - centre
         second = r.T @ forces.apply_mass(r)
+        if self.embedding.is_plane:
+            second[2, 2] = mass * self.embedding.depth**2 / 12
         inertia = np.trace(second) * np.eye(3) - second
-        zero = np.zeros_like(x)
-        forces.set_state(zero, zero)
+        reference = self.embedding.displacements(x, np.zeros((len(x), self.embedding.dim)))
+        forces.set_state(reference, np.zeros_like(x))
         K = forces.matrix(0.0, 0.0)
         diagonal = K.getDiagonal()
         stiffness = float(diagonal.max()[1])
@@ -240,10 +259,13 @@ class MeshBody(FrameCoordinates):
             num_elastic=6 * self.num_frames - 6,
         )
 
-    def _set_start(self, label: str) -> None:
+    def _placement(self, label: str) -> tuple[Array, Array]:
+        """Return the initial position (3,), m, and the initial quaternion (4,)."""
         position = checks.metres(self.position)
         position = checks.vector(f"{label}: position", position, unit="m")
-        quaternion = checked_rotation(f"{label}: rotation", self.rotation)
+        return np.array(position), checked_rotation(f"{label}: rotation", self.rotation)
+
+    def _set_start(self, label: str, position: Array, quaternion: Array) -> None:
         for name, unit in (("velocity", "m/s"), ("omega", "rad/s")):
             if getattr(self, name) is not None:
                 checks.vector(f"{label}: {name}", getattr(self, name), unit=unit)
@@ -290,6 +312,7 @@ class MeshBody(FrameCoordinates):
             total -= self._solver.offset()
         at = self.motion_at(frames, self.nodal_of(state.q)[0])
         out[:], scale[:] = 0.0, _MIN_SCALE * self._stiffness * self._size
+        spring = self._normal_spring()
         if self._solver is not None and self.constraints.size:
             terms.append(self.constraints.forces(at, self._solver.multipliers))
             total += terms[-1]
@@ -303,6 +326,10 @@ class MeshBody(FrameCoordinates):
             load = np.concatenate([wrench[:3], R.T @ wrench[3:]])
             out[part] -= load
             scale[part] += np.abs(load)
+            if self.embedding.is_plane:
+                place = at.frames[k, :3]
+                motion = self.embedding.departure(place, R) if self._solver else state.a[part]
+                out[part] += spring @ motion
             if k < len(self._rigid):
                 out[part] += self._rigid[k].resultant(R, total[i.nodes])
             for term in terms:
@@ -318,6 +345,11 @@ class MeshBody(FrameCoordinates):
         if self._interfaces:
             out -= self._solver.frame_forces(free)
 
+    def _normal_spring(self) -> Array:
+        """Return the stiffness, outside of a step the mass (6, 6), of a frame off the plane."""
+        factor = self._stiffness if self._solver else self.typical_mass
+        return factor * self.embedding.stiffness(self._size)
+
     def _gap_rates(self, at: Motion, state: BodyState) -> Array:
         """Return the second time derivatives of the constraints of averaged interfaces, (m,)."""
         nodal = self.nodal_of(state.q).copy()
@@ -332,14 +364,22 @@ class MeshBody(FrameCoordinates):
         nodal = self.nodal_of(state.q).copy()
         self.hold(nodal, self.frames_of(state.q), state.v, state.a)
         u, w, a = nodal
-        forces = self.forces
+        forces, t, start = self.forces, state.t, None
+        if self._solver is not None and self._solver.conserves:  # forces at the middle of the step
+            start, after = self.nodal_of(self._solver.start)[0], u
+            u, w = 0.5 * (start + u), 0.5 * (self.nodal_of(self._solver.start)[1] + w)
+            t -= 0.5 * self._solver.dt
+        self.embedding.check_vector("gravity", state.gravity)
         forces.set_state(u, w)
-        terms = [forces.apply_mass(a), forces.elastic()]
+        elastic = forces.elastic() if start is None else forces.elastic_between(start, after)
+        terms = [forces.apply_mass(a), elastic]
         terms.append(-forces.lumped[:, None] * state.gravity)
         if forces.loads:
-            terms.append(-forces.loads.forces(state.t))
+            terms.append(-forces.loads.forces(t))
         damping = forces.damping(w)
-        return terms if damping is None else [*terms, damping]
+        if damping is not None:
+            terms.append(damping)
+        return [self.embedding.flat(term) for term in terms]
 
     def _round_off(self, q: Array) -> float:
         """Return the round-off of positions, m."""
@@ -356,7 +396,7 @@ class MeshBody(FrameCoordinates):
         out[:3] -= resultant.sum(axis=0)
         scale += np.abs(mass * state.a)
         for term in terms:
-            scale[:3] += np.abs(term.sum(axis=0))
+            scale[:3] += np.linalg.norm(term, axis=1).sum()
 
     def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
         """Return the matrices of the frames with condensed free nodes, (nv, nv) each.
@@ -369,21 +409,29 @@ class MeshBody(FrameCoordinates):
             mass = np.diag(self.typical_mass * np.array([1.0] * 3 + [self._size**2] * 3))
             return zero, zero, mass
         at = self.motion_at(self.frames_of(state.q), self.nodal_of(state.q)[0])
+        springs = np.kron(np.eye(len(self._interfaces)), self._normal_spring())
         if self._solver is None:
-            return zero, zero, self._inertia.mass(at)
-        matrix = self._solver.condensed()
+            return zero, zero, self._flat_frames(self._inertia.mass(at)) + springs
+        matrix = self._flat_frames(self._solver.condensed()) + springs
         for k, (i, R) in enumerate(zip(self._rigid, at.rotations, strict=False)):
             part = slice(6 * k + 3, 6 * k + 6)
-            matrix[part, part] += i.lever_stiffness(R, self._solver.forces[i.nodes])
+            flat = self.embedding.frame_motions[3:, 3:]
+            turning = i.lever_stiffness(R, self._solver.forces[i.nodes])
+            matrix[part, part] += flat @ turning @ flat
         return matrix, zero, zero
+
+    def _flat_frames(self, matrix: Array) -> Array:
+        """Return a matrix (6 F, 6 F) of the frames without motions out of the plane."""
+        P = np.kron(np.eye(len(self._interfaces)), self.embedding.frame_motions)
+        return np.asarray(P @ matrix @ P) if self.embedding.is_plane else matrix
 
     def check_tangent(self) -> None:
         """Raise an error outside of a time step, where the stiffness is not available."""
         if self._solver is None:
             raise InputError(
                 f"body {self.name!r} is on its whole mesh, which this analysis does not support: "
-                "use simulate or Simulator, mbd.structures.vibration_modes for natural "
-                "frequencies, or reduce the body and use FlexibleBody",
+                "use simulate or Simulator, linearize for natural frequencies, or reduce the body "
+                "and use FlexibleBody",
                 argument="system",
                 value=self.name,
             )
@@ -400,6 +448,10 @@ class MeshBody(FrameCoordinates):
     def step_solver(self) -> Any:
         """Return a solver of the free nodes for the time steps of one run."""
         return StepUnknowns(self)
+
+    def linearization(self, system: System, state: State, num_modes: int) -> LinearizedSystem:
+        """Return the linearization of a mechanism with this body; see `linearize` (collective)."""
+        return mesh_linearization(system, state, num_modes)
 
     def rigid_body(self) -> RigidBody:
         """Return a rigid body with the same mass, frames and initial motion."""

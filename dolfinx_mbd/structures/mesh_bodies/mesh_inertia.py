@@ -16,7 +16,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.linalg.blocks import solve
 from dolfinx_mbd.fem.linalg.matrices import constrain
 from dolfinx_mbd.structures.mesh_bodies.averaged_interfaces import AveragedInterface
-from dolfinx_mbd.structures.mesh_bodies.multipliers import Border, Constraints, Motion
+from dolfinx_mbd.structures.mesh_bodies.multipliers import Border, Constraints, Motion, scaled
 from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
 from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface
 
@@ -49,7 +49,8 @@ class CondensedInertia:
         held_blocks: Array,
     ) -> None:
         self._nodes, self._held, self._interfaces = forces.nodes, held, interfaces
-        self._constraints = Constraints(averaged, len(interfaces), len(forces.nodes))
+        idle = forces.embedding.normal_motions
+        self._constraints = Constraints(averaged, len(interfaces), len(forces.nodes), idle)
         shapes = np.zeros((len(forces.nodes), 4 * len(interfaces)))
         for k, interface in enumerate(interfaces):
             shapes[interface.nodes, 4 * k] = 1.0
@@ -106,7 +107,7 @@ class CondensedInertia:
         G = self._constraints.node_matrix(at)
         W = self.solution(G.reshape(len(G), -1)).reshape(G.shape)
         G[self._held] = 0.0
-        return Border(G, W)
+        return Border(G, W, scaled(self._constraints.idle, G, W))
 
     def _coupling(self, at: Motion, border: Border) -> tuple[Array, Array]:
         """Return GᵀY − G_s for unit motions of the frames, and the multipliers E, (m, 6 F) each."""

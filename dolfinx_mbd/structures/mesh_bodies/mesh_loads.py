@@ -27,14 +27,15 @@ from ufl.core.expr import Expr
 from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.facets import checked_key, facet_groups
 from dolfinx_mbd.fem.fields import locate
 from dolfinx_mbd.forms.arguments import nonzero
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.mechanism.expressions.functions import expression, expressions
+from dolfinx_mbd.structures.mesh_bodies.embedding import Embedding
 from dolfinx_mbd.structures.mesh_bodies.nodal_vectors import NodalVectors
 
-__all__ = ["BodyForce", "MeshLoads", "PointForce", "Pressure", "Traction"]
+__all__ = ["BodyForce", "MeshLoad", "MeshLoads", "PointForce", "Pressure", "Traction"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class Pressure:
 
     Attributes:
         facets: Group name, tag of facets, or array of this rank's local facets.
-        value: Pressure, Pa; a number or a function of time.
+        value: Pressure, Pa; a number, a function of time, or an expression of the time `t`.
         distribution: Factor over the undeformed surface, a number or a scalar UFL expression.
 
     Raises:
@@ -53,8 +54,8 @@ class Pressure:
         >>> gas = Pressure("crown", lambda t: 6e6 * np.exp(-t / 0.01))
     """
 
-    facets: Any
-    value: float | Callable[[float], float]
+    facets: str | int | NDArray[np.int32]
+    value: float | str | Callable[[float], float]
     distribution: float | Expr = 1.0
 
     __repr__ = short_repr
@@ -70,7 +71,8 @@ class Traction:
 
     Attributes:
         facets: Group name, tag of facets, or array of this rank's local facets.
-        value: Force per area in global components, shape (3,), Pa; numbers or a function of time.
+        value: Force per area in global components, shape (3,), Pa; numbers, a function of time, or
+            expressions such as ``("0", "300*sin(9*t)", "0")``.
         distribution: Factor over the undeformed surface, a number or a scalar UFL expression.
 
     Raises:
@@ -80,7 +82,7 @@ class Traction:
         >>> wind = Traction("side", lambda t: (0, 300 * np.sin(t), 0))
     """
 
-    facets: Any
+    facets: str | int | NDArray[np.int32]
     value: ArrayLike | Callable[[float], ArrayLike]
     distribution: float | Expr = 1.0
 
@@ -96,8 +98,8 @@ class BodyForce:
     """A force per undeformed volume that keeps its direction in the inertial frame.
 
     Attributes:
-        value: Force per volume in global components, shape (3,), N/m³; numbers or a function of
-            time.
+        value: Force per volume in global components, shape (3,), N/m³; numbers, a function of
+            time, or expressions of the time `t`.
         distribution: Factor over the undeformed body, a number or a scalar UFL expression.
 
     Raises:
@@ -123,7 +125,8 @@ class PointForce:
 
     Attributes:
         point: Position in the undeformed mesh, shape (3,), m.
-        value: Force in global components, shape (3,), N; numbers or a function of time.
+        value: Force in global components, shape (3,), N; numbers, a function of time, or
+            expressions of the time `t`.
 
     Raises:
         InputError: An argument is invalid.
@@ -144,16 +147,21 @@ class PointForce:
 
 def _checked(value: Any, shape: tuple[int, ...]) -> Any:
     """Return a function of time, or numbers of a shape."""
+    value = expressions(value, ("t",)) if shape else expression(value, ("t",))
     if callable(value):
         return checks.function("value", value, "value(t)")
     return checks.vector("value", value) if shape else checks.number("value", value)
+
+
+MeshLoad = Pressure | Traction | BodyForce | PointForce
+"""Loads of a mesh body."""
 
 
 class MeshLoads:
     """Nodal forces of the loads of a body.
 
     Args:
-        model: Mesh and space.
+        embedding: Mesh and space.
         u: Displacement, whose values the caller sets.
         nodes: Nodes of the space.
         loads: Loads by name.
@@ -166,9 +174,11 @@ class MeshLoads:
     """
 
     def __init__(
-        self, model: ElasticModel, u: fem.Function, nodes: NodalVectors, loads: Mapping[str, Any]
+        self, embedding: Embedding, u: fem.Function, nodes: NodalVectors, loads: Mapping[str, Any]
     ) -> None:
-        self._model, self._nodes, self._u = model, nodes, u
+        self._embedding, self._model = embedding, embedding.model
+        self._nodes, self._u = nodes, u
+        depth = fem.Constant(u.function_space.mesh, default_scalar_type(embedding.depth))
         self._test = ufl.TestFunction(u.function_space)
         self._dead: list[tuple[str, Any, Array]] = []
         self._pressures: list[tuple[str, Any, fem.Constant]] = []
@@ -181,11 +191,11 @@ class MeshLoads:
                 self._dead.append((name, load.value, self._point_weights(name, load)))
                 continue
             measure = ufl.dx if isinstance(load, BodyForce) else self._surface(name, load)
-            weights = self._weights(name, load.distribution * self._test[0] * measure)
+            weights = self._weights(name, depth * load.distribution * self._test[0] * measure)
             if isinstance(load, Pressure):
                 factor = fem.Constant(u.function_space.mesh, default_scalar_type(0.0))
                 self._pressures.append((name, load.value, factor))
-                part = -factor * load.distribution * self._area_work() * measure
+                part = -factor * depth * load.distribution * self._area_work() * measure
                 work = part if work is None else work + part
             else:
                 self._dead.append((name, load.value, weights))
@@ -203,12 +213,15 @@ class MeshLoads:
         """Return the forces (N, 3) at the nodes at a time and the present displacement, N."""
         total = np.zeros((len(self._nodes), 3))
         for name, value, weights in self._dead:
-            total += weights[:, None] * _value(name, value, t, (3,))
+            force = _value(name, value, t, (3,))
+            self._embedding.check_vector(f"load {name!r}", force)
+            total += weights[:, None] * force
         if self._work is not None:
             self.pressures = np.array([_value(n, p, t, ()) for n, p, _ in self._pressures])
             b = fem.assemble_vector(self._work)
             b.scatter_reverse(la.InsertMode.add)
-            total += self._nodes.gathered(b.array[: 3 * len(self._nodes.owned)])
+            count = self._embedding.dim * len(self._nodes.owned)
+            total += self._nodes.gathered(b.array[:count])
         return total
 
     @property
@@ -237,24 +250,26 @@ class MeshLoads:
     def _surface(self, name: str, load: Pressure | Traction) -> ufl.Measure:
         mesh = self._model.plain_mesh
         facets = facet_groups(self._model.mesh, {name: load.facets}, self._model.facet_tags)[name]
-        tags = meshtags(mesh, 2, facets, np.ones(len(facets), dtype=np.int32))
+        tags = meshtags(mesh, mesh.topology.dim - 1, facets, np.ones(len(facets), dtype=np.int32))
         degree = 3 * self._u.function_space.ufl_element().degree
         metadata = {"quadrature_degree": degree} if isinstance(load, Pressure) else {}
         return ufl.Measure("ds", domain=mesh, subdomain_data=tags, metadata=metadata)(1)
 
     def _area_work(self) -> Expr:
         """Return the product of the deformed area vector and the test function."""
-        F = ufl.Identity(3) + ufl.grad(self._u)
-        N = ufl.FacetNormal(self._u.function_space.mesh)
+        F = self._embedding.deformation(self._u)
+        N = self._embedding.vector(ufl.FacetNormal(self._u.function_space.mesh))
         f = [F[:, k] for k in range(3)]
         parts = [N[k] * ufl.cross(f[(k + 1) % 3], f[(k + 2) % 3]) for k in range(3)]
-        return ufl.inner(parts[0] + parts[1] + parts[2], self._test)
+        return ufl.inner(parts[0] + parts[1] + parts[2], self._embedding.vector(self._test))
 
     def _weights(self, name: str, form: ufl.Form) -> Array:
         """Return the nodal values (N,) of a form in the first component of the test function."""
         b = fem.assemble_vector(fem.form(form))
         b.scatter_reverse(la.InsertMode.add)
-        weights = self._nodes.gathered(b.array[: 3 * len(self._nodes.owned)])[:, 0]
+        dim, count = self._embedding.dim, len(self._nodes.owned)
+        firsts = b.array[: dim * count].reshape(count, dim)[:, :1]
+        weights = self._nodes.gathered_block(firsts)[:, 0]
         if not (np.isfinite(weights).all() and weights.any()):
             reason = "zero: does it act on facets inside the body?" if not weights.any() else "NaN"
             raise InputError(f"load {name!r} is {reason}", argument="loads", value=name)
@@ -272,7 +287,7 @@ class MeshLoads:
             numbers = self._nodes.numbers(blocks)
             for block in blocks:
                 shape.x.array[:] = 0.0
-                shape.x.array[3 * block] = 1.0
+                shape.x.array[self._embedding.dim * block] = 1.0
                 values.append(float(shape.eval(x, cells[:1]).ravel()[0]))
         parts = V.mesh.comm.allgather((numbers, np.array(values)))
         weights = np.zeros(len(self._nodes))

@@ -62,11 +62,7 @@ class MeshMotion:
 
         Note: Collective.
         """
-        x, values = self._at(points, self.displacement)
-        return x + values
-
-    def _at(self, points: ArrayLike, nodal: Array) -> tuple[Array, Array]:
-        """Return points (np, 3), and nodal values (nt, N, 3) interpolated at them, (nt, np, 3)."""
+        nodal = self.displacement
         forces = self.body.forces
         expected = "positions in the undeformed mesh, shape (np, 3), m"
         numbers = checks.array("points", points, expected=expected)
@@ -75,16 +71,19 @@ class MeshMotion:
         names = {str(k): point for k, point in enumerate(numbers.reshape(-1, 3))}
         x, cells, local = locate(forces.space.mesh, names)
         out = np.zeros((len(nodal), len(x), 3))
-        function = fem.Function(forces.space)
+        function, place = fem.Function(forces.space), forces.embedding
         for row, values in zip(out, nodal, strict=True):
-            forces.nodes.assign(function, values)
+            forces.nodes.displace(function, values)
             if len(local):
-                row[local] = function.eval(x[local], cells[local]).reshape(-1, 3)
+                u = function.eval(x[local], cells[local]).reshape(-1, place.dim)
+                row[local] = place.displacements(x[local], u)
         comm = forces.comm
-        return x, np.asarray(comm.bcast(comm.reduce(out, root=0), root=0))
+        return x + np.asarray(comm.bcast(comm.reduce(out, root=0), root=0))
 
     def function(self, instant: int, out: fem.Function | None = None) -> fem.Function:
         """Return the displacement at a time as a function on the mesh.
+
+        The function of a plane body has two components, in the axes of its plane.
 
         Args:
             instant: Index of the time.
@@ -100,5 +99,5 @@ class MeshMotion:
         checks.instance("out", out, (fem.Function, type(None)))
         space = self.body.forces.space
         result = fem.Function(space, name="displacement") if out is None else out
-        self.body.forces.nodes.assign(result, self.displacement[instant])
+        self.body.forces.nodes.displace(result, self.displacement[instant])
         return result

@@ -28,7 +28,7 @@ from dolfinx_mbd.fem.linalg.blocks import multiply, solve
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky
 from dolfinx_mbd.fem.linalg.matrices import constrain
 from dolfinx_mbd.fem.linalg.options import database_options
-from dolfinx_mbd.structures.mesh_bodies.multipliers import Border, Motion
+from dolfinx_mbd.structures.mesh_bodies.multipliers import Border, Motion, scaled
 
 if TYPE_CHECKING:
     from dolfinx_mbd.structures.mesh_bodies.mesh_body import MeshBody
@@ -80,7 +80,7 @@ class MeshSolver:
         self.coefficients: tuple[float, float, float] | None = None
         self.state = FactorState.reference(body)
         self._ksp: PETSc.KSP | None = None
-        self._turn = np.eye(3)
+        self._turn = self._force_turn = np.eye(3)
         self._turns = np.zeros((0, 2, 3, 3))
 
     def factorize(
@@ -110,8 +110,7 @@ class MeshSolver:
         stiffness = np.einsum("nik,nil->kl", T, product) + at_frames
         product += second
         product[body.held] = 0.0
-        held = 3 * body.held_blocks[:, None] + np.arange(3)
-        constrain(A, held.ravel().astype(np.int32), 1.0)
+        constrain(A, forces.nodes.dofs_of(body.held_blocks), 1.0)
         pins = self._pinned(A, *coefficients[:1])
         self.destroy()
         self._matrix, self.coefficients = A, None
@@ -137,8 +136,8 @@ class MeshSolver:
     def _set_rigid_motions(self, A: PETSc.Mat, at: Motion) -> None:
         """Tell multigrid the rigid motions at the present positions."""
         positions = A.createVecRight()
-        positions.array[:] = at.positions[self._body.forces.nodes.owned].ravel()
-        positions.setBlockSize(3)
+        positions.array[:] = self._body.forces.nodes.owned_rows(at.positions[:, :, None]).ravel()
+        positions.setBlockSize(self._body.embedding.dim)
         motions = PETSc.NullSpace().createRigidBody(positions)
         A.setNearNullSpace(motions)
         motions.destroy()
@@ -160,7 +159,7 @@ class MeshSolver:
         diagonal = A.getDiagonal()
         stiffness = float(diagonal.max()[1])
         owned = np.flatnonzero(np.isin(body.forces.nodes.owned, (first, second, third)))
-        diagonal.array[(3 * owned[:, None] + np.arange(3)).ravel()] += stiffness
+        diagonal.array[self._body.forces.nodes.dofs_of(owned)] += stiffness
         A.setDiagonal(diagonal)
         diagonal.destroy()
         return [(node, stiffness) for node in (first, second, third)]
@@ -174,21 +173,29 @@ class MeshSolver:
             for k, (node, _) in enumerate(pins):
                 extra[node, :, 3 * k : 3 * k + 3] = np.eye(3)
             G = np.concatenate([G, extra], axis=2)
-        compliance = np.zeros(G.shape[2])
-        compliance[size:] = np.repeat([1 / stiffness for _, stiffness in pins], 3)
-        self._border = Border(G, self._block_solution(G), compliance)
+        W, compliance = self._block_solution(G), np.zeros((G.shape[2],) * 2)
+        idle = self._body.constraints.idle
+        compliance[:size, :size] = scaled(idle, G[:, :, :size], W[:, :, :size])
+        for k, (_, stiffness) in enumerate(pins):
+            part = slice(size + 3 * k, size + 3 * k + 3)
+            compliance[part, part] = np.eye(3) / stiffness
+        self._border = Border(G, W, compliance)
 
-    def turn_to(self, u: Array, frames: Array) -> None:
+    def turn_to(self, u: Array, frames: Array, middle: Array | None = None) -> None:
         """Turn the factor with the body at displacements u (N, 3) and frames (F, 7).
 
-        The nodes turn with their mean rotation, the rotations of the frames with the frames.
+        The nodes turn with their mean rotation, the rotations of the frames with the frames. The
+        forces of a conserving step turn with the mean of the displacements before and after it,
+        `middle` (N, 3), as S : sym(F_mᵀ∇v) shows.
         """
         nodes = self._body.nodes
         turn = mean_rotation(nodes, nodes + u) @ self._rotation.T
         self._set_turns(turn, self._body.rotations_of(frames))
+        if middle is not None:
+            self._force_turn = mean_rotation(nodes, nodes + middle) @ self._rotation.T
 
     def _set_turns(self, turn: Array, frames: Array) -> None:
-        self._turn = turn
+        self._turn = self._force_turn = turn
         spins = np.einsum("fji,kj,fkl->fil", self._frames, turn, frames)
         self._turns = np.stack([np.broadcast_to(turn.T, spins.shape), spins], axis=1)
 
@@ -198,9 +205,8 @@ class MeshSolver:
         Collective.
         """
         assert self._ksp is not None
-        local = (forces @ self._turn)[self._body.forces.nodes.owned]
         b, x = self._matrix.createVecs()
-        b.array[:] = local.ravel()
+        b.array[:] = self._local((forces @ self._force_turn)[:, :, None]).ravel()
         try:
             self._ksp.solve(b, x)
         except PETSc.Error as error:
@@ -271,5 +277,4 @@ class MeshSolver:
         return X
 
     def _local(self, columns: Array) -> Array:
-        owned = columns[self._body.forces.nodes.owned]
-        return np.asfortranarray(owned.reshape(3 * len(owned), columns.shape[2]))
+        return self._body.forces.nodes.owned_rows(columns)

@@ -18,7 +18,7 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.structures.mesh_bodies.averaged_interfaces import AveragedInterface
 
-__all__ = ["Border", "Constraints", "Motion"]
+__all__ = ["Border", "Constraints", "Motion", "scaled"]
 
 
 class Motion(NamedTuple):
@@ -36,9 +36,16 @@ class Constraints:
         interfaces: Averaged interfaces.
         first: Number of frames before theirs.
         num_nodes: Number N of nodes.
+        idle: Projector (6, 6) on constraints of an interface without effect; see `Embedding`.
     """
 
-    def __init__(self, interfaces: Sequence[AveragedInterface], first: int, num_nodes: int) -> None:
+    def __init__(
+        self, interfaces: Sequence[AveragedInterface], first: int, num_nodes: int, idle: Array
+    ) -> None:
+        self._active: Array = np.eye(6) - idle
+        self.idle: Array = np.asarray(
+            np.kron(np.eye(len(interfaces)), idle), dtype=float
+        )  # of all interfaces, (m, m)
         self._parts = [
             (k, i, slice(6 * k, 6 * k + 6), slice(6 * (first + k), 6 * (first + k) + 6))
             for k, i in enumerate(interfaces)
@@ -52,7 +59,8 @@ class Constraints:
         out = np.zeros(self.size)
         for k, i, rows, _ in self._parts:
             f = self._first + k
-            out[rows] = i.gaps(at.frames[f, :3], at.rotations[f], at.positions[i.nodes])
+            gaps = i.gaps(at.frames[f, :3], at.rotations[f], at.positions[i.nodes])
+            out[rows] = self._active @ gaps
         return out
 
     def rates(self, at: Motion, v: Array, a: Array, speeds: Array, accelerations: Array) -> Array:
@@ -71,14 +79,15 @@ class Constraints:
         out += self.frame_matrix(at) @ a
         for k, i, rows, columns in self._parts:
             place, R = at.frames[self._first + k, :3], at.rotations[self._first + k]
-            out[rows] += i.bias(R, v[columns], at.positions[i.nodes], speeds[i.nodes], place)
+            x = at.positions[i.nodes]
+            out[rows] += self._active @ i.bias(R, v[columns], x, speeds[i.nodes], place)
         return out
 
     def node_matrix(self, at: Motion) -> Array:
         """Return G, shape (N, 3, m)."""
         G = np.zeros((self._num_nodes, 3, self.size))
         for k, i, rows, _ in self._parts:
-            G[i.nodes, :, rows] = i.node_matrix(at.rotations[self._first + k])
+            G[i.nodes, :, rows] = i.node_matrix(at.rotations[self._first + k]) @ self._active
         return G
 
     def frame_matrix(self, at: Motion) -> Array:
@@ -87,7 +96,8 @@ class Constraints:
         for k, i, rows, columns in self._parts:
             f = self._first + k
             x = at.positions[i.nodes]
-            out[rows, columns] = i.frame_matrix(at.frames[f, :3], at.rotations[f], x)
+            matrix = i.frame_matrix(at.frames[f, :3], at.rotations[f], x)
+            out[rows, columns] = self._active @ matrix
         return out
 
     def forces(self, at: Motion, multipliers: Array) -> Array:
@@ -113,20 +123,25 @@ class Constraints:
         return nodal, at_frames
 
 
+def scaled(idle: Array, G: Array, W: Array) -> Array:
+    """Return compliances (m, m) of constraints without effect, of the size of the others."""
+    size = float(np.einsum("nik,nik->", G, W)) if idle.any() else 0.0
+    return size / max(len(idle), 1) * idle
+
+
 class Border:
     """Algebra of the bordered matrix.
 
     Args:
         G: Derivatives of the constraints, shape (N, 3, m).
         W: A⁻¹G, shape (N, 3, m).
-        compliance: Diagonal D of a lower right block, shape (m,): Gᵀu + D μ = h; by default zero.
+        compliance: Lower right block D, shape (m, m): Gᵀu + D μ = h.
     """
 
-    def __init__(self, G: Array, W: Array, compliance: Array | None = None) -> None:
+    def __init__(self, G: Array, W: Array, compliance: Array) -> None:
         self.G, self.W = G, W
         self.H = np.einsum("nik,nil->kl", G, W)
-        if compliance is not None:
-            self.H -= np.diag(compliance)
+        self.H -= compliance
 
     def multipliers(self, u: Array, gaps: Array) -> Array:
         """Return μ for u = A⁻¹f, (N, 3) or (N, 3, s), and h, (m,) or (m, s)."""

@@ -11,6 +11,7 @@ no floating frame: rotation, stiffening and buckling are part of W.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,16 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import assembled_matrix, scalar_space
 from dolfinx_mbd.fem.compat import geometry_dofmap
-from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.linalg.blocks import multiply
+from dolfinx_mbd.structures.mesh_bodies.discrete_gradients import DiscreteGradient
+from dolfinx_mbd.structures.mesh_bodies.embedding import Embedding
 from dolfinx_mbd.structures.mesh_bodies.mesh_loads import MeshLoads
 from dolfinx_mbd.structures.mesh_bodies.nodal_vectors import NodalVectors
 
-__all__ = ["NodalForces"]
+__all__ = ["SIMPLICES", "NodalForces"]
+
+SIMPLICES = ("tetrahedron", "triangle")
+"""Cells whose shape functions of degree p are all polynomials up to this degree."""
 
 Energy = Callable[[Any], Any]
 
@@ -39,7 +44,7 @@ class NodalForces:
     """Internal forces, mass and tangents of a body; nodal values have the shape (N, 3).
 
     Args:
-        model: Mesh, space and density.
+        embedding: Mesh, space and density, and the position of the mesh in space.
         energy: Energy density as UFL of the displacement, J/m³.
         viscosity: Retardation time τ of Kelvin-Voigt damping, s: the stress τ C:Ė in the axes of
             the undeformed body is added, where E is the Green-Lagrange strain and C the elasticity
@@ -48,14 +53,14 @@ class NodalForces:
         quadrature_degree: Degree of the quadrature of energy and viscosity.
         loads: Loads by name; see `MeshBody`.
         volumetric: Energy density that is integrated with fewer points: those of the degree 2 p − 1
-            for hexahedra, 2 p − 2 for tetrahedra.
+            for hexahedra and quadrilaterals, 2 p − 2 for simplices.
 
     Note: Collective.
     """
 
     def __init__(
         self,
-        model: ElasticModel,
+        embedding: Embedding,
         energy: Energy,
         viscosity: float,
         mass_damping: float,
@@ -63,9 +68,10 @@ class NodalForces:
         loads: Mapping[str, Any],
         volumetric: Energy | None = None,
     ) -> None:
+        model = embedding.model
         V = model.displacements
-        self.space, self.comm = V, V.mesh.comm
-        self.nodes = NodalVectors(V)
+        self.space, self.comm, self.embedding = V, V.mesh.comm, embedding
+        self.nodes = NodalVectors(V, embedding)
         self._u, self._w = fem.Function(V), fem.Function(V)
         test, trial = ufl.TestFunction(V), ufl.TrialFunction(V)
         density = energy(self._u)
@@ -76,12 +82,15 @@ class NodalForces:
                 value=density,
             )
         self._mass_damping = mass_damping
+        depth = fem.Constant(V.mesh, default_scalar_type(embedding.depth))
         dx = ufl.dx(metadata={"quadrature_degree": quadrature_degree})
-        total = density * dx
+        self._terms: list[tuple[Energy, ufl.Measure]] = [(lambda u: depth * energy(u), dx)]
         if volumetric is not None:
             element = V.ufl_element()
-            low = 2 * element.degree - (2 if element.cell_type.name == "tetrahedron" else 1)
-            total += volumetric(self._u) * ufl.dx(metadata={"quadrature_degree": low})
+            low = 2 * element.degree - (2 if element.cell_type.name in SIMPLICES else 1)
+            reduced = ufl.dx(metadata={"quadrature_degree": low})
+            self._terms.append((lambda u: depth * volumetric(u), reduced))
+        total = sum(part(self._u) * measure for part, measure in self._terms)
         internal = ufl.derivative(total, self._u, test)
         self._energy = fem.form(total)
         self._force = fem.form(internal)
@@ -89,23 +98,25 @@ class NodalForces:
         self._viscous: tuple[fem.Form, fem.Form, fem.Form] | None = None
         if viscosity:
             assert model.materials is not None
-            tau = fem.Constant(V.mesh, default_scalar_type(viscosity))
+            tau = depth * fem.Constant(V.mesh, default_scalar_type(viscosity))
             law = model.materials.law
             damping = tau * _viscous_work(self._u, self._w, test, law) * dx
-            derivatives = (ufl.derivative(damping, f, trial) for f in (self._u, self._w))
-            self._viscous = tuple(map(fem.form, (damping, *derivatives)))  # type: ignore[assignment]
+            by_u, by_w = (ufl.derivative(damping, f, trial) for f in (self._u, self._w))
+            by_u = 0.5 * (by_u + ufl.adjoint(by_u))  # the solver needs a symmetric matrix
+            self._viscous = tuple(map(fem.form, (damping, by_u, by_w)))  # type: ignore[assignment]
         cells = fem.functionspace(V.mesh, ("DG", 0))
-        volume = ufl.det(ufl.Identity(3) + ufl.grad(self._u))
+        volume = ufl.det(ufl.Identity(V.mesh.geometry.dim) + ufl.grad(self._u))
         part = ufl.conditional(ufl.lt(volume, 0.0), -volume, 0.0)
         self._spin = fem.Constant(V.mesh, np.zeros(3, dtype=default_scalar_type))
-        arm = ufl.cross(self._spin, ufl.cross(self._spin, trial))
-        self._centrifugal = fem.form(model.mass_density * ufl.inner(arm, test) * ufl.dx)
+        rho, flat = depth * model.mass_density, embedding.vector
+        arm = ufl.cross(self._spin, ufl.cross(self._spin, flat(trial)))
+        self._centrifugal = fem.form(rho * ufl.inner(arm, flat(test)) * ufl.dx)
         self._inversion = fem.form(part * ufl.TestFunction(cells) * dx)
-        self.loads = MeshLoads(model, self._u, self.nodes, loads)
+        self.loads = MeshLoads(embedding, self._u, self.nodes, loads)
         W = scalar_space(V)
         p, r = ufl.TrialFunction(W), ufl.TestFunction(W)
-        self.scalar_mass = assembled_matrix(model.mass_density * p * r * ufl.dx)
-        self._mass_form = fem.form(model.mass_density * ufl.inner(trial, test) * ufl.dx)
+        self.scalar_mass = assembled_matrix(rho * p * r * ufl.dx)
+        self._mass_form = fem.form(rho * ufl.inner(trial, test) * ufl.dx)
         self.mass = fem_petsc.assemble_matrix(self._mass_form)
         self.mass.assemble()
         self.lumped = self.apply_mass(np.ones((len(self.nodes), 1)))[:, 0]
@@ -119,7 +130,7 @@ class NodalForces:
     # ---- forces and energies --------------------------------------------------------------------
     def set_state(self, u: Array, w: Array) -> None:
         """Set the displacements and the velocities, (N, 3) each, for the methods below."""
-        self.nodes.assign(self._u, u)
+        self.nodes.displace(self._u, u)
         self.nodes.assign(self._w, w)
 
     def energy(self) -> float:
@@ -130,6 +141,21 @@ class NodalForces:
     def elastic(self) -> Array:
         """Return the elastic forces (N, 3), N (collective)."""
         return self._vector(self._force)
+
+    @cached_property
+    def _discrete(self) -> DiscreteGradient:
+        return DiscreteGradient(self.space, self._terms)
+
+    def elastic_between(self, before: Array, after: Array) -> Array:
+        """Return the elastic forces (N, 3), N, of a conserving step between displacements (N, 3).
+
+        Collective; an energy that depends on rotations is an InputError.
+        """
+        for function, values in zip(
+            (self._discrete.before, self._discrete.after), (before, after), strict=True
+        ):
+            self.nodes.displace(function, values)
+        return self._vector(self._discrete.form)
 
     def internal(self) -> Array:
         """Return the forces (N, 3) of the stress, with that of the viscosity, N (collective)."""
@@ -150,7 +176,7 @@ class NodalForces:
         Inversions are volumes with det F < 0 at points of the quadrature. Collective.
         """
         mesh = self.space.mesh
-        count = mesh.topology.index_map(3).size_local
+        count = mesh.topology.index_map(mesh.topology.dim).size_local
         inverted = fem.assemble_vector(self._inversion).array[:count]
         worst = int(np.argmax(inverted)) if count else 0
         entry = None
@@ -163,15 +189,16 @@ class NodalForces:
     def _vector(self, form: fem.Form) -> Array:
         b = fem.assemble_vector(form)
         b.scatter_reverse(la.InsertMode.add)
-        return self.nodes.gathered(b.array[: 3 * len(self.nodes.owned)])
+        return self.nodes.gathered(b.array[: self.embedding.dim * len(self.nodes.owned)])
 
     def matrix(
         self, mass: float, rate: float, stiffness: float = 1.0, spin: Array | None = None
     ) -> PETSc.Mat:
-        """Return mass · M + rate · D + stiffness · K at the present state (collective).
+        """Return mass · M + stiffness · (rate · D + K) at the present state (collective).
 
-        K contains the stiffness of the present pressures. In a steady rotation with the angular
-        velocity `spin` (3,), M Ω̃² is added.
+        K contains the stiffness of the present pressures, and the symmetric part of the derivative
+        of the viscous forces with respect to the displacements. In a steady rotation with the
+        angular velocity `spin` (3,), M Ω̃² is added.
         """
         A = fem_petsc.assemble_matrix(self._stiffness)
         A.assemble()
@@ -185,11 +212,11 @@ class NodalForces:
         self.loads.add_stiffness(A)
         if stiffness != 1.0:
             A.scale(stiffness)
-        factor = mass + rate * self._mass_damping
+        factor = mass + stiffness * rate * self._mass_damping
         if factor:
             A.axpy(factor, self.mass, structure=PETSc.Mat.Structure.SAME_NONZERO_PATTERN)
         if spin is not None and spin.any():
-            self._spin.value[:] = spin
+            self._spin.value[:] = self.embedding.axes.T @ spin
             Z = fem_petsc.assemble_matrix(self._centrifugal)
             Z.assemble()
             A.axpy(1.0, Z, structure=PETSc.Mat.Structure.SAME_NONZERO_PATTERN)
@@ -201,7 +228,7 @@ def _viscous_work(
     u: fem.Function, w: fem.Function, test: Expr, law: Callable[[Expr], Expr]
 ) -> Expr:
     """Return the density of the virtual work of the stress C:Ė."""
-    F = ufl.Identity(3) + ufl.grad(u)
+    F = ufl.Identity(u.ufl_shape[0]) + ufl.grad(u)
 
     def strain_rate(rate: Expr) -> Expr:
         product = F.T * ufl.grad(rate)

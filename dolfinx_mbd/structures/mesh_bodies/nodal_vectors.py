@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from dolfinx import fem
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.fem.assembly import in_space
+from dolfinx_mbd.structures.mesh_bodies.embedding import Embedding
 
 
 class NodalVectors:
-    """Exchange of nodal values (N, dim) between all ranks and the functions of a space.
+    """Exchange of nodal vectors (N, 3) between all ranks and the functions of a space.
 
     All ranks hold the values of all nodes. The nodes are sorted by their coordinates, so that their
-    order does not depend on the number of ranks.
+    order does not depend on the number of ranks. Vectors have three components in space, and those
+    of the mesh in functions, matrices and owned rows; see `Embedding`.
 
     Args:
         space: Blocked Lagrange space.
+        embedding: Its mesh in space.
 
     Attributes:
-        positions: Positions of all nodes, shape (N, dim), m.
+        positions: Reference positions of all nodes, shape (N, 3), m.
+        embedding: The embedding.
         owned: Numbers of the owned nodes of this rank in the global order.
     """
 
-    def __init__(self, space: fem.FunctionSpace) -> None:
+    def __init__(self, space: fem.FunctionSpace, embedding: Embedding) -> None:
+        self.embedding = embedding
         self._comm, self._dim = space.mesh.comm, space.dofmap.bs
         count = space.dofmap.index_map.size_local
         x = space.tabulate_dof_coordinates()[:count, : self._dim]
@@ -32,7 +40,7 @@ class NodalVectors:
         size = float(np.ptp(gathered, axis=0).max())
         keys = np.round((gathered - gathered.min(axis=0)) / (1e-8 * size))
         order = np.lexsort(keys.T[::-1])
-        self.positions = gathered[order]
+        self.positions = in_space(gathered[order])
         number = np.empty(len(order), dtype=np.int64)
         number[order] = np.arange(len(order))
         first = sum(len(part) for part in parts[: self._comm.rank])
@@ -47,24 +55,35 @@ class NodalVectors:
         return len(self.positions)
 
     def gathered(self, owned: Array) -> Array:
-        """Return the values of all nodes from the values of the owned nodes (collective).
+        """Return the vectors (N, 3) of all nodes from those of the owned nodes (collective).
 
         Args:
             owned: Values of the owned nodes, shape (owned nodes, dim) or (owned nodes · dim,).
         """
         parts = self._comm.allgather(np.ascontiguousarray(owned, dtype=np.float64))
-        return np.concatenate([part.reshape(-1, self._dim) for part in parts])[self._order]
+        rows = np.concatenate([part.reshape(-1, self._dim) for part in parts])[self._order]
+        return self.embedding.vectors(rows)
 
     def gathered_block(self, owned: Array) -> Array:
-        """Return nodal columns (N, dim, k) from the owned rows (owned nodes · dim, k) (collective).
+        """Return nodal columns (N, 3, k) from the owned rows (owned nodes · dim, k) (collective).
 
         With one row for each owned node, the result has the shape (N, k).
         """
         parts = self._comm.allgather(np.ascontiguousarray(owned))
         rows = np.concatenate(parts)
         if len(rows) != len(self):
-            rows = rows.reshape(len(self), self._dim, rows.shape[1])
+            rows = rows.reshape(len(self), self._dim, rows.shape[1])[self._order]
+            return self.embedding.vectors(rows)
         return np.asarray(rows[self._order])
+
+    def owned_rows(self, columns: Array) -> Array:
+        """Return the owned rows (owned nodes · dim, k) of nodal columns (N, 3, k)."""
+        part = self.embedding.components(columns[self.owned])
+        return np.asfortranarray(part.reshape(self._dim * len(part), columns.shape[2]))
+
+    def dofs_of(self, blocks: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
+        """Return the local degrees of freedom of local blocks."""
+        return (self._dim * blocks[:, None] + np.arange(self._dim)).ravel().astype(np.int32)
 
     def numbers(self, blocks: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the global numbers of local blocks, owned or ghosts."""
@@ -75,5 +94,11 @@ class NodalVectors:
         return np.unique(np.concatenate(self._comm.allgather(self.owned[blocks])))
 
     def assign(self, function: fem.Function, values: Array) -> None:
-        """Set a function, with its ghosts, to the values (N, dim) of all nodes."""
-        function.x.array[:] = values[self._local].ravel()
+        """Set a function, with its ghosts, to the vectors (N, 3) of all nodes."""
+        function.x.array[:] = self.embedding.components(values[self._local]).ravel()
+
+    def displace(self, function: fem.Function, u: Array) -> None:
+        """Set a function, with its ghosts, to the displacements (N, 3) of all nodes."""
+        X = self.positions[self._local]
+        u = self.embedding.mesh_displacements(X, u[self._local])
+        function.x.array[:] = u.ravel()

@@ -33,6 +33,7 @@ def relative_velocities(label: str, body: MeshBody) -> Array:
         InputError: The velocities cannot be interpolated, are not finite, or move an interface.
     """
     value, forces = body.relative_velocity, body.forces
+    dim = forces.embedding.dim
     if value is None:
         return np.zeros_like(body.nodes)
     function, problem = fem.Function(forces.space), ""
@@ -48,12 +49,12 @@ def relative_velocities(label: str, body: MeshBody) -> Array:
     problems = [text for text in forces.comm.allgather(problem) if text]
     if problems:
         raise InputError(
-            f"{label}: relative_velocity must be UFL of shape (3,) on the mesh, or a function that "
-            f"returns velocities (3, n), m/s; {problems[0]}",
+            f"{label}: relative_velocity must be UFL of shape ({dim},) on the mesh, or a "
+            f"function that returns velocities ({dim}, n), m/s; {problems[0]}",
             argument="relative_velocity",
             value=value,
         )
-    rates = forces.nodes.gathered(function.x.array[: 3 * len(forces.nodes.owned)])
+    rates = forces.nodes.gathered(function.x.array[: dim * len(forces.nodes.owned)])
     u, _, frames = body.reference_state()
     G = body.constraints.node_matrix(body.motion_at(frames, u))
     held = np.abs(rates[body.held]).max(initial=0.0)
@@ -66,4 +67,4 @@ def relative_velocities(label: str, body: MeshBody) -> Array:
             argument="relative_velocity",
             value=value,
         )
-    return rates
+    return rates @ forces.embedding.axes

@@ -10,7 +10,7 @@ basis N of the null space of the gradients B; those of averaged interfaces by mu
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.linalg
@@ -29,9 +29,11 @@ from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.linalg.blocks import multiply
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError
 from dolfinx_mbd.mechanism.system import State, System
-from dolfinx_mbd.structures.mesh_bodies.mesh_body import MeshBody
 from dolfinx_mbd.structures.mesh_bodies.mesh_solver import FactorState
 from dolfinx_mbd.structures.mesh_bodies.step_unknowns import StepUnknowns
+
+if TYPE_CHECKING:
+    from dolfinx_mbd.structures.mesh_bodies.mesh_body import MeshBody
 
 __all__ = ["SmallVibrations"]
 
@@ -126,8 +128,8 @@ class _Part:
             self._damping.axpy(-1.0, K)
             self._damping.scale(1 / rate)
             K.destroy()
-        owned = motion[self.nodes.owned].reshape(-1, motion.shape[2])
-        damping = self.nodes.gathered_block(multiply(self._damping, np.asfortranarray(owned)))
+        owned = self.nodes.owned_rows(motion)
+        damping = self.nodes.gathered_block(multiply(self._damping, owned))
         return np.asarray(forces + damping)
 
     def leave(self) -> None:
@@ -163,7 +165,8 @@ class SmallVibrations:
         system.check_no_states("vibration_modes")
         self._system, self._state = system, state
         slices = zip(system.bodies, system.q_slices, system.v_slices, strict=True)
-        self._parts = [_Part(body, q, v) for body, q, v in slices if isinstance(body, MeshBody)]
+        bodies: Any = [part for part in slices if hasattr(part[0], "step_solver")]
+        self._parts = [_Part(*part) for part in bodies]
         if not self._parts:
             raise InputError(
                 "the mechanism has no body on its mesh; use mbd.linearize",
@@ -181,8 +184,8 @@ class SmallVibrations:
         moves = [(part.body.nodes, *part.body.nodal_of(state.q[part.q])) for part in self._parts]
         positions = np.concatenate([X + u for X, u, *_ in moves])
         self.spin = spin_of(system, state, positions, np.concatenate([w for *_, w, _ in moves]))
-        free = [part.body.nodes.size - 3 * len(part.body.held) for part in self._parts]
-        self.num_unknowns = sum(free)
+        free = [(p.body.embedding.dim, len(p.body.nodes) - len(p.body.held)) for p in self._parts]
+        self.num_unknowns = sum(dim * count for dim, count in free)
         self.shift = 0.0
 
     def __enter__(self) -> Self:
@@ -273,8 +276,7 @@ class SmallVibrations:
     def packed(self, nodal: list[Array], s: Array) -> Array:
         """Return a block from motions (N, 3, k) of each body and increments (nv, k)."""
         parts: list[Array] = [
-            X[part.nodes.owned].reshape(-1, X.shape[2])
-            for part, X in zip(self._parts, nodal, strict=True)
+            part.nodes.owned_rows(X) for part, X in zip(self._parts, nodal, strict=True)
         ]
         parts.append(s if self.comm.rank == 0 else s[:0])
         return np.asfortranarray(np.concatenate(parts))
@@ -284,10 +286,8 @@ class SmallVibrations:
         nodal: list[Array] = []
         first = 0
         for part in self._parts:
-            last = first + 3 * len(part.nodes.owned)
-            rows = X[first:last].reshape(-1, 3 * X.shape[1])
-            whole = part.nodes.gathered_block(rows).reshape(-1, 3, X.shape[1])
-            nodal.append(whole)
+            last = first + part.body.embedding.dim * len(part.nodes.owned)
+            nodal.append(part.nodes.gathered_block(X[first:last]))
             first = last
         return nodal, np.asarray(self.comm.bcast(X[first:] if self.comm.rank == 0 else None))
 
@@ -295,6 +295,22 @@ class SmallVibrations:
         """Return the motions of all nodes (N, 3, k) of each body and the increments (nv, k)."""
         nodal, s = self._free(X)
         return [p.full(free, s) for p, free in zip(self._parts, nodal, strict=True)], s
+
+    def dominant_bodies(self, nodal: list[Any], s: Any) -> tuple[str, ...]:
+        """Return the body with most of the kinetic energy of each motion.
+
+        Args:
+            nodal: Complex motions of the nodes of each body on its mesh, (N, 3, k) each.
+            s: Complex increments, shape (nv, k).
+        """
+        shares = np.zeros((len(self._system.bodies), s.shape[1]))
+        for n, v in enumerate(self._system.v_slices):
+            shares[n] = np.einsum("ik,ij,jk->k", s[v].conj(), self._mass[v, v], s[v]).real
+        for part, motion in zip(self._parts, nodal, strict=True):
+            parts = np.concatenate([motion.real, motion.imag], axis=2)
+            products = np.einsum("nik,nik->k", parts, part.mass(parts))
+            shares[self._system.body_index(part.body.name)] = products.reshape(2, -1).sum(axis=0)
+        return tuple(self._system.bodies[n].name for n in np.argmax(shares, axis=0))
 
     def random_block(self, count: int) -> Array:
         """Return random forces, equal for all numbers of ranks."""

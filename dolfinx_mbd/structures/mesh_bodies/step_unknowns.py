@@ -27,10 +27,17 @@ class StepUnknowns:
 
     Args:
         body: The body.
+
+    Attributes:
+        solver: Factor of the matrix of the free nodes.
+        conserves: Whether the forces of a step are those of its middle, with discrete gradients.
+        start: Coordinates of the body at the start of the step.
+        dt: Length of the step, s.
     """
 
     def __init__(self, body: MeshBody) -> None:
         self._body, self.solver = body, MeshSolver(body)
+        self.conserves, self.dt = False, 0.0
         self.forces = np.zeros_like(body.nodes)
         self._scale = self._noise = 0.0
         self._errors: list[float] = []
@@ -79,7 +86,7 @@ class StepUnknowns:
                 and of algorithmic accelerations with respect to accelerations.
         """
         body = self._body
-        self._start, self._derivatives = q, derivatives
+        self.start, self.dt, self._derivatives = q, dt, derivatives
         u, w, a = body.nodal_of(q)
         (old, one, two), multipliers = self._split(memory)
         guess = _extrapolated(a, one, two)
@@ -93,15 +100,15 @@ class StepUnknowns:
         )  # fmt: skip
         self._errors = []
         by_rate, by_speed, _ = derivatives
-        coefficients = by_rate, by_speed, 1.0
+        coefficients = by_rate, by_speed, 0.5 if self.conserves else 1.0
         if self.solver.coefficients != coefficients:
-            self.solver.factorize(coefficients, self.solver.state)
+            self.factorize_at(q, coefficients)
         self._is_turned = False
 
     def put(self, q: Array, v: Array, a: Array) -> None:
         """Write the motion of the nodes into the coordinates q of the body."""
         nodal = self._body.nodal_of(q)
-        nodal[0] = self._body.nodal_of(self._start)[0] + self._move
+        nodal[0] = self._body.nodal_of(self.start)[0] + self._move
         nodal[1], nodal[2] = self._velocities, self._accelerations
         if self.spin.any():
             nodal[1] = np.cross(self.spin, self._body.nodes + nodal[0])
@@ -109,8 +116,13 @@ class StepUnknowns:
         frames = self._body.frames_of(q)
         self._body.hold(nodal, frames, v, a)
         if not self._is_turned:  # with the predicted rotation, which is almost that of the step
-            self.solver.turn_to(nodal[0], frames)
+            self._turn_solver(nodal[0], frames)
             self._is_turned = True
+
+    def _turn_solver(self, u: Array, frames: Array) -> None:
+        """Turn the factor to displacements u (N, 3) and frames (F, 7)."""
+        before = self._body.nodal_of(self.start)[0]
+        self.solver.turn_to(u, frames, 0.5 * (before + u) if self.conserves else None)
 
     def error(self, tolerance: float) -> float:
         """Return the largest ratio of a residual to its tolerance.
@@ -146,16 +158,21 @@ class StepUnknowns:
             return False
         assert self.solver.coefficients is not None
         self.factorize_at(q)
+        self._turn_solver(self._body.nodal_of(q)[0], self._body.frames_of(q))
         self._errors = []
         return True
 
-    def factorize_at(self, q: Array) -> None:
-        """Factorize with the present coefficients at the coordinates q of the body."""
+    def factorize_at(
+        self, q: Array, coefficients: tuple[float, float, float] | None = None
+    ) -> None:
+        """Factorize at the coordinates q of the body, by default with the present coefficients."""
         u, w, _ = self._body.nodal_of(q)
         frames, pressures = self._body.frames_of(q), self._body.forces.loads.pressures
-        coefficients = self.solver.coefficients or (0.0, 0.0, 1.0)
-        # the stress of the viscosity vanishes in a steady rotation, and so does its derivative
-        rates = np.zeros_like(w) if self.spin.any() else w.copy()
+        is_first = coefficients is not None
+        coefficients = coefficients or self.solver.coefficients or (0.0, 0.0, 1.0)
+        # the stress of the viscosity vanishes in a steady rotation, and so does its derivative; the
+        # velocities of a rotation would spoil the symmetric matrix of the first iterations
+        rates = np.zeros_like(w) if self.spin.any() or is_first else w.copy()
         state = FactorState(u.copy(), rates, frames.copy(), pressures, self.multipliers.copy())
         self.solver.factorize(coefficients, state, self.spin)
 
@@ -202,7 +219,7 @@ class StepUnknowns:
         With a `spin`, the nodes have the velocities and accelerations of a steady rotation.
         """
         self.spin = np.zeros(3)
-        self._start, self._derivatives = q, (0.0, 0.0, 0.0)
+        self.start, self._derivatives = q, (0.0, 0.0, 0.0)
         zeros = (np.zeros_like(self._body.nodes) for _ in range(4))
         self._move, self._velocities, self._accelerations, self._algorithmic = zeros
         self.multipliers = np.zeros_like(self.multipliers)
@@ -219,7 +236,7 @@ class StepUnknowns:
 
     def rotate(self, R: Array) -> None:
         """Rotate the body by a rotation matrix (3, 3) about the global origin."""
-        start = self._body.nodal_of(self._start)[0]
+        start = self._body.nodal_of(self.start)[0]
         x = (self._body.nodes + start + self._move) @ R.T
         self._move = x - self._body.nodes - start
         self.multipliers = (self.multipliers.reshape(-1, 3) @ R.T).ravel()

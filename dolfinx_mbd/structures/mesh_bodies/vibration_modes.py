@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd import checks
-from dolfinx_mbd.analyses.linearization import poles_of
+from dolfinx_mbd.analyses.linearization import LinearizedSystem, poles_of
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.start.consistent_state import check_state
 from dolfinx_mbd.errors import InputError, SolverError
@@ -37,9 +37,10 @@ from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.structures.mesh_bodies.small_vibrations import SmallVibrations
 
-__all__ = ["VibrationModes", "vibration_modes"]
+__all__ = ["VibrationModes", "mesh_linearization", "vibration_modes"]
 
 Complex = NDArray[np.complex128]
+Matrices = tuple[Array, Array, Array]
 
 _TOLERANCE = 1e-10  # residual of a mode without damping, relative to its squared frequency
 _CONVERGED = 1e-9  # residual of a damped mode
@@ -131,35 +132,76 @@ def vibration_modes(system: System, state: State, num_modes: int = 6) -> Vibrati
     check_state("state", state, system)
     num_modes = checks.integer("num_modes", num_modes, low=1)
     with SmallVibrations(system, state) as small:
-        if 2 * (num_modes + 2 * BLOCK_SIZE) > small.num_unknowns:
-            raise InputError(
-                f"num_modes = {num_modes} is too large for {small.num_unknowns} unknowns; use "
-                "fewer modes or a finer mesh",
-                argument="num_modes",
-                value=num_modes,
-            )
-        squares, X = _modes_without_damping(small, num_modes)
-        if small.is_damped:
-            poles, vectors, X = _damped_modes(small, squares, X, num_modes)
-        else:
-            squares[np.abs(squares) <= _ZERO * small.shift] = 0.0
-            poles = np.sqrt((-squares).astype(complex))
-            vectors = np.eye(num_modes, dtype=complex)
-            order = np.argsort(np.abs(poles), kind="stable")
-            poles, vectors = poles[order], vectors[:, order]
-        nodal, basis = small.unpacked(X)
+        poles, vectors, X, _ = _lowest(small, num_modes)
+        shapes, increments = _shapes(small, vectors, X)
+    names = zip(small.names, shapes, strict=True)
+    return VibrationModes(system, state, poles, increments, dict(names))
+
+
+def mesh_linearization(system: System, state: State, num_modes: int) -> LinearizedSystem:
+    """Linearize a mechanism with bodies on their mesh in the coordinates of its lowest modes.
+
+    The arguments are those of `vibration_modes`; its errors are raised. Collective.
+    """
+    with SmallVibrations(system, state) as small:
+        poles, vectors, X, (m, c, k) = _lowest(small, num_modes)
+        shapes, increments = _shapes(small, vectors, X)
+        basis = small.unpacked(X)[1]
+        dominant = small.dominant_bodies(shapes, increments)
+    size = len(m)
+    lower = -np.linalg.solve(m, np.hstack([k, c]))
+    A = np.vstack([np.eye(size, 2 * size, size), lower])
+    none = np.zeros((2 * size, 0)), np.zeros((0, 2 * size)), np.zeros((0, 0))
+    return LinearizedSystem(
+        system=system,
+        state=state,
+        mass=m,
+        damping=0.5 * (c + c.T),
+        gyroscopic=0.5 * (c - c.T),
+        stiffness=k,
+        basis=basis,
+        axes="body",
+        poles=poles,
+        modes=increments,
+        inputs=(),
+        outputs=(),
+        matrices=(A, *none),
+        dominant=dominant,
+        displacements=dict(zip(small.names, shapes, strict=True)),
+    )
+
+
+def _lowest(small: SmallVibrations, num_modes: int) -> tuple[Complex, Complex, Array, Matrices]:
+    """Return the lowest poles, their vectors (m, p), the basis of m columns, and M, C, K in it."""
+    if 2 * (num_modes + 2 * BLOCK_SIZE) > small.num_unknowns:
+        raise InputError(
+            f"num_modes = {num_modes} is too large for {small.num_unknowns} unknowns; use fewer "
+            "modes or a finer mesh",
+            argument="num_modes",
+            value=num_modes,
+        )
+    squares, X = _modes_without_damping(small, num_modes)
+    if small.is_damped:
+        return _damped_modes(small, squares, X, num_modes)
+    squares[np.abs(squares) <= _ZERO * small.shift] = 0.0
+    poles = np.sqrt((-squares).astype(complex))
+    order = np.argsort(np.abs(poles), kind="stable")
+    unit = np.eye(num_modes)
+    return poles[order], unit[:, order].astype(complex), X, (unit, 0.0 * unit, np.diag(squares))
+
+
+def _shapes(small: SmallVibrations, vectors: Complex, X: Array) -> tuple[list[Complex], Complex]:
+    """Return the motions of the nodes of each body (N, 3, p), and the increments (nv, p).
+
+    The largest displacement of a node, or without displacements the largest increment, is 1.
+    """
+    nodal, basis = small.unpacked(X)
     increments = basis @ vectors
-    shapes = {name: part @ vectors for name, part in zip(small.names, nodal, strict=True)}
-    largest = _largest([part.reshape(-1, num_modes) for part in shapes.values()])
+    shapes = [part @ vectors for part in nodal]
+    largest = _largest([part.reshape(-1, vectors.shape[1]) for part in shapes])
     moving = np.abs(largest) > 1e-12 * np.abs(increments).max(axis=0, initial=1e-300)
     factors = 1 / np.where(moving, largest, _largest([increments]))
-    return VibrationModes(
-        system,
-        state,
-        poles,
-        increments * factors,
-        {name: part * factors for name, part in shapes.items()},
-    )
+    return [part * factors for part in shapes], increments * factors
 
 
 def _largest(parts: list[Complex]) -> Complex:
@@ -182,8 +224,8 @@ def _modes_without_damping(small: SmallVibrations, num_modes: int) -> tuple[Arra
 
 def _damped_modes(
     small: SmallVibrations, squares: Array, X: Array, num_modes: int
-) -> tuple[Complex, Complex, Array]:
-    """Return the lowest poles, their vectors (columns of the basis, p), and the basis."""
+) -> tuple[Complex, Complex, Array, Matrices]:
+    """Return the results of `_lowest` with damping, from the modes without damping."""
     V, b = X, small.shift
     MV, CV, NV = small.mass(V), small.damping(V), small.circulatory(V)
     KV = MV * (squares + b)  # (K + b M) V without the antisymmetric part
@@ -203,7 +245,7 @@ def _damped_modes(
         parts = column_sums(small.comm, R, small.mass(R)).reshape(2, -1)
         errors = np.sqrt(np.abs(parts).sum(axis=0))
         if (errors <= _CONVERGED).all():
-            return poles, vectors, V
+            return poles, vectors, V, (m, c, k + a)
         open_ = np.tile(errors > _CONVERGED, 2)
         new = _orthonormal(small, V, MV, KV, W[:, open_], G[:, open_])
         if new is None:

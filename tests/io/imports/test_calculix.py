@@ -9,6 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.linalg
+import ufl
+from dolfinx import fem
+from dolfinx.mesh import CellType, create_box
+from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import MissingFileError
@@ -45,6 +49,22 @@ def test_the_frequencies_of_the_free_solid() -> None:
     np.testing.assert_allclose(np.sqrt(values[6:12]) / (2 * np.pi), FREE, rtol=1e-6)
     assert matrices.scalar_mass.sum() == pytest.approx(7850 * 0.2 * 0.02 * 0.03, rel=1e-9)
     assert matrices.nodes[matrices.rows([190], "nodes")].tolist() == [[0.2, 0.02, 0.0]]
+
+
+def test_bricks_have_the_matrices_of_the_package() -> None:
+    """C3D8 is the linear hexahedron with full integration."""
+    imported = read_calculix(JOB)
+    bar = create_box(MPI.COMM_SELF, [(0, 0, 0), (0.2, 0.02, 0.03)], [4, 1, 1], CellType.hexahedron)
+    V = fem.functionspace(bar, ("Lagrange", 1, (3,)))
+    u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
+    x = V.tabulate_dof_coordinates()
+    distances = np.linalg.norm(x[None] - imported.nodes[:, None], axis=2)
+    rows = (3 * distances.argmin(axis=1)[:, None] + np.arange(3)).ravel()
+    material = mbd.Material(2.1e11, 0.3, 7850.0)
+    forms = mbd.forms.elastic_stiffness(u, v, material), mbd.forms.mass(u, v, material.density)
+    for form, matrix in zip(forms, (imported.stiffness, imported.mass), strict=True):
+        A = fem.assemble_matrix(fem.form(form)).to_scipy().toarray()[np.ix_(rows, rows)]
+        assert np.abs(A - matrix.toarray()).max() < 1e-12 * np.abs(A).max()
 
 
 def test_the_frequencies_of_the_reduced_clamped_body() -> None:

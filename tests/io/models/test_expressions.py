@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.io.models import ExpressionMotion, Formula, TableMotion
 from dolfinx_mbd.io.models.declarations import declared_fields
-from dolfinx_mbd.io.models.jets import FUNCTIONS, Jet
 from dolfinx_mbd.io.models.kinds import SECTIONS, VALUES
-from dolfinx_mbd.io.models.quantities import number, parse_unit
 from dolfinx_mbd.mechanism import differentiated
+from dolfinx_mbd.mechanism.expressions.jets import FUNCTIONS, Jet
+from dolfinx_mbd.mechanism.expressions.quantities import number, parse_unit
 
 VALUES_OF_TEXTS = {
     "5mm": 5e-3,

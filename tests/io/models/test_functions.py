@@ -66,7 +66,10 @@ def test_pressure_of_an_engine(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "text"),
     [
-        ("{type: two_stroke}", "pressure.type: unknown type 'two_stroke'; known are gas_force"),
+        (
+            "{type: two_stroke}",
+            "pressure.type: unknown type 'two_stroke'; did you mean 'four_stroke'?",
+        ),
         ("{type: four_stroke}", "the field 'bore', m, is missing"),
         (f"{{type: four_stroke, {FIELDS}, colour: 1}}", "pressure.colour: unknown field"),
     ],

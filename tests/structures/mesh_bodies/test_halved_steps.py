@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -118,3 +119,50 @@ def test_errors_of_loads_are_not_halved() -> None:
     _, system = hit(loads=loads)
     with pytest.raises(InputError, match="'gas'"):
         mbd.simulate(system, t_end=0.01, dt=0.01)
+
+
+def test_many_halvings_give_one_warning() -> None:
+    """The warning has their number and a step; a run with short steps gives none."""
+    body, system = hit(energy="neo-hookean", loads=press(2e4))
+    simulator = mbd.Simulator(system, dt=0.03, t_end=0.45)
+    while not simulator.steps.done:
+        simulator.advance()
+    count = simulator.stepper.halvings
+    assert count > 10
+    with pytest.warns(mbd.errors.AccuracyWarning, match="halved") as record:
+        mbd.simulate(system, t_end=0.45, dt=0.03)
+    assert len(record) == 1
+    warning: Any = record[0].message
+    assert (warning.quantity, warning.value) == ("halved steps", count)
+    assert "below 0.015 s" in str(warning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mbd.simulate(system, t_end=0.03, dt=0.002)
+
+
+def test_viscous_rotation_is_not_halved() -> None:
+    """The matrix with the derivatives of viscous forces is that of fast iterations."""
+    mesh, tags = box((0, -0.02, -0.02), (1, 0.02, 0.02), (8, 1, 1))
+    model = ElasticModel(mesh, Material(5e7, 0.0, 1100.0), facet_tags=tags)
+    body = MeshBody("bar", model, omega=(0, 0, 2.0), viscosity=0.01)
+    simulator = mbd.Simulator(mbd.System([body]), dt=2e-3, t_end=0.04)
+    simulator.advance()
+    solver = simulator.stepper._internal._parts[0][0]
+    solver.factorize_at(simulator.state.q)  # at the velocities of the rotation
+    while not simulator.steps.done:
+        simulator.advance()
+    assert simulator.stepper.halvings == 0
+    assert simulator.stepper.iterations < 20 * 8
+
+
+def test_the_number_of_halvings_is_restored() -> None:
+    _, system = hit(energy="neo-hookean", loads=press(2e4))
+    simulator = mbd.Simulator(system, dt=0.03)
+    for _ in range(2):
+        simulator.step()
+    saved, count = simulator.save(), simulator.stepper.halvings
+    assert count > 0
+    simulator.step()
+    other = mbd.Simulator(system, dt=0.03)
+    other.restore(saved)
+    assert other.stepper.halvings == count

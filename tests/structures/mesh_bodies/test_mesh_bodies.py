@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import ufl
 from dolfinx import fem, la
-from dolfinx import mesh as dmesh
 from dolfinx.fem import petsc as fem_petsc
 from mpi4py import MPI
 from petsc4py import PETSc
@@ -138,27 +137,32 @@ def test_rotation_causes_no_forces(turn: float) -> None:
 
 
 def test_tangent_of_a_step_is_the_derivative_of_the_residual() -> None:
-    """The matrices of the solver agree with differences of the forces in a deformed state."""
+    """The matrix of the solver is the symmetric part of that of differences, in a deformed state.
+
+    The derivative of viscous forces with respect to displacements is not symmetric.
+    """
     body = bent()
     q, v, a = some_state(body, 3)
     u, w, _ = body.nodal_of(q)
     forces, rng = body.forces, np.random.default_rng(4)
-    direction = rng.normal(size=u.shape)
+    directions = rng.normal(size=(2, *u.shape))
     b, c, h = 700.0, 30.0, 1e-6
 
-    def total(sign: float) -> Any:
-        du = sign * h * direction
+    def total(du: Any) -> Any:
         forces.set_state(u + du, w + c * du)
         damping = forces.damping(w + c * du)
         return forces.elastic() + damping + b * forces.apply_mass(du)
 
-    difference = (total(1.0) - total(-1.0)) / (2 * h)
+    differences = [(total(h * d) - total(-h * d)) / (2 * h) for d in directions]
     forces.set_state(u, w)
     A = forces.matrix(b, c)
-    owned = np.asfortranarray(direction[forces.nodes.owned].reshape(-1, 1))
-    product = forces.nodes.gathered_block(multiply(A, owned))[:, :, 0]
+    owned = directions[:, forces.nodes.owned].reshape(2, -1)
+    products = forces.nodes.gathered_block(multiply(A, np.asfortranarray(owned.T)))
     A.destroy()
-    assert np.allclose(product, difference, rtol=1e-6, atol=1e-6 * np.abs(difference).max())
+    J = np.einsum("anj,bnj->ab", directions, differences)
+    S = np.einsum("anj,njb->ab", directions, products)
+    assert np.abs(J - J.T).max() > 1e-4 * np.abs(J).max()
+    assert np.allclose(S, (J + J.T) / 2, rtol=1e-6, atol=1e-6 * np.abs(J).max())
 
 
 W5 = [(0.99689, -0.04710), (0.96303, -0.25900), (0.79032, -0.61278), (0.44521, -0.89500)]
@@ -184,6 +188,11 @@ def test_rubber_pendulum() -> None:
     total = energy.kinetic + energy.elastic + energy.gravity
     assert np.abs(total - total[0]).max() < 0.01 * np.ptp(energy.gravity)
     assert run.constraint_violation().max() < 1e-12
+    # equal on any number of ranks
+    assert np.allclose(bar.motion(run).position([(1, 0, 0)])[-1, 0, :2],
+                       [0.44543087765392964, -0.8948795540279307], rtol=0, atol=1e-9)  # fmt: skip
+    force = [-3.581903759747088, 9.431451153185156]
+    assert np.allclose(run.joint("hinge").force[-1, :2], force, rtol=1e-9)
     fine = mbd.simulate(system, t_end=0.1, dt=mbd.Adaptive(1e-4, first=1e-3))
     tip = bar.motion(fine).position([(1, 0, 0)])[-1, 0]
     assert np.abs(tip[:2] - W5[0]).max() < 2e-3
@@ -373,6 +382,8 @@ def test_twisted_column_equals_dirichlet_conditions(degrees: float) -> None:
     values, expected, difference = twisted_column(degrees)
     assert np.allclose(values, expected, rtol=1e-8)
     assert difference < 1e-8
+    if degrees == 180:  # equal on any number of ranks
+        assert np.allclose(values, [94266.42055152655, 40050.371715070825], rtol=1e-9)
 
 
 def test_free_flight_conserves_momentum() -> None:
@@ -433,11 +444,6 @@ def test_errors_name_cause_and_cure() -> None:
     assert error.value.argument == "energy"
     with pytest.raises(InputError, match="saint-venant"):
         MeshBody("bar", model, energy="hooke")
-    plane = dmesh.create_unit_square(MPI.COMM_WORLD, 2, 2)
-    for state in ("stress", "strain"):
-        with pytest.raises(InputError, match="plane") as error:
-            MeshBody("bar", ElasticModel(plane, RUBBER, plane=state, thickness=0.1))
-        assert error.value.argument == "model"
     with pytest.raises(InputError, match="nearly-incompressible"):
         MeshBody("bar", box((0, 0, 0), (1, 1, 1), (1, 1, 1))[0], material=RUBBER, energy="u-p")
     body = MeshBody("bar", model, ends(0.0, 1.0))
@@ -450,9 +456,6 @@ def test_errors_name_cause_and_cure() -> None:
         mbd.dynamics.consistent_state(mbd.System([ground, body], joints))
     assert wrong.value.joint == "two"
     system = mbd.System([ground, body], joints[:1])
-    with pytest.raises(InputError, match="whole mesh") as error:
-        mbd.linearize(system, mbd.dynamics.consistent_state(system))
-    assert error.value.argument == "system"
     run = mbd.simulate(system, t_end=0.01, dt=0.005)
     assert run.body("bar").displacement.shape == (3, len(body.nodes), 3)
     with pytest.raises(InputError, match="not in the mesh"):

@@ -137,10 +137,10 @@ class Tumbling(NamedTuple):
     corner: Any  # position of (0, 10, 0) relative to the centroid (3, 3)
 
 
-def tumbling_run() -> Tumbling:
-    """Simulate case W7."""
+def tumbling_run(method: Any = None) -> Tumbling:
+    """Simulate case W7, by default with the generalized-α method of `simulate`."""
     body = tumbling_l(2, 2)
-    run = mbd.simulate(mbd.System([body]), t_end=10.0, dt=0.025)
+    run = mbd.simulate(mbd.System([body]), t_end=10.0, dt=0.025, method=method)
     momenta, energy = run.momenta(), run.energies()
     at = [round(t / 0.025) for t in (2.5, 5.0, 10.0)]
     motion = body.motion(run)
@@ -165,6 +165,37 @@ def test_tumbling_l() -> None:
     assert np.abs(run.total - run.total[0]).max() < 0.01 * 2433
     assert np.abs(run.corner[1] - (-1.715, 6.160, 0.986)).max() < 0.01 * 6.46
     assert np.abs(run.corner[2] - (2.071, 3.741, 4.823)).max() < 0.01 * 6.45
+
+
+@pytest.mark.slow
+def test_tumbling_l_with_conserving_steps() -> None:
+    """Case W7: energy and angular momentum are constant after the loads."""
+    run = tumbling_run(mbd.dynamics.GeneralizedAlpha.conserving())
+    assert np.abs(run.momenta[:, :3]).max() < 1e-9
+    assert np.abs(run.total / run.total[0] - 1).max() < 1e-8
+    after = run.momenta[200:, 3:]
+    assert np.abs(after - after[0]).max() < 1e-8 * np.linalg.norm(after[0])
+    for J, expected in zip(run.spin, ((8038, 4362, -5587), (15486, 8690, -10955)), strict=False):
+        assert np.abs(J - expected).max() < 0.01 * np.linalg.norm(J)
+    assert np.isclose(run.kinetic, 628.5, rtol=0.01)
+    assert np.isclose(run.elastic, 209, rtol=0.05)
+    assert np.isclose(run.total[0], 2433, rtol=0.01)
+    assert np.abs(run.corner[1] - (-1.715, 6.160, 0.986)).max() < 0.01 * 6.46
+    assert np.abs(run.corner[2] - (2.071, 3.741, 4.823)).max() < 0.01 * 6.45
+
+
+@pytest.mark.filterwarnings("ignore::dolfinx_mbd.errors.UnitsWarning")
+def test_tumbling_l_is_equal_on_any_number_of_ranks() -> None:
+    """Case W7 with a coarse mesh to 2.5 s: the digits of one rank."""
+    body = tumbling_l(1, 2)
+    run = mbd.simulate(mbd.System([body]), t_end=2.5, dt=0.05)
+    spin = [8040.84119292699, 4359.957195524008, -5586.917893892616]
+    assert np.allclose(run.momenta()[-1, 3:], spin, rtol=1e-9)
+    corner = body.motion(run).position([(0, 10, 0)])[-1, 0]
+    assert np.allclose(
+        corner, [0.1995882604325145, 10.359900309398915, 0.5784523932124986], rtol=1e-9
+    )
+    assert np.isclose(run.energies().elastic[-1], 201.81153788354754, rtol=1e-9)
 
 
 def twisting_column(cells: tuple[int, int, int], dt: float) -> tuple[float, Any]:

@@ -186,14 +186,16 @@ def test_cantilever_of_the_literature_in_space(comm: MPI.Comm) -> None:
 def test_divergence_at_a_speed_of_the_search(comm: MPI.Comm, first: float, rtol: float) -> None:
     """The stiffness is singular at that speed, or almost singular on another mesh (round-off).
 
-    Just above it, vibrations grow more slowly than any limit, but one eigenvalue of K is negative.
+    Round-off of the stiffness moves the singularity by a few 1e-15 of the speed, on some processors
+    to a speed below it. Just above it, vibrations grow more slowly than any limit, but one
+    eigenvalue of K is negative.
     """
     for n in (2, 3):
         s = on_springs(comm, (first**2, (2.1 * first) ** 2), n)
         lost = critical_speed(s, 2 * first, steps=16, rtol=rtol)
         assert lost is not None and lost.kind == "divergence"
         low, high = lost.bracket
-        assert low - 1e-9 * first <= first <= high
+        assert low - 1e-9 * first <= first <= high + 1e-12 * first
         assert high - low <= max(rtol, 2.1e-8) * first
         s.destroy()
 

@@ -9,6 +9,7 @@ to a tree of which only these nodes are accepted, so that a file cannot execute 
 from __future__ import annotations
 
 import ast
+import difflib
 import functools
 import math
 import re
@@ -17,9 +18,18 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.io.models.jets import FUNCTIONS
+from dolfinx_mbd.mechanism.expressions.jets import FUNCTIONS
 
-__all__ = ["UNITS", "Dimension", "compiled", "evaluate", "number", "parse_unit"]
+__all__ = [
+    "UNITS",
+    "Dimension",
+    "compiled",
+    "evaluate",
+    "number",
+    "parse_unit",
+    "scope_of",
+    "value_of",
+]
 
 
 class Dimension(NamedTuple):
@@ -133,13 +143,20 @@ def compiled(text: str, names: frozenset[str]) -> CodeType:
     return compile(tree, "<model file>", "eval")
 
 
+def _unknown_unit(unit: str, text: str) -> str:
+    similar = difflib.get_close_matches(unit, UNITS, n=1)
+    hint = f"did you mean {similar[0]!r}? Known" if similar else "known"
+    names = ", ".join(name for name in UNITS if name != "1")
+    return f"unknown unit {unit!r} in {text!r}; {hint} are {names}, and products and ratios of them"
+
+
 def _with_factor(match: re.Match[str]) -> str:
     """Return a number with a unit, as in `2*radius + 5mm`, as a number in SI units."""
     if not match[2]:
         return match[0]
     unit = UNITS.get(match[2])
     if unit is None:
-        raise InputError(f"unknown unit {match[2]!r} in {match[0]!r}", value=match[0])
+        raise InputError(_unknown_unit(match[2], match[0]), value=match[0])
     return repr(float(match[1]) * unit[0])
 
 
@@ -162,10 +179,18 @@ def _check_node(node: ast.AST, text: str, names: frozenset[str]) -> None:
 
 def evaluate(text: str, values: Mapping[str, Any]) -> Any:
     """Return the value of an expression of names with values (numbers or jets)."""
-    code = compiled(text, frozenset(values))
-    scope: dict[str, Any] = {"__builtins__": {}, **FUNCTIONS, **_CONSTANTS, **values}
+    return value_of(text, compiled(text, frozenset(values)), scope_of({}), values)
+
+
+def scope_of(constants: Mapping[str, float]) -> dict[str, Any]:
+    """Return the functions and constants of an expression by name."""
+    return {"__builtins__": {}, **FUNCTIONS, **_CONSTANTS, **constants}
+
+
+def value_of(text: str, code: CodeType, scope: dict[str, Any], values: Mapping[str, Any]) -> Any:
+    """Return the value of compiled code; the text is for messages."""
     try:
-        return eval(code, scope)
+        return eval(code, scope, values)
     except (ArithmeticError, ValueError, TypeError) as error:
         raise InputError(f"{text!r} has no value: {error}", value=text) from None
 
@@ -192,7 +217,12 @@ def number(value: Any, parameters: Mapping[str, float], unit: str = "") -> float
             result = float(match[1]) * known[0]
             _check_unit(value, match[2], known[1], unit)
         else:
-            result = evaluate(value, parameters)
+            try:
+                result = evaluate(value, parameters)
+            except InputError:
+                if match is None:
+                    raise
+                raise InputError(_unknown_unit(match[2], value), value=value) from None
     if not isinstance(result, (int, float)) or not math.isfinite(result):
         raise InputError(f"{value!r} is not a finite number", value=value)
     return float(result)

@@ -1,10 +1,11 @@
-"""Functions of time and of motions that a model file can contain: expressions and tables."""
+"""Functions of time and of motions: expressions and tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,28 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, increasing, instance, names, number, reject
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.io.models.jets import Jet
-from dolfinx_mbd.io.models.quantities import compiled, evaluate
+from dolfinx_mbd.mechanism.expressions.jets import Jet
+from dolfinx_mbd.mechanism.expressions.quantities import compiled, scope_of, value_of
 
-__all__ = ["FRAME_VARIABLES", "ExpressionMotion", "Formula", "TableMotion", "VectorFormula"]
+__all__ = [
+    "FRAME_VARIABLES",
+    "JOINT_VARIABLES",
+    "PAIR_VARIABLES",
+    "ExpressionMotion",
+    "Formula",
+    "TableMotion",
+    "VectorFormula",
+    "expression",
+    "expression_text",
+    "expressions",
+]
+
+JOINT_VARIABLES = ("t", "s", "rate")
+"""Names in the expression of a joint load."""
+FRAME_VARIABLES = ("t", "x", "y", "z", "vx", "vy", "vz", "wx", "wy", "wz")
+"""Names in the expressions of a `VectorFormula`."""
+PAIR_VARIABLES = (*FRAME_VARIABLES[:4], "rx", "ry", "rz", *FRAME_VARIABLES[4:])
+"""Names in the expressions of a `PairFormula`, besides those of its states."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +60,8 @@ class Formula:
     text: str
     variables: tuple[str, ...] = ("t",)
     constants: Mapping[str, float] = field(default_factory=dict, hash=False)
+    _code: CodeType = field(init=False, repr=False, compare=False)
+    _scope: dict[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         text = instance("text", self.text, str, "such as '2*t'")
@@ -54,13 +75,14 @@ class Formula:
             if name in code.co_names
         }
         assign(self, variables=variables, constants=used)
+        assign(self, _code=code, _scope=scope_of(used))
 
     def __call__(self, *arguments: Any) -> Any:
         """Return the value for the arguments, numbers or jets."""
         if len(arguments) != len(self.variables):
             raise InputError(f"{self.text!r} needs the arguments {', '.join(self.variables)}")
         values = dict(zip(self.variables, arguments, strict=True))
-        result = evaluate(self.text, {**self.constants, **values})
+        result = value_of(self.text, self._code, self._scope, values)
         return result if isinstance(result, Jet) else float(result)
 
 
@@ -156,10 +178,6 @@ class TableMotion:
         return position, rate, acceleration
 
 
-FRAME_VARIABLES = ("t", "x", "y", "z", "vx", "vy", "vz", "wx", "wy", "wz")
-"""Names in the expressions of a `VectorFormula`."""
-
-
 @dataclass(frozen=True)
 class VectorFormula:
     """A force or torque at a frame: three expressions of time and of the motion of the frame.
@@ -184,8 +202,32 @@ class VectorFormula:
             if unknown:
                 reject(f"{name}.variables", formula.variables, f"among {FRAME_VARIABLES}")
 
-    def __call__(self, t: float, motion: Any) -> list[float]:
-        """Return the three components; see `FrameLoad`."""
-        arguments = (t, *motion.position, *motion.velocity, *motion.omega)
-        named = dict(zip(FRAME_VARIABLES, map(float, arguments), strict=True))
+    def __call__(self, t: float, motion: Any = None) -> list[float]:
+        """Return the three components at a time and for the motion of a frame; see `FrameLoad`."""
+        arguments = (t,)
+        if motion is not None:
+            arguments = (t, *motion.position, *motion.velocity, *motion.omega)
+        named = dict(zip(FRAME_VARIABLES, map(float, arguments), strict=False))
         return [f(*(named[name] for name in f.variables)) for f in (self.x, self.y, self.z)]
+
+
+def expression_text(name: str, value: Any) -> str:
+    """Return an expression; a number is one, too."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return repr(number(name, value)) if is_number else instance(name, value, str, "such as '2*t'")
+
+
+def expression(value: Any, variables: tuple[str, ...]) -> Any:
+    """Return the formula of a text; other values are returned as they are."""
+    return Formula(value, variables) if isinstance(value, str) else value
+
+
+def expressions(value: Any, variables: tuple[str, ...] = FRAME_VARIABLES) -> Any:
+    """Return the formula of three texts or numbers; other values are returned as they are."""
+    is_text = isinstance(value, (list, tuple)) and any(isinstance(v, str) for v in value)
+    if not is_text:
+        return value
+    if len(value) != 3:
+        reject("value", value, "three expressions")
+    texts = (expression_text("value", entry) for entry in value)
+    return VectorFormula(*(Formula(text, variables) for text in texts))

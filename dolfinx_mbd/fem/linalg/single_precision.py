@@ -1,0 +1,147 @@
+"""Solutions in double precision with a factor in single precision, on one rank.
+
+The factor needs half of the memory. Conjugate gradients with the factor as preconditioner compute
+solutions with the accuracy of a factor in double precision, in three or four iterations for stout
+bodies. If a body is so slender that they converge slowly, it is factorized in double precision.
+
+References:
+    Higham, Mary (2022), Mixed precision algorithms in numerical linear algebra, Acta Numerica 31,
+    347-414.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+from petsc4py import PETSc
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.fem.linalg.blocks import column_sums, multiply
+from dolfinx_mbd.fem.linalg.cholmod import (
+    CholmodError,
+    CholmodFactor,
+    CholmodPreconditioner,
+    library,
+)
+from dolfinx_mbd.fem.linalg.convergence import ROUND_OFF, round_off_level
+from dolfinx_mbd.fem.linalg.factorization import create_solver, set_up
+from dolfinx_mbd.fem.linalg.options import Options, database_options
+
+MIN_ROWS = 500_000  # number of rows from which the factor has single precision
+MAX_ITERATIONS = 12  # largest number of iterations before a factorization in double precision
+TOLERANCE = 1e-9  # estimate of the relative error in the energy norm before the last correction
+MAX_COLUMNS = 16  # largest number of solutions at a time, which limits the memory
+
+_log = logging.getLogger("dolfinx_mbd")
+
+
+class SingleFactor:
+    """A factor in single precision whose solutions are improved to double precision.
+
+    Args:
+        A: The matrix, which must not change.
+
+    Raises:
+        CholmodError: A pivot is not positive, or there is not enough memory.
+    """
+
+    def __init__(self, A: PETSc.Mat) -> None:
+        self.matrix, self.is_single = A, True
+        diagonal = A.getDiagonal()
+        self.scale: Array = np.sqrt(np.maximum(diagonal.array_r, 0.0))
+        diagonal.destroy()
+        self.factor = CholmodFactor(A, single=True)
+
+    def apply(self, B: Array) -> Array:
+        """Return A⁻¹B approximately."""
+        return self.factor.solve(B)
+
+    def solve(self, B: Array) -> Array:
+        """Return A⁻¹B for a block of vectors, shape (rows, k)."""
+        X = np.empty(B.shape, order="F")
+        for begin in range(0, B.shape[1], MAX_COLUMNS):
+            columns = slice(begin, begin + MAX_COLUMNS)
+            part = self._refined(B[:, columns]) if self.is_single else None
+            X[:, columns] = self._in_double(B[:, columns]) if part is None else part
+        return X
+
+    def _refined(self, B: Array) -> Array | None:
+        """Return A⁻¹B by conjugate gradients for each column, or None if they converge slowly."""
+        comm, A, tiny = self.matrix.comm.tompi4py(), self.matrix, np.finfo(float).tiny
+        X = self.factor.solve(B)
+        R, P = B - multiply(A, X), np.zeros_like(X)
+        before: Array = np.ones(B.shape[1])
+        limit = TOLERANCE**2 * np.maximum(column_sums(comm, B, X), 0.0)
+        for count in range(MAX_ITERATIONS + 1):
+            Z = self.factor.solve(R)
+            square = column_sums(comm, R, Z)
+            if not np.isfinite(square).all():
+                return None
+            if (square <= limit).all():
+                X += Z
+                R = B - multiply(A, X)
+                return X if (round_off_level(comm, self.scale, R, X) <= ROUND_OFF).all() else None
+            P *= square / before if count else 0.0
+            P += Z
+            before, image = np.maximum(square, tiny), multiply(A, P)
+            step = square / np.maximum(column_sums(comm, P, image), tiny)
+            X += step * P
+            R -= step * image
+        return None
+
+    def _in_double(self, B: Array) -> Array:
+        """Return A⁻¹B with a factor in double precision, computed in the first call."""
+        if self.is_single:
+            _log.info("the factor in single precision is too inaccurate; double is used instead")
+            self.destroy()
+            self.factor, self.is_single = CholmodFactor(self.matrix), False
+        return self.factor.solve(B)
+
+    def destroy(self) -> None:
+        """Free the factor."""
+        self.factor.destroy()
+
+
+class _SinglePreconditioner(CholmodPreconditioner):
+    """A PETSc preconditioner with a `SingleFactor`."""
+
+    def _factorized(self, A: PETSc.Mat) -> SingleFactor:
+        return SingleFactor(A)
+
+
+def is_large(num_rows: int, num_ranks: int) -> bool:
+    """Return whether the factor of a matrix has single precision by default."""
+    return num_ranks == 1 and num_rows >= MIN_ROWS and library() is not None
+
+
+def single_cholesky(A: PETSc.Mat, *, prefix: str, options: Options = None) -> PETSc.KSP | None:
+    """Return a KSP that solves with a `SingleFactor`, or None if double precision is better.
+
+    The latter applies to matrices with few rows or on several ranks, to bodies whose factor has no
+    positive pivots in single precision, without CHOLMOD 5, and if options select a solver.
+    """
+    keys = (*(options or {}), *database_options(prefix))
+    chosen = any(key.startswith(("pc_", "ksp_", "mat_", "eps_", "st_")) for key in keys)
+    if chosen or not is_large(A.getSize()[0], A.comm.size):
+        return None
+    try:
+        preconditioner = _SinglePreconditioner(A)
+    except CholmodError as error:
+        _log.info("no factor in single precision: %s; double is used instead", error)
+        return None
+    A.setOption(PETSc.Mat.Option.SYMMETRIC, True)
+    ksp = create_solver(A)
+    pc = ksp.getPC()
+    pc.setType(PETSc.PC.Type.PYTHON)
+    pc.setPythonContext(preconditioner)
+    _log.info("%d rows: cholesky by cholmod in single precision", A.getSize()[0])
+    return set_up(ksp, {"ksp_type": "preonly"}, prefix, options)
+
+
+def single_factor(ksp: PETSc.KSP) -> SingleFactor | None:
+    """Return the factor of `single_cholesky` if it still has single precision."""
+    pc = ksp.getPC()
+    context = pc.getPythonContext() if pc.getType() == "python" else None
+    factor = context.factor if isinstance(context, _SinglePreconditioner) else None
+    return factor if factor is not None and factor.is_single else None

@@ -1,0 +1,135 @@
+"""Elastic forces of a time step that conserve energy and momentum: discrete gradients.
+
+Between the displacements u₀ and u₁ with F = I + ∇u, C = FᵀF, ΔC = C₁ − C₀ and the mean values
+F_m and C_m of both states, the forces are those of the stress
+
+    S = 2 ∂W/∂C (C_m) + 2 (W₁ − W₀ − ∂W/∂C (C_m):ΔC) / (ΔC:ΔC) ΔC,    ∫ S : sym(F_mᵀ∇v) dX.
+
+For v = u₁ − u₀, the virtual work is W₁ − W₀ because sym(F_mᵀΔF) = ΔC/2: the energy is conserved.
+For a rotation v = ω × (X + u_m), it vanishes because S is symmetric: so is the angular momentum. A
+step that rotates a body does not strain it, because the stress depends on C_m and not on F_mᵀF_m.
+
+W is a function of ∇u. Its derivative is evaluated at the upper triangular F with FᵀF = C_m
+(Cholesky), which has the same energy if W does not depend on rotations.
+
+References:
+    O. Gonzalez, Exact energy and momentum conserving algorithms for general models in nonlinear
+    elasticity, Computer Methods in Applied Mechanics and Engineering 190 (2000) 1763-1783.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import ufl
+from dolfinx import fem
+from mpi4py import MPI
+from ufl.algorithms import extract_coefficients, replace
+from ufl.algorithms.apply_algebra_lowering import apply_algebra_lowering
+from ufl.algorithms.apply_derivatives import apply_derivatives
+from ufl.core.expr import Expr
+
+from dolfinx_mbd.errors import InputError
+
+__all__ = ["DiscreteGradient"]
+
+# Changes of C below this size count as zero in the quotient: the energy differs by less than the
+# round-off of W, and round-off would dominate the quotient
+_SMALL = 1e-5
+_OBJECTIVE = 1e-8  # largest change of the energy under a rotation, relative to the energy
+
+
+class DiscreteGradient:
+    """Form of the elastic forces between two displacements.
+
+    Args:
+        space: Displacement space.
+        terms: Energy densities as functions of the displacement, with their measures.
+
+    Attributes:
+        before: Displacement at the start of a step.
+        after: Displacement at its end.
+        form: Linear form of the forces.
+
+    Raises:
+        InputError: An energy depends on rotations, or on the displacement itself.
+
+    Note: Collective.
+    """
+
+    def __init__(
+        self,
+        space: fem.FunctionSpace,
+        terms: Sequence[tuple[Callable[[Any], Any], ufl.Measure]],
+    ) -> None:
+        self.before, self.after = fem.Function(space), fem.Function(space)
+        test = ufl.TestFunction(space)
+        mean = ufl.grad(self.before + self.after) / 2
+        F = ufl.Identity(len(self.before)) + mean
+        work: Any = 0
+        for energy, dx in terms:
+            stress = _stress(energy, self.before, self.after)
+            work += ufl.inner(stress, ufl.sym(F.T * ufl.grad(test))) * dx
+        self.form = fem.form(work)
+        self._check_rotations(terms)
+
+    def _check_rotations(self, terms: Sequence[tuple[Callable[[Any], Any], ufl.Measure]]) -> None:
+        """Raise an error if a rotation changes the energy of a stretched body."""
+        n = len(self.before)
+        stretch = np.eye(n) + 0.02 * np.triu(1.0 + np.arange(n * n).reshape(n, n)) / n
+        c, s = np.cos(0.7), np.sin(0.7)
+        turn = np.eye(n)
+        turn[:2, :2] = [[c, -s], [s, c]]
+        if n == 3:
+            turn = turn @ np.array([[1.0, 0, 0], [0, c, s], [0, -s, c]])
+        total: Any = sum(energy(self.before) * dx for energy, dx in terms)
+        form, values = fem.form(total), []
+        for A in (stretch, turn @ stretch):
+            self.before.interpolate(lambda x, A=A: (A - np.eye(n)) @ x[:n])
+            local = float(fem.assemble_scalar(form))
+            values.append(self.before.function_space.mesh.comm.allreduce(local, op=MPI.SUM))
+        self.before.x.array[:] = 0.0
+        if not abs(values[1] - values[0]) <= _OBJECTIVE * abs(values[0]):
+            raise _unsuitable(f"a rotation of a strained body changes it by {values[1]:.3g} J")
+
+
+def _stress(energy: Callable[[Any], Any], before: fem.Function, after: fem.Function) -> Expr:
+    """Return the stress S between two displacements."""
+    identity = ufl.Identity(len(before))
+    one, two = (ufl.grad(u) for u in (before, after))
+    F, G = identity + (one + two) / 2, two - one
+    change = F.T * G + G.T * F
+    squares = [(identity + g).T * (identity + g) for g in (one, two)]
+    root = _root((squares[0] + squares[1]) / 2)
+    H = ufl.variable(root - identity)
+    lowered = apply_derivatives(apply_algebra_lowering(energy(before)))
+    if before in extract_coefficients(replace(lowered, {one: ufl.zero(*one.ufl_shape)})):
+        raise _unsuitable("it depends on the displacement and not on its gradient alone")
+    first_piola = ufl.diff(replace(lowered, {one: H}), H)
+    stress = ufl.sym(ufl.inv(root) * first_piola)
+    square = ufl.inner(change, change)
+    rest = energy(after) - energy(before) - ufl.inner(stress, change) / 2
+    is_large = ufl.gt(square, _SMALL**2)
+    factor = ufl.conditional(is_large, 2 * rest / ufl.max_value(square, _SMALL**2), 0.0)
+    return stress + factor * change
+
+
+def _root(C: Expr) -> Expr:
+    """Return the upper triangular matrix F with FᵀF = C."""
+    n = C.ufl_shape[0]
+    F: list[list[Any]] = [[0.0] * n for _ in range(n)]
+    for i in range(n):
+        F[i][i] = ufl.sqrt(C[i, i] - sum(F[k][i] ** 2 for k in range(i)))
+        for j in range(i + 1, n):
+            F[i][j] = (C[i, j] - sum(F[k][i] * F[k][j] for k in range(i))) / F[i][i]
+    return ufl.as_matrix(F)
+
+
+def _unsuitable(reason: str) -> InputError:
+    return InputError(
+        f"the energy does not permit a conserving step: {reason}. Use an energy of C = FᵀF, or "
+        "another method",
+        argument="energy",
+    )
