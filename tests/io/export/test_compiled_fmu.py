@@ -14,7 +14,8 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd.dynamics.stepping import convergence, integrators
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.io.export.compiled import export_compiled_fmu, steps
+from dolfinx_mbd.io.export.compiled import export_compiled_fmu
+from dolfinx_mbd.kernels.mechanism_steps import steps
 from tests.io.export.processes import run
 from tests.models.rods import rod
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from dolfinx_mbd.errors import MissingFileError, SolverError
-from dolfinx_mbd.io.export.compiled.model import BUFFER_OF, DIMENSIONS, Model
 from dolfinx_mbd.io.export.compiled.translation import to_c
 from dolfinx_mbd.kernels.compilation import COMPILED
+from dolfinx_mbd.kernels.mechanism_steps.model import BUFFER_OF, DIMENSIONS, Model
 from dolfinx_mbd.kernels.precompile import kernel_sources
 
 _SOURCES = (
@@ -99,7 +99,7 @@ def write(path: str) -> None:
     import numba
     from numba import types
 
-    from dolfinx_mbd.io.export.compiled.steps import run
+    from dolfinx_mbd.kernels.mechanism_steps.steps import run
 
     names: dict[str, Any] = {"view": _view(), "numba": numba, "Model": Model, "run": run}
     exec(_entry(), names)

@@ -11,8 +11,8 @@ from dolfinx_mbd.analyses.simulator import Simulator
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.stepping.step_control import FixedSteps
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.io.export.compiled import model as layout
-from dolfinx_mbd.io.export.compiled.model import BUFFER_OF, Model
+from dolfinx_mbd.kernels.mechanism_steps import model as layout
+from dolfinx_mbd.kernels.mechanism_steps.model import BUFFER_OF, Model
 from dolfinx_mbd.mechanism.bodies import Ground
 from dolfinx_mbd.mechanism.joints import ConstantSpeed, Driver
 from dolfinx_mbd.mechanism.loads import FrameLoad, JointLoad

@@ -1,7 +1,7 @@
 """Export of nonlinear mechanisms as functional mock-up units in C, which need no Python.
 
-The unit contains the time steps of `steps`, which numba compiles and `translation` writes as C,
-and the arrays of the mechanism.
+The unit contains the time steps of `kernels.mechanism_steps`, which numba compiles and
+`translation` writes as C, and the arrays of the mechanism.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from dolfinx_mbd.io.export.c_units import (
     platform_folder,
 )
 from dolfinx_mbd.io.export.compiled.lowering import steps_code
-from dolfinx_mbd.io.export.compiled.model import BUFFER_OF, BUFFERS, Model
 from dolfinx_mbd.io.export.compiled.tables import model_of
 from dolfinx_mbd.io.export.fmu import check_names, checked_path, write_unit
 from dolfinx_mbd.io.export.fmu_slave import _add_units
+from dolfinx_mbd.kernels.mechanism_steps.model import BUFFER_OF, BUFFERS, Model
 
 __all__ = ["export_compiled_fmu"]
 

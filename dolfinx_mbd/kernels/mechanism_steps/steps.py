@@ -10,14 +10,18 @@ import math
 
 import numpy as np
 
-from dolfinx_mbd.io.export.compiled.equations import (
+from dolfinx_mbd.kernels.compilation import inner_kernel
+from dolfinx_mbd.kernels.frames import frame_velocities
+from dolfinx_mbd.kernels.joints import joint_angles, joint_frames, joint_gradients, joint_values
+from dolfinx_mbd.kernels.matrices import fill
+from dolfinx_mbd.kernels.mechanism_steps.equations import (
     coordinates,
     derivatives,
     evaluate,
     move,
     update_poses,
 )
-from dolfinx_mbd.io.export.compiled.model import (
+from dolfinx_mbd.kernels.mechanism_steps.model import (
     ALPHA_F,
     ALPHA_M,
     BETA,
@@ -40,10 +44,6 @@ from dolfinx_mbd.io.export.compiled.model import (
     Q,
     V,
 )
-from dolfinx_mbd.kernels.compilation import inner_kernel
-from dolfinx_mbd.kernels.frames import frame_velocities
-from dolfinx_mbd.kernels.joints import joint_angles, joint_frames, joint_gradients, joint_values
-from dolfinx_mbd.kernels.matrices import fill
 from dolfinx_mbd.kernels.small_vectors import Array
 from dolfinx_mbd.kernels.time_steps import (
     correct,

@@ -9,14 +9,6 @@ import math
 
 import numpy as np
 
-from dolfinx_mbd.io.export.compiled.model import (
-    DRIVER_NUMBERS,
-    FRAME_NUMBERS,
-    JOINT_NUMBERS,
-    SPRING,
-    SPRING_NUMBERS,
-    Model,
-)
 from dolfinx_mbd.kernels.compilation import inner_kernel
 from dolfinx_mbd.kernels.floating_frame import increment, residual
 from dolfinx_mbd.kernels.floating_frame_tangents import tangents
@@ -36,6 +28,14 @@ from dolfinx_mbd.kernels.joints import (
     rotation_second,
 )
 from dolfinx_mbd.kernels.matrices import add_bodies, add_gradients, add_products
+from dolfinx_mbd.kernels.mechanism_steps.model import (
+    DRIVER_NUMBERS,
+    FRAME_NUMBERS,
+    JOINT_NUMBERS,
+    SPRING,
+    SPRING_NUMBERS,
+    Model,
+)
 from dolfinx_mbd.kernels.rotations import skew3
 from dolfinx_mbd.kernels.small_vectors import Array, add33, vector3
 
