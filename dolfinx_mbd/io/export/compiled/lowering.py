@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import os
 import re
 import subprocess
@@ -13,20 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dolfinx_mbd import kernels as kernel_files
 from dolfinx_mbd.errors import MissingFileError, SolverError
 from dolfinx_mbd.io.export.compiled.translation import to_c
-from dolfinx_mbd.kernels.compilation import COMPILED
 from dolfinx_mbd.kernels.mechanism_steps.model import BUFFER_OF, DIMENSIONS, Model
-from dolfinx_mbd.kernels.precompile import kernel_sources
 
-_SOURCES = (
-    "equations.py",
-    "lowering.py",
-    "model.py",
-    "steps.py",
-    "support.c",
-    "translation.py",
-)
+_SOURCES = ("instructions.py", "lowering.py", "support.c", "syntax.py", "translation.py")
 _OPTIONS = {
     "NUMBA_CPU_NAME": "generic",
     "NUMBA_CPU_FEATURES": "",
@@ -39,26 +32,24 @@ _OPTIONS = {
 
 @cache
 def steps_code() -> str:
-    """Return the C code of the steps; it is stored beside the compiled kernels for later exports.
+    """Return the C code of the steps.
 
-    The compilation takes about a minute.
+    The first call after a change of its sources compiles them, which takes about a minute. The code
+    is stored beside the compiled kernels for later exports.
 
     Raises:
         MissingFileError: numba is not installed.
         SolverError: The compilation failed.
     """
-    here = Path(__file__).parent
-    digest = hashlib.blake2b(kernel_sources().encode(), digest_size=16)
-    for name in _SOURCES:
-        digest.update((here / name).read_bytes())
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or here / "__pycache__")
-    stored = folder / f"steps-{digest.hexdigest()}.c"
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent / "__pycache__")
+    stored = folder / f"steps-{_digest()}.c"
     if stored.is_file():
         return stored.read_text(encoding="utf-8")
     code = llvm_code()
     entry = re.search(r"^define [^\n]*@(_ZN[^\n(]*mechanism[^\n(]*)\(", code, re.M)
     assert entry is not None
-    text = (here / "support.c").read_text(encoding="utf-8") + to_c(code, entry[1])
+    support = (Path(__file__).parent / "support.c").read_text(encoding="utf-8")
+    text = support + to_c(code, entry[1])
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         part = stored.with_suffix(f".{os.getpid()}")
@@ -67,17 +58,28 @@ def steps_code() -> str:
     return text
 
 
+def _digest() -> str:
+    """Return a digest of all that determines the C code of the steps."""
+    try:
+        version = importlib.metadata.version("numba")
+    except importlib.metadata.PackageNotFoundError as error:
+        raise MissingFileError("the export as C code needs numba (pip install numba)") from error
+    here, kernels = Path(__file__).parent, Path(kernel_files.__file__).parent
+    paths = [*sorted(kernels.glob("*.py")), *sorted((kernels / "mechanism_steps").glob("*.py"))]
+    digest = hashlib.blake2b(version.encode(), digest_size=16)
+    for path in [*paths, *(here / name for name in _SOURCES)]:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
 def llvm_code() -> str:
     """Return the LLVM code of the steps.
 
     A process of its own compiles it, because the options of numba hold for a process.
 
     Raises:
-        MissingFileError: numba is not installed.
         SolverError: The compilation failed.
     """
-    if not COMPILED:
-        raise MissingFileError("the export as C code needs numba (pip install numba)")
     with tempfile.TemporaryDirectory() as folder:
         path = os.pathsep.join([str(Path(__file__).parents[4]), os.environ.get("PYTHONPATH", "")])
         environment = os.environ | _OPTIONS | {"NUMBA_CACHE_DIR": folder, "PYTHONPATH": path}

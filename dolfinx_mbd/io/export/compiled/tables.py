@@ -153,6 +153,7 @@ def _load_arrays(simulator: Simulator) -> dict[str, Any]:
     for driver in s.drivers:
         places[driver.name] = 0, len(numbers[0])
         numbers[0] += _driver_numbers(driver)
+    load: Any
     for load in s.loads:
         group, spring = _PORTS[load.port], load.port == "joint" and _has_stiffness(load)
         if group == 1:
@@ -180,10 +181,10 @@ def _load_arrays(simulator: Simulator) -> dict[str, Any]:
 def _driver_numbers(driver: Driver) -> list[float]:
     """Return angle, speed and offset of a driver; that of an input has no speed."""
     motion = driver.motion
-    angle, speed = driver.motion(0.0)[0], 0.0
+    offset = driver.offset or 0.0
     if isinstance(motion, ConstantSpeed):
-        angle, speed = motion.angle, motion.speed
-    return [angle, speed, driver.offset or 0.0]
+        return [motion.angle, motion.speed, offset]
+    return [driver.at(0.0)[0] - offset, 0.0, offset]
 
 
 def _load_numbers(load: Any) -> list[float]:
@@ -280,7 +281,7 @@ def _output(simulator: Simulator, name: str) -> tuple[int, int, int]:
     s, wrong = simulator.system, InputError(f"the output {name!r} has no C code")
     if name in simulator._outputs.functions:
         raise InputError(f"the output {name!r} is a function; use a name such as 'pin.rotation'")
-    parts = [*s.joints, *s.drivers]
+    parts: list[Any] = [*s.joints, *s.drivers]
     labels = [*(part.name for part in parts), *(body.name for body in s.mechanical_bodies)]
     owners = [label for label in labels if name.startswith(f"{label}.")]
     if not owners:
