@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dolfinx_mbd.errors import MissingFileError, SolverError
 
-__all__ = ["archive", "compiled_library", "identifier_of", "platform_folder"]
+__all__ = ["archive", "c_compiler", "compiled_library", "identifier_of", "platform_folder"]
 
 _PLATFORMS = {
     (2, "Linux"): ("linux64", ".so"),
@@ -34,16 +34,24 @@ def platform_folder(fmi: int = 2) -> tuple[str, str]:
     return names
 
 
-def compiled_library(main: str, sources: Mapping[str, str]) -> bytes:
-    """Return the shared library of the source `main`, which may include the other sources."""
+def c_compiler() -> str:
+    """Return the path of the C compiler."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
-        raise MissingFileError("there is no C compiler (cc, gcc, clang); use binary=False")
+        text = "there is no C compiler (cc, gcc, clang): install one, for example gcc, or use "
+        raise MissingFileError(f"{text}binary=False, which writes the source only")
+    return compiler
+
+
+def compiled_library(main: str, sources: Mapping[str, str]) -> bytes:
+    """Return the shared library of the source `main`, which may include the other sources."""
+    compiler = c_compiler()
     with tempfile.TemporaryDirectory() as folder:
         for name, text in sources.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")
         command = [compiler, "-std=c99", "-O2", "-ffp-contract=off", "-fPIC", "-shared"]
-        command += ["-fvisibility=hidden", main, "-o", "library", "-lm"]
+        command += ["-fvisibility=hidden", "-Werror=implicit-function-declaration"]
+        command += [main, "-o", "library", "-lm"]
         process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if process.returncode:
             raise SolverError(f"{compiler} failed: {process.stderr.strip()[-500:]}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import struct
 from collections.abc import Iterable
 
 from dolfinx_mbd.errors import SolverError
@@ -109,8 +111,9 @@ def number(kind: str, value: str) -> str:
     if value == "true":
         return "1"
     if kind == "double":
-        if value.startswith("0x"):
-            return f"number(UINT64_C({value}))"
-        return repr(float(value))
+        if not value.startswith("0x"):
+            return repr(float(value))
+        (exact,) = struct.unpack("<d", int(value, 16).to_bytes(8, "little"))
+        return repr(exact) if math.isfinite(exact) else f"number(UINT64_C({value}))"
     integer = 0 if kind == "ptr" else int(value) % (1 << int(kind[1:]))
     return f"UINT64_C({integer:#x})" if bits(kind) == 64 else f"{integer}U"

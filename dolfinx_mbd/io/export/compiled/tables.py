@@ -49,8 +49,8 @@ def model_of(simulator: Simulator) -> Model:
         simulator: The simulator.
 
     Raises:
-        InputError: The mechanism has parts, or the simulator has outputs, that cannot be exported;
-            the message names all of them.
+        InputError: The mechanism has parts, or the simulator has outputs, that cannot be exported
+            (the message names all of them), or a driver rotates by half a turn or more in a step.
     """
     problems = [*_problems(simulator)]
     rows = []
@@ -61,6 +61,7 @@ def model_of(simulator: Simulator) -> Model:
             problems.append(str(error))
     if problems:
         raise InputError("this mechanism cannot be exported as C code: " + "; ".join(problems))
+    simulator.system.check_step(simulator.state.time, simulator.steps.dt)  # type: ignore[union-attr]
     eqs = simulator.stepper.assembler
     arrays = _system_arrays(eqs) | _load_arrays(simulator) | _state_arrays(simulator)
     arrays |= _step_arrays(simulator) | _scratch(eqs)

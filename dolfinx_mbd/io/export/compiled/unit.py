@@ -18,6 +18,7 @@ from dolfinx_mbd.analyses.simulator import Simulator
 from dolfinx_mbd.checks import choice, flag, instance, reject
 from dolfinx_mbd.io.export.c_units import (
     archive,
+    c_compiler,
     compiled_library,
     identifier_of,
     platform_folder,
@@ -65,7 +66,8 @@ def export_compiled_fmu(
 
     Raises:
         InputError: The mechanism has parts or outputs that cannot be exported (the message names
-            all of them), or the stem of the path or a name is not an identifier.
+            all of them), a driver rotates by half a turn or more in a step, or the stem of the
+            path or a name is not an identifier.
         MissingFileError: numba or the C compiler is not installed.
         SolverError: The compilation failed.
         OSError: The file cannot be written.
@@ -79,6 +81,9 @@ def export_compiled_fmu(
     choice("fmi", fmi, (2, 3))
     path = checked_path(path)
     flag("overwrite", overwrite)
+    if flag("binary", binary):
+        platform_folder(fmi)
+        c_compiler()
     names = _variables(simulator)
     check_names(*names)
     for k, name in enumerate(names):
@@ -89,14 +94,14 @@ def export_compiled_fmu(
     sources = {name: (folder / name).read_text(encoding="utf-8") for name in ("mechanism.c", main)}
     sources["steps.c"] = steps_code()
     data = _data(simulator, model)
-    identifier = identifier_of(*sources.values(), data, path.stem, *simulator.outputs)
+    identifier = identifier_of(*sources.values(), data, path.stem, *names)
     sources["data.h"] = f'#define IDENTIFIER "{identifier}"\n{data}'
     description = _Description(simulator, path.stem, identifier, fmi)
     contents = {f"sources/{name}": text.encode() for name, text in sources.items()}
     contents["modelDescription.xml"] = description.text()
     if fmi == 3:
         contents["sources/buildDescription.xml"] = _build_description(path.stem, main)
-    if flag("binary", binary):
+    if binary:
         place, suffix = platform_folder(fmi)
         library = compiled_library(main, sources)
         contents[f"binaries/{place}/{path.stem}{suffix}"] = library
