@@ -47,6 +47,9 @@ class Types(Protocol):
 class Instructions:
     """Translation of the instructions of one function.
 
+    Args:
+        module: Types, constants and names of functions.
+
     Attributes:
         lines: Statements of C.
         phis: Names, types and incoming values of the `phi` instructions of each block.
