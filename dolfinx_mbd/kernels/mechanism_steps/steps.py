@@ -191,8 +191,10 @@ def _accept(m: Model, t: float, slow: bool) -> int:
     m.flags[VELOCITY] = 0.0
     m.now[0] = t
     angles = joint_angles(m.rotation, m.joint_first, m.joint_second, m.angles)
-    pairs = (m.new, m.algorithmic), (m.q, m.q0), (m.v, m.v0), (m.a, m.a0), (m.lam, m.lam0)
-    for source, target in (*pairs, (angles, m.angles0)):
+    copy(angles, m.angles0)
+    copy(m.new, m.algorithmic)
+    pairs = (m.q, m.q0), (m.v, m.v0), (m.a, m.a0), (m.lam, m.lam0)
+    for source, target in pairs:
         copy(source, target)
     return DONE
 
