@@ -9,7 +9,6 @@ geometry.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.geometry import nastran_decks
+from dolfinx_mbd.optional import optional_module
 
 __all__ = ["SUFFIXES", "add_deck"]
 
@@ -150,15 +150,9 @@ def _add(model: Any, dim: int, tag: int, name: str, kind: int, nodes: Integers) 
 
 
 def _read(path: Path) -> Any:
-    try:
-        import meshlane
-
-        if path.suffix == ".med":
-            importlib.import_module("h5py")  # meshlane needs it for these files
-    except ImportError as error:
-        text = f"{path.suffix} files require the package {error.name}"
-        hint = "pip install meshlane" if error.name == "meshlane" else "install it like DOLFINx"
-        raise ImportError(f"{text}: {hint}") from error
+    meshlane = optional_module("meshlane", f"{path.suffix} files")
+    if path.suffix == ".med":
+        optional_module("h5py", ".med files")  # meshlane imports it when it reads them
     messages = io.StringIO()
     try:
         with contextlib.redirect_stdout(messages), contextlib.redirect_stderr(messages):

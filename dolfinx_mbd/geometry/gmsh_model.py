@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.checks import memory, reject
 from dolfinx_mbd.errors import MeshError, MeshWarning, SolverError, warn
 from dolfinx_mbd.geometry.mesh_topology import check_facets, check_topology
+from dolfinx_mbd.optional import optional_module
 
 _CELL_TYPES = {0: {15}, 1: {1, 8, 26}, 2: {2, 3, 9, 10, 21, 36}, 3: {4, 5, 11, 12, 29, 92}}
 """gmsh's element types that DOLFINx reads, by dimension: Lagrange elements of order 1 to 3."""
@@ -70,14 +71,7 @@ class MeshArrays:
 @contextmanager
 def gmsh_session() -> Iterator[Any]:
     """Provide gmsh without output and with a new model, and restore its state afterwards."""
-    try:
-        import gmsh
-    except ImportError as error:
-        raise ImportError(
-            "meshing requires gmsh's Python module, which is not installed: "
-            "apt install python3-gmsh, conda install python-gmsh or pip install gmsh"
-        ) from error
-
+    gmsh = optional_module("gmsh", "meshes of geometries")
     initialized = gmsh.isInitialized()
     if not initialized:
         gmsh.initialize(readConfigFiles=False, interruptible=False)
@@ -203,8 +197,7 @@ def is_bore(
 @contextmanager
 def _options(values: Mapping[str, float]) -> Iterator[None]:
     """Set options of gmsh, and restore them afterwards."""
-    import gmsh
-
+    gmsh = optional_module("gmsh", "meshes of geometries")
     before = {name: gmsh.option.getNumber(name) for name in values}
     try:
         for name, value in values.items():
@@ -301,8 +294,7 @@ def _check_order(model: Any, tdim: int) -> None:
 
     In this case gmsh returns only the elements that have the order of the first element.
     """
-    import gmsh
-
+    gmsh = optional_module("gmsh", "meshes of geometries")
     for dim in (d for d in (tdim, tdim - 1) if d in _COUNTERS):
         tags = np.concatenate([np.empty(0, np.uint64), *model.mesh.getElements(dim)[1]])
         count = sum(int(gmsh.option.getNumber(f"Mesh.Nb{name}")) for name in _COUNTERS[dim])

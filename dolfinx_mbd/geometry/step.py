@@ -22,6 +22,7 @@ from dolfinx_mbd.checks import file_path, instance, integer, metres, name, numbe
 from dolfinx_mbd.errors import FileError, InputTypeError, MissingFileError
 from dolfinx_mbd.geometry.gmsh_model import gmsh_session, mesh_volumes
 from dolfinx_mbd.geometry.separate_process import CrashError, call_separately
+from dolfinx_mbd.optional import optional_module
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,7 @@ class StepPart:
 
     def __call__(self, model: Any) -> None:
         """Add the mesh of the part and its named groups to the current gmsh model."""
-        import gmsh
-
+        gmsh = optional_module("gmsh", "STEP files")
         with TemporaryDirectory(prefix="dolfinx_mbd-") as folder:
             file = str(Path(folder, "part.msh"))
             _separately(
@@ -214,8 +214,7 @@ def _check_path(path: str | os.PathLike[str]) -> None:
 @contextmanager
 def _metre_units() -> Iterator[None]:
     """Set the unit of imported shapes to metres, and restore it afterwards."""
-    import gmsh
-
+    gmsh = optional_module("gmsh", "STEP files")
     unit = gmsh.option.getString("Geometry.OCCTargetUnit")
     gmsh.option.setString("Geometry.OCCTargetUnit", "M")
     try:

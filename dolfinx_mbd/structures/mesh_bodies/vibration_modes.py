@@ -144,28 +144,18 @@ def mesh_linearization(system: System, state: State, num_modes: int) -> Lineariz
     The arguments are those of `vibration_modes`; its errors are raised. Collective.
     """
     with SmallVibrations(system, state) as small:
-        poles, vectors, X, (m, c, k) = _lowest(small, num_modes)
+        poles, vectors, X, matrices = _lowest(small, num_modes)
         shapes, increments = _shapes(small, vectors, X)
         basis = small.unpacked(X)[1]
         dominant = small.dominant_bodies(shapes, increments)
-    size = len(m)
-    lower = -np.linalg.solve(m, np.hstack([k, c]))
-    A = np.vstack([np.eye(size, 2 * size, size), lower])
-    none = np.zeros((2 * size, 0)), np.zeros((0, 2 * size)), np.zeros((0, 0))
-    return LinearizedSystem(
-        system=system,
-        state=state,
-        mass=m,
-        damping=0.5 * (c + c.T),
-        gyroscopic=0.5 * (c - c.T),
-        stiffness=k,
+    return LinearizedSystem.from_matrices(
+        system,
+        state,
+        matrices,
         basis=basis,
         axes="body",
         poles=poles,
         modes=increments,
-        inputs=(),
-        outputs=(),
-        matrices=(A, *none),
         dominant=dominant,
         displacements=dict(zip(small.names, shapes, strict=True)),
     )
