@@ -18,6 +18,7 @@ SCRIPTS = {
     "against.py": "{root} --pairs 1 contact",
     "bearings.py": "--rounds 1 --steps 10",
     "chain.py": "--links 4 --rounds 1",
+    "compiled_unit.py": "--size 0.012 --rounds 1 --steps 200",
     "crank_fillet.py": "--sizes 3mm",
     "engine.py": "--size 0.012 --rounds 1",
     "engine_block.py": "--rounds 1 --steps 5 --size 0.03",

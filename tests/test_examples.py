@@ -42,6 +42,7 @@ FOLDERS = (
     "forms",
     "geometry",
     "io.export",
+    "io.export.compiled",
     "io.imports",
     "mechanism",
     "mechanism.bearings",
@@ -60,7 +61,7 @@ RUNS = ("results", "design.runs", "dynamics.stepping")
 SAME_NAMES = dict.fromkeys(
     ("design.identification", "design.optimization", "design.sensitivity", "fem.interfaces"),
     "reduction",
-)
+) | {"io.export.compiled": "analyses"}
 """Folders whose examples use the names of another folder."""
 
 WITH_BODY = ("body", "body.response", "plotting")
@@ -78,8 +79,8 @@ OTHERS = (
 )
 """Modules and folders whose examples use the same names; not every public name has one."""
 
-SLOW = ("mechanism.bearings", "structures.cables", "durability")
-"""Folders whose examples take several seconds."""
+SLOW = ("mechanism.bearings", "structures.cables", "durability", "io.export.compiled")
+"""Folders whose examples take several seconds, or a minute of compilation the first time."""
 
 MODULES = ("fem.elastic_model", "fem.modal.natural_modes", "mechanism.system")
 """Modules whose examples are run on any number of ranks."""
@@ -152,7 +153,9 @@ def shared_names(folder: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "folder",
     [
-        pytest.param(folder, marks=pytest.mark.slow if folder in SLOW else ())
+        pytest.param(
+            folder, marks=[pytest.mark.slow, pytest.mark.timeout(1200)] if folder in SLOW else ()
+        )
         for folder in FOLDERS + RUNS + WITH_BODY + OTHERS
     ],
 )

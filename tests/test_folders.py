@@ -21,7 +21,7 @@ from dolfinx_mbd.fem import write_mesh
 from dolfinx_mbd.io import models as model_files
 from dolfinx_mbd.io.cli import main
 from dolfinx_mbd.io.cli.main import parser
-from dolfinx_mbd.io.export import FORMATS, export
+from dolfinx_mbd.io.export import FORMATS, compiled, export
 from dolfinx_mbd.io.export.fmu import export_fmu
 from dolfinx_mbd.io.export.linear_fmu import export_linear_fmu
 from tests.campaigns.public import public_names
@@ -166,6 +166,12 @@ WRITERS: dict[str, tuple[str, Callable[[Models, Path], Any]]] = {
         lambda m, path: mbd.plotting.animate(m.run, path, frames=1, window=(60, 40)),
     ),
     "envelope": ("most.bp", lambda m, path: mbd.envelope(m.reduction, m.eta).write(path)),
+    "export_compiled_fmu": (
+        "compiled.fmu",
+        lambda m, path: compiled.export_compiled_fmu(
+            mbd.Simulator(m.linearized.system, dt=1e-3), path, binary=False
+        ),
+    ),
     "export_fmu": ("arm.fmu", lambda m, path: export_fmu(simulator(path.parents[2]), path)),
     "export_linear_fmu": (
         "linear.fmu",
@@ -224,7 +230,14 @@ READERS = {
 """Functions whose argument `path` is an input."""
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow, pytest.mark.timeout(1200)] if slow else ())
+        for name in WRITERS
+        for slow in [name == "export_compiled_fmu"]  # (compiles for a minute the first time)
+    ],
+)
 def test_missing_folders_are_created(name: str, models: Models, tmp_path: Path) -> None:
     if name == "export to gltf" or name == "write_gltf":
         pytest.importorskip("pygltflib")
@@ -240,7 +253,13 @@ def test_all_writers_are_tested() -> None:
     for name in public_names():
         first, _, method = name.partition(".")
         parts = [getattr(mbd, part) for part in mbd.__all__]
-        modules = [model_files, recovery, mbd, *(part for part in parts if inspect.ismodule(part))]
+        modules = [
+            model_files,
+            recovery,
+            compiled,
+            mbd,
+            *(part for part in parts if inspect.ismodule(part)),
+        ]
         function = next(getattr(m, first) for m in modules if hasattr(m, first))
         function = getattr(function, method) if method else function
         if callable(function) and "path" in inspect.signature(function).parameters:

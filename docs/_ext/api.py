@@ -39,6 +39,7 @@ PARTS = {
     "plotting": "Pictures, animations and the viewer",
     "io.export": "Export",
     "io.export.fmu": "Functional mock-up units",
+    "io.export.compiled": "Nonlinear mechanisms as units in C",
     "io.export.linear_fmu": "Functional mock-up units in C",
     "io.imports": "Import",
     "errors": "Errors and warnings",

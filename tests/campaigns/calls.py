@@ -19,6 +19,8 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import body, export, forms, geometry, imports, plotting
+from dolfinx_mbd.io.export.compiled import export_compiled_fmu
+from dolfinx_mbd.io.export.compiled.lowering import steps_code
 from tests.campaigns.bench import Bench, mesh_builder
 from tests.campaigns.calls_bearings import BEARINGS
 from tests.campaigns.calls_cycles import CYCLES
@@ -46,6 +48,14 @@ def _deck(path: Path) -> Path:
     """Write the material of a Nastran deck."""
     path.write_text("PSOLID,1,7\nMAT1,7,2.1+5,,.3,7.85-9\n")
     return path
+
+
+def _compiled_fmu(b: Bench) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """Return the call after the compilation, so that no case takes so long."""
+    steps_code()
+    simulator = mbd.Simulator(b.pendulum, dt=1e-3, outputs=["pivot.rotation"])
+    arguments = {"simulator": simulator, "path": b.folder / "one.fmu", "binary": False}
+    return export_compiled_fmu, {**arguments, "overwrite": True}
 
 
 MESHES: dict[str, Call] = {
@@ -722,6 +732,7 @@ BODIES: dict[str, Call] = {
         export.export,
         {"body": b.reduction.body, "path": b.folder / "out", "format": "op4"},
     ),
+    "export_compiled_fmu": _compiled_fmu,
     "Format.check": lambda b: (_format().check, {"body": b.rod}),
     "Format.losses": lambda b: (_format().losses, {"body": b.rod}),
     "Units": lambda b: (export.Units, {"name": "mm-t-s", "length": 1e-3, "mass": 1e3}),

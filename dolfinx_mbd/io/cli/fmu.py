@@ -25,6 +25,8 @@ def add_to(commands: Any) -> None:
     )
     text += "as C code with a step of DT seconds, which needs no Python (FMI 2)"
     parser.add_argument("--linear", type=float, metavar="DT", help=text)
+    text = "export the simulator as C code, which needs no Python"
+    parser.add_argument("--compiled", action="store_true", help=text)
     text = "a file or folder that the script reads; may be repeated"
     parser.add_argument("--with", dest="files", action="append", default=[], help=text)
     parser.add_argument("--force", action="store_true", help="replace an existing file")
@@ -33,9 +35,18 @@ def add_to(commands: Any) -> None:
 
 def _export_fmu(options: argparse.Namespace) -> int:
     from dolfinx_mbd.analyses import LinearizedSystem
-    from dolfinx_mbd.io.export.fmu import export_fmu, value_in_script
+    from dolfinx_mbd.io.export.compiled import export_compiled_fmu
+    from dolfinx_mbd.io.export.fmu import export_fmu, load_simulator, value_in_script
     from dolfinx_mbd.io.export.linear_fmu import export_linear_fmu
 
+    if options.compiled and (options.files or options.linear is not None):
+        raise InputError("--compiled needs no files and no linearization: omit --with and --linear")
+    if options.compiled:
+        path = export_compiled_fmu(
+            load_simulator(options.script), options.output, fmi=options.fmi, overwrite=options.force
+        )
+        print(f"wrote {path}")
+        return 0
     if options.linear is not None:
         if options.fmi != 2 or options.files:
             raise InputError("--linear writes FMI 2 and needs no files: omit --fmi and --with")

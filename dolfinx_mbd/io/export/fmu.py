@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 from dolfinx_mbd.analyses.simulator import Simulator
-from dolfinx_mbd.checks import choice, flag, instance, items, reject
+from dolfinx_mbd.checks import choice, file_path, flag, instance, items, reject
 from dolfinx_mbd.dynamics.stepping.step_control import FixedSteps
 from dolfinx_mbd.errors import InputError, MissingFileError
 from dolfinx_mbd.files import write_atomically
@@ -99,7 +99,7 @@ def check_names(*names: str) -> None:
 
 def checked_path(path: str | Path) -> Path:
     """Return the path of an FMU; its stem is the identifier of the model."""
-    path = Path(path)
+    path = file_path("path", path)
     if path.suffix != ".fmu" or not re.fullmatch(_IDENTIFIER, path.stem, re.ASCII):
         reject("path", str(path), "a name of letters, digits and underscores that ends with .fmu")
     return path

@@ -8,14 +8,6 @@ of length h with constant inputs u, the state x of ẋ = A x + B u changes exact
 
 from __future__ import annotations
 
-import hashlib
-import io
-import platform
-import shutil
-import subprocess
-import tempfile
-import uuid
-import zipfile
 from importlib.resources import files
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, tostring
@@ -26,13 +18,18 @@ import scipy.signal
 from dolfinx_mbd.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import flag, instance, number
-from dolfinx_mbd.errors import InputError, MissingFileError, SolverError
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.io.export.c_units import (
+    archive,
+    compiled_library,
+    identifier_of,
+    platform_folder,
+)
 from dolfinx_mbd.io.export.fmu import check_names, checked_path, write_unit
 
 __all__ = ["export_linear_fmu"]
 
 _SOURCE = "state_space.c"
-_PLATFORMS = {"Linux": ("linux64", ".so"), "Darwin": ("darwin64", ".dylib")}
 
 
 def export_linear_fmu(
@@ -89,14 +86,16 @@ def export_linear_fmu(
         raise InputError(f"the motion grows without bound within dt = {dt:g} s", argument="dt")
     source = (files("dolfinx_mbd.io.export") / _SOURCE).read_text(encoding="utf-8")
     numbers = "".join(_definition(name, matrix) for name, matrix in matrices.items())
-    guid = _guid(source, numbers, dt, path.stem, *linearized.inputs, *linearized.outputs)
+    guid = identifier_of(source, numbers, dt, path.stem, *linearized.inputs, *linearized.outputs)
     header = _header(matrices, dt, guid) + numbers
     contents = {f"sources/{_SOURCE}": source.encode(), "sources/matrices.h": header.encode()}
     contents["modelDescription.xml"] = _description(linearized, path.stem, matrices["D"], dt, guid)
     if flag("binary", binary):
-        folder, suffix = _platform()
-        contents[f"binaries/{folder}/{path.stem}{suffix}"] = _compile(source, header)
-    return write_unit(path, _archive(contents), overwrite)
+        folder, suffix = platform_folder()
+        sources = {_SOURCE: source, "matrices.h": header}
+        library = compiled_library(_SOURCE, sources)
+        contents[f"binaries/{folder}/{path.stem}{suffix}"] = library
+    return write_unit(path, archive(contents), overwrite)
 
 
 def _header(matrices: dict[str, Array], dt: float, guid: str) -> str:
@@ -110,12 +109,6 @@ def _definition(name: str, matrix: Array) -> str:
     """Return a C array with the numbers of a matrix row by row."""
     rows = ",\n".join(", ".join(map(repr, row)) for row in np.asarray(matrix, float).tolist())
     return f"static const double {name}[] = {{\n{rows}}};\n"
-
-
-def _guid(*parts: str | float) -> str:
-    """Return an identifier that only FMUs with equal contents share."""
-    digest = hashlib.sha256("\n".join(map(str, parts)).encode()).digest()
-    return f"{{{uuid.UUID(bytes=digest[:16])}}}"
 
 
 def _description(
@@ -152,37 +145,3 @@ def _description(
             SubElement(unknowns, "Unknown", index=str(k + 1), dependencies=dependencies)
     root.append(structure)
     return b'<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root)
-
-
-def _platform() -> tuple[str, str]:
-    """Return the folder and the suffix of binaries for this machine."""
-    names = _PLATFORMS.get(platform.system())
-    if names is None or platform.machine() not in ("x86_64", "AMD64"):
-        machine = f"{platform.system()} on {platform.machine()}"
-        raise MissingFileError(f"FMI 2.0 has no binaries for {machine}; use binary=False")
-    return names
-
-
-def _compile(source: str, header: str) -> bytes:
-    """Return the shared library of a source."""
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None:
-        raise MissingFileError("there is no C compiler (cc, gcc, clang); use binary=False")
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / _SOURCE).write_text(source, encoding="utf-8")
-        (Path(folder) / "matrices.h").write_text(header, encoding="utf-8")
-        command = [compiler, "-std=c99", "-O2", "-fPIC", "-shared", "-fvisibility=hidden"]
-        command += [_SOURCE, "-o", "library", "-lm"]
-        process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        if process.returncode:
-            raise SolverError(f"{compiler} failed: {process.stderr.strip()[-500:]}")
-        return (Path(folder) / "library").read_bytes()
-
-
-def _archive(contents: dict[str, bytes]) -> bytes:
-    """Return a ZIP archive; equal contents give equal bytes."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in contents.items():
-            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
-    return buffer.getvalue()

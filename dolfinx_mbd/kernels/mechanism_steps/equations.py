@@ -1,0 +1,280 @@
+"""Equations of a mechanism at one point, as compiled functions of its `Model`.
+
+They compute what `Assembler` and `Loads` compute, with the same kernels.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dolfinx_mbd.kernels.compilation import inner_kernel
+from dolfinx_mbd.kernels.floating_frame import increment, residual
+from dolfinx_mbd.kernels.floating_frame_tangents import tangents
+from dolfinx_mbd.kernels.frames import (
+    frame_jacobians,
+    frame_poses,
+    frame_velocities,
+    frame_velocity_tangents,
+)
+from dolfinx_mbd.kernels.joints import (
+    add_axis_forces,
+    axis_coordinates,
+    constraint_rows,
+    joint_frames,
+    joint_gradients,
+    joint_second,
+    rotation_second,
+)
+from dolfinx_mbd.kernels.matrices import add_bodies, add_gradients, add_products
+from dolfinx_mbd.kernels.mechanism_steps.model import (
+    DRIVER_NUMBERS,
+    FRAME_NUMBERS,
+    JOINT_NUMBERS,
+    SPRING,
+    SPRING_NUMBERS,
+    Model,
+)
+from dolfinx_mbd.kernels.rotations import skew3
+from dolfinx_mbd.kernels.small_vectors import Array, add33, vector3
+
+
+@inner_kernel
+def update_poses(m: Model, t: float) -> None:
+    """Compute the poses of all frames, and the positions of the drivers at t."""
+    frame_poses(m.table, m.data, m.q, m.position, m.rotation)
+    for k in range(m.drivers.shape[0]):
+        first = DRIVER_NUMBERS * k
+        value = m.parameters[first] + m.parameters[first + 1] * t + m.parameters[first + 2]
+        if m.drivers[k, 1] == 0:
+            m.turns[m.drivers[k, 0]] = value
+            m.angles[m.drivers[k, 2]] = value
+        else:
+            for c in range(m.row_drivers.shape[0]):
+                if m.row_drivers[c] == k:
+                    m.offsets[c] = value + m.misfit[c]
+
+
+@inner_kernel
+def move(m: Model) -> None:
+    """Set the coordinates to those at the start of the step after the increments."""
+    increment(m.table, m.q0, m.move, m.q)
+
+
+@inner_kernel
+def first_number(m: Model, kind: int, k: int) -> int:
+    """Return the place of the numbers of a load: 0 on a joint, 1 at a frame, 2 a spring."""
+    place = DRIVER_NUMBERS * m.drivers.shape[0]
+    if kind == 0:
+        return place + JOINT_NUMBERS * k
+    place += JOINT_NUMBERS * m.joint_loads.shape[0]
+    if kind == 1:
+        return place + FRAME_NUMBERS * k
+    return place + FRAME_NUMBERS * m.frame_loads.shape[0] + SPRING_NUMBERS * k
+
+
+@inner_kernel
+def joint_load(m: Model, k: int, s: float, rate: float) -> float:
+    """Return a torque about or a force along the axis of a joint."""
+    p = first_number(m, 0, k)
+    if m.joint_loads[k, 0] == SPRING:
+        stiffness, damping = m.parameters[p + 1], m.parameters[p + 2]
+        return -(stiffness * (s - m.parameters[p + 3]) + damping * rate)
+    return m.parameters[p]
+
+
+@inner_kernel
+def frame_load(m: Model, k: int) -> tuple[float, float, float]:
+    """Return a force or torque at a frame in global components."""
+    frame, value = m.frame_loads[k, 0], vector3(m.parameters, first_number(m, 1, k))
+    if m.frame_loads[k, 2] == 0:
+        return value
+    Q, x, y, z = m.rotation[frame], value[0], value[1], value[2]
+    return (
+        Q[0, 0] * x + Q[0, 1] * y + Q[0, 2] * z,
+        Q[1, 0] * x + Q[1, 1] * y + Q[1, 2] * z,
+        Q[2, 0] * x + Q[2, 1] * y + Q[2, 2] * z,
+    )
+
+
+@inner_kernel
+def spring_line(m: Model, k: int, n: Array, speed: Array) -> tuple[float, float, float]:
+    """Return length, rate and tension of a spring; write its direction and relative velocity."""
+    one, two = m.springs[k, 0], m.springs[k, 1]
+    square = 0.0
+    for i in range(3):
+        n[i] = m.position[two, i] - m.position[one, i]
+        speed[i] = m.velocities[two, i] - m.velocities[one, i]
+        square += n[i] * n[i]
+    length, rate, p = math.sqrt(square), 0.0, first_number(m, 2, k)
+    for i in range(3):
+        n[i] /= length
+        rate += n[i] * speed[i]
+    tension = m.parameters[p] * (length - m.parameters[p + 2]) + m.parameters[p + 1] * rate
+    return length, rate, tension
+
+
+@inner_kernel
+def coordinates(m: Model) -> tuple[Array, Array, Array]:
+    """Return values, rates and gradients of the joint motions about and along z."""
+    return axis_coordinates(
+        m.position, m.rotation, m.velocities, m.joint_first, m.joint_second, m.angles
+    )
+
+
+@inner_kernel
+def _apply_loads(m: Model) -> None:
+    """Add the wrenches of all loads."""
+    frame_velocities(m.table, m.data, m.q, m.v, m.velocities)
+    for k in range(m.frame_loads.shape[0]):
+        value, column = frame_load(m, k), 3 * m.frame_loads[k, 1]
+        for i in range(3):
+            m.wrenches[m.frame_loads[k, 0], column + i] += value[i]
+    n, speed = np.zeros(3), np.zeros(3)
+    for k in range(m.springs.shape[0]):
+        tension = spring_line(m, k, n, speed)[2]
+        for i in range(3):
+            m.wrenches[m.springs[k, 0], i] += tension * n[i]
+            m.wrenches[m.springs[k, 1], i] -= tension * n[i]
+    L = m.joint_loads.shape[0]
+    if L > 0:
+        values, rates, gradients = coordinates(m)
+        sizes, axes, frames = np.zeros(L), np.zeros((L, 2), np.int64), np.zeros((L, 2), np.int64)
+        for k in range(L):
+            j, motion = m.joint_loads[k, 1], m.joint_loads[k, 2]
+            axes[k, 0], axes[k, 1] = j, motion
+            frames[k, 0], frames[k, 1] = m.ends[j, 0], m.ends[j, 1]
+            sizes[k] = joint_load(m, k, values[j, motion], rates[j, motion])
+        add_axis_forces(sizes, gradients, axes, frames, m.wrenches)
+
+
+@inner_kernel
+def evaluate(m: Model, t: float) -> None:
+    """Compute the residual, its scale and the constraints, as `Assembler.residual`."""
+    update_poses(m, t)
+    m.wrenches[:] = 0.0
+    if m.frame_loads.shape[0] + m.springs.shape[0] + m.joint_loads.shape[0] > 0:
+        _apply_loads(m)
+    constraint_rows(
+        m.position, m.rotation, m.first, m.second, m.turns, m.axes_signs, m.rows_of, m.offsets,
+        m.lam, m.spread, m.wrenches, m.values,
+    )  # fmt: skip
+    residual(m.table, m.data, m.q, m.v, m.a, m.gravity, m.wrenches, m.rows, m.scale)
+
+
+@inner_kernel
+def derivatives(m: Model, t: float) -> None:
+    """Compute K, C, M and B after `evaluate` at the same point, as `Assembler.tangent`."""
+    for matrix in (m.K, m.C, m.M, m.B):
+        matrix[:] = 0.0
+    tangents(m.table, m.data, m.q, m.v, m.a, m.gravity, m.wrenches, m.blocks)
+    add_bodies(m.blocks, m.counts, m.first_v, m.K, m.C, m.M)
+    frame_jacobians(m.table, m.data, m.q, m.jacobians)
+    multipliers = np.zeros(m.spread.shape)
+    for j in range(multipliers.shape[0]):
+        for c in range(6):
+            multipliers[j, c] = m.spread[j, c]
+    if m.frame_loads.shape[0] + m.springs.shape[0] + m.joint_loads.shape[0] > 0:
+        frame_velocity_tangents(m.table, m.data, m.q, m.v, m.tangents)
+        _add_frame_loads(m)
+        _add_springs(m)
+        _add_joint_loads(m, multipliers)
+    if m.first.shape[0] == 0:
+        return
+    p1, Q1, p2, Q2 = joint_frames(m.position, m.rotation, m.first, m.second, m.turns, m.axes_signs)
+    D, G = joint_second(p1, Q1, p2, Q2, multipliers), joint_gradients(p1, Q1, p2, Q2)
+    add_products(
+        D, m.ends, m.ends, m.jacobians, m.jacobians, m.widths, m.end_starts, m.end_starts, m.K
+    )
+    nc = m.rows_of.shape[0]
+    starts = np.zeros((nc, 2), np.int64)
+    for c in range(nc):
+        starts[c, 0] = m.end_starts[m.rows_of[c, 0], 0]
+        starts[c, 1] = m.end_starts[m.rows_of[c, 0], 1]
+    add_gradients(G, m.rows_of, m.ends, m.jacobians, m.widths, starts, m.B)
+
+
+@inner_kernel
+def _add_pair(m: Model, one: int, two: int, D: Array, E: Array, rates: bool) -> None:
+    """Add the derivatives (1, 12, 12) by the poses and velocities of two frames to K and C."""
+    frames, starts = np.zeros((1, 2), np.int64), np.zeros((1, 2), np.int64)
+    frames[0, 0], frames[0, 1] = one, two
+    starts[0, 0], starts[0, 1] = m.starts[one], m.starts[two]
+    if rates:
+        add_products(E, frames, frames, m.jacobians, m.jacobians, m.widths, starts, starts, m.C)
+        add_products(E, frames, frames, m.jacobians, m.tangents, m.widths, starts, starts, m.K)
+    add_products(D, frames, frames, m.jacobians, m.jacobians, m.widths, starts, starts, m.K)
+
+
+@inner_kernel
+def _add_frame_loads(m: Model) -> None:
+    """Add the derivatives of loads with components in the axes of frames."""
+    for k in range(m.frame_loads.shape[0]):
+        if m.frame_loads[k, 2] == 1:
+            D, row = np.zeros((1, 12, 12)), 3 * m.frame_loads[k, 1]
+            add33(D[0], row, 3, 1.0, skew3(frame_load(m, k)))
+            _add_pair(m, m.frame_loads[k, 0], m.frame_loads[k, 0], D, D, False)
+
+
+@inner_kernel
+def _add_springs(m: Model) -> None:
+    """Add the derivatives of springs."""
+    n, speed = np.zeros(3), np.zeros(3)
+    for k in range(m.springs.shape[0]):
+        length, _, tension = spring_line(m, k, n, speed)
+        p = first_number(m, 2, k)
+        stiffness, damping = m.parameters[p], m.parameters[p + 1]
+        D, E, along = np.zeros((1, 12, 12)), np.zeros((1, 12, 12)), 0.0
+        for i in range(3):
+            along += n[i] * speed[i]
+        for i in range(3):
+            for j in range(3):
+                across = ((1.0 if i == j else 0.0) - n[i] * n[j]) / length
+                turn = (speed[j] - n[j] * along) / length
+                by_d = stiffness * n[i] * n[j] + tension * across + damping * n[i] * turn
+                by_u = damping * n[i] * n[j]
+                for r in (0, 6):
+                    for c in (0, 6):
+                        sign = 1.0 if r == c else -1.0
+                        D[0, r + i, c + j], E[0, r + i, c + j] = sign * by_d, sign * by_u
+        _add_pair(m, m.springs[k, 0], m.springs[k, 1], D, E, damping != 0.0)
+
+
+@inner_kernel
+def _add_joint_loads(m: Model, multipliers: Array) -> None:
+    """Add the derivatives of loads on joints; forces along axes are added to the multipliers."""
+    L = m.joint_loads.shape[0]
+    if L == 0:
+        return
+    values, rates, gradients = coordinates(m)
+    for k in range(L):
+        j, motion = m.joint_loads[k, 1], m.joint_loads[k, 2]
+        one, two = m.ends[j, 0], m.ends[j, 1]
+        size = joint_load(m, k, values[j, motion], rates[j, motion])
+        Q1, Q2 = m.rotation[one : one + 1], m.rotation[two : two + 1]
+        if motion == 1:
+            multipliers[j, 2] -= size
+            unit = np.zeros((1, 6))
+            unit[0, 2] = 1.0
+            p1, p2 = m.position[one : one + 1], m.position[two : two + 1]
+            H = joint_second(p1, Q1, p2, Q2, unit)
+        else:
+            H = rotation_second(Q1, Q2)
+        D, E = np.zeros((1, 12, 12)), np.zeros((1, 12, 12))
+        for i in range(12 if motion == 0 else 0):
+            for c in range(12):
+                D[0, i, c] = -size * H[0, i, c]
+        damping = 0.0
+        if m.joint_loads[k, 0] == SPRING:
+            p, g = first_number(m, 0, k), gradients[j, motion]
+            stiffness, damping = m.parameters[p + 1], m.parameters[p + 2]
+            for c in range(12):
+                by_pose = -stiffness * g[c]
+                for i in range(12):
+                    frame = one if i < 6 else two
+                    by_pose -= damping * m.velocities[frame, i % 6] * H[0, i, c]
+                for i in range(12):
+                    D[0, i, c] -= g[i] * by_pose
+                    E[0, i, c] = g[i] * damping * g[c]
+        _add_pair(m, one, two, D, E, damping != 0.0)

@@ -1,0 +1,144 @@
+"""Arrays of a mechanism for compiled time steps.
+
+Four buffers contain all arrays: constants, indices (integers), the state that a unit saves and
+restores, and scratch arrays.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.kernels.small_vectors import Array
+
+Indices = NDArray[np.int64]
+
+BUFFERS = ("indices", "constants", "state", "scratch")
+
+#: Indices in `Model.numbers`
+DT, TOLERANCE, MASS, RADIUS, ALPHA_M, ALPHA_F, BETA, GAMMA, SMOOTH = range(9)
+#: Indices in `Model.flags`: number of earlier accelerations, and whether the velocities of the
+#: method, the factorization and the round-off of the multipliers are present
+EARLIER, VELOCITY, FACTOR, NOISE = range(4)
+#: Kinds of loads on joints
+CONSTANT, SPRING = range(2)
+#: Kinds of outputs
+Q, V, A, MULTIPLIER, ROTATION, ROTATION_RATE, DISPLACEMENT, DISPLACEMENT_RATE = range(8)
+#: Numbers of `Model.parameters` for each driver (angle, speed, offset), load on a joint (value,
+#: stiffness, damping, free), load at a frame (components), and spring (stiffness, damping, length)
+DRIVER_NUMBERS, JOINT_NUMBERS, FRAME_NUMBERS, SPRING_NUMBERS = 3, 4, 3, 3
+
+
+class Model(NamedTuple):
+    """All arrays of a mechanism; `BUFFER_OF` has the buffer of each.
+
+    E are joints and drivers, J joints, D drivers, L loads on joints, P loads at frames, R springs,
+    N unknowns. The names of the arrays are those of `Assembler`, `Frames` and `Measure`.
+    """
+
+    # indices
+    table: Indices
+    counts: Indices
+    first_v: Indices
+    origins: Indices
+    first: Indices
+    second: Indices
+    joint_first: Indices
+    joint_second: Indices
+    ends: Indices  # (E, 2)
+    end_starts: Indices  # (E, 2), first velocities of the bodies of both frames
+    widths: Indices  # (nf,), numbers of velocities of the bodies
+    starts: Indices  # (nf,)
+    rows_of: Indices  # (nc, 2), joint and motion of each constraint
+    groups: Indices
+    parts: Indices
+    pairs: Indices
+    rotations: NDArray[np.bool_]  # stored as integers
+    columns: Indices
+    drivers: Indices  # (D, 3): entry, 0 for a rotation or 1, driven joint
+    row_drivers: Indices  # (nc,), driver of each displacement that is driven, or -1
+    joint_loads: Indices  # (L, 3): kind, joint, 0 for a torque or 1
+    frame_loads: Indices  # (P, 3): frame, 0 for a force or 1, 1 for components in the frame
+    springs: Indices  # (R, 2): frames
+    places: Indices  # (inputs,), places of the inputs in `parameters`
+    reported: Indices  # (outputs, 3): kind, index, component
+    # constants
+    data: Array
+    gravity: Array
+    axes_signs: Array
+    misfit: Array
+    lengths: Array
+    signs: Array
+    numbers: Array
+    # state
+    now: Array  # (1,), time
+    q0: Array
+    v0: Array
+    a0: Array
+    lam0: Array
+    angles0: Array
+    algorithmic: Array
+    velocity: Array
+    earlier_a: Array
+    earlier_lam: Array
+    flags: Array
+    lu: Array
+    pivots: Array
+    noise: Array
+    parameters: Array
+    outputs: Array
+    # scratch: point of evaluation
+    q: Array
+    v: Array
+    a: Array
+    lam: Array
+    angles: Array
+    rows: Array
+    scale: Array
+    values: Array
+    position: Array
+    rotation: Array
+    velocities: Array
+    wrenches: Array
+    turns: Array
+    offsets: Array
+    spread: Array
+    jacobians: Array
+    tangents: Array
+    blocks: Array
+    K: Array
+    C: Array
+    M: Array
+    B: Array
+    carried: Array
+    right: Array
+    move: Array
+    new: Array
+    sizes: Array
+    largest: Array
+    no_noise: Array
+    samples: Array
+
+
+_FIRST = {"indices": "table", "constants": "data", "state": "now", "scratch": "q"}
+
+
+def _buffers() -> dict[str, str]:
+    names = [*Model._fields]
+    starts = [names.index(_FIRST[buffer]) for buffer in BUFFERS]
+    pairs = zip(starts, [*starts[1:], len(names)], strict=True)
+    parts = zip(BUFFERS, pairs, strict=True)
+    return {name: buffer for buffer, (i, j) in parts for name in names[i:j]}
+
+
+BUFFER_OF: dict[str, str] = _buffers()
+"""Buffer of each array of a `Model`."""
+
+DIMENSIONS: dict[str, int] = dict.fromkeys(Model._fields, 1) | dict.fromkeys(
+    ["table", "ends", "end_starts", "rows_of", "pairs", "drivers", "joint_loads", "frame_loads",
+     "springs", "reported", "signs", "earlier_a", "earlier_lam", "lu", "position", "velocities",
+     "wrenches", "spread", "K", "C", "M", "B", "samples"], 2
+) | dict.fromkeys(["rotation", "jacobians", "tangents", "carried"], 3)  # fmt: skip
+"""Number of dimensions of each array of a `Model`."""
