@@ -45,7 +45,7 @@ STEP_SHARES = (1.0, 1 / 4, 1 / 16, 1 / 64)  # steps of differences of outputs th
 LARGEST_REST = 1e-2  # largest difference between second and fourth order, relative
 BLOCK = 64  # number of steps whose terms of the parameters or loads are computed together
 # Number of steps whose equations are stored at the same time, and largest memory for them, bytes
-_PENDING, _MEMORY = 16, 2**25
+_PENDING, _MEMORY = 4, 2**24
 
 
 @dataclass(frozen=True, eq=False)
