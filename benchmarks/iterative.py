@@ -107,8 +107,8 @@ def one_solver(name: str, path: Path) -> dict[str, Any]:
     from petsc4py import PETSc
 
     from dolfinx_mbd.fem.iterative.preconditioner import TwoLevel
-    from dolfinx_mbd.fem.linalg.matrices import constrain, set_near_null_space
     from dolfinx_mbd.fem.linalg.options import configured
+    from dolfinx_mbd.fem.linalg.sparse_matrices import constrain, set_near_null_space
 
     problem, held = held_problem(path)
     B = np.random.default_rng(0).standard_normal((problem.num_owned, 3))
@@ -211,7 +211,7 @@ def slepc_modes(solver: Any, problem: Any, num_modes: int) -> tuple[Any, Any]:
 
     from dolfinx_mbd.fem.iterative.modes import start_vectors
     from dolfinx_mbd.fem.linalg.lobpcg import guard_vectors
-    from dolfinx_mbd.fem.linalg.matrices import constrain
+    from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 
     size = num_modes + guard_vectors(num_modes)
     start = start_vectors(solver, problem, size)

@@ -38,7 +38,7 @@ def measure(path: Path, package: str, block: int) -> dict[str, Any]:
     from dolfinx_mbd.fem.linalg import eigenvalues as eigen
     from dolfinx_mbd.fem.linalg.blocks import solve
     from dolfinx_mbd.fem.linalg.factorization import cholesky, count_below, factor_package
-    from dolfinx_mbd.fem.linalg.matrices import constrain
+    from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 
     eigen.BLOCK_SIZE = lanczos.BLOCK_SIZE = block
     mesh = read(path)

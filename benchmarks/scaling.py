@@ -106,7 +106,7 @@ def measured_parts(path: Path) -> dict[str, float]:
     from dolfinx_mbd.fem.linalg import lobpcg
     from dolfinx_mbd.fem.linalg.blocks import solve
     from dolfinx_mbd.fem.linalg.factorization import cholesky
-    from dolfinx_mbd.fem.linalg.matrices import constrain
+    from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 
     counts: list[tuple[Any, ...]] = []
 

@@ -132,7 +132,7 @@ distance = 1e3 * shaft.fillet_distance([worst.position])[0]
 
 # +
 report(f"block {sound.level:.1f} dB, damper at {frequency:.0f} Hz")
-report(f"shortest life near {worst.interface}, {distance:.2f} mm from the surface of a fillet")
+report(f"shortest life near {worst.interface}")
 gas_power = sum(cycle.element(f"gas {k}").power[:-1].mean() for k in range(1, 5))
 efficiency = -speed * cycle.joint("drive").moment[:-1, 2].mean() / gas_power
 with tutorials.report_page(results / "report.html", "Four-cylinder engine"):
@@ -142,4 +142,5 @@ with tutorials.report_page(results / "report.html", "Four-cylinder engine"):
     check("brake power over the power of the gas", efficiency, 0.9, 1.0)
     check("twist above 150 Hz, tuned over stiff", largest["tuned"] / largest["stiff"], 0.0, 0.5)
     check("largest Floquet multiplier", float(np.abs(cycle.multipliers).max()), 0.0, 1.0)
+    check("distance of the shortest life from a fillet", distance, 0.0, 0.1, "mm")
     check("life of the crankshaft", worst.cycles, 1e7, 1e30, "cycles")

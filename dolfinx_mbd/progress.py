@@ -11,6 +11,7 @@ import numpy as np
 
 from dolfinx_mbd.checks import reject
 from dolfinx_mbd.errors import InputTypeError, MbdWarning, warn
+from dolfinx_mbd.optional import optional_module
 
 Progress = bool | Literal["always"]
 """Request for progress: True shows it on a terminal and in a notebook, "always" everywhere."""
@@ -36,9 +37,9 @@ def progress_bar(
     """Return a progress bar (in notebooks a widget), or a null context if it is not shown."""
     if is_shown(progress):
         try:
-            from tqdm.auto import tqdm
-        except ImportError:
-            warn(MbdWarning("no progress bar: tqdm is not installed (pip install tqdm)"))
+            tqdm = optional_module("tqdm.auto", "progress bars").tqdm
+        except ImportError as error:
+            warn(MbdWarning(f"no progress bar: {error}"))
         else:
             return tqdm(total=total, desc=title, unit=unit, mininterval=0.2)  # type: ignore[no-any-return]
     return nullcontext()

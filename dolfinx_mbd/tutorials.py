@@ -27,7 +27,8 @@ from dolfinx_mbd.forms import Section
 from dolfinx_mbd.geometry import ConnectingRod
 from dolfinx_mbd.geometry.gmsh_model import mesh_volumes
 from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
-from dolfinx_mbd.plotting.report import Report
+from dolfinx_mbd.optional import optional_module
+from dolfinx_mbd.plotting.report import Check, Report
 
 __all__ = [
     "check",
@@ -50,7 +51,9 @@ __all__ = [
 ]
 
 root = MPI.COMM_WORLD.rank == 0
-_report = Report()
+# Texts, checks, and pictures with their captions, in the order of the reports. Files are read only
+# if a page is written
+_entries: list[str | Check | tuple[Any, str]] = []
 _pages: list[Path] = []  # pages that are written later, in which failed checks appear
 
 
@@ -63,7 +66,7 @@ def results_folder(name: str) -> Path:
 
 def report(text: object = "") -> None:
     """Print a text on rank 0, and keep it for `save_report`."""
-    _report.add(str(text))
+    _entries.append(str(text))
     if root:
         print(text, flush=True)
 
@@ -71,7 +74,19 @@ def report(text: object = "") -> None:
 def save_report(path: Path) -> None:
     """Write all texts and checks so far to a text file, on rank 0."""
     if root:
-        path.write_text(f"{_report.text}\n", encoding="utf-8")
+        texts = [entry for entry in _entries if not isinstance(entry, tuple)]
+        path.write_text(f"{_report_of(texts).text}\n", encoding="utf-8")
+
+
+def _report_of(entries: Iterable[str | Check | tuple[Any, str]], title: str = "") -> Report:
+    """Return a report with the entries; files of pictures and pages become part of it."""
+    result = Report(title)
+    for entry in entries:
+        if isinstance(entry, Check):
+            result.check(entry.name, entry.value, entry.low, entry.high, entry.unit)
+        else:
+            result.add(*((entry,) if isinstance(entry, str) else entry))
+    return result
 
 
 @contextmanager
@@ -92,10 +107,10 @@ def report_page(path: Path, title: str) -> Iterator[None]:
         yield
     finally:
         _pages.remove(path)
-        _report.title = title
         if root:
-            print(f"page {_report.save(path)}", flush=True)
-    failed = [str(check) for check in _report.checks if not check.passed]
+            print(f"page {_report_of(_entries, title).save(path)}", flush=True)
+    checks = [entry for entry in _entries if isinstance(entry, Check)]
+    failed = [str(entry) for entry in checks if not entry.passed]
     if failed:
         raise AssertionError("\n".join(failed))
 
@@ -121,12 +136,12 @@ def check(what: str, value: float, low: float, high: float, unit: str = "") -> N
     Raises:
         AssertionError: The number is outside its bounds, or not a number.
     """
-    passed = _report.check(what, float(value), low, high, unit)
-    text = str(_report.checks[-1])
-    if not passed and not _pages:
-        raise AssertionError(text)
+    result = Check(what, float(value), low, high, unit)
+    _entries.append(result)
+    if not result.passed and not _pages:
+        raise AssertionError(str(result))
     if root:
-        print(text, flush=True)
+        print(result, flush=True)
 
 
 def check_close(what: str, value: float, expected: float, tolerance: float, unit: str = "") -> None:
@@ -161,8 +176,7 @@ def figure(
         title: Title above all axes.
         **options: Further arguments of `matplotlib.pyplot.subplots`, for example `figsize`.
     """
-    import matplotlib.pyplot as plt
-
+    plt = optional_module("matplotlib.pyplot", "figures")
     style: Any = {"axes.grid": True, "grid.alpha": 0.3, "axes.xmargin": 0, "lines.linewidth": 1.2}
     style |= {"figure.dpi": 110, "legend.fontsize": "small"}
     size = (9, max(3.6, 2.7 * rows)) if columns == 1 else (11, max(4.2, 3.2 * rows))
@@ -178,7 +192,7 @@ def figure(
         if "inline" not in plt.get_backend():
             plt.close(canvas)
     if root:
-        _report.add(path, title or path.stem)
+        _entries.append((path, title or path.stem))
         print(f"figure {path}", flush=True)
 
 
@@ -244,8 +258,9 @@ def show(draw: Callable[..., Any], *arguments: Any, **options: Any) -> None:
     """
     if root:
         picture = draw(*arguments, **options)
-        names = [path.stem for path in arguments if isinstance(path, Path)]
-        _report.add(picture, options.get("title") or "".join(names[:1]))
+        paths = [value for value in (*arguments, *options.values()) if isinstance(value, Path)]
+        caption = options.get("title") or "".join(path.stem for path in paths[:1])
+        _entries.append((paths[0] if paths else picture, caption))
         if hasattr(builtins, "get_ipython"):
             builtins.display(picture)  # type: ignore[attr-defined]
 

@@ -97,7 +97,7 @@ for form in (foundation(u, v, 3.0), ufl.derivative(energy, u, v)):
         ),
         """
 import dolfinx_mbd as mbd
-from dolfinx_mbd.io.cli.materials import chosen_materials
+from dolfinx_mbd.io.cli.named_materials import chosen_materials
 assert mbd.forms.material("invar").density == 8100.0
 assert chosen_materials(["invar"], None).young == 141e9
 """,

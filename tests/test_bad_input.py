@@ -41,7 +41,7 @@ from dolfinx_mbd import (
 )
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.body import Interface, ReducedBody, Skin
-from dolfinx_mbd.body.files import BodyFileError
+from dolfinx_mbd.body.body_files import BodyFileError
 from dolfinx_mbd.body.stress_modes import motion_of
 from dolfinx_mbd.dynamics import AssemblyError, GeneralizedAlpha, StepError
 from dolfinx_mbd.errors import MeshError

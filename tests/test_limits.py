@@ -19,7 +19,7 @@ from dolfinx_mbd import ConnectingRod, checks, errors
 from dolfinx_mbd.analyses import simulate, sweep
 from dolfinx_mbd.dynamics import System
 from dolfinx_mbd.fem import build_mesh
-from dolfinx_mbd.io.cli.values import numbers
+from dolfinx_mbd.io.cli.option_values import numbers
 from dolfinx_mbd.mechanism import RigidBody
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, slider_crank
 from tests.models.beams import slender_rod

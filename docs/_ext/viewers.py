@@ -10,7 +10,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from dolfinx_mbd.plotting.viewer.page import asset
+from dolfinx_mbd.plotting.viewer.html_page import asset
 
 FOLDER = "_viewers"
 FRAME = re.compile(r'<iframe style="[^"]*" sandbox="[^"]*" srcdoc="([^"]*)"></iframe>')

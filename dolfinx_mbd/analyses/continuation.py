@@ -33,7 +33,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import function, instance, integer, number, reject, vector
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.dynamics.start.quasi_static import EquilibriumError
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, MbdWarning, warn
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.deformation_checks import check_deformation
@@ -105,7 +105,7 @@ def continuation(
     """Follow a curve of equilibria or steady rotations over a parameter, around folds.
 
     The curve starts at the first value of the span. It ends where the parameter leaves the span, or
-    after `max_points` points.
+    after `max_points` points with a warning.
 
     Args:
         build: The mechanism, or a function that returns it for a value of the parameter. All
@@ -121,6 +121,9 @@ def continuation(
 
     Returns:
         The points of the curve, with stability and folds.
+
+    Warns:
+        MbdWarning: The curve has `max_points` points before the parameter leaves the span.
 
     Raises:
         EquilibriumError: There is no first equilibrium, or the curve cannot be followed; the
@@ -167,6 +170,16 @@ def continuation(
         np.array(curve.folds, dtype=np.int64),
         make,
     )
+
+
+def warn_of_early_end(parameter: float, span: tuple[float, float], max_points: int) -> None:
+    """Warn that a curve has its maximum number of points before it leaves the span."""
+    text = (
+        f"the curve ends after max_points = {max_points} points at the value {parameter:.6g} of "
+        f"the parameter, inside the span from {span[0]:g} to {span[1]:g}; use a larger max_points, "
+        "or longer steps (longest), if the curve goes on"
+    )
+    warn(MbdWarning(text, quantity="number of points", value=max_points, limit=max_points))
 
 
 class _Point:
@@ -292,6 +305,7 @@ class _Curve:
             (p, state), tangent = point, new
             if angle < _SMOOTH:
                 step = min(1.5 * step, longest)
+        warn_of_early_end(p, self.span, max_points)
 
     def _outside(self, p: float) -> bool:
         """Return whether the span does not contain a value of the parameter."""

@@ -153,9 +153,9 @@ def first_equations(
     num_harmonics = integer("num_harmonics", num_harmonics, low=1, high=10_000)
     count = 2 * num_harmonics + 1
     memory("num_harmonics", num_harmonics, 32.0 * count**2 * system.num_velocities**2)
-    if system.with_rigid_bodies is not system:
-        reject("system", system, "a mechanism without bodies on their mesh: reduce them")
+    system.check_reduced("harmonic_balance")
     system.check_holonomic("harmonic_balance")
+    system.check_no_content("harmonic_balance")
     if start is None:
         dt = period / (_FINE * count)
         simulator = Simulator(system, dt=dt)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dolfinx_mbd.analyses.continuation import warn_of_early_end
 from dolfinx_mbd.analyses.harmonic_balance import (
     HarmonicMotion,
     check_motions,
@@ -113,7 +114,8 @@ def harmonic_curve(
     """Follow periodic motions over a parameter by harmonic balance, around folds.
 
     The curve starts at the first value of the span. It ends where the parameter leaves the span, or
-    after `max_points` points. Motions between two folds are usually unstable; see `stable`.
+    after `max_points` points with a warning. Motions between two folds are usually unstable; see
+    `stable`.
 
     Args:
         build: Function that returns the mechanism for a value of the parameter. All mechanisms must
@@ -137,6 +139,7 @@ def harmonic_curve(
 
     Warns:
         AccuracyWarning: The harmonics do not suffice for a point; see `harmonic_balance`.
+        MbdWarning: The curve has `max_points` points before the parameter leaves the span.
 
     Example:
         >>> def rocker(speed):
@@ -247,6 +250,7 @@ class _Curve:
             (p, point), tangent = new, turned
             if angle < _SMOOTH:
                 step = min(1.5 * step, longest)
+        warn_of_early_end(p, self.span, max_points)
 
     def _add_fold(self, p: float, point: HarmonicEquations, tangent: Tangent, step: float) -> None:
         """Add the point within a step at which the parameter turns back, found by secants."""

@@ -46,7 +46,7 @@ def multipliers_of(equations: HarmonicEquations) -> np.typing.NDArray[np.complex
     Warns:
         AccuracyWarning: The multipliers still change.
     """
-    count, error = max(len(equations.x) // 2 | 1, _FEWEST), np.inf
+    count, error = max(len(equations.x) // 2 | 1, _FEWEST), np.inf  # odd numbers of instants
     values = _sorted(_monodromy(equations, count))
     while error > _CONVERGED and (error == np.inf or 2 * count * len(values) <= _LARGEST):
         count, before = 2 * count + 1, values
@@ -64,25 +64,26 @@ def multipliers_of(equations: HarmonicEquations) -> np.typing.NDArray[np.complex
 
 
 def _sorted(matrix: Array) -> np.typing.NDArray[np.complex128]:
-    """Return the eigenvalues by decreasing absolute value, of conjugate pairs the upper first."""
+    """Return the eigenvalues by decreasing absolute value; in a conjugate pair, Im λ > 0 first."""
     values = np.linalg.eigvals(matrix).astype(complex)
     return values[np.lexsort((-values.imag, -values.real, -np.abs(values).round(9)))]
 
 
 def _monodromy(equations: HarmonicEquations, count: int) -> Array:
     """Return the monodromy matrix from the equations at a number of instants."""
-    A, X, D, motions = equations.at_instants(count).disturbances()
+    (A0, A1, A2), X, D, motions = equations.at_instants(count).disturbances()
     m = X.shape[2]
     total, free = count * m, np.tile(np.arange(m) < motions, count)
     number, rates = int(free.sum()), np.flatnonzero(free)
-    # unknowns z and the rates s of the motions; states of loads have no s
+    # The equations of z as E ẏ = G y, where y contains z and the rates s of the motions; states of
+    # loads have no s
     E, G = np.zeros((2, total + number, total + number))
     upper, rows = np.arange(number), np.r_[rates, np.flatnonzero(~free)]
     E[upper, rates] = G[upper, total + upper] = 1.0
-    E[number:, :total] = A[1][rows]
+    E[number:, :total] = A1[rows]
     E[number:, rates] = 0.0
-    E[number:, total:] = A[2][np.ix_(rows, rates)]
-    G[number:, :total], G[number:, total:] = -A[0][rows], -A[1][np.ix_(rows, rates)]
+    E[number:, total:] = A2[np.ix_(rows, rates)]
+    G[number:, :total], G[number:, total:] = -A0[rows], -A1[np.ix_(rows, rates)]
     flow = scipy.linalg.expm(equations.period * np.linalg.solve(E, G))
     values = np.linalg.pinv(X) @ X[0]  # smooth functions of the phase, 1 at the first instant
     start, read = np.zeros((2, m + motions, total + number))

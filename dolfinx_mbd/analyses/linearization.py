@@ -37,6 +37,7 @@ from dolfinx_mbd.dynamics.stepping.convergence import (
 )
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.mechanism.system import State, System
+from dolfinx_mbd.optional import optional_module
 from dolfinx_mbd.results.deformation_checks import check_deformation
 from dolfinx_mbd.results.outputs import Outputs, Requests
 
@@ -108,6 +109,47 @@ class LinearizedSystem:
     matrices: StateSpace
     dominant: tuple[str, ...]
     displacements: dict[str, Complex] = field(default_factory=dict)
+
+    @classmethod
+    def from_matrices(
+        cls,
+        system: System,
+        state: State,
+        matrices: tuple[Array, Array, Array],
+        *,
+        state_space: StateSpace | None = None,
+        **fields: Any,
+    ) -> LinearizedSystem:
+        """Return the linearization with given coefficients of z̈, ż and z.
+
+        Args:
+            system: The mechanism.
+            state: State about which it is linearized.
+            matrices: M, C + G and K, shapes (m, m).
+            state_space: A, B, C, D; without them, A of the coefficients, and no inputs and outputs.
+            **fields: The other attributes of the class; `inputs` and `outputs` are empty by
+                default.
+
+        Example:
+            >>> result = mbd.linearize(pendulum, mbd.equilibrium(pendulum))
+            >>> names = ("basis", "axes", "poles", "modes", "dominant")
+            >>> fields = {name: getattr(result, name) for name in names}
+            >>> matrices = result.mass, result.damping + result.gyroscopic, result.stiffness
+            >>> same = type(result).from_matrices(pendulum, result.state, matrices, **fields)
+            >>> bool(abs(same.matrices[0] - result.matrices[0]).max() < 1e-12)
+            True
+        """
+        M, rate, K = matrices
+        return cls(
+            system=system,
+            state=state,
+            mass=M,
+            damping=0.5 * (rate + rate.T),
+            gyroscopic=0.5 * (rate - rate.T),
+            stiffness=K,
+            matrices=_autonomous(M, rate, K) if state_space is None else state_space,
+            **{"inputs": (), "outputs": (), **fields},
+        )
 
     @property
     def frequencies(self) -> Array:
@@ -192,10 +234,7 @@ class LinearizedSystem:
             ImportError: python-control is not installed.
             InputError: The linearization has no inputs or no outputs.
         """
-        try:
-            import control
-        except ImportError as error:
-            raise ImportError("to_control needs python-control (pip install control)") from error
+        control = optional_module("control", "models of python-control")
         names = {"inputs": self.inputs, "outputs": self.outputs}
         labels = {key: [name.replace(".", "_") for name in names[key]] for key in names}
         return control.ss(*self._checked_matrices(), **labels)
@@ -252,8 +291,8 @@ def linearize(
         outputs: Outputs of the state space: names, or functions by name, as for `Simulator`.
         num_modes: Number of poles with Im λ ≥ 0 of a mechanism with bodies on their mesh, which may
             be strongly deformed; see `mbd.structures.vibration_modes`. Such mechanisms are at rest
-            or rotate as a whole, and have no inputs and outputs. Without such bodies, all poles are
-            computed.
+            or rotate as a whole. With inputs, the last coordinates z are the static responses to
+            them. Without such bodies, all poles are computed.
 
     Returns:
         Matrices, poles, modes and the state space.
@@ -267,8 +306,8 @@ def linearize(
             outputs change along the motion.
         InputError: The state belongs to another system, the constraints fix every coordinate, an
             input or output is invalid, or the bodies move and a joint restricts velocities but not
-            positions, such as `rolling_ball`; or a body is on its mesh and its motion, `axes`,
-            `inputs`, `outputs` or `num_modes` are not possible.
+            positions, such as `rolling_ball`; or a body is on its mesh and its motion, `axes` or
+            `num_modes` are not possible.
 
     Example:
         >>> state = mbd.equilibrium(pendulum)
@@ -293,8 +332,8 @@ def linearize(
     count = integer("num_modes", num_modes, low=1)
     for body in system.bodies:
         if hasattr(body, "linearization"):  # a body on its mesh
-            _check_mesh_body(body, system, axes, signals)
-            return body.linearization(system, state, count)  # type: ignore[no-any-return]
+            _check_mesh_body(body, axes)
+            return body.linearization(signals[0].system, state, count, *signals)  # type: ignore[no-any-return]
     at = Assembler(signals[0].system)
     bodies, fixed = Axes.of_bodies(system, state.q, state.v), Axes.common(system, np.zeros(3))
     choices = {"body": bodies, "global": fixed}
@@ -313,26 +352,23 @@ def linearize(
         except SteadyError as error:
             reasons.append(f"in {name} axes {error}")
             continue
-        M, rate, K = motions.reduced(basis)
-        poles, vectors = poles_of(M, rate, K, len(system.states))
+        coefficients = motions.reduced(basis)
+        poles, vectors = poles_of(*coefficients, len(system.states))
         motion = basis @ vectors
         modes = motions.resolve @ motion
         largest = np.abs(modes).argmax(axis=0)
         check_deformation(system, [state])
-        return LinearizedSystem(
-            system=system,
-            state=state,
-            mass=M,
-            damping=0.5 * (rate + rate.T),
-            gyroscopic=0.5 * (rate - rate.T),
-            stiffness=K,
+        return LinearizedSystem.from_matrices(
+            system,
+            state,
+            coefficients,
+            state_space=matrices,
             basis=motions.resolve @ basis,
             axes=name,
             poles=poles,
             modes=modes / np.take_along_axis(modes, largest[None], axis=0),
             inputs=signals[0].names,
             outputs=signals[1].names,
-            matrices=matrices,
             dominant=_dominant(system, motions.mass, motion),
         )
     raise SteadyError(
@@ -341,23 +377,22 @@ def linearize(
     )
 
 
-def _check_mesh_body(body: Any, system: System, axes: Any, signals: tuple[Inputs, Outputs]) -> None:
-    """Raise an InputError for arguments that a body on its mesh does not permit."""
-    moving = not isinstance(axes, str) or choice("axes", axes, ("auto", "body", "global"))
-    problem, argument = "", ""
-    if moving not in ("auto", "body"):
-        argument, problem = (
-            "axes",
-            "axes='body' only: the mechanism rotates as a whole or is at rest",
-        )
-    elif signals[0].names or signals[1].names:
-        argument, problem = "inputs", "no inputs and outputs"
-    if problem:
+def _autonomous(M: Array, rate: Array, K: Array) -> StateSpace:
+    """Return A, B, C, D of M z̈ + rate ż + K z = 0, without inputs and outputs."""
+    size = 2 * len(M)
+    lower = -np.linalg.solve(M, np.hstack([K, rate]))
+    A = np.vstack([np.eye(len(M), size, len(M)), lower])
+    return A, np.zeros((size, 0)), np.zeros((0, size)), np.zeros((0, 0))
+
+
+def _check_mesh_body(body: Any, axes: Any) -> None:
+    """Raise an InputError for axes that a body on its mesh does not permit."""
+    if not isinstance(axes, str) or choice("axes", axes, ("auto", "body", "global")) == "global":
         raise InputError(
-            f"body {body.name!r} is on its whole mesh; its linearization has {problem}. Reduce the "
-            "body and use FlexibleBody",
-            argument=argument,
-            value=axes if argument == "axes" else signals[0].names,
+            f"body {body.name!r} is on its whole mesh; its linearization has axes='body' only: the "
+            "mechanism rotates as a whole or is at rest. Reduce the body and use FlexibleBody",
+            argument="axes",
+            value=axes,
         )
 
 

@@ -83,7 +83,10 @@ class LoadEquations:
         self.frequencies = np.asarray(frequencies[frequencies <= highest], dtype=float)
 
     def parts(self) -> Iterator[tuple[slice, Any, Any, Any]]:
-        """Yield chunks of frequencies with responses, known parts and remaining signals."""
+        """Yield chunks of frequencies with responses H, and known and remaining parts of signals.
+
+        The loads F satisfy H F ≈ b with the remaining parts b.
+        """
         for start in range(0, len(self.frequencies), CHUNK):
             chunk = slice(start, min(start + CHUNK, len(self.frequencies)))
             H, spin = self.model.response(self.frequencies[chunk])
@@ -113,7 +116,11 @@ class LoadEquations:
         return float(REGULARIZATIONS[np.argmin(remains + 2 * noise * explained)])
 
     def solve(self, damp: float) -> tuple[Array, Array]:
-        """Return the scaled loads (nt, nf) and the weighted residuals of the signals (nt, ns)."""
+        """Return the scaled loads (nt, nf) and the weighted residuals of the signals (nt, ns).
+
+        Args:
+            damp: Regularization λ, in the units of the singular values of the responses.
+        """
         F = np.zeros((len(self.Y), self.model.count), dtype=complex)
         explained = np.zeros_like(self.Y)
         for chunk, H, known, b in self.parts():

@@ -34,6 +34,7 @@ from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = [
     "check_rotation",
+    "frame_slices",
     "phase",
     "rates_of_rotation",
     "set_rotation",
@@ -105,7 +106,7 @@ def spin_of(system: System, state: State, positions: Array, velocities: Array) -
     return spin
 
 
-def _frames(system: System) -> Iterator[tuple[slice, slice]]:
+def frame_slices(system: System) -> Iterator[tuple[slice, slice]]:
     """Yield the slices of the coordinates and the velocities of each frame."""
     body: Any
     for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
@@ -118,7 +119,7 @@ def _frames(system: System) -> Iterator[tuple[slice, slice]]:
 def set_rotation(at: Assembler, spin: Array) -> None:
     """Set the velocities and accelerations of all frames in a steady rotation."""
     at.v[:], at.a[:] = 0.0, 0.0
-    for q, v in _frames(at.system):
+    for q, v in frame_slices(at.system):
         place, R = at.q[q][:3], rotation_matrix(at.q[q][3:])
         speed = np.cross(spin, place)
         at.v[v] = np.concatenate([speed, R.T @ spin])
@@ -129,7 +130,7 @@ def rates_of_rotation(at: Assembler, spin: Array) -> tuple[Array, Array, Array]:
     """Return 𝒲, diag(2 Ω̃, ω̃, 0) and 𝒟, shape (nv, nv) each."""
     n, W = at.system.num_velocities, skew(spin)
     carry, rate, twist = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
-    for q, v in _frames(at.system):
+    for q, v in frame_slices(at.system):
         move, turn = slice(v.start, v.start + 3), slice(v.start + 3, v.stop)
         carry[move, move], rate[move, move], twist[move, move] = W, 2 * W, W @ W
         carry[turn, turn] = rate[turn, turn] = skew(rotation_matrix(at.q[q][3:]).T @ spin)
@@ -157,7 +158,7 @@ def phase(at: Assembler, B: Array, spin: Array) -> Array:
     if not spin.any():
         return z[None][:0]
     axis = spin / np.linalg.norm(spin)
-    for q, v in _frames(at.system):
+    for q, v in frame_slices(at.system):
         z[v] = np.r_[np.cross(axis, at.q[q][:3]), rotation_matrix(at.q[q][3:]).T @ axis]
     is_free = np.abs(B @ z).max(initial=0.0) <= _FREE * (np.abs(B) @ np.abs(z)).max(initial=0.0)
     return z[None] if is_free else z[None][:0]
@@ -176,7 +177,7 @@ def check_rotation(at: Assembler, t: float, nodes: InternalUnknowns, spin: Array
     unknowns = nodes.static_unknowns()
     quaternion = exp_quaternion(turn)
     R = rotation_matrix(quaternion)
-    for q, _ in _frames(at.system):
+    for q, _ in frame_slices(at.system):
         at.q[q] = np.r_[R @ at.q[q][:3], multiply_quaternions(quaternion, at.q[q][3:])]
     nodes.rotate(R)
     set_rotation(at, spin)

@@ -16,7 +16,7 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.joints import Driver
 from dolfinx_mbd.mechanism.system import State, System
 
-__all__ = ["check_autonomous", "check_period", "check_reduced", "check_turned"]
+__all__ = ["check_autonomous", "check_period", "check_turned"]
 
 _SAMPLES = 12  # number of times at which forces are compared
 _TURNS = 1e-6  # error of the number of turns of a driver, or relative error of its rates
@@ -96,19 +96,6 @@ def check_turned(
         )
 
 
-def check_reduced(system: System) -> None:
-    """Raise an error if a body is not rigid or reduced: the map of a period has no nodes."""
-    names = [repr(body.name) for body in system.bodies if hasattr(body, "rigid_body")]
-    if names:
-        raise InputError(
-            f"periodic does not support bodies on their mesh ({', '.join(names)}): replace each by "
-            "a FlexibleBody with the reduced body of its model, mbd.reduce(model, "
-            "interfaces=...).body, or simulate until the transient has decayed",
-            argument="system",
-            value=system,
-        )
-
-
 def _turns(driver: Driver, times: Sequence[float], period: float) -> float | None:
     """Return the turns of a driver in a period (0 for a closed displacement); None if none."""
     one, two = (np.array([driver.at(t + shift) for t in times]) for shift in (0.0, period))
@@ -136,13 +123,13 @@ def _reject_drivers(
             (a, b, Fraction(known[b] / known[a]).limit_denominator(_DENOMINATOR))
             for a, b in pairwise(known)
         ]
-        odd = [
+        incommensurable = [
             (a, b)
             for a, b, ratio in ratios
             if abs(float(ratio) * known[a] / known[b] - 1) > _RATIO or ratio == 0
         ]
-        if odd:
-            a, b = odd[0]
+        if incommensurable:
+            a, b = incommensurable[0]
             advice = (
                 f"The speeds of {a!r} and {b!r} are incommensurable (ratio "
                 f"{known[b] / known[a]:.9g}), so that the motion is not periodic; simulate it"

@@ -16,7 +16,6 @@ import numpy as np
 from dolfinx_mbd.analyses.period_checks import (
     check_autonomous,
     check_period,
-    check_reduced,
     check_turned,
 )
 from dolfinx_mbd.analyses.periodic_motion import PeriodicError, PeriodicMotion
@@ -129,8 +128,9 @@ def periodic(
     integer("transient", transient, low=0, high=100_000)
     integer("max_corrections", max_corrections, low=0)
     memory("dt", dt, 8.0 * (system.num_coordinates + 2 * system.num_velocities) * (period / dt))
-    check_reduced(system)
+    system.check_reduced("periodic")
     system.check_holonomic("periodic")
+    system.check_no_content("periodic")
     first = start.final_state if isinstance(start, Solution) else start
     steps = max(round(period / dt), 4)
     simulator = Simulator(

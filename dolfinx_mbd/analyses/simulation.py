@@ -17,6 +17,7 @@ from dolfinx_mbd.dynamics.stepping.step_control import Adaptive
 from dolfinx_mbd.errors import MbdWarning, warn
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.progress import Progress, is_shown, progress_bar
+from dolfinx_mbd.results.distributed_rows import Distribution
 from dolfinx_mbd.results.files.run_files import HISTORY
 from dolfinx_mbd.results.files.run_folder import check_disk
 from dolfinx_mbd.results.outputs import Output, Outputs, Requests
@@ -119,7 +120,9 @@ def simulate(
     if not isinstance(control, Adaptive):
         total = (1 + simulator.steps.total / stride) * size
         if folder is None:
-            memory("dt", control, total)
+            distribution = Distribution(simulator.system)
+            share = len(distribution.columns) / max(1, distribution.width)
+            memory("dt", control, total * (share if requests is None else 1.0))
         else:
             check_disk(folder, total)
     run = RecordedRun(simulator, stride, requests, folder)

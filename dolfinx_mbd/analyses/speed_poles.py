@@ -6,13 +6,15 @@ the mode of the next speed with the largest sum of
     MAC = |x'M y|² / (x'M x · y'M y)
 
 and a small term for the change of the pole, where x and y are the increments of all coordinates and
-M is the mass matrix (assignment problem).
+M is the mass matrix (assignment problem). Of bodies on their mesh, x and y contain the motions of
+all nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy
@@ -23,7 +25,7 @@ from dolfinx_mbd.analyses.linearization import LinearizedSystem, linearize
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, function, instance, integer, reject
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
-from dolfinx_mbd.errors import AccuracyWarning, warn
+from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.system import System
 
@@ -100,6 +102,7 @@ def poles_over_speed(
         spin: Function that returns the angular velocity of the whole mechanism, shape (3,), rad/s,
             for a speed: frequencies are those in axes that rotate with the mechanism. By default,
             rotors turn with their angular velocities in axes that do not rotate; see `equilibrium`.
+            Mechanisms with bodies on their mesh need it; all mechanisms must have equal meshes.
 
     Returns:
         The poles, mode by mode.
@@ -107,7 +110,8 @@ def poles_over_speed(
     Raises:
         EquilibriumError: There is no steady motion at a speed.
         SteadyError: The coefficients change along the steady motion.
-        InputError: An argument is invalid, or fewer modes vibrate at the first speed.
+        InputError: An argument is invalid, fewer modes vibrate at the first speed, or a body is on
+            its mesh and `spin` is missing or the mesh changes.
 
     Warns:
         AccuracyWarning: A mode changes so much between two speeds that it may be another mode.
@@ -129,19 +133,34 @@ def poles_over_speed(
         function("spin", spin, "spin(speed)")
     lines, before = _Lines(count), list[LinearizedSystem]()
     for speed in map(float, omegas):
-        before.append(_linearized(build, speed, spin))
+        before.append(_linearized(build, speed, spin, count + _EXTRA))
         lines.add(before[-1], speed)
     return SpeedPoles(omegas, np.array(lines.poles), np.array(lines.similarity), tuple(before))
 
 
 def _linearized(
-    build: Callable[[float], System], speed: float, spin: Callable[[float], ArrayLike] | None
+    build: Callable[[float], System],
+    speed: float,
+    spin: Callable[[float], ArrayLike] | None,
+    count: int,
 ) -> LinearizedSystem:
-    """Return the linearization about the steady motion at a speed."""
+    """Return the linearization about the steady motion at a speed; of meshes, some modes."""
     system = instance("build(speed)", build(speed), System)
     if spin is None:
+        for body in _mesh_bodies(system):
+            raise InputError(
+                f"body {body.name!r} is on its whole mesh: its poles are those in axes that rotate "
+                "with the mechanism; give spin=, or reduce the body and use FlexibleBody",
+                argument="spin",
+                value=spin,
+            )
         return linearize(system, equilibrium(system, axes="global"), axes="global")
-    return linearize(system, equilibrium(system, spin=spin(speed)), axes="body")
+    state = equilibrium(system, spin=spin(speed))
+    return linearize(system, state, axes="body", num_modes=count)
+
+
+def _mesh_bodies(system: System) -> list[Any]:
+    return [body for body in system.bodies if hasattr(body, "step_solver")]
 
 
 class _Lines:
@@ -158,11 +177,11 @@ class _Lines:
     def add(self, result: LinearizedSystem, speed: float) -> None:
         """Add the modes at the next speed."""
         vibrates = result.poles.imag > _REAL * np.abs(result.poles)
-        poles, shapes = result.poles[vibrates], result.modes[:, vibrates]
+        mass = _Mass(result)
+        poles, shapes = result.poles[vibrates], mass.shapes(result)[:, vibrates]
         order = np.argsort(poles.imag, kind="stable")[: self.count + _EXTRA]
         poles, shapes = poles[order], shapes[:, order]
-        mass = _mass(result)
-        shapes = shapes / np.sqrt(np.einsum("ik,ij,jk->k", shapes.conj(), mass, shapes).real)
+        shapes = shapes / np.sqrt(_squares(shapes, mass.times(shapes)))
         if not self.poles:
             if len(poles) < self.count:
                 reject("num_modes", self.count, f"at most {len(poles)}, which vibrate at {speed:g}")
@@ -170,8 +189,15 @@ class _Lines:
             self.poles, self.similarity = [self._last.copy()], [np.ones(self.count)]
             self._speed = speed
             return
-        mac = np.abs(self._shapes.conj().T @ mass @ shapes) ** 2
-        norms = np.einsum("ik,ij,jk->k", self._shapes.conj(), mass, self._shapes).real
+        if len(self._shapes) != len(shapes):
+            raise InputError(
+                f"the mechanisms at {self._speed:g} and {speed:g} rad/s have different numbers of "
+                "coordinates or nodes; use equal bodies and meshes",
+                argument="build",
+                value=speed,
+            )
+        mac = np.abs(self._shapes.conj().T @ mass.times(shapes)) ** 2
+        norms = _squares(self._shapes, mass.times(self._shapes))
         mac = mac / norms[:, None]
         change = np.abs(poles - self._last[:, None]) / np.abs(self._last[:, None])
         cost = 1 - mac + _CHANGE * np.minimum(change, _MOST)
@@ -197,9 +223,43 @@ class _Lines:
             warn(AccuracyWarning(text, quantity="similarity", value=_SIMILAR))
 
 
-def _mass(result: LinearizedSystem) -> Array:
-    """Return the mass matrix of all coordinates, (nv, nv)."""
-    at, state = Assembler(result.system), result.state
-    at.put(state)
-    at.residual(state.time)
-    return np.asarray(at.tangent(state.time).M)
+class _Mass:
+    """Mass of all coordinates, and of the nodes of bodies on their mesh.
+
+    Args:
+        result: The linearization.
+    """
+
+    def __init__(self, result: LinearizedSystem) -> None:
+        system, state = result.system, result.state
+        self._bodies = _mesh_bodies(system)
+        at = Assembler(system)
+        at.put(state)
+        at.residual(state.time)
+        self._matrix = np.array(at.inertia(state.time)[0])
+        for body in self._bodies:  # its frames have no mass of their own
+            part = system.v_slices[system.body_index(body.name)]
+            self._matrix[part], self._matrix[:, part] = 0.0, 0.0
+
+    def shapes(self, result: LinearizedSystem) -> Complex:
+        """Return the modes: increments of all coordinates, then motions of all nodes, (n, p)."""
+        nodal = [result.displacements[body.name] for body in self._bodies]
+        return np.concatenate([result.modes, *(x.reshape(-1, x.shape[2]) for x in nodal)])
+
+    def times(self, shapes: Complex) -> Complex:
+        """Return the mass matrix times shapes (n, k) (collective over the meshes)."""
+        first = len(self._matrix)
+        parts = [self._matrix @ shapes[:first]]
+        for body in self._bodies:
+            last = first + body.nodes.size
+            nodal = shapes[first:last].reshape(len(body.nodes), -1)
+            product = body.forces.apply_mass(np.hstack([nodal.real, nodal.imag]))
+            real, imaginary = np.split(product, 2, axis=1)
+            parts.append((real + 1j * imaginary).reshape(last - first, -1))
+            first = last
+        return np.concatenate(parts)
+
+
+def _squares(shapes: Complex, weighted: Complex) -> Array:
+    """Return x'M x of each shape x, from the shapes and M times them."""
+    return np.asarray(np.einsum("ik,ik->k", shapes.conj(), weighted).real)

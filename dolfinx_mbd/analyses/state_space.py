@@ -30,7 +30,7 @@ from dolfinx_mbd.mechanism.system import State
 from dolfinx_mbd.results.outputs import Outputs
 from dolfinx_mbd.results.solution import Solution
 
-__all__ = ["OFFSETS", "StateSpace", "check_inputs", "derivative", "state_space"]
+__all__ = ["OFFSETS", "StateSpace", "check_inputs", "derivative", "input_slopes", "state_space"]
 
 Array = NDArray[np.float64]
 StateSpace = tuple[Array, Array, Array, Array]
@@ -67,7 +67,7 @@ def state_space(
     """
     state, m, count = at.state(t), basis.shape[1], len(inputs.names)
     P, W, D = motions.resolve, motions.carry, motions.twist
-    force, through = _input_slopes(at, state, inputs, outputs)
+    force, through = input_slopes(at, state, inputs, outputs)
     force = P.T @ force
     M, C, K = motions.reduced(basis)
     z, dz, u = np.split(np.eye(2 * m + count), [m, 2 * m])
@@ -85,7 +85,7 @@ def state_space(
     return A, B, Y[:, states], Y[:, values]
 
 
-def _input_slopes(
+def input_slopes(
     at: Assembler, state: State, inputs: Inputs, outputs: Outputs
 ) -> tuple[Array, Array]:
     """Return the derivatives of the forces (nv, nu) and of the outputs (ny, nu)."""

@@ -5,9 +5,9 @@ use it. Neither depends on the other, and this folder does not import DOLFINx.
 """
 
 from dolfinx_mbd.body.axisymmetry import axisymmetric
+from dolfinx_mbd.body.body_files import BodyFileError
 from dolfinx_mbd.body.comparison import Comparison, compare
 from dolfinx_mbd.body.damping import ModalDamping, Rayleigh
-from dolfinx_mbd.body.files import BodyFileError
 from dolfinx_mbd.body.gauges import GaugeHistory, StrainGauge
 from dolfinx_mbd.body.participation import Participation, participation
 from dolfinx_mbd.body.parts import (

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.body.body_files import read_body, save_body
 from dolfinx_mbd.body.damping import Damping, damping_matrix
-from dolfinx_mbd.body.files import read_body, save_body
 from dolfinx_mbd.body.gauges import StrainGauge
 from dolfinx_mbd.body.multiple import warn_of_cut_groups
 from dolfinx_mbd.body.parts import (

@@ -31,8 +31,8 @@ from dolfinx_mbd.fem.elastic_model import check_prestress
 from dolfinx_mbd.fem.free_motions import centred_motions, determinate_dofs
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.fem.linalg.factorization import cholesky
-from dolfinx_mbd.fem.linalg.matrices import constrain
 from dolfinx_mbd.fem.linalg.options import Options
+from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.surface_integrals import bounding_box, squared_norms
 from dolfinx_mbd.forms import Temperature, strain

@@ -2,7 +2,9 @@
 
 A web is the convex hull of a circle about the main axis and a circle about the pin axis; its
 counterweight is a sector of a ring about the main axis, opposite to the pin. Journals are solids of
-revolution that include their fillets, so that the fillets are exact.
+revolution that include their fillets, so that the fillets are exact. A straight oil hole in the
+plane of each throw leads from the main journal before it, opposite to the pin, to the outer side of
+the pin.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 _MAX_THROWS = 24
-_OPTIONAL = ("counterweight_radius", "nose_length", "fillet")  # may be 0
+_OPTIONAL = ("counterweight_radius", "nose_length", "fillet", "oil_holes")  # may be 0
 _LIST = (
     "throw_angles",
     "counterweight_angle",
@@ -39,8 +41,8 @@ class Crankshaft:
     The axis of the shaft is the z axis. Between two main journals is one throw: a web, a pin and a
     web. The middle of all throws is at z = 0, and the nose is at the end with the smallest z. The
     physical groups are the volume "crankshaft", the surfaces of the journals "main_1", "main_2",
-    ... and "pin_1", "pin_2", ..., the end faces "nose" and "flange", and "fillets". Lengths are in
-    metres, or have a unit, such as ``size="5mm"``.
+    ... and "pin_1", "pin_2", ..., the end faces "nose" and "flange", "fillets" and "oil_holes".
+    Lengths are in metres, or have a unit, such as ``size="5mm"``.
 
     Attributes:
         throw_angles: Angle of each pin about z from the x axis, rad; their number is that of the
@@ -56,6 +58,9 @@ class Crankshaft:
         fillet: Radius of the fillets between journals and webs; 0 omits them.
         counterweight_radius: Outer radius of the counterweights; 0 omits them.
         counterweight_angle: Half of the angle of the counterweights about the shaft, rad.
+        oil_holes: Diameter of the straight holes for oil, from the middle of each main journal but
+            the last, on the side opposite to the next pin, to the middle of this pin on its outer
+            side; 0 omits them.
         nose_diameter: Diameter of the nose before the first main journal.
         nose_length: Length of the nose; 0 omits it.
         flange_diameter: Diameter of the flange after the last main journal.
@@ -92,6 +97,7 @@ class Crankshaft:
     fillet: float | str = 0.0025
     counterweight_radius: float | str = 0.066
     counterweight_angle: float = math.radians(60.0)
+    oil_holes: float | str = 0.0
     nose_diameter: float | str = 0.040
     nose_length: float | str = 0.030
     flange_diameter: float | str = 0.080
@@ -154,6 +160,7 @@ class Crankshaft:
                 self.counterweight_angle <= widest - 0.02,
                 f"at most {widest - 0.02:.4g} rad, so that it ends on the round part of the web",
             )
+        yield from self._hole_conditions(f, margin)
         text = "empty without fillets"
         yield "refined", not self.refined or float(self.fillet) > 0, text
         nose = float(self.nose_diameter)
@@ -161,6 +168,37 @@ class Crankshaft:
         yield "nose_diameter", not self.nose_length or nose <= float(self.main_diameter), text
         text = f"more than main_diameter, {self.main_diameter:g} m"
         yield "flange_diameter", float(self.flange_diameter) > float(self.main_diameter), text
+
+    def _hole_conditions(self, f: float, margin: float) -> Iterator[tuple[str, bool, str]]:
+        """Yield the conditions that the holes stay inside journals, pins and webs."""
+        width = float(self.oil_holes)
+        if not width:
+            return
+        start, slope = self._hole_line()
+        half = 0.5 * width * math.sqrt(1.0 + slope * slope)  # at constant z
+        for end, centre, z in (
+            ("main", 0.0, 0.5 * float(self.main_length)),
+            ("pin", float(self.crank_radius), 0.5 * (self.spacing - float(self.pin_length))),
+        ):
+            radius, length = (
+                float(getattr(self, f"{end}_{key}")) for key in ("diameter", "length")
+            )
+            away = abs(start + slope * z - centre)
+            thickest = 2.0 * (0.5 * radius - margin - away) / math.sqrt(1.0 + slope * slope)
+            text = (
+                f"at most {max(thickest, 0.0):.4g} m, so that the hole stays in the {end} journal "
+                "where it enters the web, or a smaller crank_radius, or thicker webs"
+            )
+            yield "oil_holes", away + half <= 0.5 * radius - margin, text
+            mouth = half / abs(slope)  # half the length along the journal
+            text = f"smaller, so that the hole does not meet the fillets of the {end} journal"
+            yield "oil_holes", mouth <= 0.5 * length - f - margin, text
+
+    def _hole_line(self) -> tuple[float, float]:
+        """Return the position of a hole along its throw at a main journal, and dx/dz."""
+        start = -0.5 * float(self.main_diameter)
+        end = float(self.crank_radius) + 0.5 * float(self.pin_diameter)
+        return start, (end - start) / (0.5 * self.spacing)
 
     @property
     def throws(self) -> int:
@@ -273,10 +311,22 @@ class Crankshaft:
             groups[name] = [
                 s for s in flat if abs(model.occ.getCenterOfMass(2, s)[2] - z) < 1e-6 * self.spacing
             ]
-        if not self.fillet:
-            return groups
-        groups["fillets"] = [s for s in surfaces if model.getType(2, s) == "Torus"]
+        if self.fillet:
+            groups["fillets"] = [s for s in surfaces if model.getType(2, s) == "Torus"]
+        if self.oil_holes:
+            groups["oil_holes"] = [s for s in surfaces if self._is_hole(model, s)]
         return groups
+
+    def _is_hole(self, model: Any, surface: int) -> bool:
+        """Return whether a surface is that of an oil hole: a cylinder oblique to the z axis."""
+        if model.getType(2, surface) != "Cylinder":
+            return False
+        (u0, v0), (u1, v1) = model.getParametrizationBounds(2, surface)
+        normals = [
+            model.getNormal(surface, [u0 + part * (u1 - u0), 0.5 * (v0 + v1)])
+            for part in (0.0, 0.3, 0.7)
+        ]
+        return bool(max(abs(float(normal[2])) for normal in normals) > 1e-6)
 
     def _ends(self) -> tuple[float, float]:
         """Return the z coordinates of the end faces of nose and flange."""
@@ -309,9 +359,24 @@ class Crankshaft:
         thick, radius = float(self.flange_thickness), 0.5 * float(self.flange_diameter)
         solids.append((3, occ.addCylinder(0, 0, end - thick, 0, 0, thick, radius)))
         result, _ = occ.fuse(solids[:1], solids[1:])
+        if self.oil_holes:
+            result, _ = occ.cut(result, self._add_holes(occ))
         if len(result) != 1:
             raise SolverError(f"the crankshaft consists of {len(result)} pieces instead of one")
         return int(result[0][1])
+
+    def _add_holes(self, occ: Any) -> list[tuple[int, int]]:
+        """Return the cylinders of the oil holes, which project from the journals."""
+        (start, slope), half = self._hole_line(), 0.5 * self.spacing
+        beyond = float(self.oil_holes) / (slope * half)  # part of the length, for both ends
+        holes = []
+        for angle, z in zip(self.throw_angles, self.main_positions, strict=False):
+            first = cmath.rect(1.0, angle) * (start - beyond * slope * half)
+            step = cmath.rect((1.0 + 2.0 * beyond) * slope * half, angle)
+            bottom, height = float(z) - beyond * half, (1.0 + 2.0 * beyond) * half
+            ends = first.real, first.imag, bottom, step.real, step.imag, height
+            holes.append((3, int(occ.addCylinder(*ends, 0.5 * float(self.oil_holes)))))
+        return holes
 
     def _add_journal(
         self, occ: Any, axis: complex, end: str, z: float, filleted: tuple[bool, bool]

@@ -9,7 +9,6 @@ geometry.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.geometry import nastran_decks
+from dolfinx_mbd.optional import optional_module
 
 __all__ = ["SUFFIXES", "add_deck"]
 
@@ -42,6 +42,9 @@ class _Cells(NamedTuple):
     facets: list[list[int]]
 
 
+# gmsh's numbers of types of elements
+_LINE2, _TRIANGLE3, _QUAD4, _TETRA4, _HEXAHEDRON8 = 1, 2, 3, 4, 5
+_LINE3, _TRIANGLE6, _QUAD9, _TETRA10, _HEXAHEDRON27 = 8, 9, 10, 11, 12
 _TET = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
 _TET_EDGES = [(0, 1), (1, 2), (0, 2), (0, 3), (2, 3), (1, 3)]  # in gmsh's order
 _HEX = [[0, 3, 2, 1], [0, 1, 5, 4], [0, 4, 7, 3], [1, 2, 6, 5], [2, 3, 7, 6], [4, 5, 6, 7]]
@@ -66,15 +69,18 @@ def _with_edges(
     ]
 
 
+_TETRA10_IN_VTK = [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]  # places of gmsh's nodes in VTK's order
+# Nodes of a hexahedron with 27 nodes, and of its faces
+_CORNERS, _ON_EDGES, _ON_EDGES_OF_FACE = slice(0, 8), slice(8, 20), slice(4, 8)
 _HEX27 = [[*f, 20 + k] for k, f in enumerate(_with_edges(_HEX, _HEX_EDGES, 8))]
 _TYPES = {
-    "tetra": _Cells(3, 4, 4, 2, _TET),
-    "tetra10": _Cells(3, 4, 11, 9, _with_edges(_TET, _TET_EDGES, 4)),
-    "hexahedron": _Cells(3, 8, 5, 3, _HEX),
-    "hexahedron20": _Cells(3, 8, 12, 10, _HEX27),
-    "triangle": _Cells(2, 3, 2, 1, [[0, 1], [1, 2], [2, 0]]),
-    "triangle6": _Cells(2, 3, 9, 8, [[0, 1, 3], [1, 2, 4], [2, 0, 5]]),
-    "quad": _Cells(2, 4, 3, 1, [[0, 1], [1, 2], [2, 3], [3, 0]]),
+    "tetra": _Cells(3, 4, _TETRA4, _TRIANGLE3, _TET),
+    "tetra10": _Cells(3, 4, _TETRA10, _TRIANGLE6, _with_edges(_TET, _TET_EDGES, 4)),
+    "hexahedron": _Cells(3, 8, _HEXAHEDRON8, _QUAD4, _HEX),
+    "hexahedron20": _Cells(3, 8, _HEXAHEDRON27, _QUAD9, _HEX27),
+    "triangle": _Cells(2, 3, _TRIANGLE3, _LINE2, [[0, 1], [1, 2], [2, 0]]),
+    "triangle6": _Cells(2, 3, _TRIANGLE6, _LINE3, [[0, 1, 3], [1, 2, 4], [2, 0, 5]]),
+    "quad": _Cells(2, 4, _QUAD4, _LINE2, [[0, 1], [1, 2], [2, 3], [3, 0]]),
 }
 _SURFACES = {
     "triangle": 3,
@@ -110,14 +116,15 @@ def add_deck(model: Any, path: Path) -> tuple[list[str], dict[str, str]]:
         kinds = ", ".join(names) or "no cells"
         known = ", ".join(name for name, kind in _TYPES.items() if kind.dim == max(dim, 2))
         raise MeshError(f"its cells are {kinds}; all cells must be of one of the types {known}")
-    cells = _TYPES[names[0]]
-    blocks = [k for k, block in enumerate(mesh.cells) if block.type == names[0]]
+    (cell_type,) = names
+    cells = _TYPES[cell_type]
+    blocks = [k for k, block in enumerate(mesh.cells) if block.type == cell_type]
     nodes = np.concatenate([np.asarray(mesh.cells[k].data, dtype=np.int64) for k in blocks])
     points = np.asarray(mesh.points, dtype=float)
     points = np.hstack([points, np.zeros((len(points), 3 - points.shape[1]))])
-    if names[0] == "tetra10":
-        nodes = nodes[:, [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]]
-    elif names[0] == "hexahedron20":
+    if cell_type == "tetra10":
+        nodes = nodes[:, _TETRA10_IN_VTK]
+    elif cell_type == "hexahedron20":
         points, nodes = _with_inner_nodes(points, nodes)
     sizes = np.cumsum([0, *(len(mesh.cells[k].data) for k in blocks)])
     notes = _Notes([], {})
@@ -150,15 +157,9 @@ def _add(model: Any, dim: int, tag: int, name: str, kind: int, nodes: Integers) 
 
 
 def _read(path: Path) -> Any:
-    try:
-        import meshlane
-
-        if path.suffix == ".med":
-            importlib.import_module("h5py")  # meshlane needs it for these files
-    except ImportError as error:
-        text = f"{path.suffix} files require the package {error.name}"
-        hint = "pip install meshlane" if error.name == "meshlane" else "install it like DOLFINx"
-        raise ImportError(f"{text}: {hint}") from error
+    meshlane = optional_module("meshlane", f"{path.suffix} files")
+    if path.suffix == ".med":
+        optional_module("h5py", ".med files")  # meshlane imports it when it reads them
     messages = io.StringIO()
     try:
         with contextlib.redirect_stdout(messages), contextlib.redirect_stderr(messages):
@@ -180,9 +181,9 @@ def _with_inner_nodes(points: Any, nodes: Integers) -> tuple[Any, Integers]:
     faces = np.array([sorted(face) for face in _HEX])
     corners = np.sort(nodes[:, faces], axis=2).reshape(-1, 4)
     _, first, inverse = np.unique(corners, axis=0, return_index=True, return_inverse=True)
-    edges = np.array([face[4:8] for face in _HEX27])
+    edges = np.array([face[_ON_EDGES_OF_FACE] for face in _HEX27])
     centres = -0.25 * x[:, faces].sum(axis=2) + 0.5 * x[:, edges].sum(axis=2)
-    middle = -0.25 * x[:, :8].sum(axis=1) + 0.25 * x[:, 8:20].sum(axis=1)
+    middle = -0.25 * x[:, _CORNERS].sum(axis=1) + 0.25 * x[:, _ON_EDGES].sum(axis=1)
     on_faces = len(points) + inverse.reshape(len(nodes), 6)
     inside = len(points) + len(first) + np.arange(len(nodes))
     points = np.concatenate([points, centres.reshape(-1, 3)[first], middle])

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.checks import memory, reject
 from dolfinx_mbd.errors import MeshError, MeshWarning, SolverError, warn
 from dolfinx_mbd.geometry.mesh_topology import check_facets, check_topology
+from dolfinx_mbd.optional import optional_module
 
 _CELL_TYPES = {0: {15}, 1: {1, 8, 26}, 2: {2, 3, 9, 10, 21, 36}, 3: {4, 5, 11, 12, 29, 92}}
 """gmsh's element types that DOLFINx reads, by dimension: Lagrange elements of order 1 to 3."""
@@ -57,9 +58,9 @@ class MeshArrays:
     cells: NDArray[np.int64]  # rows of `points`, shape (cells, nodes of a cell)
     cell_tags: NDArray[np.int32]  # physical tag of each cell
     facets: NDArray[np.int64]  # rows of `points`, shape (tagged facets, nodes of a facet)
-    facet_tags: NDArray[np.int32]
+    facet_tags: NDArray[np.int32]  # physical tag of each tagged facet
     groups: Mapping[str, tuple[int, int]]  # dimension and tag of every named group
-    gdim: int
+    gdim: int  # number of coordinates of a node that DOLFINx uses, 2 or 3
 
     def without_rows(self) -> MeshArrays:
         """Return a copy without nodes, cells and facets, for all ranks except 0."""
@@ -70,14 +71,7 @@ class MeshArrays:
 @contextmanager
 def gmsh_session() -> Iterator[Any]:
     """Provide gmsh without output and with a new model, and restore its state afterwards."""
-    try:
-        import gmsh
-    except ImportError as error:
-        raise ImportError(
-            "meshing requires gmsh's Python module, which is not installed: "
-            "apt install python3-gmsh, conda install python-gmsh or pip install gmsh"
-        ) from error
-
+    gmsh = optional_module("gmsh", "meshes of geometries")
     initialized = gmsh.isInitialized()
     if not initialized:
         gmsh.initialize(readConfigFiles=False, interruptible=False)
@@ -115,6 +109,18 @@ def name_groups(
     model.addPhysicalGroup(3, [volume], name=part)
 
 
+def longest_side(model: Any) -> float:
+    """Return the longest side of the box around a model, m."""
+    low, high = np.split(np.array(model.getBoundingBox(-1, -1)), 2)
+    return float((high - low).max())
+
+
+def nodes_of_elements(model: Any, kind: int, tags: Any) -> Any:
+    """Return the tags of the nodes of elements of one type, one row for each element."""
+    _, _, _, num_nodes, *_ = model.mesh.getElementProperties(kind)
+    return tags.reshape(-1, num_nodes)
+
+
 def mesh_volumes(
     model: Any, volumes: Iterable[int], size: float, order: int, per_circle: int = 12
 ) -> None:
@@ -123,8 +129,7 @@ def mesh_volumes(
     `per_circle` is the smallest number of elements around a circle.
     """
     tags = list(volumes)
-    box = model.getBoundingBox(-1, -1)
-    longest = max(box[3 + i] - box[i] for i in range(3))
+    longest = longest_side(model)
     if size > longest:
         hint = "sizes are in metres; on the command line 5mm is five millimetres"
         reject("size", size, f"at most the length of the part, {longest:.3g} m", hint=hint)
@@ -143,7 +148,10 @@ def mesh_volumes(
             model.mesh.clear()
             model.mesh.generate(3)
             model.mesh.setOrder(order)
-        elements = [element for tag in tags for element in model.mesh.getElements(3, tag)[1][0]]
+        elements = []
+        for tag in tags:
+            _, numbers, _ = model.mesh.getElements(3, tag)
+            elements.extend(np.concatenate(numbers))
         if min(model.mesh.getElementQualities(elements, "minSJ")) > MIN_JACOBIAN:
             return
     text = f"the mesh of size {size:g} m has nearly inverted elements; choose a smaller size"
@@ -189,12 +197,12 @@ def is_bore(
     (u0, v0), (u1, v1) = model.getParametrizationBounds(2, surface)
     for share in (0.2, 0.5, 0.8):
         values = [u0 + share * (u1 - u0), v0 + share * (v1 - v0)]
-        p = model.getValue(2, surface, values)
-        dx, dy, dz = p[0] - x, p[1] - y, p[2] - z
+        dx, dy, dz = np.array(model.getValue(2, surface, values)) - (x, y, z)
         if axis is None:
             distance = math.hypot(dx, dy)
         else:
-            distance = math.hypot(axis[0] * dy - axis[1] * dx, dz)
+            along_x, along_y = axis
+            distance = math.hypot(along_x * dy - along_y * dx, dz)
         if abs(distance - radius) > 1e-6 * radius:
             return False
     return True
@@ -203,8 +211,7 @@ def is_bore(
 @contextmanager
 def _options(values: Mapping[str, float]) -> Iterator[None]:
     """Set options of gmsh, and restore them afterwards."""
-    import gmsh
-
+    gmsh = optional_module("gmsh", "meshes of geometries")
     before = {name: gmsh.option.getNumber(name) for name in values}
     try:
         for name, value in values.items():
@@ -252,7 +259,7 @@ def _elements(model: Any, dim: int) -> tuple[int, NDArray[np.uint64], NDArray[np
     for _, tag in model.getPhysicalGroups(dim):
         for entity in model.getEntitiesForPhysicalGroup(dim, tag):
             for kind, _, flat in zip(*model.mesh.getElements(dim, entity), strict=True):
-                rows = flat.reshape(-1, model.mesh.getElementProperties(kind)[3])
+                rows = nodes_of_elements(model, kind, flat)
                 nodes.append(rows)
                 tags.append(np.full(len(rows), tag, dtype=np.int32))
     if not nodes:
@@ -301,10 +308,10 @@ def _check_order(model: Any, tdim: int) -> None:
 
     In this case gmsh returns only the elements that have the order of the first element.
     """
-    import gmsh
-
+    gmsh = optional_module("gmsh", "meshes of geometries")
     for dim in (d for d in (tdim, tdim - 1) if d in _COUNTERS):
-        tags = np.concatenate([np.empty(0, np.uint64), *model.mesh.getElements(dim)[1]])
+        _, elements, _ = model.mesh.getElements(dim)
+        tags = np.concatenate([np.empty(0, np.uint64), *elements])
         count = sum(int(gmsh.option.getNumber(f"Mesh.Nb{name}")) for name in _COUNTERS[dim])
         if len(tags) != count:
             types = _type_names(model, set(map(int, model.mesh.getElementTypes(dim))))

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import MeshError
+from dolfinx_mbd.optional import optional_module
 
 __all__ = ["SUFFIXES", "Block", "DeckMesh", "read_bulk_data", "read_nastran"]
 
@@ -81,11 +82,7 @@ def read_bulk_data(path: Path) -> Any:
         MeshError: The file cannot be read.
         ImportError: The package pyNastran is missing.
     """
-    try:
-        from pyNastran.bdf.bdf import BDF
-    except ImportError as error:
-        text = "Nastran files require the package pyNastran: pip install pyNastran"
-        raise ImportError(f"{text} (or pip install 'dolfinx_mbd[nastran]')") from error
+    BDF = optional_module("pyNastran.bdf.bdf", "files of Nastran").BDF
     text = path.read_text(encoding="latin-1")
     if re.search(r"^\s*INCLUDE\b", text, re.MULTILINE | re.IGNORECASE):
         raise MeshError("it includes other files; write all bulk data to one file")

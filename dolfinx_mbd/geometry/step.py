@@ -20,8 +20,9 @@ from typing import Any
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import file_path, instance, integer, metres, name, number, reject
 from dolfinx_mbd.errors import FileError, InputTypeError, MissingFileError
-from dolfinx_mbd.geometry.gmsh_model import gmsh_session, mesh_volumes
+from dolfinx_mbd.geometry.gmsh_model import gmsh_session, longest_side, mesh_volumes
 from dolfinx_mbd.geometry.separate_process import CrashError, call_separately
+from dolfinx_mbd.optional import optional_module
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,7 @@ class StepPart:
 
     def __call__(self, model: Any) -> None:
         """Add the mesh of the part and its named groups to the current gmsh model."""
-        import gmsh
-
+        gmsh = optional_module("gmsh", "STEP files")
         with TemporaryDirectory(prefix="dolfinx_mbd-") as folder:
             file = str(Path(folder, "part.msh"))
             _separately(
@@ -115,8 +115,7 @@ def _mesh(
         _add_groups(model, 3, "volumes", volumes or {"part": solids})
         _add_groups(model, 2, "interfaces", interfaces)
         if size is None:
-            box = model.getBoundingBox(-1, -1)
-            size = max(box[3 + i] - box[i] for i in range(3)) / 20
+            size = longest_side(model) / 20
         mesh_volumes(model, solids, size, order)
         gmsh.option.setNumber("Mesh.Binary", 1)
         gmsh.write(file)
@@ -214,8 +213,7 @@ def _check_path(path: str | os.PathLike[str]) -> None:
 @contextmanager
 def _metre_units() -> Iterator[None]:
     """Set the unit of imported shapes to metres, and restore it afterwards."""
-    import gmsh
-
+    gmsh = optional_module("gmsh", "STEP files")
     unit = gmsh.option.getString("Geometry.OCCTargetUnit")
     gmsh.option.setString("Geometry.OCCTargetUnit", "M")
     try:

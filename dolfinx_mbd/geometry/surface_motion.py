@@ -20,7 +20,7 @@ from scipy.sparse.linalg import splu
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import function
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.geometry.gmsh_model import gmsh_session, mesh_arrays
+from dolfinx_mbd.geometry.gmsh_model import gmsh_session, mesh_arrays, nodes_of_elements
 
 WEIGHTS = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
 """Weights of the central difference of fourth order, by the number of steps."""
@@ -136,7 +136,8 @@ def _check_topology(
 def _entities(model: Any) -> list[_Entity]:
     """Return the points, curves and, if the mesh has volumes, the faces with nodes of cells."""
     tdim = max(dim for dim in (1, 2, 3) if len(model.mesh.getElementTypes(dim)))
-    nodes = np.unique(np.concatenate(model.mesh.getElements(tdim)[2]))
+    _, _, nodes_of_cells = model.mesh.getElements(tdim)
+    nodes = np.unique(np.concatenate(nodes_of_cells))
     size, result = int(nodes[-1]) + 1, []
     row = np.full(max(size, int(model.mesh.getMaxNodeTag()) + 1), -1)
     row[nodes.astype(np.int64)] = np.arange(len(nodes))
@@ -166,7 +167,7 @@ def _node_pairs(model: Any, face: int) -> NDArray[np.int64]:
     """Return all pairs of nodes that belong to one element of a face, shape (pairs, 2)."""
     pairs = [np.zeros((0, 2), dtype=np.int64)]
     for kind, _, flat in zip(*model.mesh.getElements(2, face), strict=True):
-        nodes = flat.reshape(-1, model.mesh.getElementProperties(kind)[3]).astype(np.int64)
+        nodes = nodes_of_elements(model, kind, flat).astype(np.int64)
         first, second = np.triu_indices(nodes.shape[1], 1)
         pairs.append(np.stack([nodes[:, first].ravel(), nodes[:, second].ravel()], axis=1))
     return np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)

@@ -56,12 +56,12 @@ def elastic_forces(
     n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
     weighted = np.outer(weights[0], X[0]) + np.outer(weights[1], X[1])
     H = matrix(data, row[H_ROWS], n + 1, 9 * n + 9)
-    push = matrix(data, row[MASS_MATRIX], n, n) @ a[j : j + n]
+    eta_inertia = matrix(data, row[MASS_MATRIX], n, n) @ a[j : j + n]
     linear = matrix(data, row[FIRST_MOMENTS], n + 1, 3)[1:] @ acceleration
-    moving = (H @ weighted.ravel())[1:] + linear + push
+    moving = (H @ weighted.ravel())[1:] + linear + eta_inertia
     elastic = matrix(data, row[STIFFNESS], n, n) @ q[i : i + n]
     damping = matrix(data, row[DAMPING], n, n) @ v[j : j + n]
-    return moving, elastic, damping, push
+    return moving, elastic, damping, eta_inertia
 
 
 def elastic_rows(
@@ -79,8 +79,10 @@ def elastic_rows(
 ) -> float:
     """Write the elastic residual; return `size` plus the contribution of η̈."""
     n, j, m, M = row[MODES], row[FIRST_V] + 6, data[row[MASS]], row[MASS_MATRIX]
-    inertia, elastic, damping, push = elastic_forces(row, data, q, v, a, X, weights, acceleration)
-    size += math.sqrt(m * abs(a[j : j + n] @ push))
+    inertia, elastic, damping, eta_inertia = elastic_forces(
+        row, data, q, v, a, X, weights, acceleration
+    )
+    size += math.sqrt(m * abs(a[j : j + n] @ eta_inertia))
     out[j : j + n] = inertia + elastic + damping
     terms = np.abs(inertia) + np.abs(elastic) + np.abs(damping)
     scale[j : j + n] = terms + size * np.sqrt(data[M : M + n * n : n + 1] / m)

@@ -231,12 +231,12 @@ def elastic_forces(
             target[k] = x * X[0, k] + y * X[1, k]
     H = matrix(data, row[H_ROWS], n + 1, 9 * n + 9)
     moving = np.dot(H, weighted.reshape(9 * n + 9))[1:]
-    push = matrix(data, row[MASS_MATRIX], n, n) @ a[j : j + n]
+    eta_inertia = matrix(data, row[MASS_MATRIX], n, n) @ a[j : j + n]
     elastic = matrix(data, row[STIFFNESS], n, n) @ q[i : i + n]
     damping = matrix(data, row[DAMPING], n, n) @ v[j : j + n]
     for k in range(n):
-        moving[k] += dot3(vector3(data, S + 3 * k + 3), acceleration) + push[k]
-    return moving, elastic, damping, push
+        moving[k] += dot3(vector3(data, S + 3 * k + 3), acceleration) + eta_inertia[k]
+    return moving, elastic, damping, eta_inertia
 
 
 @without_numba(array_versions.elastic_rows)
@@ -256,11 +256,13 @@ def _elastic_rows(
 ) -> float:
     """Write the elastic residual; return `size` plus the contribution of η̈."""
     n, j, m, M = row[MODES], row[FIRST_V] + 6, data[row[MASS]], row[MASS_MATRIX]
-    inertia, elastic, damping, push = elastic_forces(row, data, q, v, a, X, weights, acceleration)
-    power = 0.0
+    inertia, elastic, damping, eta_inertia = elastic_forces(
+        row, data, q, v, a, X, weights, acceleration
+    )
+    product = 0.0
     for k in range(n):
-        power += a[j + k] * push[k]
-    size += math.sqrt(m * abs(power))
+        product += a[j + k] * eta_inertia[k]
+    size += math.sqrt(m * abs(product))
     for k in range(n):  # the last term bounds the work of all inertia forces on a mode
         out[j + k] = inertia[k] + elastic[k] + damping[k]
         terms = abs(inertia[k]) + abs(elastic[k]) + abs(damping[k])
@@ -280,9 +282,9 @@ def add_wrench_rows(
         lever, theta = lever_and_rotation(row, data, motion, k)
         wrench = wrenches[row[FIRST_FRAME] + k]
         f, moment = wrench_in(A, wrench)
-        turn = add3(cross3(lever, f), moment)
+        torque = add3(cross3(lever, f), moment)
         size = math.sqrt(dot3(lever, lever) * dot3(f, f)) + math.sqrt(dot3(moment, moment))
-        put3(out, j + 3, add3(vector3(out, j + 3), scaled3(-1.0, turn)))
+        put3(out, j + 3, add3(vector3(out, j + 3), scaled3(-1.0, torque)))
         put3(loads, 6 * k, f)
         put3(loads, 6 * k + 3, tangent_times(theta, moment))
         for c in range(3):
@@ -298,9 +300,9 @@ def _subtract_loads(loads: Array, jacobian: Array, first: int, out: Array, scale
     """Subtract the forces of loads on the modes from the residual from the row `first` on."""
     for c in range(jacobian.shape[0]):
         for i in range(jacobian.shape[1]):
-            push = loads[c] * jacobian[c, i]
-            out[first + i] -= push
-            scale[first + i] += abs(push)
+            force = loads[c] * jacobian[c, i]
+            out[first + i] -= force
+            scale[first + i] += abs(force)
 
 
 @inner_kernel
@@ -341,10 +343,10 @@ def add_spin_rows(
     n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
     omega, alpha = vector3(v, j - 3), vector3(a, j - 3)
     y, dJ = spin_parts(row, data, q[i : i + n])
-    push = spin_products(omega) @ y
+    force = spin_products(omega) @ y
     for k in range(n):
-        out[j + k] += push[k]
-        scale[j + k] += abs(push[k])
+        out[j + k] += force[k]
+        scale[j + k] += abs(force[k])
     rate = mv3(spin_matrix(y @ v[j : j + n]), omega)
     turn = add3(mv3(dJ, alpha), cross3(omega, mv3(dJ, omega)))
     put3(out, j - 3, add3(vector3(out, j - 3), add3(turn, scaled3(2.0, rate))))
@@ -367,10 +369,10 @@ def integrals(table: Table, data: Array, q: Array, v: Array, gravity: Array) -> 
     spin, swing, inner = mv3(J, omega), axial3(Q1), add3(cross3(omega, s0), s1)
     kinetic = 0.5 * m * dot3(V, V) + dot3(V, inner) + 0.5 * dot3(omega, spin) + dot3(omega, swing)
     inertia = matrix(data, row[MASS_MATRIX], n, n) @ rate
-    push, elastic = matrix(data, row[STIFFNESS], n, n) @ eta, 0.0
+    spring_force, elastic = matrix(data, row[STIFFNESS], n, n) @ eta, 0.0
     for k in range(n):
         kinetic += 0.5 * rate[k] * inertia[k]
-        elastic += 0.5 * eta[k] * push[k]
+        elastic += 0.5 * eta[k] * spring_force[k]
     lever = add3(scaled3(m, origin), mv3(A, s0))
     linear = mv3(A, add3(scaled3(m, V), inner))
     about_frame = mv3(A, add3(cross3(s0, V), add3(spin, swing)))

@@ -154,9 +154,9 @@ def apply_wrenches(
         force = vector3(wrenches[k], 0)
         moment = tmv3(_angular_velocity_map(t, size, reference), vector3(wrenches[k], 3))
         for i in range(P.shape[2]):
-            push = dot3(_column(P, k, i), force) + dot3(_column(S, k, i), moment)
-            rows[i] -= push
-            scale[i] += abs(push)
+            load = dot3(_column(P, k, i), force) + dot3(_column(S, k, i), moment)
+            rows[i] -= load
+            scale[i] += abs(load)
 
 
 @kernel

@@ -34,6 +34,12 @@ from dolfinx_mbd.mechanism.contact.clearance import (
     Clearance,
     GuideClearance,
 )
+from dolfinx_mbd.mechanism.contact.contact_laws import (
+    ContactLaw,
+    contact_damping,
+    hertz_stiffness,
+    line_stiffness,
+)
 from dolfinx_mbd.mechanism.contact.elements import (
     Contact,
     bore_contact,
@@ -43,12 +49,6 @@ from dolfinx_mbd.mechanism.contact.elements import (
 )
 from dolfinx_mbd.mechanism.contact.gears import (
     GearPair,
-)
-from dolfinx_mbd.mechanism.contact.laws import (
-    ContactLaw,
-    contact_damping,
-    hertz_stiffness,
-    line_stiffness,
 )
 from dolfinx_mbd.mechanism.contact.stops import (
     JointStop,

@@ -170,9 +170,28 @@ class FilmElement(PairElement):
         "peak_pressure": RunQuantity("Pa"),
         "side_flow": RunQuantity("m³/s"),
         "supply_flow": RunQuantity("m³/s"),
+        "content_rate": RunQuantity("m³/s"),
         "friction_power": RunQuantity("W"),
     }
     clearance: float
+
+    def for_run(self) -> FilmElement:
+        """Return the film with a content of its own, or the film itself if it has no content.
+
+        Without `begin_step`, the content is that of a steady motion.
+        """
+        return self
+
+    def begin_step(self, content: Array, dt: float) -> None:
+        """Evaluate the film at the end of a step of length `dt` (s) with this content before it.
+
+        `content` is the result of `content`; the film is again that of a steady motion if dt = 0.
+        """
+
+    @property
+    def content(self) -> Array:
+        """Thickness of the oil at the nodes of the grid at the last evaluation, flat, m."""
+        return np.zeros(0)
 
     @property
     @abstractmethod

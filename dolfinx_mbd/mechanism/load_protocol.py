@@ -145,6 +145,11 @@ class Load(ABC):
         return False
 
     @property
+    def has_content(self) -> bool:
+        """Whether it depends on the oil in its gap before a step; see `FilmElement`."""
+        return False
+
+    @property
     def mark(self) -> str:
         """Shape in pictures, a name in `SHAPES` of `plotting/scene/tubes.py`; by default none."""
         return ""

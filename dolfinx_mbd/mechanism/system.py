@@ -405,6 +405,29 @@ class System(HtmlView):
                 value=self,
             )
 
+    def check_reduced(self, task: str) -> None:
+        """Raise an error if a body is on its mesh; `task` is the analysis that cannot treat it."""
+        names = [repr(body.name) for body in self.bodies if hasattr(body, "rigid_body")]
+        if names:
+            raise InputError(
+                f"{task} does not support bodies on their mesh ({', '.join(names)}): replace each "
+                "by a FlexibleBody with the reduced body of its model, mbd.reduce(model, "
+                "interfaces=...).body",
+                argument="system",
+                value=self,
+            )
+
+    def check_no_content(self, task: str) -> None:
+        """Raise an error if the oil in a gap before a step affects a film."""
+        names = [load.name for load in self.loads if load.has_content]
+        if names:
+            raise InputError(
+                f"{task} does not support oil films whose content depends on earlier steps: "
+                f"{', '.join(map(repr, names))}. Use simulate, or cavitation='reynolds'",
+                argument="system",
+                value=self,
+            )
+
     def check_holonomic(self, task: str) -> None:
         """Raise an error if constraints restrict velocities only; `task` is the analysis."""
         if self.velocity_rows.any():

@@ -13,6 +13,7 @@ from dolfinx_mbd.analyses import Spectrum, Waterfall
 from dolfinx_mbd.body.response import FrequencyResponse
 from dolfinx_mbd.checks import array, choice, instance, names, number, reject
 from dolfinx_mbd.files import write_atomically
+from dolfinx_mbd.optional import optional_module
 from dolfinx_mbd.plotting.pictures.output import checked_path
 from dolfinx_mbd.results.solution import Solution
 
@@ -311,10 +312,9 @@ def _named_curves(argument: str, value: Any, kind: type[Any]) -> Mapping[str, An
 
 def new_figure(width: float, height: float) -> Any:
     """Return an empty matplotlib figure with the given width and height in inches."""
-    try:
-        from dolfinx_mbd.plotting.figures import Chart
-    except ImportError as error:
-        raise ImportError("charts are drawn with matplotlib: pip install matplotlib") from error
+    optional_module("matplotlib", "charts")
+    from dolfinx_mbd.plotting.figures import Chart
+
     return Chart(figsize=(width, height), layout="constrained")
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.body.parts import Skin
 from dolfinx_mbd.kernels.columns import ETA
+from dolfinx_mbd.optional import optional_module
 
 __all__ = ["GENERATOR", "GltfFile"]
 
@@ -27,10 +28,7 @@ class GltfFile:
     """A glTF file under construction: its tables and its binary data."""
 
     def __init__(self) -> None:
-        try:
-            import pygltflib
-        except ImportError as error:
-            raise ImportError("glTF is written with pygltflib: pip install pygltflib") from error
+        pygltflib = optional_module("pygltflib", "glTF files")
         self.gltf: Any = pygltflib
         self.scene: Any = pygltflib.GLTF2(
             scene=0,

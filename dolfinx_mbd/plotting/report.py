@@ -9,18 +9,17 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from dolfinx_mbd.checks import file_path, instance, number, reject
+from dolfinx_mbd.checks import instance, number, reject
 from dolfinx_mbd.errors import MissingFileError
-from dolfinx_mbd.files import contains, write_atomically
 from dolfinx_mbd.html import html_table
-from dolfinx_mbd.plotting.viewer.page import asset
+from dolfinx_mbd.plotting.viewer.html_page import HtmlPage, asset, framed
+from dolfinx_mbd.plotting.viewer.page import Player
 
 __all__ = ["Check", "Report"]
 
 _IMAGES = {".gif": "gif", ".jpg": "jpeg", ".png": "png", ".svg": "svg+xml"}
-_MARK = b'<meta name="generator" content="dolfinx_mbd report">'  # part of each report
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Check:
         return f"{'ok ' if self.passed else 'failed'} {text} {self.unit}".rstrip()
 
 
-class Report:
+class Report(HtmlPage):
     """A page with the results of a study: one HTML file that needs no network.
 
     The page starts with all checks. The other items follow in the order of their addition. A
@@ -79,6 +78,9 @@ class Report:
         >>> report.save("report.html").name
         'report.html'
     """
+
+    mark = b'<meta name="generator" content="dolfinx_mbd report">'
+    kind = "report"
 
     def __init__(self, title: str = "Report") -> None:
         self.title = instance("title", title, str)
@@ -161,13 +163,14 @@ class Report:
 
         Args:
             item: A text, of which several lines keep their columns; the path of a picture (.png,
-                .jpg, .gif or .svg); a figure of matplotlib; or an object that notebooks display,
-                such as a `Picture`, the `Player` of `mbd.plotting.player`, a body or a run.
+                .jpg, .gif or .svg) or of a page of `mbd.plotting.player` (.html); a figure of
+                matplotlib; or an object that notebooks display, such as a `Picture`, the `Player`
+                of `mbd.plotting.player`, a body or a run.
             caption: Text above a picture or a scene.
 
         Raises:
             InputError: The item is of another kind.
-            MissingFileError: There is no picture at the path.
+            MissingFileError: There is no file at the path.
         """
         instance("caption", caption, str)
         if isinstance(item, str):
@@ -188,7 +191,7 @@ class Report:
         body = "\n".join(page for _, page in self._items if page)
         return (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            f"{_MARK.decode()}\n<title>{title}</title>\n"
+            f"{self.mark.decode()}\n<title>{title}</title>\n"
             f"<style>\n{asset('report.css')}\n</style>\n</head>\n<body>\n"
             f"<h1>{title}</h1>\n{self._verdict()}{body}\n</body>\n</html>\n"
         )
@@ -209,27 +212,6 @@ class Report:
         state = "passed" if self.passed else "failed"
         table = f"<table><tr>{head}</tr>{''.join(rows)}</table>"
         return f'<p class="verdict {state}">{count}</p>\n{table}\n'
-
-    def save(self, path: str | Path) -> Path:
-        """Write the page to a file and return its path; missing directories are created.
-
-        Args:
-            path: File to write, with the suffix `.html`. It may replace an earlier report.
-
-        Raises:
-            InputError: The suffix is not `.html`.
-            OverwriteError: The existing file is not a report.
-            OSError: The file cannot be written; an existing file is then unchanged.
-        """
-        path = file_path("path", path, (".html",))
-        return write_atomically(path, self._write, "report", replaces=contains(_MARK))
-
-    def _write(self, file: BinaryIO) -> None:
-        file.write(self.html.encode(errors="replace"))
-
-    def _repr_html_(self) -> str:
-        frame = '<iframe style="width:100%;height:560px;border:0" sandbox="allow-scripts"'
-        return f'{frame} srcdoc="{html.escape(self.html)}"></iframe>'
 
     def __repr__(self) -> str:
         passed = sum(check.passed for check in self._checks)
@@ -256,10 +238,12 @@ def _captioned(page: str, caption: str) -> str:
 def _drawn(item: Any, caption: str) -> str:
     """Return a picture or a scene as HTML."""
     if isinstance(item, Path):
-        if item.suffix.lower() not in _IMAGES:
-            reject("item", str(item), f"a picture: {', '.join(_IMAGES)}")
+        if item.suffix.lower() not in (*_IMAGES, ".html"):
+            reject("item", str(item), f"a picture or a page: {', '.join(_IMAGES)}, .html")
         if not item.is_file():
-            raise MissingFileError(f"there is no picture '{item}'")
+            raise MissingFileError(f"there is no file '{item}'")
+        if item.suffix.lower() == ".html":
+            return framed(item.read_text(encoding="utf-8"), Player.permissions)
         return _image(_IMAGES[item.suffix.lower()], item.read_bytes(), caption)
     for name in ("_repr_html_", "_repr_png_"):
         shown = getattr(item, name, None)

@@ -21,8 +21,8 @@ from dolfinx_mbd import requirements as requirements  # checks DOLFINx, PETSc an
 from dolfinx_mbd.fem.interfaces.interfaces import InterfaceSpec
 from dolfinx_mbd.reduction.distributed_loads import body_force, pressure, traction
 from dolfinx_mbd.reduction.mesh_damping import Viscous, with_damping
-from dolfinx_mbd.reduction.options import ReductionOptions
 from dolfinx_mbd.reduction.reducer import Reducer, reduce
+from dolfinx_mbd.reduction.reduction_options import ReductionOptions
 from dolfinx_mbd.reduction.result import Reduction
 
 __all__ = [

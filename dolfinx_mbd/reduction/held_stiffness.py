@@ -33,9 +33,9 @@ from dolfinx_mbd.fem.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.fem.linalg.davidson import davidson_modes
 from dolfinx_mbd.fem.linalg.eigenvalues import block_modes, lowest_modes, uses_block_lanczos
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky
-from dolfinx_mbd.fem.linalg.matrices import bordered_mass, bordered_stiffness, constrain
 from dolfinx_mbd.fem.linalg.options import Options
 from dolfinx_mbd.fem.linalg.single_precision import SingleFactor, single_cholesky, single_factor
+from dolfinx_mbd.fem.linalg.sparse_matrices import bordered_mass, bordered_stiffness, constrain
 from dolfinx_mbd.parallel import destroying
 from dolfinx_mbd.phases import log
 

@@ -17,7 +17,7 @@ from dolfinx_mbd.fem.inertia import Inertia
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.forms import Orthotropic, Temperature
-from dolfinx_mbd.reduction.options import ReductionOptions
+from dolfinx_mbd.reduction.reduction_options import ReductionOptions
 from dolfinx_mbd.reduction.reference import ReducedModes
 from dolfinx_mbd.reduction.truncation import Truncation
 

@@ -37,8 +37,8 @@ from dolfinx_mbd.reduction.distributed_loads import load_vectors
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from dolfinx_mbd.reduction.mesh_damping import with_damping
 from dolfinx_mbd.reduction.mode_tables import described, provenance
-from dolfinx_mbd.reduction.options import ReductionOptions, check_request
 from dolfinx_mbd.reduction.projection import Contents, SolidIntegrals, project
+from dolfinx_mbd.reduction.reduction_options import ReductionOptions, check_request
 from dolfinx_mbd.reduction.reference import (
     apply_signs,
     check_attached,

@@ -30,8 +30,8 @@ from dolfinx_mbd.fem.modal.spectrum import hertz
 from dolfinx_mbd.fem.prestress import BUCKLED
 from dolfinx_mbd.parallel import shared_errors
 from dolfinx_mbd.reduction.basis import Basis, Column, ColumnKind, numbered
-from dolfinx_mbd.reduction.options import ReductionOptions
 from dolfinx_mbd.reduction.projection import Solutions
+from dolfinx_mbd.reduction.reduction_options import ReductionOptions
 from dolfinx_mbd.reduction.stiffening import UnitCases
 
 # The forces at averaged interfaces are computed in two ways. The two results may differ by the

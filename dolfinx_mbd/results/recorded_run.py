@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.dynamics.stepping.run import Run
 from dolfinx_mbd.dynamics.stepping.step_control import steps_from
 from dolfinx_mbd.mechanism.system import State, System
+from dolfinx_mbd.results.distributed_rows import Distribution
 from dolfinx_mbd.results.files.run_files import (
     HISTORY,
     check_system,
@@ -57,13 +58,14 @@ class RecordedRun:
     ) -> None:
         self.run, self.stride, self.outputs = run, stride, outputs
         self.checks = RunChecks(run.system, run.stepper, run.state)
-        self._block = [run.state]  # saved states that were not written yet
+        self._distribution = Distribution(run.system)
         self._last = run.state.time
         self._rows: list[NDArray[np.void]] = []
         self._folder: RunFolder | None = None
-        self._limit = sys.maxsize if outputs is None else self._block_rows()
+        self._limit = sys.maxsize if outputs is None and folder is None else self._block_rows()
+        self._block = [self._saved(run.state)]  # saved states that were not written yet
         if folder is not None:
-            self.use(RunFolder(folder, system=run.system))
+            self.use(RunFolder(folder, system=run.system, comm=self._distribution.comm))
 
     def use(self, folder: RunFolder) -> None:
         """Write the saved values to a folder."""
@@ -89,11 +91,23 @@ class RecordedRun:
     def record(self) -> None:
         """Save the present state if it is due and not saved yet; write a block if it is full."""
         if self._is_due and self._last < self.run.state.time:
-            self._block.append(self.run.state)
+            self._block.append(self._saved(self.run.state))
             self._last = self.run.state.time
-        full = len(self._block) >= self._limit
-        if full or (self._folder is not None and time.monotonic() - self._written > _PERIOD):
+        if len(self._block) >= self._limit or self._is_late():
             self.write()
+
+    def _saved(self, state: State) -> State:
+        """Return the part of a state that results need, on this rank if they are distributed."""
+        if self._limit == sys.maxsize and self._distribution:
+            return replace(state, q=self._distribution.of(state.q), memory={})
+        return replace(state, memory={})
+
+    def _is_late(self) -> bool:
+        """Return whether a checkpoint is due; ranks that share a mesh write it together."""
+        if self._folder is None:
+            return False
+        late, comm = time.monotonic() - self._written > _PERIOD, self._distribution.comm
+        return late if comm is None else bool(comm.bcast(late, root=0))
 
     def write(self) -> None:
         """Move the block to the saved values, and write a checkpoint."""
@@ -102,7 +116,7 @@ class RecordedRun:
         if self._block:
             block = Solution(self.run.system, self._block)
             self.checks.inspect(block)
-            rows = _saved_rows(block, self.outputs)
+            rows = _saved_rows(block, self._block, self.outputs)
             if self._folder is None:
                 self._rows.append(rows)
             else:
@@ -189,14 +203,14 @@ def read_run(path: str | Path, system: System, outputs: Outputs | None = None) -
         names = ", ".join(map(repr, functions))
         reject("outputs", outputs, f"the functions {names}, as in the call of simulate")
     recorded._block = []
-    recorded.use(RunFolder(path, rows))
+    recorded.use(RunFolder(path, rows, comm=recorded._distribution.comm))
     return recorded
 
 
-def _saved_rows(block: Solution, outputs: Outputs | None) -> NDArray[np.void]:
+def _saved_rows(block: Solution, states: list[State], outputs: Outputs | None) -> NDArray[np.void]:
     """Return the states or outputs of a block as an array with one row per time."""
     if outputs is None:
-        arrays = {key: getattr(block, key) for key in HISTORY}
+        arrays = {key: np.array([getattr(state, key) for state in states]) for key in HISTORY}
     else:
         arrays = {"time": block.time, **outputs.arrays(block)}
     rows = np.empty(len(block), [(key, "<f8", v.shape[1:]) for key, v in arrays.items()])

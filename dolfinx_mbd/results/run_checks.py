@@ -25,6 +25,7 @@ from dolfinx_mbd.results.deformation_checks import (
     largest_deformations,
     warn_of_deformation,
 )
+from dolfinx_mbd.results.distributed_rows import local_row
 from dolfinx_mbd.results.film_checks import FilmChecks
 from dolfinx_mbd.results.solution import Solution
 
@@ -41,7 +42,7 @@ MISFIT = 1e-5  # as `CONSTRAINTS`, for dropped redundant constraints
 RATE_JUMP = 0.05  # jump of a driver's rate relative to its largest rate
 # Ignored energy relative to the mass times (size of the mechanism / duration of the run)²
 _ROUND_OFF = 1e-12
-HALVINGS = 10  # number of steps with bodies on their mesh that were halved
+HALVINGS = 10  # number of steps with bodies on their mesh or oil films that were halved
 _SAMPLES = 200  # largest number of saved states at which energies are evaluated
 
 
@@ -70,6 +71,9 @@ class RunChecks:
         self._contacts = ContactSteps(self._at, state.time)
         self._films = FilmChecks(self._at, state.time)
         stored = self._at.loads.stored_energy(elastic=True)
+        moving = [body for body in system.mechanical_bodies if body.num_velocities]
+        # the internal work of other bodies is not known
+        self._moving = moving if all(isinstance(b, FloatingBody) for b in moving) else []
         self._samples, self._saved, self._interval = [(state, 0.0, stored)], 0, 1
         self._worst: dict[str, tuple[float, str]] = {}
         self._stretch: dict[str, tuple[float, ...]] = {}
@@ -118,7 +122,7 @@ class RunChecks:
         If there are too many samples, n is doubled and every second sample is deleted.
         """
         self._saved += 1
-        if self._saved % self._interval == 0:
+        if self._moving and self._saved % self._interval == 0:
             self._samples.append((state, self.work, self._at.loads.stored_energy(elastic=True)))
         if len(self._samples) > 2 * _SAMPLES:
             self._samples, self._interval = self._samples[::2], 2 * self._interval
@@ -203,8 +207,9 @@ class RunChecks:
     def _check_halvings(self) -> None:
         count = self._stepper.halvings
         names = [b.name for b in self._system.bodies if hasattr(b, "step_solver")]
+        names += [film.name for film in self._at.loads.films()]
         text = (
-            f"steps failed and were halved {count} times (bodies on their mesh: "
+            f"steps failed and were halved {count} times (bodies on their mesh and oil films: "
             f"{', '.join(map(repr, names))}; longest step {self._step:g} s). Each failure costs a "
             f"multiple of a step: take steps below {0.5 * self._step:.2g} s, with a smaller dt or "
             "Adaptive(largest=...)"
@@ -212,9 +217,8 @@ class RunChecks:
         _warn(AccuracyWarning, "halved steps", count, HALVINGS, text)
 
     def _check_energy(self) -> None:
-        moving = [body for body in self._system.mechanical_bodies if body.num_velocities]
-        if not all(isinstance(body, FloatingBody) for body in moving):
-            return  # the internal work of other bodies is not known
+        if not self._moving:
+            return
         states, works, stored = zip(*self._samples, strict=True)
         rows = np.unique(np.linspace(0, len(states) - 1, _SAMPLES).astype(int))
         times = np.array([states[k].time for k in rows])
@@ -228,7 +232,7 @@ class RunChecks:
         gain = total - total[0] - np.array(works)[rows]
         n = int(np.argmax(gain))
         speed = self._system.size / (self._time - times[0])
-        noise = _ROUND_OFF * sum(body.typical_mass for body in moving) * speed**2
+        noise = _ROUND_OFF * sum(body.typical_mass for body in self._moving) * speed**2
         text = (
             f"at t = {times[n]:g} s the mechanism has gained {gain[n]:.3g} J that no load and "
             f"no driver supplied (largest energy {scale:.3g} J): the steps do not resolve the "
@@ -245,7 +249,7 @@ class RunChecks:
         size = np.where(whole.row_motion < 3, whole.size, 1.0)
         held = block.system.held
         for n in range(0, len(block), max(1, len(block) // 50)):
-            at.q[:], at.angles[:] = block.q[n], block.angles[n]
+            at.q[:], at.angles[:] = local_row(block.q, n), block.angles[n]
             share = np.abs(at.constraints(float(block.time[n]))) / size
             for rows, kind in ((held, AccuracyWarning), (~held, ModelRangeWarning)):
                 if rows.any():

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from dolfinx_mbd.body import StrainGauge
 from dolfinx_mbd.checks import choice
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, extent
+from dolfinx_mbd.dynamics.assembly.loads import CONTENT_MEMORY
 from dolfinx_mbd.dynamics.assembly.redundancy import least_norm_multipliers
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.columns import QUATERNION
 from dolfinx_mbd.mechanism.bodies import FlexibleBody
 from dolfinx_mbd.mechanism.joints import Driver, FrameRef, Joint
@@ -25,6 +27,7 @@ from dolfinx_mbd.mechanism.run_quantities import (
     Quantities,
 )
 from dolfinx_mbd.mechanism.system import State, System
+from dolfinx_mbd.results.distributed_rows import Distribution, local_row
 from dolfinx_mbd.results.files.run_files import HISTORY
 from dolfinx_mbd.results.histories import rotation_matrices
 from dolfinx_mbd.results.series import INTEGRALS, PartData, Values
@@ -45,7 +48,7 @@ class SavedStates:
     """
 
     time: Array
-    q: Array
+    q: Any  # array, or `DistributedRows` if several ranks share a mesh
     v: Array
     a: Array
     lam: Array
@@ -55,8 +58,14 @@ class SavedStates:
         self, system: System, states: Sequence[State], assembler: Assembler | None = None
     ) -> None:
         self.system, self._assembler = system, assembler
+        distribution = Distribution(system) if len(states) > 1 else None
+        # contents of oil films in the steps that led to the states, where they are known
+        self._contents = [_content(state) for state in states]
         for key in HISTORY:
-            setattr(self, key, np.array([getattr(state, key) for state in states]))
+            if key == "q" and distribution:
+                self.q = distribution.rows(states)
+            else:
+                setattr(self, key, np.array([getattr(state, key) for state in states]))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without the assembler, to pickle or to copy them."""
@@ -72,23 +81,31 @@ class SavedStates:
         """Return the saved states in arrays by the names of the attributes of a state."""
         saved = cls(system, ())
         vars(saved).update(arrays)
+        saved._contents = [{} for _ in saved.time]
         return saved
 
     def part(self, times: slice) -> SavedStates:
         """Return the states at some of the times."""
-        return self.of_arrays(self.system, {key: getattr(self, key)[times] for key in HISTORY})
+        arrays = {key: getattr(self, key)[times] for key in HISTORY}
+        saved = self.of_arrays(self.system, arrays)
+        saved._contents = self._contents[times]
+        return saved
 
     def states(self) -> Iterator[State]:
         """Yield the states without the memory of the integrator."""
         rows = zip(*(getattr(self, key) for key in HISTORY), strict=True)
         return (State(float(t), *row) for t, *row in rows)
 
-    def evaluations(self) -> Iterator[tuple[int, float, Assembler]]:
-        """Yield row, time and an assembler of the whole system for each state."""
+    def evaluations(self, *, nodes: bool = False) -> Iterator[tuple[int, float, Assembler]]:
+        """Yield row, time and an assembler of the whole system for each state.
+
+        Nodes of meshes that other ranks store are NaN, unless `nodes` is True (collective).
+        """
         at, multipliers = self._assembler or Assembler(self.system.whole), self.multipliers
         for row, t in enumerate(map(float, self.time)):
-            state = self.q[row], self.v[row], self.a[row], multipliers[row], self.angles[row]
-            at.put(State(t, *state))
+            q = self.q[row] if nodes else local_row(self.q, row)
+            arrays = q, self.v[row], self.a[row], multipliers[row], self.angles[row]
+            at.put(State(t, *arrays, self._contents[row]))
             at.update_poses(t)
             at.frames.update_velocities()
             yield row, t, at
@@ -105,8 +122,8 @@ class SavedStates:
         multipliers[:, held] = self.lam
         if self.system.least_norm:
             at = Assembler(whole)
-            for k, (t, q) in enumerate(zip(map(float, self.time), self.q, strict=True)):
-                at.q[:] = q
+            for k, t in enumerate(map(float, self.time)):
+                at.q[:] = local_row(self.q, k)
                 at.update_poses(t)
                 B = at.constraint_matrix()
                 multipliers[k] = least_norm_multipliers(whole, B, B[held], self.lam[k], extent(at))
@@ -124,6 +141,17 @@ class SavedStates:
         if name in (load.name for load in s.loads):
             return self.element(name, "global")
         return self._body(s.body_index(name))
+
+    def _check_contents(self) -> None:
+        """Raise an error if forces depend on contents of oil films that were not saved."""
+        names = [load.name for load in self.system.loads if load.has_content]
+        if names and not all(self._contents[1:]):
+            raise InputError(
+                "the forces of this run depend on the oil in its films "
+                f"({', '.join(map(repr, names))}), which files do not contain: use the run that "
+                "simulate returns, or save the quantities with simulate(outputs=[...])",
+                argument="run",
+            )
 
     # ---- bodies ---------------------------------------------------------------------------------
     def _body(self, k: int) -> PartData:
@@ -159,8 +187,9 @@ class SavedStates:
     def body_energies(self, body: int, rows: slice | NDArray[np.integer] = slice(None)) -> Array:
         """Return the kinetic, elastic and gravitational energy of a body, (rows, 3), J."""
         s = self.system
-        states = zip(self.q[rows, s.q_slices[body]], self.v[rows, s.v_slices[body]], strict=True)
-        return np.array([s.bodies[body].energies(q, v, s.gravity) for q, v in states])
+        q, v = self.q[:, s.q_slices[body]], self.v[:, s.v_slices[body]]
+        numbers = np.arange(len(self.time))[rows]
+        return np.array([s.bodies[body].energies(q[k], v[k], s.gravity) for k in numbers])
 
     def body_momenta(self, body: int) -> Array:
         """Return the momentum and angular momentum of a body, (nt, 6), kg m/s and kg m²/s."""
@@ -175,8 +204,9 @@ class SavedStates:
     @cached_property
     def _frame_wrenches(self) -> Array:
         """Forces and moments on all frames in global components, (nt, nf, 6)."""
+        self._check_contents()
         wrenches = np.zeros((len(self.time), self.system.num_frames, 6))
-        for row, t, at in self.evaluations():
+        for row, t, at in self.evaluations(nodes=True):
             at.residual(t)
             wrenches[row] = at.wrenches
         return wrenches
@@ -190,6 +220,7 @@ class SavedStates:
     @cached_property
     def entries(self) -> dict[str, Array]:
         """Motion, power and violation of all joints and drivers, (nt, entries, ...)."""
+        self._check_contents()
         s, nt = self.system.whole, len(self.time)
         joints, entries = len(s.joints), len(s.first)
         wrench, power = np.zeros((nt, entries, 12)), np.zeros((nt, entries))
@@ -249,6 +280,7 @@ class SavedStates:
     @cached_property
     def _loads(self) -> dict[str, dict[str, Array]]:
         """Wrench, motion, power and energy of all loads over time, by name."""
+        self._check_contents()
         rows: dict[str, dict[str, list[Any]]] = {load.name: {} for load in self.system.loads}
         for _, t, at in self.evaluations():
             for load, values in at.loads.records(t):
@@ -299,6 +331,11 @@ class SavedStates:
         for row, _, at in self.evaluations():
             axes[row] = at.rotation[index]
         return axes
+
+
+def _content(state: State) -> dict[str, Any]:
+    """Return the contents of oil films in the memory of a state."""
+    return {key: state.memory[key] for key in CONTENT_MEMORY if key in state.memory}
 
 
 def _together(keys: Iterable[str], arrays: Callable[[], Iterable[Array]]) -> dict[str, Values]:

@@ -13,6 +13,7 @@ from dolfinx_mbd.archive import errors_as, read_archive
 from dolfinx_mbd.checks import file_path, instance
 from dolfinx_mbd.errors import FileWarning, warn
 from dolfinx_mbd.mechanism.system import State, System
+from dolfinx_mbd.results.distributed_rows import whole
 from dolfinx_mbd.results.files.run_files import (
     HISTORY,
     check_system,
@@ -43,7 +44,7 @@ def write_solution(
         arrays = {f"output_{k}": values for k, values in enumerate(saved.values.values())}
         arrays["time"] = saved.time
     else:
-        arrays = {key: getattr(saved, key) for key in HISTORY}
+        arrays = {key: whole(getattr(saved, key)) for key in HISTORY}
     return write_run(path, _KIND, header, arrays | state_arrays("final", final))
 
 

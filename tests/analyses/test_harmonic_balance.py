@@ -10,7 +10,7 @@ import scipy.integrate
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.analyses import PeriodicError, harmonic_balance, harmonic_curve, periodic
-from dolfinx_mbd.errors import AccuracyWarning, InputError
+from dolfinx_mbd.errors import AccuracyWarning, InputError, MbdWarning
 from tests.analyses.test_periodic import oscillator
 from tests.models.beams import slender_rod
 
@@ -168,6 +168,14 @@ def test_a_curve_in_both_directions() -> None:
         folds.append(np.sort(curve.parameter[curve.folds]))
     assert len(folds[0]) == 2
     assert np.allclose(*folds, rtol=1e-6)
+
+
+def test_a_curve_with_too_few_points() -> None:
+    with pytest.warns(MbdWarning, match="max_points = 4 points at the value .* from 7.5 to 8.6"):
+        curve = harmonic_curve(
+            duffing, (7.5, 8.6), period=lambda w: 2 * np.pi / w, num_harmonics=3, max_points=4
+        )
+    assert len(curve.motions) >= 4 and curve.parameter[-1] < 8.6
 
 
 def test_states_of_loads() -> None:

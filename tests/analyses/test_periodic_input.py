@@ -8,7 +8,7 @@ import pytest
 import dolfinx_mbd as mbd
 from dolfinx_mbd.analyses import PeriodicError, continuation, periodic
 from dolfinx_mbd.dynamics import EquilibriumError
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, MbdWarning
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.structures.mesh_bodies import MeshBody
 from tests.structures.mesh_bodies.models import STEEL, box, ends, slider_crank
@@ -84,7 +84,9 @@ def test_a_curve_that_does_not_reach_its_end() -> None:
         spring = mbd.JointLoad("spring", "rail", "displacement", lambda t, x, v: p - np.tanh(x))
         return mbd.System([ground, block], [rail], loads=[spring])
 
-    curve = continuation(build, (0.0, 2.0), max_points=60)
+    with pytest.warns(MbdWarning, match="ends after max_points = 60") as raised:
+        curve = continuation(build, (0.0, 2.0), max_points=60)
+    assert [warning.message.limit for warning in raised] == [60]  # type: ignore[union-attr]
     assert len(curve.states) == 60
     assert 0.7 < curve.parameter[-1] < 1.0
     x = curve.values(lambda system, state: state.q[2])

@@ -18,7 +18,7 @@ import pytest
 
 from dolfinx_mbd.archive import Kind, archive_writer, read_archive
 from dolfinx_mbd.body import BodyFileError, LoadPattern, MaterialPoint, ReducedBody, Skin
-from dolfinx_mbd.body.files import _KIND
+from dolfinx_mbd.body.body_files import _KIND
 from dolfinx_mbd.body.stress_modes import StressModes
 from dolfinx_mbd.errors import FileError, FileWarning, InputError
 from dolfinx_mbd.files import temporary_path

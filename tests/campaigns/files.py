@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.io.cli.materials import known_materials
+from dolfinx_mbd.io.cli.named_materials import known_materials
 from tests.campaigns.bench import Bench, square
 from tests.campaigns.cases import Case
 from tests.campaigns.contents import digest, is_finite

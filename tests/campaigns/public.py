@@ -50,6 +50,7 @@ INTERNAL = {
     "JointStop.gaps", "JointRelation.evaluate", "JointRelation.parameters",
     "JointRelation.problem", "JointRelation.second", "JointRelation.values", "Curve.derivative",
     "Curve.normal", "Curve.parameter", "check_holonomic",
+    "LinearizedSystem.from_matrices",
     "LinearizedSystem.to_control", "local_error", "magnitude", "memory",
     "EngineBlock.bushings", "EngineBlock.check_places", "EngineBlock.checked_mounts",
     "EngineBlock.ground_frames", "EngineBlock.guide_axes",

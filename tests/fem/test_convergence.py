@@ -18,7 +18,7 @@ from dolfinx_mbd.fem.inertia import inertia
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.fem.linalg.factorization import cholesky
-from dolfinx_mbd.fem.linalg.matrices import constrain
+from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh
 from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
 from dolfinx_mbd.forms import (

@@ -13,12 +13,14 @@ from scipy.spatial.transform import Rotation
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd import errors, plotting
+from dolfinx_mbd.plotting.scene.mechanism_scene import initial_state
 from dolfinx_mbd.plotting.scene.mesh_surfaces import mesh_surfaces, shared_mesh
 from dolfinx_mbd.results import Solution
 from dolfinx_mbd.structures.mesh_bodies import MeshMotion
 from dolfinx_mbd.tutorials import tagged_bar
 from tests.io.export.readers.gltf import Scene
-from tests.plotting.test_viewer import Tab, numbers, picked, scene_in
+from tests.plotting.pages import numbers, scene_in, surface_in
+from tests.plotting.test_viewer import Tab, picked
 from tests.structures.mesh_bodies.models import STEEL, box, ends, slider_crank
 
 COMM = MPI.COMM_WORLD
@@ -116,7 +118,7 @@ def test_colours_are_the_recovered_stress(case: Case) -> None:
 
 def test_stress_of_a_tagged_mesh() -> None:
     body = mbd.MeshBody("bar", tagged_bar((0.2, 0.1, 0.05), (2, 1, 1), ("a", "b")), material=STEEL)
-    comm = shared_mesh(mbd.System([body]), "von Mises")
+    comm = shared_mesh(initial_state(mbd.System([body])), "von Mises")
     assert comm is None if COMM.size == 1 else comm.size == COMM.size
 
 
@@ -150,7 +152,7 @@ def test_pages_without_stress_reject_its_colours(case: Case) -> None:
 
 
 def test_picture(case: Case, folder: Path) -> None:
-    """Rank 0 draws the stress for all ranks; one rank alone can draw displacements."""
+    """Rank 0 draws the stress for all ranks; every rank draws displacements on its plotter."""
     pv = pytest.importorskip("pyvista", exc_type=ImportError)
     rod, run = case
     path = folder / "rod.png"
@@ -162,15 +164,14 @@ def test_picture(case: Case, folder: Path) -> None:
     with Image.open(path) as image:
         assert np.array_equal(np.asarray(image.convert("RGB")), picture.image)
     exact = rod.motion(run).position(rod.drawing.points)[-1]
-    if COMM.rank == 0:
-        plotter = pv.Plotter(off_screen=True)
-        plotting.plot_system(run, run.time[-1], plotter=plotter)
-        mappers = [getattr(actor, "mapper", None) for actor in plotter.actors.values()]
-        meshes = [m.dataset for m in mappers if hasattr(m, "dataset")]
-        (mesh,) = (m for m in meshes if "values" in m.point_data)
-        gaps = np.linalg.norm(np.array(mesh.points)[:, None] - exact, axis=2)
-        assert gaps.min(axis=0).max() < 1e-6  # single precision
-        plotter.close()
+    plotter = pv.Plotter(off_screen=True)
+    plotting.plot_system(run, run.time[-1], plotter=plotter)
+    mappers = [getattr(actor, "mapper", None) for actor in plotter.actors.values()]
+    meshes = [m.dataset for m in mappers if hasattr(m, "dataset")]
+    (mesh,) = (m for m in meshes if "values" in m.point_data)
+    gaps = np.linalg.norm(np.array(mesh.points)[:, None] - exact, axis=2)
+    assert gaps.min(axis=0).max() < 1e-6  # single precision
+    plotter.close()
 
 
 def test_film(case: Case, folder: Path) -> None:
@@ -191,13 +192,11 @@ def test_page(case: Case, folder: Path) -> None:
     assert (folder / "run.html").exists() and page["colour"] == "stress"
     body = next(body for body in page["bodies"] if body["name"] == "rod")
     part = page["parts"][body["part"]]
-    points = numbers(part["points"]).reshape(-1, 3)
+    surface = surface_in(part)
+    points = surface.points
     eta = numbers(body["eta"]).reshape(len(numbers(page["time"])), -1)
-    fields = {}
-    for name in ("modes", "stress"):
-        factors = np.array(part[name]["scale"])
-        modes = numbers(part[name]["values"]).reshape(len(factors), len(points), -1)
-        fields[name] = np.einsum("tk,k,kpa->tpa", eta, factors, modes)
+    modes = {"modes": surface.modes, "stress": surface.stress}
+    fields = {name: np.tensordot(eta, np.asarray(values), 1) for name, values in modes.items()}
     R = Rotation.from_quat(np.roll(numbers(body["rotation"]).reshape(-1, 4), -1, axis=1))
     exact = rod.motion(run).position(rod.drawing.points)
     for i, t in enumerate(numbers(page["time"])):
@@ -208,9 +207,8 @@ def test_page(case: Case, folder: Path) -> None:
     tensor = fields["stress"][-1][:, [[0, 3, 5], [3, 1, 4], [5, 4, 2]]]
     mises = von_mises(averaged(rod, run, -1, rod.drawing.points))
     np.testing.assert_allclose(von_mises(tensor), mises, rtol=0, atol=0.01 * mises.max())
-    if COMM.rank == 0:  # displacements need no other rank
-        page = scene_in(plotting.player(run))
-        assert "colour" not in page and page["parts"][body["part"]]["stress"] is None
+    page = scene_in(plotting.player(run))
+    assert "colour" not in page and page["parts"][body["part"]]["stress"] is None
 
 
 def test_field_on_a_mesh_body(case: Case) -> None:

@@ -24,7 +24,8 @@ from dolfinx_mbd.mechanism.law_elements import LawElement, PairMotion
 from dolfinx_mbd.mechanism.protocol import BodyState
 from dolfinx_mbd.results import Solution
 from tests.io.export.readers.gltf import Scene
-from tests.plotting.test_viewer import Tab, numbers, scene_in
+from tests.plotting.pages import numbers, scene_in
+from tests.plotting.test_viewer import Tab
 
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one rank draws")
 

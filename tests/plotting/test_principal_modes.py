@@ -10,8 +10,8 @@ import pytest
 
 from dolfinx_mbd.body import Skin, StressModes
 from dolfinx_mbd.plotting.scene.moving_surface import Surface
-from dolfinx_mbd.plotting.viewer.data import integers
 from dolfinx_mbd.plotting.viewer.principal_modes import rounding_steps, with_principal_modes
+from dolfinx_mbd.plotting.viewer.surface_data import SurfaceData
 
 POINTS, MODES, INSTANTS = 30, 24, 200
 
@@ -95,8 +95,7 @@ def test_rounding_of_modes(accuracy: float) -> None:
     assert whole.stress is not None
     fields = [whole.skin.modes, np.moveaxis(whole.stress.stress, 2, 0)]
     for field, step in zip(fields, steps, strict=True):
-        stored = integers(field, step)
-        scale = np.array(stored["scale"])
+        scale = np.array(SurfaceData(whole.skin).fields(field, step)["scale"])
         values = np.rint(field.reshape(MODES, -1) / scale[:, None])
         error = whole.eta @ (scale[:, None] * values - field.reshape(MODES, -1))
         largest = np.abs(whole.eta @ field.reshape(MODES, -1)).max()

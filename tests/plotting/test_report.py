@@ -95,14 +95,21 @@ def test_bad_items(tmp_path: Path) -> None:
 
 
 def test_pages_of_tutorials_contain_failed_checks(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(tutorials, "_report", Report())
+    monkeypatch.setattr(tutorials, "_entries", [])
     path = tmp_path / "report.html"
     with tutorials.figure(tmp_path / "orbit.png", title="orbit") as axes:
         axes.plot([0, 1], [0, 1])
+    tutorials.show(plotting.player, bar(), tmp_path / "bar.html")
+    tutorials.report("some text")
+    drawn = [(tmp_path / "orbit.png", "orbit"), (tmp_path / "bar.html", "bar")]
+    assert tutorials._entries == [*drawn, "some text"]  # no content of the files
+    tutorials.save_report(tmp_path / "report.txt")
+    assert (tmp_path / "report.txt").read_text(encoding="utf-8") == "some text\n"
     with pytest.raises(AssertionError, match="too large"), tutorials.report_page(path, "Bar"):
         tutorials.check("too large", 3.0, 0.0, 2.0)
         tutorials.check_close("good", 3.0, 3.0, 1e-3)
     text = path.read_text(encoding="utf-8")
     assert "1 of 2 checks passed" in text and text.count("<img") == 1
+    assert text.count("<iframe") == 1 and "some text" in text
     with pytest.raises(AssertionError):
         tutorials.check("too large", 3.0, 0.0, 2.0)

@@ -20,7 +20,7 @@ from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.reduction.basis import Column, ColumnKind
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
-from dolfinx_mbd.reduction.options import ReductionOptions
+from dolfinx_mbd.reduction.reduction_options import ReductionOptions
 from dolfinx_mbd.reduction.reference import reduced_modes
 from dolfinx_mbd.reduction.result import Reduction
 from tests.fem.test_bad_input import assert_raises

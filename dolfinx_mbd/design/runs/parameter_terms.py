@@ -282,6 +282,7 @@ class ParameterTerms:
 def _check_smooth(system: System) -> None:
     """Raise an error if a mechanism has contacts, end stops or constraints on velocities only."""
     system.check_holonomic("a derivative of a run")
+    system.check_no_content("a derivative of a run")
     for body in system.bodies:
         if hasattr(body, "check_tangent"):  # a body on its mesh
             body.check_tangent()

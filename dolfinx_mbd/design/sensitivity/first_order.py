@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +15,10 @@ from dolfinx_mbd.body.parts import Mode
 from dolfinx_mbd.body.tree import ArrayDeclaration, checked, map_arrays, with_values
 from dolfinx_mbd.checks import flag, instance, number, unknown
 from dolfinx_mbd.design.sensitivity.body_derivative import BodyDerivative, in_modes
-from dolfinx_mbd.errors import AccuracyWarning, InputError
+from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
 from dolfinx_mbd.html import short_repr
+
+_LARGEST_ERROR = 0.05  # estimated relative error without a warning
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,12 +171,13 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
 
     def _warn(self, values: Mapping[str, float]) -> None:
         error = self.error(values)
-        if error > 0.05:
+        if error > _LARGEST_ERROR:
             text = (
                 f"the estimated error of the first-order body is {100 * error:.0f} %; reduce "
                 "the changed body instead"
             )
-            warnings.warn(text, AccuracyWarning, stacklevel=3)
+            quantity = "relative error of the first-order body"
+            warn(AccuracyWarning(text, quantity=quantity, value=error, limit=_LARGEST_ERROR))
 
 
 def _without_negative(C: Array) -> Array:

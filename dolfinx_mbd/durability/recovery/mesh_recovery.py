@@ -248,8 +248,8 @@ class MeshRecovery:
 
     def _evaluate(self, compiled: list[fem.Expression], motion: MeshMotion, row: int) -> Array:
         nodes = self.body.forces.nodes
-        nodes.displace(self._u, motion.displacement[row])
-        nodes.assign(self._w, motion.velocity[row])
+        nodes.displace_stored(self._u, motion.stored(motion.displacement, row))
+        nodes.assign_stored(self._w, motion.stored(motion.velocity, row))
         mesh, cells = self.space.mesh, self.points.cells
         count = len(self.points.dofs)
         values = [np.asarray(c.eval(mesh, cells)).reshape(count, -1).T for c in compiled]

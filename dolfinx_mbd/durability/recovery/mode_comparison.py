@@ -116,8 +116,8 @@ def compare_with_modes(
     rows = [fit.at(u) for u in motion.displacement]
     eta = np.array([row[0] for row in rows])
     deformation, missing = (np.array([row[k] for row in rows]) for k in (1, 2))
-    snapshots = np.array([row[3] for row in rows])
-    shapes, shares = _orthogonal_shapes(body, snapshots, count)
+    snapshots, weighted = (np.array([row[k] for row in rows]) for k in (3, 4))
+    shapes, shares = _orthogonal_shapes(body, snapshots, weighted, count)
     stress, _, _ = recovery.extremes(motion, "von Mises", 1.0)
     modal, _, _ = Recovery(reduction).extremes(eta, "von Mises", 1.0)
     comm = body.forces.comm
@@ -142,8 +142,11 @@ class _Fit:
         self._weighted = np.moveaxis(weighted, 2, 0)
         self._gram = np.einsum("kai,lai->kl", self._weighted, self._basis)
 
-    def at(self, u: Array) -> tuple[Array, float, float, Array]:
-        """Return η, the deformation and the missing displacement, m, and its values (N, 3)."""
+    def at(self, u: Array) -> tuple[Array, float, float, Array, Array]:
+        """Return η, the sizes of the deformation and of the missing displacement d, m, d and M d.
+
+        The nodal values (n, 3) are those of the nodes that this rank stores.
+        """
         X = self._body.nodes - self._centre
         x = X + u
         origin, R = self._rigid_start(x, X)
@@ -157,7 +160,10 @@ class _Fit:
             R = R @ exp_rotation(factors[3:6])
         missing = d - np.tensordot(factors, self._basis, axes=1)
         deformation = d - np.tensordot(factors[:6], self._basis[:6], axes=1)
-        return factors[6:n], self._size(deformation), self._size(missing), missing
+        weighted = self._body.forces.apply_mass(missing)
+        sizes = self._size(deformation), self._size(missing, weighted)
+        mine = self._body.forces.nodes.stored
+        return factors[6:n], *sizes, missing[mine], weighted[mine]
 
     def _rigid_start(self, x: Array, X: Array) -> tuple[Array, Array]:
         """Return the centre of mass and the rotation that fits best without modes."""
@@ -168,22 +174,30 @@ class _Fit:
         rotation: Array = np.asarray(left @ sign @ right, dtype=np.float64)
         return np.asarray(centre, dtype=np.float64), rotation
 
-    def _size(self, d: Array) -> float:
-        square = float(np.vdot(d, self._body.forces.apply_mass(d)))
+    def _size(self, d: Array, weighted: Array | None = None) -> float:
+        """Return the root mean square over the mass of d, with or without M d."""
+        if weighted is None:
+            weighted = self._body.forces.apply_mass(d)
+        square = float(np.vdot(d, weighted))
         return float(np.sqrt(max(square, 0.0) / self._mass))
 
 
-def _orthogonal_shapes(body: MeshBody, snapshots: Array, count: int) -> tuple[Array, Array]:
-    """Return the dominant shapes of snapshots (nt, N, 3), and their parts of the mean square."""
-    weighted = np.array([body.forces.apply_mass(d) for d in snapshots])
-    gram = np.einsum("tai,sai->ts", weighted, snapshots)
+def _orthogonal_shapes(
+    body: MeshBody, snapshots: Array, weighted: Array, count: int
+) -> tuple[Array, Array]:
+    """Return the dominant shapes (n, N, 3) of snapshots d, and their parts of the mean square.
+
+    The snapshots and M d, (nt, n, 3), are those of the nodes that this rank stores.
+    """
+    comm, nodes = body.forces.comm, body.forces.nodes
+    gram = comm.bcast(comm.reduce(np.einsum("tai,sai->ts", weighted, snapshots), root=0), root=0)
     spectrum, vectors = np.linalg.eigh(0.5 * (gram + gram.T))
     values: Array = np.asarray(spectrum, dtype=np.float64)
     total = float(values.clip(0.0).sum())
     chosen = [k for k in np.argsort(-values)[:count] if values[k] > 1e-12 * total]
-    shapes = [np.tensordot(vectors[:, k], snapshots, axes=1) for k in chosen]
+    shapes = [nodes.whole(np.tensordot(vectors[:, k], snapshots, axes=1)) for k in chosen]
     peaks = [float(shape.ravel()[np.abs(shape).argmax()]) for shape in shapes]
-    scaled: Array = np.zeros((len(chosen), *snapshots.shape[1:]))
+    scaled: Array = np.zeros((len(chosen), len(nodes), 3))
     for row, shape, peak in zip(scaled, shapes, peaks, strict=True):
         row[:] = shape / peak
     return scaled, np.array([values[k] / total for k in chosen])

@@ -74,9 +74,8 @@ def mesh_skin_stress(body: MeshBody, q: Array) -> Array:
     Note: Collective.
     """
     mesh = body.forces.space.mesh
-    nodal = q[:, 7 * body.num_frames :].reshape(len(q), 3, len(body.nodes), 3)
     time: Array = np.arange(len(q), dtype=np.float64)
-    motion = MeshMotion(body, time, nodal[:, 0], nodal[:, 1], nodal[:, 2])
+    motion = MeshMotion(body, time, *(body.nodal_history(q, kind) for kind in range(3)))
     corners = np.asarray(basix.geometry(mesh.basix_cell()), dtype=float)
     cells = np.arange(mesh.topology.index_map(mesh.topology.dim).size_local, dtype=np.int32)
     rows = np.arange(len(cells) * len(corners), dtype=np.int32)

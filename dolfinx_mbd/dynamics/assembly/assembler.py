@@ -99,10 +99,24 @@ class Assembler:
 
     # ---- states ---------------------------------------------------------------------------------
     def put(self, state: State) -> None:
-        """Set the point of evaluation to a state, and clear the stored motions of the drivers."""
+        """Set the point of evaluation to a state, and clear the stored motions of the drivers.
+
+        The contents of oil films are those of the step in the memory of the state.
+        """
+        self.loads.put_content(state.memory)
         self._driver_motions = np.nan, []
         self.q[:], self.v[:], self.a[:], self.lam[:] = state.q, state.v, state.a, state.lam
         self.angles[:] = state.angles
+
+    def content(self, state: State) -> Array:
+        """Return the contents of oil films at a state, (N,), m."""
+        if "content" in state.memory:
+            return np.asarray(state.memory["content"])
+        self.put(state)
+        self.update_loaded_frames(state.time)
+        for _ in self.loads.wrenches(state.time):
+            pass
+        return self.loads.content_memory(np.zeros(0), 0.0)["content"]
 
     def state(self, t: float, memory: dict[str, Any] | None = None) -> State:
         """Return the point of evaluation as a state, with the memory of an integrator."""

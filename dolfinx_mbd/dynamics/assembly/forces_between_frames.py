@@ -21,11 +21,12 @@ class ForcesBetweenFrames:
 
     def __init__(self, frames: Frames, states: StatesOfLoads, loads: Iterable[PairElement]) -> None:
         self._frames, self._states, index = frames, states, frames.system.frame_index
-        self.items = [(load, index(load.first), index(load.second)) for load in loads]
+        self.items = [(_for_run(load), index(load.first), index(load.second)) for load in loads]
         self.contacts = [item for item in self.items if item[0].has_contacts]
         self.films = [
             (cast("FilmElement", load), one, two) for load, one, two in self.items if load.has_film
         ]
+        self._contents = [film for film, *_ in self.films if film.has_content]
         # views of the poses and velocities of both frames of each load
         self._pairs = {(one, two): frames.pair(one, two) for _, one, two in self.items}
         # results of the last call of `wrenches`
@@ -113,6 +114,21 @@ class ForcesBetweenFrames:
         ]
         return np.array(films).reshape(-1, 2)
 
+    @property
+    def has_content(self) -> bool:
+        """Whether the oil in a gap before a step affects a film."""
+        return bool(self._contents)
+
+    def content(self) -> Array:
+        """Return the contents of the films at the last `wrenches`, one after the other, m."""
+        return np.concatenate([np.zeros(0), *(film.content for film in self._contents)])
+
+    def begin_step(self, content: Array, dt: float) -> None:
+        """Set the contents before a step of length `dt` (s), or steady contents if dt = 0."""
+        sizes = np.cumsum([film.content.size for film in self._contents])[:-1]
+        for film, part in zip(self._contents, np.split(content, sizes), strict=True):
+            film.begin_step(part, dt)
+
     def contact_spin(self, v: Array) -> float:
         """Return the largest angular speed of the bodies in contacts at velocities v, rad/s."""
         parts = (v[part] for part in self._spins)
@@ -163,3 +179,8 @@ class ForcesBetweenFrames:
             for row, rows, left, _ in blocks:
                 target.K.add(row, column, left.T @ by_pose[rows])
                 target.C.add(row, column, left.T @ by_rate[rows])
+
+
+def _for_run(load: PairElement) -> PairElement:
+    """Return the load, or a copy whose content belongs to one assembler."""
+    return cast("FilmElement", load).for_run() if load.has_film else load

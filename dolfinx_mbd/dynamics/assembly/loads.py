@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -20,6 +20,9 @@ from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.mechanism.force_elements import ContactElement, FilmElement
 from dolfinx_mbd.mechanism.load_protocol import Load
 from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
+
+#: Entries of the memory of a state: contents of films before and after a step, and its length
+CONTENT_MEMORY = "content_before", "content", "content_step"
 
 
 class Loads:
@@ -177,6 +180,30 @@ class Loads:
     def film_gaps(self) -> Array:
         """Return smallest gap and clearance of all oil films at the current poses, (F, 2), m."""
         return self._pairs.film_gaps()
+
+    @property
+    def has_content(self) -> bool:
+        """Whether the oil in a gap before a step affects an oil film."""
+        return self._pairs.has_content
+
+    def begin_step(self, content: Array, dt: float) -> None:
+        """Set the contents of all films (N,) before a step of length `dt` (s)."""
+        self._pairs.begin_step(content, dt)
+
+    def content_memory(self, before: Array, dt: float) -> dict[str, Array]:
+        """Return the contents of films before and after a step of length `dt` (s)."""
+        names = CONTENT_MEMORY
+        return dict(zip(names, (before, self._pairs.content(), np.array(dt)), strict=True))
+
+    def put_content(self, memory: Mapping[str, Any]) -> None:
+        """Set the contents before the step that led to a state with this memory."""
+        if not self.has_content:
+            return
+        before, _, dt = CONTENT_MEMORY
+        if before in memory:
+            self.begin_step(memory[before], float(memory[dt]))
+        else:
+            self.begin_step(-np.ones_like(self._pairs.content()), 0.0)
 
     def contact_spin(self, v: Array) -> float:
         """Return the largest angular speed of the bodies in contacts at velocities v, rad/s."""

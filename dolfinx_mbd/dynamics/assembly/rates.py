@@ -23,6 +23,7 @@ def consistent_rates(system: System, state: State) -> State:
     """
     eqs = Assembler(system)
     eqs.q[:], eqs.angles[:] = state.q, state.angles
+    eqs.loads.put_content(state.memory)
     free = np.arange(system.num_velocities)
     inertia = velocities(eqs, state.time, state.v, free)
     accelerations(eqs, state.time, free, inertia)
@@ -54,6 +55,7 @@ def _later_assembler(system: System, state: State, dt: float) -> tuple[Assembler
     """Return an assembler at the time 0.01 dt after a state, and this time difference (s)."""
     eqs, step = Assembler(system), 0.01 * dt
     eqs.q[:], eqs.angles[:] = state.q, state.angles
+    eqs.loads.put_content(state.memory)
     eqs.move(eqs.q.copy(), step * state.v + 0.5 * step * step * state.a)
     eqs.v[:] = state.v + step * state.a
     return eqs, step

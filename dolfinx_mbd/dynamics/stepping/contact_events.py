@@ -14,10 +14,13 @@ from dolfinx_mbd.mechanism.system import State
 __all__ = ["ContactEvents", "closings", "smallest_depths"]
 
 _MIN_DEPTH = 1e-6  # minimum scale of penetrations relative to the mechanism's size
-_SHARE = 0.25  # scale of the error of a gap relative to its largest penetration
+# An error of a gap counts as one if it is this fraction of the largest penetration
+_GAP_ERROR = 0.25
 _ACCURACY = 1e-3  # gap at an event relative to the largest penetration so far
 # Smallest distance to tangents relative to the distance travelled in a step, for curved paths
 _SWERVE = 0.02
+# Instants inside a step, relative to its length, and weights there of the gap and dt times its rate
+# at the start and at the end, by Hermite's cubic polynomials
 _X = np.linspace(0.0, 1.0, 17)[1:-1, None]
 _CUBIC = np.hstack(
     [(1 + 2 * _X) * (1 - _X) ** 2, _X * (1 - _X) ** 2, _X**2 * (3 - 2 * _X), _X**2 * (_X - 1)]
@@ -71,7 +74,7 @@ class ContactEvents:
         eqs.v[:] = v
         eqs.frames.update_velocities()
         touches = (states[:, 0] < 0.0) | (np.array(self.gaps) < 0.0)
-        errors = np.where(touches, errors / (_SHARE * self._scales(states, size)), 0.0)
+        errors = np.where(touches, errors / (_GAP_ERROR * self._scales(states, size)), 0.0)
         return states, float(errors.max(initial=0.0))
 
     def change(self, states: Array) -> bool:

@@ -21,6 +21,7 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import flag, instance, number
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.dynamics.assembly.loads import CONTENT_MEMORY
 from dolfinx_mbd.dynamics.assembly.rates import jerk_at, restart
 from dolfinx_mbd.dynamics.stepping.convergence import Measure, Monitor
 from dolfinx_mbd.dynamics.stepping.internal_unknowns import InternalUnknowns
@@ -32,10 +33,15 @@ from dolfinx_mbd.dynamics.stepping.iteration_matrix import (
     SparseFactor,
     restore_factor,
 )
+from dolfinx_mbd.dynamics.stepping.step_errors import (
+    StepError,
+    check_conserving,
+    failed_step,
+    far_frames,
+)
 from dolfinx_mbd.dynamics.stepping.step_factor import StepFactor
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.kernels.time_steps import correct, predict, right_hand_side
-from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
@@ -44,25 +50,14 @@ Derivatives = tuple[float, float, float]
 _MAX_ITERATIONS = 15
 # Largest fraction of an oil film that a correction may close, and largest number of halvings
 _LARGEST_CLOSURE, _HALVINGS = 0.7, 8
-_STEP_HALVINGS = 6  # largest number of halvings of a step with bodies on their mesh
-_FAR = 20.0  # largest distance of a body's frame without a remark, in radii of gyration
+_STEP_HALVINGS = 6  # largest number of halvings of a step with bodies on their mesh or oil films
+# Share of the last change of accelerations that continues in a smooth motion; below it, the mean of
+# two accelerations would have predicted the next one better than their extrapolation
+_ALIKE = 0.25
 _NO_CLOSURE = 0.01  # a displacement below this fraction of the gap is not checked
 _JUMP_ITERATIONS = 2  # number of corrections after a jump; the second is for outdated matrices
 # The matrix of a system of many bodies is sparse above this number of unknowns
 _SPARSE_UNKNOWNS = 400
-
-
-class StepError(SolverError):
-    """A time step that does not converge.
-
-    The attribute `time` is the time that could not be reached, s. If `simulate` raised the error,
-    `solution` contains the results before that time.
-    """
-
-    def __init__(self, message: str, time: float) -> None:
-        super().__init__(message)
-        self.time = time
-        self.solution: object | None = None
 
 
 class Stepper:
@@ -84,7 +79,8 @@ class Stepper:
     Attributes:
         iterations: Number of Newton iterations.
         factorizations: Number of factorizations of the iteration matrix.
-        halvings: Number of steps with bodies on their mesh that failed and were halved.
+        halvings: Number of steps with bodies on their mesh, or with oil films, that failed and were
+            halved.
         assembler: Assembler of the equations at the last accepted state.
         is_evaluated: Whether the assembler contains the residual of this state. It does not if the
             residual after the last correction was predicted.
@@ -121,7 +117,7 @@ class Stepper:
         self.assembler = Assembler(system)
         self._parameters = np.array([method.alpha_m, method.alpha_f, method.beta, method.gamma])
         if method.conserves:
-            _check_conserving(system)
+            check_conserving(system)
         self._internal = InternalUnknowns(system, self._parameters, conserves=method.conserves)
         self._condenses = bool(self._internal)  # whether bodies condense unknowns
         self._rhs = np.zeros(size)
@@ -132,6 +128,8 @@ class Stepper:
         self._measure, self._no_noise = Measure(system), np.zeros(system.num_constraints)
         # loads and other bodies may have jumps; floating bodies, joints and drivers are smooth
         self._gaps: Array = np.zeros((0, 2))  # gaps and clearances of oil films
+        # contents of oil films before the step, and its length
+        self._content: tuple[Array, float] = np.zeros(0), 0.0
         self._has_films = bool(self.assembler.loads.films())
         # the step into a stiff contact is repeated if it fails; a film must not be closed then
         self._repeats = self.assembler.loads.has_contacts and not self._has_films
@@ -179,6 +177,34 @@ class Stepper:
         if self.system.drivers:
             self._check_turns(state.time, number("dt", dt))
         return self._step(state, dt)
+
+    def step_in_parts(self, state: State, dt: float, halvings: int = _STEP_HALVINGS) -> State:
+        """Return the result of `step`, of two halves if a step with oil films fails.
+
+        The film of a journal that approaches a bore fast may need shorter steps.
+        """
+        try:
+            return self.step(state, dt)
+        except StepError:
+            if not (self._has_films and halvings):
+                raise
+            try:
+                return self._two_halves(state, dt, halvings)
+            except StepError:
+                pass
+            raise  # the error of the whole step names the cause
+
+    def _two_halves(self, state: State, dt: float, halvings: int) -> State:
+        """Return the state after two halves of a step, or parts of them."""
+        self.halvings += 1
+        half, films = 0.5 * dt, _content(state)
+        if "earlier" in state.memory:
+            state = self.rescaled(state, dt, half)
+        else:  # the first step
+            state = self.begin(replace(state, memory=films), half)
+        for _ in range(2):
+            state = self.step_in_parts(state, half, halvings - 1)
+        return self.rescaled(state, half, dt)
 
     def _check_turns(self, t: float, dt: float) -> None:
         """Raise an error if a driver rotates by half a turn or more; see `System.check_step`."""
@@ -267,6 +293,9 @@ class Stepper:
         """
         eqs, t = self.assembler, state.time + dt
         derivatives = self._step_derivatives(dt)
+        if eqs.loads.has_content:
+            self._content = eqs.content(state), dt
+            eqs.loads.begin_step(*self._content)
         eqs.angles[:] = state.angles
         eqs.rate_scale = 1.0 / derivatives[1]
         move, algorithmic = self._predict(state, dt, from_rest)
@@ -309,7 +338,10 @@ class Stepper:
                 eqs.update_poses(t)
                 return self._accept(state, t, algorithmic, monitor)
         self._factor = None
-        raise self._failure(t, dt)
+        overload = _overload(eqs, 0.0) if self._has_films else ""
+        raise failed_step(
+            t, dt, eqs, overload + far_frames(self.system) + self._internal.inverted(eqs)
+        )
 
     def adopt(self, factor: StepFactor) -> None:
         """Let the next step start with the factor of the exact tangent at the last state."""
@@ -353,6 +385,7 @@ class Stepper:
             "algorithmic": consistent.a + (new / dt) * free + acceleration_offset * constrained,
             "velocity": consistent.v + velocity_offset * by_positions,
             "earlier": _resample(state, new / dt),
+            **_content(state),
         }
         return replace(consistent, memory=memory)
 
@@ -361,6 +394,7 @@ class Stepper:
         memory = {
             "algorithmic": state.a + ratio * (state.memory["algorithmic"] - state.a),
             **self._internal.rescaled(state, ratio),
+            **_content(state),
         }
         if "earlier" in state.memory:
             memory["earlier"] = _resample(state, ratio)
@@ -435,7 +469,11 @@ class Stepper:
     def _predict(self, state: State, dt: float, from_rest: bool) -> tuple[Array, Array]:
         """Predict a, λ and v; return the increments and the algorithmic accelerations (nv,)."""
         eqs = self.assembler
-        eqs.a[:], eqs.lam[:] = (0.0, state.lam) if from_rest else _extrapolate(state)
+        if from_rest:
+            eqs.a[:], eqs.lam[:] = 0.0, state.lam
+        else:
+            lengths = self._measure.lengths if self._has_films else None
+            eqs.a[:], eqs.lam[:] = _extrapolate(state, lengths)
         old = state.memory.get("algorithmic", state.a)
         velocity = state.memory.get("velocity", state.v)
         algorithmic, move = np.empty(len(old)), np.empty(len(old))
@@ -454,6 +492,8 @@ class Stepper:
         memory = {"algorithmic": algorithmic, "earlier": earlier}
         if self._condenses:
             memory |= self._internal.memory()
+        if self.assembler.loads.has_content:
+            memory |= self.assembler.loads.content_memory(*self._content)
         return self.assembler.state(t, memory)
 
     # ---- Newton's method ------------------------------------------------------------------------
@@ -615,61 +655,6 @@ class Stepper:
         right_hand_side(eqs.rows, eqs.values, by_rate, self._mass, self._rhs)
         return float(np.linalg.norm(self._rhs))
 
-    def _failure(self, t: float, dt: float) -> StepError:
-        s, eqs = self.system, self.assembler
-        reason = ""
-        if len(eqs.values):
-            row = int(np.argmax(np.abs(np.nan_to_num(eqs.values, nan=np.inf))))
-            reason = f"{s.constraint_name(row)} is off by {abs(eqs.values[row]):.3g} m or rad; "
-        relative = np.abs(np.nan_to_num(eqs.rows, nan=np.inf)) / np.maximum(eqs.scale, 1e-300)
-        row = int(np.argmax(relative))
-        reason += f"the largest residual is {abs(eqs.rows[row]):.3g} N or N m, {s.row_name(row)}"
-        if self._has_films:
-            reason += _overload(eqs, 0.0)
-        reason += _far_frames(s) + self._internal.inverted(eqs)
-        return StepError(
-            f"the step from t = {t - dt:.6g} s to {t:.6g} s (dt = {dt:g} s) does not converge: "
-            f"{reason}. Try a smaller dt; if that fails, "
-            "look for a singular position, a load that jumps, or a body that is too soft",
-            t,
-        )
-
-
-def _check_conserving(system: System) -> None:
-    """Raise an InputError if a conserving step does not apply to a body of a system."""
-    body: Any
-    for body in system.bodies:
-        if not body.num_velocities:
-            continue
-        problem = ""
-        if not hasattr(body, "step_solver"):
-            problem = "is not a body on its mesh"
-        elif body.frame_names:
-            names = ", ".join(map(repr, body.frame_names))
-            problem = f"has interfaces ({names}), which joints or loads may hold"
-        if problem:
-            raise InputError(
-                "GeneralizedAlpha.conserving() is for mesh bodies without interfaces in free "
-                f"flight; body {body.name!r} {problem}. Use another method, for example "
-                "GeneralizedAlpha.from_spectral_radius(1.0)",
-                argument="method",
-                value=body.name,
-            )
-
-
-def _far_frames(system: System) -> str:
-    """Return a text about bodies whose frames are so far away that round-off may stop a step."""
-    text = ""
-    for body in system.bodies:
-        distance, size = body.origin_distance() if isinstance(body, FloatingBody) else (0.0, 1.0)
-        if distance > _FAR * size:
-            text += (
-                f"; the origin of the frame of body {body.name!r} is {distance:.3g} m from its "
-                "centre of mass, which increases round-off: describe the body in a frame near its "
-                "centre of mass (for a mesh, translate its points before the reduction)"
-            )
-    return text
-
 
 def _overload(eqs: Assembler, limit: float) -> str:
     """Return a text about the films whose surfaces overlap by more than `limit` clearances."""
@@ -690,16 +675,31 @@ def _is_closing(before: Array, after: Array) -> bool:
     return bool(np.any(before[:, 0] - after[:, 0] > _LARGEST_CLOSURE * gaps))
 
 
-def _extrapolate(state: State) -> tuple[Array, Array]:
-    """Return the next accelerations and multipliers, extrapolated from up to three states."""
+def _extrapolate(state: State, lengths: Array | None) -> tuple[Array, Array]:
+    """Return the next accelerations and multipliers, extrapolated from up to three states.
+
+    The parabola through three states amplifies vibrations that are too stiff for the step, whose
+    accelerations change their sign in each step, by seven. With `lengths` (see `Measure`), a + a₁ −
+    a₂ replaces it where the last two changes of the accelerations are not alike. It is exact for
+    linear and for alternating accelerations.
+    """
     earlier = state.memory.get("earlier", ())
     if len(earlier) == 2:
         (a1, lam1), (a2, lam2) = earlier
+        if lengths is not None:
+            change, before = lengths * (state.a - a1), lengths * (a1 - a2)
+            if change @ before < _ALIKE * (before @ before):
+                return state.a + a1 - a2, state.lam + lam1 - lam2
         return 3 * (state.a - a1) + a2, 3 * (state.lam - lam1) + lam2
     if len(earlier) == 1:
         ((a1, lam1),) = earlier
         return 2 * state.a - a1, 2 * state.lam - lam1
     return state.a.copy(), state.lam
+
+
+def _content(state: State) -> dict[str, Any]:
+    """Return the contents of oil films in the memory of a state."""
+    return {key: state.memory[key] for key in CONTENT_MEMORY if key in state.memory}
 
 
 def _resample(state: State, ratio: float) -> tuple[tuple[Array, Array], ...]:

@@ -80,7 +80,7 @@ class FixedSteps:
 
     def advance(self, stepper: Stepper, state: State) -> State:
         """Return the state after one more step."""
-        state = stepper.step(stepper.begin(state, self.dt), self.dt)
+        state = stepper.step_in_parts(stepper.begin(state, self.dt), self.dt)
         self.taken += 1
         return state
 

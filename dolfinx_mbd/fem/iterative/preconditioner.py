@@ -20,14 +20,14 @@ from petsc4py import PETSc
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import rigid_motions, scalar_space
 from dolfinx_mbd.fem.linalg.blocks import multiply, solve
-from dolfinx_mbd.fem.linalg.matrices import (
+from dolfinx_mbd.fem.linalg.multigrid import two_level_multigrid
+from dolfinx_mbd.fem.linalg.options import Options
+from dolfinx_mbd.fem.linalg.sparse_matrices import (
     bordered_stiffness,
     owned_rows,
     set_near_null_space,
     set_unit_diagonal,
 )
-from dolfinx_mbd.fem.linalg.multigrid import two_level_multigrid
-from dolfinx_mbd.fem.linalg.options import Options
 
 
 class TwoLevel:

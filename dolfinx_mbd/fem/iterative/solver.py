@@ -15,17 +15,17 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import rigid_motions
 from dolfinx_mbd.fem.iterative.preconditioner import TwoLevel
-from dolfinx_mbd.fem.linalg.convergence import (
+from dolfinx_mbd.fem.linalg.constraint_projection import Projection
+from dolfinx_mbd.fem.linalg.multigrid import algebraic_multigrid
+from dolfinx_mbd.fem.linalg.options import Options
+from dolfinx_mbd.fem.linalg.solver_convergence import (
     INTERVAL,
     ROUND_OFF,
     IterationError,
     Stagnation,
     round_off_level,
 )
-from dolfinx_mbd.fem.linalg.matrices import constrain, set_near_null_space
-from dolfinx_mbd.fem.linalg.multigrid import algebraic_multigrid
-from dolfinx_mbd.fem.linalg.options import Options
-from dolfinx_mbd.fem.linalg.projection import Projection
+from dolfinx_mbd.fem.linalg.sparse_matrices import constrain, set_near_null_space
 from dolfinx_mbd.parallel import destroying
 
 TOLERANCE = 1e-10

@@ -35,6 +35,7 @@ SMALL = 3000  # number of rows below which CHOLMOD chooses the ordering
 
 _COMMON_SIZE = 1 << 16  # bytes; CHOLMOD 5.3 needs 2680
 _REAL, _SUPERNODAL, _GIVEN, _SOLVE_A, _LOWER = 1, 2, 1, 0, -1  # constants of CHOLMOD
+_INT32 = 0  # indices of 32 bits
 _PRECISIONS = {np.dtype(np.float64): 0, np.dtype(np.float32): 4}
 # Places of `int` parameters in the structure, in units of four bytes
 _KIND, _PRINT, _NUM_METHODS, _FIRST_ORDERING = 12, 36, 42, 79
@@ -289,7 +290,8 @@ def _sparse(
     pointers = indptr.ctypes.data, indices.ctypes.data, None, address, None
     kind, precision = (0, 0) if values is None else (_REAL, _PRECISIONS[values.dtype])
     rows = len(indptr) - 1
-    return _Sparse(rows, rows, len(indices), *pointers, _LOWER, 0, kind, precision, 1, 1)
+    types = {"stype": _LOWER, "itype": _INT32, "xtype": kind, "dtype": precision}
+    return _Sparse(rows, rows, len(indices), *pointers, **types, sorted=1, packed=1)
 
 
 def _free(lib: Any, common: Any, factor: c_void_p) -> None:

@@ -26,7 +26,7 @@ from petsc4py import PETSc
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.linalg.block_lanczos import GUARD_TOLERANCE, Breakdown
 from dolfinx_mbd.fem.linalg.blocks import add_combined, column_sums, combined, gram, multiply
-from dolfinx_mbd.fem.linalg.convergence import round_off_level
+from dolfinx_mbd.fem.linalg.solver_convergence import round_off_level
 
 Operator = Callable[[Array], Array]
 

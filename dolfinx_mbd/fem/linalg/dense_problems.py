@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array, ComplexArray
-from dolfinx_mbd.fem.linalg.matrices import owned_rows
+from dolfinx_mbd.fem.linalg.sparse_matrices import owned_rows
 from dolfinx_mbd.parallel import shared_errors
 
 # A column is dependent if the part outside the span of the other columns has a squared M-norm below

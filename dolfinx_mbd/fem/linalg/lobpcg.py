@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.linalg.blocks import column_sums, gram
-from dolfinx_mbd.fem.linalg.convergence import (
+from dolfinx_mbd.fem.linalg.solver_convergence import (
     ROUND_OFF,
     IterationError,
     Stagnation,

@@ -24,9 +24,9 @@ from dolfinx_mbd.fem.linalg.cholmod import (
     CholmodPreconditioner,
     library,
 )
-from dolfinx_mbd.fem.linalg.convergence import ROUND_OFF, round_off_level
 from dolfinx_mbd.fem.linalg.factorization import create_solver, set_up
 from dolfinx_mbd.fem.linalg.options import Options, database_options
+from dolfinx_mbd.fem.linalg.solver_convergence import ROUND_OFF, round_off_level
 
 MIN_ROWS = 500_000  # number of rows from which the factor has single precision
 MAX_ITERATIONS = 12  # largest number of iterations before a factorization in double precision

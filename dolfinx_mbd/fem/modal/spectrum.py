@@ -24,9 +24,9 @@ from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.fem.linalg.dense_problems import solve_small_problem
 from dolfinx_mbd.fem.linalg.eigenvalues import EigenError, log_completed_group, lowest_modes
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky, count_below
-from dolfinx_mbd.fem.linalg.matrices import constrain
 from dolfinx_mbd.fem.linalg.options import Options
 from dolfinx_mbd.fem.linalg.round_off import round_off, warn_of_round_off
+from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 from dolfinx_mbd.fem.prestress import BUCKLED
 from dolfinx_mbd.fem.surface_integrals import bounding_box
 from dolfinx_mbd.parallel import destroying, on_rank_zero

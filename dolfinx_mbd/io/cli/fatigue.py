@@ -55,7 +55,7 @@ def _fatigue(options: argparse.Namespace) -> int:
     from dolfinx_mbd.body import ReducedBody
     from dolfinx_mbd.checks import integer
     from dolfinx_mbd.durability import fatigue
-    from dolfinx_mbd.io.cli.values import output_path
+    from dolfinx_mbd.io.cli.option_values import output_path
 
     integer("--count", options.count, low=1)
     path = None
@@ -84,7 +84,7 @@ def _fatigue(options: argparse.Namespace) -> int:
 def _runs(options: argparse.Namespace, body: ReducedBody) -> list[tuple[Any, float]]:
     """Return the histories of the body in all runs, with their shares."""
     from dolfinx_mbd.errors import InputError
-    from dolfinx_mbd.io.cli.bodies import name_in, system_of
+    from dolfinx_mbd.io.cli.body_commands import name_in, system_of
     from dolfinx_mbd.results import Solution
 
     system = system_of(options.model)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import dolfinx_mbd
-from dolfinx_mbd.io.cli import bodies, fatigue, fmu, mesh, reduce, run, strength
+from dolfinx_mbd.io.cli import body_commands, fatigue, fmu, mesh, reduce, run_commands, strength
 
 _EXIT_CODES = """\
 exit codes:
@@ -76,7 +76,7 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("--version", action="version", version=dolfinx_mbd.__version__)
     commands = result.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (mesh, reduce, bodies, run, strength, fatigue, fmu):
+    for module in (mesh, reduce, body_commands, run_commands, strength, fatigue, fmu):
         module.add_to(commands)
     return result
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.geometry import ConnectingRod, StepPart, step_surfaces
-from dolfinx_mbd.io.cli.values import add_force, assignments, length, numbers, output_path
+from dolfinx_mbd.io.cli.option_values import add_force, assignments, length, numbers, output_path
 
 
 def add_to(commands: Any) -> None:

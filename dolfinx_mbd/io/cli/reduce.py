@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dolfinx_mbd.body.files import is_body_file
+from dolfinx_mbd.body.body_files import is_body_file
 from dolfinx_mbd.body.summary import warn_of_units
 from dolfinx_mbd.checks import array, file_path, integer, reject
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.io.cli.materials import chosen_materials, known_materials
-from dolfinx_mbd.io.cli.values import (
+from dolfinx_mbd.io.cli.named_materials import chosen_materials, known_materials
+from dolfinx_mbd.io.cli.option_values import (
     add_unit,
     assignments,
     coordinate,

@@ -36,8 +36,8 @@ def add_to(commands: Any) -> None:
 
 def _strength(options: argparse.Namespace) -> int:
     from dolfinx_mbd.durability import strength
-    from dolfinx_mbd.io.cli.bodies import name_in, system_of
-    from dolfinx_mbd.io.cli.values import output_path
+    from dolfinx_mbd.io.cli.body_commands import name_in, system_of
+    from dolfinx_mbd.io.cli.option_values import output_path
     from dolfinx_mbd.results import Solution
 
     path = None

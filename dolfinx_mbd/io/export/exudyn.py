@@ -39,6 +39,7 @@ from dolfinx_mbd.io.export.common import FORMATS, ExportReport, Task
 from dolfinx_mbd.io.export.invariants import cross_moments, skew_moments
 from dolfinx_mbd.io.export.text import ascii_text
 from dolfinx_mbd.kernels.rotations import skew
+from dolfinx_mbd.optional import optional_module
 
 Array = NDArray[np.float64]
 
@@ -88,10 +89,9 @@ def to_exudyn(body: ReducedBody) -> Any:
         ImportError: Exudyn is not installed.
         InputError: The body has no elastic coordinates.
     """
-    from exudyn.FEM import ObjectFFRFreducedOrderInterface
-
+    fem = optional_module("exudyn.FEM", "objects of Exudyn")
     FORMATS["exudyn"].check(body)
-    result = ObjectFFRFreducedOrderInterface()
+    result = fem.ObjectFFRFreducedOrderInterface()
     result.SetWithDictionary(_data(body))
     full = np.zeros((result.nODE2FFRFreduced, result.nODE2FFRFreduced))
     full[:3, :3], full[result.nODE2rigid :, result.nODE2rigid :] = result.Mtt, body.mass

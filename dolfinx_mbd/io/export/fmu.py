@@ -7,7 +7,6 @@ same version of Python, with this package, NumPy and SciPy, but no DOLFINx.
 
 from __future__ import annotations
 
-import importlib
 import re
 import runpy
 import sys
@@ -21,6 +20,7 @@ from dolfinx_mbd.checks import choice, flag, instance, items, reject
 from dolfinx_mbd.dynamics.stepping.step_control import FixedSteps
 from dolfinx_mbd.errors import InputError, MissingFileError
 from dolfinx_mbd.files import write_atomically
+from dolfinx_mbd.optional import optional_module
 
 __all__ = ["export_fmu"]
 
@@ -159,10 +159,7 @@ def export_fmu(
         'arm.fmu'
     """
     library, base = LIBRARIES[choice("fmi", fmi, (2, 3))]
-    try:
-        builder = importlib.import_module(f"{library}.builder").FmuBuilder
-    except ImportError as error:
-        raise ImportError(f"export_fmu needs {library} (pip install {library})") from error
+    builder = optional_module(f"{library}.builder", "FMUs").FmuBuilder
     script, path = Path(script).resolve(), checked_path(path)
     simulator = load_simulator(script)
     if fmi == 3 and "time" in (*simulator.inputs, *simulator.outputs):

@@ -90,8 +90,8 @@ def superelement(body: ReducedBody, interfaces: Sequence[str] | None = None) -> 
     selected = _selected_interfaces(body, interfaces)
     G, D = _motions(selected)
     M, K, n = _mass_matrix(body), body.stiffness, body.num_modes
-    stiff = np.linalg.eigvalsh(K)
-    if n and not stiff[0] > 1e-14 * stiff[-1]:
+    eigenvalues = np.linalg.eigvalsh(K)
+    if n and not eigenvalues[0] > 1e-14 * eigenvalues[-1]:
         text = f"body {body.name!r} has elastic coordinates without stiffness, so that it is a"
         text += " mechanism; a superelement can have six zero modes only"
         raise InputError(text, argument="body", value=body)
@@ -100,12 +100,13 @@ def superelement(body: ReducedBody, interfaces: Sequence[str] | None = None) -> 
     rows /= np.linalg.norm(rows, axis=1)[:, None]
     _check_independent(body, selected, rows)
 
-    # The radius of gyration converts rotations to lengths.
+    # The radius of gyration converts rotations to lengths; Q is the basis of forces in equilibrium.
     size = np.sqrt(np.trace(body.central_inertia) / body.total_mass)
     S = np.tile(np.repeat([1.0, size], 3), len(selected))
     Q = np.linalg.qr(S[:, None] * G, mode="complete")[0][:, 6:]
     QD = Q.T @ (S[:, None] * D)
     loads = scipy.linalg.solve(K, QD.T, assume_a="pos") if n else QD.T
+    # interface forces in the basis Q, and elastic coordinates, per motion of the interfaces
     forces = scipy.linalg.solve(QD @ loads, Q.T * S, assume_a="pos") if Q.shape[1] else Q.T
     eta = loads @ forces
     rigid = np.linalg.lstsq(S[:, None] * G, np.diag(S) - S[:, None] * (D @ eta), rcond=None)[0]

@@ -24,6 +24,7 @@ from dolfinx_mbd.io.imports.full_matrices import (
     whole_numbers,
 )
 from dolfinx_mbd.io.imports.matrix_files import existing_file, read_nodes
+from dolfinx_mbd.optional import optional_module
 
 MESHES = (".rst", ".rth", ".cdb", ".dat")  # files of Ansys with positions of nodes
 
@@ -95,7 +96,7 @@ def read_full(path: str | Path) -> tuple[Any, NDArray[np.int64], Any, Any]:
     Args:
         path: The file.
     """
-    reader = _reader()
+    reader = optional_module("ansys.mapdl.reader", "files of Ansys")
     file = existing_file("path", path)
     with in_file(file, "a .full file of Ansys"):
         full = reader.read_binary(str(file))
@@ -143,19 +144,10 @@ def _positions(nodes: Any, labels: ArrayLike | None) -> tuple[NDArray[np.int64],
             text = f"{file}: the table has no numbers of nodes as its first column"
             raise MatrixFileError(text, path=file)
         return table, points
-    reader = _reader()
+    reader = optional_module("ansys.mapdl.reader", "files of Ansys")
     with in_file(file, "results or an archive of Ansys"):
         if file.suffix.lower() in (".rst", ".rth"):
             mesh = reader.read_binary(str(file)).mesh
             return np.asarray(mesh.nnum, dtype=np.int64), np.array(mesh.nodes[:, :3], dtype=float)
         archive = reader.Archive(str(file), read_parameters=False, parse_vtk=False)
         return np.asarray(archive.nnum, dtype=np.int64), np.array(archive.nodes[:, :3], dtype=float)
-
-
-def _reader() -> Any:
-    try:
-        from ansys.mapdl import reader
-    except ImportError as error:
-        text = "files of Ansys require ansys-mapdl-reader: pip install ansys-mapdl-reader"
-        raise ImportError(f"{text} (or pip install 'dolfinx_mbd[ansys]')") from error
-    return reader

@@ -15,6 +15,7 @@ from dolfinx_mbd.checks import array, instance
 from dolfinx_mbd.io.imports.full_matrices import FullMatrices, MatrixError, MatrixFileError, in_file
 from dolfinx_mbd.io.imports.matrix_files import existing_file
 from dolfinx_mbd.io.imports.reduced_matrices import ReducedMatrices
+from dolfinx_mbd.optional import optional_module
 
 
 def read_op4(
@@ -51,7 +52,7 @@ def read_op4(
         >>> matrices = read_op4("block.op4", names=["left", "right"])
     """
     path = _checked_path(path, stiffness, mass, damping)
-    from pyNastran.op4.op4 import read_op4 as read
+    read = optional_module("pyNastran.op4.op4", "files of Nastran").read_op4
 
     with in_file(path, "an OP4 file"):
         _check_op4_text(path)
@@ -183,8 +184,7 @@ Entries = dict[tuple[tuple[int, int], tuple[int, int]], float]
 
 
 def _bulk_data(path: Path) -> Any:
-    from pyNastran.bdf.bdf import BDF
-
+    BDF = optional_module("pyNastran.bdf.bdf", "files of Nastran").BDF
     text = path.read_text(encoding="utf-8", errors="replace").upper()
     model = BDF(debug=None)
     with in_file(path, "bulk data"):

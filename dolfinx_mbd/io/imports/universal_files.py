@@ -20,6 +20,7 @@ from dolfinx_mbd.checks import choice, length
 from dolfinx_mbd.files import contains, write_atomically
 from dolfinx_mbd.io.imports.full_matrices import MatrixError, MatrixFileError, in_file
 from dolfinx_mbd.io.imports.matrix_files import existing_file
+from dolfinx_mbd.optional import optional_module
 
 NODES, MODES, SYSTEMS, UNITS = (15, 2411), 55, (18, 2420), 164
 NORMAL, COMPLEX = 2, (3, 7)  # analysis types of dataset 55
@@ -54,7 +55,7 @@ def read_datasets(path: str | Path) -> tuple[Path, list[dict[str, Any]]]:
         MatrixFileError: The file is damaged.
         ImportError: pyuff is not installed.
     """
-    pyuff = _pyuff()
+    pyuff = optional_module("pyuff", "universal files")
     checked = existing_file("path", path)
     with in_file(checked, "a universal file"):
         lines = checked.read_bytes().splitlines()
@@ -252,7 +253,7 @@ def write_modes(
     damping_ratios: Array,
 ) -> Path:
     """Write a universal file; the arguments are the attributes of `NodalModes`."""
-    pyuff = _pyuff()
+    pyuff = optional_module("pyuff", "universal files")
     if np.any(damping_ratios >= 1) or np.any(damping_ratios < 0):
         raise MatrixError("damping ratios of modes must be from 0 to 1", argument="damping_ratios")
     zeros = np.zeros(len(labels), dtype=int)
@@ -292,12 +293,3 @@ def write_modes(
 
 def _write(file: Any, data: bytes) -> None:
     file.write(data)
-
-
-def _pyuff() -> Any:
-    try:
-        import pyuff
-    except ImportError as error:
-        text = "universal files require the package pyuff: pip install pyuff"
-        raise ImportError(f"{text} (or pip install 'dolfinx_mbd[modal]')") from error
-    return pyuff

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, get_args
 
-from dolfinx_mbd.mechanism.expressions.quantities import parse_unit
+from dolfinx_mbd.mechanism.expressions.unit_expressions import parse_unit
 
 __all__ = ["Declared", "declared_fields", "members", "type_names"]
 

@@ -15,7 +15,7 @@ from typing import Any
 import dolfinx_mbd
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import Error
-from dolfinx_mbd.io.models.beams import checked_beam, checked_places, reduced_beam
+from dolfinx_mbd.io.models.beam_entries import checked_beam, checked_places, reduced_beam
 from dolfinx_mbd.io.models.declarations import REQUIRED, Declared
 from dolfinx_mbd.io.models.documents import Place, unknown
 from dolfinx_mbd.io.models.kinds import VALUES

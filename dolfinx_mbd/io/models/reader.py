@@ -22,7 +22,7 @@ from dolfinx_mbd.io.models.kinds import ANALYSES, SECTIONS
 from dolfinx_mbd.io.models.mesh_parts import SPECIAL
 from dolfinx_mbd.io.models.values import EntryError, Reader, place_of
 from dolfinx_mbd.mechanism import System
-from dolfinx_mbd.mechanism.expressions.quantities import number
+from dolfinx_mbd.mechanism.expressions.unit_expressions import number
 
 __all__ = ["FORMAT", "OPTIONS", "RESULTS", "Model", "read_model"]
 

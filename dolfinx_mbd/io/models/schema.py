@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dolfinx_mbd.io.models.beams import BEAM
+from dolfinx_mbd.io.models.beam_entries import BEAM
 from dolfinx_mbd.io.models.declarations import REQUIRED, Declared, declared_fields, members
 from dolfinx_mbd.io.models.flexible_parts import FIELDS, PICK
 from dolfinx_mbd.io.models.kinds import ANALYSES, FORMULAS, FUNCTIONS, SECTIONS, VALUES

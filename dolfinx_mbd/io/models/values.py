@@ -21,7 +21,7 @@ from dolfinx_mbd.mechanism.expressions.functions import (
     TableMotion,
     VectorFormula,
 )
-from dolfinx_mbd.mechanism.expressions.quantities import number
+from dolfinx_mbd.mechanism.expressions.unit_expressions import number
 
 __all__ = ["EntryError", "Reader", "place_of"]
 

@@ -253,6 +253,7 @@ def _frame(writer: _Writer, value: Frame, place: str) -> Any:
 
 
 def _frame_ref(writer: _Writer, value: FrameRef, place: str) -> Any:
+    # "body.frame" is ambiguous if one of the names has a dot
     return list(value) if "." in "".join(value) else ".".join(value)
 
 

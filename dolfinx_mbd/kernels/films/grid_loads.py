@@ -55,14 +55,20 @@ from dolfinx_mbd.kernels.small_vectors import Array
 
 
 @kernel
-def film_pressures(q: Array, h: Array, values: Array, p: Array, slopes: Array) -> None:
-    """Write the pressures p of film and asperities (2, n, m+1), and the slopes ∂p/∂q and ∂p/∂h."""
+def film_pressures(q: Array, h: Array, values: Array, p: Array, slopes: Array) -> float:
+    """Write the pressures p of film and asperities (2, n, m+1), and the slopes ∂p/∂q and ∂p/∂h.
+
+    The result is the sum of all pressures.
+    """
+    total = 0.0
     for i in range(q.shape[0]):
         for j in range(q.shape[1]):
             p[FILM, i, j], slopes[FILM, i, j], _ = film_pressure(q[i, j], values[BARUS])
             p[ASPERITIES, i, j], slopes[ASPERITIES, i, j] = asperity_pressure(
                 h[i, j], values[ROUGHNESS], values[MODULUS]
             )
+            total += p[FILM, i, j] + p[ASPERITIES, i, j]
+    return total
 
 
 @inner_kernel
@@ -181,6 +187,21 @@ def load_functionals(values: Array, Z: Array, q: Array, flow: Array, speed: floa
 
 
 @inner_kernel
+def _direct_slopes(
+    speed: float, values: Array, weight: float, h: float, q: float, fraction: float, modulus: float
+) -> tuple[float, float, float]:
+    """Return the direct slopes at a node: ∂T/∂h, ∂T/∂Ω, and of the force of asperities by h."""
+    R = values[RADIUS]
+    rub, rub_by = boundary_drag(R * speed, values[FRICTION], values[FRICTION_SPEED])
+    film = film_at(h, values)
+    _, share, _ = film_pressure(q, values[BARUS])
+    viscous = fraction * weight * R * R * values[VISCOSITY] * share
+    solid, change = asperity_pressure(h, values[ROUGHNESS], modulus)
+    by_gap = viscous * speed * film.shear_slope + weight * R * rub * change
+    return by_gap, viscous * film.shear + weight * R * R * rub_by * solid, weight * change
+
+
+@inner_kernel
 def _add_direct(
     speed: float,
     values: Array,
@@ -193,26 +214,40 @@ def _add_direct(
 ) -> float:
     """Add the direct derivatives ∂g/∂h of the loads to by_gap (5, n, m+1); return ∂T/∂Ω."""
     n, columns = q.shape
-    R = values[RADIUS]
-    rub, rub_by = boundary_drag(R * speed, values[FRICTION], values[FRICTION_SPEED])
     by_speed, modulus = 0.0, values[MODULUS] if contact else 0.0
     for i in range(n):
         theta = 2.0 * math.pi * i / n
         x, v = math.cos(theta), math.sin(theta)
         for j in range(columns):
-            weight = Z[WEIGHT, j]
-            film = film_at(h[i, j], values)
-            _, share, _ = film_pressure(q[i, j], values[BARUS])
-            viscous = fraction[i, j] * weight * R * R * values[VISCOSITY] * share
-            by_gap[DRAG, i, j] += viscous * speed * film.shear_slope
-            solid, change = asperity_pressure(h[i, j], values[ROUGHNESS], modulus)
-            by_speed += viscous * film.shear + weight * R * R * rub_by * solid
+            drag, turn, change = _direct_slopes(
+                speed, values, Z[WEIGHT, j], h[i, j], q[i, j], fraction[i, j], modulus
+            )
+            by_gap[DRAG, i, j] += drag
+            by_speed += turn
             if change != 0.0:
-                by_gap[F_X, i, j] -= weight * change * x
-                by_gap[F_Y, i, j] -= weight * change * v
-                by_gap[G_X, i, j] -= weight * change * x * Z[POINT, j]
-                by_gap[G_Y, i, j] -= weight * change * v * Z[POINT, j]
-                by_gap[DRAG, i, j] += weight * R * rub * change
+                by_gap[F_X, i, j] -= change * x
+                by_gap[F_Y, i, j] -= change * v
+                by_gap[G_X, i, j] -= change * x * Z[POINT, j]
+                by_gap[G_Y, i, j] -= change * v * Z[POINT, j]
+    return by_speed
+
+
+@kernel
+def add_drag_gradients(
+    speed: float, values: Array, Z: Array, h: Array, q: Array, fraction: Array, by_gap: Array
+) -> float:
+    """Add ∂T/∂h of the drag torque T for constant q to the last column of by_gap (n, m+1, k).
+
+    The result is ∂T/∂Ω for constant q. The torque contains that of the asperities at the nodes.
+    """
+    by_speed, last = 0.0, by_gap.shape[2] - 1
+    for i in range(h.shape[0]):
+        for j in range(h.shape[1]):
+            drag, turn, _ = _direct_slopes(
+                speed, values, Z[WEIGHT, j], h[i, j], q[i, j], fraction[i, j], values[MODULUS]
+            )
+            by_gap[i, j, last] += drag
+            by_speed += turn
     return by_speed
 
 
@@ -270,4 +305,66 @@ def rigid_derivatives(by_gap: Array, by_rate: Array, by_speed: Array, z: Array) 
             dg[k, T_X_RATE] -= rate1 * x
             dg[k, T_Y_RATE] -= rate1 * v
         dg[k, SPIN] = by_speed[k]
+    return dg
+
+
+@inner_kernel
+def _add_line(part: Array, x: float, v: float, first: int, dg: Array) -> None:
+    """Add the derivatives by the motion from sums (2, k) over a line: of slopes, and of z slopes.
+
+    The columns of dg from `first` on belong to displacements (`E_X`) or velocities (`E_X_RATE`).
+    """
+    for k in range(part.shape[1]):
+        dg[k, first] -= part[0, k] * x
+        dg[k, first + 1] -= part[0, k] * v
+        dg[k, first + 2] -= part[1, k] * x
+        dg[k, first + 3] -= part[1, k] * v
+
+
+@kernel
+def rigid_load_derivatives(
+    speed: float,
+    values: Array,
+    Z: Array,
+    h: Array,
+    q: Array,
+    fraction: Array,
+    contact: bool,
+    gap: Array,
+    rates: Array,
+    speeds: Array,
+) -> Array:
+    """Return the derivatives (5, 9) of the film loads with respect to the journal's motion y.
+
+    The arguments are those of `add_direct_gradients`.
+    """
+    n, columns, K = gap.shape
+    dg, modulus = np.zeros((5, 9)), values[MODULUS] if contact else 0.0
+    by_gap, by_rate = np.empty((2, 5)), np.empty((2, 5))
+    dg[:K, SPIN] = speeds
+    for i in range(n):
+        theta = 2.0 * math.pi * i / n
+        x, v = math.cos(theta), math.sin(theta)
+        by_gap[:], by_rate[:] = 0.0, 0.0
+        for j in range(columns):
+            z, one, other = Z[POINT, j], gap[i, j], rates[i, j]
+            for k in range(K):
+                by_gap[0, k] += one[k]
+                by_gap[1, k] += z * one[k]
+                by_rate[0, k] += other[k]
+                by_rate[1, k] += z * other[k]
+            drag, turn, change = _direct_slopes(
+                speed, values, Z[WEIGHT, j], h[i, j], q[i, j], fraction[i, j], modulus
+            )
+            by_gap[0, DRAG] += drag
+            by_gap[1, DRAG] += z * drag
+            dg[DRAG, SPIN] += turn
+            if change != 0.0:
+                for force, moment, part in ((F_X, G_X, change * x), (F_Y, G_Y, change * v)):
+                    by_gap[0, force] -= part
+                    by_gap[1, force] -= z * part
+                    by_gap[0, moment] -= z * part
+                    by_gap[1, moment] -= z * z * part
+        _add_line(by_gap, x, v, E_X, dg)
+        _add_line(by_rate, x, v, E_X_RATE, dg)
     return dg

@@ -5,11 +5,15 @@ obeys the same balance of mass as the full film:
 
     div(H³/12μ₀ grad q) = ½ Ω ∂(ρH)/∂θ + ρ ∂H/∂t,    q ≥ 0,  ρ ≤ 1,  q (1 − ρ) = 0
 
-The term H ∂ρ/∂t is neglected: ρ is that of a film in steady motion with the same ∂H/∂t. The flow
-through the face of a cell is ρ of the upstream node times H at the face, so that the full film has
-the equations of the module `reynolds`, and 0 ≤ ρ ≤ 1. Every node has one unknown x: q where the
-film is full, and minus the void u = (1 − ρ) H otherwise. Neither diagonal of the matrix needs
-pivots: full or not, the columns are those of an M-matrix.
+in a steady motion, where ∂ρ/∂t = 0. In a step of length Δt, the last two terms are the rate of the
+content, ∂(ρH)/∂t. It is (ρH − m)/Δt with the content m before the step where the gap was not full,
+and ∂H/∂t − (1 − ρ) H/Δt where it was, so that a film that remains full has the equations of the
+module `reynolds`; there, m = 0 if Δt ∂H/∂t > H. These implicit steps keep ρ ≥ 0.
+
+The flow through the face of a cell is ρ of the upstream node times H at the face. Every node has
+one unknown x: q where the film is full, and minus the void u = (1 − ρ) H otherwise. In a step, the
+columns are those of an M-matrix, full or not. In a steady motion they are as long as no gap closes
+faster than oil leaves it; such gaps are full, so that the loads jump with ∂H/∂t there.
 
 The active set is updated by the signs of the unknowns. Every 15 iterations, sweeps of a nonlinear
 Gauss-Seidel method along the flow (Elrod's algorithm) correct it, because it may alternate while
@@ -85,23 +89,39 @@ def carried(carry: Array, i: int, j: int, speed: float) -> float:
 
 
 @inner_kernel
-def _squeeze_and_faces(
+def _storage_and_faces(
     h: Array,
     rate: Array,
     speed: float,
     values: Array,
     area: float,
+    old: Array,
+    dt: float,
     flow: Array,
     squeeze: Array,
+    hold: Array,
     face: Array,
-) -> None:
-    """Compute squeeze and face; `area` is 12 μ₀ times the area of a cell."""
+) -> float:
+    """Compute squeeze, hold and face, and return the largest source.
+
+    `area` is 12 μ₀ times the area of a cell; `dt` is zero for a steady motion.
+    """
     n, columns = h.shape
+    largest = 0.0
     for i in range(n):
         down = _next_downstream(i, n, speed)
         for j in range(columns):
-            squeeze[i, j] = area * film_at(h[i, j], values).content_slope * rate[i, j]
-            face[i, j] = 0.5 * (flow[ENTRAINED, i, j] + flow[ENTRAINED, down, j])
+            H = flow[ENTRAINED, i, j]
+            face[i, j] = 0.5 * (H + flow[ENTRAINED, down, j])
+            full = area * film_at(h[i, j], values).content_slope * rate[i, j]
+            squeeze[i, j], hold[i, j] = full, full / face[i, j]
+            if dt > 0.0:
+                hold[i, j] = area * H / (dt * face[i, j])
+                if old[i, j] >= 0.0 or full * dt > area * H:
+                    squeeze[i, j] = area * (H - max(old[i, j], 0.0)) / dt
+                    flow[SOURCE, i, j] += squeeze[i, j] - full
+            largest = max(largest, abs(flow[SOURCE, i, j]))
+    return largest
 
 
 @inner_kernel
@@ -120,10 +140,10 @@ def _assemble(
     size: Integers,
     flow: Array,
     carry: Array,
-    squeeze: Array,
-    face: Array,
+    hold: Array,
     c: float,
     speed: float,
+    dt: float,
     band: Array,
 ) -> None:
     """Assemble the matrix column by column."""
@@ -131,14 +151,14 @@ def _assemble(
     width = size[1]
     band[: size[0]] = 0.0
     for j in range(1, columns - 1):
-        leak = _RING if _is_ring(number, free, carry, j) else 0.0
+        leak = _RING if dt == 0.0 and _is_ring(number, free, carry, j) else 0.0
         for i in range(n):
             b = number[i, j]
             if b < 0:
                 continue
             i1, i0 = next_index(i, n), previous_index(i, n)
             if not free[i, j]:
-                band[b, width] += c * (1.0 + leak) + squeeze[i, j] / face[i, j]
+                band[b, width] += c * (1.0 + leak) + hold[i, j]
                 a = number[i1 if speed >= 0.0 else i0, j]
                 if a >= 0:
                     band[a, width + b - a] -= c * carried(carry, i, j, speed)
@@ -197,6 +217,7 @@ def _update_set(
     face: Array,
     x: Array,
     clearance: float,
+    steady: bool,
 ) -> int:
     """Take q and u from the solution, and return how many nodes enter or leave the active set."""
     n, columns = q.shape
@@ -218,7 +239,7 @@ def _update_set(
                 q[i, j], void[i, j] = 0.0, -x[a]
                 changes += x[a] > _ROUND_OFF * clearance
                 free[i, j] = 1 if x[a] > _ROUND_OFF * clearance else 0
-    if changes == 0:  # ρ < 0 solves the equations if oil multiplies in a gap that closes
+    if changes == 0 and steady:  # ρ < 0 solves the equations if oil multiplies in a gap that closes
         for i in range(n):
             for j in range(1, columns - 1):
                 if number[i, j] >= 0 and void[i, j] > (1.0 + _EMPTY) * face[i, j]:
@@ -235,7 +256,7 @@ def _sweep(
     void: Array,
     flow: Array,
     carry: Array,
-    squeeze: Array,
+    hold: Array,
     face: Array,
     c: float,
     speed: float,
@@ -262,7 +283,7 @@ def _sweep(
             if excess >= 0.0:
                 q[i, j], void[i, j], free[i, j] = excess / total, 0.0, 1
             else:
-                u = -excess / (c + squeeze[i, j] / face[i, j])
+                u = -excess / (c + hold[i, j])
                 q[i, j], void[i, j], free[i, j] = 0.0, min(u, face[i, j]), 0
 
 
@@ -280,6 +301,9 @@ def mass_conserving_solve(
     fraction: Array,
     face: Array,
     squeeze: Array,
+    hold: Array,
+    old: Array,
+    dt: float,
     carry: Array,
     flow: Array,
     band: Array,
@@ -288,7 +312,8 @@ def mass_conserving_solve(
 ) -> int:
     """Solve for q and ρ; return the number of iterations, or −1 without convergence.
 
-    The arguments are described in the modules `reynolds` and `mass_conserving`.
+    The arguments are described in the modules `reynolds` and `mass_conserving`. `dt` is the length
+    of the step (s), or zero for a steady motion.
     """
     n, columns = h.shape
     dx, dz, mu = (
@@ -296,26 +321,26 @@ def mass_conserving_solve(
         values[LENGTH] / (columns - 1),
         values[VISCOSITY],
     )
-    largest = film_coefficients(h, rate, speed, values, flow)
+    film_coefficients(h, rate, speed, values, flow)
     apply_links(flow, links, ends, dx / dz)
     c, area = 6.0 * mu * abs(speed) * values[RADIUS] * dz, 12.0 * mu * dx * dz
-    _squeeze_and_faces(h, rate, speed, values, area, flow, squeeze, face)
+    largest = _storage_and_faces(h, rate, speed, values, area, old, dt, flow, squeeze, hold, face)
     x, void = np.empty(h.size), (1.0 - fraction) * face
     for iteration in range(1, _ITERATIONS + 1):
         if largest == 0.0 or iteration == _RESTART:
             free[:] = 1 - fixed
         elif iteration % _SWEEPS == 0:
-            _sweep(free, number, q, void, flow, carry, squeeze, face, c, speed, 2 * _SWEEPS)
+            _sweep(free, number, q, void, flow, carry, hold, face, c, speed, 2 * _SWEEPS)
         for i in range(n):
             for j in range(1, columns - 1):
                 # a gap that closes faster than oil leaves it is full
-                if number[i, j] >= 0 and c + squeeze[i, j] / face[i, j] <= 0.0:
+                if number[i, j] >= 0 and c + hold[i, j] <= 0.0:
                     free[i, j] = 1
-        _assemble(free, number, size, flow, carry, squeeze, face, c, speed, band)
+        _assemble(free, number, size, flow, carry, hold, c, speed, dt, band)
         _factorize(size, band)
         sources(fixed, number, q, flow, x)
         _substitute(size, band, x)
-        if _update_set(free, number, q, void, face, x, values[CLEARANCE]) == 0:
+        if _update_set(free, number, q, void, face, x, values[CLEARANCE], dt == 0.0) == 0:
             for i in range(n):
                 for j in range(1, columns - 1):
                     fraction[i, j] = 1.0 if number[i, j] < 0 else 1.0 - void[i, j] / face[i, j]

@@ -19,7 +19,7 @@ from dolfinx_mbd.kernels.films.reynolds_gradients import (
     is_resting,
     node_weights,
 )
-from dolfinx_mbd.kernels.films.rough_surfaces import film_at
+from dolfinx_mbd.kernels.films.rough_surfaces import Film, film_at
 from dolfinx_mbd.kernels.small_vectors import Array
 
 
@@ -76,6 +76,22 @@ def _multipliers(
     return lam
 
 
+@inner_kernel
+def _storage_slopes(
+    film: Film, rate: float, fraction: float, area: float, old: float, dt: float
+) -> tuple[float, float]:
+    """Return the derivatives of the rate of the content by the gap and by its rate.
+
+    `area` is 12 μ₀ times the area of a cell; `old` and `dt` are those of `mass_conserving`.
+    """
+    if dt == 0.0:
+        return fraction * area * film.content_bend * rate, fraction * area * film.content_slope
+    if old >= 0.0 or film.content_slope * rate * dt > film.entrained:
+        return fraction * area * film.entrained_slope / dt, 0.0
+    void = (1.0 - fraction) * film.entrained_slope / dt
+    return area * (film.content_bend * rate - void), area * film.content_slope
+
+
 @kernel
 def mass_conserving_gradients(
     h: Array,
@@ -88,6 +104,8 @@ def mass_conserving_gradients(
     q: Array,
     fraction: Array,
     face: Array,
+    old: Array,
+    dt: float,
     carry: Array,
     flow: Array,
     band: Array,
@@ -115,7 +133,10 @@ def mass_conserving_gradients(
         for j in range(columns):
             film = film_at(h[i, j], values)
             a, b, c, d, e = node_weights(film, q, flow, i, j, 0.0, dx / dz)
-            a += fraction[i, j] * squeeze * film.content_bend * rate[i, j]
+            stored, stored_rate = _storage_slopes(
+                film, rate[i, j], fraction[i, j], squeeze, old[i, j], dt
+            )
+            a += stored
             here, after, before = lam[i, j], lam[i1, j], lam[i0, j]
             right, left = lam[i, min(j + 1, columns - 1)], lam[i, max(j - 1, 0)]
             arriving = 1.0 - carried(carry, i, j, speed) * (1.0 - fraction[i, j])
@@ -123,7 +144,7 @@ def mass_conserving_gradients(
             for k in range(K):
                 total = a * here[k] + b * after[k] + c * before[k] + d * right[k] + e * left[k]
                 by_gap[i, j, k] -= total
-                by_rate[i, j, k] = -squeeze * film.content_slope * fraction[i, j] * here[k]
+                by_rate[i, j, k] = -stored_rate * here[k]
                 leaving = entrained * (fraction[i, j] * here[k] - arriving * lam[down, j, k])
                 by_gap[i, j, k] -= 0.5 * abs(speed) * film.entrained_slope * leaving
                 by_gap[down, j, k] -= 0.5 * abs(speed) * next_slope * leaving

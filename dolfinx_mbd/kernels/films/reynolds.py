@@ -27,7 +27,7 @@ The arrays of a grid with n×(m+1) nodes are
     links   (T, 4)       nodes (i, j) and their neighbours across the edge of a supply; integers
     ends    (T, 3)       distance of this edge from the node, relative to the interval; reduced
                          pressure of the supply; conductance k
-    band    (N, 2m+1)    factors
+    band    (N (2m-1),)  factors, row by row
 
 A link replaces the conductance between both nodes: the edge of a groove or hole is at its true
 position, not at a node (F. Gibou et al., A second-order-accurate symmetric discretization of the
@@ -235,32 +235,38 @@ def enumerate_nodes(free: Integers, number: Integers, size: Integers) -> None:
 
 
 @inner_kernel
+def band_rows(size: Integers, band: Array) -> Array:
+    """Return the part of `band` with the factors, (N, bandwidth + 1)."""
+    count, width = size[0], size[1]
+    return band[: count * (width + 1)].reshape(count, width + 1)
+
+
+@inner_kernel
 def _factorize(number: Integers, size: Integers, flow: Array, band: Array) -> None:
     """Assemble the stiffness of the free nodes and factorize it as L D Lᵀ, with D Lᵀ in `band`."""
     n, columns = number.shape
     count, width = size[0], size[1]
-    band[:count, : width + 1] = 0.0
+    rows = band_rows(size, band)
+    rows[:] = 0.0
     for i in range(n):
         i1, i0 = next_index(i, n), previous_index(i, n)
+        here, there, links = number[i], number[i1], flow[LINKS, i]
+        after, before, along = flow[AROUND, i], flow[AROUND, i0], flow[ALONG, i]
         for j in range(1, columns - 1):
-            a = number[i, j]
+            a = here[j]
             if a < 0:
                 continue
-            band[a, 0] += (
-                flow[AROUND, i, j] + flow[AROUND, i0, j] + flow[ALONG, i, j] + flow[ALONG, i, j - 1]
-            )
-            band[a, 0] += flow[LINKS, i, j]
-            b = number[i1, j]
+            rows[a, 0] = after[j] + before[j] + along[j] + along[j - 1] + links[j]
+            b = there[j]
             if b >= 0:
-                band[min(a, b), abs(a - b)] -= flow[AROUND, i, j]
-            b = number[i, j + 1]
-            if b >= 0:
-                band[min(a, b), abs(a - b)] -= flow[ALONG, i, j]
+                rows[min(a, b), abs(a - b)] = -after[j]
+            if here[j + 1] >= 0:
+                rows[a, 1] = -along[j]
     for r in range(count):
-        row = band[r]
+        row = rows[r]
         inverse = 1.0 / row[0]
         for k in range(1, min(width, count - 1 - r) + 1):
-            factor, target = row[k] * inverse, band[r + k]
+            factor, target = row[k] * inverse, rows[r + k]
             if factor != 0.0:
                 for d in range(width + 1 - k):
                     target[d] -= factor * row[k + d]
@@ -270,14 +276,15 @@ def _factorize(number: Integers, size: Integers, flow: Array, band: Array) -> No
 def _substitute(size: Integers, band: Array, x: Array) -> None:
     """Solve for a right-hand side x (N,) in place."""
     count, width = size[0], size[1]
+    rows = band_rows(size, band)
     for r in range(count):
-        row = band[r]
+        row = rows[r]
         scaled = x[r] / row[0]
         for k in range(1, min(width, count - 1 - r) + 1):
             x[r + k] -= row[k] * scaled
         x[r] = scaled
     for r in range(count - 1, -1, -1):
-        row, total = band[r], 0.0
+        row, total = rows[r], 0.0
         for k in range(1, min(width, count - 1 - r) + 1):
             total += row[k] * x[r + k]
         x[r] -= total / row[0]

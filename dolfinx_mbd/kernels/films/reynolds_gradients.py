@@ -25,6 +25,7 @@ from dolfinx_mbd.kernels.films.fields import (
 )
 from dolfinx_mbd.kernels.films.reynolds import (
     Integers,
+    band_rows,
     link_conductance,
     next_index,
     previous_index,
@@ -32,28 +33,56 @@ from dolfinx_mbd.kernels.films.reynolds import (
 from dolfinx_mbd.kernels.films.rough_surfaces import Film, film_at
 from dolfinx_mbd.kernels.small_vectors import Array
 
+Vector4 = tuple[float, float, float, float]
+
+
+@inner_kernel
+def _subtract_four(f: Vector4, X: Array, r: int, step: int, target: Array) -> None:
+    """Subtract f₀ X[r] + f₁ X[r + step] + … (four rows) from a row of X."""
+    one, two, three, four = X[r], X[r + step], X[r + 2 * step], X[r + 3 * step]
+    for c in range(len(target)):
+        target[c] -= f[0] * one[c] + f[1] * two[c] + f[2] * three[c] + f[3] * four[c]
+
 
 @inner_kernel
 def _substitute_columns(size: Integers, band: Array, X: Array) -> None:
-    """Solve for the right-hand sides X (N, k) in place, with loops over contiguous rows."""
+    """Solve for the right-hand sides X (N, k) in place; four rows at once, to load less often."""
     count, width = size[0], size[1]
+    L = band_rows(size, band)
+    inverse = np.empty(count)
     for r in range(count):
-        row, source = band[r], X[r]
-        inverse = 1.0 / row[0]
-        for k in range(1, min(width, count - 1 - r) + 1):
-            factor, target = row[k] * inverse, X[r + k]
-            if factor != 0.0:
-                for c in range(X.shape[1]):
+        inverse[r] = 1.0 / L[r, 0]
+        most, target, k = min(width, r), X[r], 1
+        while k <= most:
+            s = r - k
+            if k + 3 <= most:
+                f = (
+                    L[s, k] * inverse[s],
+                    L[s - 1, k + 1] * inverse[s - 1],
+                    L[s - 2, k + 2] * inverse[s - 2],
+                    L[s - 3, k + 3] * inverse[s - 3],
+                )
+                _subtract_four(f, X, s, -1, target)
+                k += 4
+            else:
+                factor, source = L[s, k] * inverse[s], X[s]
+                for c in range(len(target)):
                     target[c] -= factor * source[c]
+                k += 1
     for r in range(count - 1, -1, -1):
-        row, target = band[r], X[r]
-        inverse = 1.0 / row[0]
-        for k in range(1, min(width, count - 1 - r) + 1):
-            factor, source = row[k], X[r + k]
-            for c in range(X.shape[1]):
-                target[c] -= factor * source[c]
-        for c in range(X.shape[1]):
-            target[c] *= inverse
+        most, target, row, k = min(width, count - 1 - r), X[r], L[r], 1
+        while k <= most:
+            if k + 3 <= most:
+                f = row[k], row[k + 1], row[k + 2], row[k + 3]
+                _subtract_four(f, X, r + k, 1, target)
+                k += 4
+            else:
+                factor, source = row[k], X[r + k]
+                for c in range(len(target)):
+                    target[c] -= factor * source[c]
+                k += 1
+        for c in range(len(target)):
+            target[c] *= inverse[r]
 
 
 @inner_kernel
@@ -124,6 +153,27 @@ def is_resting(q: Array, flow: Array) -> bool:
     return True
 
 
+@inner_kernel
+def _multipliers(number: Integers, size: Integers, band: Array, C: Array, part: float) -> Array:
+    """Return the adjoint solutions λ (n, m+1, k) for `part` of the right-hand sides C."""
+    n, columns, K = C.shape
+    X, lam = np.empty((size[0], K)), np.zeros(C.shape)
+    for i in range(n):
+        for j in range(columns):
+            if number[i, j] >= 0:
+                target, source = X[number[i, j]], C[i, j]
+                for k in range(K):
+                    target[k] = part * source[k]
+    _substitute_columns(size, band, X)
+    for i in range(n):
+        for j in range(columns):
+            if number[i, j] >= 0:
+                target, source = lam[i, j], X[number[i, j]]
+                for k in range(K):
+                    target[k] = source[k]
+    return lam
+
+
 @kernel
 def reynolds_gradients(
     h: Array,
@@ -150,36 +200,31 @@ def reynolds_gradients(
     part = 0.5 if is_resting(q, flow) else 1.0
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
     mu = values[VISCOSITY]
-    by_gap, by_rate, by_speed = np.empty(C.shape), np.empty(C.shape), np.zeros(K)
-    X, lam = np.empty((size[0], K)), np.zeros(C.shape)
-    for i in range(n):
-        for j in range(columns):
-            if number[i, j] >= 0:
-                target, source = X[number[i, j]], C[i, j]
-                for k in range(K):
-                    target[k] = part * source[k]
-    _substitute_columns(size, band, X)
-    for i in range(n):
-        for j in range(columns):
-            if number[i, j] >= 0:
-                target, source = lam[i, j], X[number[i, j]]
-                for k in range(K):
-                    target[k] = source[k]
+    by_gap, by_rate, by_speed = np.zeros(C.shape), np.zeros(C.shape), np.zeros(K)
+    lam = _multipliers(number, size, band, C, part)
     push, squeeze = 3.0 * mu * values[RADIUS] * dz, 12.0 * mu * dx * dz
     for i in range(n):
         i1, i0 = next_index(i, n), previous_index(i, n)
         for j in range(columns):
+            right, left = min(j + 1, columns - 1), max(j - 1, 0)
+            free = max(number[i, left], number[i, j], number[i, right])
+            if max(free, number[i1, j], number[i0, j]) < 0:
+                continue  # λ is zero here and at all neighbours
             film = film_at(h[i, j], values)
             a, b, c, d, e = node_weights(film, q, flow, i, j, push * speed, dx / dz)
             a += squeeze * film.content_bend * rate[i, j]
-            turn = push * (flow[ENTRAINED, i1, j] - flow[ENTRAINED, i0, j])
             one, after, before = lam[i, j], lam[i1, j], lam[i0, j]
-            right, left = lam[i, min(j + 1, columns - 1)], lam[i, max(j - 1, 0)]
-            gap, rates = by_gap[i, j], by_rate[i, j]
+            gap, behind, ahead = by_gap[i, j], lam[i, left], lam[i, right]
             for k in range(K):
-                total = a * one[k] + b * after[k] + c * before[k] + d * right[k] + e * left[k]
+                total = a * one[k] + b * after[k] + c * before[k] + d * ahead[k] + e * behind[k]
                 gap[k] = -total
-                rates[k] = -squeeze * film.content_slope * one[k]
+            if number[i, j] < 0:
+                continue
+            rates, turn = by_rate[i, j], push * (flow[ENTRAINED, i1, j] - flow[ENTRAINED, i0, j])
+            content = squeeze * film.content_slope
+            for k in range(K):
+                rates[k] = -content * one[k]
+            for k in range(K):
                 by_speed[k] -= turn * one[k]
     add_link_gradients(h, values, lam, q, flow, links, ends, dx / dz, by_gap)
     return by_gap, by_rate, by_speed

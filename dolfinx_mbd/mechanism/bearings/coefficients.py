@@ -18,6 +18,8 @@ from dolfinx_mbd.mechanism.bearings.film_bearing import FilmBearing
 
 __all__ = ["BearingCoefficients", "bearing_coefficients", "whirl_threshold"]
 
+# Rows of the loads of a film, and columns of their derivatives with respect to `motion_vector`
+_FORCE, _POSITION, _VELOCITY = slice(0, 2), slice(0, 2), slice(4, 6)
 _ENTRIES = ("xx", "xy", "yx", "yy")
 
 
@@ -164,8 +166,8 @@ def bearing_coefficients(
         position, dg = _equilibrium(bearing, float(omega), force)
         _check_thickness(bearing, position, float(omega), force)
         positions.append(position)
-        stiffness.append(-dg[:2, :2])
-        damping.append(-dg[:2, 4:6])
+        stiffness.append(-dg[_FORCE, _POSITION])
+        damping.append(-dg[_FORCE, _VELOCITY])
     return BearingCoefficients(
         speed,
         loads,
@@ -205,24 +207,24 @@ def _equilibrium(bearing: FilmBearing, speed: float, force: Array) -> tuple[Arra
     e = np.asarray(0.5 * c * rotation @ force / size, dtype=float)
     g, dg, _ = bearing.film_loads(bearing.motion_vector(e, speed=speed), True)
     for _ in range(200):
-        rest = g[:2] + force
+        rest = g[_FORCE] + force
         if np.linalg.norm(rest) < 1e-10 * size:
             return e, dg
         try:
-            step = np.linalg.solve(dg[:2, :2], -rest)
+            step = np.linalg.solve(dg[_FORCE, _POSITION], -rest)
         except np.linalg.LinAlgError:  # the loads of the film are too small or too great
             break
         longest = 0.5 * max(c - float(np.linalg.norm(e)), 1e-3 * c)
         step *= min(1.0, longest / float(np.linalg.norm(step)))
         for _ in range(30):
             trial, dg, _ = bearing.film_loads(bearing.motion_vector(e + step, speed=speed), True)
-            if np.linalg.norm(trial[:2] + force) < np.linalg.norm(rest):
+            if np.linalg.norm(trial[_FORCE] + force) < np.linalg.norm(rest):
                 break
             step *= 0.5
         e, g = e + step, trial
     raise SolverError(
         f"bearing {bearing.name!r}: no equilibrium at {speed:g} rad/s under {size:g} N; "
-        f"{float(np.linalg.norm(g[:2] + force)):.3g} N remain unbalanced"
+        f"{float(np.linalg.norm(g[_FORCE] + force)):.3g} N remain unbalanced"
     )
 
 

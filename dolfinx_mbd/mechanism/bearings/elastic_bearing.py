@@ -52,8 +52,7 @@ class ElasticBearing(FiniteBearing):
         oil: The oil, or its viscosity, Pa s.
         shape: Numbers of intervals around and along the bore; see `FiniteBearing`.
         supply: Grooves and holes with their pressures.
-        cavitation: `reynolds` or `mass_conserving`; see `FiniteBearing`. Runs under fast loads
-            may not converge with `mass_conserving`.
+        cavitation: `reynolds` or `mass_conserving`; see `FiniteBearing`.
         bore: The elastic bore, `body.bore("big_end")` of the reduced body.
         asperities: Contact of the surfaces where the film is thin.
 
@@ -76,7 +75,6 @@ class ElasticBearing(FiniteBearing):
     _around: Array = field(init=False, repr=False)  # (n, 2K+1)
     _along: Array = field(init=False, repr=False)  # (m+1, 3)
     _weights: Array = field(init=False, repr=False)  # (n, m+1, patterns), m²
-    _shapes: Array = field(init=False, repr=False)  # gap by motion and s, (n (m+1), 4 + patterns)
     _surface: Array = field(init=False, repr=False)  # (patterns, modes)
     _slope: Array = field(init=False, repr=False)  # maps the coefficients of w to those of ∂w/∂θ
     _half: float = field(init=False, repr=False)  # half the length of the bore, m
@@ -103,11 +101,6 @@ class ElasticBearing(FiniteBearing):
         surface = bore.displacement.reshape(len(patterns), -1)
         weights = np.ascontiguousarray((patterns * self.grid.areas).transpose(1, 2, 0))
         assign(self, _around=around, _along=along, _weights=weights)
-        normal = np.array([np.cos(self.grid.theta), np.sin(self.grid.theta)])
-        lines = np.array([np.ones_like(self.grid.z), self.grid.z])
-        rigid = -np.einsum("ai,lj->laij", normal, lines).reshape(4, *self.grid.areas.shape)
-        shapes = np.concatenate([rigid, patterns]).reshape(4 + len(patterns), -1)
-        assign(self, _shapes=np.ascontiguousarray(shapes.T))
         assign(self, _surface=surface, _point=np.full(10 + 2 * len(surface), np.nan))
         derivative = np.zeros((len(around.T), len(around.T)))
         for k in range(1, bore.harmonics + 1):
@@ -145,14 +138,12 @@ class ElasticBearing(FiniteBearing):
             return np.full(5 + m, np.nan), np.full((5 + m, 9 + 2 * m), np.nan), np.full(4, np.nan)
         self._solve_elastic(motion, s)
         g, facts = self.grid.loads()
-        forces = self.grid.pressures.sum(axis=0).ravel() @ self._weights.reshape(-1, m)
+        along = (self.grid.pressures.sum(axis=0) * self.grid.areas) @ self._along
+        forces = (self._around.T @ along).ravel()
         dg = np.zeros((5 + m, 9 + 2 * m))
         if derivatives:
             by_gap, by_rate, by_speed = self.grid.surface_gradients(self._weights)
-            size = by_gap.shape[2]
-            rows = self._coordinate_derivatives(
-                by_gap.reshape(-1, size).T, by_rate.reshape(-1, size).T, by_speed
-            )
+            rows = self._coordinate_derivatives(by_gap, by_rate, by_speed)
             dg[5:], dg[DRAG] = rows[:m], rows[m]
             # the force of a pressure on the journal is that on the first harmonics
             cosine = self._along.shape[1]
@@ -166,11 +157,21 @@ class ElasticBearing(FiniteBearing):
     def _coordinate_derivatives(self, by_gap: Array, by_rate: Array, by_speed: Array) -> Array:
         """Return the derivatives of k functionals with respect to the motion, s and ṡ.
 
-        `by_gap` and `by_rate` (k, n (m+1)) are derivatives with respect to the gap and its rate at
-        the nodes, `by_speed` (k,) is the derivative with respect to the speed.
+        `by_gap` and `by_rate` (n, m+1, k) are derivatives with respect to the gap and its rate at
+        the nodes, `by_speed` (k,) is the derivative with respect to the speed. A motion of the
+        journal changes the gap like the first harmonics, with the opposite sign.
         """
-        gap, rate = by_gap @ self._shapes, by_rate @ self._shapes
-        return np.hstack([gap[:, :4], rate[:, :4], by_speed[:, None], gap[:, 4:], rate[:, 4:]])
+        n, columns, k = by_gap.shape
+        cosine = self._along.shape[1]
+        first = [cosine, 2 * cosine, cosine + 1, 2 * cosine + 1]
+        scale = -np.array([1.0, 1.0, self._half, self._half])
+        parts = []
+        for by in (by_gap, by_rate):
+            around = (self._around.T @ by.reshape(n, -1)).reshape(-1, columns, k)
+            parts.append((self._along.T @ around).reshape(-1, k).T)
+        gap, rate = parts
+        motion = [gap[:, first] * scale, rate[:, first] * scale, by_speed[:, None]]
+        return np.hstack([*motion, gap, rate])
 
     def pressure(self, motion: ArrayLike, surface: ArrayLike | None = None) -> Array:
         """Return the pressure at the nodes of the grid, (n, m+1), Pa; see `FiniteBearing`.
@@ -200,13 +201,16 @@ class ElasticBearing(FiniteBearing):
         self.pressure(motion, surface)
         return self.grid.fraction.copy()
 
+    def _forget(self) -> None:
+        self._point[:] = np.nan
+
     def _solve_elastic(self, motion: Array, s: Array) -> None:
         """Solve for the pressure, unless the arguments have not changed."""
         point = np.concatenate([motion, s.ravel()])
         if not np.array_equal(point, self._point):
             self._point[:] = np.nan
             w, rate = map(self.displacement, s)
-            self.grid.solve(*self.grid.gap(motion, w, rate), float(motion[SPIN]))
+            self.grid.update(*self.grid.gap(motion, w, rate), float(motion[SPIN]))
             self._point[:] = point
 
     def wrenches(self, pair: FramePair, surface: Array | None = None) -> Array:

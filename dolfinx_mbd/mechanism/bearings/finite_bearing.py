@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -118,6 +118,31 @@ class FiniteBearing(FilmBearing):
         grid = _GRIDS[self.cavitation](values, (sizes[0], sizes[1]), areas)
         assign(self, oil=oil, supply=areas, grid=grid, _motion=np.full(10, np.nan))
 
+    @property
+    def has_content(self) -> bool:
+        """Whether the oil in the gap before a step affects the film."""
+        return isinstance(self.grid, MassConservingGrid)
+
+    def for_run(self) -> FiniteBearing:
+        """Return a film with a content of its own; see `FilmElement`."""
+        return replace(self) if self.has_content else self
+
+    def begin_step(self, content: Array, dt: float) -> None:
+        """Evaluate the film at the end of a step with this content before it."""
+        assert isinstance(self.grid, MassConservingGrid)
+        self.grid.begin_step(content.reshape(self.grid.areas.shape), dt)
+        self._forget()
+
+    @property
+    def content(self) -> Array:
+        """Thickness of the oil at the nodes of the grid at the last evaluation, flat, m."""
+        assert isinstance(self.grid, MassConservingGrid)
+        return self.grid.content().ravel()
+
+    def _forget(self) -> None:
+        """Delete the stored solution."""
+        self._motion[:] = np.nan
+
     def film_loads(self, motion: Array, derivatives: bool) -> tuple[Array, Array, Array]:
         """Return loads, derivatives and state of the film; see `FilmBearing`."""
         if not self._is_usable(motion):
@@ -160,11 +185,14 @@ class FiniteBearing(FilmBearing):
 
     def motion(self, pair: FramePair, *arguments: Array) -> dict[str, ArrayLike]:
         """Return the displacement in the axes of the bore, its rate, and the state of the film."""
-        return super().motion(pair, *arguments) | {"supply_flow": self.grid.supply_flow()}
+        facts = super().motion(pair, *arguments) | {"supply_flow": self.grid.supply_flow()}
+        if isinstance(self.grid, MassConservingGrid):
+            facts["content_rate"] = self.grid.content_rate()
+        return facts
 
     def _solve(self, motion: Array) -> None:
         """Solve for the pressure, unless the motion has not changed."""
         if not np.array_equal(motion, self._motion):
             self._motion[:] = np.nan
-            self.grid.solve(*self.grid.gap(motion), float(motion[SPIN]))
+            self.grid.update(*self.grid.gap(motion), float(motion[SPIN]))
             self._motion[:] = motion

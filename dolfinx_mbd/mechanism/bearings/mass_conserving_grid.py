@@ -11,6 +11,7 @@ from dolfinx_mbd.kernels.films.fields import (
     ALONG,
     AROUND,
     DRAG,
+    ENTRAINED,
     FILM,
     LENGTH,
     RADIUS,
@@ -48,6 +49,7 @@ class MassConservingGrid(ReynoldsGrid):
         number_nodes(self._fixed, self._number, self._size)
         self._band = np.zeros((self._size[0], 2 * self._size[1] + 1))
         self._face, self._squeeze = np.ones_like(self._q), np.zeros_like(self._q)
+        self._hold, self._old, self._dt = np.zeros_like(self._q), -np.ones_like(self._q), 0.0
         self._carry = np.ones_like(self._q)
         for i, j, i1, j1 in self._links[0]:
             if j == j1:
@@ -57,11 +59,23 @@ class MassConservingGrid(ReynoldsGrid):
         self._carry[(supplied + np.roll(supplied, -1, axis=0)) > 0] = 0.0
         self._carry[:, [0, -1]] = self._carry[:, [1, -2]]
 
-    def solve(self, h: Array, rate: Array, speed: float) -> Array:
-        """Return the pressure of film and asperities at the nodes; see `ReynoldsGrid`."""
-        pressure = super().solve(h, rate, speed)
+    def begin_step(self, content: Array, dt: float) -> None:
+        """Begin a step; the next solutions are for its end.
+
+        Args:
+            content: Content before the step, (n, m+1), see `content`.
+            dt: Length of the step, s; zero for a steady motion, which has no content before.
+        """
+        self._old[:], self._dt = content, dt
+
+    def content(self) -> Array:
+        """Return the thickness of the oil at the last solution, (n, m+1), m; −1 in full gaps."""
+        return np.where(self.fraction < 1.0, self.fraction * self._flow[ENTRAINED], -1.0)
+
+    def update(self, h: Array, rate: Array, speed: float) -> None:
+        """Solve for the pressure as `solve`; see `ReynoldsGrid`."""
+        super().update(h, rate, speed)
         self._slopes[FILM] *= self._free  # q is not an unknown of ruptured nodes
-        return pressure
 
     def loads(self, *, contact: bool = True) -> tuple[Array, Array]:
         """Return the film loads and the state of the film; see `ReynoldsGrid`."""
@@ -72,16 +86,16 @@ class MassConservingGrid(ReynoldsGrid):
     def _find_pressure(self, h: Array, rate: Array, speed: float) -> int:
         sets: int = mass_conserving_solve(
             h, rate, speed, self.values, self._fixed, self._free, self._number, self._size,
-            self._q, self.fraction, self._face, self._squeeze, self._carry, self._flow,
-            self._band, *self._links,
+            self._q, self.fraction, self._face, self._squeeze, self._hold, self._old, self._dt,
+            self._carry, self._flow, self._band, *self._links,
         )  # fmt: skip
         return sets
 
     def _gradients(self, C: Array) -> tuple[Array, Array, Array]:
         gradients: tuple[Array, Array, Array] = mass_conserving_gradients(
             self._h, self._rate, self._speed, self.values, self._free, self._number, self._size,
-            self._q, self.fraction, self._face, self._carry, self._flow, self._band,
-            *self._links, C,
+            self._q, self.fraction, self._face, self._old, self._dt, self._carry, self._flow,
+            self._band, *self._links, C,
         )  # fmt: skip
         return gradients
 
@@ -96,6 +110,10 @@ class MassConservingGrid(ReynoldsGrid):
         by_fraction[:, -2] += by_fraction[:, -1]
         C[:, :, DRAG] += np.where(self._free, 0.0, by_fraction)
         return C
+
+    def _drag_functional(self) -> Array:
+        """Return the derivative (n, m+1, 1) of the drag; it depends on ρ."""
+        return self._load_functionals()[:, :, DRAG:]
 
     def _entrained(self, fraction: Array) -> Array:
         """Return 12 μ₀ times the flow from each node to the next one with a film fraction."""
@@ -113,6 +131,16 @@ class MassConservingGrid(ReynoldsGrid):
         carry = self._carry if self._speed >= 0.0 else np.roll(self._carry, 1, axis=0)
         return np.asarray(1.0 - carry * (1.0 - self.fraction))
 
+    def _stored(self) -> Array:
+        """Return 12 μ₀ times the rate of the content of each cell, (n, m+1)."""
+        return np.asarray(self._squeeze - self._hold * (1.0 - self.fraction) * self._face)
+
+    def content_rate(self) -> float:
+        """Return the rate of the volume of oil in the gap, m³/s."""
+        stored = self._stored()
+        stored[:, [0, -1]] *= 0.5
+        return float(stored.sum() / (12.0 * self.values[VISCOSITY]))
+
     def supply_flow(self) -> float:
         """Return the flow of oil from the areas with prescribed pressure into the film, m³/s."""
         q, flow = self._q, self._flow
@@ -120,7 +148,7 @@ class MassConservingGrid(ReynoldsGrid):
         around = flow[AROUND] * (q - np.roll(q, -1, axis=0))
         along = flow[ALONG, :, :-1] * (q[:, :-1] - q[:, 1:])
         received = self._received()
-        net = around - np.roll(around, 1, axis=0) + self._squeeze * self.fraction
+        net = around - np.roll(around, 1, axis=0) + self._stored()
         leaving, arriving = self._entrained(self.fraction), self._entrained(received)
         net += leaving - np.roll(arriving, down, axis=0)
         total = (net[:, 1:-1] + along[:, 1:] - along[:, :-1])[inner].sum()
@@ -132,6 +160,6 @@ class MassConservingGrid(ReynoldsGrid):
         flow, q = self._flow, self._q
         total = (flow[ALONG, :, 0] * (q[:, 1] - q[:, 0])).sum()
         total += (flow[ALONG, :, -2] * (q[:, -2] - q[:, -1])).sum()
-        total -= 0.5 * (self._squeeze * self.fraction)[:, [0, -1]].sum()
+        total -= 0.5 * self._stored()[:, [0, -1]].sum()
         total += self._filled_at_ends()
         return float((total + self._link_flow(to_ends=True)) / (12.0 * self.values[VISCOSITY]))

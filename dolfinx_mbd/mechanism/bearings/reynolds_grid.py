@@ -102,7 +102,8 @@ class ReynoldsGrid:
         self._fixed[nodes], self._q[nodes] = 1, inside[nodes]
         self._free = 1 - self._fixed
         self._number, self._size = np.zeros_like(self._fixed), np.zeros(2, np.int64)
-        self._flow, self._band = np.zeros((9, n, m + 1)), np.zeros((n * (m - 1), 2 * m + 1))
+        self._flow: Array = np.zeros((9, n, m + 1))
+        self._band: Array = np.zeros(n * (m - 1) * (2 * m - 1))
         self.pressures, self._slopes = np.zeros((2, n, m + 1)), np.zeros((2, n, m + 1))
         self._still: Array = np.zeros((n, m + 1))
         self.fraction: Array = np.ones((n, m + 1))
@@ -131,20 +132,23 @@ class ReynoldsGrid:
             rate: Rate of the gap at fixed θ and z, (n, m+1), m/s.
             speed: Rotation of the journal relative to the bore, rad/s.
         """
+        self.update(h, rate, speed)
+        return np.asarray(self.pressures.sum(axis=0))
+
+    def update(self, h: Array, rate: Array, speed: float) -> None:
+        """Solve for the pressure as `solve`; `pressures` contains the result."""
         self._h, self._rate, self._speed = h, rate, speed
         try:
             sets = self._find_pressure(h, rate, speed)
         except ZeroDivisionError:  # a singular matrix, because values are out of range
             sets = -1
-        grid_loads.film_pressures(self._q, h, self.values, self.pressures, self._slopes)
-        pressure = np.asarray(self.pressures.sum(axis=0))
-        if sets < 0 or not math.isfinite(pressure.sum()):
+        total = grid_loads.film_pressures(self._q, h, self.values, self.pressures, self._slopes)
+        if sets < 0 or not math.isfinite(total):
             self._free[:] = 1 - self._fixed
             raise SolverError(
                 "the cavitated area of an oil film did not converge; check that the film thickness "
                 "and its rate are finite"
             )
-        return pressure
 
     def _find_pressure(self, h: Array, rate: Array, speed: float) -> int:
         """Solve for the reduced pressure; return the number of iterations, or −1."""
@@ -191,23 +195,18 @@ class ReynoldsGrid:
 
         The drag torque is the last of the k + 1 functionals.
         """
-        drag = self._load_functionals()[:, :, DRAG:]  # none if the drag does not depend on q
-        by_q = np.concatenate([C * self._slopes[FILM][:, :, None], drag], axis=2)
+        k = C.shape[2]
+        by_q = np.zeros((*C.shape[:2], k + 1))
+        np.multiply(C, self._slopes[FILM][:, :, None], out=by_q[:, :, :k])
+        by_q[:, :, k:] = self._drag_functional()
         by_gap, by_rate, by_speed = self._gradients(by_q)
-        k, count = C.shape[2], drag.shape[2]
-        by_gap[:, :, :k] += C * self._slopes[ASPERITIES][:, :, None]
-        gaps, rates = np.zeros((2, *self._q.shape, DRAG + 1))
-        speeds = np.zeros(DRAG + 1)
-        last = slice(DRAG, DRAG + count)
-        gaps[:, :, last], rates[:, :, last] = by_gap[:, :, k:], by_rate[:, :, k:]
-        speeds[last] = by_speed[k:]
-        parts = self._with_direct_terms(True, gaps, rates, speeds)
-        gap, rate, speed = (part[DRAG] for part in parts)
-        return (
-            np.concatenate([by_gap[:, :, :k], gap[:, :, None]], axis=2),
-            np.concatenate([by_rate[:, :, :k], rate[:, :, None]], axis=2),
-            np.append(by_speed[:k], speed),
+        solid = self._slopes[ASPERITIES]
+        if solid.any():
+            by_gap[:, :, :k] += C * solid[:, :, None]
+        by_speed[k] += grid_loads.add_drag_gradients(
+            self._speed, self.values, self._nodes, self._h, self._q, self.fraction, by_gap
         )
+        return by_gap, by_rate, by_speed
 
     def _gradients(self, C: Array) -> tuple[Array, Array, Array]:
         """Return the derivatives of functionals with the derivatives C (n, m+1, k) by q."""
@@ -222,17 +221,16 @@ class ReynoldsGrid:
         C = grid_loads.load_functionals(self.values, self._nodes, self._q, self._flow, self._speed)
         return np.asarray(C)
 
+    def _drag_functional(self) -> Array | float:
+        """Return the derivative (n, m+1, 1) of the drag with respect to q, or zero."""
+        return self._load_functionals()[:, :, DRAG:] if self.values[BARUS] > 0.0 else 0.0
+
     def load_gradients(self, *, contact: bool = True) -> tuple[Array, Array, Array]:
         """Return ∂g/∂h and ∂g/∂ḣ at every node, and ∂g/∂Ω, of the film loads g.
 
         The shapes are (5, n, m+1), (5, n, m+1) and (5,). For `contact` see `loads`.
         """
-        return self._with_direct_terms(contact, *self._gradients(self._load_functionals()))
-
-    def _with_direct_terms(
-        self, contact: bool, gap: Array, rate: Array, speed: Array
-    ) -> tuple[Array, Array, Array]:
-        """Return gradients of the loads from the parts (n, m+1, k) that depend on q."""
+        gap, rate, speed = self._gradients(self._load_functionals())
         gradients: tuple[Array, Array, Array] = grid_loads.add_direct_gradients(
             self._speed, self.values, self._nodes, self._h, self._q, self.fraction, contact,
             gap, rate, speed,
@@ -244,8 +242,11 @@ class ReynoldsGrid:
 
         For `contact` see `loads`.
         """
-        gradients = self.load_gradients(contact=contact)
-        return np.asarray(grid_loads.rigid_derivatives(*gradients, self.z))
+        derivatives: Array = grid_loads.rigid_load_derivatives(
+            self._speed, self.values, self._nodes, self._h, self._q, self.fraction, contact,
+            *self._gradients(self._load_functionals()),
+        )  # fmt: skip
+        return derivatives
 
     def supply_flow(self) -> float:
         """Return the flow of oil from the areas with prescribed pressure into the film, m³/s."""

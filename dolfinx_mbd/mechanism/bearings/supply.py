@@ -148,22 +148,23 @@ class OilSupply:
         along = np.inf if self.length is None else 0.5 * self.length
         if self.round:
             along = min(along, 0.5 * float(np.ptp(z)))
-        x, y = self._turn(theta) / (0.5 * self.arc), np.abs(z - self.position) / along
+        around = self._angle_from_middle(theta) / (0.5 * self.arc)  # 1 at the edge of the area
+        axial = np.abs(z - self.position) / along
         parts = []
-        for distance, half in ((y, 0.5 * self.arc), (x, along)):
+        for distance, half in ((axial, 0.5 * self.arc), (around, along)):
             inside = distance <= 1.0 + 1e-9
             width = np.sqrt(np.maximum(1.0 - distance**2, 0.0)) if self.round else 1.0
             parts.append(np.where(inside, half * width, -1.0))
         return parts[0], parts[1]
 
-    def _turn(self, theta: Array) -> Array:
+    def _angle_from_middle(self, theta: Array) -> Array:
         """Return the absolute angles from the middle of the area, rad."""
         return np.abs((theta - self.angle + math.pi) % (2.0 * math.pi) - math.pi)
 
     def _distance(self, theta: Array, z: Array) -> Array:
         """Return the distances of nodes from the middle, 1 at the edge of the area, (n, m)."""
         size = np.inf if self.length is None else 0.5 * self.length
-        x, y = self._turn(theta) / (0.5 * self.arc), np.abs(z - self.position) / size
+        x, y = self._angle_from_middle(theta) / (0.5 * self.arc), np.abs(z - self.position) / size
         if self.length is None and self.round:
             y = np.abs(z - self.position) / (0.5 * np.ptp(z))
         distance = np.hypot(x[:, None], y) if self.round else np.maximum(x[:, None], y)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from dolfinx_mbd.body import Bore
 from dolfinx_mbd.checks import choice, instance, integer, number
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism.contact.contact_laws import ContactLaw
 from dolfinx_mbd.mechanism.contact.elastic_bores import ElasticContact
 from dolfinx_mbd.mechanism.contact.elements import (
     Contact,
@@ -22,7 +23,6 @@ from dolfinx_mbd.mechanism.contact.elements import (
     guide_contact,
     sphere_contact,
 )
-from dolfinx_mbd.mechanism.contact.laws import ContactLaw
 from dolfinx_mbd.mechanism.joints import Joint, JointClearance
 
 __all__ = ["Clearance", "GuideClearance"]

@@ -28,7 +28,7 @@ from dolfinx_mbd.kernels.films.frames import (
     film_tangents,
     film_wrenches,
 )
-from dolfinx_mbd.mechanism.contact.laws import ContactLaw
+from dolfinx_mbd.mechanism.contact.contact_laws import ContactLaw
 from dolfinx_mbd.mechanism.force_elements import ContactElement, FramePair
 from dolfinx_mbd.mechanism.joints import FrameRef
 

@@ -30,8 +30,8 @@ from dolfinx_mbd.kernels.contacts import (
     contact_elastic_power,
     contact_wrenches,
 )
+from dolfinx_mbd.mechanism.contact.contact_laws import ContactLaw
 from dolfinx_mbd.mechanism.contact.elastic_bores import ElasticContact, contact_motion
-from dolfinx_mbd.mechanism.contact.laws import ContactLaw
 from dolfinx_mbd.mechanism.force_elements import ContactElement, FramePair
 from dolfinx_mbd.mechanism.joints import FrameRef
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import instance, number, reject
-from dolfinx_mbd.mechanism.contact.laws import ContactLaw
+from dolfinx_mbd.mechanism.contact.contact_laws import ContactLaw
 from dolfinx_mbd.mechanism.force_elements import JointElement
 from dolfinx_mbd.mechanism.joints import Axis
 
@@ -37,7 +37,7 @@ class JointStop(JointElement):
         >>> stop = mbd.mechanism.JointStop(
         ...     "stop", "hinge", mbd.ContactLaw(1e4, 1.0), lower=-0.5, upper=0.5
         ... )
-        >>> stop.magnitude(0.0, 0.6, 0.0).__round__(6)
+        >>> round(stop.magnitude(0.0, 0.6, 0.0), 6)
         -1000.0
     """
 

@@ -16,7 +16,7 @@ from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, increasing, instance, names, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.expressions.jets import Jet
-from dolfinx_mbd.mechanism.expressions.quantities import compiled, scope_of, value_of
+from dolfinx_mbd.mechanism.expressions.unit_expressions import compiled, scope_of, value_of
 
 __all__ = [
     "FRAME_VARIABLES",

@@ -19,7 +19,7 @@ from dolfinx_mbd.mechanism.expressions.functions import (
     expression_text,
 )
 from dolfinx_mbd.mechanism.expressions.jets import Jet
-from dolfinx_mbd.mechanism.expressions.quantities import value_of
+from dolfinx_mbd.mechanism.expressions.unit_expressions import value_of
 
 __all__ = ["PairFormula", "StateFormula", "check_states"]
 

@@ -1,12 +1,18 @@
 """Predefined mechanisms: slider-crank, engines, gas pressures and torsional chains."""
 
-from dolfinx_mbd.mechanism.mechanisms.balance import EngineBalance, engine_balance
+from dolfinx_mbd.mechanism.mechanisms.crank_parts import (
+    ALONG_X,
+    linear_torque,
+    rigid_rod,
+    rod_length,
+)
 from dolfinx_mbd.mechanism.mechanisms.cylinder_torque import (
     HALF_ORDERS,
     CylinderTorque,
     torque_orders,
 )
 from dolfinx_mbd.mechanism.mechanisms.engine import engine
+from dolfinx_mbd.mechanism.mechanisms.engine_balance import EngineBalance, engine_balance
 from dolfinx_mbd.mechanism.mechanisms.engine_block import EngineBlock
 from dolfinx_mbd.mechanism.mechanisms.engine_crank import EngineCrank
 from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign
@@ -14,7 +20,6 @@ from dolfinx_mbd.mechanism.mechanisms.gas import AMBIENT_PRESSURE, FourStrokePre
 from dolfinx_mbd.mechanism.mechanisms.gas_map import PressureMap
 from dolfinx_mbd.mechanism.mechanisms.inline_engine import inline_engine
 from dolfinx_mbd.mechanism.mechanisms.kinematics import CrankMotion, SliderCrank
-from dolfinx_mbd.mechanism.mechanisms.parts import ALONG_X, linear_torque, rigid_rod, rod_length
 from dolfinx_mbd.mechanism.mechanisms.slider_crank import slider_crank
 from dolfinx_mbd.mechanism.mechanisms.torsional import TorsionalChain, TorsionalResponse
 

@@ -23,12 +23,7 @@ from dolfinx_mbd.mechanism.joints import (
     revolute,
 )
 from dolfinx_mbd.mechanism.load_protocol import Load
-from dolfinx_mbd.mechanism.mechanisms.engine_block import EngineBlock, Mounts, free_motion
-from dolfinx_mbd.mechanism.mechanisms.engine_crank import EngineCrank
-from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign, gas_force
-from dolfinx_mbd.mechanism.mechanisms.gas import FourStrokePressure
-from dolfinx_mbd.mechanism.mechanisms.gas_map import check_pressure
-from dolfinx_mbd.mechanism.mechanisms.parts import (
+from dolfinx_mbd.mechanism.mechanisms.crank_parts import (
     ENDS,
     CylinderParts,
     Torque,
@@ -37,6 +32,11 @@ from dolfinx_mbd.mechanism.mechanisms.parts import (
     guide_frame,
     rod_length,
 )
+from dolfinx_mbd.mechanism.mechanisms.engine_block import EngineBlock, Mounts, free_motion
+from dolfinx_mbd.mechanism.mechanisms.engine_crank import EngineCrank
+from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign, gas_force
+from dolfinx_mbd.mechanism.mechanisms.gas import FourStrokePressure
+from dolfinx_mbd.mechanism.mechanisms.gas_map import check_pressure
 from dolfinx_mbd.mechanism.protocol import Body, Frame
 from dolfinx_mbd.mechanism.system import System
 

@@ -18,9 +18,9 @@ from dolfinx_mbd.mechanism.bodies import FlexibleBody, Ground
 from dolfinx_mbd.mechanism.bushings import Bushing
 from dolfinx_mbd.mechanism.joint_relations import JointRelation
 from dolfinx_mbd.mechanism.joints import FrameRef, Joint
+from dolfinx_mbd.mechanism.mechanisms.crank_parts import guide_frame
 from dolfinx_mbd.mechanism.mechanisms.engine_crank import MISFIT, numbered_interfaces
 from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign
-from dolfinx_mbd.mechanism.mechanisms.parts import guide_frame
 from dolfinx_mbd.mechanism.protocol import Frame
 
 Mounts = Mapping[str, tuple[ArrayLike, ArrayLike]]

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import flag
 from dolfinx_mbd.mechanism.joints import JointClearance
+from dolfinx_mbd.mechanism.mechanisms.crank_parts import ENDS, Torque
 from dolfinx_mbd.mechanism.mechanisms.engine import engine
 from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign
-from dolfinx_mbd.mechanism.mechanisms.parts import ENDS, Torque
 from dolfinx_mbd.mechanism.system import System
 
 

@@ -15,8 +15,7 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import number
 from dolfinx_mbd.mechanism.bodies import Ground
 from dolfinx_mbd.mechanism.joints import revolute
-from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign
-from dolfinx_mbd.mechanism.mechanisms.parts import (
+from dolfinx_mbd.mechanism.mechanisms.crank_parts import (
     ENDS,
     CylinderParts,
     Torque,
@@ -24,6 +23,7 @@ from dolfinx_mbd.mechanism.mechanisms.parts import (
     create_drive,
     guide_frame,
 )
+from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign
 from dolfinx_mbd.mechanism.protocol import Frame
 from dolfinx_mbd.mechanism.system import System
 

@@ -35,9 +35,70 @@ function play(data) {
     return block.numbers ?? new KINDS[block.type](bytesOf(block.data).buffer);
   }
 
-  function scaled(modes) {
-    const raw = numbers(modes.values), size = raw.length / modes.scale.length;
-    return modes.scale.map((s, k) => Float32Array.from(raw.subarray(k * size, (k + 1) * size), (v) => v * s));
+  /** The triangles of a surface; each begins with its lowest node. */
+  function trianglesOf(part) {
+    const steps = numbers(part.triangles), count = steps.length / 3, out = new Uint32Array(steps.length);
+    for (let t = 0, a = 0; t < count; t++) {
+      a += steps[t];
+      const b = a + steps[count + t];
+      out.set([a, b, b + signed(steps[2 * count + t])], 3 * t);
+    }
+    return out;
+  }
+
+  function signed(value) {
+    return value & 1 ? -(value + 1) / 2 : value / 2;
+  }
+
+  /** For each node the terms [a, b, c, …] that predict it: parallelograms a + b - c, else lower neighbours [a, …]. */
+  function predictors(triangles, count) {
+    const pairs = Array.from({ length: count }, () => []), neighbours = Array.from({ length: count }, () => new Set());
+    const open = new Map();
+    for (let i = 0; i < triangles.length; i++) {
+      const corner = i % 3, t = i - corner, end = triangles[t + ((corner + 1) % 3)], opposite = triangles[t + ((corner + 2) % 3)];
+      const low = Math.min(triangles[i], end), high = Math.max(triangles[i], end), key = low * count + high;
+      if (low < high) neighbours[high].add(low);
+      const other = open.get(key);
+      if (other === undefined) { open.set(key, opposite); continue; }
+      open.delete(key);
+      const last = Math.max(opposite, other), least = Math.min(opposite, other);
+      if (last > high && last > least) pairs[last].push(low, high, least);
+    }
+    return pairs.map((terms, i) => ({ pairs: terms, neighbours: terms.length ? [] : [...neighbours[i]] }));
+  }
+
+  /** Integers of the nodes, one array for each component, from differences to their predictions. */
+  function restored(block, nodes) {
+    const steps = numbers(block), count = nodes.length, columns = [];
+    for (let first = 0; first < steps.length; first += count) {
+      const v = new Float64Array(count);
+      for (let i = 0; i < count; i++) {
+        const { pairs, neighbours } = nodes[i];
+        let guess = 0;
+        if (pairs.length) {
+          for (let k = 0; k < pairs.length; k += 3) guess += v[pairs[k]] + v[pairs[k + 1]] - v[pairs[k + 2]];
+          guess /= pairs.length / 3;
+        } else if (neighbours.length) {
+          for (const k of neighbours) guess += v[k];
+          guess /= neighbours.length;
+        } else if (i) guess = v[i - 1];
+        v[i] = Math.floor(guess + 0.5) + signed(steps[first + i]);
+      }
+      columns.push(v);
+    }
+    return columns;
+  }
+
+  /** Modes of a surface with the values of each node in succession. */
+  function modesOf(item, nodes) {
+    const columns = restored(item.values, nodes), size = columns.length / item.scale.length;
+    return item.scale.map((s, k) => woven(columns.slice(k * size, (k + 1) * size), (v) => s * v));
+  }
+
+  function woven(columns, value) {
+    const size = columns.length, out = new Float32Array(size * columns[0].length);
+    columns.forEach((column, j) => column.forEach((v, i) => { out[size * i + j] = value(v, j); }));
+    return out;
   }
 
   /** Sum of modes with amplitudes, in `out`. */
@@ -116,14 +177,16 @@ function play(data) {
   }
 
   const parts = data.parts.map((part) => {
-    const points = numbers(part.points);
+    const triangles = trianglesOf(part), { scale, origin, values, count } = part.points;
+    const nodes = predictors(triangles, count);
+    const points = woven(restored(values, nodes), (v, j) => origin[j] + scale * v);
     return {
       points,
-      modes: part.modes ? scaled(part.modes) : [],
-      stress: part.stress ? scaled(part.stress) : null,
+      modes: part.modes ? modesOf(part.modes, nodes) : [],
+      stress: part.stress ? modesOf(part.stress, nodes) : null,
       field: part.field ? numbers(part.field) : null,
       centre: middle(points),
-      ...split(points, numbers(part.triangles)),
+      ...split(points, triangles),
     };
   });
   const motions = data.bodies.map((body) => ({
@@ -249,7 +312,7 @@ function play(data) {
     ({ points, sides, radii: radii.length > 1 ? radii : new Array(points.length / 3).fill(radii[0]) }));
   const lines = (data.lines ?? []).map((line) => ({ ...line, points: numbers(line.points) }));
   const arrows = (data.arrows ?? []).map((arrow) => ({
-    ...arrow, vectors: scaled(arrow.vectors)[0], points: arrow.points && numbers(arrow.points),
+    ...arrow, vectors: Float32Array.from(numbers(arrow.vectors.values), (v) => v * arrow.vectors.scale), points: arrow.points && numbers(arrow.points),
   }));
   const materials = new Map(Object.entries(data.colours ?? {}).map(([group, color]) => {
     const over = IN_FRONT.includes(group);

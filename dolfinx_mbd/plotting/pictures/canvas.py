@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.body.parts import Skin
 from dolfinx_mbd.checks import instance
 from dolfinx_mbd.errors import SolverError
+from dolfinx_mbd.optional import optional_module
 from dolfinx_mbd.plotting.pictures.output import Picture, taken
 from dolfinx_mbd.plotting.pictures.rounding import Rounding
 from dolfinx_mbd.plotting.scene.camera import Camera
@@ -27,14 +28,8 @@ FOOT = 0.13  # fraction of the height of a picture that its colour bar occupies
 
 def pyvista() -> Any:
     """Return the module pyvista; raise an error if it is missing or cannot draw here."""
-    try:
-        import pyvista as pv
-        from vtkmodules.vtkCommonCore import vtkVersion
-    except ImportError as error:
-        raise ImportError(
-            "pictures are drawn with pyvista, which is not installed: pip install pyvista "
-            "(or pip install 'dolfinx_mbd[plot]')"
-        ) from error
+    pv = optional_module("pyvista", "pictures")
+    vtkVersion = optional_module("vtkmodules.vtkCommonCore", "pictures").vtkVersion
     version = vtkVersion.GetVTKMajorVersion(), vtkVersion.GetVTKMinorVersion()
     display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if sys.platform.startswith("linux") and not display and version < (9, 4):
@@ -188,13 +183,12 @@ def add_text(
 
 def add_ring(plotter: Any, point: Array) -> None:
     """Add a ring around a point; no surface hides the ring."""
-    from vtkmodules.vtkRenderingCore import vtkActor2D, vtkPolyDataMapper2D
-
+    rendering = optional_module("vtkmodules.vtkRenderingCore", "pictures")
     ring = pyvista().Disc(inner=5.0, outer=8.0, c_res=40)  # pixels
     for colour, scale in (("white", 1.25), (INK, 1.0)):
-        mapper = vtkPolyDataMapper2D()
+        mapper = rendering.vtkPolyDataMapper2D()
         mapper.SetInputData(ring.scale(scale, inplace=False))
-        actor = vtkActor2D()
+        actor = rendering.vtkActor2D()
         actor.SetMapper(mapper)
         actor.GetProperty().SetColor(pyvista().Color(colour).float_rgb)
         actor.GetPositionCoordinate().SetCoordinateSystemToWorld()

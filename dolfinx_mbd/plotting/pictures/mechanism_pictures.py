@@ -27,6 +27,7 @@ from dolfinx_mbd.plotting.scene.mechanism_scene import (
 from dolfinx_mbd.plotting.scene.mesh_surfaces import shared_mesh
 from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT
 from dolfinx_mbd.plotting.scene.surfaces import body_surfaces
+from dolfinx_mbd.results.distributed_rows import local_row
 from dolfinx_mbd.results.solution import Solution
 
 __all__ = ["check_marks", "drawing_of", "plot_system", "saved_rows"]
@@ -113,7 +114,7 @@ def plot_system(
         caption, camera = drawing.caption(0), drawing.camera
         return canvas.complete(plane, caption, camera, path, plotter, drawing.foot)
 
-    comm = None if plotter is not None else shared_mesh(run.system, quantity)
+    comm = None if plotter is not None else shared_mesh(run, quantity)
     return on_rank_zero(comm, draw)
 
 
@@ -135,7 +136,7 @@ def drawing_of(
     note = ""
     if quantity != DISPLACEMENT:
         film = len(rows) > 1
-        length = system_length(run.system, run.q[rows[0]])
+        length = system_length(run.system, local_row(run.q, rows[0]))
         whole = body_surfaces(run.system, run.q, length) if film else scene.surfaces
         note = peak_text(quantity, whole, " of the run" if film else "")
     return Drawing(scene, quantity=quantity, scale=scale, note=note)

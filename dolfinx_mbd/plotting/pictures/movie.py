@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import instance, integer, memory, number, reject
 from dolfinx_mbd.files import write_atomically
+from dolfinx_mbd.optional import optional_module
 from dolfinx_mbd.parallel import on_rank_zero
 from dolfinx_mbd.plotting.pictures.canvas import CMAP, add_caption, new_plotter
 from dolfinx_mbd.plotting.pictures.drawing import Drawing
@@ -118,7 +119,7 @@ def animate(
         images = _images(drawing, {"cmap": cmap, "opacity": opacity}, window)
         write_atomically(path, lambda file: write(file, images, fps), "animation")
 
-    on_rank_zero(shared_mesh(solution.system, quantity), draw)
+    on_rank_zero(shared_mesh(solution, quantity), draw)
     return Animation(path, solution.time[rows], fps)
 
 
@@ -162,11 +163,7 @@ def _gif(file: Any, images: Iterator[Image], fps: float) -> None:
 
 
 def _mp4_writer(window: tuple[int, int]) -> Any:
-    try:
-        import imageio_ffmpeg  # type: ignore[import-untyped,import-not-found,unused-ignore]
-    except ImportError as error:
-        text = "MP4 needs imageio-ffmpeg: pip install imageio-ffmpeg; or write a .gif"
-        raise ImportError(text) from error
+    imageio_ffmpeg = optional_module("imageio_ffmpeg", "MP4 films, unlike .gif,")
     if any(side % 2 for side in window):
         reject("window", window, "an even width and height in pixels for MP4")
 

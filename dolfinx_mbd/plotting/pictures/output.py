@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import array, file_path, integer, number, reject
 from dolfinx_mbd.files import create_directory, temporary_path, write_atomically
+from dolfinx_mbd.optional import optional_module
 
 _FORMATS = {".jpg": "JPEG", ".pdf": "PDF", ".png": "PNG"}
 LARGEST = 16384  # longest side of a picture that graphics libraries support, pixels
@@ -90,9 +91,8 @@ def check_size(argument: str, size: Any) -> None:
 
 def check_drawing(path: Any, cmap: Any, window: Any = (1, 1), opacity: float = 1.0) -> None:
     """Raise an error if an option that several drawing functions share is invalid."""
-    from matplotlib import colormaps
-    from matplotlib.colors import Colormap
-
+    colormaps = optional_module("matplotlib", "pictures").colormaps
+    Colormap = optional_module("matplotlib.colors", "pictures").Colormap
     check_size("window", window)
     number("opacity", opacity, low=0.0, high=1.0)
     if not (isinstance(cmap, Colormap) or (isinstance(cmap, str) and cmap in colormaps)):

@@ -9,6 +9,7 @@ from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.kernels.columns import FORCE, MOMENT, QUATERNION
 from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.plotting.scene.description import Arrow
+from dolfinx_mbd.results.distributed_rows import DistributedRows, local_row
 from dolfinx_mbd.results.histories import rotation_matrices
 from dolfinx_mbd.results.solution import Solution
 
@@ -24,9 +25,9 @@ def frame_poses(system: System, q: Array) -> tuple[Array, Array]:
     return position, rotation
 
 
-def frame_histories(system: System, q: Array) -> tuple[Array, Array]:
+def frame_histories(system: System, q: Array | DistributedRows) -> tuple[Array, Array]:
     """Return positions (nt, F, 3) and rotations (nt, F, 3, 3) of all frames."""
-    poses = [frame_poses(system, row) for row in q]
+    poses = [frame_poses(system, local_row(q, k)) for k in range(len(q))]
     return np.array([p for p, _ in poses]), np.array([A for _, A in poses])
 
 
@@ -70,7 +71,7 @@ def load_arrows(run: Solution, rows: Rows) -> list[Arrow]:
     wrenches = np.zeros((len(rows), count, 6))
     for i, row in enumerate(rows):
         t = float(run.time[row])
-        at.q[:], at.v[:], at.angles[:] = run.q[row], run.v[row], run.angles[row]
+        at.q[:], at.v[:], at.angles[:] = local_row(run.q, row), run.v[row], run.angles[row]
         at.update_poses(t)
         at.frames.update_velocities()
         for load, ends, wrench in at.loads.wrenches(t):

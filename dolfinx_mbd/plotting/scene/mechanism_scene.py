@@ -29,6 +29,7 @@ from dolfinx_mbd.plotting.scene.marks import (
 from dolfinx_mbd.plotting.scene.mesh_surfaces import mesh_surfaces
 from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT, Surface
 from dolfinx_mbd.plotting.scene.surfaces import body_lines, body_surfaces
+from dolfinx_mbd.results.distributed_rows import local_row
 from dolfinx_mbd.results.solution import Solution
 
 __all__ = ["DRAWN", "MARKS", "initial_state", "mechanism_scene", "system_length"]
@@ -70,7 +71,7 @@ def mechanism_scene(
         accuracy: Accuracy of the motion of mesh bodies; see `mesh_surfaces`.
     """
     system, q, kinds = run.system, run.q[rows], tuple(kinds)
-    surfaces = body_surfaces(system, q, system_length(system, q[0]), values)
+    surfaces = body_surfaces(system, q, system_length(system, local_row(q, 0)), values)
     surfaces += mesh_surfaces(system, q, quantity, values, accuracy)
     frames = Frames(*frame_histories(system, q), _fixed_frames(system))
     lines = body_lines(system, q, 0.0)
@@ -122,6 +123,7 @@ def _arrows(run: Solution, rows: Rows, kinds: tuple[str, ...]) -> list[Arrow]:
 
 
 def _fixed_frames(system: System) -> NDArray[np.bool_]:
+    """Return which frames belong to bodies that do not move, shape (frames,)."""
     bodies = [not system.bodies[body].num_velocities for body in system.frame_body]
     return np.array(bodies, dtype=bool)
 

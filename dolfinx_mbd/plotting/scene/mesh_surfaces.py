@@ -17,6 +17,8 @@ from scipy.spatial.transform import Rotation
 from dolfinx_mbd.body import Skin, StressModes
 from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT, Surface
+from dolfinx_mbd.results.distributed_rows import DistributedRows
+from dolfinx_mbd.results.solution import Solution
 
 __all__ = ["mesh_surfaces", "moving_bodies", "shared_mesh"]
 
@@ -35,14 +37,14 @@ def moving_bodies(system: System) -> list[tuple[Any, slice]]:
     return [(body, part) for body, part in pairs if hasattr(body, "surface")]
 
 
-def shared_mesh(system: System, quantity: str) -> Any:
-    """Return the communicator of a drawing: ranks that evaluate a stress on their common mesh.
+def shared_mesh(run: Solution, quantity: str) -> Any:
+    """Return the communicator of a drawing: ranks that share the mesh of a body.
 
     The result is None if one process has all that the drawing needs.
     """
-    if quantity == DISPLACEMENT:
+    if quantity == DISPLACEMENT and not isinstance(run.q, DistributedRows):
         return None
-    comms = [body.forces.comm for body in _mesh_bodies(system)]
+    comms = [body.forces.comm for body in _mesh_bodies(run.system)]
     return next((comm for comm in comms if comm.size > 1), None)
 
 
@@ -53,7 +55,7 @@ def _mesh_bodies(system: System) -> list[Any]:
 
 def mesh_surfaces(
     system: System,
-    q: Array,
+    q: Array | DistributedRows,
     quantity: str = DISPLACEMENT,
     values: Any = None,
     accuracy: float = 0.0,
@@ -64,7 +66,7 @@ def mesh_surfaces(
         system: The mechanism.
         q: Its coordinates, shape (nt, nq).
         quantity: Quantity that determines the colours. For a stress, the function is collective
-            over the mesh of each body.
+            over the mesh of each body; so is that of distributed coordinates.
         values: Given values at the points, by name of the body.
         accuracy: Smallest mode relative to the largest; 0 represents all instants exactly.
     """

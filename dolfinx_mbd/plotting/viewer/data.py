@@ -36,16 +36,10 @@ def block(values: Any, kind: str = "f4") -> dict[str, str]:
     return {"type": kind, "packed": base64.b64encode(packed).decode()}
 
 
-def integers(modes: Array, steps: Array | float = 0.0) -> dict[str, Any]:
-    """Return modes (m, ...) as 16-bit integers with one scale factor for each mode.
-
-    `steps` (m,) are differences between successive values of each mode that are small enough;
-    small integers are compressed to less than 16 bits.
-    """
-    flat = modes.reshape(len(modes), -1)
-    scale = np.maximum(np.abs(flat).max(axis=1, initial=0.0) / 32767, steps)
-    scale[scale == 0] = 1.0
-    return {"scale": scale.tolist(), "values": block(np.rint(flat / scale[:, None]), "i2")}
+def integers(values: Array) -> dict[str, Any]:
+    """Return values as 16-bit integers with one scale factor."""
+    scale = float(np.abs(values).max(initial=0.0)) / 32767 or 1.0
+    return {"scale": scale, "values": block(np.rint(values / scale), "i2")}
 
 
 def sampled_rows(time: Array, curves: Array, *, limit: int) -> NDArray[np.int64]:

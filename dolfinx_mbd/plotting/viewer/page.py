@@ -9,17 +9,15 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.analyses.linearization import LinearizedSystem
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import chosen_modes
-from dolfinx_mbd.checks import choice, file_path, instance, number, reject
-from dolfinx_mbd.files import contains, write_atomically
+from dolfinx_mbd.checks import choice, instance, number, reject
 from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.parallel import on_rank_zero
 from dolfinx_mbd.plotting.scene.mechanism_scene import initial_state
@@ -27,6 +25,7 @@ from dolfinx_mbd.plotting.scene.mesh_surfaces import shared_mesh
 from dolfinx_mbd.plotting.scene.mode_scenes import body_modes, linearized_modes
 from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT
 from dolfinx_mbd.plotting.viewer.curves import Signals
+from dolfinx_mbd.plotting.viewer.html_page import HtmlPage, asset
 from dolfinx_mbd.plotting.viewer.page_scene import motion_page, page_scene
 from dolfinx_mbd.results.solution import Solution
 
@@ -35,10 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Player", "player"]
 
-_MARK = b'<script type="application/json" id="scene">'  # part of each page
 
-
-class Player:
+class Player(HtmlPage):
     """A page with an interactive scene; notebooks display it.
 
     Args:
@@ -49,6 +46,9 @@ class Player:
         >>> page.save("body.html").name
         'body.html'
     """
+
+    mark = b'<script type="application/json" id="scene">'
+    permissions = "allow-scripts allow-downloads"
 
     def __init__(self, scene: dict[str, Any]) -> None:
         self._scene = scene
@@ -66,29 +66,6 @@ class Player:
         parts["HASHES"] = " ".join(_hash(f"\n{parts[name]}\n") for name in ("THREE", "PLAYER"))
         return re.sub("%([A-Z]+)%", lambda match: parts[match[1]], asset("player.html"))
 
-    def save(self, path: str | Path) -> Path:
-        """Write the page to a file and return its path; missing directories are created.
-
-        Args:
-            path: File to write, with the suffix `.html`. It may replace an earlier page.
-
-        Raises:
-            InputError: The suffix is not `.html`.
-            OverwriteError: The existing file is not such a page.
-            OSError: The file cannot be written; an existing file is then unchanged.
-        """
-        path = file_path("path", path, (".html",))
-        return write_atomically(path, self._write, "page", replaces=contains(_MARK))
-
-    def _write(self, file: BinaryIO) -> None:
-        file.write(self.html.encode(errors="replace"))
-
-    def _repr_html_(self) -> str:
-        return (
-            '<iframe style="width:100%;height:560px;border:0" sandbox="allow-scripts '
-            f'allow-downloads" srcdoc="{html.escape(self.html)}"></iframe>'
-        )
-
     def __repr__(self) -> str:
         return f"<Player {self._scene['title']!r}: {len(self.html) / 1e6:.1f} MB>"
 
@@ -96,18 +73,6 @@ class Player:
 def _hash(script: str) -> str:
     """Return the hash of a script, for the policy of the page: no other script may run."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-
-
-def asset(name: str) -> str:
-    """Return a file of the viewer as it stands in pages.
-
-    Indentation and lines with comments only of its own scripts and styles are omitted.
-    """
-    text = (files("dolfinx_mbd.plotting") / "assets" / name).read_text(encoding="utf-8")
-    if name not in ("player.js", "player.css"):
-        return text
-    lines = (line.strip() for line in text.splitlines())
-    return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))
 
 
 def player(
@@ -202,12 +167,13 @@ def player(
     elif isinstance(source, Solution):
         options: dict[str, Any] = {"field": field, "quantity": quantity, "ghost": ghost}
         scene = motion_page(source, signals=signals, **options)
-        name, comm = "mechanism", shared_mesh(source.system, quantity)
+        name, comm = "mechanism", shared_mesh(source, quantity)
         if field:
             scene["field"] = list(field_name)
     else:
-        scene = motion_page(initial_state(source), signals={}, quantity=quantity)
-        name, comm = "mechanism", shared_mesh(source, quantity)
+        run = initial_state(source)
+        scene = motion_page(run, signals={}, quantity=quantity)
+        name, comm = "mechanism", shared_mesh(run, quantity)
     if quantity != DISPLACEMENT:
         if not any(part["stress"] for part in scene["parts"]):
             how = (

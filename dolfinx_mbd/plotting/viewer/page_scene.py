@@ -30,6 +30,8 @@ from dolfinx_mbd.plotting.viewer.curves import Signals, curves_of
 from dolfinx_mbd.plotting.viewer.data import block, continuous, integers, sampled_rows
 from dolfinx_mbd.plotting.viewer.ghosts import ghost_surfaces
 from dolfinx_mbd.plotting.viewer.principal_modes import rounding_steps, with_principal_modes
+from dolfinx_mbd.plotting.viewer.surface_data import SurfaceData
+from dolfinx_mbd.results.distributed_rows import local_row
 from dolfinx_mbd.results.solution import Solution
 
 __all__ = ["motion_page", "page_scene"]
@@ -68,7 +70,7 @@ def motion_page(
         quantity: Quantity that determines the colours; see `mesh_surfaces`.
         ghost: A second run, whose bodies are drawn transparent at the same times.
     """
-    length = system_length(run.system, run.q[0])
+    length = system_length(run.system, local_row(run.q, 0))
     values = _checked_field(run.system, field or {})
     ghosts = [] if ghost is None else ghost_surfaces(ghost, run.time, length)
     original = [*body_surfaces(run.system, run.q, length, values), *ghosts]
@@ -145,13 +147,13 @@ class _Parts:
             self._index[key] = len(self.items)
             known = surface.stress is not None and len(modes)
             stress = np.moveaxis(surface.stress.stress, (2, 1, 0), (0, 1, 2)) if known else None  # type: ignore[union-attr]
-            values = surface.values
+            values, data = surface.values, SurfaceData(skin)
             steps = [step[modes] for step in self._steps.get(id(skin), [np.zeros(len(skin.modes))])]
             item = {
-                "points": block(skin.points),
-                "triangles": block(skin.triangles, "u2" if len(skin.points) <= 65536 else "u4"),
-                "modes": integers(skin.modes[modes], steps[0]) if len(modes) else None,
-                "stress": None if stress is None else integers(stress[modes], steps[-1]),
+                "points": data.points(),
+                "triangles": data.triangles(),
+                "modes": data.fields(skin.modes[modes], steps[0]) if len(modes) else None,
+                "stress": None if stress is None else data.fields(stress[modes], steps[-1]),
                 "field": None if values is None else block(values),
             }
             self.items.append(item)
@@ -310,7 +312,7 @@ def _arrow(scene: Scene, k: int, arrow: Arrow) -> dict[str, Any]:
         "group": arrow.group,
         "unit": arrow.unit,
         "frame": arrow.frame,
-        "vectors": integers(arrow.vectors[None]),
+        "vectors": integers(arrow.vectors),
         "scale": scene.arrow_scale(arrow),
         "inward": k in scene.inward,
     }

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.archive import Kind, archive_writer, is_archive
 from dolfinx_mbd.checks import file_path
+from dolfinx_mbd.dynamics.assembly.loads import CONTENT_MEMORY
 from dolfinx_mbd.errors import FileError, FileWarning, warn
 from dolfinx_mbd.files import write_atomically
 from dolfinx_mbd.mechanism.system import State, System
@@ -29,7 +30,7 @@ HISTORY = ("time", "q", "v", "a", "lam", "angles")
 """Attributes of a state that are saved at each time."""
 
 # Arrays in `State.memory`; its other entry, `earlier`, is a list of pairs
-_MEMORY = ("algorithmic", "velocity", "nodes")
+_MEMORY = ("algorithmic", "velocity", "nodes", *CONTENT_MEMORY)
 
 
 class RunFileError(FileError):

@@ -13,6 +13,7 @@ import shutil
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -24,6 +25,7 @@ from dolfinx_mbd.archive import is_archive, read_archive
 from dolfinx_mbd.errors import InputError, MissingFileError, OverwriteError
 from dolfinx_mbd.files import create_directory
 from dolfinx_mbd.mechanism.system import System
+from dolfinx_mbd.parallel import shared_errors
 from dolfinx_mbd.results.files.fingerprint import differences, fingerprint
 from dolfinx_mbd.results.files.run_files import RunFileError, run_kind, write_run
 from dolfinx_mbd.workers import runs_under_mpi
@@ -116,17 +118,49 @@ class Rows:
 class RunFolder:
     """A folder to which this process writes a run.
 
-    Only one process writes to a folder. The other ranks of an MPI program that computes the same
-    run on all ranks write their rows to temporary files. A new run replaces an earlier run of the
-    same mechanism, `system`.
+    Only one process writes to a folder. Ranks of a communicator `comm`, which share a mesh, read
+    the rows that its rank 0 writes; all calls are then collective. Other ranks of an MPI program
+    that computes the same run on all ranks write their rows to temporary files. A new run replaces
+    an earlier run of the same mechanism, `system`.
     """
 
-    def __init__(self, path: Path, rows: Rows | None = None, system: System | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        rows: Rows | None = None,
+        system: System | None = None,
+        comm: Any = None,
+    ) -> None:
+        self.path, self.rows = path.resolve(), None
+        self._lock: int | None = None
+        self._comm, self._reads = comm, False
+        if comm is None:
+            self._open(path, rows, system)
+            return
+        paths = comm.allgather(str(self.path))
+        if len(set(paths)) > 1:
+            raise InputError(
+                f"ranks that share a mesh write a run to one folder; got {paths[0]!r} on rank 0 "
+                f"and {next(p for p in paths if p != paths[0])!r} on another rank",
+                argument="path",
+                value=str(path),
+            )
+        with shared_errors(comm):
+            if comm.rank == 0:
+                self._open(path, rows, system)
+        if comm.bcast(self._lock is not None, root=0):
+            self._reads = comm.rank > 0
+            self.rows = rows if self._reads else self.rows
+            return
+        with shared_errors(comm):
+            if comm.rank > 0:
+                self._open(path, rows, system)
+
+    def _open(self, path: Path, rows: Rows | None, system: System | None) -> None:
+        """Create and lock the folder, and check its contents."""
         if path.exists() and not path.is_dir():
             raise OverwriteError(f"'{path}' is a file, but a run is written to a folder")
         create_directory(path)
-        self.path = path.resolve()
-        self.rows: Rows | None = None
         self._lock = _lock(self.path)
         self.rows = None if rows is None else self._check_continuation(rows)
         if rows is None:
@@ -141,9 +175,21 @@ class RunFolder:
 
     def append(self, rows: NDArray[np.void]) -> None:
         """Write rows to the end; the first rows determine the layout of the file."""
+        if self._comm is None:
+            self._append(rows)
+            return
+        with shared_errors(self._comm):
+            if not self._reads:
+                self._append(rows)
+        with shared_errors(self._comm):
+            if self._reads and self.rows is None:
+                self.rows = Rows((self.path / ROWS).open("rb"), _layout(rows))
+            if self._reads and self.rows is not None:
+                self.rows.count += len(rows)
+
+    def _append(self, rows: NDArray[np.void]) -> None:
         if self.rows is None:
-            names = rows.dtype.names or ()
-            self.rows = Rows(self._new_file(), [(name, rows.dtype[name].shape) for name in names])
+            self.rows = Rows(self._new_file(), _layout(rows))
         try:
             self.rows.append(rows)
         except OSError as error:
@@ -152,6 +198,10 @@ class RunFolder:
 
     def write(self, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
         """Replace the checkpoint, with the number of rows."""
+        with nullcontext() if self._comm is None else shared_errors(self._comm):
+            self._write(header, arrays)
+
+    def _write(self, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
         if self._lock is None:
             return
         assert self.rows is not None
@@ -182,6 +232,11 @@ class RunFolder:
             rows.close()
             rows._file = (self.path / ROWS).open("r+b")
         return rows
+
+
+def _layout(rows: NDArray[np.void]) -> Layout:
+    """Return names and shapes of the values in a row."""
+    return [(name, rows.dtype[name].shape) for name in rows.dtype.names or ()]
 
 
 def _lock(path: Path) -> int | None:

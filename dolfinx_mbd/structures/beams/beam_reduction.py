@@ -33,8 +33,8 @@ from dolfinx_mbd.progress import Progress, is_shown
 from dolfinx_mbd.reduction.basis import Basis, free_basis
 from dolfinx_mbd.reduction.craig_bampton import craig_bampton_basis
 from dolfinx_mbd.reduction.mode_tables import described, mode_facts
-from dolfinx_mbd.reduction.options import ReductionOptions, check_request
 from dolfinx_mbd.reduction.projection import Contents, project
+from dolfinx_mbd.reduction.reduction_options import ReductionOptions, check_request
 from dolfinx_mbd.reduction.reference import (
     apply_signs,
     check_attached,

@@ -92,6 +92,7 @@ def point_rates(
         h, rate = s[c + 1] - s[c], velocity[c + 1] - velocity[c]
         w = (distance - s[c]) / h
         (d0, r0), (d1, r1) = np.einsum("ba,nfbk->nfak", axes, nodal[c : c + 2].reshape(2, 2, 3, k))
+        # derivatives of Hermite's polynomials with respect to the length h of the cell
         d, r = np.zeros((2, 3, k))
         for axis, rotation_axis, sign in ((1, 2, 1.0), (2, 1, -1.0)):
             a, b = sign * r0[rotation_axis], sign * r1[rotation_axis]

@@ -19,8 +19,8 @@ from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.free_motions import null_space, triangular_factor
 from dolfinx_mbd.fem.linalg.blocks import solve
 from dolfinx_mbd.fem.linalg.factorization import cholesky
-from dolfinx_mbd.fem.linalg.matrices import constrain
 from dolfinx_mbd.fem.linalg.options import solver_options
+from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 from dolfinx_mbd.fem.modal.spectrum import elastic_modes, hertz
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.reduction.craig_bampton import MOTION_LABELS

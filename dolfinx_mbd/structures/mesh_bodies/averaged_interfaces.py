@@ -45,9 +45,9 @@ class AveragedInterface:
         axes: Axes of the frame as columns at the reference, shape (3, 3).
         nodes: Numbers of its nodes.
         levers: Reference positions of the nodes relative to the point, shape (n, 3), m.
-        weights: w, shape (n,).
-        moments: m, shape (n, 3).
-        offset: d, shape (3,), m.
+        weights: Weights wᵢ of the nodes, without unit, with the sum 1, shape (n,).
+        moments: Vectors mᵢ of the nodes, without unit, shape (n, 3).
+        offset: Vector d, shape (3,), m.
     """
 
     name: str

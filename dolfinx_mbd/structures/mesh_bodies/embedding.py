@@ -50,9 +50,9 @@ class Embedding:
     Attributes:
         label: Name of the body for messages.
         model: Its mesh and material.
-        origin: o, shape (3,), m; zero for volumes.
-        quaternion: Q as a quaternion; the unit quaternion for volumes.
-        axes: Q, shape (3, 3); the third column is the normal of a plane.
+        origin: Position o of the origin of a plane mesh, shape (3,), m; zero for volumes.
+        quaternion: Orientation Q of a plane mesh as a quaternion; (1, 0, 0, 0) for volumes.
+        axes: Q as a rotation matrix, shape (3, 3); the third column is the normal of a plane.
     """
 
     label: str

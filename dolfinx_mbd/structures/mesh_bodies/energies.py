@@ -18,7 +18,7 @@ from dolfinx_mbd.fem.prestress import initial_stress
 from dolfinx_mbd.forms import Orthotropic
 from dolfinx_mbd.forms.hyperelastic import neo_hookean
 from dolfinx_mbd.mechanism.expressions.functions import Formula
-from dolfinx_mbd.mechanism.expressions.quantities import evaluate
+from dolfinx_mbd.mechanism.expressions.unit_expressions import evaluate
 
 __all__ = [
     "HOOKE",

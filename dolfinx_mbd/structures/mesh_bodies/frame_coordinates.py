@@ -18,6 +18,7 @@ from dolfinx_mbd.kernels.rotations import (
     skew,
     tangent,
 )
+from dolfinx_mbd.results.distributed_rows import DistributedRows, Part
 from dolfinx_mbd.structures.mesh_bodies.averaged_interfaces import AveragedInterface
 from dolfinx_mbd.structures.mesh_bodies.embedding import Embedding
 from dolfinx_mbd.structures.mesh_bodies.mesh_inertia import CondensedInertia
@@ -71,11 +72,41 @@ class FrameCoordinates:
         """
         return q[7 * self.num_frames :].reshape(3, len(self.nodes), 3)
 
-    def surface(self, q: Array) -> Array:
-        """Return the positions of the points of `drawing`, (nt, ns, 3), m, for q (nt, nq)."""
+    @property
+    def distribution(self) -> tuple[Part, ...]:
+        """The columns of q that each rank stores in results; empty on one rank."""
+        comm, count = self.forces.comm, self.nodes.size
+        if comm.size == 1:
+            return ()
+        nodes = self.forces.nodes.stored_of_ranks
+        columns = (3 * np.concatenate(nodes)[:, None] + np.arange(3)).ravel()
+        counts = tuple(3 * len(numbers) for numbers in nodes)
+        starts = (7 * self.num_frames + kind * count for kind in range(3))
+        return tuple(Part(comm, start, columns, counts) for start in starts)
+
+    def nodal_history(self, q: Array | DistributedRows, kind: int) -> Any:
+        """Return displacements, velocities or accelerations (nt, N, 3) in coordinates q (nt, nq).
+
+        They are a view of an array, or distributed.
+
+        Args:
+            q: Coordinates.
+            kind: 0 for displacements, 1 for velocities and 2 for accelerations.
+        """
+        shape = self.nodes.shape
+        start = 7 * self.num_frames + kind * self.nodes.size
+        if isinstance(q, DistributedRows):
+            return q.columns(start, start + self.nodes.size, shape)
+        return q[:, start : start + self.nodes.size].reshape(len(q), *shape)
+
+    def surface(self, q: Array | DistributedRows) -> Array:
+        """Return the positions of the points of `drawing`, (nt, ns, 3), m, for q (nt, nq).
+
+        Collective if q is distributed.
+        """
         points = np.empty((len(q), len(self._drawn), 3))
-        for out, row in zip(points, q, strict=True):
-            out[:] = self.drawing.points + self.nodal_of(row)[0, self._drawn]
+        for out, u in zip(points, self.nodal_history(q, 0), strict=True):
+            out[:] = self.drawing.points + u[self._drawn]
         return points
 
     def reference_state(self) -> tuple[Array, Array, Array]:

@@ -13,6 +13,7 @@ from ufl.core.expr import Expr
 
 from dolfinx_mbd import checks
 from dolfinx_mbd.analyses.linearization import LinearizedSystem
+from dolfinx_mbd.analyses.signals import Inputs
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Skin
 from dolfinx_mbd.errors import InputError
@@ -27,8 +28,9 @@ from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.mechanism.bodies import RigidBody
 from dolfinx_mbd.mechanism.floating_body import checked_rotation
 from dolfinx_mbd.mechanism.joints import FrameRef
-from dolfinx_mbd.mechanism.protocol import BodyState, Frame
+from dolfinx_mbd.mechanism.protocol import Frame
 from dolfinx_mbd.mechanism.system import State, System
+from dolfinx_mbd.results.outputs import Outputs
 from dolfinx_mbd.structures.mesh_bodies.averaged_interfaces import averaged_interface
 from dolfinx_mbd.structures.mesh_bodies.embedding import Embedding
 from dolfinx_mbd.structures.mesh_bodies.energies import (
@@ -38,28 +40,25 @@ from dolfinx_mbd.structures.mesh_bodies.energies import (
     volumetric_energy,
     warn_of_locking,
 )
-from dolfinx_mbd.structures.mesh_bodies.frame_coordinates import FrameCoordinates
+from dolfinx_mbd.structures.mesh_bodies.mesh_equations import MeshEquations
 from dolfinx_mbd.structures.mesh_bodies.mesh_inertia import CondensedInertia
 from dolfinx_mbd.structures.mesh_bodies.mesh_loads import MeshLoad
 from dolfinx_mbd.structures.mesh_bodies.mesh_motion import MeshMotion
 from dolfinx_mbd.structures.mesh_bodies.mesh_solver import PREFIX
-from dolfinx_mbd.structures.mesh_bodies.multipliers import Constraints, Motion
+from dolfinx_mbd.structures.mesh_bodies.multipliers import Constraints
 from dolfinx_mbd.structures.mesh_bodies.nodal_forces import SIMPLICES, NodalForces
 from dolfinx_mbd.structures.mesh_bodies.relative_velocities import relative_velocities
-from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface, magnitude
+from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface
 from dolfinx_mbd.structures.mesh_bodies.step_unknowns import StepUnknowns
 from dolfinx_mbd.structures.mesh_bodies.vibration_modes import mesh_linearization
 
 __all__ = ["MeshBody"]
 
-# Smallest forces for scaling, relative to the largest stiffness times the size
-_MIN_SCALE = 1e-12
-_ROUND_OFF = 4e-16  # round-off of positions, relative to the displacement
 _REST = 1e-9  # largest force at rest, relative to the largest stiffness times the size
 
 
 @dataclass(frozen=True, eq=False)
-class MeshBody(FrameCoordinates):
+class MeshBody(MeshEquations):
     """A flexible body in a mechanism on its whole mesh, without a reduction.
 
     Displacements, rotations and strains may be arbitrarily large. Use it in place of a
@@ -299,159 +298,15 @@ class MeshBody(FrameCoordinates):
         """The interfaces with `name`, `point` (3,), m, and `axes` (3, 3) in the undeformed body."""
         return self._interfaces
 
-    def residual(self, state: BodyState, out: Array, scale: Array) -> None:
-        """Set the residual of the frames with condensed free nodes, and its scale, (nv,) each.
-
-        In a step, the free nodes are condensed with the matrix of the step; at an instant, with the
-        mass matrix.
-        """
-        frames = self.frames_of(state.q)
-        terms = self._nodal_forces(state)
-        total = np.sum(terms, axis=0)
-        if self._solver is not None:
-            total -= self._solver.offset()
-        at = self.motion_at(frames, self.nodal_of(state.q)[0])
-        out[:], scale[:] = 0.0, _MIN_SCALE * self._stiffness * self._size
-        spring = self._normal_spring()
-        if self._solver is not None and self.constraints.size:
-            terms.append(self.constraints.forces(at, self._solver.multipliers))
-            total += terms[-1]
-            out[:] = self._solver.multipliers @ self.constraints.frame_matrix(at)
-        free = total.copy()
-        free[self.held] = 0.0
-        for k, (i, R, wrench) in enumerate(
-            zip(self._interfaces, at.rotations, state.wrenches, strict=False)
-        ):
-            part = slice(6 * k, 6 * k + 6)
-            load = np.concatenate([wrench[:3], R.T @ wrench[3:]])
-            out[part] -= load
-            scale[part] += np.abs(load)
-            if self.embedding.is_plane:
-                place = at.frames[k, :3]
-                motion = self.embedding.departure(place, R) if self._solver else state.a[part]
-                out[part] += spring @ motion
-            if k < len(self._rigid):
-                out[part] += self._rigid[k].resultant(R, total[i.nodes])
-            for term in terms:
-                scale[part] += magnitude(i.levers, term[i.nodes])
-        if not self._interfaces:
-            self._follow_centre(state, terms, out, scale)
-        if self._solver is None:
-            if self._interfaces:
-                out -= self._inertia.frame_forces(at, free, self._gap_rates(at, state))
-            return
-        gaps, noise = self.constraints.gaps(at), self._round_off(state.q)
-        self._solver.evaluated(total, terms, gaps, (self._stiffness * noise, noise))
-        if self._interfaces:
-            out -= self._solver.frame_forces(free)
-
-    def _normal_spring(self) -> Array:
-        """Return the stiffness, outside of a step the mass (6, 6), of a frame off the plane."""
-        factor = self._stiffness if self._solver else self.typical_mass
-        return factor * self.embedding.stiffness(self._size)
-
-    def _gap_rates(self, at: Motion, state: BodyState) -> Array:
-        """Return the second time derivatives of the constraints of averaged interfaces, (m,)."""
-        nodal = self.nodal_of(state.q).copy()
-        self.hold(nodal, at.frames, state.v, state.a)
-        return self.constraints.rates(at, state.v, state.a, nodal[1], nodal[2])
-
-    def _nodal_forces(self, state: BodyState) -> list[Array]:
-        """Return the forces of inertia, elasticity, loads and damping at all nodes, (N, 3) each.
-
-        Their sum is the residual of the nodes.
-        """
-        nodal = self.nodal_of(state.q).copy()
-        self.hold(nodal, self.frames_of(state.q), state.v, state.a)
-        u, w, a = nodal
-        forces, t, start = self.forces, state.t, None
-        if self._solver is not None and self._solver.conserves:  # forces at the middle of the step
-            start, after = self.nodal_of(self._solver.start)[0], u
-            u, w = 0.5 * (start + u), 0.5 * (self.nodal_of(self._solver.start)[1] + w)
-            t -= 0.5 * self._solver.dt
-        self.embedding.check_vector("gravity", state.gravity)
-        forces.set_state(u, w)
-        elastic = forces.elastic() if start is None else forces.elastic_between(start, after)
-        terms = [forces.apply_mass(a), elastic]
-        terms.append(-forces.lumped[:, None] * state.gravity)
-        if forces.loads:
-            terms.append(-forces.loads.forces(t))
-        damping = forces.damping(w)
-        if damping is not None:
-            terms.append(damping)
-        return [self.embedding.flat(term) for term in terms]
-
-    def _round_off(self, q: Array) -> float:
-        """Return the round-off of positions, m."""
-        return _ROUND_OFF * float(np.abs(self.nodal_of(q)[0]).max() + self._size)
-
-    def _follow_centre(
-        self, state: BodyState, terms: list[Array], out: Array, scale: Array
-    ) -> None:
-        """Let the frame of a body without interfaces follow the centre of mass, not turning."""
-        inertia, *others = terms
-        resultant = inertia if self._solver is not None else -np.sum(others, axis=0)
-        mass = self.typical_mass * np.array([1.0] * 3 + [self._size**2] * 3)
-        out[:] = mass * state.a
-        out[:3] -= resultant.sum(axis=0)
-        scale += np.abs(mass * state.a)
-        for term in terms:
-            scale[:3] += np.linalg.norm(term, axis=1).sum()
-
-    def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
-        """Return the matrices of the frames with condensed free nodes, (nv, nv) each.
-
-        In a step, the first matrix contains all derivatives of the step, and the others are zero.
-        At an instant, only the mass matrix is meaningful.
-        """
-        zero: Array = np.zeros((self.num_velocities,) * 2)
-        if not self._interfaces:
-            mass = np.diag(self.typical_mass * np.array([1.0] * 3 + [self._size**2] * 3))
-            return zero, zero, mass
-        at = self.motion_at(self.frames_of(state.q), self.nodal_of(state.q)[0])
-        springs = np.kron(np.eye(len(self._interfaces)), self._normal_spring())
-        if self._solver is None:
-            return zero, zero, self._flat_frames(self._inertia.mass(at)) + springs
-        matrix = self._flat_frames(self._solver.condensed()) + springs
-        for k, (i, R) in enumerate(zip(self._rigid, at.rotations, strict=False)):
-            part = slice(6 * k + 3, 6 * k + 6)
-            flat = self.embedding.frame_motions[3:, 3:]
-            turning = i.lever_stiffness(R, self._solver.forces[i.nodes])
-            matrix[part, part] += flat @ turning @ flat
-        return matrix, zero, zero
-
-    def _flat_frames(self, matrix: Array) -> Array:
-        """Return a matrix (6 F, 6 F) of the frames without motions out of the plane."""
-        P = np.kron(np.eye(len(self._interfaces)), self.embedding.frame_motions)
-        return np.asarray(P @ matrix @ P) if self.embedding.is_plane else matrix
-
-    def check_tangent(self) -> None:
-        """Raise an error outside of a time step, where the stiffness is not available."""
-        if self._solver is None:
-            raise InputError(
-                f"body {self.name!r} is on its whole mesh, which this analysis does not support: "
-                "use simulate or Simulator, linearize for natural frequencies, or reduce the body "
-                "and use FlexibleBody",
-                argument="system",
-                value=self.name,
-            )
-
-    def settle(self, state: BodyState, q: Array) -> None:
-        """Set the accelerations of the nodes in q so that their forces are in equilibrium."""
-        terms = self._nodal_forces(state)
-        free = np.sum(terms, axis=0)
-        nodal = self.nodal_of(q)
-        at = self.motion_at(self.frames_of(q), nodal[0])
-        nodal[2] -= self._inertia.settled(at, free, self._gap_rates(at, state))
-        self.hold(nodal, self.frames_of(q), state.v, state.a)
-
     def step_solver(self) -> Any:
         """Return a solver of the free nodes for the time steps of one run."""
         return StepUnknowns(self)
 
-    def linearization(self, system: System, state: State, num_modes: int) -> LinearizedSystem:
+    def linearization(
+        self, system: System, state: State, num_modes: int, inputs: Inputs, outputs: Outputs
+    ) -> LinearizedSystem:
         """Return the linearization of a mechanism with this body; see `linearize` (collective)."""
-        return mesh_linearization(system, state, num_modes)
+        return mesh_linearization(system, state, num_modes, inputs, outputs)
 
     def rigid_body(self) -> RigidBody:
         """Return a rigid body with the same mass, frames and initial motion."""
@@ -469,21 +324,6 @@ class MeshBody(FrameCoordinates):
             omega=self.omega,
         )
 
-    def energies(self, q: Array, v: Array, gravity: Array) -> Array:
-        """Return kinetic, elastic and gravitational energy, shape (3,), J (collective)."""
-        u, w, _ = self.nodal_of(q)
-        self.forces.set_state(u, w)
-        kinetic = 0.5 * float(np.vdot(w, self.forces.apply_mass(w)))
-        first = self.forces.lumped @ (self.nodes + u)
-        return np.array([kinetic, self.forces.energy(), -float(gravity @ first)])
-
-    def momenta(self, q: Array, v: Array) -> Array:
-        """Return linear and angular momentum about the global origin, (6,) (collective)."""
-        u, w, _ = self.nodal_of(q)
-        momentum = self.forces.apply_mass(w)
-        moment = np.cross(self.nodes + u, momentum).sum(axis=0)
-        return np.concatenate([momentum.sum(axis=0), moment])
-
     def motion(self, run: Any) -> MeshMotion:
         """Return the motion of all nodes in a run.
 
@@ -498,5 +338,4 @@ class MeshBody(FrameCoordinates):
         """
         k = run.system.body_index(self.name)
         q = run.q[:, run.system.q_slices[k]]
-        nodal = q[:, 7 * self.num_frames :].reshape(len(q), 3, len(self.nodes), 3)
-        return MeshMotion(self, run.time, nodal[:, 0], nodal[:, 1], nodal[:, 2])
+        return MeshMotion(self, run.time, *(self.nodal_history(q, kind) for kind in range(3)))

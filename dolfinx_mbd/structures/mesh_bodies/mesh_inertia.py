@@ -14,7 +14,7 @@ from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.linalg.blocks import solve
-from dolfinx_mbd.fem.linalg.matrices import constrain
+from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 from dolfinx_mbd.structures.mesh_bodies.averaged_interfaces import AveragedInterface
 from dolfinx_mbd.structures.mesh_bodies.multipliers import Border, Constraints, Motion, scaled
 from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces

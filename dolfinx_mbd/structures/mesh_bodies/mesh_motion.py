@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dolfinx import fem
@@ -13,6 +13,7 @@ from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.fields import locate
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.results.distributed_rows import DistributedRows
 
 if TYPE_CHECKING:
     from dolfinx_mbd.structures.mesh_bodies.mesh_body import MeshBody
@@ -24,7 +25,10 @@ __all__ = ["MeshMotion"]
 class MeshMotion:
     """Motion of the nodes of a mesh body at nt times of a run; see `MeshBody.motion`.
 
-    Every rank holds all N nodes, whose reference positions are `body.nodes`.
+    N is the number of all nodes, whose reference positions are `body.nodes`. On one rank the values
+    are arrays. If several ranks share the mesh, each of them stores the values of its own nodes; an
+    index such as ``motion.displacement[-1]`` gathers one time, and `np.asarray` all times. This
+    access is collective.
 
     Attributes:
         body: The body.
@@ -42,9 +46,9 @@ class MeshMotion:
 
     body: MeshBody
     time: Array
-    displacement: Array
-    velocity: Array
-    acceleration: Array
+    displacement: Any
+    velocity: Any
+    acceleration: Any
 
     __repr__ = short_repr
 
@@ -62,7 +66,6 @@ class MeshMotion:
 
         Note: Collective.
         """
-        nodal = self.displacement
         forces = self.body.forces
         expected = "positions in the undeformed mesh, shape (np, 3), m"
         numbers = checks.array("points", points, expected=expected)
@@ -70,10 +73,10 @@ class MeshMotion:
             checks.reject("points", points, expected)
         names = {str(k): point for k, point in enumerate(numbers.reshape(-1, 3))}
         x, cells, local = locate(forces.space.mesh, names)
-        out = np.zeros((len(nodal), len(x), 3))
+        out = np.zeros((len(self.time), len(x), 3))
         function, place = fem.Function(forces.space), forces.embedding
-        for row, values in zip(out, nodal, strict=True):
-            forces.nodes.displace(function, values)
+        for k, row in enumerate(out):
+            forces.nodes.displace_stored(function, self.stored(self.displacement, k))
             if len(local):
                 u = function.eval(x[local], cells[local]).reshape(-1, place.dim)
                 row[local] = place.displacements(x[local], u)
@@ -99,5 +102,19 @@ class MeshMotion:
         checks.instance("out", out, (fem.Function, type(None)))
         space = self.body.forces.space
         result = fem.Function(space, name="displacement") if out is None else out
-        self.body.forces.nodes.displace(result, self.displacement[instant])
+        stored = self.stored(self.displacement, range(count)[instant])
+        self.body.forces.nodes.displace_stored(result, stored)
         return result
+
+    def stored(self, values: Any, row: int) -> Array:
+        """Return one of the attributes at a time for the nodes `body.forces.nodes.stored`, (n, 3).
+
+        This is not collective.
+
+        Args:
+            values: `displacement`, `velocity` or `acceleration`.
+            row: Index of the time.
+        """
+        if isinstance(values, DistributedRows):
+            return values.stored(row)
+        return np.asarray(values[row][self.body.forces.nodes.stored])

@@ -26,8 +26,8 @@ from petsc4py import PETSc
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.linalg.blocks import multiply, solve
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky
-from dolfinx_mbd.fem.linalg.matrices import constrain
 from dolfinx_mbd.fem.linalg.options import database_options
+from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 from dolfinx_mbd.structures.mesh_bodies.multipliers import Border, Motion, scaled
 
 if TYPE_CHECKING:

@@ -28,6 +28,8 @@ class NodalVectors:
         positions: Reference positions of all nodes, shape (N, 3), m.
         embedding: The embedding.
         owned: Numbers of the owned nodes of this rank in the global order.
+        stored: The same numbers in increasing order, that of nodal values in results.
+        stored_of_ranks: `stored` of all ranks.
     """
 
     def __init__(self, space: fem.FunctionSpace, embedding: Embedding) -> None:
@@ -46,6 +48,9 @@ class NodalVectors:
         first = sum(len(part) for part in parts[: self._comm.rank])
         self.owned: NDArray[np.int64] = number[first : first + count]
         self._order = order
+        self.stored = np.sort(self.owned)
+        self.stored_of_ranks: list[NDArray[np.int64]] = self._comm.allgather(self.stored)
+        self._places = np.searchsorted(self.stored, self.owned)
         index = fem.Function(space)
         index.x.array[: count * self._dim] = np.repeat(self.owned, self._dim)
         index.x.scatter_forward()
@@ -102,3 +107,22 @@ class NodalVectors:
         X = self.positions[self._local]
         u = self.embedding.mesh_displacements(X, u[self._local])
         function.x.array[:] = u.ravel()
+
+    def assign_stored(self, function: fem.Function, values: Array) -> None:
+        """Set a function, with its ghosts, to vectors (n, 3) of the stored nodes (collective)."""
+        self._set(function, self.embedding.components(values[self._places]))
+
+    def displace_stored(self, function: fem.Function, u: Array) -> None:
+        """Set a function, with its ghosts, to displacements of the stored nodes (collective)."""
+        X = self.positions[self.owned]
+        self._set(function, self.embedding.mesh_displacements(X, u[self._places]))
+
+    def whole(self, stored: Array) -> Array:
+        """Return values (N, ...) of all nodes from those of the stored nodes (collective)."""
+        out = np.empty((len(self), *stored.shape[1:]))
+        out[np.concatenate(self.stored_of_ranks)] = np.concatenate(self._comm.allgather(stored))
+        return out
+
+    def _set(self, function: fem.Function, owned: Array) -> None:
+        function.x.array[: owned.size] = owned.ravel()
+        function.x.scatter_forward()

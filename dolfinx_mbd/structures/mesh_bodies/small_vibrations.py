@@ -154,6 +154,7 @@ class SmallVibrations:
         names: Names of the bodies on their mesh.
         shift: b, 1/s².
         spin: Ω, shape (3,), rad/s.
+        state: The state in balance, within the context.
         is_damped: Whether there is damping, a spin, or a stiffness that is not symmetric.
 
     Raises:
@@ -163,7 +164,7 @@ class SmallVibrations:
 
     def __init__(self, system: System, state: State) -> None:
         system.check_no_states("vibration_modes")
-        self._system, self._state = system, state
+        self._system, self._state, self.state = system, state, state
         slices = zip(system.bodies, system.q_slices, system.v_slices, strict=True)
         bodies: Any = [part for part in slices if hasattr(part[0], "step_solver")]
         self._parts = [_Part(*part) for part in bodies]
@@ -200,6 +201,7 @@ class SmallVibrations:
             self.shift = max(shift, 2 * float(self.spin @ self.spin))
             self._set_reactions(at, t)
             self._set_matrices(at, t)
+            self.state = at.state(t)
         except BaseException:
             self.__exit__()
             raise
@@ -249,7 +251,8 @@ class SmallVibrations:
         tangent = at.tangent(t)
         rate = rates_of_rotation(at, self.spin)[1]
         self._mass, self._damping = tangent.M, tangent.C + tangent.M @ rate
-        S = steady_stiffness(at, tangent, self.spin) + self.shift * tangent.M
+        self._constraints = tangent.B
+        self._condensed = S = steady_stiffness(at, tangent, self.spin) + self.shift * tangent.M
         self._N = self._free_directions(tangent.B)
         reduced = self._N.T @ S @ self._N
         self._stiffness = 0.5 * (reduced + reduced.T)
@@ -337,6 +340,30 @@ class SmallVibrations:
         """Return the antisymmetric part of the stiffness times X."""
         nodal, s = self._free(X)
         return self.packed([np.zeros_like(part) for part in nodal], self._rest @ s)
+
+    def loads(self, forces: Array) -> Array:
+        """Return a block of forces (nv, k) at frames and other bodies."""
+        count = forces.shape[1]
+        nodal = [np.zeros((*part.body.nodes.shape, count)) for part in self._parts]
+        return self.packed(nodal, forces)
+
+    def reactions(self, inertia: Array, s: Array, forces: Array) -> Array:
+        """Return the multipliers (nc, k) of the constraints of motions.
+
+        Args:
+            inertia: M ÿ + C ẏ − b M y, a block.
+            s: Increments of frames and other bodies, (nv, k).
+            forces: Forces at them, (nv, k).
+        """
+        nodal, at_frames = self._free(inertia)
+        rest = forces - self._condensed @ s - at_frames
+        for part, values in zip(self._parts, nodal, strict=True):
+            if part.T.shape[2]:
+                gaps, solver = np.zeros(part.body.constraints.size), part.unknowns.solver
+                columns = np.moveaxis(values, 2, 0)
+                rest[part.v] += np.array([solver.frame_forces(f, gaps) for f in columns]).T
+        multipliers = np.linalg.lstsq(self._constraints.T, rest, rcond=_RANK)[0]
+        return np.asarray(multipliers, dtype=float)
 
     def _assembled(self, products: list[Array], at_frames: Array) -> Array:
         free, total = [], at_frames.copy()

@@ -28,13 +28,18 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd import checks
 from dolfinx_mbd.analyses.linearization import LinearizedSystem, poles_of
+from dolfinx_mbd.analyses.signals import Inputs
+from dolfinx_mbd.analyses.state_space import input_slopes
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.start.consistent_state import check_state
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.linalg.block_lanczos import BLOCK_SIZE, Breakdown, block_lanczos
 from dolfinx_mbd.fem.linalg.blocks import column_sums, gram
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.system import State, System
+from dolfinx_mbd.results.outputs import Outputs
+from dolfinx_mbd.structures.mesh_bodies.mesh_outputs import ModalMotions, mesh_state_space
 from dolfinx_mbd.structures.mesh_bodies.small_vibrations import SmallVibrations
 
 __all__ = ["VibrationModes", "mesh_linearization", "vibration_modes"]
@@ -44,7 +49,10 @@ Matrices = tuple[Array, Array, Array]
 
 _TOLERANCE = 1e-10  # residual of a mode without damping, relative to its squared frequency
 _CONVERGED = 1e-9  # residual of a damped mode
+# Residual at which round-off may end the iterations, after some without an improvement
+_STALLED, _PATIENCE = 1e-7, 3
 _ROUNDS = 60  # largest number of extensions of the basis
+_RESPONSES = 4  # number of iterations for static responses
 # Squared frequencies below this fraction of the shift are zero; round-off gives rigid motions up to
 # 1e-7 of the shift
 _ZERO = 1e-6
@@ -132,47 +140,104 @@ def vibration_modes(system: System, state: State, num_modes: int = 6) -> Vibrati
     check_state("state", state, system)
     num_modes = checks.integer("num_modes", num_modes, low=1)
     with SmallVibrations(system, state) as small:
-        poles, vectors, X, _ = _lowest(small, num_modes)
-        shapes, increments = _shapes(small, vectors, X)
+        poles, vectors, space = _lowest(small, num_modes)
+        shapes, increments = _shapes(small, vectors, space.V)
     names = zip(small.names, shapes, strict=True)
     return VibrationModes(system, state, poles, increments, dict(names))
 
 
-def mesh_linearization(system: System, state: State, num_modes: int) -> LinearizedSystem:
+def mesh_linearization(
+    system: System, state: State, num_modes: int, inputs: Inputs, outputs: Outputs
+) -> LinearizedSystem:
     """Linearize a mechanism with bodies on their mesh in the coordinates of its lowest modes.
 
-    The arguments are those of `vibration_modes`; its errors are raised. Collective.
+    With inputs, the last coordinates are the static responses to them. The other arguments are
+    those of `vibration_modes`; its errors are raised. Collective.
     """
+    forces = np.zeros((system.num_velocities, 0))
+    if inputs.names:
+        forces, _ = input_slopes(Assembler(system), state, inputs, Outputs(None))
     with SmallVibrations(system, state) as small:
-        poles, vectors, X, (m, c, k) = _lowest(small, num_modes)
-        shapes, increments = _shapes(small, vectors, X)
-        basis = small.unpacked(X)[1]
+        poles, vectors, space = _lowest(small, num_modes)
+        shapes, increments = _shapes(small, vectors, space.V)
         dominant = small.dominant_bodies(shapes, increments)
-    size = len(m)
-    lower = -np.linalg.solve(m, np.hstack([k, c]))
-    A = np.vstack([np.eye(size, 2 * size, size), lower])
-    none = np.zeros((2 * size, 0)), np.zeros((0, 2 * size)), np.zeros((0, 0))
-    return LinearizedSystem(
-        system=system,
-        state=state,
-        mass=m,
-        damping=0.5 * (c + c.T),
-        gyroscopic=0.5 * (c - c.T),
-        stiffness=k,
-        basis=basis,
+        if inputs.names:
+            space.add_responses(forces)
+        matrices = space.matrices()
+        motions = ModalMotions.of(small, (space.V, space.MV, space.CV), matrices, forces)
+        state, spin = small.state, small.spin
+    return LinearizedSystem.from_matrices(
+        system,
+        state,
+        matrices,
+        basis=motions.increments,
         axes="body",
         poles=poles,
         modes=increments,
-        inputs=(),
-        outputs=(),
-        matrices=(A, *none),
+        inputs=inputs.names,
+        outputs=outputs.names,
+        state_space=mesh_state_space(system, state, spin, motions, inputs, outputs),
         dominant=dominant,
         displacements=dict(zip(small.names, shapes, strict=True)),
     )
 
 
-def _lowest(small: SmallVibrations, num_modes: int) -> tuple[Complex, Complex, Array, Matrices]:
-    """Return the lowest poles, their vectors (m, p), the basis of m columns, and M, C, K in it."""
+class _Subspace:
+    """M-orthonormal motions V with M V, C V, and (K + b M) V of the parts of K.
+
+    Args:
+        small: Operators.
+        V: Modes without damping.
+        squares: Their squared angular frequencies.
+    """
+
+    def __init__(self, small: SmallVibrations, V: Array, squares: Array) -> None:
+        self.small, self.V, self._count = small, V, V.shape[1]
+        self.MV, self.CV, self.NV = small.mass(V), small.damping(V), small.circulatory(V)
+        self.KV = self.MV * (squares + small.shift)  # without the antisymmetric part
+
+    def parts(self) -> tuple[Array, Array, Array, Array]:
+        """Return M, C, the antisymmetric and the symmetric part of K in the basis."""
+        b, products = self.small.shift, (self.MV, self.CV, self.NV, self.KV)
+        m, c, a, k = (gram(self.small.comm, self.V, Y) for Y in products)
+        return 0.5 * (m + m.T), c, a, 0.5 * (k + k.T) - 0.5 * b * (m + m.T)
+
+    def matrices(self) -> Matrices:
+        """Return M, C and K in the basis."""
+        m, c, a, k = self.parts()
+        return m, c, k + a
+
+    def add(self, W: Array, G: Array) -> bool:
+        """Add motions with (K + b M) W = G; return whether one is independent of the others."""
+        new = _orthonormal(self.small, self.V, self.MV, self.KV, W, G)
+        if new is None:
+            return False
+        W, MW, KW = new
+        pairs = (self.V, W), (self.MV, MW), (self.KV, KW)
+        self.V, self.MV, self.KV = (np.hstack(pair) for pair in pairs)
+        self.CV = np.hstack([self.CV, self.small.damping(W)])
+        self.NV = np.hstack([self.NV, self.small.circulatory(W)])
+        return True
+
+    def keep(self, count: int) -> None:
+        """Remove all but the first motions."""
+        names = "V", "MV", "CV", "NV", "KV"
+        vars(self).update({name: vars(self)[name][:, :count] for name in names})
+
+    def add_responses(self, forces: Array) -> None:
+        """Add the static responses to forces (nv, k) at frames of the modes that V lacks."""
+        small, load = self.small, self.small.loads(forces)
+        modes, products = self.V[:, : self._count], self.MV[:, : self._count]
+        G = W = load
+        for count in range(_RESPONSES):  # the difference of K + b M and K vanishes
+            G = load + small.shift * small.mass(W) if count else load
+            G = np.asfortranarray(G - products @ gram(small.comm, modes, G))
+            W = small.solve(G)
+        self.add(W, G)
+
+
+def _lowest(small: SmallVibrations, num_modes: int) -> tuple[Complex, Complex, _Subspace]:
+    """Return the lowest poles, their vectors (m, p), and the basis of m columns."""
     if 2 * (num_modes + 2 * BLOCK_SIZE) > small.num_unknowns:
         raise InputError(
             f"num_modes = {num_modes} is too large for {small.num_unknowns} unknowns; use fewer "
@@ -182,12 +247,12 @@ def _lowest(small: SmallVibrations, num_modes: int) -> tuple[Complex, Complex, A
         )
     squares, X = _modes_without_damping(small, num_modes)
     if small.is_damped:
-        return _damped_modes(small, squares, X, num_modes)
+        return _damped_modes(_Subspace(small, X, squares), num_modes)
     squares[np.abs(squares) <= _ZERO * small.shift] = 0.0
     poles = np.sqrt((-squares).astype(complex))
     order = np.argsort(np.abs(poles), kind="stable")
-    unit = np.eye(num_modes)
-    return poles[order], unit[:, order].astype(complex), X, (unit, 0.0 * unit, np.diag(squares))
+    vectors = np.eye(num_modes)[:, order].astype(complex)
+    return poles[order], vectors, _Subspace(small, X, squares)
 
 
 def _shapes(small: SmallVibrations, vectors: Complex, X: Array) -> tuple[list[Complex], Complex]:
@@ -222,38 +287,40 @@ def _modes_without_damping(small: SmallVibrations, num_modes: int) -> tuple[Arra
     return sums - small.shift, X
 
 
-def _damped_modes(
-    small: SmallVibrations, squares: Array, X: Array, num_modes: int
-) -> tuple[Complex, Complex, Array, Matrices]:
+def _damped_modes(space: _Subspace, num_modes: int) -> tuple[Complex, Complex, _Subspace]:
     """Return the results of `_lowest` with damping, from the modes without damping."""
-    V, b = X, small.shift
-    MV, CV, NV = small.mass(V), small.damping(V), small.circulatory(V)
-    KV = MV * (squares + b)  # (K + b M) V without the antisymmetric part
+    small, b = space.small, space.small.shift
+    best: tuple[float, int, Complex, Complex] | None = None
+    waiting = 0
     for _ in range(_ROUNDS):
-        m, c, a, k = (gram(small.comm, V, Y) for Y in (MV, CV, NV, KV))
-        m, k = 0.5 * (m + m.T), 0.5 * (k + k.T) - 0.5 * b * (m + m.T)
+        m, c, a, k = space.parts()
         pair = poles_of(m, c, k + a) if small.comm.rank == 0 else None
         poles, vectors = small.comm.bcast(pair, root=0)
         poles, vectors = poles[:num_modes], vectors[:, :num_modes]
         if len(poles) < num_modes:
             raise SolverError("too few poles with Im λ ≥ 0; use fewer modes")
         vectors = vectors / np.linalg.norm(vectors, axis=0)
-        G = MV @ (vectors * (poles**2 - b)) + CV @ (vectors * poles) + NV @ vectors
+        G = space.MV @ (vectors * (poles**2 - b)) + space.CV @ (vectors * poles)
+        G += space.NV @ vectors
         G = np.asfortranarray(np.hstack([G.real, G.imag]))
         W = small.solve(G)  # V y + W is the residual, times (K + b M)⁻¹
-        R = W + V @ np.hstack([vectors.real, vectors.imag])
+        R = W + space.V @ np.hstack([vectors.real, vectors.imag])
         parts = column_sums(small.comm, R, small.mass(R)).reshape(2, -1)
         errors = np.sqrt(np.abs(parts).sum(axis=0))
         if (errors <= _CONVERGED).all():
-            return poles, vectors, V, (m, c, k + a)
-        open_ = np.tile(errors > _CONVERGED, 2)
-        new = _orthonormal(small, V, MV, KV, W[:, open_], G[:, open_])
-        if new is None:
+            return poles, vectors, space
+        worst, waiting = float(errors.max()), waiting + 1
+        if best is None or worst < best[0]:
+            best, waiting = (worst, len(vectors), poles, vectors), 0
+        if waiting >= _PATIENCE and best[0] <= _STALLED:
             break
-        W, MW, KW = new
-        V, MV, KV = (np.hstack(pair) for pair in ((V, W), (MV, MW), (KV, KW)))
-        CV = np.hstack([CV, small.damping(W)])
-        NV = np.hstack([NV, small.circulatory(W)])
+        open_ = np.tile(errors > _CONVERGED, 2)
+        if not space.add(W[:, open_], G[:, open_]):
+            break
+    if best is not None and best[0] <= _STALLED:
+        _, count, poles, vectors = best
+        space.keep(count)
+        return poles, vectors, space
     raise SolverError(
         f"the damped modes do not converge: relative residual {errors.max():.1e}; use fewer modes "
         "or less damping"

@@ -29,7 +29,7 @@ from dolfinx_mbd.checks import flag, function, instance, integer
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.linalg.blocks import multiply, solve
-from dolfinx_mbd.fem.linalg.matrices import constrain
+from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.structures.rotating.spinning_modes import RotatingModes, modes_of_factor
 from dolfinx_mbd.structures.rotating.structure import SUBSET, RotatingStructure, checked_speed

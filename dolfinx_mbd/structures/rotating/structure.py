@@ -34,8 +34,8 @@ from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.free_motions import check_floating
 from dolfinx_mbd.fem.linalg.blocks import solve
 from dolfinx_mbd.fem.linalg.factorization import SymmetricFactor
-from dolfinx_mbd.fem.linalg.matrices import constrain
 from dolfinx_mbd.fem.linalg.options import solver_options
+from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 from dolfinx_mbd.fem.material_fields import Materials
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.fem.operators import apply_inertia, centrifugal, coriolis, inertia_matrix

@@ -122,7 +122,7 @@ def test_results_that_contain_values_are_named() -> None:
 
 @pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one rank draws")
 def test_mechanisms_and_the_viewer_show_the_peak(drawn: list[str]) -> None:
-    from tests.plotting.test_viewer import scene_in
+    from tests.plotting.pages import scene_in
 
     reduction = bar(MPI.COMM_SELF, "tetrahedron", 2, (6, 3, 2))
     body = reduction.body.replace(stress=skin_stress(reduction))

@@ -21,7 +21,7 @@ from dolfinx_mbd.fem.interfaces.averaged import border_rows
 from dolfinx_mbd.fem.interfaces.interfaces import InterfaceSpec, MeshInterface, mesh_interfaces
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky
-from dolfinx_mbd.fem.linalg.matrices import bordered_stiffness
+from dolfinx_mbd.fem.linalg.sparse_matrices import bordered_stiffness
 from dolfinx_mbd.fem.meshing import TaggedMesh, build_mesh
 from dolfinx_mbd.fem.modal.spectrum import hertz
 from dolfinx_mbd.forms import STEEL, elastic_stiffness

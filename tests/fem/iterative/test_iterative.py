@@ -22,12 +22,12 @@ from dolfinx_mbd.fem.iterative.preconditioner import linear_interpolation
 from dolfinx_mbd.fem.iterative.solver import IterativeSolver
 from dolfinx_mbd.fem.iterative.solver_choice import choose_solver
 from dolfinx_mbd.fem.linalg.blocks import column_sums, gram, multiply, solve
-from dolfinx_mbd.fem.linalg.convergence import IterationError, Stagnation, round_off_level
 from dolfinx_mbd.fem.linalg.eigenvalues import EigenError
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky
 from dolfinx_mbd.fem.linalg.lobpcg import lobpcg
-from dolfinx_mbd.fem.linalg.matrices import bordered_stiffness, constrain
 from dolfinx_mbd.fem.linalg.memory import factorization_memory
+from dolfinx_mbd.fem.linalg.solver_convergence import IterationError, Stagnation, round_off_level
+from dolfinx_mbd.fem.linalg.sparse_matrices import bordered_stiffness, constrain
 from dolfinx_mbd.forms import strain
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from tests.models.bodies import box

@@ -18,7 +18,7 @@ from dolfinx_mbd.fem.linalg.block_lanczos import BLOCK_SIZE, Breakdown, block_la
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.fem.linalg.eigenvalues import lowest_modes
 from dolfinx_mbd.fem.linalg.factorization import cholesky, count_below
-from dolfinx_mbd.fem.linalg.matrices import constrain
+from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 from dolfinx_mbd.forms import STEEL
 from tests.models.bodies import box
 

@@ -15,7 +15,7 @@ from dolfinx_mbd.fem.linalg import cholmod, factorization
 from dolfinx_mbd.fem.linalg.blocks import multiply, solve
 from dolfinx_mbd.fem.linalg.cholmod import CholmodError, CholmodFactor
 from dolfinx_mbd.fem.linalg.factorization import cholesky, factor_package
-from dolfinx_mbd.fem.linalg.matrices import constrain
+from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 from dolfinx_mbd.forms import STEEL
 from tests.models.bodies import box
 

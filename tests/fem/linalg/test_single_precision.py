@@ -16,9 +16,9 @@ from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.fem.linalg import cholmod, davidson, single_precision
 from dolfinx_mbd.fem.linalg.blocks import multiply, solve
 from dolfinx_mbd.fem.linalg.factorization import cholesky, count_below, factor_package
-from dolfinx_mbd.fem.linalg.matrices import constrain
 from dolfinx_mbd.fem.linalg.round_off import round_off
 from dolfinx_mbd.fem.linalg.single_precision import single_cholesky, single_factor
+from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.reduction.held_stiffness import HeldStiffness
 from tests.fem.linalg.test_cholmod import held_bar

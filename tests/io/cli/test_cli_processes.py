@@ -105,7 +105,7 @@ SAVES = """
 import sys
 import numpy as np
 from mpi4py import MPI
-import dolfinx_mbd.body.files as files
+import dolfinx_mbd.body.body_files as files
 from dolfinx_mbd.body import ReducedBody
 
 comm, writes, write_atomically = MPI.COMM_WORLD, [], files.write_atomically

@@ -15,7 +15,7 @@ from dolfinx_mbd.io.models.declarations import declared_fields
 from dolfinx_mbd.io.models.kinds import SECTIONS, VALUES
 from dolfinx_mbd.mechanism import differentiated
 from dolfinx_mbd.mechanism.expressions.jets import FUNCTIONS, Jet
-from dolfinx_mbd.mechanism.expressions.quantities import number, parse_unit
+from dolfinx_mbd.mechanism.expressions.unit_expressions import number, parse_unit
 
 VALUES_OF_TEXTS = {
     "5mm": 5e-3,

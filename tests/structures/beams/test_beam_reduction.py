@@ -13,7 +13,7 @@ from dolfinx_mbd.fem.linalg.blocks import multiply, solve
 from dolfinx_mbd.fem.linalg.dense_problems import solve_small_problem
 from dolfinx_mbd.fem.linalg.eigenvalues import lowest_modes
 from dolfinx_mbd.fem.linalg.factorization import cholesky
-from dolfinx_mbd.fem.linalg.matrices import constrain
+from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 
 Array = NDArray[np.float64]
 

@@ -177,7 +177,6 @@ def test_errors_of_arguments() -> None:
     state = mbd.equilibrium(system)
     wrong: dict[str, dict[str, Any]] = {
         "axes": {"axes": "global"},
-        "inputs": {"inputs": ["tip.x"]},
         "num_modes": {"num_modes": 500},
     }
     for argument, options in wrong.items():

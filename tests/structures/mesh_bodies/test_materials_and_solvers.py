@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -100,6 +100,22 @@ def test_run_from_an_equilibrium_stays_at_rest() -> None:
 def test_analyses_that_cannot_take_a_mesh_body_name_it() -> None:
     with pytest.raises(InputError, match="'bar' is on its whole mesh"):
         mbd.design.run_sensitivities(build, {"size": 9.81}, t_end=0.01, dt=0.005)
+    _, system = hanging()
+    calls: list[Callable[[], Any]] = [
+        lambda: mbd.analyses.periodic(system, 0.1, dt=0.01),
+        lambda: mbd.analyses.harmonic_balance(system, 0.1, num_harmonics=2),
+        lambda: mbd.analyses.harmonic_curve(
+            lambda speed: system, (1.0, 2.0), period=lambda speed: 0.1, num_harmonics=2
+        ),
+        lambda: mbd.equilibrium(system, axes="global"),
+        lambda: mbd.analyses.continuation(lambda speed: system, (0.0, 1.0)),
+        lambda: mbd.analyses.poles_over_speed(lambda speed: system, [1.0], num_modes=1),
+        lambda: mbd.design.linear_sensitivities(build, {"size": 9.81}),
+    ]
+    for call in calls:
+        with pytest.raises(InputError) as error:
+            call()
+        assert "'bar'" in str(error.value) and "FlexibleBody" in str(error.value)
 
 
 def build(values: Mapping[str, float]) -> mbd.System:

@@ -221,10 +221,10 @@ class _Cells:
         self.values, self.derivatives = table[0], np.moveaxis(table[1:], 0, 1)  # (points, d, N)
         affine = geometry_degree(mesh) == 1 and mesh.topology.cell_name() in SIMPLICES
         self._points = points[:1] if affine else points
-        element = mesh.ufl_domain().ufl_coordinate_element().sub_elements[0]
+        coordinates = mesh.ufl_domain().ufl_coordinate_element().sub_elements[0]
         nodes, x = geometry_dofmap(mesh)[: _num_cells(problem)], mesh.geometry.x[:, :d]
         shape = len(nodes), len(self._points), d, d
-        J = (self._gradients(element) @ x[nodes]).reshape(shape)  # ∂x_a/∂r, [r, a]
+        J = (self._gradients(coordinates) @ x[nodes]).reshape(shape)  # ∂x_a/∂r, [r, a]
         inverse, volume = _inverse(np.swapaxes(J, 2, 3))
         self.inverse = np.ascontiguousarray(inverse)  # ∂r/∂x
         self.volume = np.abs(volume)  # dx/dr, (cells, points)

@@ -58,7 +58,7 @@ def owned_rows(A: PETSc.Mat) -> scipy.sparse.csr_matrix:
 def bordered_stiffness(K: PETSc.Mat, border: scipy.sparse.csr_matrix) -> PETSc.Mat:
     """Return [[K, Cᵀ], [C, 0]] with C on the last rank; `border` holds the owned rows of Cᵀ."""
     rows, count = K.getLocalSize()[0], border.shape[1]
-    size, owned = K.getSize()[0], _owned_indices(K, count)
+    size, owned = K.getSize()[0], _num_owned_constraints(K, count)
     indptr, indices = (a.astype(PETSc.IntType) for a in (border.indptr, border.indices))
     Ct = PETSc.Mat().createAIJ(
         ((rows, size), (owned, count)), csr=(indptr, indices, border.data), comm=K.comm
@@ -74,13 +74,14 @@ def bordered_mass(M: PETSc.Mat, count: int) -> PETSc.Mat:
     return _join(M, [[M, None], [None, Z]], [Z])
 
 
-def _owned_indices(A: PETSc.Mat, count: int) -> int:
+def _num_owned_constraints(A: PETSc.Mat, count: int) -> int:
+    """Return how many of `count` constraints this rank owns: all or none."""
     return count if A.comm.rank == A.comm.size - 1 else 0
 
 
 def _zero_matrix(A: PETSc.Mat, count: int) -> PETSc.Mat:
     """Return a square zero matrix on the last rank; MUMPS requires a stored diagonal."""
-    owned = _owned_indices(A, count)
+    owned = _num_owned_constraints(A, count)
     indptr, indices = (np.arange(n, dtype=PETSc.IntType) for n in (owned + 1, owned))
     sizes = ((owned, count), (owned, count))
     return PETSc.Mat().createAIJ(sizes, csr=(indptr, indices, np.zeros(owned)), comm=A.comm)

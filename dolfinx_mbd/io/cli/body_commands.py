@@ -16,7 +16,7 @@ from dolfinx_mbd.body.summary import warn_of_units
 from dolfinx_mbd.checks import integer, number
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms import STEEL
-from dolfinx_mbd.io.cli.values import (
+from dolfinx_mbd.io.cli.option_values import (
     add_force,
     add_unit,
     assignments,

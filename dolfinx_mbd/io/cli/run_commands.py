@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.io.cli.values import add_force, assignments, output_path, setting
+from dolfinx_mbd.io.cli.option_values import add_force, assignments, output_path, setting
 
 if TYPE_CHECKING:
     from dolfinx_mbd.io.models import Model

@@ -19,7 +19,7 @@ from dolfinx_mbd.errors import FileError, InputError
 from dolfinx_mbd.files import read_tables
 from dolfinx_mbd.forms import Material
 from dolfinx_mbd.forms.materials import MATERIALS, material
-from dolfinx_mbd.io.cli.values import assignments
+from dolfinx_mbd.io.cli.option_values import assignments
 
 
 def known_materials(file: str | None) -> dict[str, Material]:

@@ -19,8 +19,8 @@ from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import array, instance, number, object_with
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.mechanism.mechanisms.crank_parts import ENDS, rod_length
 from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
-from dolfinx_mbd.mechanism.mechanisms.parts import ENDS, rod_length
 
 if TYPE_CHECKING:
     from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign

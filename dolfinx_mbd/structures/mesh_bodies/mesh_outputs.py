@@ -1,0 +1,225 @@
+"""Inputs and outputs of the small motions of mechanisms with bodies on their mesh.
+
+In a basis V of motions y = V z of all nodes, frames and other bodies, with inputs u,
+
+    M z̈ + C ż + K z = Vᵀ F u,
+    Bᵀ δλ = F u + Yᵀ g_u − S s − g_s,    g = M V z̈ + C V ż − b M V z,
+
+where −F is the derivative of the residual with respect to u. The second line is the condensed
+balance of the frames with the increments s of `small_vibrations`: g_u are forces at free nodes and
+g_s those at the frames. V contains the static responses to the inputs, so that the truncated modes
+do not change the response at low frequencies.
+
+Outputs depend on the motion and on λ. Their derivatives along each column of V are central
+differences of sixth order, as in `state_space`. In axes that rotate with Ω, a motion y changes the
+velocities by ẏ + 𝒲 y and the accelerations by ÿ + 2 Ω × ẏ + 𝒟 y; see `mesh_rotation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dolfinx_mbd.analyses.linearization import SteadyError
+from dolfinx_mbd.analyses.mesh_rotation import frame_slices, rates_of_rotation
+from dolfinx_mbd.analyses.signals import Inputs
+from dolfinx_mbd.analyses.state_space import OFFSETS, StateSpace, derivative, input_slopes
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.kernels.rotations import exp_quaternion, multiply_quaternions, rotation_matrix
+from dolfinx_mbd.mechanism.system import State, System
+from dolfinx_mbd.results.outputs import Outputs
+from dolfinx_mbd.results.solution import Solution
+from dolfinx_mbd.structures.mesh_bodies.small_vibrations import SmallVibrations
+
+__all__ = ["ModalMotions", "mesh_state_space"]
+
+_STEP = 1e-3  # displacement or rotation in a difference, relative to the size or in rad
+_ANGLE = 0.3  # rotation after which the matrices are compared, rad
+_CONSTANT = 1e-6  # largest change, relative to the largest coefficient
+
+
+@dataclass(frozen=True, eq=False)
+class ModalMotions:
+    """Motions of a basis V with n columns, and how they move.
+
+    Attributes:
+        nodal: Motions of the nodes of each body on its mesh, (N, 3, n) each.
+        increments: Increments s of the frames and other bodies, (nv, n).
+        accelerations: z̈ for unit vectors of (z, ż, u), (n, 2n + nu).
+        multipliers: δλ for the same vectors, (nc, 2n + nu).
+    """
+
+    nodal: list[Array]
+    increments: Array
+    accelerations: Array
+    multipliers: Array
+
+    @classmethod
+    def of(
+        cls, small: SmallVibrations, products: tuple[Array, Array, Array], matrices: Any, F: Array
+    ) -> ModalMotions:
+        """Return the motions of a basis within the context of `small`.
+
+        Args:
+            small: Operators.
+            products: V, M V and C V.
+            matrices: M, C and K in the basis.
+            F: Forces for unit inputs, (nv, nu).
+        """
+        V, MV, CV = products
+        m, c, k = matrices
+        nodal, s = small.unpacked(V)
+        count = len(m)
+        z, dz, u = np.split(np.eye(2 * count + F.shape[1]), [count, 2 * count])
+        ddz = np.linalg.solve(m, s.T @ F @ u - c @ dz - k @ z)
+        inertia = MV @ ddz + CV @ dz - small.shift * (MV @ z)
+        return cls(nodal, s, ddz, small.reactions(inertia, s @ z, F @ u))
+
+
+def mesh_state_space(
+    system: System,
+    state: State,
+    spin: Array,
+    motions: ModalMotions,
+    inputs: Inputs,
+    outputs: Outputs,
+) -> StateSpace:
+    """Return A, B, C and D (collective).
+
+    Args:
+        system: The mechanism, `inputs.system`.
+        state: Balanced state of `SmallVibrations`.
+        spin: Angular velocity of a steady rotation, shape (3,), rad/s.
+        motions: Motions of the basis.
+        inputs: Inputs.
+        outputs: Outputs.
+
+    Raises:
+        SteadyError: The effects of inputs or outputs change while the mechanism rotates.
+    """
+    count = len(motions.accelerations)
+    first = _slopes(system, state, spin, motions, inputs, outputs)
+    if spin.any() and (inputs.names or outputs.names):
+        later = _turned(system, state, motions, spin)
+        other = _slopes(system, *later, inputs, outputs)
+        for name, one, two in zip("BC", first, other, strict=True):
+            size = np.abs(one).max(initial=0.0)
+            if np.abs(one - two).max(initial=0.0) > _CONSTANT * size:
+                raise SteadyError(
+                    f"matrix {name} of inputs and outputs changes along the motion; choose inputs "
+                    "and outputs in axes that rotate with the mechanism"
+                )
+    _, C = first
+    X = np.concatenate([np.eye(count, 2 * count + len(inputs.names), count), motions.accelerations])
+    states = 2 * count
+    return X[:, :states], X[:, states:], C[:, :states], C[:, states:]
+
+
+def _slopes(
+    system: System, state: State, spin: Array, motions: ModalMotions, inputs: Inputs, outputs: Any
+) -> tuple[Array, Array]:
+    """Return VᵀF (n, nu) and the derivatives of the outputs (ny, 2n + nu)."""
+    at = Assembler(system)
+    at.put(state)
+    force, through = input_slopes(at, state, inputs, outputs)
+    s, count = motions.increments, motions.increments.shape[1]
+    z, dz, u = np.split(np.eye(2 * count + len(inputs.names)), [count, 2 * count])
+    slopes = _output_slopes(at, state, spin, motions, outputs)
+    values = z, dz, motions.accelerations, motions.multipliers
+    C = sum((one @ two for one, two in zip(slopes, values, strict=True)), through @ u)
+    return s.T @ force, C
+
+
+def _output_slopes(
+    at: Assembler, state: State, spin: Array, motions: ModalMotions, outputs: Outputs
+) -> list[Array]:
+    """Return the derivatives of the outputs with respect to z, ż, z̈ and λ, (ny, n) each."""
+    s, count = motions.increments, motions.increments.shape[1]
+    if not outputs.names:
+        return [np.zeros((0, n)) for n in (count, count, count, len(state.lam))]
+    at.put(state)
+    carry, rate, twist = rates_of_rotation(at, spin)
+    nothing = np.zeros(len(s))
+    slopes: list[list[Array]] = [[], [], [], []]
+    for k in range(count):
+        d, Y = s[:, k], [part[:, :, k] for part in motions.nodal]
+        none = [0.0 * part for part in Y]
+        once = [np.asarray(np.cross(spin, part), dtype=float) for part in Y]
+        twice = [np.asarray(np.cross(spin, part), dtype=float) for part in once]
+        size = max(float(np.abs(part).max(initial=0.0)) for part in (d, *Y))
+        small, unit = _STEP * min(1.0, at.system.size) / size, at.system.size / size
+        moves: list[tuple[float, tuple[Array, Array, Array], list[list[Array]]]] = [
+            (small, (d, carry @ d, twist @ d), [Y, once, twice]),
+            (small, (nothing, d, rate @ d), [none, Y, [2 * part for part in once]]),
+            (unit, (nothing, nothing, d), [none, none, Y]),
+        ]
+        for column, (h, change, nodal) in zip(slopes, moves, strict=False):
+            column.append(_slope(outputs, at, state, h, _mover(at, state, change, nodal)))
+    largest = max(1.0, float(np.abs(state.lam).max(initial=0.0)))
+    for unit_vector in np.eye(len(state.lam)):
+        slopes[3].append(
+            _slope(
+                outputs, at, state, largest,
+                lambda h, e=unit_vector: replace(state, lam=state.lam + h * e),  # type: ignore[misc]
+            )
+        )  # fmt: skip
+    empty = np.zeros((len(outputs.names), 0))
+    return [np.array(column).T if column else empty for column in slopes]
+
+
+def _slope(
+    outputs: Outputs, at: Assembler, state: State, step: float, moved: Callable[[float], State]
+) -> Array:
+    """Return the derivative of the outputs (ny,) with respect to a parameter of the state."""
+    states = [state, *(moved(offset * step) for offset in OFFSETS)]
+    values = outputs.of(Solution(at.system, states))[1:]
+    return np.asarray(derivative(values) / step, dtype=float)
+
+
+def _mover(
+    at: Assembler, state: State, change: tuple[Array, Array, Array], nodal: list[list[Array]]
+) -> Callable[[float], State]:
+    """Return the function that moves a state along changes of q, v, a and of the nodes."""
+
+    def moved(h: float) -> State:
+        at.put(state)
+        at.move(state.q, h * change[0])
+        at.update_poses(state.time)
+        result = at.state(state.time)
+        for k, (body, q) in enumerate(_mesh_bodies(at.system)):
+            values = body.nodal_of(result.q[q])
+            for row, parts in zip(values, nodal, strict=True):
+                row += h * parts[k]
+        return replace(result, v=state.v + h * change[1], a=state.a + h * change[2])
+
+    return moved
+
+
+def _mesh_bodies(system: System) -> list[tuple[Any, slice]]:
+    pairs = zip(system.bodies, system.q_slices, strict=True)
+    return [(body, q) for body, q in pairs if hasattr(body, "step_solver")]
+
+
+def _turned(
+    system: System, state: State, motions: ModalMotions, spin: Array
+) -> tuple[State, Array, ModalMotions]:
+    """Return state, spin and motions after a part of the rotation."""
+    speed = float(np.linalg.norm(spin))
+    quaternion = exp_quaternion(np.asarray(_ANGLE * spin / speed, dtype=float))
+    R = rotation_matrix(quaternion)
+    q, v, a, s = state.q.copy(), state.v.copy(), state.a.copy(), motions.increments.copy()
+    for place, part in frame_slices(system):
+        q[place] = np.r_[R @ q[place][:3], multiply_quaternions(quaternion, q[place][3:])]
+        for rows in (v, a, s):
+            rows[part.start : part.start + 3] = R @ rows[part.start : part.start + 3]
+    for body, place in _mesh_bodies(system):
+        nodal = body.nodal_of(q[place])
+        nodal[0] = (body.nodes + nodal[0]) @ R.T - body.nodes
+        nodal[1:] = nodal[1:] @ R.T
+    nodes = [np.einsum("ij,njk->nik", R, part) for part in motions.nodal]
+    later = replace(state, time=state.time + _ANGLE / speed, q=q, v=v, a=a)
+    return later, spin, replace(motions, nodal=nodes, increments=s)

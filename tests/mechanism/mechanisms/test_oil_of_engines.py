@@ -1,0 +1,123 @@
+"""Engines whose oil films conserve the mass of oil."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dolfinx_mbd as mbd
+from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.mechanism.bearings import FiniteBearing, OilFilm, OilSupply
+from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine, rigid_rod
+
+SPEED = 314.2  # rad/s, 3000 rpm
+CYCLE = 4 * np.pi / SPEED  # s
+SIZE = {"radius": 0.021, "length": 0.02, "clearance": 30e-6}
+PIN = "crank pin 1 contact"
+
+
+HOLE = OilSupply(4e5, angle=np.pi, arc=0.3, length=0.006, round=True)
+DAMPED = mbd.GeneralizedAlpha.from_spectral_radius(0.3)
+
+
+def engine(supply: OilSupply, cavitation: str, *, mains: bool = False) -> mbd.System:
+    """Return an engine with one cylinder and a supply of oil in each film."""
+    options: dict[str, Any] = {"supply": [supply], "cavitation": cavitation, "shape": (36, 6)}
+    film = OilFilm(FiniteBearing, **SIZE, oil=0.010, **options)
+    bearings = {"big_end": film} | ({"main": film} if mains else {})
+    design = EngineDesign(cylinders=1)
+    rod = rigid_rod(0.137, 0.153)
+    return inline_engine(rod, design, speed=SPEED, angle=np.radians(440.0), bearings=bearings)
+
+
+@pytest.fixture(scope="module")
+def run() -> mbd.results.Solution:
+    system = engine(HOLE, "mass_conserving")
+    return mbd.simulate(system, t_end=CYCLE, dt=CYCLE / 1440, method=DAMPED)
+
+
+def check_balance(film: mbd.results.ElementHistory) -> None:
+    """Check that oil in is oil out plus the rate of the content, with squeeze."""
+    flow = np.abs(film.side_flow).max()
+    missing = film.supply_flow - film.side_flow - film.content_rate
+    assert np.abs(missing).max() < 1e-8 * flow
+    assert np.abs(film.content_rate).max() > 0.05 * flow
+
+
+def test_balance_of_oil(run: mbd.results.Solution) -> None:
+    check_balance(run.element(PIN))
+
+
+def test_balance_in_mains() -> None:
+    system = engine(HOLE, "mass_conserving", mains=True)
+    run = mbd.simulate(system, t_end=0.2 * CYCLE, dt=CYCLE / 1440, method=DAMPED)
+    for name in (PIN, "main contact"):
+        check_balance(run.element(name))
+
+
+def test_balance_over_the_cycle(run: mbd.results.Solution) -> None:
+    """The integrated flows are the change of the volume of oil, up to errors of the steps."""
+    element = next(load for load in run.system.loads if load.name == PIN)
+    film, dt = element.for_run(), CYCLE / 1440
+    motions = mbd.bearings.journal_motion(run, PIN)
+    history = run.element(PIN)
+    cells = np.full(film.grid.areas.shape, 2 * np.pi * 0.021 / 36 * 0.02 / 6)
+    cells[:, [0, -1]] *= 0.5
+    volumes, content, lowest = [], None, 1.0
+    for motion in motions:
+        if content is not None:
+            film.begin_step(content, dt)
+        film.film_loads(motion, False)
+        content = film.content
+        lowest = min(lowest, film.grid.fraction.min())
+        volumes.append((film.grid.gap(motion)[0] * film.grid.fraction * cells).sum())
+    assert 0.0 <= lowest < 0.3
+    flow = (history.supply_flow - history.side_flow)[1:].cumsum() * dt
+    gap = 2 * np.pi * 0.021 * 0.02 * 30e-6
+    assert np.abs(np.diff(volumes).cumsum() - flow).max() < 0.02 * gap
+    assert np.ptp(volumes) > 0.2 * gap
+
+
+def test_flooded_film() -> None:
+    """Under a high pressure nothing ruptures, and the run is that of Reynolds' equation."""
+    groove = OilSupply(1e8, arc=7.0, length=0.004)
+    one, two = (
+        mbd.simulate(engine(groove, kind), t_end=0.1 * CYCLE, dt=CYCLE / 1440).element(PIN)
+        for kind in ("reynolds", "mass_conserving")
+    )
+    assert one.film_thickness.min() < 0.97 * SIZE["clearance"]
+    for key in ("film_thickness", "peak_pressure", "side_flow", "supply_flow"):
+        a, b = getattr(one, key), getattr(two, key)
+        assert np.allclose(a, b, rtol=1e-6, atol=1e-9 * np.abs(a).max()), key
+
+
+def test_results_of_files(run: mbd.results.Solution, tmp_path: Path) -> None:
+    """Files do not contain the oil, but outputs that a run saves are those of the run."""
+    run.save(tmp_path / "run.npz")
+    again = mbd.results.Solution.load(tmp_path / "run.npz", run.system)
+    assert np.array_equal(again.body("crank").omega, run.body("crank").omega)
+    with pytest.raises(InputError, match="outputs"):
+        again.element(PIN)
+    options = {"t_end": 100 * CYCLE / 1440, "dt": CYCLE / 1440, "method": DAMPED}
+    saved = mbd.simulate(run.system, **options, outputs=[PIN], path=tmp_path / "folder")
+    assert np.array_equal(saved.element(PIN).side_flow, run.element(PIN).side_flow[:101])
+    part = run[100:200].element(PIN).side_flow
+    assert np.array_equal(part, run.element(PIN).side_flow[100:200])
+
+
+def test_resumed_run(run: mbd.results.Solution) -> None:
+    """A run that starts from the last state of another one continues with its oil."""
+    system, dt = run.system, CYCLE / 1440
+    first = mbd.simulate(system, t_end=200 * dt, dt=dt, method=DAMPED)
+    second = mbd.simulate(system, t_end=220 * dt, dt=dt, start=first.final_state, method=DAMPED)
+    q = run.q[220]
+    assert np.allclose(second.final_state.q, q, rtol=0.0, atol=1e-9)
+
+
+def test_analyses_without_memory() -> None:
+    system = engine(HOLE, "mass_conserving")
+    with pytest.raises(InputError, match="content"):
+        mbd.analyses.periodic(system, CYCLE, dt=CYCLE / 360)
