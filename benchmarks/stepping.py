@@ -3,7 +3,8 @@
     ./with-fenicsx python3 benchmarks/stepping.py [--rounds 5] [--steps 2000]
 
 Each round runs all variants in turn, and the table shows medians. *Outputs*: two outputs are read
-after each step. *Inputs*: the torque also changes in each step. The script stops if the states of
+after each step, by functions of a solution or by names. *Inputs*: the torque also changes in each
+step. The script stops if the states of
 the plain loop are not bitwise those of `simulate`.
 """
 
@@ -47,10 +48,12 @@ def variants(system: mbd.System, steps: int) -> dict[str, Callable[[], mbd.mecha
         "angle": lambda run: run.joint("main").rotation,
         "y": lambda run: run.sensor(body, "pin" if body == "bob" else (0, 0, 0))[:, 1],
     }
+    names = ["main.rotation", f"{body}.position.y"]
     t_end = steps * DT
 
-    def loop(read: bool, write: bool) -> mbd.mechanism.State:
-        simulator = mbd.Simulator(system, dt=DT, t_end=t_end, inputs=["drive"], outputs=outputs)
+    def loop(read: bool, write: bool, named: bool = False) -> mbd.mechanism.State:
+        requests = names if named else outputs
+        simulator = mbd.Simulator(system, dt=DT, t_end=t_end, inputs=["drive"], outputs=requests)
         for k in range(steps):
             state = simulator.step({"drive": 1e-3 * np.sin(k)} if write else None)
             if read:
@@ -61,7 +64,9 @@ def variants(system: mbd.System, steps: int) -> dict[str, Callable[[], mbd.mecha
         "simulate": lambda: mbd.simulate(system, t_end=t_end, dt=DT).final_state,
         "loop": lambda: loop(False, False),
         "loop, outputs": lambda: loop(True, False),
+        "loop, outputs by name": lambda: loop(True, False, True),
         "loop, outputs, inputs": lambda: loop(True, True),
+        "loop, outputs by name, inputs": lambda: loop(True, True, True),
     }
 
 

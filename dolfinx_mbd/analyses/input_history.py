@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -17,8 +18,8 @@ from dolfinx_mbd.errors import AccuracyWarning, warn
 
 __all__ = ["InputHistory"]
 
-_WINDOWS = 20, 200  # numbers of steps in which the growth is measured
-_INTERVAL = 10  # number of steps between two checks
+# Numbers of steps in which the growth is measured, after every half of each of them
+_WINDOWS = 20, 200
 _ALTERNATION = 0.8  # smallest fraction of changes of an unstable input that alternate in sign
 _GROWTH = 1.3  # growth of the changes from each quarter of a window to the next, for a warning
 _LARGE_GROWTH = 10.0  # growth of the changes from half to half, for the text of an error
@@ -41,13 +42,14 @@ class InputHistory:
         """Add the inputs of a step; warn once if they oscillate with a growing amplitude."""
         self._values.append(values)
         self._steps += 1
-        if self._warned or self._steps % _INTERVAL or not self._names:
+        if self._warned or not self._names:
             return
-        table = np.array(self._values)
-        self._largest = max(self._largest, float(np.abs(table).max()))
         for window in _WINDOWS:
-            if len(table) > window and not self._warned:
-                self._check(np.diff(table[-window - 1 :], axis=0))
+            if self._steps % (window // 2) == 0:
+                table = np.array([*islice(reversed(self._values), window + 1)])[::-1]
+                self._largest = max(self._largest, float(np.abs(table).max()))
+                if len(table) > window and not self._warned:
+                    self._check(np.diff(table, axis=0))
 
     def _check(self, changes: Array) -> None:
         """Warn if changes (window, inputs) alternate in sign and grow."""

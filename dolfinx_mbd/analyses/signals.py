@@ -88,6 +88,7 @@ class Inputs:
                 reject("inputs", self.names, "empty, because the system has no load and no driver")
             selected = [choice("every name of inputs", name, available) for name in self.names]
             self._parameters = [available[name] for name in selected]
+        self._present: tuple[float, ...] = ()  # values of the copy
         self.values = tuple(parameter.value for parameter in self._parameters)
         self.put(self.values)
 
@@ -117,12 +118,14 @@ class Inputs:
     def put(self, values: Sequence[float]) -> None:
         """Set the values in the private copy; if a value is invalid, no value changes."""
         parts: dict[int, tuple[Any, Any]] = {}
-        for parameter, value in zip(self._parameters, values, strict=True):
+        for k, (parameter, value) in enumerate(zip(self._parameters, values, strict=True)):
+            if self._present and value == self._present[k]:
+                continue
             part, new = parts.get(id(parameter.part), (parameter.part, parameter.part))
             parts[id(part)] = part, parameter._replace(part=new).changed(value)
         for part, new in parts.values():
             vars(part).update(vars(new))
-        self.values = tuple(values)
+        self._present = self.values = tuple(values)
 
 
 def _parameters(part: Load | Driver) -> Iterator[tuple[str, _Parameter]]:

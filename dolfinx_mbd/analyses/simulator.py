@@ -25,6 +25,7 @@ from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.files.fingerprint import differences, digest, fingerprint
 from dolfinx_mbd.results.outputs import Outputs, Requests
 from dolfinx_mbd.results.solution import Solution, solution_at
+from dolfinx_mbd.results.state_entries import StateEntry, state_entry
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 __all__ = ["Simulator", "one_blas_thread"]
@@ -158,8 +159,13 @@ class Simulator(Run):
     @property
     def outputs(self) -> dict[str, float]:
         """Values of the outputs by name, at the present state."""
-        values = self._outputs.of(self._present())[0]
-        return dict(zip(self._outputs.names, values.tolist(), strict=True))
+        entries, others = self._output_parts
+        state = self.state
+        values = {k: entry.value(state) if entry else 0.0 for k, entry in entries.items()}
+        if others.names:
+            numbers = others.of(self._present())[0]
+            values |= zip(others.names, numbers.tolist(), strict=True)
+        return values
 
     @property
     def units(self) -> dict[str, str]:
@@ -205,6 +211,15 @@ class Simulator(Run):
             if not cause:
                 raise
             raise StepError(f"{cause}. Details: {error}", error.time) from None
+
+    @cached_property
+    def _output_parts(self) -> tuple[dict[str, StateEntry | None], Outputs]:
+        """Entries of the state by the names of all outputs, and the outputs that are none."""
+        outputs = self._outputs
+        if outputs.functions:
+            return dict.fromkeys(outputs.names), outputs
+        entries = {name: state_entry(self.system, name) for name in outputs.names}
+        return entries, Outputs([name for name, entry in entries.items() if entry is None])
 
     def _present(self) -> Solution:
         """Return the present state as a solution."""

@@ -16,6 +16,8 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism import ContactLaw, Frame, Ground, RigidBody, plane_contact
 from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.results import Solution, recorded_run
+from dolfinx_mbd.results.outputs import Outputs
+from dolfinx_mbd.results.state_entries import state_entry
 from tests.models.beams import slender_rod
 
 TIMES: dict[str, Any] = {"t_end": 0.01, "dt": 1e-4}
@@ -155,6 +157,25 @@ def test_one_vocabulary_for_runs_simulators_and_studies(whole: Solution) -> None
     results = {str(key) for key in study.data_vars if not str(key).startswith("case_")}
     assert results == {"time", name, "rod.omega"}
     np.testing.assert_array_equal(study[name].sel(torque=20.0), whole.element("drive").rotation)
+
+
+def test_outputs_that_are_entries_of_the_state(whole: Solution) -> None:
+    """They need no evaluation of the mechanism, and their values are those of the histories."""
+    series = [part for item in whole._series() for part in item.components()]
+    names = [s.name for s in series if s.name.rpartition(".")[2] not in ("work", "dissipated")]
+    names = [name for name in names if name.split(".")[-1] not in "wxyz" or "rotation" not in name]
+    entries = {name: state_entry(whole.system, name) for name in names}
+    direct = {name.split(".", 1)[1].split(".")[0] for name, entry in entries.items() if entry}
+    assert direct == {
+        *("position", "velocity", "acceleration", "omega", "alpha"),
+        *("eta", "eta_rate", "eta_acceleration", "rotation", "force", "moment"),
+    }
+    simulator = Simulator(engine(), dt=1e-4, outputs=names)
+    for _ in range(7):
+        simulator.step()
+    expected = Outputs(names).of(simulator._present())[0]
+    assert list(simulator.outputs) == names
+    np.testing.assert_array_equal(list(simulator.outputs.values()), expected)
 
 
 def test_the_work_of_a_driver_can_be_requested() -> None:

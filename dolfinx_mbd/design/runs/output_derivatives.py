@@ -21,13 +21,12 @@ from dolfinx_mbd.design.runs.mechanism_changes import (
 from dolfinx_mbd.design.runs.parameter_terms import ParameterTerms
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, extent
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanism.joints import Driver, Joint
-from dolfinx_mbd.mechanism.run_quantities import BODY
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.files.run_files import HISTORY
 from dolfinx_mbd.results.outputs import Output, Outputs
 from dolfinx_mbd.results.saved_states import SavedStates
 from dolfinx_mbd.results.solution import solution_of
+from dolfinx_mbd.results.state_entries import state_entry
 
 _STEP = 1e-3  # step of differences relative to the size of a part of the state; rotations: rad
 _LENGTH_STEP = 1e-4  # step of positions relative to the size of the mechanism
@@ -61,7 +60,8 @@ class OutputDerivatives:
         self._length = extent(self._at)
         self._outputs = Outputs([output] if isinstance(output, str) else {"output": output})
         self.values([first])  # checks the name
-        self._entry = _entry(self._system, output) if isinstance(output, str) else None
+        entry = state_entry(self._system, output) if isinstance(output, str) else None
+        self._entry = None if entry is None or entry.array == "angles" else entry
 
     def values(self, states: Sequence[State]) -> Array:
         """Return the output (nt,) at some states; raise an error if it depends on other times."""
@@ -82,9 +82,8 @@ class OutputDerivatives:
         nt, nv, nc = len(states), self._system.num_velocities, self._system.num_constraints
         d = StateDerivatives(*(np.zeros((nt, n)) for n in (nv, nv, nv, nc)))
         if self._entry is not None:
-            key, column, sign = self._entry
-            if column >= 0:
-                getattr(d, key)[:, column] = sign
+            if self._entry.sign:
+                getattr(d, self._entry.array)[:, self._entry.increment] = self._entry.sign
             return d
         arrays = _stacked(states)
         base = self._evaluate(self._system, arrays)
@@ -179,30 +178,3 @@ def _size(values: Array) -> float:
 def _stacked(states: Sequence[State]) -> dict[str, Array]:
     """Return the states as arrays by name."""
     return {key: np.array([getattr(state, key) for state in states]) for key in HISTORY}
-
-
-def _entry(system: System, output: str) -> tuple[str, int, float] | None:
-    """Return array, column and sign of an output that is an entry of the state, otherwise None.
-
-    The column is -1 for an output that is always zero, such as a force along a free axis.
-    """
-    name, _, quantity = output.partition(".")
-    key, _, axis = quantity.rpartition(".")
-    for body, part in zip(system.bodies, system.v_slices, strict=True):
-        floating = body.num_coordinates > body.num_velocities and not hasattr(body, "motion")
-        place = BODY[key].place if key in BODY and key != "rotation" else None
-        if body.name == name and floating and place is not None:
-            number = "xyz".index(axis) if axis in ("x", "y", "z") else int(axis) - 1
-            first = place.columns.start  # η follows four numbers of the rotation, but three of ω
-            first -= key == "eta"
-            return place.array, part.start + first + number, 1.0
-    joints: list[Joint | Driver] = [*system.joints, *system.drivers]
-    names = [joint.name for joint in joints]
-    if name not in names or key not in ("force", "moment") or not system.held.all():
-        return None
-    entry = names.index(name)
-    if not getattr(joints[entry], "reports_multipliers", True):
-        return None
-    motion = "xyz".index(axis) + (3 if key == "moment" else 0)
-    rows = np.flatnonzero((system.row_entry == entry) & (system.row_motion == motion))
-    return ("lam", int(rows[0]), -1.0) if len(rows) else ("lam", -1, 0.0)

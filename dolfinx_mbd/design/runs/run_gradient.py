@@ -117,8 +117,8 @@ def run_gradient(
 ) -> RunGradient | dict[str, RunGradient]:
     """Simulate a mechanism, and compute the gradient of a functional by the discrete adjoint.
 
-    The gradient is that of the computed run. It equals the result of `run_sensitivities` up to
-    round-off, but the work hardly grows with the number of parameters.
+    The gradient is that of the computed run. It equals the result of `run_sensitivities` within the
+    tolerance of both runs, but the work hardly grows with the number of parameters.
 
     Args:
         build: Function that returns the mechanism for values by name. All mechanisms must have the

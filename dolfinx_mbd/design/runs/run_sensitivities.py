@@ -43,7 +43,9 @@ OUTPUT_STEP = 100.0  # largest step of differences of outputs, relative to those
 LARGEST_MOVE = 1e-3  # largest increment of a coordinate in a difference of outputs, m or rad
 STEP_SHARES = (1.0, 1 / 4, 1 / 16, 1 / 64)  # steps of differences of outputs that are tried
 LARGEST_REST = 1e-2  # largest difference between second and fourth order, relative
-BLOCK = 64  # number of steps whose terms of the parameters are computed together
+BLOCK = 64  # number of steps whose terms of the parameters or loads are computed together
+# Number of steps whose equations are stored at the same time, and largest memory for them, bytes
+_PENDING, _MEMORY = 4, 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,20 +184,23 @@ def run_sensitivities(
     x, multipliers, velocity = terms.start(state, stepper, dt, start)
     states, derivatives = [state], [(*x[:3], multipliers)]
     x = np.array([x[0], velocity, *x[2:]])
-    equations = StepEquations(stepper, dt)
-    for first in range(0, count, BLOCK):
+    unchecked = [state]
+    pending = [StepEquations(stepper, dt, during_run=True) for _ in range(_pending(stepper))]
+    for first in range(0, count, len(pending)):
         block: list[State] = []
-        for _ in range(first, min(first + BLOCK, count)):
-            block.append(stepper.step(block[-1] if block else state, dt))
-        terms.check_jumps([state, *block])
-        for k, (after, *explicit) in enumerate(
-            zip(block, *terms.equations(block), strict=True), start=first + 1
-        ):
+        for equations, _ in zip(pending, range(first, count), strict=False):
+            after = stepper.step(state, dt)
             equations.linearize(state, after)
-            x, multipliers = equations.forward(x, *explicit)
-            state = after
+            block.append(state := after)
+        unchecked += block
+        if len(unchecked) > BLOCK or first + len(pending) >= count:
+            terms.check_jumps(unchecked)
+            unchecked = unchecked[-1:]
+        explicit = zip(pending, block, *terms.equations(block), strict=False)
+        for k, (equations, after, *parts) in enumerate(explicit, start=first + 1):
+            x, multipliers = equations.forward(x, *parts)
             if k % stride == 0 or k == count:
-                states.append(state)
+                states.append(after)
                 derivatives.append((*x[:3], multipliers))
     run = Solution(
         terms.system,
@@ -205,6 +210,12 @@ def run_sensitivities(
     )
     q, v, a, lam = (np.array(part) for part in zip(*derivatives, strict=True))
     return RunSensitivities(run, values, q, _Neighbours(terms, run, (q, v, a, lam)))
+
+
+def _pending(stepper: Stepper) -> int:
+    """Return the number of steps whose equations are stored at the same time."""
+    size = stepper.system.num_velocities + stepper.system.num_constraints
+    return max(1, min(_PENDING, _MEMORY // (32 * size * size)))
 
 
 def neighbours(

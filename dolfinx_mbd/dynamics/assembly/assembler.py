@@ -395,13 +395,25 @@ class Assembler:
         power = float(np.vdot(self.wrenches, self.frames.update_velocities()))
         return power + self.loads.power_on_modes(t)
 
-    def tangent(self, t: float) -> Tangent:
-        """Return the derivatives at (t, q, v, a, λ); call after `residual` at the same point."""
+    def tangent(self, t: float, out: Tangent | None = None) -> Tangent:
+        """Return the derivatives at (t, q, v, a, λ); call after `residual` at the same point.
+
+        They are written to `out` if it is given.
+        """
+        if out is None:
+            out = self.zero_tangent()
+        else:
+            for array in out:
+                array.fill(0.0)
         vs = self.system.v_slices
-        K, C, M = (DenseBlocks(vs, vs) for _ in range(3))
-        B = DenseBlocks(self.system.entry_slices, vs)
-        self._add_tangent(t, K, C, M, B)
-        return Tangent(K.array, C.array, M.array, B.array)
+        K, C, M = (DenseBlocks(vs, vs, array) for array in (out.K, out.C, out.M))
+        self._add_tangent(t, K, C, M, DenseBlocks(self.system.entry_slices, vs, out.B))
+        return out
+
+    def zero_tangent(self) -> Tangent:
+        """Return matrices of the shapes of `tangent` with zeros."""
+        n, c = self.system.num_velocities, self.system.num_constraints
+        return Tangent(*(np.zeros((rows, n)) for rows in (n, n, n, c)))
 
     def tangent_blocks(self, t: float) -> TangentBlocks:
         """Return the nonzero blocks of the matrices of `tangent`, for long chains."""

@@ -50,11 +50,14 @@ class FrameTerms:
 
 
 class DenseBlocks:
-    """A dense matrix with blocks at the given slices."""
+    """A dense matrix with blocks at the given slices, by default zero."""
 
-    def __init__(self, rows: Sequence[slice], columns: Sequence[slice]) -> None:
+    def __init__(
+        self, rows: Sequence[slice], columns: Sequence[slice], array: Array | None = None
+    ) -> None:
         self._rows, self._columns = rows, columns
-        self.array = np.zeros((rows[-1].stop if rows else 0, columns[-1].stop if columns else 0))
+        shape = rows[-1].stop if rows else 0, columns[-1].stop if columns else 0
+        self.array = np.zeros(shape) if array is None else array
 
     def add(self, row: int, column: int, block: NDArray) -> None:
         """Add to the block with the given indices."""

@@ -39,6 +39,7 @@ from dolfinx_mbd.dynamics.stepping.step_errors import (
     failed_step,
     far_frames,
 )
+from dolfinx_mbd.dynamics.stepping.step_factor import StepFactor
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.kernels.time_steps import correct, predict, right_hand_side
 from dolfinx_mbd.mechanism.system import State, System
@@ -81,6 +82,8 @@ class Stepper:
         halvings: Number of steps with bodies on their mesh, or with oil films, that failed and were
             halved.
         assembler: Assembler of the equations at the last accepted state.
+        is_evaluated: Whether the assembler contains the residual of this state. It does not if the
+            residual after the last correction was predicted.
 
     Example:
         >>> stepper = mbd.dynamics.Stepper(pendulum)
@@ -119,6 +122,7 @@ class Stepper:
         self._condenses = bool(self._internal)  # whether bodies condense unknowns
         self._rhs = np.zeros(size)
         self._factor: Factor | None = None
+        self.is_evaluated = False
         self._mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
         self._matrix = IterationMatrix(system, self._mass, self.sparse)
         self._measure, self._no_noise = Measure(system), np.zeros(system.num_constraints)
@@ -317,7 +321,8 @@ class Stepper:
             monitor.add_error(error)
             if self._condenses:
                 self._internal.add_error(error)
-            if error <= 1.0 or monitor.exhausted:
+            self.is_evaluated = error <= 1.0 or monitor.exhausted
+            if self.is_evaluated:
                 return self._accept(state, t, algorithmic, monitor)
             if not math.isfinite(error) or iteration == most:
                 break
@@ -337,6 +342,11 @@ class Stepper:
         raise failed_step(
             t, dt, eqs, overload + far_frames(self.system) + self._internal.inverted(eqs)
         )
+
+    def adopt(self, factor: StepFactor) -> None:
+        """Let the next step start with the factor of the exact tangent at the last state."""
+        if not self.sparse:
+            self._factor = factor
 
     def memory(self) -> dict[str, Any]:
         """Return the counters and the last factorization, to store them in a checkpoint."""

@@ -33,11 +33,16 @@ class StepEquations:
         stepper: The stepper of the run.
         dt: Time step, s.
         adjoint: Whether `backward` is called after `linearize`, and not `forward`.
+        during_run: Whether `linearize` is called after each step of the stepper. The stepper then
+            uses the exact tangent in its next step.
     """
 
-    def __init__(self, stepper: Stepper, dt: float, *, adjoint: bool = False) -> None:
+    def __init__(
+        self, stepper: Stepper, dt: float, *, adjoint: bool = False, during_run: bool = False
+    ) -> None:
         self._system, m = stepper.system, stepper.method
-        self._at, self._dt = Assembler(self._system), dt
+        self._at, self._dt = stepper.assembler if during_run else Assembler(self._system), dt
+        self._run = stepper if during_run else None
         self._beta, self._gamma = m.beta, m.gamma
         ratio = (1 - m.alpha_f) / (1 - m.alpha_m)
         self._by_a, self._by_speed = m.beta * dt * dt * ratio, m.gamma * dt * ratio
@@ -54,15 +59,17 @@ class StepEquations:
         self._adjoint, self._factor = adjoint, StepFactor(self._at)
         size = self._system.num_velocities + self._system.num_constraints
         self._matrix = np.zeros((size, size), order="F")
+        self._tangent = self._at.zero_tangent()
         self._turns = np.zeros((len(columns), 3, 3))  # tangent operators of the rotations
         self._carried = np.zeros((len(columns), 3, 3))
 
     def linearize(self, before: State, after: State) -> None:
         """Compute the equations of the step between two states."""
         at, n = self._at, self._system.num_velocities
-        at.put(after)
-        at.update_wrenches(after.time)
-        K, C, M, B = at.tangent(after.time)
+        if self._run is None or not self._run.is_evaluated:
+            at.put(after)
+            at.update_wrenches(after.time)
+        K, C, M, B = at.tangent(after.time, self._tangent)
         step_rotations(self._move(before, after), self._columns, self._turns, self._carried)
         S = self._matrix
         S[n:, n:] = 0.0
@@ -71,6 +78,9 @@ class StepEquations:
         self._K, self._C, self._B = K, C, B  # columns of K and B refer to the increment of the step
         if self._factor.factorize(S, self._adjoint) > 0:
             raise StepError(f"the exact tangent is singular at t = {after.time:g} s", after.time)
+        if self._run is not None:
+            self._factor.dt, self._factor.mass = self._dt, M
+            self._run.adopt(self._factor)
 
     def _move(self, before: State, after: State) -> Array:
         """Return the increment of the step (nv,)."""

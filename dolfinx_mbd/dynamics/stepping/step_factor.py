@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
@@ -24,7 +26,15 @@ class StepFactor:
 
     Args:
         at: Assembler of the system.
+
+    Attributes:
+        dt: Length of the step whose matrix is factorized, s; `StepEquations` sets it and `mass`.
+        mass: Mass matrix of the same point, (nv, nv).
+        noise: Round-off of the multipliers (nc,), or empty if it was not computed.
     """
+
+    dt: float
+    mass: Array
 
     def __init__(self, at: Assembler) -> None:
         s = at.system
@@ -49,7 +59,7 @@ class StepFactor:
             S: The matrix.
             transposed: Whether `solve` solves the transposed equations.
         """
-        self._transposed = int(transposed)
+        self._transposed, self.noise = int(transposed), np.zeros(0)
         self._parts = len(self._table) > 0 and eliminate(
             S.T,
             transposed,
@@ -65,10 +75,12 @@ class StepFactor:
         return int(info)
 
     def solve(self, right: Array) -> Array:
-        """Return the solution for right-hand sides (N, columns) in column order.
+        """Return the solution for right-hand sides (N, columns) in column order, or for one (N,).
 
         The right-hand sides are overwritten.
         """
+        if right.ndim == 1:
+            return self.solve(right[:, None])[:, 0]
         if not self._parts:
             trans = self._transposed
             return np.asarray(_getrs(self._lu, self._row_pivots, right, trans=trans)[0])
@@ -78,6 +90,10 @@ class StepFactor:
         solution, _ = _getrs(self._lu, self._row_pivots, remaining.T, overwrite_b=True)
         expand_columns(*fronts, solution.T, right.T)
         return right
+
+    def memory(self) -> dict[str, Any]:
+        """Return nothing: a stepper that is restored computes a factor of its own."""
+        return {}
 
 
 def _fronts(at: Assembler) -> tuple[list[list[int]], list[int]]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dolfinx_mbd as mbd
+from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.results.outputs import Outputs
 from tests.design.runs.mechanisms import (
@@ -51,7 +52,11 @@ def slopes_of(kind: str, y: np.ndarray, order: float) -> np.ndarray:
     ],
     ids=["states", "joints", "function", "crank", "function of the crank", "spring"],
 )
-def test_adjoint_equals_forward(case: Any, outputs: list[Any]) -> None:
+def test_adjoint_equals_forward(
+    case: Any, outputs: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the exact tangents in the iterations of one of them, the runs are bitwise equal."""
+    monkeypatch.setattr(Stepper, "adopt", lambda self, factor: None)
     build, values, t_end, dt = case
     functionals = {
         f"{number} {kind}": mbd.design.Functional(output, kind, order=6)
