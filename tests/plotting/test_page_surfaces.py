@@ -30,7 +30,7 @@ def sphere(count: int) -> tuple[np.ndarray, np.ndarray]:
 
     points = RNG.normal(size=(count, 3))
     points *= 0.2 / np.linalg.norm(points, axis=1)[:, None]
-    return (*points, 3.0, -1.0, 0.0), ConvexHull(points).simplices
+    return points + np.array([3.0, -1.0, 0.0]), ConvexHull(points).simplices
 
 
 SURFACES = {
