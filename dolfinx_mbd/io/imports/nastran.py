@@ -7,13 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, instance
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.io.imports.full_matrices import FullMatrices, MatrixError, MatrixFileError, in_file
 from dolfinx_mbd.io.imports.matrix_files import existing_file
+from dolfinx_mbd.io.imports.nastran_points import (
+    DAMPING,
+    Entries,
+    matrices_of_entries,
+    matrices_of_points,
+    matrix_names,
+    read_bulk_data,
+    retained,
+)
 from dolfinx_mbd.io.imports.reduced_matrices import ReducedMatrices
 from dolfinx_mbd.optional import optional_module
 
@@ -23,8 +32,9 @@ def read_op4(
     *,
     points: ArrayLike | None = None,
     nodes: ArrayLike | None = None,
-    stiffness: str = "KAAX",
-    mass: str = "MAAX",
+    bulk: str | Path | None = None,
+    stiffness: str | None = None,
+    mass: str | None = None,
     damping: str | None = None,
     names: Sequence[str] | None = None,
 ) -> ReducedMatrices | FullMatrices:
@@ -37,13 +47,19 @@ def read_op4(
             `XYZ` of the file; `export` writes this matrix.
         nodes: For a full model, the positions of its nodes, m, shape (N, 3). The matrices have
             three coordinates for each node. By default the file is a superelement.
-        stiffness: Name of the stiffness matrix.
-        mass: Name of the mass matrix.
-        damping: Name of the damping matrix; by default `BAAX` if the file has it.
-        names: Names of the interfaces of a superelement.
+        bulk: In place of `points`, the punch file (`.pch`) that Nastran writes for the same
+            superelement (`EXTSEOUT` with `EXTBULK` and `MATOP4`): its grids, their displacement
+            coordinate systems and the analysis set.
+        stiffness: Name of the stiffness matrix; by default the first of `KAAX`, `KAA` and `KXX`
+            that the file has.
+        mass: Name of the mass matrix; by default `MAAX`, `MAA` or `MXX`.
+        damping: Name of the damping matrix; by default `BAAX`, `BAA` or `BXX` if the file has it.
+        names: Names of the interfaces of a superelement, with `bulk` in ascending order of their
+            grids.
 
     Raises:
         MatrixError: A matrix is missing, the file is damaged, or the sizes do not match.
+        InputError: More than one of `points`, `nodes` and `bulk`.
         OSError: The file cannot be read.
         ImportError: pyNastran is not installed.
 
@@ -51,21 +67,29 @@ def read_op4(
         >>> report = export(body, "block", "op4")
         >>> matrices = read_op4("block.op4", names=["left", "right"])
     """
-    path = _checked_path(path, stiffness, mass, damping)
+    path = checked_path(path, stiffness, mass, damping)
+    if sum(value is not None for value in (points, nodes, bulk)) > 1:
+        raise InputError("pass only one of points, nodes and bulk")
     read = optional_module("pyNastran.op4.op4", "files of Nastran").read_op4
 
     with in_file(path, "an OP4 file"):
         _check_op4_text(path)
         entries = read(str(path), debug=None)  # objects, or pairs of form and matrix
         matrices = {k: e.data if hasattr(e, "data") else e[1] for k, e in entries.items()}
-    K, M = (_matrix_named(path, matrices, name) for name in (stiffness, mass))
-    C = matrices.get("BAAX") if damping is None else _matrix_named(path, matrices, damping)
+    K, M = (matrices[name] for name in matrix_names(path, list(matrices), stiffness, mass))
+    if damping is not None:
+        C = _matrix_named(path, matrices, damping)
+    else:  # (Nastran writes a matrix without coordinates with one row)
+        C = next((matrices[n] for n in DAMPING if n in matrices and _size(n, matrices, K)), None)
+    if bulk is not None:
+        return _with_bulk_data(path, existing_file("bulk", bulk), [K, M, C], names)
     if nodes is not None:
         return FullMatrices(K, M, array("nodes", nodes), damping=C)
     if points is None:
         if "XYZ" not in matrices:
             text = (
-                "OP4 contains no positions; pass points=... of the interfaces for a superelement,"
+                "OP4 contains no positions; pass bulk=... or points=... of the interfaces for a "
+                "superelement,"
             )
             raise MatrixFileError(f"{path}: {text} or nodes=... for a full model", path=path)
         points = _dense_array(matrices["XYZ"]).T
@@ -73,29 +97,49 @@ def read_op4(
     return ReducedMatrices(_dense_array(K), _dense_array(M), array("points", points), names, dense)
 
 
+def _size(name: str, matrices: dict[str, Any], K: Any) -> bool:
+    return matrices[name].shape == K.shape
+
+
+def _with_bulk_data(
+    path: Path, bulk: Path, matrices: list[Any], names: Sequence[str] | None
+) -> ReducedMatrices | FullMatrices:
+    """Return the superelement whose analysis set is in bulk data."""
+    model = read_bulk_data(bulk)
+    coordinates = retained(model)
+    shapes = {A.shape for A in matrices if A is not None}
+    if shapes != {(len(coordinates),) * 2}:
+        text = f"the matrices have the shapes {sorted(shapes)}, and {bulk} has {len(coordinates)}"
+        raise MatrixError(f"{path}: {text} coordinates in its analysis set (ASET, QSET)")
+    dense = [None if A is None else _dense_array(A) for A in matrices]
+    return matrices_of_points(path, dense, coordinates, model, names)
+
+
 def read_dmig(
     path: str | Path,
     *,
-    stiffness: str = "KAAX",
-    mass: str = "MAAX",
+    stiffness: str | None = None,
+    mass: str | None = None,
     damping: str | None = None,
     names: Sequence[str] | None = None,
 ) -> ReducedMatrices | FullMatrices:
     """Return the matrices of DMIG entries in bulk data with GRID and SPOINT entries.
 
     The result is a superelement if the matrices have rotations or scalar points, and a full model
-    otherwise.
+    otherwise. Displacements along other rectangular axes (CD) are changed to the basic system.
 
     Args:
-        path: The file, with or without executive and case control.
-        stiffness: Name of the stiffness matrix.
-        mass: Name of the mass matrix.
-        damping: Name of the damping matrix; by default `BAAX` if the file has it.
+        path: The file, with or without executive and case control, or the punch file of one
+            external superelement.
+        stiffness: Name of the stiffness matrix; by default the first of `KAAX`, `KAA` and `KXX`
+            that the file has.
+        mass: Name of the mass matrix; by default `MAAX`, `MAA` or `MXX`.
+        damping: Name of the damping matrix; by default `BAAX`, `BAA` or `BXX` if the file has it.
         names: Names of the interfaces of a superelement, in ascending order of their grids.
 
     Raises:
         MatrixError: A matrix is missing, the file is damaged, a grid has displacements in a
-            coordinate system other than the basic one, or the sizes do not match.
+            cylindrical or spherical coordinate system, or the sizes do not match.
         OSError: The file cannot be read.
         ImportError: pyNastran is not installed.
 
@@ -103,38 +147,20 @@ def read_dmig(
         >>> report = export(body, "block", "dmig")
         >>> matrices = read_dmig("block.pch", names=["left", "right"])
     """
-    path = _checked_path(path, stiffness, mass, damping)
-    model = _bulk_data(path)
-    K, M = (_dmig(path, model, name) for name in (stiffness, mass))
-    with_damping = damping is not None or "BAAX" in model.dmig
-    C = _dmig(path, model, damping or "BAAX") if with_damping else None
-    used = sorted({key for A in (K, M) for row in A for key in row})
-    scalars = [key for key in used if key[0] in model.spoints]
-    grids = sorted({point for point, _ in used if point not in model.spoints})
-    unknown = [g for g in grids if g not in model.nodes]
-    if unknown:
-        raise MatrixError(f"{path}: the matrices have points {unknown[:5]} without GRID or SPOINT")
-    rotated = [g for g in grids if model.nodes[g].Cd() not in (0, -1)]
-    if rotated:
-        text = f"grids {rotated[:5]} have a displacement coordinate system (CD)"
-        raise MatrixError(f"{path}: {text}; write the matrices in the basic system")
-    positions = np.array([model.nodes[g].get_position() for g in grids], dtype=float)
-    full = not scalars and all(component <= 3 for _, component in used)
-    order = [(g, c) for g in grids for c in range(1, 4 if full else 7)] + scalars
-    with in_file(path, "bulk data"):
-        K_sorted, M_sorted = _sorted_matrix(K, order), _sorted_matrix(M, order)
-        C_sorted = None if C is None else _sorted_matrix(C, order)
-    if full:
-        return FullMatrices(K_sorted, M_sorted, positions, np.array(grids), damping=C_sorted)
-    labels = names if names is not None else [f"grid {g}" for g in grids]
-    return ReducedMatrices(K_sorted, M_sorted, positions, labels, C_sorted)
+    path = checked_path(path, stiffness, mass, damping)
+    model = read_bulk_data(path)
+    K, M = (_dmig(path, model, n) for n in matrix_names(path, list(model.dmig), stiffness, mass))
+    name = damping or next((n for n in DAMPING if n in model.dmig), None)
+    C = None if name is None else _dmig(path, model, name)
+    return matrices_of_entries(path, [K, M, C], model, names)
 
 
-def _checked_path(path: str | Path, stiffness: str, mass: str, damping: str | None) -> Path:
+def checked_path(
+    path: str | Path, stiffness: str | None, mass: str | None, damping: str | None
+) -> Path:
     """Return the path of an existing file, after a type check of the names of matrices."""
-    instance("stiffness", stiffness, str)
-    instance("mass", mass, str)
-    instance("damping", damping, (str, type(None)))
+    for argument, name in (("stiffness", stiffness), ("mass", mass), ("damping", damping)):
+        instance(argument, name, (str, type(None)))
     return existing_file("path", path)
 
 
@@ -180,23 +206,6 @@ def _matrix_named(path: Path, matrices: dict[str, Any], name: str) -> Any:
     return matrices[name]
 
 
-Entries = dict[tuple[tuple[int, int], tuple[int, int]], float]
-
-
-def _bulk_data(path: Path) -> Any:
-    BDF = optional_module("pyNastran.bdf.bdf", "files of Nastran").BDF
-    text = path.read_text(encoding="utf-8", errors="replace").upper()
-    model = BDF(debug=None)
-    with in_file(path, "bulk data"):
-        model.read_bdf(str(path), punch="BEGIN BULK" not in text, xref=False)
-        model.cross_reference(
-            xref_elements=False, xref_nodes_with_elements=False, xref_properties=False,
-            xref_masses=False, xref_materials=False, xref_loads=False, xref_constraints=False,
-            xref_aero=False, xref_sets=False, xref_optimization=False,
-        )  # fmt: skip
-    return model
-
-
 def _dmig(path: Path, model: Any, name: str) -> Entries:
     """Return all entries of a symmetric DMIG by (point, component) of their row and column."""
     card = _matrix_named(path, dict(model.dmig), name)
@@ -209,13 +218,3 @@ def _dmig(path: Path, model: Any, name: str) -> Entries:
         if card.matrix_form == 6:
             entries[j, i] = float(value)
     return entries
-
-
-def _sorted_matrix(entries: Entries, order: list[tuple[int, int]]) -> Any:
-    index = {key: k for k, key in enumerate(order)}
-    missing = {key for pair in entries for key in pair} - set(index)
-    if missing:
-        raise MatrixError(f"only one of the matrices has the coordinates {sorted(missing)[:5]}")
-    rows, columns = ([index[pair[k]] for pair in entries] for k in (0, 1))
-    shape = len(order), len(order)
-    return scipy.sparse.csr_array((list(entries.values()), (rows, columns)), shape=shape)
