@@ -278,6 +278,11 @@ class Bench:
 
         write_step(path)
 
+    def _write_matrix_op2(self, path: Path) -> None:
+        from tests.io.imports.op2_files import write_op2
+
+        write_op2(path, self.reduction.body)
+
     def _write_matrix_op4(self, path: Path) -> None:
         mbd.export.export(self.reduction.body, path, "op4")
 

@@ -788,6 +788,7 @@ BODIES: dict[str, Call] = {
     ),
     "NodalModes.test": lambda b: (_nodal_modes().test, {"modes": [0]}),
     "NodalModes.write": lambda b: (_nodal_modes().write, {"path": b.folder / "modes.unv"}),
+    "read_op2": lambda b: (imports.read_op2, {"path": b.file("matrix.op2")}),
     "read_op4": lambda b: (imports.read_op4, {"path": b.file("matrix.op4")}),
     "read_universal": lambda b: (
         imports.read_universal,

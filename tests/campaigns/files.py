@@ -61,6 +61,7 @@ READ: dict[str, Callable[[Bench, Path], Any]] = {
     "box.msh": _mesh,
     "materials.toml": lambda b, path: known_materials(str(path)),
     "K.mtx": lambda b, path: mbd.imports.read_matrices(path, b.file("M.mtx"), b.matrices.nodes),
+    "matrix.op2": lambda b, path: mbd.imports.read_op2(path),
     "matrix.op4": lambda b, path: mbd.imports.read_op4(path),
     "matrix.pch": lambda b, path: mbd.imports.read_dmig(path),
 }
@@ -69,6 +70,7 @@ READ: dict[str, Callable[[Bench, Path], Any]] = {
 REVEALED = {
     "box.msh": {"truncated", "line lost"},
     "K.mtx": {"header bit", "truncated", "line lost"},
+    "matrix.op2": {"truncated"},
     "matrix.op4": {"header bit", "truncated", "line lost"},
 }
 """Damages that a format without a checksum reveals; those of an archive are all revealed."""

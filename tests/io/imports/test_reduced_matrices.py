@@ -169,7 +169,7 @@ def test_bad_files(tmp_path: Path) -> None:
 
 
 def test_coordinate_systems_of_grids(tmp_path: Path) -> None:
-    """Local coordinate systems are read for positions; for displacements they are an error."""
+    """Positions and displacements in local systems; displacement axes must be rectangular."""
     path = export(reference(), tmp_path / "bar", "dmig").paths[0]
     lines = path.read_text().split("\n")
     system = ["CORD2R  5               0.0     0.0     0.0     1.0     0.0     0.0",
@@ -178,7 +178,15 @@ def test_coordinate_systems_of_grids(tmp_path: Path) -> None:
     turned = list(lines)
     turned[at + 1] = turned[at + 1][:24] + f"{5:16}"
     (tmp_path / "turned.pch").write_text("\n".join(turned + system) + "\n")
-    with pytest.raises(MatrixError, match="displacement coordinate system"):
+    first = np.kron(np.eye(2), [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])  # of its axes
+    for name in ("stiffness", "mass"):
+        local, basic = (getattr(read_dmig(p), name) for p in (path, tmp_path / "turned.pch"))
+        assert relative(basic[:6, :6], first @ local[:6, :6] @ first.T) < 1e-12
+        assert relative(basic[6:, :6], local[6:, :6] @ first.T) < 1e-12
+        assert np.array_equal(basic[6:, 6:], local[6:, 6:])
+    text = (tmp_path / "turned.pch").read_text()
+    (tmp_path / "turned.pch").write_text(text.replace("CORD2R", "CORD2C"))
+    with pytest.raises(MatrixError, match="which is not rectangular"):
         read_dmig(tmp_path / "turned.pch")
     axes = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])  # z along x, x along y
     from dolfinx_mbd.io.export.matrix_formats import field
