@@ -174,13 +174,14 @@ class Op2File:
             block = Block(_text(self._words(key)))
             self._table(block)
             yield block
-            if self.at == len(self.data):
+            if self.at == len(self.data):  # (some versions write no last key)
                 return
             key = self._key()
 
     def _table(self, block: Block) -> None:
         """Read the records of a data block; the first one is its trailer, the second a header."""
-        key, records = self._key(), []
+        records: list[bytes] = []
+        key = self._key()
         while key:
             if key > 0:
                 raise ValueError(f"the data block {block.name!r} is damaged")

@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse
@@ -133,18 +133,21 @@ def matrices_of_points(
     if unknown:
         raise MatrixError(f"{path}: the matrices have points {unknown[:5]} without GRID or SPOINT")
     full = not scalars and all(component <= 3 for _, component in coordinates)
-    for grid in grids if not full else ():
-        present = sorted(c for point, c in coordinates if point == grid)
-        if len(present) < 6:
-            text = f"grid {grid} has only the components {''.join(map(str, present))}"
-            raise MatrixError(f"{path}: {text}; the grids of a superelement need all six")
     order = [(g, c) for g in grids for c in range(1, 4 if full else 7)] + scalars
     row = {key: k for k, key in enumerate(order)}
+    wrong = sorted(set(coordinates) - set(row))
+    if wrong:
+        raise MatrixError(f"{path}: grid {wrong[0][0]} has no component {wrong[0][1]}")
+    lost = [] if full else sorted(set(row) - set(coordinates))
+    if lost:
+        present = "".join(str(c) for point, c in sorted(coordinates) if point == lost[0][0])
+        text = f"grid {lost[0][0]} has only the components {present}"
+        raise MatrixError(f"{path}: {text}; the grids of a superelement need all six")
     target = [row[key] for key in coordinates]
     shape = len(order), len(coordinates)
     P = scipy.sparse.coo_array((np.ones(len(target)), (target, range(len(target)))), shape=shape)
     T = _to_basic_axes(path, model, grids, 1 if full else 2, len(scalars)) @ P.tocsr()
-    K, M, C = (None if A is None else T @ A @ T.T for A in matrices)
+    K, M, C = (cast(Any, None if A is None else T @ A @ T.T) for A in matrices)
     places = np.array([model.nodes[g].get_position() for g in grids], dtype=float)
     if full:
         return FullMatrices(K, M, places, np.array(grids), damping=C)

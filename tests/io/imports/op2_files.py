@@ -109,6 +109,7 @@ def write_op2(path: Path, body: Any, words: Words | None = None, **options: Any)
     count = len(element.points)
     modes = range(101, 101 + len(element.stiffness) - 6 * count)
     coordinates = [(g, c) for g in range(1, count + 1) for c in range(1, 7)]
+    coordinates[0] = (1, options.pop("first", 1))
     coordinates += [(mode, 0) for mode in modes]
     double = options.pop("double", True)
     grids = words.grids(dict(enumerate(element.points, 1)), double=double)

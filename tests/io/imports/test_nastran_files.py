@@ -130,6 +130,14 @@ def test_errors_of_a_punch_file(files: Path, tmp_path: Path) -> None:
     path.write_text(text.replace("ASET           3  123456", "ASET           3  123   "))
     with pytest.raises(MatrixError, match=r"shapes \[\(32, 32\)\], and .* has 29 coordinates"):
         read_op4(files / "inboard.op4", bulk=path)
+    (K, M), coordinates = local_matrices(files, "inboard")
+    rows = [k for k, key in enumerate(coordinates) if key not in ((3, 4), (3, 5))]
+    pair = {n: A[np.ix_(rows, rows)] for n, A in (("KAA", K), ("MAA", M))}
+    at = [coordinates[k] for k in rows]
+    lines = [line for n, A in pair.items() for line in _dmig_matrix(n, A, at)]
+    path.write_text(text + "\n".join(lines) + "\n")
+    with pytest.raises(MatrixError, match=r"grid 3 has only the components 1236; .* need all six"):
+        read_dmig(path)
     path.write_text(text.replace("CORD2R*", "CORD2C*"))
     with pytest.raises(MatrixError, match=r"grid 11 .* 10, which is not rectangular"):
         read_op4(files / "inboard.op4", bulk=path)
@@ -219,10 +227,13 @@ def test_damaged_op2_files(tmp_path: Path) -> None:
     path = tmp_path / "bar.op2"
     write_op2(path, reference())
     data = path.read_bytes()
-    for size in (3, 100, 1000, len(data) // 2, len(data) - 200, len(data) - 1):
+    for size in (0, 3, 100, 1000, len(data) // 2, len(data) - 200, len(data) - 1):
         path.write_bytes(data[:size])
         with pytest.raises(MatrixFileError, match=r"bar\.op2: "):
             read_op2(path)
+    write_op2(path, reference(), first=7)
+    with pytest.raises(MatrixError, match="grid 1 has no component 7"):
+        read_op2(path)
     path.write_bytes(data.replace(b"MATM    ", b"PVT0    "))
     with pytest.raises(MatrixFileError, match="4 data blocks EXTDB, and the directory names 3"):
         read_op2(path)
