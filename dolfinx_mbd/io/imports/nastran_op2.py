@@ -8,6 +8,8 @@ either byte order. A superelement has
 - `EXTDB` for each matrix, in the internal format of DMIG entries. Only the directory has its name,
   such as `MATK` and `MATM`.
 
+Displacements are along the axes (CD) of their grids; they are changed to the basic system.
+
 Sources: MSC Nastran 2022.2, Superelements User's Guide, OUTPUT2 Files, for the data blocks; the
 readers of pyNastran and pyyeti for the words of the records.
 """
@@ -60,19 +62,33 @@ def read_op2(
 
     Raises:
         MatrixError: The file has no superelement or is damaged, a matrix is missing or complex, or
-            a grid has coordinates in a cylindrical or spherical system.
+            a grid has displacements in a cylindrical or spherical coordinate system.
         OSError: The file cannot be read.
         ImportError: pyNastran is not installed.
 
     Example:
-        >>> matrices = read_op2("rod.op2", names=["big_end", "small_end"])  # doctest: +SKIP
+        A file with the displacements of a run has no superelement:
+
+        >>> from pathlib import Path
+        >>> parts = [bytes([2, 0, 0, 0]), b"OUGV1   ", bytes([255] * 4), bytes(4), bytes(4)]
+        >>> lengths = [len(part).to_bytes(4, "little") for part in parts]
+        >>> data = b"".join(n + part + n for n, part in zip(lengths, parts))
+        >>> _ = Path("run.op2").write_bytes(data)
+        >>> try:
+        ...     matrices = read_op2("run.op2", names=["big_end", "small_end"])
+        ... except MatrixError as error:
+        ...     print(str(error).split("; ")[1])
+        the data blocks are OUGV1
     """
     path = checked_path(path, stiffness, mass, damping)
     model = new_model()
     with in_file(path, "an OUTPUT2 file"):
         file = Op2File(path.read_bytes())
         blocks = _named(list(file.blocks()))
-        matrices = {b.name: b.records[0] for b in blocks if b.records and file.is_dmig(b)}
+        of_matrices = [block for block in blocks if file.is_dmig(block)]
+        matrices = {block.name: block.records[0] for block in of_matrices}
+        if len(matrices) < len(of_matrices):
+            raise MatrixError("it has matrices of the same name; expected one superelement")
     if not matrices:
         text = ", ".join(dict.fromkeys(b.name for b in blocks)) or "none"
         raise MatrixFileError(
@@ -196,6 +212,8 @@ class Op2File:
 
     def is_dmig(self, block: Block) -> bool:
         """Return whether the first record of a data block is a DMIG."""
+        if not block.records:
+            return False
         first = np.frombuffer(block.records[0][: 3 * self.size], self.integer)
         return len(first) == 3 and tuple(first) == DMIG
 

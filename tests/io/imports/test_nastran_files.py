@@ -234,6 +234,9 @@ def test_damaged_op2_files(tmp_path: Path) -> None:
     write_op2(path, reference(), first=7)
     with pytest.raises(MatrixError, match="grid 1 has no component 7"):
         read_op2(path)
+    path.write_bytes(data.replace(b"MATM    ", b"MATK    "))
+    with pytest.raises(MatrixFileError, match="matrices of the same name"):
+        read_op2(path)
     path.write_bytes(data.replace(b"MATM    ", b"PVT0    "))
     with pytest.raises(MatrixFileError, match="4 data blocks EXTDB, and the directory names 3"):
         read_op2(path)
