@@ -84,6 +84,8 @@ def retained(model: Any) -> list[Coordinate]:
         same = isinstance(card.components, (str, int))
         for k, point in enumerate(card.ids):
             components = card.components if same else card.components[k]
+            if point in model.spoints:  # (its component is 0, 1 or blank)
+                components = 0
             coordinates |= {(int(point), int(c)) for c in str(components)}
     if not coordinates:
         coordinates = {(int(grid), c) for grid in model.nodes for c in range(1, 7)}

@@ -124,6 +124,21 @@ def test_punch_file_of_one_superelement(files: Path, tmp_path: Path) -> None:
         read_dmig(path)
 
 
+@pytest.mark.parametrize("component", ["0", "1", ""])
+@pytest.mark.parametrize("card", ["ASET1", "QSET1"])
+def test_forms_of_the_analysis_set(files: Path, tmp_path: Path, card: str, component: str) -> None:
+    """Newer versions write the scalar points as a range, in the same set or another one."""
+    lines = (files / "inboard.pch").read_text().splitlines()
+    others = [line for line in lines if not re.match("ASET     2995", line)]
+    assert len(others) == len(lines) - 2
+    path = tmp_path / "inboard.pch"
+    entry = f"{card:<8}{component:>8} 2995001    THRU 2995008"
+    path.write_text("\n".join([*others, entry]) + "\n")
+    element, expected = read_op4(files / "inboard.op4", bulk=path), part(files, "inboard")
+    assert np.array_equal(element.stiffness, expected.stiffness)
+    assert np.array_equal(element.mass, expected.mass)
+
+
 def test_errors_of_a_punch_file(files: Path, tmp_path: Path) -> None:
     text = (files / "inboard.pch").read_text()
     path = tmp_path / "inboard.pch"
