@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any
 
@@ -308,7 +309,11 @@ def twisted(crank: Crankshaft) -> tuple[np.ndarray, np.ndarray]:
     options = {"ksp_type": "preonly", "pc_type": "cholesky"}
     options |= {"pc_factor_mat_solver_type": "mumps"}
     form = ufl.inner(sigma(u), ufl.grad(v)) * ufl.dx
-    solution = LinearProblem(form, load, bcs=[held], petsc_options=options).solve()
+    more: dict[str, Any] = {}  # DOLFINx 0.11 requires a prefix
+    if "petsc_options_prefix" in inspect.signature(LinearProblem).parameters:
+        more["petsc_options_prefix"] = "twisted_crank_"
+    problem = LinearProblem(form, load, bcs=[held], petsc_options=options, **more)
+    solution: Any = problem.solve()
     S = fem.functionspace(mesh, ("DG", 0, (3, 3)))
     points = getattr(S.element, "interpolation_points")
     points = points() if callable(points) else points

@@ -17,7 +17,8 @@ SINGLE = re.compile(r"^\| ([\d,]+) \| single \| ([\d.]+) \|", re.MULTILINE)
 
 def measured() -> list[tuple[int, float]]:
     """Return numbers of displacements and peak memory, GB, on one rank from the benchmarks."""
-    text = REPORT.read_text(encoding="utf-8")
+    _, _, text = REPORT.read_text(encoding="utf-8").partition("\n## Reduction\n")
+    text, _, _ = text.partition("\n## ")
     rows = SMALL.findall(text) + LARGE.findall(text)
     return [(int(size.replace(",", "")), float(peak)) for size, peak in rows]
 
