@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dolfinx_mbd.checks import instance, number, reject
+from dolfinx_mbd.checks import entries, instance, items, number, reject
 from dolfinx_mbd.errors import MissingFileError
 from dolfinx_mbd.html import html_table
 from dolfinx_mbd.plotting.viewer.html_page import HtmlPage, asset, framed
@@ -148,14 +148,16 @@ class Report(HtmlPage):
             InputError: A row does not have as many entries as there are columns.
         """
         instance("caption", caption, str)
-        texts = [[_cell(value) for value in row] for row in rows]
+        titles = items("head", head, str)
+        lists = [entries("rows", row, "a list of lists") for row in entries("rows", rows)]
+        texts = [[_cell(value) for value in row] for row in lists]
         for row in texts:
-            if len(row) != len(head):
-                reject("rows", row, f"{len(head)} entries in each row")
-        columns = zip(head, *texts, strict=True)
+            if len(row) != len(titles):
+                reject("rows", row, f"{len(titles)} entries in each row")
+        columns = zip(titles, *texts, strict=True)
         widths = [max(map(len, column)) for column in columns]
-        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in [list(head), *texts]]
-        page = _captioned(html_table(texts, head), caption)
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in [titles, *texts]]
+        page = _captioned(html_table(texts, titles), caption)
         self._items.append(("\n".join([caption, *lines] if caption else lines), page))
 
     def add(self, item: Any, caption: str = "") -> None:

@@ -59,7 +59,8 @@ class SavedStates:
     ) -> None:
         self.system, self._assembler = system, assembler
         # contents of oil films in the steps that led to the states, where they are known
-        self._contents = [content_of(state) for state in states]
+        contents = [content_of(state) for state in states]
+        self._contents = contents if any(contents) else []
         distribution = Distribution(system) if len(states) > 1 else None
         for key in HISTORY:
             if key == "q" and distribution:
@@ -81,7 +82,7 @@ class SavedStates:
         """Return the saved states in arrays by the names of the attributes of a state."""
         saved = cls(system, ())
         vars(saved).update(arrays)
-        saved._contents = [{} for _ in saved.time]
+        saved._contents = []
         return saved
 
     def part(self, times: slice) -> SavedStates:
@@ -105,7 +106,7 @@ class SavedStates:
         for row, t in enumerate(map(float, self.time)):
             q = self.q[row] if nodes else local_row(self.q, row)
             state = q, self.v[row], self.a[row], multipliers[row], self.angles[row]
-            at.put(State(t, *state, self._contents[row]))
+            at.put(State(t, *state, self._contents[row] if self._contents else {}))
             at.update_poses(t)
             at.frames.update_velocities()
             yield row, t, at
@@ -145,7 +146,8 @@ class SavedStates:
     def _check_contents(self) -> None:
         """Raise an error if forces depend on contents of oil films that were not saved."""
         names = [load.name for load in self.system.loads if load.has_content]
-        if names and not all(self._contents[1:]):
+        later = self._contents[1:] or [{}] * (len(self.time) > 1)
+        if names and not all(later):
             raise InputError(
                 "the forces of this run depend on the oil in its films "
                 f"({', '.join(map(repr, names))}), which files do not contain: use the run that "
