@@ -312,11 +312,14 @@ print(int(status.split("VmHWM:")[1].split()[0]) / 1024)
 @pytest.mark.slow
 @pytest.mark.parametrize("outputs", [None, ["rod.position"]], ids=["states", "outputs"])
 def test_the_memory_of_a_long_run_does_not_grow(tmp_path: Path, outputs: Any) -> None:
-    """Peak memory of child processes for N and 4N steps; in memory 3N states have 36 MB."""
+    """Peak memory of child processes for N and 2N steps; in memory N states have 36 MB.
+
+    Both runs contain the warnings about large deformations at 0.27 s, which need some memory.
+    """
     if MPI.COMM_WORLD.size > 1 or not Path("/proc/self/status").exists():
         pytest.skip("starts other processes, and reads /proc")
     peaks = []
-    for steps in (10_000, 40_000):
+    for steps in (30_000, 60_000):
         options = {"root": str(Path(__file__).parents[2]), "path": str(tmp_path / f"{steps}")}
         code = MEMORY.format(steps=steps, outputs=outputs, **options)
         child = subprocess.run(
