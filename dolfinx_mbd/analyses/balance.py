@@ -57,7 +57,7 @@ def restore_constraints(at: Assembler, t: float) -> None:
     s = at.system
     q = at.q.copy()
     try:
-        assemble(at, t, s.rigid)
+        assemble(at, t)
     except AssemblyError:
         if not len(s.elastic):
             raise

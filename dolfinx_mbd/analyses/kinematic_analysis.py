@@ -135,7 +135,7 @@ def _solve_position(at: Assembler, t: float, states: list[State]) -> float:
         at.angles[:] = last.angles
         at.move(last.q, delta)
     try:
-        limit = assemble(at, t, s.rigid)
+        limit = assemble(at, t)
     except AssemblyError as error:
         if not states:
             raise

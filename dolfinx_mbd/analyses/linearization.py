@@ -29,7 +29,6 @@ from dolfinx_mbd.analyses.small_motions import (
 from dolfinx_mbd.analyses.state_space import StateSpace, check_inputs, state_space
 from dolfinx_mbd.checks import array, choice, instance, integer, vector
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
-from dolfinx_mbd.dynamics.start.consistent_state import check_state
 from dolfinx_mbd.dynamics.stepping.convergence import (
     count_groups,
     largest_coordinate,
@@ -326,7 +325,7 @@ def linearize(
         0.05097 rad/(N m)
     """
     instance("system", system, System)
-    check_state("state", state, system)
+    system.check_state("state", state)
     signals = Inputs(system, inputs), Outputs(outputs)
     check_inputs(signals[0])
     count = integer("num_modes", num_modes, low=1)

@@ -394,6 +394,17 @@ class System(HtmlView):
             choice(f"frame of body {frame.body!r}", frame.frame, names)
         return self._frame_index[frame]
 
+    def check_state(self, argument: str, state: State) -> None:
+        """Raise an error if the value of an argument is not a state of this system."""
+        instance(argument, state, State, "as equilibrium or a solution's final_state")
+        if len(state.q) != self.num_coordinates or len(state.v) != self.num_velocities:
+            raise InputError(
+                f"{argument} has {len(state.q)} coordinates, the system {self.num_coordinates}: it "
+                "is the state of another system",
+                argument=argument,
+                value=state,
+            )
+
     def check_no_states(self, task: str) -> None:
         """Raise an error if loads have states; `task` is the analysis that cannot treat them."""
         if self.state_bodies:

@@ -30,7 +30,6 @@ from dolfinx_mbd.analyses.small_motions import (
 from dolfinx_mbd.analyses.state_space import state_space
 from dolfinx_mbd.body.response.linearized import RANK_TOLERANCE
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
-from dolfinx_mbd.dynamics.start.consistent_state import check_state
 from dolfinx_mbd.dynamics.start.position_assembly import coordinates
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.columns import QUATERNION
@@ -80,7 +79,7 @@ class SteadyMotions:
         if sizes[0] != sizes[1]:
             raise InputError("build returns mechanisms of different sizes", argument="build")
         state = self._linear.state if system is first else self._state(system)
-        check_state("state(system)", state, system)
+        system.check_state("state(system)", state)
         inputs = Inputs(system, self._linear.inputs)
         at = Assembler(inputs.system)
         motions = self._put(at, state)
