@@ -27,8 +27,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.analyses.balance import check_steady, is_unstable, restore_constraints, set_forces
 from dolfinx_mbd.analyses.equilibrium import equilibrium
-from dolfinx_mbd.analyses.linearization import unbalanced
 from dolfinx_mbd.analyses.small_motions import Axes, free_directions
+from dolfinx_mbd.analyses.unbalanced_forces import unbalanced
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import function, instance, integer, number, reject, vector
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError

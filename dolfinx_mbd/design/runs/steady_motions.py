@@ -14,11 +14,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.analyses.linearization import (
-    LinearizedSystem,
-    SteadyError,
-    unbalanced,
-)
+from dolfinx_mbd.analyses.linearization import SteadyError
+from dolfinx_mbd.analyses.linearized_system import LinearizedSystem
 from dolfinx_mbd.analyses.signals import Inputs
 from dolfinx_mbd.analyses.small_motions import (
     Axes,
@@ -28,6 +25,7 @@ from dolfinx_mbd.analyses.small_motions import (
     steady_rates,
 )
 from dolfinx_mbd.analyses.state_space import state_space
+from dolfinx_mbd.analyses.unbalanced_forces import unbalanced
 from dolfinx_mbd.body.response.linearized import RANK_TOLERANCE
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.start.position_assembly import coordinates

@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 import numpy as np
 import scipy.signal
 
-from dolfinx_mbd.analyses.linearization import LinearizedSystem
+from dolfinx_mbd.analyses.linearized_system import LinearizedSystem
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import flag, instance, number
 from dolfinx_mbd.errors import InputError

@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd import checks
-from dolfinx_mbd.analyses.linearization import LinearizedSystem, poles_of
+from dolfinx_mbd.analyses.linearized_system import LinearizedSystem
+from dolfinx_mbd.analyses.poles import poles_of
 from dolfinx_mbd.analyses.signals import Inputs
 from dolfinx_mbd.analyses.state_space import input_slopes
 from dolfinx_mbd.arrays import Array
