@@ -252,8 +252,9 @@ class _Curve:
                 f"build({p:g}) returns a mechanism with {len(at.q)} coordinates, and another one "
                 f"with {len(state.q)}; all mechanisms must have the same parts"
             )
-        self._points.append((p, state, _Point(at, state, self.axes(p))))
-        return self._points[-1][2]
+        point = _Point(at, state, self.axes(p))
+        self._points.append((p, state, point))
+        return point
 
     def start(self, start: State | None) -> None:
         """Find the first point."""

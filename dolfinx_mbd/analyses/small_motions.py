@@ -70,7 +70,7 @@ class Axes:
     3) is their angular velocity W in global components, rad/s. For round flexible bodies that
     rotate relative to the axes, `deform` has the matrices E and νG (n, n) by index of the body.
     `rotors` (bodies, 3) is the angular velocity of each body relative to the axes, in body
-    components, if it is not zero by definition.
+    components; None for the axes of the body frames, relative to which no body rotates.
     """
 
     turn: Array

@@ -111,6 +111,7 @@ class System(HtmlView):
     ) -> None:
         hint = "for a reduced body FlexibleBody(name, reduced)"
         checked: tuple[Body, ...] = items("bodies", bodies, Body, hint)  # type: ignore[type-abstract]
+        # `bodies` of another system may contain the states of its loads, which are added below
         self.bodies = tuple(body for body in checked if not isinstance(body, LoadStates))
         self.joints: tuple[Joint, ...] = items("joints", joints, Joint, _LISTS)
         self.drivers: tuple[Driver, ...] = items("drivers", drivers, Driver, _LISTS)

@@ -16,7 +16,6 @@ from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.kernels.columns import OMEGA, ON_FIRST, ON_SECOND
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_vector, skew
-from dolfinx_mbd.mechanism.protocol import BodyState
 from dolfinx_mbd.mechanism.system import State, System
 
 
@@ -115,7 +114,7 @@ class Assembler:
         self.put(state)
         self.update_loaded_frames(state.time)
         for _ in self.loads.wrenches(state.time):
-            pass
+            pass  # the films store their contents when they are evaluated
         return self.loads.content_memory(np.zeros(0), 0.0)["content"]
 
     def state(self, t: float, memory: dict[str, Any] | None = None) -> State:
@@ -145,8 +144,8 @@ class Assembler:
         self.frames.time = t
         floating.poses(self.q, self.position, self.rotation)
         for k in self.frames.others:
-            body, view, _, _, position, rotation = self.frames.views[k]
-            body.poses(view[0], position, rotation)
+            view = self.frames.views[k]
+            view.body.poses(view.q, view.position, view.rotation)
         if self._corrections:
             self._corrections = {}
         self.driver_positions(t)
@@ -295,8 +294,8 @@ class Assembler:
             [J @ w[part] for J, part in zip(jacobians, s.v_slices, strict=True)]
         )
         tangents = [
-            body.frame_velocity_tangents(view[0], w[part])
-            for (body, view, *_), part in zip(self.frames.views, s.v_slices, strict=True)
+            view.body.frame_velocity_tangents(view.q, w[part])
+            for view, part in zip(self.frames.views, s.v_slices, strict=True)
         ]
         derivatives = DenseBlocks(s.entry_slices, s.v_slices)
         for entry, rows in enumerate(s.entry_slices):
@@ -372,8 +371,8 @@ class Assembler:
             self.q, self.v, self.a, s.gravity, self.wrenches, self.rows, self.scale
         )
         for k in self.frames.others:
-            body, (q, v, a, wrenches), rows, scale, _, _ = self.frames.views[k]
-            body.residual(BodyState(t, q, v, a, s.gravity, wrenches), rows, scale)
+            view = self.frames.views[k]
+            view.body.residual(view.state(t, s.gravity), view.rows, view.scale)
         if s.loads:
             self.loads.subtract_forces(t)
 
@@ -438,17 +437,17 @@ class Assembler:
                 for target, block in zip((K, C, M), parts, strict=True):
                     target.add(k, k, block)
         for k in self.frames.others:
-            body, (q, v, a, wrenches), *_ = self.frames.views[k]
-            parts = body.tangent(BodyState(t, q, v, a, s.gravity, wrenches))
+            view = self.frames.views[k]
+            parts = view.body.tangent(view.state(t, s.gravity))
             for target, block in zip((K, C, M), parts, strict=True):
                 target.add(k, k, block)
 
     def settle(self, t: float) -> None:
         """Set the accelerations of unknowns that bodies condense, at the accelerations `a`."""
         for k in self.frames.others:
-            body, (q, v, a, wrenches), *_ = self.frames.views[k]
-            if hasattr(body, "settle"):
-                body.settle(BodyState(t, q, v, a, self.system.gravity, wrenches), q)
+            view = self.frames.views[k]
+            if hasattr(view.body, "settle"):
+                view.body.settle(view.state(t, self.system.gravity), view.q)
 
     def _add_tangent(self, t: float, K: Blocks, C: Blocks, M: Blocks, B: Blocks) -> None:
         for k in self.frames.others:

@@ -70,8 +70,9 @@ class Balance:
         s = eqs.system
         self._measure = Measure(s)
         self._length = extent(eqs)
+        # Each elastic body with views of its coordinates and of the scale of its elastic equations
         self._bodies = [
-            (body, eqs.q[q], eqs.scale[v][-body.num_elastic :])  # views
+            (body, eqs.q[q], eqs.scale[v][-body.num_elastic :])
             for body, q, v in zip(s.bodies, s.q_slices, s.v_slices, strict=True)
             if body.num_elastic
         ]

@@ -94,7 +94,9 @@ class BeamProblem:
         s = model.chain @ model.direction
         size = (s[-1] - s[0]) / 2
         xi = (self.positions @ model.direction - (s[-1] + s[0]) / 2) / size
-        local = np.zeros((len(xi), 2, 3, 4))  # quadratic d and θ in the axes of the beam
+        # Displacement and rotation (index 1) in the axes of the beam, x along it, of four motions
+        # (last index): quadratic extension, two quadratic bending motions, and linear torsion
+        local = np.zeros((len(xi), 2, 3, 4))
         local[:, 0, [0, 1, 2], [0, 1, 2]] = size * xi[:, None] ** 2
         local[:, 1, 2, 1], local[:, 1, 1, 2], local[:, 1, 0, 3] = 2 * xi, -2 * xi, xi
         Q = np.einsum("ab,npbk->npak", np.asarray(model.axes), local).reshape(-1, 4)
