@@ -37,6 +37,7 @@ from dolfinx_mbd.io.imports.nastran_points import (
 from dolfinx_mbd.io.imports.reduced_matrices import ReducedMatrices
 
 GRID, SPOINT, DMIG = (4501, 45, 1), (5551, 49, 105), (114, 1, 120)
+FORM, TYPE, FIRST_COLUMN = 6, 7, 12  # words of a DMIG record
 SYSTEMS = {(2101, 21, 8): "add_cord2r", (2001, 20, 9): "add_cord2c", (2201, 22, 10): "add_cord2s"}
 """Words that begin a record of bulk data entries; for coordinate systems with pyNastran's name."""
 
@@ -202,7 +203,7 @@ class Op2File:
             if key > 0:
                 raise ValueError(f"the data block {block.name!r} is damaged")
             is_column, data, key = False, [], self._key()
-            if records:  # (the trailer has no such number)
+            if records:  # all but the trailer state whether they are columns of a matrix
                 is_column, key = bool(self._key()), self._key()
             while key > 0:
                 data.append(self._record() if is_column else self._words(key))
@@ -220,7 +221,7 @@ class Op2File:
     def entries(self, name: str, record: bytes) -> Entries:
         """Return all values of a DMIG by (point, component) of their row and column."""
         words = np.frombuffer(record, self.integer)
-        form, kind = int(words[6]), int(words[7])
+        form, kind = int(words[FORM]), int(words[TYPE])
         if kind > 2:
             raise MatrixError(f"matrix {name!r} is complex")
         if form not in (1, 6) or kind < 1:
@@ -229,7 +230,7 @@ class Op2File:
         width = max(1, real.itemsize // self.size)
         ends = np.flatnonzero((words[:-1] == -1) & (words[1:] == -1))
         values: Entries = {}
-        at = 12
+        at = FIRST_COLUMN
         while words[at] != -1:
             column, at = (int(words[at]), int(words[at + 1])), at + 2
             end = int(

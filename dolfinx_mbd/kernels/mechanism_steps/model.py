@@ -42,7 +42,9 @@ class Model(NamedTuple):
     """All arrays of a mechanism; `BUFFER_OF` has the buffer of each.
 
     E are joints and drivers, J joints, D drivers, L loads on joints, P loads at frames, R springs,
-    N unknowns. The names of the arrays are those of `Assembler`, `Frames` and `Measure`.
+    N unknowns. The names of the arrays are those of `Assembler`, `Frames` and `FloatingBodies`;
+    groups, parts, pairs, rotations, signs, lengths and sizes are those of `Measure`, and columns
+    are those of `IterationMatrix`.
     """
 
     # indices
