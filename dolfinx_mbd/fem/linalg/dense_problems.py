@@ -73,11 +73,10 @@ def solve_on_first_rank(
     values, pieces = None, None
     with shared_errors(comm):
         if parts is not None:
+            by_matrix = zip(*(rows for rows, _, _ in parts), strict=True)
             dense = [
-                None
-                if A is None
-                else scipy.sparse.vstack([rows[i] for rows, _, _ in parts]).toarray()
-                for i, A in enumerate(matrices)
+                None if A is None else scipy.sparse.vstack(rows).toarray()
+                for A, rows in zip(matrices, by_matrix, strict=True)
             ]
             free = np.setdiff1d(np.arange(size), np.concatenate([held for _, held, _ in parts]))
             values, vectors = solve(free, *dense)
