@@ -38,6 +38,8 @@ from dolfinx_mbd.io.imports.reduced_matrices import ReducedMatrices
 
 GRID, SPOINT, DMIG = (4501, 45, 1), (5551, 49, 105), (114, 1, 120)
 FORM, TYPE, FIRST_COLUMN = 6, 7, 12  # words of a DMIG record
+SQUARE, SYMMETRIC = 1, 6  # forms
+REAL_DOUBLE = 2  # largest type that is not complex
 SYSTEMS = {(2101, 21, 8): "add_cord2r", (2001, 20, 9): "add_cord2c", (2201, 22, 10): "add_cord2s"}
 """Words that begin a record of bulk data entries; for coordinate systems with pyNastran's name."""
 
@@ -222,11 +224,11 @@ class Op2File:
         """Return all values of a DMIG by (point, component) of their row and column."""
         words = np.frombuffer(record, self.integer)
         form, kind = int(words[FORM]), int(words[TYPE])
-        if kind > 2:
+        if kind > REAL_DOUBLE:
             raise MatrixError(f"matrix {name!r} is complex")
-        if form not in (1, 6) or kind < 1:
+        if form not in (SQUARE, SYMMETRIC) or kind < 1:
             raise MatrixError(f"matrix {name!r} is not square (form {form}, type {kind})")
-        real = self.double if kind == 2 else self.real
+        real = self.double if kind == REAL_DOUBLE else self.real
         width = max(1, real.itemsize // self.size)
         ends = np.flatnonzero((words[:-1] == -1) & (words[1:] == -1))
         values: Entries = {}
@@ -240,7 +242,7 @@ class Op2File:
             numbers = np.ascontiguousarray(rows[:, 2:]).view(real)[:, 0]
             for i, j, value in zip(*rows[:, :2].T.tolist(), numbers.tolist(), strict=True):
                 values[(i, j), column] = value
-                if form == 6:
+                if form == SYMMETRIC:
                     values[column, (i, j)] = value
             at = end + 2
         if len(words) - at > 2:

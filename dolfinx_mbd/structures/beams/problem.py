@@ -180,6 +180,7 @@ def moments(F: Array, P: Array, C: Array) -> tuple[float, Array, Array]:
     n = C.shape[1]
     S, H = np.zeros((n + 1, 3)), np.zeros((n + 1, n + 1, 3, 3))
     S[0], S[1:] = P[0, :, 0], F[6:]
+    # The y component of the unit rotation about z (motion 5) is x, and so on: ∫ρ X X of positions X
     H[0, 0] = np.stack([P[5, :, 1], P[3, :, 2], P[4, :, 0]], axis=1)
     H[0, 1:] = P[6:]
     H[1:, 0] = H[0, 1:].transpose(0, 2, 1)
