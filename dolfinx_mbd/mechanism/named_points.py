@@ -15,6 +15,10 @@ __all__ = ["with_named_points"]
 def with_named_points(bodies: Sequence[Body], parts: Sequence[Joint | Load]) -> tuple[Body, ...]:
     """Return the bodies with frames at the named points that joints and loads use.
 
+    Args:
+        bodies: Bodies of the system.
+        parts: Joints and loads of the system.
+
     Raises:
         InputError: A joint or load refers to an unknown body, or exerts a moment on a point.
     """
