@@ -167,8 +167,8 @@ class Frames:
         self.bodies.velocity_tangents(self.q, self.v, self.tangent_table)
         bias: Array = np.einsum("fij,fj->fi", self.tangent_table, self.v[self._velocity_index])
         for k in self.others:
-            body, (q, v, *_), *_ = self.views[k]
-            bias[self.system.frame_slices[k]] = body.frame_bias(q, v)
+            view = self.views[k]
+            bias[self.system.frame_slices[k]] = view.body.frame_bias(view.q, view.v)
         return bias
 
     # ---- coordinates of joints ------------------------------------------------------------------
