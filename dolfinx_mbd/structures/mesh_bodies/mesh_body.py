@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from dolfinx.mesh import Mesh
@@ -122,6 +122,7 @@ class MeshBody(MeshEquations):
         ('left',)
     """
 
+    halves_steps: ClassVar[bool] = True  # a step of large deformations may need shorter steps
     name: str
     model: ElasticModel | TaggedMesh | Mesh
     interfaces: Interfaces = ()
