@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ufl.core.expr import Expr
 
 from dolfinx_mbd import checks
-from dolfinx_mbd.analyses.linearization import LinearizedSystem
+from dolfinx_mbd.analyses.linearized_system import LinearizedSystem
 from dolfinx_mbd.analyses.signals import Inputs
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Skin
