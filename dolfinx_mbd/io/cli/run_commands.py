@@ -100,12 +100,11 @@ def _assembly(path: str, model: Model) -> list[str]:
     places: dict[tuple[str, ...], list[str]] = {}
     for each in redundant:
         entry, joints = int(system.row_entry[each.row]), len(system.joints)
-        place = (
-            ("joints", system.joints[entry].name)
-            if entry < joints
-            else ("drivers", system.drivers[entry - joints].name)
-        )
-        place = place if "mechanism" not in document.data else ("mechanism",)
+        place: tuple[str, ...] = ("mechanism",)
+        if "mechanism" not in document.data:
+            is_joint = entry < joints
+            part = system.joints[entry] if is_joint else system.drivers[entry - joints]
+            place = "joints" if is_joint else "drivers", part.name
         places.setdefault(place, []).append(str(each))
     texts = [
         document.message(place, f"redundant in this position: {'; '.join(names)}")

@@ -75,7 +75,8 @@ def read_op4(
         entries = read(str(path), debug=None)  # objects, or pairs of form and matrix
         matrices = {k: e.data if hasattr(e, "data") else e[1] for k, e in entries.items()}
     chosen = matrix_names(path, list(matrices), stiffness, mass, damping)
-    K, M, C = (None if name is None else matrices[name] for name in chosen)
+    K, M = matrices[chosen[0]], matrices[chosen[1]]
+    C = None if chosen[2] is None else matrices[chosen[2]]
     if damping is None and C is not None and C.shape != K.shape:
         C = None  # (Nastran writes a matrix without coordinates with one row)
     if bulk is not None:
