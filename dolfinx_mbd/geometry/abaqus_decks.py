@@ -20,7 +20,7 @@ __all__ = ["FACES", "Surfaces", "plain_deck"]
 Surfaces = dict[str, list[tuple[str, str]]]
 """Names of sets of elements and labels of faces, such as `S1`, by the name of a surface."""
 
-FACES = {
+FACES: dict[str, list[tuple[int, ...]]] = {
     "tetra": [(0, 1, 2), (0, 1, 3), (1, 2, 3), (0, 2, 3)],
     "hexahedron": [
         *[(0, 1, 2, 3), (4, 5, 6, 7), (0, 1, 4, 5), (1, 2, 5, 6), (2, 3, 6, 7), (0, 3, 4, 7)],

@@ -288,7 +288,7 @@ def _facets_of_sets(
 
 
 def _rows_of_faces(mesh: Any, faces: list[tuple[str, str]]) -> Iterator[Integers]:
-    """Yield the corners of faces of sets of elements, shape (n, corners)."""
+    """Yield the corners of faces of sets of elements, shape (n, corners) each."""
     for elements, label in faces:
         for block, part in zip(mesh.cells, mesh.cell_sets.get(elements, ()), strict=False):
             known = FACES.get(block.type.rstrip("0123456789"), [])
