@@ -102,7 +102,8 @@ class MeshBody(MeshEquations):
             memory; by default a factorization. PETSc's options with the prefix
             ``dolfinx_mbd_mesh_body_`` have the same effect.
         position: Initial position of the origin of the mesh, shape (3,), m.
-        rotation: Initial orientation: quaternion (w, x, y, z) or rotation matrix.
+        rotation: Initial orientation: rotation vector (3,), rad, quaternion (w, x, y, z) or
+            rotation matrix.
         velocity: Initial velocity of the origin of the mesh in global components, (3,), m/s; by
             default as for `FlexibleBody`.
         omega: Initial angular velocity in body components, (3,), rad/s.
