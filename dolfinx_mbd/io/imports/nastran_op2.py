@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from dolfinx_mbd.io.imports.full_matrices import FullMatrices, MatrixError, MatrixFileError, in_file
 from dolfinx_mbd.io.imports.nastran import checked_path
 from dolfinx_mbd.io.imports.nastran_points import (
-    DAMPING,
     Entries,
     matrices_of_entries,
     matrix_names,
@@ -56,11 +55,9 @@ def read_op2(
 
     Args:
         path: The file.
-        stiffness: Name of the stiffness matrix; by default the first of `KAAX`, `KAA`, `KXX` and
-            `MATK` that the file has.
-        mass: Name of the mass matrix; by default `MAAX`, `MAA`, `MXX` or `MATM`.
-        damping: Name of the damping matrix; by default `BAAX`, `BAA`, `BXX` or `MATB` if the file
-            has it.
+        stiffness: Name of the stiffness matrix; see `read_dmig`.
+        mass: Name of the mass matrix; see `read_dmig`.
+        damping: Name of the damping matrix; see `read_dmig`.
         names: Names of the interfaces, in ascending order of their grids.
 
     Raises:
@@ -99,13 +96,9 @@ def read_op2(
             f"blocks are {text}",
             path=path,
         )
-    chosen = matrix_names(path, list(matrices), stiffness, mass)
-    third = damping or next((name for name in DAMPING if name in matrices), None)
-    if third is not None and third not in matrices:
-        matrix_names(path, list(matrices), third, third)
+    chosen = matrix_names(path, list(matrices), stiffness, mass, damping)
     with in_file(path, "an OUTPUT2 file of a superelement"):
-        K, M = (file.entries(name, matrices[name]) for name in chosen)
-        C = None if third is None else file.entries(third, matrices[third])
+        K, M, C = (None if n is None else file.entries(n, matrices[n]) for n in chosen)
         for block in blocks:
             for record in block.records:
                 file.add_points(model, record)
