@@ -296,7 +296,7 @@ class Stepper:
             memory |= eqs.loads.content_memory(*self._content)
         state = eqs.state(t, memory)
         if self._has_films:
-            self._films.accept(state, evaluated=self.is_evaluated)
+            self._films.accept(state)
         return state
 
     def _failure(self, step: Step) -> StepError:
@@ -355,6 +355,11 @@ class Stepper:
         if not self._internal:
             return state
         return replace(state, memory=self._internal.without_history(state.memory))
+
+    def put(self, state: State) -> None:
+        """Set the assembler to a state after numbers of loads or drivers have changed."""
+        self.assembler.put(state)
+        self._films.reset()
 
     def after_jump(self, state: State, dt: float) -> State:
         """Return a state prepared for the next step after a jump of the loads at its time.
