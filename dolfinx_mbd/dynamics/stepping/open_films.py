@@ -141,5 +141,5 @@ def _is_closing(before: Array, after: Array) -> bool:
     """Return whether a gap decreases too much; rows (F, 2) are gap and clearance of each film."""
     return any(
         old - new > _LARGEST_CLOSURE * max(old, 0.02 * clearance)
-        for (old, clearance), (new, _) in zip(before.tolist(), after.tolist(), strict=True)
+        for old, clearance, new in zip(*map(list, (*before.T, after[:, 0])), strict=True)
     )

@@ -230,10 +230,10 @@ def _state_arrays(simulator: Simulator) -> dict[str, Any]:
 
 def _step_arrays(simulator: Simulator) -> dict[str, Any]:
     """Return what the steps and their tests of convergence need."""
-    stepper, matrix = simulator.stepper, simulator.stepper._matrix
-    measure = stepper._measure
+    stepper, matrix = simulator.stepper, simulator.stepper.corrector.matrix
+    measure = stepper.corrector.measure
     dt = simulator.steps.dt  # type: ignore[union-attr]
-    numbers = [dt, stepper.tolerance, stepper._mass, measure._radius]
+    numbers = [dt, stepper.tolerance, stepper.corrector.mass, measure._radius]
     return {
         "groups": measure._groups,
         "parts": measure._parts,
@@ -243,7 +243,7 @@ def _step_arrays(simulator: Simulator) -> dict[str, Any]:
         "signs": measure._signs,
         "sizes": measure._size,
         "columns": matrix._columns,
-        "numbers": [*numbers, *stepper._parameters, stepper._smooth],
+        "numbers": [*numbers, *stepper.formulas.parameters, stepper._smooth],
     }
 
 
