@@ -335,7 +335,7 @@ class Simulator(Run):
     def _set_inputs(self, values: tuple[float, ...]) -> None:
         """Set the inputs, and delete the stored motions of the drivers in the assembler."""
         self._inputs.put(values)
-        self.stepper.assembler.put(self.state)
+        self.stepper.put(self.state)
 
     def _first_state(
         self, assembler: Assembler, start: State | Mapping[str, float] | None

@@ -14,13 +14,10 @@ __all__ = ["FilmChecks"]
 
 
 class FilmChecks:
-    """Smallest thickness of each oil film in a run that begins at the time `start`.
-
-    Call `update` after each step, while the assembler is at the new state.
-    """
+    """Smallest thickness of each oil film in a run that begins at the time `start`."""
 
     def __init__(self, eqs: Assembler, start: float) -> None:
-        self._eqs, self._films = eqs, eqs.loads.films()
+        self._films = eqs.loads.films()
         self._gaps: Array = eqs.loads.film_gaps()[:, 0]
         self._times: Array = np.full(len(self._films), start)
 
@@ -33,13 +30,11 @@ class FilmChecks:
         if len(memory) == 2 and len(memory[0]) == len(self._films):
             self._gaps, self._times = (np.array(row, dtype=float) for row in memory)
 
-    def update(self, time: float) -> None:
-        """Record the thickness of the films at the new time."""
-        if not self._films:
-            return
-        gaps = self._eqs.loads.film_gaps()[:, 0]
+    def update(self, time: float, gaps: Array) -> None:
+        """Record the gaps (F,) of the films at the new time, m."""
         smaller = gaps < self._gaps
-        self._gaps[smaller], self._times[smaller] = gaps[smaller], time
+        if smaller.any():
+            self._gaps[smaller], self._times[smaller] = gaps[smaller], time
 
     def warn(self) -> None:
         """Give a warning for each film that was thinner than its limit."""

@@ -70,6 +70,7 @@ class RunChecks:
         self.work, self._step = 0.0, 0.0
         self._contacts = ContactSteps(self._at, state.time)
         self._films = FilmChecks(self._at, state.time)
+        self._open_films = stepper.corrector.films
         stored = self._at.loads.stored_energy(elastic=True)
         moving = [body for body in system.mechanical_bodies if body.num_velocities]
         # the internal work of other bodies is not known
@@ -104,7 +105,8 @@ class RunChecks:
             self._add_sample(state)
         self._step = max(self._step, dt)
         self._contacts.update(state.time, dt)
-        self._films.update(state.time)
+        if self._open_films:
+            self._films.update(state.time, self._open_films.accepted_gaps)
         self._time, self._power = state.time, power
         rates = self._driver_rates()
         for k, ((before, slope), (rate, acceleration)) in enumerate(

@@ -66,6 +66,7 @@ class Corrector:
 
     Attributes:
         factor: The factorized iteration matrix, or None.
+        mass: Mass that scales constraints and multipliers, kg.
         matrix: Evaluation of iteration matrices.
         measure: Measure of the errors.
         films: Oil films that corrections keep open.
@@ -81,8 +82,8 @@ class Corrector:
         self._condenses = bool(internal)  # whether bodies condense unknowns
         self.iterations = self.factorizations = 0
         self.factor: Factor | None = None
-        self._mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
-        self.matrix = IterationMatrix(system, self._mass, sparse)
+        self.mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
+        self.matrix = IterationMatrix(system, self.mass, sparse)
         self.measure, self._no_noise = Measure(system), np.zeros(system.num_constraints)
         self._rhs = np.zeros(system.num_velocities + system.num_constraints)
         self.films = OpenFilms(eqs, self.measure.lengths)
@@ -137,7 +138,7 @@ class Corrector:
     def correction(self, by_rate: float) -> Array:
         """Return the next correction: increments (nv,), and multipliers divided by a factor."""
         assert self.factor is not None
-        right_hand_side(self.eqs.rows, self.eqs.values, by_rate, self._mass, self._rhs)
+        right_hand_side(self.eqs.rows, self.eqs.values, by_rate, self.mass, self._rhs)
         return self.factor.solve(self._rhs)
 
     def joint_error(self, correction: Array, by_rate: float, last: bool) -> float:
@@ -146,12 +147,12 @@ class Corrector:
         `last` states that only the joints may require another correction. The round-off of the
         multipliers is then included; it is computed once for each matrix.
         """
-        factor, measure, scale = self.factor, self.measure, by_rate * self._mass
+        factor, measure, scale = self.factor, self.measure, by_rate * self.mass
         assert factor is not None
         noise = factor.noise if len(factor.noise) else self._no_noise
         error = measure.forces(self.eqs, correction, scale, noise, self.tolerance)
         if last and error > 1.0 and not len(factor.noise):
-            samples = factor.solve(measure.round_off(self.eqs, by_rate, self._mass))
+            samples = factor.solve(measure.round_off(self.eqs, by_rate, self.mass))
             samples = samples[self.eqs.system.num_velocities :]
             factor.noise = scale * np.sqrt((samples * samples).mean(axis=1))
             error = measure.forces(self.eqs, correction, scale, factor.noise, self.tolerance)
@@ -163,7 +164,7 @@ class Corrector:
         if self._has_films:
             solution = self.films.limited(step.state, step.time, move, solution)
         correct(
-            solution, by_speed, by_rate, ratio, self._mass,
+            solution, by_speed, by_rate, ratio, self.mass,
             move, eqs.v, eqs.a, step.algorithmic, eqs.lam,
         )  # fmt: skip
         increments = solution[: len(move)]
@@ -196,7 +197,7 @@ class Corrector:
         np.negative(rows, out=rhs[:n])
         solution = self.factor.solve(rhs)
         self.eqs.a += solution[:n]
-        self.eqs.lam += self._mass * solution[n:]
+        self.eqs.lam += self.mass * solution[n:]
 
     def local_error(
         self, state: State, dt: float, derivatives: Derivatives, change: Array
@@ -220,5 +221,5 @@ class Corrector:
 
     def _residual_size(self, by_rate: float) -> float:
         """Return the norm of the right-hand side of a correction."""
-        right_hand_side(self.eqs.rows, self.eqs.values, by_rate, self._mass, self._rhs)
+        right_hand_side(self.eqs.rows, self.eqs.values, by_rate, self.mass, self._rhs)
         return float(np.linalg.norm(self._rhs))

@@ -53,7 +53,7 @@ class ImplicitEuler(Stepper):
 
     def __init__(self, system: System, *, tolerance: float = 1e-8) -> None:
         super().__init__(system, tolerance=tolerance)
-        self._formulas, self._smooth = _EulerFormulas(self.method), False
+        self.formulas, self._smooth = _EulerFormulas(self.method), False
 
     def begin(self, state: State, dt: float) -> State:
         """Return the state itself, because the method has no memory."""

@@ -61,6 +61,7 @@ class Stepper:
         halves_steps: Whether a load or a body declares that steps that fail are to be halved.
         halvings: Number of steps that failed and were halved; see `step_or_halves`.
         assembler: Assembler of the equations at the last accepted state.
+        formulas: Formulas of the method.
         corrector: Iteration matrix and corrections of the steps.
         is_evaluated: Whether the assembler contains the residual of this state. It does not if the
             residual after the last correction was predicted.
@@ -94,11 +95,11 @@ class Stepper:
         large = size > _SPARSE_UNKNOWNS and len(system.bodies) > 20
         self.sparse = large if sparse is None else flag("sparse", sparse)
         self.assembler = Assembler(system)
-        self._formulas = AlphaFormulas(method)
+        self.formulas = AlphaFormulas(method)
         if method.conserves:
             check_conserving(system)
         self._internal = InternalUnknowns(
-            system, self._formulas.parameters, conserves=method.conserves
+            system, self.formulas.parameters, conserves=method.conserves
         )
         self._condenses = bool(self._internal)  # whether bodies condense unknowns
         self.corrector = Corrector(self.assembler, self.tolerance, self.sparse, self._internal)
@@ -151,7 +152,7 @@ class Stepper:
             memory = {"algorithmic": state.a, **self._internal.initial_memory(state)}
             return replace(state, memory=memory)
         jerk, constrained = jerk_at(self.system, state, dt)
-        acceleration_offset, velocity_offset = self._formulas.start_offsets(dt)
+        acceleration_offset, velocity_offset = self.formulas.start_offsets(dt)
         return replace(
             state,
             memory={
@@ -214,7 +215,7 @@ class Stepper:
     def _step_with_nodes(self, state: State, dt: float) -> State:
         """Return the state after one step; raise an error also if a cell is inverted."""
         self.corrector.factor = None  # the matrix of the step turns with the bodies
-        with self._internal.step(self.assembler, state, dt, self._formulas.derivatives(dt)):
+        with self._internal.step(self.assembler, state, dt, self.formulas.derivatives(dt)):
             return self._iterate(state, dt, -1)
 
     # ---- one step -------------------------------------------------------------------------------
@@ -268,13 +269,13 @@ class Stepper:
 
     def _predict(self, state: State, dt: float, from_rest: bool) -> Step:
         """Return the predicted step, with its v, a and λ in the assembler."""
-        eqs, derivatives = self.assembler, self._formulas.derivatives(dt)
+        eqs, derivatives = self.assembler, self.formulas.derivatives(dt)
         if eqs.loads.has_content:
             self._content = eqs.content(state), dt
             eqs.loads.begin_step(*self._content)
         eqs.angles[:] = state.angles
         eqs.rate_scale = 1.0 / derivatives.by_speed
-        motion = self._formulas.predict(eqs, state, dt, self._lengths, from_rest=from_rest)
+        motion = self.formulas.predict(eqs, state, dt, self._lengths, from_rest=from_rest)
         if self._has_films:
             self._films.correct_prediction(state, dt, *motion, derivatives)
         return Step(state, dt, state.time + dt, derivatives, *motion)
@@ -296,7 +297,7 @@ class Stepper:
             memory |= eqs.loads.content_memory(*self._content)
         state = eqs.state(t, memory)
         if self._has_films:
-            self._films.accept(state, evaluated=self.is_evaluated)
+            self._films.accept(state)
         return state
 
     def _failure(self, step: Step) -> StepError:
@@ -345,7 +346,7 @@ class Stepper:
             return restarts.rescaled_with_nodes(self._internal, state, new / dt)
         if "earlier" not in state.memory:  # before the first step
             return self.begin(replace(state, memory=restarts.content_memory(state)), new)
-        return restarts.rescaled(self.system, self._formulas, state, dt, new)
+        return restarts.rescaled(self.system, self.formulas, state, dt, new)
 
     def without_history(self, state: State) -> State:
         """Return the state for a step that does not extrapolate the motion of mesh bodies.
@@ -355,6 +356,11 @@ class Stepper:
         if not self._internal:
             return state
         return replace(state, memory=self._internal.without_history(state.memory))
+
+    def put(self, state: State) -> None:
+        """Set the assembler to a state after numbers of loads or drivers have changed."""
+        self.assembler.put(state)
+        self._films.reset()
 
     def after_jump(self, state: State, dt: float) -> State:
         """Return a state prepared for the next step after a jump of the loads at its time.
@@ -369,7 +375,7 @@ class Stepper:
         """
         if self._internal:  # the nodes of bodies on their mesh follow the loads in the next step
             return state
-        return restarts.after_jump(self.corrector, self._formulas, state, dt)
+        return restarts.after_jump(self.corrector, self.formulas, state, dt)
 
     # ---- errors of a step -----------------------------------------------------------------------
     def local_error(self, before: State, after: State, dt: float) -> tuple[Array, Array]:
@@ -380,7 +386,7 @@ class Stepper:
         too stiff for the step.
         """
         change = self.method.error_constant * dt * dt * (after.a - before.a)
-        return self.corrector.local_error(after, dt, self._formulas.derivatives(dt), change)
+        return self.corrector.local_error(after, dt, self.formulas.derivatives(dt), change)
 
     def nodal_error(self, before: State, after: State, dt: float) -> float:
         """Return the local error of the nodes of bodies on their mesh in a step, m."""

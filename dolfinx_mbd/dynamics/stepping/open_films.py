@@ -93,9 +93,19 @@ class OpenFilms:
         self._gaps = gaps
         return solution
 
-    def accept(self, state: State, *, evaluated: bool) -> None:
-        """Store the gaps of an accepted state if the assembler has evaluated it."""
-        self._accepted = (state.q, self._eqs.loads.film_gaps()) if evaluated else None
+    def accept(self, state: State) -> None:
+        """Store the gaps of an accepted state, at which the assembler has its poses."""
+        self._accepted = state.q, self._eqs.loads.film_gaps()
+
+    def reset(self) -> None:
+        """Delete the stored gaps, because the films or the state have changed."""
+        self._accepted = None
+
+    @property
+    def accepted_gaps(self) -> Array:
+        """Smallest gaps of the films at the last accepted state, (F,), m."""
+        gaps = self._eqs.loads.film_gaps() if self._accepted is None else self._accepted[1]
+        return gaps[:, 0]
 
     @property
     def are_open(self) -> bool:
@@ -129,5 +139,7 @@ class OpenFilms:
 
 def _is_closing(before: Array, after: Array) -> bool:
     """Return whether a gap decreases too much; rows (F, 2) are gap and clearance of each film."""
-    gaps = np.maximum(before[:, 0], 0.02 * before[:, 1])
-    return bool(np.any(before[:, 0] - after[:, 0] > _LARGEST_CLOSURE * gaps))
+    return any(
+        old - new > _LARGEST_CLOSURE * max(old, 0.02 * clearance)
+        for old, clearance, new in zip(*map(list, (*before.T, after[:, 0])), strict=True)
+    )

@@ -230,10 +230,10 @@ def _state_arrays(simulator: Simulator) -> dict[str, Any]:
 
 def _step_arrays(simulator: Simulator) -> dict[str, Any]:
     """Return what the steps and their tests of convergence need."""
-    stepper, corrector = simulator.stepper, simulator.stepper.corrector
-    measure = corrector.measure
+    stepper, matrix = simulator.stepper, simulator.stepper.corrector.matrix
+    measure = stepper.corrector.measure
     dt = simulator.steps.dt  # type: ignore[union-attr]
-    numbers = [dt, stepper.tolerance, corrector._mass, measure._radius]
+    numbers = [dt, stepper.tolerance, stepper.corrector.mass, measure._radius]
     return {
         "groups": measure._groups,
         "parts": measure._parts,
@@ -242,8 +242,8 @@ def _step_arrays(simulator: Simulator) -> dict[str, Any]:
         "lengths": measure.lengths,
         "signs": measure._signs,
         "sizes": measure._size,
-        "columns": corrector.matrix._columns,
-        "numbers": [*numbers, *stepper._formulas.parameters, stepper._smooth],
+        "columns": matrix._columns,
+        "numbers": [*numbers, *stepper.formulas.parameters, stepper._smooth],
     }
 
 
