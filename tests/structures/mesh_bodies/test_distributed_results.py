@@ -20,9 +20,7 @@ from tests.structures.mesh_bodies.models import RUBBER, box, ends
 COMM = MPI.COMM_WORLD
 
 
-def swinging(
-    cells: tuple[int, int, int], **options: Any
-) -> tuple[mbd.System, list[MeshBody]]:
+def swinging(cells: tuple[int, int, int], **options: Any) -> tuple[mbd.System, list[MeshBody]]:
     """Return a double pendulum of two rubber bars, with a rigid body and a spring."""
     bodies = []
     for name, shift in (("upper", 0.0), ("lower", 0.5)):
@@ -111,9 +109,7 @@ ITERATIVE = {"ksp_type": "cg", "ksp_rtol": 1e-10, "pc_type": "bjacobi"}
 REDUNDANT = {"pc_type": "redundant"}  # every rank factorizes the whole matrix
 
 
-@pytest.mark.parametrize(
-    ("stop", "solver"), [(3, None), (7, None), (4, ITERATIVE), (5, REDUNDANT)]
-)
+@pytest.mark.parametrize(("stop", "solver"), [(3, None), (7, None), (4, ITERATIVE), (5, REDUNDANT)])
 def test_folder_of_several_ranks(tmp_path: Path, stop: int, solver: Any) -> None:
     """One file has the rows of all ranks; an interrupted run continues bitwise.
 
