@@ -141,7 +141,8 @@ def resume(
 ) -> Solution:
     """Continue a simulation in its folder, as if it had not been interrupted.
 
-    The results are bitwise equal, as those of repetitions of `simulate`. For a finished run, the solution is returned immediately.
+    The results are bitwise equal, as those of repetitions of `simulate`. For a finished run, the
+    solution is returned immediately.
 
     Args:
         path: The folder to which `simulate` wrote the run.

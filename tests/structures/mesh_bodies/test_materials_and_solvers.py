@@ -76,7 +76,9 @@ def test_energies_of_users_are_checked(plane: Any) -> None:
     mesh, tags = box((0, 0, 0), (1, 0.2, 0.2), (2, 1, 1))
     if plane:
         mesh = dmesh.create_rectangle(MPI.COMM_WORLD, [(0, 0), (1, 0.2)], (4, 1))
-    model = ElasticModel(mesh, RUBBER, **({"plane": plane, "thickness": 0.1} if plane else {"facet_tags": tags}))
+    model = ElasticModel(
+        mesh, RUBBER, **({"plane": plane, "thickness": 0.1} if plane else {"facet_tags": tags})
+    )
 
     def strain(u: Any, *, large: bool) -> Any:
         H = ufl.grad(u)

@@ -33,9 +33,7 @@ from tests.structures.mesh_bodies.test_distributed_results import swinging
 comm, folder = MPI.COMM_WORLD, sys.argv[1]
 system, (body, _) = swinging((3, 1, 1))
 """
-WRITE = (
-    MODEL
-    + """
+WRITE = """
 mbd.simulate(system, t_end=0.016, dt=2e-3, path=folder + "/whole")
 recorded = RecordedRun(mbd.Simulator(system, dt=2e-3, t_end=0.016), 1, folder=Path(folder) / "part")
 recorded.write()
@@ -44,10 +42,7 @@ for _ in range(4):
 recorded.write()
 recorded.close()
 """
-)
-READ = (
-    MODEL
-    + """
+READ = """
 def values_of(run):
     stress = mbd.recover(body, run, "von Mises")
     peaks = [float(np.abs(stress[k].x.array).max(initial=0.0)) for k in (3, -1)]
@@ -71,7 +66,6 @@ mbd.envelope(body, run).write(folder + "/greatest.bp")
 if comm.rank == 0:
     print(json.dumps(result))
 """
-)
 
 
 def run_on(ranks: int, script: str, folder: Path) -> str:
@@ -82,7 +76,7 @@ def run_on(ranks: int, script: str, folder: Path) -> str:
         "OMPI_MCA_mpi_yield_when_idle": "1",
         "OMP_NUM_THREADS": "1",
     }
-    command = ["mpirun", "--oversubscribe", "-n", str(ranks), sys.executable, "-c", script]
+    command = ["mpirun", "--oversubscribe", "-n", str(ranks), sys.executable, "-c", MODEL + script]
     run = subprocess.run(
         [*command, str(folder)], cwd=ROOT, env=os.environ | settings, capture_output=True,
         text=True, timeout=300, check=False,
@@ -95,8 +89,7 @@ def run_on(ranks: int, script: str, folder: Path) -> str:
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return the results of a run that one rank wrote and read."""
     folder = tmp_path_factory.mktemp("one")
-    run_on(1, WRITE, folder)
-    return json.loads(run_on(1, READ, folder).splitlines()[-1])  # type: ignore[no-any-return]
+    return json.loads(run_on(1, WRITE + READ, folder).splitlines()[-1])  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize(("writers", "readers"), [(1, 2), (2, 1), (2, 3)])
