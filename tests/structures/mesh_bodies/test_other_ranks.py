@@ -16,6 +16,7 @@ from mpi4py import MPI
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.timeout(900),
     pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="starts other processes"),
     pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs mpirun"),
 ]
@@ -79,7 +80,7 @@ def run_on(ranks: int, script: str, folder: Path) -> str:
     command = ["mpirun", "--oversubscribe", "-n", str(ranks), sys.executable, "-c", MODEL + script]
     run = subprocess.run(
         [*command, str(folder)], cwd=ROOT, env=os.environ | settings, capture_output=True,
-        text=True, timeout=300, check=False,
+        text=True, timeout=400, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-4000:]
     return run.stdout
