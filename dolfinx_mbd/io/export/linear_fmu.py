@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 import scipy.signal
 
-from dolfinx_mbd.analyses.linearization import LinearizedSystem
+from dolfinx_mbd.analyses.linearized_system import LinearizedSystem
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import choice, flag, instance, number
 from dolfinx_mbd.errors import InputError

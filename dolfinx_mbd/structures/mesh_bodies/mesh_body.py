@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from dolfinx.mesh import Mesh
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ufl.core.expr import Expr
 
 from dolfinx_mbd import checks
-from dolfinx_mbd.analyses.linearization import LinearizedSystem
+from dolfinx_mbd.analyses.linearized_system import LinearizedSystem
 from dolfinx_mbd.analyses.signals import Inputs
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Skin
@@ -102,7 +102,8 @@ class MeshBody(MeshEquations):
             memory; by default a factorization. PETSc's options with the prefix
             ``dolfinx_mbd_mesh_body_`` have the same effect.
         position: Initial position of the origin of the mesh, shape (3,), m.
-        rotation: Initial orientation: quaternion (w, x, y, z) or rotation matrix.
+        rotation: Initial orientation: rotation vector (3,), rad, quaternion (w, x, y, z) or
+            rotation matrix.
         velocity: Initial velocity of the origin of the mesh in global components, (3,), m/s; by
             default as for `FlexibleBody`.
         omega: Initial angular velocity in body components, (3,), rad/s.
@@ -127,6 +128,7 @@ class MeshBody(MeshEquations):
         ('left',)
     """
 
+    halves_steps: ClassVar[bool] = True  # a step of large deformations may need shorter steps
     name: str
     model: ElasticModel | TaggedMesh | Mesh
     interfaces: Interfaces = ()

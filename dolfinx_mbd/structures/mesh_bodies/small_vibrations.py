@@ -16,13 +16,14 @@ import numpy as np
 import scipy.linalg
 from mpi4py import MPI
 
-from dolfinx_mbd.analyses.linearization import SteadyError, unbalanced
+from dolfinx_mbd.analyses.linearization import SteadyError
 from dolfinx_mbd.analyses.mesh_rotation import (
     rates_of_rotation,
     set_rotation,
     spin_of,
     steady_stiffness,
 )
+from dolfinx_mbd.analyses.unbalanced_forces import unbalanced
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.errors import InputError, SolverError

@@ -27,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd import checks
-from dolfinx_mbd.analyses.linearization import LinearizedSystem, poles_of
+from dolfinx_mbd.analyses.linearized_system import LinearizedSystem
+from dolfinx_mbd.analyses.poles import poles_of
 from dolfinx_mbd.analyses.signals import Inputs
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
-from dolfinx_mbd.dynamics.start.consistent_state import check_state
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.linalg.block_lanczos import BLOCK_SIZE, Breakdown, block_lanczos
 from dolfinx_mbd.fem.linalg.blocks import column_sums, gram
@@ -140,7 +140,7 @@ def vibration_modes(system: System, state: State, num_modes: int = 6) -> Vibrati
         [174. 176. 815.] Hz
     """
     checks.instance("system", system, System)
-    check_state("state", state, system)
+    system.check_state("state", state)
     num_modes = checks.integer("num_modes", num_modes, low=1)
     with SmallVibrations(system, state) as small:
         poles, vectors, space = _lowest(small, num_modes)
