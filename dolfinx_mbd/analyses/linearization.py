@@ -117,7 +117,10 @@ def linearize(
     for body in system.bodies:
         if hasattr(body, "linearization"):  # a body on its mesh
             _check_mesh_body(body, axes)
-            return body.linearization(signals[0].system, state, count, *signals)  # type: ignore[no-any-return]
+            try:
+                return body.linearization(signals[0].system, state, count, *signals)  # type: ignore[no-any-return]
+            except SteadyError as error:
+                raise SteadyError(f"{error}{_note(signals[0])}") from error
     at = Assembler(signals[0].system)
     bodies, fixed = Axes.of_bodies(system, state.q, state.v), Axes.common(system, np.zeros(3))
     choices = {"body": bodies, "global": fixed}
@@ -158,7 +161,16 @@ def linearize(
     raise SteadyError(
         f"the state at t = {state.time:g} s is neither an equilibrium nor part of a steady motion: "
         f"{'; '.join(reasons)}. Linearize about equilibrium(system), or a steady rotation"
+        f"{_note(signals[0])}"
     )
+
+
+def _note(inputs: Inputs) -> str:
+    """Return a text about inputs that replace functions."""
+    if not inputs.functions:
+        return ""
+    names = ", ".join(map(repr, inputs.functions))
+    return f". The inputs {names} replace functions and are 0; use numbers in place of functions"
 
 
 def _check_mesh_body(body: Any, axes: Any) -> None:

@@ -65,6 +65,7 @@ class Inputs:
         names: Names of the inputs.
         system: The copy; without inputs, the system itself.
         values: Values of the inputs.
+        functions: Names of the inputs that replace functions of the user.
 
     Raises:
         InputError: A name is unknown; the message lists the names of the system.
@@ -97,6 +98,8 @@ class Inputs:
                 reject("inputs", self.names, "empty, because the system has no load and no driver")
             selected = [choice("every name of inputs", name, available) for name in self.names]
             self._parameters = [available[name] for name in selected]
+        pairs = zip(self.names, self._parameters, strict=True)
+        self.functions = tuple(n for n, p in pairs if callable(getattr(p.part, p.field)))
         self._present: tuple[float, ...] = ()  # values of the copy
         self.values = tuple(parameter.value for parameter in self._parameters)
         self.put(self.values)

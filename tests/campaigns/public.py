@@ -62,7 +62,7 @@ INTERNAL = {
     "Recovery.extremes",
     "ReynoldsGrid.node_gradients", "ReynoldsGrid.surface_gradients", "SliderCrank.slider_rates",
     "MeshBody.check_tangent", "MeshBody.frame_matrices", "MeshBody.frames_of", "MeshBody.hold",
-    "MeshBody.linearization",
+    "MeshBody.linearization", "MeshBody.load_inputs", "MeshBody.with_copied_loads",
     "MeshBody.nodal_of", "MeshBody.placed", "MeshBody.reference_state", "MeshBody.rigid_body",
     "MeshBody.rotations_of", "MeshBody.settle", "MeshBody.step_solver", "MeshBody.surface",
     "nodal_error",

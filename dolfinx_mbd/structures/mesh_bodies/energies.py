@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import ufl
@@ -17,12 +17,18 @@ from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.prestress import initial_stress
 from dolfinx_mbd.forms import Orthotropic
 from dolfinx_mbd.forms.hyperelastic import neo_hookean
+from dolfinx_mbd.kernels.rotations import exp_quaternion, rotation_matrix
 from dolfinx_mbd.mechanism.expressions.functions import Formula
 from dolfinx_mbd.mechanism.expressions.unit_expressions import evaluate
 
+if TYPE_CHECKING:
+    from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
+
 __all__ = [
     "HOOKE",
+    "SIMPLICES",
     "Energy",
+    "check_rest",
     "checked_energy",
     "moduli_of",
     "named_or_expression",
@@ -36,9 +42,14 @@ Energy = Literal["saint-venant-kirchhoff", "neo-hookean", "nearly-incompressible
 HOOKE = "saint-venant-kirchhoff"
 """Name of Hooke's law for large rotations."""
 
+SIMPLICES = ("tetrahedron", "triangle")
+"""Cells whose shape functions of degree p are all polynomials up to this degree."""
+
 _NAMES = get_args(Energy)
 _VARIABLES = ("I1", "I2", "J")
 _LOCKING = 0.49  # Poisson's ratio above which displacements lock
+_REST = 1e-9  # largest force at rest, relative to the largest stiffness times the size
+_TURN = (0.1, 0.3, 0.4)  # rotation without forces, about 0.5 rad
 
 
 def named_or_expression(label: str, energy: Any) -> Any:
@@ -178,18 +189,73 @@ def volumetric_energy(energy: Any, model: ElasticModel) -> Callable[[Any], Any] 
 
 
 def warn_of_locking(label: str, energy: Any, model: ElasticModel) -> None:
-    """Warn about nearly incompressible materials with displacements alone."""
-    if model.materials is None or energy == "nearly-incompressible":
+    """Warn about nearly incompressible materials with displacements alone.
+
+    The reduced quadrature has as many points in a quadratic tetrahedron as it has displacements, so
+    that it does not avoid locking there.
+    """
+    is_reduced = energy == "nearly-incompressible"
+    cell = model.displacements.ufl_element().cell_type.name
+    if model.materials is None or (is_reduced and cell not in SIMPLICES):
         return
     ratios = [getattr(m, "poisson", None) for m in model.materials.by_group.values()]
     largest = max((r for r in ratios if isinstance(r, float)), default=0.0)
     if largest > _LOCKING:
         text = (
-            f"{label}: elements of a nearly incompressible material (ν = {largest:g}) lock and are "
-            "too stiff; use energy='nearly-incompressible' with hexahedra or (in the plane) "
-            "quadrilaterals of degree 2"
+            f"{label}: {'simplices' if is_reduced else 'elements'} of a nearly incompressible "
+            f"material (ν = {largest:g}) lock and are too stiff; use "
+            "energy='nearly-incompressible' with hexahedra or (in the plane) quadrilaterals of "
+            "degree 2"
         )
         warn(MeshWarning(text, quantity="Poisson's ratio", value=largest, limit=_LOCKING))
+
+
+def check_rest(label: str, energy: Any, forces: NodalForces, size: float) -> float:
+    """Return the largest stiffness of a node at rest, N/m; check the user's energy (collective).
+
+    Args:
+        label: Name of the body for messages.
+        energy: The argument of the user.
+        forces: Forces of the body.
+        size: Size of the body, m.
+
+    Warns:
+        MeshWarning: The energy has forces if the body rotates.
+
+    Raises:
+        InputError: The energy has forces at rest, or no positive stiffness.
+    """
+    place, x = forces.embedding, forces.nodes.positions
+    rest, zero = place.displacements(x, np.zeros((len(x), place.dim))), np.zeros_like(x)
+    forces.set_state(rest, zero)
+    K = forces.matrix(0.0, 0.0)
+    diagonal = K.getDiagonal()
+    stiffness = float(diagonal.max()[1])
+    diagonal.destroy()
+    K.destroy()
+    if not callable(energy):
+        return stiffness
+    force = float(np.abs(forces.elastic()).max())
+    cause = ""
+    if not stiffness > 0.0:
+        cause = f"the energy has the stiffness {stiffness:.3g} N/m at the undeformed shape, which "
+        cause += "must be positive; check its sign, logarithms and powers"
+    elif not force <= _REST * stiffness * size:
+        cause = f"the energy has forces of up to {force:.3g} N at the undeformed shape; subtract "
+        cause += "the terms that are linear in the strain, or check logarithms and powers"
+    if cause:
+        raise InputError(f"{label}: {cause}", argument="energy", value=energy)
+    angles = np.asarray(place.axes @ ([0.0, 0.0, 0.5] if place.is_plane else _TURN), dtype=float)
+    forces.set_state((x + rest) @ rotation_matrix(exp_quaternion(angles)).T - x, zero)
+    force = float(np.abs(forces.elastic()).max())
+    if not force <= _REST * stiffness * size:
+        text = (
+            f"{label}: the energy has forces of up to {force:.3g} N if the body rotates by 0.5 rad "
+            "and does not deform; use C = FᵀF in place of the linear strain, unless forces outside "
+            "the body, such as those of an elastic foundation, are part of the energy"
+        )
+        warn(MeshWarning(text, quantity="force", value=force, limit=_REST * stiffness * size))
+    return stiffness
 
 
 def _isochoric(u: Any, shear: Any) -> Any:

@@ -36,7 +36,9 @@ from dolfinx_mbd.results.outputs import Outputs
 from dolfinx_mbd.structures.mesh_bodies.averaged_interfaces import averaged_interface
 from dolfinx_mbd.structures.mesh_bodies.embedding import Embedding
 from dolfinx_mbd.structures.mesh_bodies.energies import (
+    SIMPLICES,
     Energy,
+    check_rest,
     checked_energy,
     named_or_expression,
     volumetric_energy,
@@ -48,15 +50,13 @@ from dolfinx_mbd.structures.mesh_bodies.mesh_loads import MeshLoad
 from dolfinx_mbd.structures.mesh_bodies.mesh_motion import MeshMotion
 from dolfinx_mbd.structures.mesh_bodies.mesh_solver import PREFIX
 from dolfinx_mbd.structures.mesh_bodies.multipliers import Constraints
-from dolfinx_mbd.structures.mesh_bodies.nodal_forces import SIMPLICES, NodalForces
+from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
 from dolfinx_mbd.structures.mesh_bodies.relative_velocities import relative_velocities
 from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface
 from dolfinx_mbd.structures.mesh_bodies.step_unknowns import StepUnknowns
 from dolfinx_mbd.structures.mesh_bodies.vibration_modes import mesh_linearization
 
 __all__ = ["MeshBody"]
-
-_REST = 1e-9  # largest force at rest, relative to the largest stiffness times the size
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,11 +113,12 @@ class MeshBody(MeshEquations):
             and `omega`; these velocities vanish there, in the mean for averaged interfaces.
 
     Warns:
-        MeshWarning: The elements lock because the material is nearly incompressible.
+        MeshWarning: The elements lock because the material is nearly incompressible, or the user's
+            energy has forces if the body rotates and does not deform.
 
     Raises:
         InputError: An argument is invalid, an interface is not on the mesh or overlaps another, or
-            the energy has forces at rest.
+            the energy has forces at rest or no positive stiffness.
 
     Note: Collective over the communicator of the mesh.
 
@@ -237,22 +238,8 @@ class MeshBody(MeshEquations):
         if self.embedding.is_plane:
             second[2, 2] = mass * self.embedding.depth**2 / 12
         inertia = np.trace(second) * np.eye(3) - second
-        reference = self.embedding.displacements(x, np.zeros((len(x), self.embedding.dim)))
-        forces.set_state(reference, np.zeros_like(x))
-        K = forces.matrix(0.0, 0.0)
-        diagonal = K.getDiagonal()
-        stiffness = float(diagonal.max()[1])
-        diagonal.destroy()
-        K.destroy()
         size = float(np.ptp(x, axis=0).max())
-        rest = float(np.abs(forces.elastic()).max()) if callable(self.energy) else 0.0
-        if not rest <= _REST * stiffness * size:
-            raise InputError(
-                f"{label}: the energy has forces of up to {rest:.3g} N at the undeformed shape; "
-                "subtract the terms that are linear in the strain, or check logarithms and powers",
-                argument="energy",
-                value=self.energy,
-            )
+        stiffness = check_rest(label, self.energy, forces, size)
         assign(
             self,
             typical_mass=mass,

@@ -91,6 +91,12 @@ def input_forces(
 ) -> tuple[list[Array], Array, Array]:
     """Return the derivatives of forces and outputs with respect to inputs (collective).
 
+    Args:
+        at: Equations of `inputs.system`.
+        state: State.
+        inputs: Inputs.
+        outputs: Outputs.
+
     Returns:
         Forces at the nodes of each body on its mesh, (N, 3, nu) each; forces at frames and other
         bodies, (nv, nu); outputs, (ny, nu).

@@ -29,13 +29,11 @@ from dolfinx_mbd.fem.compat import geometry_dofmap
 from dolfinx_mbd.fem.linalg.blocks import multiply
 from dolfinx_mbd.structures.mesh_bodies.discrete_gradients import DiscreteGradient
 from dolfinx_mbd.structures.mesh_bodies.embedding import Embedding
+from dolfinx_mbd.structures.mesh_bodies.energies import SIMPLICES
 from dolfinx_mbd.structures.mesh_bodies.mesh_loads import MeshLoads
 from dolfinx_mbd.structures.mesh_bodies.nodal_vectors import NodalVectors
 
-__all__ = ["SIMPLICES", "NodalForces"]
-
-SIMPLICES = ("tetrahedron", "triangle")
-"""Cells whose shape functions of degree p are all polynomials up to this degree."""
+__all__ = ["NodalForces"]
 
 Energy = Callable[[Any], Any]
 

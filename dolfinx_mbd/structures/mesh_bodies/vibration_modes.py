@@ -157,12 +157,12 @@ def mesh_linearization(
     With inputs, the last coordinates are the static responses to them. The other arguments are
     those of `vibration_modes`; its errors are raised. Collective.
     """
-    *forces, _ = input_forces(Assembler(system), state, inputs, Outputs(None))
+    nodal, forces, _ = input_forces(Assembler(system), state, inputs, Outputs(None))
     with SmallVibrations(system, state) as small:
         poles, vectors, space = _lowest(small, num_modes)
         shapes, increments = _shapes(small, vectors, space.V)
         dominant = small.dominant_bodies(shapes, increments)
-        load = small.loads(*forces)
+        load = small.loads(nodal, forces)
         if inputs.names:
             space.add_responses(load)
         matrices = space.matrices()

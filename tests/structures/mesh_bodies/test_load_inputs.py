@@ -148,6 +148,17 @@ def test_names_and_copies() -> None:
     assert both.system.body("other").loads["air"].value == 7.0
 
 
+def test_functions_are_replaced_by_zero() -> None:
+    """Then the state is not balanced, and the error names the input."""
+    model = bar(LENGTH, (2, 1, 1), SOFT)
+    air = {"air": Pressure(top(model), lambda t: 5.0)}
+    body = MeshBody("bar", model, ends(0.0, LENGTH), loads=air)
+    system = loaded(body, LENGTH)
+    state = mbd.equilibrium(system)
+    with pytest.raises(SteadyError, match=r"'bar\.air' replace functions"):
+        mbd.linearize(system, state, inputs=["bar.air"], outputs=["weight.position.z"])
+
+
 def test_steady_rotation() -> None:
     """A pressure rotates with the blade; a traction does not."""
     model, body = blade()

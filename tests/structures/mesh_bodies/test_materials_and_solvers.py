@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
+import ufl
+from dolfinx import mesh as dmesh
+from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import InputError, MeshWarning
@@ -60,6 +64,41 @@ def test_displacements_alone_warn_of_locking() -> None:
     model = ElasticModel(mesh, Material(5e6, 0.499, 1100.0), facet_tags=tags)
     with pytest.warns(MeshWarning, match="nearly-incompressible"):
         MeshBody("pad", model, ends(0.0, 1.0), energy="neo-hookean")
+    mesh, tags = box((0, 0, 0), (1, 0.2, 0.2), (2, 1, 1), "tetrahedron")
+    model = ElasticModel(mesh, Material(5e6, 0.499, 1100.0), facet_tags=tags)
+    with pytest.warns(MeshWarning, match="simplices"):
+        MeshBody("pad", model, ends(0.0, 1.0), energy="nearly-incompressible")
+
+
+@pytest.mark.parametrize("plane", [None, "strain"])
+def test_energies_of_users_are_checked(plane: Any) -> None:
+    """Forces at rest, no stiffness, and forces in a rotation."""
+    mesh, tags = box((0, 0, 0), (1, 0.2, 0.2), (2, 1, 1))
+    if plane:
+        mesh = dmesh.create_rectangle(MPI.COMM_WORLD, [(0, 0), (1, 0.2)], (4, 1))
+    model = ElasticModel(
+        mesh, RUBBER, **({"plane": plane, "thickness": 0.1} if plane else {"facet_tags": tags})
+    )
+
+    def strain(u: Any, *, large: bool) -> Any:
+        H = ufl.grad(u)
+        E = (H + H.T + (H.T * H if large else 0 * H)) / 2
+        return 1e6 * ufl.inner(E, E)
+
+    for energy in (
+        lambda u: 1e5 * ufl.tr(ufl.grad(u)) + strain(u, large=True),
+        lambda u: -strain(u, large=True),
+        lambda u: 1e5 * ufl.sqrt(strain(u, large=True)),
+    ):
+        with pytest.raises(InputError, match="at the undeformed shape"):
+            MeshBody("pad", model, energy=energy)
+    with pytest.warns(MeshWarning, match="rotates by 0.5 rad") as record:
+        MeshBody("pad", model, energy=lambda u: strain(u, large=False))
+    assert record[0].message.value > 0.0  # type: ignore[union-attr]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MeshBody("pad", model, energy=lambda u: strain(u, large=True), rotation=(0.6, 0, 0, 0.8))
+        MeshBody("pad", model, energy="5e5*(I1*J^(-2/3) - 3) + 5e7*(J - 1)^2")
 
 
 def test_multigrid_gives_the_results_of_a_factor() -> None:
