@@ -30,6 +30,7 @@ from dolfinx_mbd.fem.linalg.blocks import multiply, solve
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky
 from dolfinx_mbd.fem.linalg.options import database_options
 from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
+from dolfinx_mbd.fem.linalg.substructures import Substructures
 from dolfinx_mbd.structures.mesh_bodies.multipliers import Border, Motion, scaled
 from dolfinx_mbd.structures.mesh_bodies.nodal_rotations import NodalRotations
 
@@ -77,6 +78,7 @@ class MeshSolver:
         self.state = FactorState.reference(body)
         self._ksp: PETSc.KSP | None = None
         self._rotations = NodalRotations(body)
+        self._parts = Substructures.of(body.forces.space)
         self._turns = np.zeros((0, 2, 3, 3))
 
     def factorize(
@@ -114,7 +116,7 @@ class MeshSolver:
         options = body.petsc_options
         if options or database_options(PREFIX):
             self._set_rigid_motions(A, at)
-        self._ksp = cholesky(A, prefix=PREFIX, options=options)
+        self._ksp = cholesky(A, prefix=PREFIX, options=options, parts=self._parts)
         self._Y = self._block_solution(product)
         self._set_border(at, pins)
         rates = np.zeros((len(self._border.H), T.shape[2]))
