@@ -153,6 +153,8 @@ class StepUnknowns:
             return False
         two, one, last = self._errors[-3:]
         # the first errors of a step are nearly equal: forces of the prediction are all unbalanced
+        if len(self._errors) < 4 and last < one:
+            return False
         ratio = min(last / one, (last / two) ** 0.5)
         if ratio < 1.0 and np.log(error) < -_COSTLY * np.log(ratio):
             return False
