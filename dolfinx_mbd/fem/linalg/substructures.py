@@ -32,6 +32,7 @@ from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.linalg.cholmod import CholmodError, CholmodFactor, CholmodPreconditioner
+from dolfinx_mbd.parallel import summed
 
 __all__ = ["MAX_SHARED", "SubstructurePreconditioner", "Substructures"]
 
@@ -109,7 +110,7 @@ class _PartFactor(CholmodFactor):
         return np.concatenate([order[~last], order[last]])
 
     def eliminate(self, B: Array) -> tuple[Array, Array]:
-        """Return L⁻¹B for B without its last rows, and −A_si A_ii⁻¹ b_i in the order `last_rows`."""
+        """Return L⁻¹B for B without its last rows, and −A_si A_ii⁻¹b_i ordered as `last_rows`."""
         right = B[self._order]
         right[self._places] = 0.0
         Y = self.forward(right)
@@ -131,9 +132,9 @@ class SubstructuredFactor:
         parts: The substructures.
 
     Raises:
-        CholmodError: The matrix is not positive definite, or there is not enough memory (collective).
+        CholmodError: The matrix is not positive definite, or there is not enough memory.
 
-    Note: Collective.
+    Note: Collective. Errors are raised on all ranks.
     """
 
     def __init__(self, A: PETSc.Mat, parts: Substructures) -> None:
@@ -157,7 +158,7 @@ class SubstructuredFactor:
             among = np.ix_(self._shared, self._shared)
             surplus[among] = L @ L.T - corner[among]
         local.destroy()
-        corner += _sum(comm, surplus)
+        corner += summed(comm, surplus)
         try:
             self._corner = scipy.linalg.cho_factor(corner, lower=True, overwrite_a=True)
         except scipy.linalg.LinAlgError:
@@ -184,7 +185,7 @@ class SubstructuredFactor:
             right[self._rows[0]] = B[self._rows[1]]
             Y, forces = part.eliminate(right)
             loads[self._shared] += forces
-        loads = _sum(self._comm, loads)
+        loads = summed(self._comm, loads)
         values = scipy.linalg.cho_solve(self._corner, loads) if len(loads) else loads
         if part is not None:
             solution = part.substitute(Y, values[self._shared])
@@ -231,12 +232,3 @@ def _submatrices(A: PETSc.Mat, parts: Substructures) -> tuple[PETSc.Mat, Array]:
     dense = scipy.sparse.csr_matrix((values, columns, indptr), shape=corner.getSize()).toarray()
     corner.destroy()
     return local, dense
-
-
-def _sum(comm: Any, local: Array) -> Array:
-    """Return the sum over all ranks, bitwise equal on all ranks."""
-    local = np.ascontiguousarray(local)
-    total = np.empty_like(local)
-    comm.Reduce(local, total, root=0)
-    comm.Bcast(total, root=0)
-    return total

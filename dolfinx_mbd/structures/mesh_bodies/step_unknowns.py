@@ -187,10 +187,9 @@ class StepUnknowns:
     def correct(self, delta: Array) -> float:
         """Correct the free nodes after increments δs (nv,) of the frames; return the largest, m."""
         by_rate, by_speed, ratio = self._derivatives
-        change, forces = (-part for part in self.solver.solution(self._free(), self._gaps))
-        if len(self._body.frame_names):
-            motion = self.solver.motion(delta)
-            change, forces = change - motion[0], forces - motion[1]
+        frames = delta if len(self._body.frame_names) else None
+        solution = self.solver.solution(self._free(), self._gaps, frames)
+        change, forces = (-part for part in solution)
         self.multipliers = self.multipliers + forces
         self._move = self._move + change
         self._velocities += by_speed * change

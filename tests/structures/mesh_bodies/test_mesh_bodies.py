@@ -150,7 +150,7 @@ def test_tangent_of_a_step_is_the_derivative_of_the_residual() -> None:
 
     def total(du: Any) -> Any:
         forces.set_state(u + du, w + c * du)
-        damping = forces.damping(w + c * du)
+        damping = forces.nodes.gathered_block(forces.damping(w + c * du))
         return forces.elastic() + damping + b * forces.apply_mass(du)
 
     differences = [(total(h * d) - total(-h * d)) / (2 * h) for d in directions]
