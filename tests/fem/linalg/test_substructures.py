@@ -1,4 +1,4 @@
-"""Factors of the substructures of ranks: solutions, substructures, matrices that are not definite."""
+"""Factors of the substructures of ranks: solutions, nodes, matrices that are not definite."""
 
 from __future__ import annotations
 
