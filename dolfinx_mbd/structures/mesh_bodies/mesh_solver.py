@@ -216,7 +216,8 @@ class MeshSolver:
         result, multipliers = self._solution(forces, gaps)
         if delta is not None:
             local = self._turned(delta, inverse=True)
-            result, multipliers = result + self._Y @ local, multipliers + self._E @ local
+            result = result + self._Y @ local
+            multipliers = np.asarray(multipliers + self._E @ local)
         return self._whole(result), self._unbordered(multipliers)
 
     def _solution(self, forces: Array, gaps: Array) -> tuple[Array, Array]:
