@@ -248,8 +248,8 @@ class CholmodFactor:
             columns = number[starts[k] : starts[k + 1]]
             size = len(members) * len(columns)
             panel = values[values_at[k] : values_at[k] + size].reshape(len(columns), -1).T
-            kept = np.ix_(members >= 0, columns >= 0)
-            corner[np.ix_(members[members >= 0], columns[columns >= 0])] = panel[kept]
+            chosen = np.ix_(members >= 0, columns >= 0)
+            corner[np.ix_(members[members >= 0], columns[columns >= 0])] = panel[chosen]
         return np.asarray(np.tril(corner))
 
     def _solved(self, kind: int, B: Array) -> Array:
