@@ -65,17 +65,17 @@ class Substructures:
         counts = la.vector(blocks)
         counts.array[:] = 0.0
         counts.array[cells.ravel()] = 1.0
-        own = np.flatnonzero(counts.array > 0.0)
-        others = np.setdiff1d(np.arange(num_owned), own)
+        members = np.flatnonzero(counts.array > 0.0)
+        others = np.setdiff1d(np.arange(num_owned), members)
         counts.scatter_reverse(la.InsertMode.add)
         counts.array[others] = 2.0  # a node without cells of its rank belongs to no interior
         counts.scatter_forward()
-        numbers = blocks.local_to_global(own.astype(np.int32)).astype(np.int32)
+        numbers = blocks.local_to_global(members.astype(np.int32)).astype(np.int32)
         order = np.argsort(numbers)
         first = blocks.local_range[0]
         owned = first + np.flatnonzero(counts.array[:num_owned] > 1.0).astype(np.int32)
         shared = np.concatenate(space.mesh.comm.allgather(owned)).astype(np.int32)
-        return cls(dofmap.bs, numbers[order], counts.array[own][order] > 1.0, np.sort(shared))
+        return cls(dofmap.bs, numbers[order], counts.array[members][order] > 1.0, np.sort(shared))
 
     @property
     def are_small(self) -> bool:
@@ -140,20 +140,20 @@ class SubstructuredFactor:
     def __init__(self, A: PETSc.Mat, parts: Substructures) -> None:
         self._comm = comm = A.comm.tompi4py()
         begin, end = A.getOwnershipRange()
-        own, shared = parts.rows(parts.nodes), parts.rows(parts.shared)
+        members, shared = parts.rows(parts.nodes), parts.rows(parts.shared)
         last = np.repeat(parts.is_shared, parts.block)
         local, corner = _submatrices(A, parts)
         self._part: _PartFactor | None = None
         error = None
         try:
-            if len(own):
+            if len(members):
                 self._part = _PartFactor(local, last)
         except CholmodError as caught:
             error = str(caught)
         surplus = np.zeros(corner.shape)
         if self._part is not None:
             # places of the last unknowns of the part among all shared ones
-            self._shared = np.searchsorted(shared, own[self._part.last_rows])
+            self._shared = np.searchsorted(shared, members[self._part.last_rows])
             L = self._part.corner
             among = np.ix_(self._shared, self._shared)
             surplus[among] = L @ L.T - corner[among]
@@ -167,11 +167,11 @@ class SubstructuredFactor:
         if failures:
             self.destroy()
             raise CholmodError(failures[0])
-        is_owned = (own >= begin) & (own < end)
-        self._rows = np.flatnonzero(is_owned), own[is_owned] - begin  # in the part, and owned
+        is_owned = (members >= begin) & (members < end)
+        self._rows = np.flatnonzero(is_owned), members[is_owned] - begin  # in the part, and owned
         is_owned = (shared >= begin) & (shared < end)
         self._owned_shared = np.flatnonzero(is_owned), shared[is_owned] - begin
-        self._num_rows = len(own)
+        self._num_rows = len(members)
 
     def solve(self, B: Array) -> Array:
         """Return A⁻¹B for owned rows of a block of vectors, shape (rows, k) (collective)."""
