@@ -9,7 +9,7 @@ along it. The crank turns at 150 rad/s with a step of 0.1 ms. A solve is an appl
 constant factor; an assembly is one of the elastic forces. The reduced body has the same mesh and
 eight modes. The measurements on one and on two ranks and with the reduced body alternate. The
 deflections on one and on two ranks must agree to 1e-9 of their size. With `--ranks`, there is no
-reduced body, and one table of the times on one and on two ranks.
+reduced body, and one table of the times and of the memory on one and on two ranks.
 
 With `--peers`, the same rod is clamped to a driven hinge, and three programs make the same steps:
 the package, a plain DOLFINx script, and Exudyn's full-order body in a floating frame (see
@@ -21,6 +21,7 @@ by its rotation, which changes the square of its lowest frequency by 1.5 %.
 from __future__ import annotations
 
 import argparse
+import resource
 import sys
 import time
 from pathlib import Path
@@ -47,7 +48,8 @@ PEERS_HEAD = (
 )
 RANKS_HEAD = (
     "| dofs | solves a step | step, ms | on two ranks, ms | one over two | of the fastest "
-    "| processor, ms | on two ranks, ms | one over two | of the fastest |"
+    "| processor, ms | on two ranks, ms | one over two | of the fastest "
+    "| peak of one rank, GB | of each of two, GB |"
 )
 
 
@@ -61,7 +63,7 @@ def measure(cells: int, steps: int, kind: str) -> dict[str, Any]:
     from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
     from tests.structures.mesh_bodies.models import STEEL, box, ends, slider_crank
 
-    calls = {"solution": 0, "elastic": 0, "factorize": 0}
+    calls = {"solution": 0, "elastic_rows": 0, "factorize": 0}
 
     def counted(owner: Any, name: str) -> None:
         function = getattr(owner, name)
@@ -73,7 +75,7 @@ def measure(cells: int, steps: int, kind: str) -> dict[str, Any]:
         setattr(owner, name, call)
 
     for owner, name in (
-        (MeshSolver, "solution"), (MeshSolver, "factorize"), (NodalForces, "elastic"),
+        (MeshSolver, "solution"), (MeshSolver, "factorize"), (NodalForces, "elastic_rows"),
     ):  # fmt: skip
         counted(owner, name)
     mesh, tags = box((0, -0.004, -0.004), (0.3, 0.004, 0.004), (36 * cells, cells, cells))
@@ -106,6 +108,8 @@ def measure(cells: int, steps: int, kind: str) -> dict[str, Any]:
     result: dict[str, Any] = {"time": (time.perf_counter() - start) / count}
     spent = (time.process_time() - processor) / count
     result["processor"] = mesh.comm.allreduce(spent, MPI.MAX)  # of the busiest rank
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+    result["memory"] = mesh.comm.allreduce(peak, MPI.MAX)  # GB, of the rank that needs most
     result |= {name: (calls[name] - before[name]) / count for name in calls}
     dofmap = model.displacements.dofmap
     result["dofs"] = dofmap.index_map.size_global * dofmap.index_map_bs
@@ -117,7 +121,7 @@ def measure(cells: int, steps: int, kind: str) -> dict[str, Any]:
     if kind == "package":
         tip = int(np.argmin(np.linalg.norm(rod.nodes - [0.3, 0, 0], axis=1)))
         result["deflection"] = raw_mesh_bodies.deflection(rod.nodes[tip] + u[tip], state.time)
-        result |= {"solves": result["solution"], "assemblies": result["elastic"]}
+        result |= {"solves": result["solution"], "assemblies": result["elastic_rows"]}
         result["tangents"] = result["factorize"]
     return result
 
@@ -185,7 +189,8 @@ def ranks_row(runs: dict[str, list[dict[str, Any]]]) -> None:
         one, two = (1e3 * median(runs[name], key) for name in ("one", "two"))
         best = [1e3 * min(run[key] for run in runs[name]) for name in ("one", "two")]
         text += f"| {one:.0f} | {two:.0f} | **{one / two:.2f}** | {best[0] / best[1]:.2f} "
-    print(text + "|", flush=True)
+    one, two = (median(runs[name], "memory") for name in ("one", "two"))
+    print(f"{text}| {one:.2f} | {two:.2f} |", flush=True)
 
 
 def check_ranks(runs: dict[str, list[dict[str, Any]]]) -> None:
@@ -202,7 +207,7 @@ def row(runs: dict[str, list[dict[str, Any]]]) -> None:
     times = {name: 1e3 * median(samples, "time") for name, samples in runs.items()}
     work = {name: 1e3 * median(samples, "processor") for name, samples in runs.items()}
     print(
-        f"| {first['dofs']:,} | {first['solution']:.1f} | {first['elastic']:.1f} "
+        f"| {first['dofs']:,} | {first['solution']:.1f} | {first['elastic_rows']:.1f} "
         f"| {first['factorize']:.2f} | {times['one']:.1f} | {times['reduced']:.2f} "
         f"| {times['two']:.1f} | **{times['one'] / times['two']:.2f}** "
         f"| {work['one']:.1f} | {work['two']:.1f} | **{work['one'] / work['two']:.2f}** |",

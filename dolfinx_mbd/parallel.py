@@ -42,6 +42,20 @@ def on_rank_zero(comm: Any, work: Callable[[], T]) -> T:
     return result  # type: ignore[return-value]
 
 
+def summed(comm: Any, local: Any) -> Any:
+    """Return the sum of arrays over all ranks, bitwise equal on all ranks.
+
+    `Allreduce` may round differently on different ranks.
+    """
+    if comm.size == 1:
+        return local
+    local = local.copy(order="C")
+    total = local.copy()
+    comm.Reduce(local, total, root=0)
+    comm.Bcast(total, root=0)
+    return total
+
+
 def raise_together(comm: Any, message: str | None, kind: type[Exception] = InputError) -> None:
     """Raise an error on every rank if any rank has a message; the lowest such rank provides it.
 

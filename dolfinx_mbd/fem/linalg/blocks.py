@@ -13,6 +13,7 @@ from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.linalg.factorization import solver_error
+from dolfinx_mbd.parallel import summed
 
 
 def multiply(A: PETSc.Mat, X: Array) -> Array:
@@ -58,20 +59,12 @@ def add_combined(Y: Array, X: Array, c: Array) -> None:
 
 def gram(comm: MPI.Comm, X: Array, Y: Array) -> Array:
     """Return XᵀY over all ranks, bitwise equal on all ranks."""
-    return _sum(comm, np.ascontiguousarray(X.T @ Y))
+    return np.asarray(summed(comm, X.T @ Y))
 
 
 def column_sums(comm: MPI.Comm, X: Array, Y: Array) -> Array:
     """Return xᵀy for each pair of columns, bitwise equal on all ranks."""
-    return _sum(comm, np.array([np.dot(x, y) for x, y in zip(X.T, Y.T, strict=True)]))
-
-
-def _sum(comm: MPI.Comm, local: Array) -> Array:
-    """Return the sum over all ranks; `Allreduce` may round differently on different ranks."""
-    total = np.empty_like(local)
-    comm.Reduce(local, total, op=MPI.SUM, root=0)
-    comm.Bcast(total, root=0)
-    return total
+    return np.asarray(summed(comm, np.array([np.dot(x, y) for x, y in zip(X.T, Y.T, strict=True)])))
 
 
 def _dense_matrix(comm: MPI.Comm, values: Array) -> PETSc.Mat:

@@ -19,7 +19,7 @@ import ctypes
 import logging
 import sys
 import weakref
-from ctypes import POINTER, byref, c_int, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_double, c_int, c_size_t, c_void_p
 from functools import cache
 from typing import Any
 
@@ -34,7 +34,8 @@ from dolfinx_mbd.errors import SolverError
 SMALL = 3000  # number of rows below which CHOLMOD chooses the ordering
 
 _COMMON_SIZE = 1 << 16  # bytes; CHOLMOD 5.3 needs 2680
-_REAL, _SUPERNODAL, _GIVEN, _SOLVE_A, _LOWER = 1, 2, 1, 0, -1  # constants of CHOLMOD
+_REAL, _SUPERNODAL, _GIVEN, _LOWER = 1, 2, 1, -1  # constants of CHOLMOD
+_SOLVE_A, _SOLVE_L, _SOLVE_LT = 0, 4, 5
 _INT32 = 0  # indices of 32 bits
 _PRECISIONS = {np.dtype(np.float64): 0, np.dtype(np.float32): 4}
 # Places of `int` parameters in the structure, in units of four bytes
@@ -71,10 +72,23 @@ class _Dense(ctypes.Structure):
     )
 
 
-class _FactorHead(ctypes.Structure):
-    """The first members of CHOLMOD's factor: rows, and the first column with a bad pivot."""
+class _Factor(ctypes.Structure):
+    """CHOLMOD's factor.
 
-    _fields_ = (("n", c_size_t), ("minor", c_size_t))
+    The first columns of each supernode are in `super`. Places of its rows in `s` are in `pi`, those
+    of its values in `x`, column by column, are in `px`.
+    """
+
+    _fields_ = (
+        *((name, c_size_t) for name in ("n", "minor")),
+        *((name, c_void_p) for name in ("Perm", "ColCount", "IPerm")),
+        ("nzmax", c_size_t),
+        *((name, c_void_p) for name in ("p", "i", "x", "z", "nz", "next", "prev")),
+        *((name, c_size_t) for name in ("nsuper", "ssize", "xsize", "maxcsize", "maxesize")),
+        *((name, c_void_p) for name in ("super", "pi", "px", "s")),
+        *((name, c_int) for name in ("ordering", "is_ll", "is_super", "is_monotonic")),
+        *((name, c_int) for name in ("itype", "xtype", "dtype")),
+    )
 
 
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -154,16 +168,24 @@ class CholmodFactor:
     ) -> None:
         """Compute the factor from the upper half of the matrix."""
         lib, common, order = self._lib, self._common, None
-        if half.shape[0] >= SMALL:
-            permutation = self._permutation(half, block)
+        permutation = self._ordering(half, block)
+        if permutation is not None:
             order, parameters[_NUM_METHODS] = permutation.ctypes.data, 1  # the given ordering
         matrix = _sparse(half.indptr, half.indices, half.data)
         self._factor.value = lib.cholmod_analyze_p(byref(matrix), order, None, 0, common)
         if not self._factor.value or not lib.cholmod_factorize(byref(matrix), self._factor, common):
             raise CholmodError("CHOLMOD has not enough memory, or the matrix is too large")
-        head = ctypes.cast(self._factor, POINTER(_FactorHead)).contents
+        head = self._head()
         if head.minor != head.n:
             raise CholmodError(f"pivot {head.minor} of CHOLMOD is not positive")
+
+    def _head(self) -> _Factor:
+        """Return CHOLMOD's structure of the factor."""
+        return ctypes.cast(self._factor, POINTER(_Factor)).contents
+
+    def _ordering(self, half: scipy.sparse.csr_matrix, block: int) -> NDArray[np.int32] | None:
+        """Return an ordering of the rows, or None if CHOLMOD chooses it."""
+        return self._permutation(half, block) if half.shape[0] >= SMALL else None
 
     def _permutation(self, half: scipy.sparse.csr_matrix, block: int) -> NDArray[np.int32]:
         """Return the ordering of METIS for the graph of the nodes, expanded to the rows.
@@ -190,13 +212,55 @@ class CholmodFactor:
 
     def solve(self, B: Array) -> Array:
         """Return A⁻¹B for a block of vectors, shape (rows, k)."""
+        return self._solved(_SOLVE_A, B)
+
+    def forward(self, B: Array) -> Array:
+        """Return L⁻¹B for a block of vectors in the order of `permutation`, shape (rows, k)."""
+        return self._solved(_SOLVE_L, B)
+
+    def backward(self, B: Array) -> Array:
+        """Return L⁻ᵀB for a block of vectors in the order of `permutation`, shape (rows, k)."""
+        return self._solved(_SOLVE_LT, B)
+
+    def permutation(self) -> NDArray[np.int32]:
+        """Return the numbers of the rows in the order of the factor."""
+        head = self._head()
+        if head.itype != _INT32 or not head.is_super:
+            raise CholmodError("the factor of CHOLMOD is not supernodal")
+        return _shared(head.Perm, c_int, head.n).copy()
+
+    def corner_block(self, places: NDArray[np.integer[Any]]) -> Array:
+        """Return the rows and columns of L at increasing places, in the order of the factor.
+
+        The places must contain all rows of their columns of L, as the last unknowns do.
+        """
+        head, count = self._head(), len(places)
+        number = np.full(head.n, -1)
+        number[places] = np.arange(count)
+        starts, rows_at, values_at = (
+            _shared(address, c_int, head.nsuper + 1).astype(np.int64)
+            for address in (head.super, head.pi, head.px)
+        )
+        rows, values = _shared(head.s, c_int, head.ssize), _shared(head.x, c_double, head.xsize)
+        corner = np.zeros((count, count))
+        for k in np.unique(np.searchsorted(starts, places, side="right") - 1):
+            members = number[rows[rows_at[k] : rows_at[k + 1]]]
+            columns = number[starts[k] : starts[k + 1]]
+            size = len(members) * len(columns)
+            panel = values[values_at[k] : values_at[k] + size].reshape(len(columns), -1).T
+            chosen = np.ix_(members >= 0, columns >= 0)
+            corner[np.ix_(members[members >= 0], columns[columns >= 0])] = panel[chosen]
+        return np.asarray(np.tril(corner))
+
+    def _solved(self, kind: int, B: Array) -> Array:
+        """Return the solution of one of the systems of CHOLMOD."""
         if self._scale is None:
             B = np.asfortranarray(B, dtype=float)
         else:
             B = np.asfortranarray(B * self._scale[:, None], dtype=np.float32)
         precision = _PRECISIONS[B.dtype]
         right = _Dense(*B.shape, B.size, len(B), B.ctypes.data, None, _REAL, precision)
-        result = self._lib.cholmod_solve(_SOLVE_A, self._factor, byref(right), self._common)
+        result = self._lib.cholmod_solve(kind, self._factor, byref(right), self._common)
         if not result:
             raise CholmodError("CHOLMOD has not enough memory")
         number = ctypes.c_float if precision else ctypes.c_double
@@ -292,6 +356,11 @@ def _sparse(
     rows = len(indptr) - 1
     types = {"stype": _LOWER, "itype": _INT32, "xtype": kind, "dtype": precision}
     return _Sparse(rows, rows, len(indices), *pointers, **types, sorted=1, packed=1)
+
+
+def _shared(address: int, kind: Any, count: int) -> NDArray[Any]:
+    """Return an array that shares the memory of CHOLMOD."""
+    return np.ctypeslib.as_array(ctypes.cast(address, POINTER(kind)), shape=(count,))
 
 
 def _free(lib: Any, common: Any, factor: c_void_p) -> None:

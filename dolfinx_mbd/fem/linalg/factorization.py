@@ -3,6 +3,7 @@
 | matrix | function | method |
 |---|---|---|
 | symmetric positive definite | `cholesky` | CHOLMOD on one rank, MUMPS on several, both L Lᵀ |
+| the same, substructures given | `cholesky(..., parts=parts)` | CHOLMOD on each rank, L Lᵀ |
 | symmetric, n negative eigenvalues | `cholesky(..., negative=n)` | MUMPS, L D Lᵀ |
 | symmetric, values change, inertia unknown | `SymmetricFactor` | MUMPS, L D Lᵀ |
 | general | the options `GENERAL` | MUMPS, L U |
@@ -18,6 +19,7 @@ from petsc4py import PETSc
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.linalg.cholmod import CholmodError, CholmodPreconditioner, library
 from dolfinx_mbd.fem.linalg.options import Options, configured, database_options, last_line
+from dolfinx_mbd.fem.linalg.substructures import SubstructurePreconditioner, Substructures
 from dolfinx_mbd.parallel import destroying, discard
 
 DEFINITE = {
@@ -93,6 +95,7 @@ def cholesky(
     negative: int = 0,
     ksp: PETSc.KSP | None = None,
     exact: bool = True,
+    parts: Substructures | None = None,
 ) -> PETSc.KSP:
     """Return a KSP that contains the factorization of a symmetric matrix.
 
@@ -102,6 +105,9 @@ def cholesky(
     factorizes all other matrices, and repeats failed factorizations of CHOLMOD to report the cause.
     User options may replace any setting.
 
+    On several ranks, CHOLMOD factorizes the substructures of the ranks if they are given by `parts`
+    and share few unknowns (`fem/linalg/substructures.py`).
+
     `negative` is the number of negative eigenvalues of A, zero or the number of constraints. An
     existing solver, for example of a multigrid level, may be passed as `ksp`. Without `exact`, the
     options may select a preconditioner alone.
@@ -109,7 +115,7 @@ def cholesky(
     A.setOption(PETSc.Mat.Option.SYMMETRIC, True)
     A.setOption(PETSc.Mat.Option.SPD, negative == 0)
     solver = create_solver(A, ksp)
-    if negative or not _cholmod_succeeds(solver, A, prefix, options):
+    if negative or not _cholmod_succeeds(solver, A, prefix, options, parts):
         try:
             set_up(solver, INDEFINITE if negative else DEFINITE, prefix, options)
         except PETSc.Error as error:
@@ -123,21 +129,30 @@ def cholesky(
     return solver
 
 
-def _cholmod_succeeds(ksp: PETSc.KSP, A: PETSc.Mat, prefix: str, options: Options) -> bool:
+def _cholmod_succeeds(
+    ksp: PETSc.KSP, A: PETSc.Mat, prefix: str, options: Options, parts: Substructures | None
+) -> bool:
     """Factorize by CHOLMOD if it can be used, and return whether it has succeeded."""
-    if A.comm.size > 1 or not PETSc.Sys.hasExternalPackage("cholmod"):
+    if not PETSc.Sys.hasExternalPackage("cholmod"):
+        return False
+    if A.comm.size > 1 and (parts is None or not parts.are_small or library() is None):
         return False
     keys = (*(options or {}), *database_options(prefix))
     if any(key.startswith(("pc_", "ksp_", "mat_mumps_")) for key in keys):
         return False
     try:
-        if library() is None or any(key.startswith("mat_cholmod_") for key in keys):
+        if A.comm.size > 1:
+            assert parts is not None
+            preconditioner: CholmodPreconditioner = SubstructurePreconditioner(A, parts)
+        elif library() is None or any(key.startswith("mat_cholmod_") for key in keys):
             set_up(ksp, CHOLMOD, prefix, options)
+            return True
         else:
-            preconditioner, pc = CholmodPreconditioner(A), ksp.getPC()
-            pc.setType(PETSc.PC.Type.PYTHON)
-            pc.setPythonContext(preconditioner)
-            set_up(ksp, {"ksp_type": "preonly"}, prefix, options)
+            preconditioner = CholmodPreconditioner(A)
+        pc = ksp.getPC()
+        pc.setType(PETSc.PC.Type.PYTHON)
+        pc.setPythonContext(preconditioner)
+        set_up(ksp, {"ksp_type": "preonly"}, prefix, options)
     except (PETSc.Error, CholmodError):
         _log.info("CHOLMOD does not accept the matrix; MUMPS is used instead")
         ksp.reset()

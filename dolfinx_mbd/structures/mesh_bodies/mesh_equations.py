@@ -96,14 +96,15 @@ class MeshEquations(FrameCoordinates):
             t -= 0.5 * self._solver.dt
         self.embedding.check_vector("gravity", state.gravity)
         forces.set_state(u, w)
-        elastic = forces.elastic() if start is None else forces.elastic_between(start, after)
-        terms = [forces.apply_mass(a), elastic]
+        elastic = forces.elastic_rows() if start is None else forces.elastic_between(start, after)
+        rows, damping = [forces.inertia(a), elastic], forces.damping(w)
+        if damping is not None:
+            rows.append(damping)
+        columns = forces.nodes.gathered_block(np.hstack(rows))
+        terms = [columns[:, 3 * k : 3 * k + 3] for k in range(len(rows))]
         terms.append(-forces.lumped[:, None] * state.gravity)
         if forces.loads:
             terms.append(-forces.loads.forces(t))
-        damping = forces.damping(w)
-        if damping is not None:
-            terms.append(damping)
         return [self.embedding.flat(term) for term in terms]
 
     def _round_off(self, q: Array) -> float:

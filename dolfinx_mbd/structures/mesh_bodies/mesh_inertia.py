@@ -107,7 +107,9 @@ class CondensedInertia:
         G = self._constraints.node_matrix(at)
         W = self.solution(G.reshape(len(G), -1)).reshape(G.shape)
         G[self._held] = 0.0
-        return Border(G, W, scaled(self._constraints.idle, G, W))
+        border = Border(G, W)
+        border.H = border.H - scaled(self._constraints.idle, border.H)
+        return border
 
     def _coupling(self, at: Motion, border: Border) -> tuple[Array, Array]:
         """Return GᵀY − G_s for unit motions of the frames, and the multipliers E, (m, 6 F) each."""
@@ -118,8 +120,7 @@ class CondensedInertia:
             # R (e_k × D) for the condensed levers
             Y[:, :, 6 * k + 3 : 6 * k + 6] = np.einsum("na,akb,ib->nik", shapes[:, 1:], _UNITS, R)
         rates = self._constraints.frame_matrix(at)
-        coupling = np.einsum("nim,nis->ms", border.G, Y) - rates
-        return coupling, border.multipliers(Y, rates)
+        return border.products(Y) - rates, border.multipliers(Y, rates)
 
     def mass(self, at: Motion) -> Array:
         """Return the condensed mass matrix of the frames, shape (6 F, 6 F)."""

@@ -30,6 +30,8 @@ from dolfinx_mbd.fem.linalg.blocks import multiply, solve
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky
 from dolfinx_mbd.fem.linalg.options import database_options
 from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
+from dolfinx_mbd.fem.linalg.substructures import Substructures
+from dolfinx_mbd.parallel import summed
 from dolfinx_mbd.structures.mesh_bodies.multipliers import Border, Motion, scaled
 from dolfinx_mbd.structures.mesh_bodies.nodal_rotations import NodalRotations
 
@@ -77,6 +79,9 @@ class MeshSolver:
         self.state = FactorState.reference(body)
         self._ksp: PETSc.KSP | None = None
         self._rotations = NodalRotations(body)
+        self._parts = Substructures.of(body.forces.space)
+        self._nodes = nodes = body.forces.nodes
+        self._held = np.flatnonzero(np.isin(nodes.owned, body.held))  # among the owned nodes
         self._turns = np.zeros((0, 2, 3, 3))
 
     def factorize(
@@ -100,12 +105,12 @@ class MeshSolver:
         forces.set_state(state.u, state.w)
         forces.loads.pressures = state.pressures
         A = forces.matrix(*coefficients, spin)
-        T = body.frame_matrices(frames)
-        product = self._product(A, T)
+        T = body.frame_matrices(frames)[self._nodes.owned]
+        product = self._nodes.unpacked(multiply(A, self._nodes.packed(T)))
         second, at_frames = body.constraints.second(at, state.multipliers)
-        stiffness = np.einsum("nik,nil->kl", T, product) + at_frames
-        product += second
-        product[body.held] = 0.0
+        stiffness = self._total(np.einsum("nik,nil->kl", T, product)) + at_frames
+        product += second[self._nodes.owned]
+        product[self._held] = 0.0
         constrain(A, forces.nodes.dofs_of(body.held_blocks), 1.0)
         pins = self._pinned(A, *coefficients[:1])
         self.destroy()
@@ -114,14 +119,14 @@ class MeshSolver:
         options = body.petsc_options
         if options or database_options(PREFIX):
             self._set_rigid_motions(A, at)
-        self._ksp = cholesky(A, prefix=PREFIX, options=options)
+        self._ksp = cholesky(A, prefix=PREFIX, options=options, parts=self._parts)
         self._Y = self._block_solution(product)
         self._set_border(at, pins)
         rates = np.zeros((len(self._border.H), T.shape[2]))
         rates[: body.constraints.size] = body.constraints.frame_matrix(at)
         self._E = self._border.multipliers(self._Y, rates)
-        coupling = np.einsum("nim,nis->ms", self._border.G, self._Y) - rates
-        stiffness -= np.einsum("nik,nil->kl", product, self._Y)
+        coupling = self._border.products(self._Y) - rates
+        stiffness -= self._total(np.einsum("nik,nil->kl", product, self._Y))
         self._condensed = stiffness + coupling.T @ self._E
         self._Y = self._Y - self._border.correction(self._E)
         self.coefficients, self.state = coefficients, state
@@ -170,13 +175,15 @@ class MeshSolver:
             for k, (node, _) in enumerate(pins):
                 extra[node, :, 3 * k : 3 * k + 3] = np.eye(3)
             G = np.concatenate([G, extra], axis=2)
-        W, compliance = self._block_solution(G), np.zeros((G.shape[2],) * 2)
+        G = G[self._nodes.owned]
+        self._border = border = Border(G, self._block_solution(G), self._total)
+        compliance = np.zeros_like(border.H)
         idle = self._body.constraints.idle
-        compliance[:size, :size] = scaled(idle, G[:, :, :size], W[:, :, :size])
+        compliance[:size, :size] = scaled(idle, border.H[:size, :size])
         for k, (_, stiffness) in enumerate(pins):
             part = slice(size + 3 * k, size + 3 * k + 3)
             compliance[part, part] = np.eye(3) / stiffness
-        self._border = Border(G, W, compliance)
+        border.H = border.H - compliance
 
     def turn_to(self, u: Array, frames: Array, middle: Array | None = None) -> None:
         """Turn the factor with the body at displacements u (N, 3) and frames (F, 7).
@@ -199,25 +206,46 @@ class MeshSolver:
         turns = self._frame_turns.transpose(0, 2, 1)
         self._turns = np.stack([turns, np.broadcast_to(np.eye(3), turns.shape)], axis=1)
 
-    def solution(self, forces: Array, gaps: Array) -> tuple[Array, Array]:
+    def solution(
+        self, forces: Array, gaps: Array, delta: Array | None = None
+    ) -> tuple[Array, Array]:
         """Return the solution (N, 3), (m,) for forces (N, 3) at the free nodes and gaps (m,).
 
-        Collective.
+        With increments δs (6 F,), `motion` is added. Collective.
         """
+        result, multipliers = self._solution(forces, gaps)
+        if delta is not None:
+            local = self._turned(delta, inverse=True)
+            result = result + self._Y @ local
+            multipliers = np.asarray(multipliers + self._E @ local)
+        return self._whole(result), self._unbordered(multipliers)
+
+    def _solution(self, forces: Array, gaps: Array) -> tuple[Array, Array]:
+        """Return the solution at the owned nodes (n, 3) and of the border, not turned."""
         assert self._ksp is not None
         b, x = self._matrix.createVecs()
-        b.array[:] = self._local(_back(self._force_turn, forces)[:, :, None]).ravel()
+        owned = _back(self._force_turn, forces[self._nodes.owned])
+        b.array[:] = self._nodes.packed(owned[:, :, None]).ravel()
         try:
             self._ksp.solve(b, x)
         except PETSc.Error as error:
             raise FactorizationError(f"the linear solver failed: {error}") from error
-        result = self._body.forces.nodes.gathered(x.array_r)
+        result = self._nodes.unpacked(x.array_r[:, None])[:, :, 0].copy()
         b.destroy()
         x.destroy()
-        result[self._body.held] = 0.0
+        result[self._held] = 0.0
+        if not len(self._border.H):
+            return result, np.zeros(0)
         multipliers = self._border.multipliers(result, self._bordered(gaps))
-        result = result - self._border.correction(multipliers)
-        return _turned(self._turn, result), self._unbordered(multipliers)
+        return result - self._border.correction(multipliers), multipliers
+
+    def _whole(self, result: Array) -> Array:
+        """Return the turned values (N, 3) of all nodes from values (n, 3) of the owned nodes."""
+        return self._nodes.gathered_block(_turned(self._turn, result))
+
+    def _total(self, local: Array) -> Array:
+        """Return the sum of an array over the ranks."""
+        return np.asarray(summed(self._body.forces.comm, local))
 
     def gap_forces(self, gaps: Array) -> Array:
         """Return the multipliers that close gaps (m,), N."""
@@ -236,15 +264,16 @@ class MeshSolver:
     def frame_forces(self, forces: Array, gaps: Array) -> Array:
         """Return Yᵀf + Eᵀh for forces f (N, 3) and gaps h (m,), shape (6 F,).
 
-        E are the multipliers of unit motions of the frames.
+        E are the multipliers of unit motions of the frames. Collective.
         """
-        raw = np.einsum("nik,ni->k", self._Y, _back(self._turn, forces))
+        owned = _back(self._turn, forces[self._nodes.owned])
+        raw = self._total(np.einsum("nik,ni->k", self._Y, owned))
         return self._turned(raw + self._bordered(gaps) @ self._E)
 
     def motion(self, delta: Array) -> tuple[Array, Array]:
-        """Return Y δs, shape (N, 3), and the multipliers E δs, shape (m,)."""
+        """Return Y δs, shape (N, 3), and the multipliers E δs, shape (m,) (collective)."""
         local = self._turned(delta, inverse=True)
-        return _turned(self._turn, self._Y @ local), self._unbordered(self._E @ local)
+        return self._whole(self._Y @ local), self._unbordered(self._E @ local)
 
     def condensed(self) -> Array:
         """Return S − CᵀY, shape (6 F, 6 F)."""
@@ -266,18 +295,12 @@ class MeshSolver:
         subscripts = "fpij,fpj->fpi" if inverse else "fpji,fpj->fpi"
         return np.einsum(subscripts, self._turns, vector.reshape(-1, 2, 3)).ravel()
 
-    def _product(self, A: PETSc.Mat, columns: Array) -> Array:
-        """Return A X for nodal columns X (N, 3, k)."""
-        return self._body.forces.nodes.gathered_block(multiply(A, self._local(columns)))
-
     def _block_solution(self, columns: Array) -> Array:
+        """Return the solutions for columns (n, 3, k) of the owned nodes."""
         assert self._ksp is not None
-        X = self._body.forces.nodes.gathered_block(solve(self._ksp, self._local(columns)))
-        X[self._body.held] = 0.0
+        X = self._nodes.unpacked(solve(self._ksp, self._nodes.packed(columns)))
+        X[self._held] = 0.0
         return X
-
-    def _local(self, columns: Array) -> Array:
-        return self._body.forces.nodes.owned_rows(columns)
 
 
 def _turned(turns: Array, vectors: Array) -> Array:

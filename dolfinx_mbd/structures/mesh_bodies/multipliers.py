@@ -10,7 +10,7 @@ has the solution μ = H⁻¹(Gᵀ A⁻¹f − h), u = A⁻¹f − W μ, with W =
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -123,29 +123,39 @@ class Constraints:
         return nodal, at_frames
 
 
-def scaled(idle: Array, G: Array, W: Array) -> Array:
-    """Return compliances (m, m) of constraints without effect, of the size of the others."""
-    size = float(np.einsum("nik,nik->", G, W)) if idle.any() else 0.0
+def scaled(idle: Array, products: Array) -> Array:
+    """Return compliances (m, m) of constraints without effect, of the size of the others.
+
+    The products are GᵀW, shape (m, m).
+    """
+    size = float(np.trace(products)) if idle.any() else 0.0
     return size / max(len(idle), 1) * idle
 
 
 class Border:
-    """Algebra of the bordered matrix.
+    """Algebra of the bordered matrix, for all nodes or for those of each rank.
 
     Args:
         G: Derivatives of the constraints, shape (N, 3, m).
         W: A⁻¹G, shape (N, 3, m).
-        compliance: Lower right block D, shape (m, m): Gᵀu + D μ = h.
+        total: Sum of an array over the ranks; by default this rank has all nodes.
+
+    Attributes:
+        H: GᵀW − D with the lower right block D of the matrix, shape (m, m): Gᵀu + D μ = h. It is
+            without D at first.
     """
 
-    def __init__(self, G: Array, W: Array, compliance: Array) -> None:
-        self.G, self.W = G, W
-        self.H = np.einsum("nik,nil->kl", G, W)
-        self.H -= compliance
+    def __init__(self, G: Array, W: Array, total: Callable[[Array], Array] = np.asarray) -> None:
+        self.G, self.W, self._total = G, W, total
+        self.H = self.products(W)
+
+    def products(self, u: Array) -> Array:
+        """Return Gᵀu for (N, 3) or (N, 3, s), shape (m,) or (m, s)."""
+        return self._total(np.einsum("nim,ni...->m...", self.G, u))
 
     def multipliers(self, u: Array, gaps: Array) -> Array:
         """Return μ for u = A⁻¹f, (N, 3) or (N, 3, s), and h, (m,) or (m, s)."""
-        return np.asarray(np.linalg.solve(self.H, np.einsum("nim,ni...->m...", self.G, u) - gaps))
+        return np.asarray(np.linalg.solve(self.H, self.products(u) - gaps))
 
     def correction(self, multipliers: Array) -> Array:
         """Return W μ, the part of u that multipliers (m,) or (m, s) cause."""

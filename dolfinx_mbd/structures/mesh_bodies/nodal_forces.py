@@ -123,6 +123,8 @@ class NodalForces:
         W = scalar_space(V)
         p, r = ufl.TrialFunction(W), ufl.TestFunction(W)
         self.scalar_mass = assembled_matrix(rho * p * r * ufl.dx)
+        self._mass_rows = self.nodes.matrix_rows(self.scalar_mass)
+        self._sums = la.vector(V.dofmap.index_map, V.dofmap.bs, dtype=default_scalar_type)
         self._mass_form = fem.form(rho * ufl.inner(trial, test) * ufl.dx)
         self.mass = fem_petsc.assemble_matrix(self._mass_form)
         self.mass.assemble()
@@ -131,8 +133,11 @@ class NodalForces:
     # ---- inertia --------------------------------------------------------------------------------
     def apply_mass(self, values: Array) -> Array:
         """Return the products of the mass matrix and nodal values, shape (N, k) (collective)."""
-        local = np.asfortranarray(values[self.nodes.owned])
-        return self.nodes.gathered_block(multiply(self.scalar_mass, local))
+        return self.nodes.gathered_block(self.inertia(values))
+
+    def inertia(self, values: Array) -> Array:
+        """Return the products of the mass matrix and nodal values (N, k) at the owned nodes."""
+        return multiply(self._mass_rows, np.asfortranarray(values))
 
     # ---- forces and energies --------------------------------------------------------------------
     def set_state(self, u: Array, w: Array) -> None:
@@ -147,33 +152,43 @@ class NodalForces:
 
     def elastic(self) -> Array:
         """Return the elastic forces (N, 3), N (collective)."""
-        return self._vector(self._force)
+        return self.nodes.gathered_block(self.elastic_rows())
+
+    def elastic_rows(self) -> Array:
+        """Return the elastic forces at the owned nodes, (n, 3), N (collective)."""
+        return self._rows(self._force)
 
     @cached_property
     def _discrete(self) -> DiscreteGradient:
         return DiscreteGradient(self.space, self._terms)
 
     def elastic_between(self, before: Array, after: Array) -> Array:
-        """Return the elastic forces (N, 3), N, of a conserving step between displacements (N, 3).
+        """Return the elastic forces of a conserving step between displacements (N, 3).
 
-        Collective; an energy that depends on rotations is an InputError.
+        The forces are those at the owned nodes, (n, 3), N. Collective; an energy that depends on
+        rotations is an InputError.
         """
         for function, values in zip(
             (self._discrete.before, self._discrete.after), (before, after), strict=True
         ):
             self.nodes.displace(function, values)
-        return self._vector(self._discrete.form)
+        return self._rows(self._discrete.form)
 
     def internal(self) -> Array:
         """Return the forces (N, 3) of the stress, with that of the viscosity, N (collective)."""
-        total = self.elastic()
-        return total if self._viscous is None else total + self._vector(self._viscous.force)
+        rows = self.elastic_rows()
+        if self._viscous is not None:
+            rows += self._rows(self._viscous.force)
+        return self.nodes.gathered_block(rows)
 
     def damping(self, w: Array) -> Array | None:
-        """Return the damping forces (N, 3), N, at the velocities w, or None without damping."""
-        total = None if self._viscous is None else self._vector(self._viscous.force)
+        """Return the damping forces at the owned nodes at the velocities w (N, 3), or None.
+
+        They have the shape (n, 3), N; None stands for a body without damping. Collective.
+        """
+        total = None if self._viscous is None else self._rows(self._viscous.force)
         if self._mass_damping:
-            part = self._mass_damping * self.apply_mass(w)
+            part = self._mass_damping * self.inertia(w)
             total = part if total is None else total + part
         return total
 
@@ -183,9 +198,11 @@ class NodalForces:
         Inversions are volumes with det F < 0 at points of the quadrature. Collective.
         """
         mesh = self.space.mesh
-        count = mesh.topology.index_map(mesh.topology.dim).size_local
-        inverted = fem.assemble_vector(self._inversion).array[:count]
-        worst = int(np.argmax(inverted)) if count else 0
+        cells = mesh.topology.index_map(mesh.topology.dim)
+        count = cells.size_local
+        inverted = np.zeros(count + cells.num_ghosts, dtype=default_scalar_type)
+        fem.assemble_vector(inverted, self._inversion)
+        worst = int(np.argmax(inverted[:count])) if count else 0
         entry = None
         if count and inverted[worst] > 0.0:
             nodes = geometry_dofmap(mesh)[worst]
@@ -193,10 +210,14 @@ class NodalForces:
         entries = [e for e in self.comm.allgather(entry) if e is not None]
         return np.array(max(entries)[1]) if entries else None
 
-    def _vector(self, form: fem.Form) -> Array:
-        b = fem.assemble_vector(form)
+    def _rows(self, form: fem.Form) -> Array:
+        """Return the assembled vectors of the owned nodes, (n, 3)."""
+        b, dim = self._sums, self.embedding.dim
+        b.array[:] = 0.0
+        fem.assemble_vector(b.array, form)
         b.scatter_reverse(la.InsertMode.add)
-        return self.nodes.gathered(b.array[: self.embedding.dim * len(self.nodes.owned)])
+        rows = b.array[: dim * len(self.nodes.owned)].reshape(-1, dim)
+        return self.embedding.vectors(rows.copy())
 
     def matrix(
         self, mass: float, rate: float, stiffness: float = 1.0, spin: Array | None = None

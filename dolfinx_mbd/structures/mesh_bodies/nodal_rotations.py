@@ -26,15 +26,13 @@ class NodalRotations:
 
     Args:
         body: The body.
-
-    Note: Collective.
     """
 
     def __init__(self, body: MeshBody) -> None:
         forces = body.forces
         self._nodes, self._X = forces.nodes, body.nodes
-        first, columns, values = forces.scalar_mass.getValuesCSR()
-        self._weights = forces.scalar_mass.copy()
+        self._weights = forces.nodes.matrix_rows(forces.scalar_mass)
+        first, columns, values = self._weights.getValuesCSR()
         self._weights.setValuesCSR(first, columns, np.abs(values))
         self._weights.assemble()
         ones = np.ones((len(self._X), 1))
@@ -46,17 +44,22 @@ class NodalRotations:
         self._inverse = np.linalg.pinv(second / size[:, None, None], hermitian=True, rcond=1e-9)
         self._inverse /= size[:, None, None]
         self._normal = np.eye(3) - np.einsum("nij,njk->nik", second, self._inverse)
-        self._interfaces = [interface.nodes for interface in body.interface_frames]
+        self._interfaces = [
+            np.flatnonzero(np.isin(self._nodes.owned, interface.nodes))
+            for interface in body.interface_frames
+        ]
 
     def at(self, u: Array, frames: Array) -> Array:
-        """Return the rotations (N, 3, 3) at displacements u (N, 3) and frames (F, 3, 3).
+        """Return the rotations (n, 3, 3) of the n owned nodes.
 
-        Collective.
+        Args:
+            u: Displacements of all nodes (N, 3), m.
+            frames: Rotations of the interfaces (F, 3, 3).
         """
         x = self._X + u
         mean = mean_rotation(self._X, x)
         if not self._interfaces:
-            return np.broadcast_to(mean, (len(x), 3, 3))
+            return np.broadcast_to(mean, (len(self._sums), 3, 3))
         F = np.einsum("nij,njk->nik", self._moments(x @ mean), self._inverse) + self._normal
         rotations = np.asarray(mean @ _rotations(F))
         for nodes, R in zip(self._interfaces, frames, strict=False):
@@ -64,15 +67,14 @@ class NodalRotations:
         return rotations
 
     def _moments(self, x: Array) -> Array:
-        """Return Σ w (x − x̄) ⊗ (X − X̄) of all nodes, (N, 3, 3)."""
+        """Return Σ w (x − x̄) ⊗ (X − X̄) at the owned nodes, (n, 3, 3), for all nodes x (N, 3)."""
         pairs = (x[:, :, None] * self._X[:, None, :]).reshape(len(x), 9)
         sums = self._product(np.hstack([x, pairs]))
         parts = sums[:, 3:].reshape(-1, 3, 3)
         return np.asarray(parts - sums[:, :3, None] * self._means[:, None, :])
 
     def _product(self, values: Array) -> Array:
-        local = np.asfortranarray(values[self._nodes.owned])
-        return self._nodes.gathered_block(multiply(self._weights, local))
+        return multiply(self._weights, np.asfortranarray(values))
 
 
 def mean_rotation(reference: Array, positions: Array) -> Array:

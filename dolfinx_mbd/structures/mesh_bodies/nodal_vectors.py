@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy
 from dolfinx import fem
 from numpy.typing import NDArray
+from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import in_space
@@ -47,7 +49,8 @@ class NodalVectors:
         number[order] = np.arange(len(order))
         first = sum(len(part) for part in parts[: self._comm.rank])
         self.owned: NDArray[np.int64] = number[first : first + count]
-        self._order = order
+        self._order, self._number = order, number
+        self._counts = [len(part) for part in parts]
         self.stored = np.sort(self.owned)
         self.stored_of_ranks: list[NDArray[np.int64]] = self._comm.allgather(self.stored)
         self._places = np.searchsorted(self.stored, self.owned)
@@ -65,26 +68,56 @@ class NodalVectors:
         Args:
             owned: Values of the owned nodes, shape (owned nodes, dim) or (owned nodes · dim,).
         """
-        parts = self._comm.allgather(np.ascontiguousarray(owned, dtype=np.float64))
-        rows = np.concatenate([part.reshape(-1, self._dim) for part in parts])[self._order]
-        return self.embedding.vectors(rows)
+        rows = np.asarray(owned, dtype=np.float64).reshape(-1, self._dim)
+        return self.embedding.vectors(self._gathered(rows))
 
     def gathered_block(self, owned: Array) -> Array:
         """Return nodal columns (N, 3, k) from the owned rows (owned nodes · dim, k) (collective).
 
         With one row for each owned node, the result has the shape (N, k).
         """
-        parts = self._comm.allgather(np.ascontiguousarray(owned))
-        rows = np.concatenate(parts)
-        if len(rows) != len(self):
-            rows = rows.reshape(len(self), self._dim, rows.shape[1])[self._order]
-            return self.embedding.vectors(rows)
-        return np.asarray(rows[self._order])
+        count, columns = len(self.owned), owned.shape[1]
+        if owned.size == count * columns:
+            return self._gathered(owned)
+        rows = self._gathered(np.ascontiguousarray(owned).reshape(count, self._dim * columns))
+        return self.embedding.vectors(rows.reshape(len(self), self._dim, columns))
+
+    def _gathered(self, rows: Array) -> Array:
+        """Return the rows (N, k) of all nodes from those of the owned nodes (collective)."""
+        rows = np.ascontiguousarray(rows)
+        if self._comm.size == 1:
+            return np.asarray(rows[self._order])
+        width = rows.shape[1]
+        everything = np.empty((len(self), width), dtype=rows.dtype)
+        self._comm.Allgatherv(rows, (everything, [width * count for count in self._counts]))
+        return np.asarray(everything[self._order])
+
+    def matrix_rows(self, matrix: PETSc.Mat) -> PETSc.Mat:
+        """Return the owned rows of a matrix of the nodes on this rank, with columns for all nodes.
+
+        Its products with nodal values (N, k) need no communication.
+        """
+        indptr, columns, values = matrix.getValuesCSR()
+        columns = self._number[columns].astype(PETSc.IntType)
+        rows = scipy.sparse.csr_matrix((values, columns, indptr), (len(self.owned), len(self)))
+        rows.sort_indices()
+        csr = rows.indptr, rows.indices, rows.data
+        return PETSc.Mat().createAIJ(rows.shape, csr=csr, comm=PETSc.COMM_SELF)
 
     def owned_rows(self, columns: Array) -> Array:
         """Return the owned rows (owned nodes · dim, k) of nodal columns (N, 3, k)."""
-        part = self.embedding.components(columns[self.owned])
+        return self.packed(columns[self.owned])
+
+    def packed(self, columns: Array) -> Array:
+        """Return the owned rows (owned nodes · dim, k) of columns (owned nodes, 3, k)."""
+        part = self.embedding.components(columns)
         return np.asfortranarray(part.reshape(self._dim * len(part), columns.shape[2]))
+
+    def unpacked(self, rows: Array) -> Array:
+        """Return the columns (owned nodes, 3, k) of owned rows (owned nodes · dim, k)."""
+        count = len(self.owned)
+        part = np.ascontiguousarray(rows).reshape(count, self._dim, rows.shape[1])
+        return self.embedding.vectors(part)
 
     def dofs_of(self, blocks: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
         """Return the local degrees of freedom of local blocks."""
@@ -104,8 +137,9 @@ class NodalVectors:
 
     def displace(self, function: fem.Function, u: Array) -> None:
         """Set a function, with its ghosts, to the displacements (N, 3) of all nodes."""
-        X = self.positions[self._local]
-        u = self.embedding.mesh_displacements(X, u[self._local])
+        place, u = self.embedding, u[self._local]
+        if place.is_plane:
+            u = place.mesh_displacements(self.positions[self._local], u)
         function.x.array[:] = u.ravel()
 
     def assign_stored(self, function: fem.Function, values: Array) -> None:

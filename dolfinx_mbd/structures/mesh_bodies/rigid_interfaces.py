@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.kernels.rotations import skew
 
 __all__ = ["RigidInterface", "magnitude"]
 
@@ -52,17 +53,18 @@ class RigidInterface:
 
     def velocities(self, R: Array, v: Array) -> Array:
         """Return the velocities of the nodes for velocities v (6,) of the frame, (n, 3)."""
-        return np.asarray(v[:3] + np.cross(v[3:], self.levers) @ R.T)
+        return np.asarray(v[:3] + self.levers @ (R @ skew(v[3:])).T)
 
     def accelerations(self, R: Array, v: Array, a: Array) -> Array:
         """Return the accelerations of the nodes, shape (n, 3)."""
-        spin, lever = v[3:], self.levers
-        local = np.cross(a[3:], lever) + np.cross(spin, np.cross(spin, lever))
-        return np.asarray(a[:3] + local @ R.T)
+        spin = skew(v[3:])
+        return np.asarray(a[:3] + self.levers @ (R @ (skew(a[3:]) + spin @ spin)).T)
 
     def resultant(self, R: Array, forces: Array) -> Array:
         """Return TᵀF for forces (n, 3) at the nodes: force and moment in components of R, (6,)."""
-        return np.concatenate([forces.sum(axis=0), np.cross(self.levers, forces @ R).sum(axis=0)])
+        products = self.levers.T @ forces @ R  # Σ D ⊗ Rᵀf
+        turns = products - products.T
+        return np.array([*forces.sum(axis=0), turns[1, 2], turns[2, 0], turns[0, 1]])
 
     def matrix(self, R: Array) -> Array:
         """Return T, shape (n, 3, 6)."""
