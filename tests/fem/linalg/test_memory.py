@@ -12,6 +12,7 @@ from dolfinx_mbd.fem.linalg.memory import factorization_memory
 REPORT = Path(__file__).parents[3] / "benchmarks" / "README.md"
 SMALL = re.compile(r"^\| ([\d,]+) \| package \|(?:[^|]*\|){4} ([\d.]+) \|", re.MULTILINE)
 LARGE = re.compile(r"^\| ([\d,]+) \| 1 [^|]*\|[^|]*\| ([\d.]+) \|", re.MULTILINE)
+SHARED = re.compile(r"^\| two ranks \| ([\d,]+) \| ([\d.]+) \|", re.MULTILINE)
 SINGLE = re.compile(r"^\| ([\d,]+) \| single \| ([\d.]+) \|", re.MULTILINE)
 
 
@@ -33,6 +34,15 @@ def test_all_measurements_are_read() -> None:
 @pytest.mark.parametrize(("size", "gigabytes"), measured())
 def test_model_is_that_of_the_measurements(size: int, gigabytes: float) -> None:
     assert factorization_memory(size) / 1e9 == pytest.approx(gigabytes, rel=0.03)
+
+
+def test_model_of_two_ranks() -> None:
+    """The prediction of `dolfinx-mbd reduce --dry-run` is within 15 %."""
+    rows = SHARED.findall(REPORT.read_text(encoding="utf-8"))
+    assert len(rows) >= 3
+    for size, peak in rows:
+        model = factorization_memory(int(size.replace(",", "")), num_ranks=2)
+        assert model / 1e9 == pytest.approx(float(peak), rel=0.15)
 
 
 def test_model_of_single_precision() -> None:
