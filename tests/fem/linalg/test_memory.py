@@ -37,12 +37,12 @@ def test_model_is_that_of_the_measurements(size: int, gigabytes: float) -> None:
 
 
 def test_model_of_two_ranks() -> None:
-    """The prediction of `dolfinx-mbd reduce --dry-run` is within 15 %."""
+    """The prediction is within 15 %, or 0.25 GiB of programs for small bodies."""
     rows = SHARED.findall(REPORT.read_text(encoding="utf-8"))
-    assert rows
+    assert len(rows) >= 3
     for size, peak in rows:
         model = factorization_memory(int(size.replace(",", "")), num_ranks=2)
-        assert model / GIB == pytest.approx(float(peak), rel=0.15)
+        assert model / GIB == pytest.approx(float(peak), rel=0.15, abs=0.25)
 
 
 def test_model_of_single_precision() -> None:
