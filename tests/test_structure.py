@@ -7,6 +7,7 @@ import importlib
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -80,7 +81,10 @@ class Imports(ast.NodeVisitor):
         self._current = outer
 
 
-IMPORTS = {name: Imports(path) for name, path in MODULES.items()}
+@cache
+def all_imports() -> dict[str, Imports]:
+    """Return the imports of each module of the package."""
+    return {name: Imports(path) for name, path in MODULES.items()}
 
 
 def graph(*, inner: bool) -> dict[str, set[str]]:
@@ -88,7 +92,7 @@ def graph(*, inner: bool) -> dict[str, set[str]]:
     return {
         name: {m for m in imports.top | (imports.inner if inner else set()) if m in MODULES}
         - {name}
-        for name, imports in IMPORTS.items()
+        for name, imports in all_imports().items()
     }
 
 
@@ -149,13 +153,13 @@ def test_imports_between_folders_have_no_cycle(inner: bool) -> None:
 
 def test_few_imports_inside_functions() -> None:
     """Imports inside functions serve fast starts of the command line and optional packages."""
-    inner = [(n, m) for n, imports in IMPORTS.items() for m in imports.inner if m in MODULES]
+    inner = [(n, m) for n, imports in all_imports().items() for m in imports.inner if m in MODULES]
     assert {name.split(".")[1] for name, _ in inner} <= {"io", "plotting"}
 
 
 def mesh_libraries(path: Path) -> Iterator[str]:
     """Yield the imports of libraries of meshes and of other programs outside their folders."""
-    imports = IMPORTS[module_name(path)]
+    imports = all_imports()[module_name(path)]
     names = imports.top | imports.inner
     roots = {name.split(".")[0] for name in names}
     part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
@@ -184,7 +188,7 @@ def compiled_functions(path: Path) -> Iterator[str]:
     """Yield the functions outside `kernels` that are decorated for numba."""
     if path.relative_to(PACKAGE).parts[0] == "kernels":
         return
-    if "numba" in IMPORTS[module_name(path)].top:
+    if "numba" in all_imports()[module_name(path)].top:
         yield "imports numba"
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         for decorator in getattr(node, "decorator_list", []):
@@ -307,14 +311,14 @@ def test_rules_name_the_file(
     path.parent.mkdir(parents=True)
     path.write_text(source)
     monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path / "sample")
-    monkeypatch.setitem(IMPORTS, f"sample.{part}.sample", Imports(path))
+    monkeypatch.setitem(all_imports(), f"sample.{part}.sample", Imports(path))
     monkeypatch.syspath_prepend(str(tmp_path))
     (text,) = offences([path], rule)
     assert text.startswith(f"{path}: ")
     for name in [name for name in sys.modules if name.split(".")[0] == "sample"]:
         monkeypatch.delitem(sys.modules, name)
     path.write_text('"""Doc."""\nx = 1\n__all__ = ["x"]\n')
-    monkeypatch.setitem(IMPORTS, f"sample.{part}.sample", Imports(path))
+    monkeypatch.setitem(all_imports(), f"sample.{part}.sample", Imports(path))
     assert offences([path], rule) == []
 
 

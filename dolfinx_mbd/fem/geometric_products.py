@@ -55,7 +55,8 @@ def geometric_products(
     """
     mesh = space.mesh
     cell_type = getattr(basix.CellType, mesh.topology.cell_name())
-    points, weights = basix.make_quadrature(cell_type, degree)
+    rule = basix.make_quadrature(cell_type, degree)
+    points, weights = np.asarray(rule[0]), np.asarray(rule[1])
     gradients = _gradient_products(space, points, weights)
     function = fem.Function(space)
     S = fem.Expression(_on_reference_cell(mesh, stress(function)), points)

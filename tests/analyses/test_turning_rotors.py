@@ -146,7 +146,9 @@ def sizes(x: Any) -> Any:
     return np.abs(np.fft.rfft(x[:-1], axis=0))[:4]
 
 
-@pytest.mark.parametrize("factor", [1.02, 1.05, 1.1])
+@pytest.mark.parametrize(
+    "factor", [1.05, *(pytest.param(f, marks=pytest.mark.slow) for f in (1.02, 1.1))]
+)
 def test_a_rigid_rotor_whirls_as_its_centre(factor: float) -> None:
     """The orbit and the period are those of half of the mass in a film whose journal turns."""
     speed = factor * threshold()
@@ -198,7 +200,9 @@ def test_a_rigid_rotor_against_a_long_run() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("factor", [1.02, 1.05, 1.1])
+@pytest.mark.parametrize(
+    "factor", [1.05, *(pytest.param(f, marks=pytest.mark.slow) for f in (1.02, 1.1))]
+)
 def test_a_flexible_rotor_against_a_long_run(factor: float) -> None:
     speed = factor * onset(flexible, 950.0, 1100.0)
     cycle = cycle_of(flexible(speed), 0.4 * CLEARANCE, 80)

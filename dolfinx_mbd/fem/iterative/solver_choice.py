@@ -26,9 +26,10 @@ def choose_solver(
     """
     if solver != "auto" or problem.dim == 2:
         return "direct" if solver == "auto" else solver
-    single = is_large(problem.num_dofs, problem.comm.size)
+    ranks = problem.comm.size
+    single = is_large(problem.num_dofs, ranks)
     free = free_memory(problem.comm)
-    needed = factorization_memory(problem.num_dofs, single=single)
+    needed = factorization_memory(problem.num_dofs, single=single, num_ranks=ranks)
     if needed <= MAX_SHARE * free:
         return "direct"
     gigabytes = needed / 1e9, free / 1e9

@@ -6,23 +6,22 @@ import os
 
 from mpi4py import MPI
 
-BASE_MEMORY, MATRIX_MEMORY, FACTOR_MEMORY, SINGLE_FACTOR_MEMORY = 0.25, 2.8, 9.6, 5.85
-"""Coefficients of `factorization_memory`, GB.
+GIB = 1024.0**3  # bytes
+BASE_MEMORY = 0.25  # the programs, on each rank, GiB
+MATRIX_MEMORY = 2.8  # matrices and vectors of a million dofs, GiB
+FACTOR_MEMORY, SINGLE_FACTOR_MEMORY = 9.6, 5.85  # of a million dofs by CHOLMOD, GiB
+SHARED_FACTOR_MEMORY = 11.5  # of a million dofs by MUMPS on several ranks, GiB
 
-They are the memory of the programs, of matrices and vectors per million dofs, and of the factors
-for a million dofs in double and in single precision.
-"""
 
+def factorization_memory(num_dofs: int, *, single: bool = False, num_ranks: int = 1) -> float:
+    """Return the expected peak memory of a reduction with a direct solver on all ranks, in bytes.
 
-def factorization_memory(num_dofs: int, *, single: bool = False) -> float:
-    """Return the expected peak memory of a reduction with a direct solver, in bytes.
-
-    The model is m = 0.25 + 2.8 n + 9.6 n^(4/3) GB for n million displacement degrees of freedom.
+    The model is m = 0.25 + 2.8 n + 9.6 n^(4/3) GiB for n million displacement degrees of freedom.
     The last term is the growth of the factors of a solid with nested dissection. The coefficients
     are a fit to these measurements (quadratic tetrahedra of a connecting rod, 24 modes, one rank,
     DOLFINx 0.9, PETSc 3.22 with CHOLMOD; `benchmarks/README.md`, "Reduction" and "A million"):
 
-    | n, million | measured, GB | model, GB |
+    | n, million | measured, GiB | model, GiB |
     |---|---|---|
     | 0.033081 | 0.44 | 0.44 |
     | 0.105078 | 1.02 | 1.02 |
@@ -30,15 +29,17 @@ def factorization_memory(num_dofs: int, *, single: bool = False) -> float:
     | 0.891327 | 10.9 | 11.0 |
     | 1.024500 | 13.1 | 13.0 |
 
-    MUMPS factorizes on two ranks; it needed 15.3 GB for the last case. Thin bodies and bodies in
-    the plane need less.
+    On P ranks, where MUMPS factorizes, the model is m = 0.25 P + 2.8 n + 11.5 n^(4/3) GiB; the last
+    case needed 15.3 GiB on two ranks. Thin bodies and bodies in the plane need less.
 
-    With `single`, the factor has single precision, and the last coefficient is 5.85: 4.0 GB for
-    504,117 dofs (measured: 4.05) and 7.7 GB for 889,155 (measured: 7.67).
+    With `single`, the factor has single precision, and the last coefficient is 5.85: 4.0 GiB for
+    504,117 dofs (measured: 4.05) and 7.7 GiB for 889,155 (measured: 7.67).
     """
     millions = num_dofs / 1e6
     factor = SINGLE_FACTOR_MEMORY if single else FACTOR_MEMORY
-    return 1e9 * (BASE_MEMORY + MATRIX_MEMORY * millions + factor * millions ** (4 / 3))
+    if num_ranks > 1:
+        factor = SHARED_FACTOR_MEMORY
+    return GIB * (BASE_MEMORY * num_ranks + MATRIX_MEMORY * millions + factor * millions ** (4 / 3))
 
 
 def free_memory(comm: MPI.Comm) -> float:

@@ -263,8 +263,9 @@ def _dry_run(model: ElasticModel, groups: FacetGroups, options: argparse.Namespa
     for name, facets in groups.items():
         count = mesh.comm.allreduce(int((facets < owned).sum()))
         lines.append(f"interface       {name}, {count} facets")
-    single = options.solver != "double" and is_large(dofs, mesh.comm.size)
-    memory = factorization_memory(dofs, single=single)
+    ranks = mesh.comm.size
+    single = options.solver != "double" and is_large(dofs, ranks)
+    memory = factorization_memory(dofs, single=single, num_ranks=ranks)
     seconds = expected_time(dofs, options.modes, stiffening=not options.no_stiffening)
     lines += [
         f"displacements   {dofs} degrees of freedom (degree {degree})",
