@@ -171,7 +171,11 @@ class FilmBearing(FilmElement):
     def wrenches(self, pair: FramePair) -> Array:
         """Return forces and moments on both frames."""
         y = self.pair_motion(pair)
-        return film_wrenches(pair.Q1, y, self.film_loads(y, False)[0])
+        return film_wrenches(pair.Q1, y, self._journal_loads(y))
+
+    def _journal_loads(self, motion: Array) -> Array:
+        """Return the loads (5,) of `film_loads` alone."""
+        return self.film_loads(motion, False)[0]
 
     def derivatives(self, pair: FramePair) -> tuple[Array, Array]:
         """Return the derivatives of the wrenches."""
