@@ -57,7 +57,10 @@ class ForcesBetweenFrames:
         if element.surface is None:
             return (pair,)
         q, v = self._frames.views[int(self._frames.system.frame_body[first])][1][:2]
-        return pair, np.array([element.surface @ q[ETA], element.surface @ v[ELASTIC]])
+        surface = np.empty((2, len(element.surface)))
+        element.surface.dot(q[ETA], out=surface[0])
+        element.surface.dot(v[ELASTIC], out=surface[1])
+        return pair, surface
 
     def wrenches(self, t: float) -> Iterator[tuple[PairElement, tuple[int, ...], Array]]:
         """Yield each load with its frames and the wrenches on the frames, (12,)."""

@@ -194,34 +194,53 @@ def film_coefficients(h: Array, rate: Array, speed: float, values: Array, flow: 
         _smooth_thicknesses(h, rate, values[ROUGHNESS], squeeze, flow)
     else:
         _rough_thicknesses(h, rate, values, squeeze, flow)
-    for i in range(n):
-        i1, i0 = next_index(i, n), previous_index(i, n)
-        width, after, face = flow[WIDTH_AROUND, i], flow[WIDTH_AROUND, i1], flow[AROUND, i]
-        for j in range(columns):
-            H = 0.5 * (width[j] + after[j])
-            face[j] = H * H * H * (dz / dx)
-        width, face = flow[WIDTH_ALONG, i], flow[ALONG, i]
-        for j in range(columns - 1):
-            H = 0.5 * (width[j] + width[j + 1])
-            face[j] = H * H * H * (dx / dz)
-        source, before, after = flow[SOURCE, i], flow[ENTRAINED, i0], flow[ENTRAINED, i1]
-        for j in range(columns):
-            source[j] += push * (after[j] - before[j])
-        for j in range(columns):
-            largest = max(largest, abs(source[j]))
+    # all nodes are in one row: long loops are fast
+    around, along = flow[WIDTH_AROUND].ravel(), flow[WIDTH_ALONG].ravel()
+    faces, sides = flow[AROUND].ravel(), flow[ALONG].ravel()
+    source, entrained, count = flow[SOURCE].ravel(), flow[ENTRAINED].ravel(), h.size
+    last = count - columns  # first node of the last angle
+    for k in range(last):
+        H = 0.5 * (around[k] + around[k + columns])
+        faces[k] = H * H * H * (dz / dx)
+    for k in range(columns):
+        H = 0.5 * (around[last + k] + around[k])
+        faces[last + k] = H * H * H * (dz / dx)
+    for k in range(count - 1):
+        H = 0.5 * (along[k] + along[k + 1])
+        sides[k] = H * H * H * (dx / dz)
+    flow[ALONG, :, -1] = 0.0
+    for k in range(columns, last):
+        source[k] += push * (entrained[k + columns] - entrained[k - columns])
+    for k in range(columns):
+        source[k] += push * (entrained[k + columns] - entrained[last + k])
+        source[last + k] += push * (entrained[k] - entrained[last + k - columns])
+    for k in range(count):
+        if not abs(source[k]) <= largest:
+            largest = abs(source[k])
     return largest
 
 
 @inner_kernel
 def _smooth_thicknesses(h: Array, rate: Array, s: float, squeeze: float, flow: Array) -> None:
     """Write thickness, shear and squeeze source of a film without flow factors."""
-    for i in range(h.shape[0]):
-        gaps, rates, source, stress = h[i], rate[i], flow[SOURCE, i], flow[STRESS, i]
-        around, along, entrained = flow[WIDTH_AROUND, i], flow[WIDTH_ALONG, i], flow[ENTRAINED, i]
-        for j in range(h.shape[1]):
-            H, slope = thickness(gaps[j], s)
-            around[j], along[j], entrained[j], stress[j] = H, H, H, 1.0 / H
-            source[j] = squeeze * slope * rates[j]
+    gaps, rates, source, stress = (
+        h.ravel(),
+        rate.ravel(),
+        flow[SOURCE].ravel(),
+        flow[STRESS].ravel(),
+    )
+    around, along = flow[WIDTH_AROUND].ravel(), flow[WIDTH_ALONG].ravel()
+    entrained, thin = flow[ENTRAINED].ravel(), False
+    for k in range(h.size):
+        thin = thin or not gaps[k] >= s
+    for k in range(h.size):
+        H = gaps[k]
+        around[k], along[k], entrained[k], stress[k] = H, H, H, 1.0 / H if not thin else 0.0
+        source[k] = squeeze * rates[k]
+    for k in range(h.size if thin else 0):
+        H, slope = thickness(gaps[k], s)
+        around[k], along[k], entrained[k], stress[k] = H, H, H, 1.0 / H
+        source[k] *= slope
 
 
 @inner_kernel
@@ -365,8 +384,8 @@ def reynolds_solve(
 ) -> int:
     """Solve for the pressure; return the number of iterations, or −1 without convergence.
 
-    `p` and `slopes` are those of `film_pressures`, `values` (20,) are described in `fields`, and the
-    other arguments in the module.
+    `p` and `slopes` are those of `film_pressures`, `values` (20,) are described in `fields`, the
+    others in the module.
     """
     n, columns = h.shape
     largest = film_coefficients(h, rate, speed, values, flow)

@@ -167,12 +167,14 @@ class ElasticBearing(FiniteBearing):
         m, cosine, half = len(self._surface), self._along.shape[1], self._half
         dg = np.empty((5 + m, 9 + 2 * m))
         gap, rate, speed = self.grid.pattern_derivatives(self._weights, self._around, self._along)
-        first, rows = [cosine, 2 * cosine, cosine + 1, 2 * cosine + 1], dg[DRAG:]
-        scale = -np.array([1.0, 1.0, half, half])
-        order = np.r_[1 : m + 1, 0]
-        rows[order, :4], rows[order, 4:8] = gap[:, first] * scale, rate[:, first] * scale
-        rows[order, SPIN], rows[order, 9 : 9 + m], rows[order, 9 + m :] = speed, gap, rate
-        dg[:DRAG] = scale[:, None] * dg[5:][first]
+        first, scale = [cosine, 2 * cosine, cosine + 1, 2 * cosine + 1], -np.ones(4)
+        scale[2:] = -half
+        for rows, part in ((dg[5:], slice(0, m)), (dg[DRAG:5], slice(m, m + 1))):
+            rows[:, :4], rows[:, 9 : 9 + m] = gap[part][:, first] * scale, gap[part]
+            rows[:, 4:8], rows[:, 9 + m :] = rate[part][:, first] * scale, rate[part]
+            rows[:, SPIN] = speed[part]
+        for row, pattern, factor in zip(dg[:DRAG], first, scale, strict=True):
+            np.multiply(factor, dg[5 + pattern], out=row)
         dg[DRAG] -= 0.5 * (self._slope @ s[0]) @ dg[5:]
         dg[DRAG, 9 : 9 + m] -= 0.5 * g[5:] @ self._slope
         return dg
@@ -211,7 +213,7 @@ class ElasticBearing(FiniteBearing):
     def _solve_elastic(self, motion: Array, s: Array) -> None:
         """Solve for the pressure, unless the arguments have not changed."""
         point = np.concatenate([motion, s.ravel()])
-        if not np.array_equal(point, self._point):
+        if not (point == self._point).all():
             self._point[:] = np.nan
             h, rate = self.grid.pattern_gap(motion, self._around, self._along, s)
             self.grid.update(h, rate, float(motion[SPIN]))

@@ -113,9 +113,8 @@ class FilmBearing(FilmElement):
 
     def _is_usable(self, motion: Array) -> bool:
         """Return whether loads can be computed; Newton iterates may be far outside the bore."""
-        return bool(
-            np.isfinite(motion).all() and self._least_gap(motion) > -FARTHEST * self.clearance
-        )
+        finite = math.isfinite(sum(motion.tolist()))
+        return finite and self._least_gap(motion) > -FARTHEST * self.clearance
 
     def motion_vector(
         self,
@@ -210,7 +209,7 @@ class FilmBearing(FilmElement):
 
     def _least_gap(self, motion: Array) -> float:
         """Return the smallest gap of a bore without elastic deformation, m."""
-        x, y, tx, ty = map(float, motion[:4])
+        x, y, tx, ty = motion[:4].tolist()
         ends = [math.hypot(x + z * tx, y + z * ty) for z in (-0.5 * self.length, 0.5 * self.length)]
         return self.clearance - max(ends)
 

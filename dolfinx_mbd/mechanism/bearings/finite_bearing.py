@@ -205,7 +205,7 @@ class FiniteBearing(FilmBearing):
 
     def _solve(self, motion: Array) -> None:
         """Solve for the pressure, unless the motion has not changed."""
-        if not np.array_equal(motion, self._motion):
+        if not (motion == self._motion).all():
             self._motion[:] = np.nan
             self.grid.update(*self.grid.gap(motion), float(motion[SPIN]))
             self._motion[:] = motion

@@ -126,7 +126,7 @@ class ReynoldsGrid:
             w: Outward radial displacement of the bore, (n, m+1), m; by default zero.
             w_rate: Its rate, (n, m+1), m/s; by default zero.
         """
-        h, rate = np.empty_like(self._still), np.empty_like(self._still)
+        h, rate = np.empty((2, *self._still.shape))
         w, w_rate = self._still if w is None else w, self._still if w_rate is None else w_rate
         reynolds.film_gap(motion, self.values[CLEARANCE], self.z, w, w_rate, h, rate)
         return h, rate
@@ -142,7 +142,7 @@ class ReynoldsGrid:
             along: Factors of the patterns along the axis, (m+1, L).
             s: Coefficients of the patterns and their rates, (2, A L), m and m/s.
         """
-        h, rate = np.empty_like(self._still), np.empty_like(self._still)
+        h, rate = np.empty((2, *self._still.shape))
         grid_loads.pattern_gap(motion, self.values[CLEARANCE], self.z, around, along, s, h, rate)
         return h, rate
 
