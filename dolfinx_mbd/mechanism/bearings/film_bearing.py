@@ -113,7 +113,7 @@ class FilmBearing(FilmElement):
 
     def _is_usable(self, motion: Array) -> bool:
         """Return whether loads can be computed; Newton iterates may be far outside the bore."""
-        finite = math.isfinite(sum(motion.tolist()))
+        finite = math.isfinite(motion.sum())
         return finite and self._least_gap(motion) > -FARTHEST * self.clearance
 
     def motion_vector(
@@ -209,7 +209,7 @@ class FilmBearing(FilmElement):
 
     def _least_gap(self, motion: Array) -> float:
         """Return the smallest gap of a bore without elastic deformation, m."""
-        x, y, tx, ty = motion[:4].tolist()
+        x, y, tx, ty = (float(motion[k]) for k in (E_X, E_Y, T_X, T_Y))
         ends = [math.hypot(x + z * tx, y + z * ty) for z in (-0.5 * self.length, 0.5 * self.length)]
         return self.clearance - max(ends)
 

@@ -148,7 +148,7 @@ class FiniteBearing(FilmBearing):
         if not self._is_usable(motion):
             return np.full(5, np.nan), np.full((5, 9), np.nan), np.full(4, np.nan)
         g, viscous = self._loads(motion)
-        dg = np.zeros((5, 9))
+        dg: Array = np.zeros((5, 9))
         if derivatives:
             dg = self.grid.load_derivatives(contact=False)
             asperity_loads(motion, self.grid.values, *CONTACT_RULES, True, np.zeros(5), dg)
