@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import Any, cast
 
 import numpy as np
@@ -165,7 +166,7 @@ class ForcesBetweenFrames:
         # increments of poses and s, or of states, by those of the bodies; and the rates of these
         # derivatives, which are zero for s and states
         widths = [J.shape[1], R.shape[1], *(len(D) - 12 for _ in state_bodies)]
-        edges = np.cumsum([0, *widths]).tolist()
+        edges = list(accumulate(widths, initial=0))
         left, change = np.zeros((2, len(D), edges[-1]))
         blocks = [(body, slice(*edges[i : i + 2])) for i, body in enumerate((k, m, *state_bodies))]
         (_, first), (_, second), *others = blocks

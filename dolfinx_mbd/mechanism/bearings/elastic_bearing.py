@@ -134,7 +134,7 @@ class ElasticBearing(FiniteBearing):
             and friction power.
         """
         s = self._coefficients(surface)
-        g = self._loads(motion, s)
+        g = self._elastic_loads(motion, s)
         m = len(self._surface)
         if not np.isfinite(g[0]):
             return g, np.full((5 + m, 9 + 2 * m), np.nan), np.full(4, np.nan)
@@ -145,7 +145,7 @@ class ElasticBearing(FiniteBearing):
     def _coefficients(self, surface: Array | None) -> Array:
         return np.zeros((2, len(self._surface))) if surface is None else surface
 
-    def _loads(self, motion: Array, s: Array) -> Array:
+    def _elastic_loads(self, motion: Array, s: Array) -> Array:
         """Return film loads and forces on s, (5 + m,); NaN if they cannot be computed."""
         g = np.empty(5 + len(self._surface))
         if not (self._is_usable(motion) and math.isfinite(s.sum())):
@@ -159,7 +159,7 @@ class ElasticBearing(FiniteBearing):
         return g
 
     def _slopes_of_loads(self, g: Array, s: Array) -> Array:
-        """Return the derivatives of `_loads` at its last arguments, (5 + m, 9 + 2m).
+        """Return the derivatives of `_elastic_loads` at its last arguments, (5 + m, 9 + 2m).
 
         A motion of the journal changes the gap like the first harmonics, with the opposite sign,
         and the force of a pressure on the journal is that on the first harmonics.
@@ -222,13 +222,13 @@ class ElasticBearing(FiniteBearing):
     def wrenches(self, pair: FramePair, surface: Array | None = None) -> Array:
         """Return forces and moments on both frames, then the forces on s, (12 + m,)."""
         y = self.pair_motion(pair)
-        g = self._loads(y, self._coefficients(surface))
+        g = self._elastic_loads(y, self._coefficients(surface))
         return np.concatenate([film_wrenches(pair.Q1, y, g[:5]), g[5:]])
 
     def derivatives(self, pair: FramePair, surface: Array | None = None) -> tuple[Array, Array]:
         """Return the derivatives of the wrenches with respect to (poses, s) and (velocities, ṡ)."""
         s = self._coefficients(surface)
-        g = self._loads(self.pair_motion(pair), s)
+        g = self._elastic_loads(self.pair_motion(pair), s)
         if not np.isfinite(g[0]):
             return elastic_tangents(pair, g, np.full((len(g), 2 * len(g) - 1), np.nan))
         return elastic_tangents(pair, g, self._slopes_of_loads(g, s))
