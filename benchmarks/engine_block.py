@@ -1,8 +1,6 @@
 """Cost of a whole four-cylinder engine, relative to the three-cylinder engine of `demos/engine.py`.
 
     ./with-fenicsx python3 benchmarks/engine_block.py [--rounds 3] [--steps 300] [--size 0.025]
-    ./with-fenicsx python3 benchmarks/engine_block.py --elastic [--steps 100]
-    ./with-fenicsx python3 benchmarks/engine_block.py --grids
 
 The four-cylinder engine has a flexible crankshaft (11 interfaces), a flexible block (11 interfaces)
 on mounts, and flexible rods; the three-cylinder engine has a rigid crank and the same rods. Both
@@ -10,10 +8,6 @@ take 2000 steps per working cycle. The first table shows medians of the processo
 divided by the number of cylinders, from a crank angle of 100°; the start is not timed. The second
 table compares the reduction of the block with that of a rod of about as many displacements and as
 many fixed-interface modes. The last line is the peak memory of all this in one process.
-
-With `--elastic`, all main bearings and big ends are oil films in elastic bores, and the same bodies
-run on ideal joints. With `--grids`, all main bearings are Reynolds bearings in rigid bores; the
-table has the smallest film thickness of half a cycle on three grids.
 """
 
 from __future__ import annotations
@@ -21,21 +15,18 @@ from __future__ import annotations
 import argparse
 import resource
 import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.mechanism.bearings import ElasticBearing, FiniteBearing, OilFilm, ShortBearing
+from dolfinx_mbd.mechanism.bearings import OilFilm, ShortBearing
 from dolfinx_mbd.mechanism.mechanisms import EngineBlock, EngineDesign, engine, inline_engine
 
 STEPS_PER_CYCLE, START, MODES = 2000, np.radians(100.0), 6
 SPEEDS = {3: 628.3, 4: 209.4}  # rad/s, of the engines with three and four cylinders
-LIMITS = {"ideal joints": 3.0, "oil films": 8.0, "elastic bores": 8.0, "reduction": 3.0}
-LIMITS |= {"memory": 8.0}
-GRIDS, PRESSURE_MODES = ((32, 6), (64, 12), (128, 24)), 0.1
+LIMITS = {"ideal joints": 3.0, "oil films": 8.0, "reduction": 3.0, "memory": 8.0}
 THROWS = np.radians([0.0, 180.0, 180.0, 0.0])
 
 
@@ -61,61 +52,19 @@ def interfaces(case: mbd.geometry.Crankcase) -> tuple[dict[str, Any], dict[str, 
     return mains | pins, mains | guides | dict.fromkeys(("front", "rear"), along_z)
 
 
-def four_cylinders(crank: Any, block: Any, rod: Any, films: dict[str, Any]) -> mbd.System:
-    """Return the four-cylinder engine with some bearings."""
+def engines(crank: Any, block: Any, rod: Any) -> dict[str, tuple[mbd.System, int]]:
+    """Return the engines with their numbers of cylinders."""
+    film = OilFilm(ShortBearing, radius=0.025, length=0.022, clearance=3e-5, viscosity=0.015)
     mount = [2e6] * 3 + [2e4] * 3, [400.0] * 3 + [4.0] * 3
     design = EngineDesign(cylinders=4, flywheel_inertia=0.15)
     more: dict[str, Any] = {"speed": SPEEDS[4], "angle": START, "damping_ratio": 0.02}
     more |= {"crank": crank, "block": EngineBlock(block), "mounts": {"front": mount, "rear": mount}}
-    return engine(rod, design, bearings=films, **more)
-
-
-def engines(crank: Any, block: Any, rod: Any) -> dict[str, tuple[mbd.System, int]]:
-    """Return the engines with their numbers of cylinders."""
-    film = OilFilm(ShortBearing, radius=0.025, length=0.022, clearance=3e-5, viscosity=0.015)
+    three = inline_engine(rod, speed=SPEEDS[3], angle=START)
     return {
-        "three cylinders": (inline_engine(rod, speed=SPEEDS[3], angle=START), 3),
-        "ideal joints": (four_cylinders(crank, block, rod, {}), 4),
-        "oil films": (four_cylinders(crank, block, rod, {"main": film}), 4),
+        "three cylinders": (three, 3),
+        "ideal joints": (engine(rod, design, **more), 4),
+        "oil films": (engine(rod, design, bearings={"main": film}, **more), 4),
     }
-
-
-def elastic_film(bore: Any) -> OilFilm:
-    """Return an oil film in an elastic bore."""
-    size = {"radius": bore.radius, "length": bore.length, "clearance": 3e-5}
-    return OilFilm(ElasticBearing, **size, oil=0.015, bore=bore)
-
-
-def compare_elastic(crank: Any, block: Any, rod: Any, steps: int, rounds: int) -> None:
-    """Print the cost of oil films in all main bearings and big ends, in elastic bores."""
-    mains = [elastic_film(block.bore(f"main_{k}")) for k in range(1, 6)]
-    films = {"main": mains, "big_end": elastic_film(rod.bore("big_end"))}
-    ideal = four_cylinders(crank, block, rod, {})
-    systems = {"ideal joints": (ideal, 4)}
-    systems["elastic bores"] = four_cylinders(crank, block, rod, films), 4
-    times = step_times(systems, steps, rounds)
-    print(f"{ideal.num_velocities} velocities\n")
-    print("| engine | ms per step and cylinder | ratio | goal |\n|---|---|---|---|")
-    for name, value in times.items():
-        goal = LIMITS[name] if name == "elastic bores" else ""
-        print(f"| {name} | {1e3 * value:.3f} | {value / times['ideal joints']:.2f} | {goal} |")
-
-
-def compare_grids(crank: Any, block: Any, rod: Any) -> None:
-    """Print the smallest film thickness of the main bearings on three grids."""
-    size = {"radius": 0.025, "length": 0.022, "clearance": 3e-5}
-    dt, before = 4 * np.pi / SPEEDS[4] / STEPS_PER_CYCLE, None
-    print("| grid | smallest film thickness, µm | change, % |\n|---|---|---|")
-    for shape in GRIDS:
-        film = OilFilm(FiniteBearing, **size, oil=0.015, shape=shape)
-        system = four_cylinders(crank, block, rod, {"main": film})
-        half = STEPS_PER_CYCLE // 2
-        run = mbd.simulate(system, t_end=half * dt, dt=dt, elastic_start="undeformed")
-        names = [f"main {k}" for k in range(1, 5)] + ["main contact"]
-        gaps = np.array([run.element(name).film_thickness.min() for name in names])
-        change = "" if before is None else f"{100 * np.abs(gaps / before - 1).max():.2f}"
-        print(f"| {shape[0]}×{shape[1]} | {np.round(1e6 * gaps, 3)} | {change} |", flush=True)
-        before = gaps
 
 
 def step_times(systems: dict[str, tuple[mbd.System, int]], steps: int, rounds: int) -> Any:
@@ -134,41 +83,12 @@ def step_times(systems: dict[str, tuple[mbd.System, int]], steps: int, rounds: i
     return {name: float(np.median(values)) for name, values in seconds.items()}
 
 
-def with_pressure_modes(spec: mbd.InterfaceSpec) -> mbd.InterfaceSpec:
-    """Return the interface with pressure modes."""
-    return replace(spec, pressure_modes=PRESSURE_MODES)
-
-
-def compare_films(
-    case: Any, shaft: Any, specs: Any, options: dict[str, Any], arguments: argparse.Namespace
-) -> None:
-    """Print the tables of `--elastic` and `--grids`."""
-    of_crank, of_block = specs
-    if arguments.elastic:
-        bores = {n: with_pressure_modes(s) for n, s in of_block.items() if n.startswith("main")}
-        of_block = of_block | bores
-    crank, _ = timed_reduction(shaft, 1, interfaces=of_crank, **options)
-    block, _ = timed_reduction(case, 1, interfaces=of_block, **options)
-    ends = {name: mbd.InterfaceSpec(kind="averaged") for name in ("big_end", "small_end")}
-    if arguments.elastic:
-        ends["big_end"] = with_pressure_modes(ends["big_end"])
-    mesh = mbd.ConnectingRod(size=0.012)
-    rod, _ = timed_reduction(mesh, 1, interfaces=ends, **options)
-    bodies = crank.body, block.body, rod.body.replace(name="rod")
-    if arguments.elastic:
-        compare_elastic(*bodies, arguments.steps, arguments.rounds)
-    if arguments.grids:
-        compare_grids(*bodies)
-
-
 def main() -> None:
     """Measure and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--size", type=float, default=0.025, help="elements of the block, m")
-    parser.add_argument("--elastic", action="store_true", help="measure films in elastic bores")
-    parser.add_argument("--grids", action="store_true", help="compare grids of the films")
     arguments = parser.parse_args()
     case = mbd.geometry.Crankcase(bays=4, size=arguments.size, order=1)
     shaft = mbd.geometry.Crankshaft(
@@ -176,9 +96,6 @@ def main() -> None:
     )
     options: dict[str, Any] = {"num_modes": MODES, "stiffening": False}
     of_crank, of_block = interfaces(case)
-    if arguments.elastic or arguments.grids:
-        compare_films(case, shaft, (of_crank, of_block), options, arguments)
-        return
     # a solid rod needs smaller elements than a thin-walled block for as many displacements
     rod_mesh = mbd.ConnectingRod(size=0.172 * arguments.size)
     ends = {name: mbd.InterfaceSpec(kind="averaged") for name in ("big_end", "small_end")}
