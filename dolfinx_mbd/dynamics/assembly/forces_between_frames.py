@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import Any, cast
 
 import numpy as np
@@ -57,7 +58,10 @@ class ForcesBetweenFrames:
         if element.surface is None:
             return (pair,)
         view = self._frames.views[int(self._frames.system.frame_body[first])]
-        return pair, np.array([element.surface @ view.q[ETA], element.surface @ view.v[ELASTIC]])
+        surface = np.empty((2, len(element.surface)))
+        element.surface.dot(view.q[ETA], out=surface[0])
+        element.surface.dot(view.v[ELASTIC], out=surface[1])
+        return pair, surface
 
     def wrenches(self, t: float) -> Iterator[tuple[PairElement, tuple[int, ...], Array]]:
         """Yield each load with its frames and the wrenches on the frames, (12,)."""
@@ -158,27 +162,29 @@ class ForcesBetweenFrames:
         jacobians, tangents = frame_derivatives
         (k, J), (m, R) = (self._frames.frame_jacobian(end, jacobians) for end in ends)
         S, T = (self._frames.frame_jacobian(end, tangents)[1] for end in ends)
-        D, E = derivatives
-        rows_of = np.arange(len(D))
-        first, extra = rows_of[ON_FIRST], rows_of[OTHERS]
-        # rows of D and E of each body, with their derivatives by its velocities, and the rates of
-        # these derivatives; those of s or of states do not change
-        blocks = [(k, first, J, S), (m, rows_of[ON_SECOND], R, T)]
+        (D, E), state_bodies = derivatives, self._states.body(element.name)
+        # increments of poses and s, or of states, by those of the bodies; and the rates of these
+        # derivatives, which are zero for s and states
+        widths = [J.shape[1], R.shape[1], *(len(D) - 12 for _ in state_bodies)]
+        edges = list(accumulate(widths, initial=0))
+        left, change = np.zeros((2, len(D), edges[-1]))
+        blocks = [(body, slice(*edges[i : i + 2])) for i, body in enumerate((k, m, *state_bodies))]
+        (_, first), (_, second), *others = blocks
+        left[ON_FIRST, first], left[ON_SECOND, second] = J, R
+        change[ON_FIRST, first], change[ON_SECOND, second] = S, T
         if element.surface is not None:
-            W = np.hstack([np.zeros((len(extra), 6)), element.surface])
-            blocks[0] = k, np.concatenate([first, extra]), np.vstack([J, W]), S
-        for state_body in self._states.body(element.name):
-            D[OTHERS] *= self._states.mass(state_body)
-            E[OTHERS] *= self._states.mass(state_body)
-            blocks.append((state_body, extra, np.eye(len(extra)), np.zeros((0, len(extra)))))
-        blocks = [block for block in blocks if block[2].shape[1]]  # the others do not move
-        for column, columns, right, change in blocks:
-            by_pose, by_rate = D[:, columns] @ right, E[:, columns] @ right
-            if len(change):
-                by_pose += E[:, columns[: len(first)]] @ change
-            for row, rows, left, _ in blocks:
-                target.K.add(row, column, left.T @ by_pose[rows])
-                target.C.add(row, column, left.T @ by_rate[rows])
+            left[OTHERS, first][:, ELASTIC] = element.surface
+        for body, part in others:
+            D[OTHERS] *= self._states.mass(body)
+            E[OTHERS] *= self._states.mass(body)
+            left[OTHERS, part] = np.eye(len(D) - 12)
+        by_rate = left.T @ (E @ left)
+        by_pose = left.T @ (D @ left + E @ change)
+        for row, rows in blocks:
+            for column, columns in blocks:
+                if rows.start < rows.stop and columns.start < columns.stop:
+                    target.K.add(row, column, by_pose[rows, columns])
+                    target.C.add(row, column, by_rate[rows, columns])
 
 
 def _for_run(load: PairElement) -> PairElement:

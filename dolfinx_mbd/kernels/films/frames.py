@@ -136,16 +136,6 @@ def film_wrenches(Q1: Array, y: Array, g: Array) -> Array:
 
 
 @kernel
-def film_motion_changes(
-    p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array
-) -> tuple[Array, Array]:
-    """Return the derivatives (10, 12) of y with respect to poses and to velocities."""
-    motion = relative_motion(p1, Q1, u1, p2, Q2, u2)
-    Y, (by_pose, by_velocity) = _journal_slopes(motion), motion_tangents(Q1, u1, motion)
-    return Y @ by_pose, Y @ by_velocity
-
-
-@kernel
 def film_tangents(
     p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array, g: Array, dg: Array
 ) -> tuple[Array, Array]:
@@ -160,3 +150,38 @@ def film_tangents(
     for c in range(12):
         slopes[:, c] = _law_change(y, g, Y[:, c], loads[:, c])
     return pair_tangents(Q1, u1, motion, _law(y, g), slopes)
+
+
+@kernel
+def surface_tangents(
+    p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array, g: Array, dg: Array
+) -> tuple[Array, Array]:
+    """Return the derivatives of wrenches and forces on the coefficients s of a deformed bore.
+
+    `g` (5 + m,) are film loads and forces on s, `dg` (5 + m, 9 + 2m) their derivatives with respect
+    to the first nine entries of y, s and ds/dt. The results (12 + m, 12 + m) are the derivatives
+    with respect to poses and s, and to velocities and ds/dt.
+    """
+    m = len(g) - 5
+    motion = relative_motion(p1, Q1, u1, p2, Q2, u2)
+    y, Y, motions = _journal(motion), _journal_slopes(motion), motion_tangents(Q1, u1, motion)
+    unit, out = np.empty((12, 5)), np.zeros((2, 12 + m, 12 + m))
+    for c in range(5):
+        load = np.zeros(5)
+        load[c] = 1.0
+        unit[:, c] = film_wrenches(Q1, y, load)
+    parts = film_tangents(p1, Q1, u1, p2, Q2, u2, g[:5].copy(), dg[:5, :9].copy())
+    for k in range(2):
+        first, change = 9 + k * m, Y @ motions[k]
+        out[k, :12, :12] = parts[k]
+        for r in range(5):
+            for i in range(12):
+                for c in range(m):
+                    out[k, i, 12 + c] += unit[i, r] * dg[r, first + c]
+        for r in range(m):
+            for i in range(9):
+                for c in range(12):
+                    out[k, 12 + r, c] += dg[5 + r, i] * change[i, c]
+            for c in range(m):
+                out[k, 12 + r, 12 + c] = dg[5 + r, first + c]
+    return out[0], out[1]

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.films.band import Integers
 from dolfinx_mbd.kernels.films.fields import (
     ALONG,
     AROUND,
@@ -30,15 +31,12 @@ from dolfinx_mbd.kernels.films.fields import (
     FRICTION_SPEED,
     G_X,
     G_Y,
-    MODULUS,
     PEAK_PRESSURE,
     POINT,
     RADIUS,
-    ROUGHNESS,
     SIDE_FLOW,
     SMALLEST_GAP,
     SOURCE,
-    SPIN,
     STRESS,
     SUPPLY,
     T_X,
@@ -48,27 +46,10 @@ from dolfinx_mbd.kernels.films.fields import (
     VISCOSITY,
     WEIGHT,
 )
-from dolfinx_mbd.kernels.films.reynolds import Integers, film_pressure
+from dolfinx_mbd.kernels.films.reynolds import film_pressure
 from dolfinx_mbd.kernels.films.rough_surfaces import film_at
-from dolfinx_mbd.kernels.films.thickness import asperity_pressure, boundary_drag
+from dolfinx_mbd.kernels.films.thickness import boundary_drag
 from dolfinx_mbd.kernels.small_vectors import Array
-
-
-@kernel
-def film_pressures(q: Array, h: Array, values: Array, p: Array, slopes: Array) -> float:
-    """Write the pressures p of film and asperities (2, n, m+1), and the slopes ∂p/∂q and ∂p/∂h.
-
-    The result is the sum of all pressures.
-    """
-    total = 0.0
-    for i in range(q.shape[0]):
-        for j in range(q.shape[1]):
-            p[FILM, i, j], slopes[FILM, i, j], _ = film_pressure(q[i, j], values[BARUS])
-            p[ASPERITIES, i, j], slopes[ASPERITIES, i, j] = asperity_pressure(
-                h[i, j], values[ROUGHNESS], values[MODULUS]
-            )
-            total += p[FILM, i, j] + p[ASPERITIES, i, j]
-    return total
 
 
 @inner_kernel
@@ -117,254 +98,172 @@ def grid_loads(
     speed: float,
     values: Array,
     Z: Array,
-    h: Array,
-    q: Array,
+    p: Array,
+    slopes: Array,
     flow: Array,
-    links: Integers,
-    ends: Array,
     fraction: Array,
     contact: bool,
-) -> tuple[Array, Array]:
-    """Return the film loads (5,) of a pressure, and the state (4,) of the film, see `fields`.
+    g: Array,
+) -> None:
+    """Write the film loads g (5,) of the pressures.
 
-    Z (2, m+1) are the axial positions and the areas of the nodes, `fraction` (n, m+1) is the part
-    of the gap that is filled with oil, and `contact` states whether the loads contain the pressure
-    of the asperities at the nodes.
+    Z (2, m+1) are the axial positions and the areas of the nodes, `p` and `slopes` (2, n, m+1) the
+    pressures and their slopes, `fraction` (n, m+1) is the part of the gap that is filled with oil,
+    and `contact` states whether the loads contain the pressure of the asperities at the nodes.
     """
-    n, columns = q.shape
-    R = values[RADIUS]
-    g, facts = np.zeros(5), np.array([h[0, 0], 0.0, 0.0, 0.0])
+    n, columns = fraction.shape
+    R, total = values[RADIUS], 0.0
     rub, _ = boundary_drag(R * speed, values[FRICTION], values[FRICTION_SPEED])
-    modulus = values[MODULUS] if contact else 0.0
+    viscous = values[VISCOSITY] * R * speed
+    g[:] = 0.0
     for i in range(n):
         theta = 2.0 * math.pi * i / n
-        P0, P1 = (
-            0.0,
-            0.0,
-        )  # integrals over the node's strip: pressure, axial position times pressure
+        # integrals over the node's strip: pressure, and axial position times pressure
+        P0, P1 = 0.0, 0.0
+        film, share, stress, filled = p[FILM, i], slopes[FILM, i], flow[STRESS, i], fraction[i]
         for j in range(columns):
-            weight = Z[WEIGHT, j]
-            p, slope, _ = film_pressure(q[i, j], values[BARUS])
-            solid, _ = asperity_pressure(h[i, j], values[ROUGHNESS], modulus)
-            P0 += weight * (p + solid)
-            P1 += weight * Z[POINT, j] * (p + solid)
-            shear = fraction[i, j] * values[VISCOSITY] * slope * R * speed * flow[STRESS, i, j]
-            g[DRAG] += weight * R * (shear + rub * solid)
-            facts[SMALLEST_GAP], facts[PEAK_PRESSURE] = (
-                min(facts[SMALLEST_GAP], h[i, j]),
-                max(facts[PEAK_PRESSURE], p),
-            )
-        g[F_X] -= P0 * math.cos(theta)
-        g[F_Y] -= P0 * math.sin(theta)
-        g[G_X] -= P1 * math.cos(theta)
-        g[G_Y] -= P1 * math.sin(theta)
-    facts[SIDE_FLOW] = _end_flow(q, flow, links, ends, values[VISCOSITY])
-    facts[FRICTION_POWER] = _flow_power(q, flow, links, ends, values) + g[DRAG] * speed
-    return g, facts
+            force = Z[WEIGHT, j] * film[j]
+            P0 += force
+            P1 += Z[POINT, j] * force
+            total += Z[WEIGHT, j] * filled[j] * share[j] * viscous * stress[j]
+        for j in range(columns if contact else 0):
+            force = Z[WEIGHT, j] * p[ASPERITIES, i, j]
+            P0 += force
+            P1 += Z[POINT, j] * force
+            total += rub * force
+        x, v = math.cos(theta), math.sin(theta)
+        g[F_X] -= P0 * x
+        g[F_Y] -= P0 * v
+        g[G_X] -= P1 * x
+        g[G_Y] -= P1 * v
+    g[DRAG] = R * total
 
 
 @kernel
-def load_functionals(values: Array, Z: Array, q: Array, flow: Array, speed: float) -> Array:
-    """Return the derivatives (n, m+1, 4) of the film loads with respect to q.
+def film_state(
+    values: Array, h: Array, q: Array, p: Array, flow: Array, links: Integers, ends: Array
+) -> Array:
+    """Return the state (4,) of the film, see `fields`, with the power of the pressure gradients."""
+    facts = np.array([h[0, 0], 0.0, 0.0, 0.0])
+    for i in range(h.shape[0]):
+        for j in range(h.shape[1]):
+            facts[SMALLEST_GAP] = min(facts[SMALLEST_GAP], h[i, j])
+            facts[PEAK_PRESSURE] = max(facts[PEAK_PRESSURE], p[FILM, i, j])
+    facts[SIDE_FLOW] = _end_flow(q, flow, links, ends, values[VISCOSITY])
+    facts[FRICTION_POWER] = _flow_power(q, flow, links, ends, values)
+    return facts
 
-    If the viscosity depends on the pressure, the drag also depends on q, and there are 5 columns.
-    """
+
+@kernel
+def drag_functional(speed: float, values: Array, Z: Array, q: Array, flow: Array) -> Array:
+    """Return the derivative (n, m+1) of the drag with respect to q."""
     n, columns = q.shape
-    C = np.empty((n, columns, 5 if values[BARUS] > 0.0 else 4))
+    out, factor = np.empty((n, columns)), values[VISCOSITY] * values[RADIUS] ** 2 * speed
     for i in range(n):
-        theta = 2.0 * math.pi * i / n
         for j in range(columns):
-            weight = Z[WEIGHT, j]
-            _, slope, bend = film_pressure(q[i, j], values[BARUS])
-            C[i, j, F_X] = -weight * slope * math.cos(theta)
-            C[i, j, F_Y] = -weight * slope * math.sin(theta)
-            C[i, j, G_X] = C[i, j, F_X] * Z[POINT, j]
-            C[i, j, G_Y] = C[i, j, F_Y] * Z[POINT, j]
-            if values[BARUS] > 0.0:
-                drag = values[VISCOSITY] * values[RADIUS] ** 2 * speed * flow[STRESS, i, j]
-                C[i, j, DRAG] = weight * drag * bend
-    return C
+            _, _, bend = film_pressure(q[i, j], values[BARUS])
+            out[i, j] = Z[WEIGHT, j] * factor * flow[STRESS, i, j] * bend
+    return out
 
 
-@inner_kernel
-def _direct_slopes(
-    speed: float, values: Array, weight: float, h: float, q: float, fraction: float, modulus: float
-) -> tuple[float, float, float]:
-    """Return the direct slopes at a node: ∂T/∂h, ∂T/∂Ω, and of the force of asperities by h."""
-    R = values[RADIUS]
-    rub, rub_by = boundary_drag(R * speed, values[FRICTION], values[FRICTION_SPEED])
-    film = film_at(h, values)
-    _, share, _ = film_pressure(q, values[BARUS])
-    viscous = fraction * weight * R * R * values[VISCOSITY] * share
-    solid, change = asperity_pressure(h, values[ROUGHNESS], modulus)
-    by_gap = viscous * speed * film.shear_slope + weight * R * rub * change
-    return by_gap, viscous * film.shear + weight * R * R * rub_by * solid, weight * change
-
-
-@inner_kernel
-def _add_direct(
+@kernel
+def drag_gradients(
     speed: float,
     values: Array,
     Z: Array,
     h: Array,
-    q: Array,
+    p: Array,
+    slopes: Array,
     fraction: Array,
     contact: bool,
     by_gap: Array,
 ) -> float:
-    """Add the direct derivatives ∂g/∂h of the loads to by_gap (5, n, m+1); return ∂T/∂Ω."""
-    n, columns = q.shape
-    by_speed, modulus = 0.0, values[MODULUS] if contact else 0.0
-    for i in range(n):
-        theta = 2.0 * math.pi * i / n
-        x, v = math.cos(theta), math.sin(theta)
-        for j in range(columns):
-            drag, turn, change = _direct_slopes(
-                speed, values, Z[WEIGHT, j], h[i, j], q[i, j], fraction[i, j], modulus
-            )
-            by_gap[DRAG, i, j] += drag
-            by_speed += turn
-            if change != 0.0:
-                by_gap[F_X, i, j] -= change * x
-                by_gap[F_Y, i, j] -= change * v
-                by_gap[G_X, i, j] -= change * x * Z[POINT, j]
-                by_gap[G_Y, i, j] -= change * v * Z[POINT, j]
+    """Write ∂T/∂h of the drag torque T for constant q to by_gap (n, m+1); return ∂T/∂Ω.
+
+    `contact` states whether the torque contains that of the asperities at the nodes.
+    """
+    R, by_speed = values[RADIUS], 0.0
+    rub, rub_by = boundary_drag(R * speed, values[FRICTION], values[FRICTION_SPEED])
+    for i in range(h.shape[0]):
+        for j in range(h.shape[1]):
+            film, area = film_at(h[i, j], values), Z[WEIGHT, j]
+            share = slopes[FILM, i, j] * fraction[i, j]
+            viscous = area * R * R * values[VISCOSITY] * share
+            by_gap[i, j] = viscous * speed * film.shear_slope
+            by_speed += viscous * film.shear
+            if contact:
+                by_gap[i, j] += area * R * rub * slopes[ASPERITIES, i, j]
+                by_speed += area * R * R * rub_by * p[ASPERITIES, i, j]
     return by_speed
 
 
 @kernel
-def add_drag_gradients(
-    speed: float, values: Array, Z: Array, h: Array, q: Array, fraction: Array, by_gap: Array
-) -> float:
-    """Add ∂T/∂h of the drag torque T for constant q to the last column of by_gap (n, m+1, k).
+def pattern_gradients(by_gap: Array, around: Array, along: Array) -> Array:
+    """Return the derivatives (k, A L) with respect to the coefficients of patterns of the gap.
 
-    The result is ∂T/∂Ω for constant q. The torque contains that of the asperities at the nodes.
+    by_gap (n, m+1, k) are derivatives with respect to the gap at the nodes. The patterns are the
+    products of `around` (n, A) and `along` (m+1, L).
     """
-    by_speed, last = 0.0, by_gap.shape[2] - 1
-    for i in range(h.shape[0]):
-        for j in range(h.shape[1]):
-            drag, turn, _ = _direct_slopes(
-                speed, values, Z[WEIGHT, j], h[i, j], q[i, j], fraction[i, j], values[MODULUS]
-            )
-            by_gap[i, j, last] += drag
-            by_speed += turn
-    return by_speed
-
-
-@kernel
-def add_direct_gradients(
-    speed: float,
-    values: Array,
-    Z: Array,
-    h: Array,
-    q: Array,
-    fraction: Array,
-    contact: bool,
-    gap: Array,
-    rates: Array,
-    speeds: Array,
-) -> tuple[Array, Array, Array]:
-    """Return ∂g/∂h and ∂g/∂ḣ at every node, and ∂g/∂Ω, of the film loads g.
-
-    The shapes are (5, n, m+1), (5, n, m+1) and (5,). `gap`, `rates` (n, m+1, k) and `speeds` (k,)
-    are the parts of these derivatives by the functionals of `load_functionals`.
-    """
-    by_gap, by_rate = np.zeros((5, *h.shape)), np.zeros((5, *h.shape))
-    by_speed = np.zeros(5)
-    by_speed[: len(speeds)] = speeds
-    for i in range(h.shape[0]):
-        for j in range(h.shape[1]):
-            source, other = gap[i, j], rates[i, j]
-            for k in range(len(speeds)):
-                by_gap[k, i, j], by_rate[k, i, j] = source[k], other[k]
-    by_speed[DRAG] += _add_direct(speed, values, Z, h, q, fraction, contact, by_gap)
-    return by_gap, by_rate, by_speed
-
-
-@kernel
-def rigid_derivatives(by_gap: Array, by_rate: Array, by_speed: Array, z: Array) -> Array:
-    """Return the derivatives (5, 9) of the film loads with respect to the journal's motion y."""
-    n = by_gap.shape[1]
-    dg = np.zeros((5, 9))
-    for k in range(5):
-        for i in range(n):
-            theta = 2.0 * math.pi * i / n
-            gap0, gap1, rate0, rate1 = 0.0, 0.0, 0.0, 0.0
-            for j in range(by_gap.shape[2]):
-                gap0 += by_gap[k, i, j]
-                gap1 += by_gap[k, i, j] * z[j]
-                rate0 += by_rate[k, i, j]
-                rate1 += by_rate[k, i, j] * z[j]
-            x, v = math.cos(theta), math.sin(theta)
-            dg[k, E_X] -= gap0 * x
-            dg[k, E_Y] -= gap0 * v
-            dg[k, T_X] -= gap1 * x
-            dg[k, T_Y] -= gap1 * v
-            dg[k, E_X_RATE] -= rate0 * x
-            dg[k, E_Y_RATE] -= rate0 * v
-            dg[k, T_X_RATE] -= rate1 * x
-            dg[k, T_Y_RATE] -= rate1 * v
-        dg[k, SPIN] = by_speed[k]
-    return dg
-
-
-@inner_kernel
-def _add_line(part: Array, x: float, v: float, first: int, dg: Array) -> None:
-    """Add the derivatives by the motion from sums (2, k) over a line: of slopes, and of z slopes.
-
-    The columns of dg from `first` on belong to displacements (`E_X`) or velocities (`E_X_RATE`).
-    """
-    for k in range(part.shape[1]):
-        dg[k, first] -= part[0, k] * x
-        dg[k, first + 1] -= part[0, k] * v
-        dg[k, first + 2] -= part[1, k] * x
-        dg[k, first + 3] -= part[1, k] * v
-
-
-@kernel
-def rigid_load_derivatives(
-    speed: float,
-    values: Array,
-    Z: Array,
-    h: Array,
-    q: Array,
-    fraction: Array,
-    contact: bool,
-    gap: Array,
-    rates: Array,
-    speeds: Array,
-) -> Array:
-    """Return the derivatives (5, 9) of the film loads with respect to the journal's motion y.
-
-    The arguments are those of `add_direct_gradients`.
-    """
-    n, columns, K = gap.shape
-    dg, modulus = np.zeros((5, 9)), values[MODULUS] if contact else 0.0
-    by_gap, by_rate = np.empty((2, 5)), np.empty((2, 5))
-    dg[:K, SPIN] = speeds
+    n, columns, K = by_gap.shape
+    A, L = around.shape[1], along.shape[1]
+    total, part = np.zeros((A, L * K)), np.empty(L * K)
     for i in range(n):
-        theta = 2.0 * math.pi * i / n
-        x, v = math.cos(theta), math.sin(theta)
-        by_gap[:], by_rate[:] = 0.0, 0.0
+        part[:] = 0.0
         for j in range(columns):
-            z, one, other = Z[POINT, j], gap[i, j], rates[i, j]
-            for k in range(K):
-                by_gap[0, k] += one[k]
-                by_gap[1, k] += z * one[k]
-                by_rate[0, k] += other[k]
-                by_rate[1, k] += z * other[k]
-            drag, turn, change = _direct_slopes(
-                speed, values, Z[WEIGHT, j], h[i, j], q[i, j], fraction[i, j], modulus
-            )
-            by_gap[0, DRAG] += drag
-            by_gap[1, DRAG] += z * drag
-            dg[DRAG, SPIN] += turn
-            if change != 0.0:
-                for force, moment, part in ((F_X, G_X, change * x), (F_Y, G_Y, change * v)):
-                    by_gap[0, force] -= part
-                    by_gap[1, force] -= z * part
-                    by_gap[0, moment] -= z * part
-                    by_gap[1, moment] -= z * z * part
-        _add_line(by_gap, x, v, E_X, dg)
-        _add_line(by_rate, x, v, E_X_RATE, dg)
-    return dg
+            source = by_gap[i, j]
+            for m in range(L):
+                factor, target = along[j, m], part[m * K : (m + 1) * K]
+                for k in range(K):
+                    target[k] += factor * source[k]
+        for a in range(A):
+            factor, target = around[i, a], total[a]
+            for k in range(L * K):
+                target[k] += factor * part[k]
+    return np.ascontiguousarray(total.reshape(A * L, K).T)
+
+
+@kernel
+def pattern_gap(
+    y: Array, c: float, z: Array, around: Array, along: Array, s: Array, h: Array, rate: Array
+) -> None:
+    """Write the gap and its rate for a motion y, and patterns of the displacement of the bore.
+
+    s (2, A L) are the coefficients of the patterns of `pattern_gradients`, and their rates.
+    """
+    A, L = around.shape[1], along.shape[1]
+    part = np.empty((2, L))
+    for i in range(h.shape[0]):
+        theta = 2.0 * math.pi * i / h.shape[0]
+        x, v = math.cos(theta), math.sin(theta)
+        h0, h1 = c - y[E_X] * x - y[E_Y] * v, -y[T_X] * x - y[T_Y] * v
+        r0, r1 = -y[E_X_RATE] * x - y[E_Y_RATE] * v, -y[T_X_RATE] * x - y[T_Y_RATE] * v
+        part[:] = 0.0
+        for a in range(A):
+            factor = around[i, a]
+            for m in range(L):
+                part[0, m] += factor * s[0, a * L + m]
+                part[1, m] += factor * s[1, a * L + m]
+        for j in range(h.shape[1]):
+            w, w_rate = 0.0, 0.0
+            for m in range(L):
+                w += part[0, m] * along[j, m]
+                w_rate += part[1, m] * along[j, m]
+            h[i, j] = h0 + h1 * z[j] + w
+            rate[i, j] = r0 + r1 * z[j] + w_rate
+
+
+@kernel
+def pattern_forces(p: Array, Z: Array, around: Array, along: Array) -> Array:
+    """Return the forces (A L,) of the pressures p (2, n, m+1) on the coefficients of patterns."""
+    A, L = around.shape[1], along.shape[1]
+    out, part = np.zeros(A * L), np.empty(L)
+    for i in range(p.shape[1]):
+        part[:] = 0.0
+        for j in range(p.shape[2]):
+            force = Z[WEIGHT, j] * (p[FILM, i, j] + p[ASPERITIES, i, j])
+            for m in range(L):
+                part[m] += force * along[j, m]
+        for a in range(A):
+            for m in range(L):
+                out[a * L + m] += around[i, a] * part[m]
+    return out

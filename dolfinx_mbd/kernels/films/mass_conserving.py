@@ -40,6 +40,7 @@ import math
 import numpy as np
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.films.band import Integers
 from dolfinx_mbd.kernels.films.fields import (
     ALONG,
     AROUND,
@@ -52,10 +53,10 @@ from dolfinx_mbd.kernels.films.fields import (
     VISCOSITY,
 )
 from dolfinx_mbd.kernels.films.reynolds import (
-    Integers,
     apply_links,
     enumerate_nodes,
     film_coefficients,
+    film_pressures,
     inflow,
     next_index,
     previous_index,
@@ -309,6 +310,8 @@ def mass_conserving_solve(
     band: Array,
     links: Integers,
     ends: Array,
+    p: Array,
+    slopes: Array,
 ) -> int:
     """Solve for q and ρ; return the number of iterations, or −1 without convergence.
 
@@ -345,5 +348,6 @@ def mass_conserving_solve(
                 for j in range(1, columns - 1):
                     fraction[i, j] = 1.0 if number[i, j] < 0 else 1.0 - void[i, j] / face[i, j]
                 fraction[i, 0], fraction[i, -1] = fraction[i, 1], fraction[i, -2]
-            return iteration
+            total = film_pressures(q, h, values, p, slopes)
+            return iteration if math.isfinite(total) else -1
     return -1

@@ -7,13 +7,14 @@ import math
 import numpy as np
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.films.band import Integers, gather_nodes, scatter_nodes
 from dolfinx_mbd.kernels.films.fields import (
     LENGTH,
     RADIUS,
     VISCOSITY,
 )
 from dolfinx_mbd.kernels.films.mass_conserving import carried
-from dolfinx_mbd.kernels.films.reynolds import Integers, next_index, previous_index
+from dolfinx_mbd.kernels.films.reynolds import next_index, previous_index
 from dolfinx_mbd.kernels.films.reynolds_gradients import (
     add_link_gradients,
     is_resting,
@@ -44,36 +45,6 @@ def _substitute_transposed(size: Integers, band: Array, X: Array) -> None:
             if factor != 0.0:
                 for c in range(X.shape[1]):
                     target[c] -= factor * source[c]
-
-
-@inner_kernel
-def _multipliers(
-    free: Integers,
-    number: Integers,
-    size: Integers,
-    band: Array,
-    face: Array,
-    C: Array,
-    part: float,
-) -> Array:
-    """Return the adjoint solutions λ (n, m+1, k)."""
-    n, columns, K = C.shape
-    X, lam = np.empty((size[0], K)), np.zeros(C.shape)
-    for i in range(n):
-        for j in range(columns):
-            if number[i, j] >= 0:
-                target, source = X[number[i, j]], C[i, j]
-                scale = part if free[i, j] else part / face[i, j]
-                for k in range(K):
-                    target[k] = scale * source[k]
-    _substitute_transposed(size, band, X)
-    for i in range(n):
-        for j in range(columns):
-            if number[i, j] >= 0:
-                target, source = lam[i, j], X[number[i, j]]
-                for k in range(K):
-                    target[k] = source[k]
-    return lam
 
 
 @inner_kernel
@@ -124,7 +95,14 @@ def mass_conserving_gradients(
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
     mu = values[VISCOSITY]
     by_gap, by_rate, by_speed = np.zeros(C.shape), np.zeros(C.shape), np.zeros(K)
-    lam = _multipliers(free, number, size, band, face, C, part)
+    X = np.empty((size[0], K))
+    gather_nodes(number, C, part, X)
+    for i in range(n):  # C is by ρ where the film is ruptured, and the unknown is −(1 − ρ) H
+        for j in range(columns):
+            if number[i, j] >= 0 and not free[i, j]:
+                X[number[i, j]] /= face[i, j]
+    _substitute_transposed(size, band, X)
+    lam = scatter_nodes(number, X)
     entrained, squeeze = 6.0 * mu * values[RADIUS] * dz, 12.0 * mu * dx * dz
     sign = 1.0 if speed >= 0.0 else -1.0
     for i in range(n):

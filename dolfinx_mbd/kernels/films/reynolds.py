@@ -27,7 +27,7 @@ The arrays of a grid with n×(m+1) nodes are
     links   (T, 4)       nodes (i, j) and their neighbours across the edge of a supply; integers
     ends    (T, 3)       distance of this edge from the node, relative to the interval; reduced
                          pressure of the supply; conductance k
-    band    (N (2m-1),)  factors, row by row
+    band    (N (2m+3),)  factors, row by row, each with zeros at its end
 
 A link replaces the conductance between both nodes: the edge of a groove or hole is at its true
 position, not at a node (F. Gibou et al., A second-order-accurate symmetric discretization of the
@@ -39,12 +39,20 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.films.band import (
+    PADDING,
+    Integers,
+    band_rows,
+    factorize,
+    substitute,
+)
 from dolfinx_mbd.kernels.films.fields import (
     ALONG,
     AROUND,
+    ASPERITIES,
+    BARUS,
     CONDUCTANCE,
     DISTANCE,
     E_X,
@@ -53,9 +61,11 @@ from dolfinx_mbd.kernels.films.fields import (
     E_Y_RATE,
     ENTRAINED,
     FACTORS,
+    FILM,
     LENGTH,
     LINK_INFLOW,
     LINKS,
+    MODULUS,
     RADIUS,
     ROUGHNESS,
     SOURCE,
@@ -70,10 +80,12 @@ from dolfinx_mbd.kernels.films.fields import (
     WIDTH_AROUND,
 )
 from dolfinx_mbd.kernels.films.rough_surfaces import film_at
-from dolfinx_mbd.kernels.films.thickness import thickness
+from dolfinx_mbd.kernels.films.thickness import (
+    ASPERITY_HEIGHT,
+    asperity_pressure,
+    thickness,
+)
 from dolfinx_mbd.kernels.small_vectors import Array
-
-Integers = NDArray[np.int64]
 
 #: Largest α q for which Barus' law is used
 BARUS_LIMIT = 1.0 - 1e-4
@@ -102,6 +114,27 @@ def film_pressure(q: float, alpha: float) -> tuple[float, float, float]:
     if alpha * q > BARUS_LIMIT:
         return p + slope * (q - BARUS_LIMIT / alpha), slope, 0.0
     return p, slope, alpha * slope * slope
+
+
+@inner_kernel
+def film_pressures(q: Array, h: Array, values: Array, p: Array, slopes: Array) -> float:
+    """Write the pressures p of film and asperities (2, n, m+1), and the slopes ∂p/∂q and ∂p/∂h.
+
+    The result is the sum of all pressures.
+    """
+    total, limit = 0.0, ASPERITY_HEIGHT * values[ROUGHNESS]
+    for i in range(q.shape[0]):
+        for j in range(q.shape[1]):
+            p[FILM, i, j], slopes[FILM, i, j], _ = film_pressure(q[i, j], values[BARUS])
+            total += p[FILM, i, j]
+        for j in range(q.shape[1]):
+            p[ASPERITIES, i, j], slopes[ASPERITIES, i, j] = 0.0, 0.0
+            if not h[i, j] > limit:
+                p[ASPERITIES, i, j], slopes[ASPERITIES, i, j] = asperity_pressure(
+                    h[i, j], values[ROUGHNESS], values[MODULUS]
+                )
+                total += p[ASPERITIES, i, j]
+    return total
 
 
 @kernel
@@ -161,34 +194,53 @@ def film_coefficients(h: Array, rate: Array, speed: float, values: Array, flow: 
         _smooth_thicknesses(h, rate, values[ROUGHNESS], squeeze, flow)
     else:
         _rough_thicknesses(h, rate, values, squeeze, flow)
-    for i in range(n):
-        i1, i0 = next_index(i, n), previous_index(i, n)
-        width, after, face = flow[WIDTH_AROUND, i], flow[WIDTH_AROUND, i1], flow[AROUND, i]
-        for j in range(columns):
-            H = 0.5 * (width[j] + after[j])
-            face[j] = H * H * H * (dz / dx)
-        width, face = flow[WIDTH_ALONG, i], flow[ALONG, i]
-        for j in range(columns - 1):
-            H = 0.5 * (width[j] + width[j + 1])
-            face[j] = H * H * H * (dx / dz)
-        source, before, after = flow[SOURCE, i], flow[ENTRAINED, i0], flow[ENTRAINED, i1]
-        for j in range(columns):
-            source[j] += push * (after[j] - before[j])
-        for j in range(columns):
-            largest = max(largest, abs(source[j]))
+    # all nodes are in one row: long loops are fast
+    around, along = flow[WIDTH_AROUND].ravel(), flow[WIDTH_ALONG].ravel()
+    faces, sides = flow[AROUND].ravel(), flow[ALONG].ravel()
+    source, entrained, count = flow[SOURCE].ravel(), flow[ENTRAINED].ravel(), h.size
+    last = count - columns  # first node of the last angle
+    for k in range(last):
+        H = 0.5 * (around[k] + around[k + columns])
+        faces[k] = H * H * H * (dz / dx)
+    for k in range(columns):
+        H = 0.5 * (around[last + k] + around[k])
+        faces[last + k] = H * H * H * (dz / dx)
+    for k in range(count - 1):
+        H = 0.5 * (along[k] + along[k + 1])
+        sides[k] = H * H * H * (dx / dz)
+    flow[ALONG, :, -1] = 0.0
+    for k in range(columns, last):
+        source[k] += push * (entrained[k + columns] - entrained[k - columns])
+    for k in range(columns):
+        source[k] += push * (entrained[k + columns] - entrained[last + k])
+        source[last + k] += push * (entrained[k] - entrained[last + k - columns])
+    for k in range(count):
+        if not abs(source[k]) <= largest:
+            largest = abs(source[k])
     return largest
 
 
 @inner_kernel
 def _smooth_thicknesses(h: Array, rate: Array, s: float, squeeze: float, flow: Array) -> None:
     """Write thickness, shear and squeeze source of a film without flow factors."""
-    for i in range(h.shape[0]):
-        gaps, rates, source, stress = h[i], rate[i], flow[SOURCE, i], flow[STRESS, i]
-        around, along, entrained = flow[WIDTH_AROUND, i], flow[WIDTH_ALONG, i], flow[ENTRAINED, i]
-        for j in range(h.shape[1]):
-            H, slope = thickness(gaps[j], s)
-            around[j], along[j], entrained[j], stress[j] = H, H, H, 1.0 / H
-            source[j] = squeeze * slope * rates[j]
+    gaps, rates, source, stress = (
+        h.ravel(),
+        rate.ravel(),
+        flow[SOURCE].ravel(),
+        flow[STRESS].ravel(),
+    )
+    around, along = flow[WIDTH_AROUND].ravel(), flow[WIDTH_ALONG].ravel()
+    entrained, thin = flow[ENTRAINED].ravel(), False
+    for k in range(h.size):
+        thin = thin or not gaps[k] >= s
+    for k in range(h.size):
+        H = gaps[k]
+        around[k], along[k], entrained[k], stress[k] = H, H, H, 1.0 / H if not thin else 0.0
+        source[k] = squeeze * rates[k]
+    for k in range(h.size if thin else 0):
+        H, slope = thickness(gaps[k], s)
+        around[k], along[k], entrained[k], stress[k] = H, H, H, 1.0 / H
+        source[k] *= slope
 
 
 @inner_kernel
@@ -235,18 +287,9 @@ def enumerate_nodes(free: Integers, number: Integers, size: Integers) -> None:
 
 
 @inner_kernel
-def band_rows(size: Integers, band: Array) -> Array:
-    """Return the part of `band` with the factors, (N, bandwidth + 1)."""
-    count, width = size[0], size[1]
-    return band[: count * (width + 1)].reshape(count, width + 1)
-
-
-@inner_kernel
-def _factorize(number: Integers, size: Integers, flow: Array, band: Array) -> None:
-    """Assemble the stiffness of the free nodes and factorize it as L D Lᵀ, with D Lᵀ in `band`."""
+def _assemble(number: Integers, size: Integers, flow: Array, rows: Array) -> None:
+    """Write the upper half of the stiffness of the free nodes into the rows of a band."""
     n, columns = number.shape
-    count, width = size[0], size[1]
-    rows = band_rows(size, band)
     rows[:] = 0.0
     for i in range(n):
         i1, i0 = next_index(i, n), previous_index(i, n)
@@ -262,32 +305,6 @@ def _factorize(number: Integers, size: Integers, flow: Array, band: Array) -> No
                 rows[min(a, b), abs(a - b)] = -after[j]
             if here[j + 1] >= 0:
                 rows[a, 1] = -along[j]
-    for r in range(count):
-        row = rows[r]
-        inverse = 1.0 / row[0]
-        for k in range(1, min(width, count - 1 - r) + 1):
-            factor, target = row[k] * inverse, rows[r + k]
-            if factor != 0.0:
-                for d in range(width + 1 - k):
-                    target[d] -= factor * row[k + d]
-
-
-@inner_kernel
-def _substitute(size: Integers, band: Array, x: Array) -> None:
-    """Solve for a right-hand side x (N,) in place."""
-    count, width = size[0], size[1]
-    rows = band_rows(size, band)
-    for r in range(count):
-        row = rows[r]
-        scaled = x[r] / row[0]
-        for k in range(1, min(width, count - 1 - r) + 1):
-            x[r + k] -= row[k] * scaled
-        x[r] = scaled
-    for r in range(count - 1, -1, -1):
-        row, total = rows[r], 0.0
-        for k in range(1, min(width, count - 1 - r) + 1):
-            total += row[k] * x[r + k]
-        x[r] -= total / row[0]
 
 
 @inner_kernel
@@ -362,10 +379,13 @@ def reynolds_solve(
     band: Array,
     links: Integers,
     ends: Array,
+    p: Array,
+    slopes: Array,
 ) -> int:
-    """Solve for the reduced pressure; return the number of iterations, or −1 without convergence.
+    """Solve for the pressure; return the number of iterations, or −1 without convergence.
 
-    `values` (20,) are described in `fields`, the other arguments in the module.
+    `p` and `slopes` are those of `film_pressures`, `values` (20,) are described in `fields`, the
+    others in the module.
     """
     n, columns = h.shape
     largest = film_coefficients(h, rate, speed, values, flow)
@@ -374,12 +394,16 @@ def reynolds_solve(
     apply_links(
         flow, links, ends, 2.0 * math.pi * values[RADIUS] / n * (columns - 1) / values[LENGTH]
     )
-    x = np.empty(h.size)
+    x, inverse = np.empty(h.size + PADDING), np.empty(h.size)
     for iteration in range(1, 101):
         enumerate_nodes(free, number, size)
-        _factorize(number, size, flow, band)
+        rows = band_rows(size, band)
+        _assemble(number, size, flow, rows)
         sources(fixed, number, q, flow, x)
-        _substitute(size, band, x)
+        x[size[0] :] = 0.0
+        factorize(size, rows, inverse, x)
+        substitute(size, rows, inverse, x)
         if _update_set(fixed, free, number, q, flow, x, -_ROUND_OFF * largest) == 0:
-            return iteration
+            total = film_pressures(q, h, values, p, slopes)
+            return iteration if math.isfinite(total) else -1
     return -1

@@ -10,6 +10,12 @@ import math
 import numpy as np
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
+from dolfinx_mbd.kernels.films.band import (
+    Integers,
+    gather_nodes,
+    scatter_nodes,
+    substitute_columns,
+)
 from dolfinx_mbd.kernels.films.fields import (
     ALONG,
     AROUND,
@@ -24,65 +30,12 @@ from dolfinx_mbd.kernels.films.fields import (
     WIDTH_AROUND,
 )
 from dolfinx_mbd.kernels.films.reynolds import (
-    Integers,
-    band_rows,
     link_conductance,
     next_index,
     previous_index,
 )
 from dolfinx_mbd.kernels.films.rough_surfaces import Film, film_at
 from dolfinx_mbd.kernels.small_vectors import Array
-
-Vector4 = tuple[float, float, float, float]
-
-
-@inner_kernel
-def _subtract_four(f: Vector4, X: Array, r: int, step: int, target: Array) -> None:
-    """Subtract f₀ X[r] + f₁ X[r + step] + … (four rows) from a row of X."""
-    one, two, three, four = X[r], X[r + step], X[r + 2 * step], X[r + 3 * step]
-    for c in range(len(target)):
-        target[c] -= f[0] * one[c] + f[1] * two[c] + f[2] * three[c] + f[3] * four[c]
-
-
-@inner_kernel
-def _substitute_columns(size: Integers, band: Array, X: Array) -> None:
-    """Solve for the right-hand sides X (N, k) in place; four rows at once, to load less often."""
-    count, width = size[0], size[1]
-    L = band_rows(size, band)
-    inverse = np.empty(count)
-    for r in range(count):
-        inverse[r] = 1.0 / L[r, 0]
-        most, target, k = min(width, r), X[r], 1
-        while k <= most:
-            s = r - k
-            if k + 3 <= most:
-                f = (
-                    L[s, k] * inverse[s],
-                    L[s - 1, k + 1] * inverse[s - 1],
-                    L[s - 2, k + 2] * inverse[s - 2],
-                    L[s - 3, k + 3] * inverse[s - 3],
-                )
-                _subtract_four(f, X, s, -1, target)
-                k += 4
-            else:
-                factor, source = L[s, k] * inverse[s], X[s]
-                for c in range(len(target)):
-                    target[c] -= factor * source[c]
-                k += 1
-    for r in range(count - 1, -1, -1):
-        most, target, row, k = min(width, count - 1 - r), X[r], L[r], 1
-        while k <= most:
-            if k + 3 <= most:
-                f = row[k], row[k + 1], row[k + 2], row[k + 3]
-                _subtract_four(f, X, r + k, 1, target)
-                k += 4
-            else:
-                factor, source = row[k], X[r + k]
-                for c in range(len(target)):
-                    target[c] -= factor * source[c]
-                k += 1
-        for c in range(len(target)):
-            target[c] *= inverse[r]
 
 
 @inner_kernel
@@ -153,27 +106,6 @@ def is_resting(q: Array, flow: Array) -> bool:
     return True
 
 
-@inner_kernel
-def _multipliers(number: Integers, size: Integers, band: Array, C: Array, part: float) -> Array:
-    """Return the adjoint solutions λ (n, m+1, k) for `part` of the right-hand sides C."""
-    n, columns, K = C.shape
-    X, lam = np.empty((size[0], K)), np.zeros(C.shape)
-    for i in range(n):
-        for j in range(columns):
-            if number[i, j] >= 0:
-                target, source = X[number[i, j]], C[i, j]
-                for k in range(K):
-                    target[k] = part * source[k]
-    _substitute_columns(size, band, X)
-    for i in range(n):
-        for j in range(columns):
-            if number[i, j] >= 0:
-                target, source = lam[i, j], X[number[i, j]]
-                for k in range(K):
-                    target[k] = source[k]
-    return lam
-
-
 @kernel
 def reynolds_gradients(
     h: Array,
@@ -201,7 +133,10 @@ def reynolds_gradients(
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
     mu = values[VISCOSITY]
     by_gap, by_rate, by_speed = np.zeros(C.shape), np.zeros(C.shape), np.zeros(K)
-    lam = _multipliers(number, size, band, C, part)
+    X = np.empty((size[0], K))
+    gather_nodes(number, C, part, X)
+    substitute_columns(size, band, X)
+    lam = scatter_nodes(number, X)
     push, squeeze = 3.0 * mu * values[RADIUS] * dz, 12.0 * mu * dx * dz
     for i in range(n):
         i1, i0 = next_index(i, n), previous_index(i, n)

@@ -14,6 +14,7 @@ surface has the moment −∫ p ∂w/∂θ dA. This part is subtracted from the 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,7 +25,7 @@ from dolfinx_mbd.body import Bore
 from dolfinx_mbd.checks import array, instance, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.films.fields import DRAG, F_X, F_Y, G_X, G_Y, SPIN
+from dolfinx_mbd.kernels.films.fields import DRAG, SPIN
 from dolfinx_mbd.kernels.films.frames import film_wrenches
 from dolfinx_mbd.mechanism.bearings.finite_bearing import FiniteBearing
 from dolfinx_mbd.mechanism.contact.elastic_bores import elastic_tangents
@@ -132,46 +133,51 @@ class ElasticBearing(FiniteBearing):
             entries of the motion, s and ṡ (5 + m, 9 + 2m); smallest gap, peak pressure, side flow
             and friction power.
         """
+        s = self._coefficients(surface)
+        g = self._elastic_loads(motion, s)
         m = len(self._surface)
-        s = np.zeros((2, m)) if surface is None else surface
-        if not (self._is_usable(motion) and np.isfinite(s).all()):
-            return np.full(5 + m, np.nan), np.full((5 + m, 9 + 2 * m), np.nan), np.full(4, np.nan)
+        if not np.isfinite(g[0]):
+            return g, np.full((5 + m, 9 + 2 * m), np.nan), np.full(4, np.nan)
+        dg = self._slopes_of_loads(g, s) if derivatives else np.zeros((5 + m, 9 + 2 * m))
+        couple = 0.5 * g[5:] @ self._slope @ s[0]
+        return g, dg, self.grid.state(g[:5] + couple * np.eye(5)[DRAG])
+
+    def _coefficients(self, surface: Array | None) -> Array:
+        return np.zeros((2, len(self._surface))) if surface is None else surface
+
+    def _elastic_loads(self, motion: Array, s: Array) -> Array:
+        """Return film loads and forces on s, (5 + m,); NaN if they cannot be computed."""
+        g = np.empty(5 + len(self._surface))
+        if not (self._is_usable(motion) and math.isfinite(s.sum())):
+            g[:] = np.nan
+            return g
         self._solve_elastic(motion, s)
-        g, facts = self.grid.loads()
-        along = (self.grid.pressures.sum(axis=0) * self.grid.areas) @ self._along
-        forces = (self._around.T @ along).ravel()
-        dg = np.zeros((5 + m, 9 + 2 * m))
-        if derivatives:
-            by_gap, by_rate, by_speed = self.grid.surface_gradients(self._weights)
-            rows = self._coordinate_derivatives(by_gap, by_rate, by_speed)
-            dg[5:], dg[DRAG] = rows[:m], rows[m]
-            # the force of a pressure on the journal is that on the first harmonics
-            cosine = self._along.shape[1]
-            for force, moment, pattern in ((F_X, G_X, cosine), (F_Y, G_Y, 2 * cosine)):
-                dg[force], dg[moment] = -rows[pattern], -self._half * rows[pattern + 1]
-            dg[DRAG] -= 0.5 * (self._slope @ s[0]) @ dg[5:]
-            dg[DRAG, 9 : 9 + m] -= 0.5 * forces @ self._slope
-        g[DRAG] -= 0.5 * forces @ self._slope @ s[0]
-        return np.concatenate([g, forces]), dg, facts
+        grid = self.grid
+        grid.write_loads(g[:5], True)
+        g[5:] = grid.pattern_forces(self._around, self._along)
+        g[DRAG] -= 0.5 * (g[5:] @ self._slope @ s[0])
+        return g
 
-    def _coordinate_derivatives(self, by_gap: Array, by_rate: Array, by_speed: Array) -> Array:
-        """Return the derivatives of k functionals with respect to the motion, s and ṡ.
+    def _slopes_of_loads(self, g: Array, s: Array) -> Array:
+        """Return the derivatives of `_elastic_loads` at its last arguments, (5 + m, 9 + 2m).
 
-        `by_gap` and `by_rate` (n, m+1, k) are derivatives with respect to the gap and its rate at
-        the nodes, `by_speed` (k,) is the derivative with respect to the speed. A motion of the
-        journal changes the gap like the first harmonics, with the opposite sign.
+        A motion of the journal changes the gap like the first harmonics, with the opposite sign,
+        and the force of a pressure on the journal is that on the first harmonics.
         """
-        n, columns, k = by_gap.shape
-        cosine = self._along.shape[1]
-        first = [cosine, 2 * cosine, cosine + 1, 2 * cosine + 1]
-        scale = -np.array([1.0, 1.0, self._half, self._half])
-        parts = []
-        for by in (by_gap, by_rate):
-            around = (self._around.T @ by.reshape(n, -1)).reshape(-1, columns, k)
-            parts.append((self._along.T @ around).reshape(-1, k).T)
-        gap, rate = parts
-        motion = [gap[:, first] * scale, rate[:, first] * scale, by_speed[:, None]]
-        return np.hstack([*motion, gap, rate])
+        m, cosine, half = len(self._surface), self._along.shape[1], self._half
+        dg = np.empty((5 + m, 9 + 2 * m))
+        gap, rate, speed = self.grid.pattern_derivatives(self._weights, self._around, self._along)
+        first, scale = [cosine, 2 * cosine, cosine + 1, 2 * cosine + 1], -np.ones(4)
+        scale[2:] = -half
+        for rows, part in ((dg[5:], slice(0, m)), (dg[DRAG:5], slice(m, m + 1))):
+            rows[:, :4], rows[:, 9 : 9 + m] = gap[part][:, first] * scale, gap[part]
+            rows[:, 4:8], rows[:, 9 + m :] = rate[part][:, first] * scale, rate[part]
+            rows[:, SPIN] = speed[part]
+        for row, pattern, factor in zip(dg[:DRAG], first, scale, strict=True):
+            np.multiply(factor, dg[5 + pattern], out=row)
+        dg[DRAG] -= 0.5 * (self._slope @ s[0]) @ dg[5:]
+        dg[DRAG, 9 : 9 + m] -= 0.5 * g[5:] @ self._slope
+        return dg
 
     def pressure(self, motion: ArrayLike, surface: ArrayLike | None = None) -> Array:
         """Return the pressure at the nodes of the grid, (n, m+1), Pa; see `FiniteBearing`.
@@ -207,23 +213,25 @@ class ElasticBearing(FiniteBearing):
     def _solve_elastic(self, motion: Array, s: Array) -> None:
         """Solve for the pressure, unless the arguments have not changed."""
         point = np.concatenate([motion, s.ravel()])
-        if not np.array_equal(point, self._point):
+        if not (point == self._point).all():
             self._point[:] = np.nan
-            w, rate = map(self.displacement, s)
-            self.grid.update(*self.grid.gap(motion, w, rate), float(motion[SPIN]))
+            h, rate = self.grid.pattern_gap(motion, self._around, self._along, s)
+            self.grid.update(h, rate, float(motion[SPIN]))
             self._point[:] = point
 
     def wrenches(self, pair: FramePair, surface: Array | None = None) -> Array:
         """Return forces and moments on both frames, then the forces on s, (12 + m,)."""
         y = self.pair_motion(pair)
-        g = self.film_loads(y, False, surface)[0]
+        g = self._elastic_loads(y, self._coefficients(surface))
         return np.concatenate([film_wrenches(pair.Q1, y, g[:5]), g[5:]])
 
     def derivatives(self, pair: FramePair, surface: Array | None = None) -> tuple[Array, Array]:
         """Return the derivatives of the wrenches with respect to (poses, s) and (velocities, ṡ)."""
-        y = self.pair_motion(pair)
-        g, dg, _ = self.film_loads(y, True, surface)
-        return elastic_tangents(pair, g, dg)
+        s = self._coefficients(surface)
+        g = self._elastic_loads(self.pair_motion(pair), s)
+        if not np.isfinite(g[0]):
+            return elastic_tangents(pair, g, np.full((len(g), 2 * len(g) - 1), np.nan))
+        return elastic_tangents(pair, g, self._slopes_of_loads(g, s))
 
     def energy(self, pair: FramePair, surface: Array | None = None) -> float:
         """Return the elastic energy of touching asperities, J, without the bore."""
@@ -234,5 +242,5 @@ class ElasticBearing(FiniteBearing):
         return float(self._gaps(pair, surface).min())
 
     def _gaps(self, pair: FramePair, surface: Array | None) -> Array:
-        w = None if surface is None else self.displacement(surface[0])
-        return self.grid.gap(self.pair_motion(pair), w)[0]
+        s = self._coefficients(surface)
+        return self.grid.pattern_gap(self.pair_motion(pair), self._around, self._along, s)[0]

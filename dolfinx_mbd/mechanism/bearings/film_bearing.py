@@ -113,9 +113,8 @@ class FilmBearing(FilmElement):
 
     def _is_usable(self, motion: Array) -> bool:
         """Return whether loads can be computed; Newton iterates may be far outside the bore."""
-        return bool(
-            np.isfinite(motion).all() and self._least_gap(motion) > -FARTHEST * self.clearance
-        )
+        finite = math.isfinite(motion.sum())
+        return finite and self._least_gap(motion) > -FARTHEST * self.clearance
 
     def motion_vector(
         self,
@@ -171,7 +170,11 @@ class FilmBearing(FilmElement):
     def wrenches(self, pair: FramePair) -> Array:
         """Return forces and moments on both frames."""
         y = self.pair_motion(pair)
-        return film_wrenches(pair.Q1, y, self.film_loads(y, False)[0])
+        return film_wrenches(pair.Q1, y, self._journal_loads(y))
+
+    def _journal_loads(self, motion: Array) -> Array:
+        """Return the loads (5,) of `film_loads` alone."""
+        return self.film_loads(motion, False)[0]
 
     def derivatives(self, pair: FramePair) -> tuple[Array, Array]:
         """Return the derivatives of the wrenches."""
@@ -206,7 +209,7 @@ class FilmBearing(FilmElement):
 
     def _least_gap(self, motion: Array) -> float:
         """Return the smallest gap of a bore without elastic deformation, m."""
-        x, y, tx, ty = map(float, motion[:4])
+        x, y, tx, ty = (float(motion[k]) for k in (E_X, E_Y, T_X, T_Y))
         ends = [math.hypot(x + z * tx, y + z * ty) for z in (-0.5 * self.length, 0.5 * self.length)]
         return self.clearance - max(ends)
 

@@ -147,13 +147,26 @@ class FiniteBearing(FilmBearing):
         """Return loads, derivatives and state of the film; see `FilmBearing`."""
         if not self._is_usable(motion):
             return np.full(5, np.nan), np.full((5, 9), np.nan), np.full(4, np.nan)
-        self._solve(motion)
-        g, facts = self.grid.loads(contact=False)
-        viscous = g[DRAG]
-        dg = self.grid.load_derivatives(contact=False) if derivatives else np.zeros((5, 9))
-        asperity_loads(motion, self.grid.values, *CONTACT_RULES, derivatives, g, dg)
-        facts[FRICTION_POWER] += (g[DRAG] - viscous) * motion[SPIN]
+        g, viscous = self._loads(motion)
+        dg: Array = np.zeros((5, 9))
+        if derivatives:
+            dg = self.grid.load_derivatives(contact=False)
+            asperity_loads(motion, self.grid.values, *CONTACT_RULES, True, np.zeros(5), dg)
+        facts = self.grid.state(viscous)
+        facts[FRICTION_POWER] += (g[DRAG] - viscous[DRAG]) * motion[SPIN]
         return g, dg, facts
+
+    def _journal_loads(self, motion: Array) -> Array:
+        return self._loads(motion)[0] if self._is_usable(motion) else np.full(5, np.nan)
+
+    def _loads(self, motion: Array) -> tuple[Array, Array]:
+        """Return the loads of film and asperities, and those of the film, (5,) each."""
+        self._solve(motion)
+        viscous = np.empty(5)
+        self.grid.write_loads(viscous, False)
+        g = viscous.copy()
+        asperity_loads(motion, self.grid.values, *CONTACT_RULES, False, g, np.zeros((5, 9)))
+        return g, viscous
 
     def pressure(self, motion: ArrayLike) -> Array:
         """Return the pressure at the nodes of the grid, (n, m+1), Pa.
@@ -192,7 +205,7 @@ class FiniteBearing(FilmBearing):
 
     def _solve(self, motion: Array) -> None:
         """Solve for the pressure, unless the motion has not changed."""
-        if not np.array_equal(motion, self._motion):
+        if not (motion == self._motion).all():
             self._motion[:] = np.nan
             self.grid.update(*self.grid.gap(motion), float(motion[SPIN]))
             self._motion[:] = motion

@@ -10,9 +10,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.kernels.films.fields import (
     ALONG,
     AROUND,
-    DRAG,
     ENTRAINED,
-    FILM,
     LENGTH,
     RADIUS,
     SIDE_FLOW,
@@ -72,22 +70,17 @@ class MassConservingGrid(ReynoldsGrid):
         """Return the thickness of the oil at the last solution, (n, m+1), m; −1 in full gaps."""
         return np.where(self.fraction < 1.0, self.fraction * self._flow[ENTRAINED], -1.0)
 
-    def update(self, h: Array, rate: Array, speed: float) -> None:
-        """Solve for the pressure as `solve`; see `ReynoldsGrid`."""
-        super().update(h, rate, speed)
-        self._slopes[FILM] *= self._free  # q is not an unknown of ruptured nodes
-
-    def loads(self, *, contact: bool = True) -> tuple[Array, Array]:
-        """Return the film loads and the state of the film; see `ReynoldsGrid`."""
-        g, facts = super().loads(contact=contact)
+    def state(self, g: Array) -> Array:
+        """Return the state of the film; see `ReynoldsGrid`."""
+        facts = super().state(g)
         facts[SIDE_FLOW] = self._side_flow()
-        return g, facts
+        return facts
 
     def _find_pressure(self, h: Array, rate: Array, speed: float) -> int:
         sets: int = mass_conserving_solve(
             h, rate, speed, self.values, self._fixed, self._free, self._number, self._size,
             self._q, self.fraction, self._face, self._squeeze, self._hold, self._old, self._dt,
-            self._carry, self._flow, self._band, *self._links,
+            self._carry, self._flow, self._band, *self._links, self.pressures, self._slopes,
         )  # fmt: skip
         return sets
 
@@ -99,21 +92,21 @@ class MassConservingGrid(ReynoldsGrid):
         )  # fmt: skip
         return gradients
 
-    def _load_functionals(self) -> Array:
-        """Return the derivatives (n, m+1, 5) by q where the film is full, and by ρ elsewhere."""
-        C = np.zeros((*self._q.shape, 5))
-        by_q = super()._load_functionals()
-        C[:, :, : by_q.shape[2]] = by_q * self._free[:, :, None]
+    def _functionals(self, C: Array) -> Array:
+        """Return the derivatives by q where the film is full, and by ρ elsewhere.
+
+        The drag is the last functional.
+        """
+        by_q = super()._functionals(C) * self._free[:, :, None]
         drag = self.values[VISCOSITY] * self.values[RADIUS] ** 2 * self._speed
         by_fraction = self._nodes[WEIGHT] * drag * self._flow[STRESS]
         by_fraction[:, 1] += by_fraction[:, 0]  # the nodes at the ends have ρ of their neighbours
         by_fraction[:, -2] += by_fraction[:, -1]
-        C[:, :, DRAG] += np.where(self._free, 0.0, by_fraction)
-        return C
-
-    def _drag_functional(self) -> Array:
-        """Return the derivative (n, m+1, 1) of the drag; it depends on ρ."""
-        return self._load_functionals()[:, :, DRAG:]
+        by_fraction[self._free == 1] = 0.0
+        if by_q.shape[2] == C.shape[2]:
+            return np.dstack([by_q, by_fraction])
+        by_q[:, :, -1] += by_fraction
+        return np.asarray(by_q)
 
     def _entrained(self, fraction: Array) -> Array:
         """Return 12 μ₀ times the flow from each node to the next one with a film fraction."""

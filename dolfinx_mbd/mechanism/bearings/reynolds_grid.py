@@ -11,10 +11,10 @@ An elastic bore adds its outward radial displacement w(θ, z) to the gap, and �
 
 With w = Σ W_l η_l, the generalized force of the pressure on the coordinates is Σ W_l p A with the
 areas A = `grid.areas`; take C_l = W_l A. Its derivative with respect to η is Σ by_gap W, and with
-respect to η̇ it is Σ by_rate W. Its derivative with respect to the motion y is
-`rigid_derivatives(by_gap, by_rate, by_speed, z)`. `load_gradients` returns the derivatives of the
-film loads g with respect to h and ḣ at the nodes. dg/dη follows from them in the same way. All of
-these methods use the factors of the last call of `solve` and the arguments of this call.
+respect to η̇ it is Σ by_rate W. `load_gradients` returns the derivatives of the film loads g with
+respect to h and ḣ at the nodes. dg/dη follows from them in the same way. If the W_l are products
+of functions of the angle and of z, `pattern_derivatives` computes these sums. All of these methods
+use the factors of the last call of `solve` and the arguments of this call.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.kernels.films import grid_loads, reynolds
+from dolfinx_mbd.kernels.films.band import PADDING
 from dolfinx_mbd.kernels.films.fields import (
     ALONG,
     AROUND,
@@ -35,6 +36,7 @@ from dolfinx_mbd.kernels.films.fields import (
     CLEARANCE,
     DRAG,
     FILM,
+    FRICTION_POWER,
     LENGTH,
     RADIUS,
     SOURCE,
@@ -89,6 +91,11 @@ class ReynoldsGrid:
             rule * 2.0 * math.pi * values[RADIUS] / n * values[LENGTH] / m, (n, 1)
         )
         self._nodes = np.array([self.z, self.areas[0]])
+        directions = np.column_stack([np.cos(self.theta), np.sin(self.theta)])
+        # patterns of the gap by a motion of the journal, and the loads of a pressure
+        self._rigid = directions, np.column_stack([np.ones(m + 1), self.z])
+        levers = [self.areas, self.areas * self.z]
+        self._forces = np.dstack([-d[:, None] * lever for lever in levers for d in directions.T])
         self._fixed, self._q = np.zeros((n, m + 1), np.int64), np.zeros((n, m + 1))
         self._fixed[:, [0, -1]] = 1
         alpha = values[BARUS]
@@ -103,7 +110,7 @@ class ReynoldsGrid:
         self._free = 1 - self._fixed
         self._number, self._size = np.zeros_like(self._fixed), np.zeros(2, np.int64)
         self._flow: Array = np.zeros((9, n, m + 1))
-        self._band: Array = np.zeros(n * (m - 1) * (2 * m - 1))
+        self._band: Array = np.zeros(n * (m - 1) * (2 * m - 1 + PADDING))
         self.pressures, self._slopes = np.zeros((2, n, m + 1)), np.zeros((2, n, m + 1))
         self._still: Array = np.zeros((n, m + 1))
         self.fraction: Array = np.ones((n, m + 1))
@@ -119,10 +126,30 @@ class ReynoldsGrid:
             w: Outward radial displacement of the bore, (n, m+1), m; by default zero.
             w_rate: Its rate, (n, m+1), m/s; by default zero.
         """
-        h, rate = np.empty_like(self._still), np.empty_like(self._still)
+        h, rate = np.empty((2, *self._still.shape))
         w, w_rate = self._still if w is None else w, self._still if w_rate is None else w_rate
         reynolds.film_gap(motion, self.values[CLEARANCE], self.z, w, w_rate, h, rate)
         return h, rate
+
+    def pattern_gap(
+        self, motion: Array, around: Array, along: Array, s: Array
+    ) -> tuple[Array, Array]:
+        """Return the gap and its rate for a displacement of the bore that consists of patterns.
+
+        Args:
+            motion: Motion of the journal, (10,).
+            around: Factors of the patterns around the bore, (n, A).
+            along: Factors of the patterns along the axis, (m+1, L).
+            s: Coefficients of the patterns and their rates, (2, A L), m and m/s.
+        """
+        h, rate = np.empty((2, *self._still.shape))
+        grid_loads.pattern_gap(motion, self.values[CLEARANCE], self.z, around, along, s, h, rate)
+        return h, rate
+
+    def pattern_forces(self, around: Array, along: Array) -> Array:
+        """Return the forces (A L,) of the last pressures on coefficients of patterns, N."""
+        forces: Array = grid_loads.pattern_forces(self.pressures, self._nodes, around, along)
+        return forces
 
     def solve(self, h: Array, rate: Array, speed: float) -> Array:
         """Return the pressure of film and asperities at the nodes, (n, m+1), Pa.
@@ -142,8 +169,7 @@ class ReynoldsGrid:
             sets = self._find_pressure(h, rate, speed)
         except ZeroDivisionError:  # a singular matrix, because values are out of range
             sets = -1
-        total = grid_loads.film_pressures(self._q, h, self.values, self.pressures, self._slopes)
-        if sets < 0 or not math.isfinite(total):
+        if sets < 0:
             self._free[:] = 1 - self._fixed
             raise SolverError(
                 "the cavitated area of an oil film did not converge; check that the film thickness "
@@ -151,10 +177,10 @@ class ReynoldsGrid:
             )
 
     def _find_pressure(self, h: Array, rate: Array, speed: float) -> int:
-        """Solve for the reduced pressure; return the number of iterations, or −1."""
+        """Solve for the pressure; return the number of iterations, or −1."""
         sets: int = reynolds.reynolds_solve(
             h, rate, speed, self.values, self._fixed, self._free, self._number, self._size,
-            self._q, self._flow, self._band, *self._links,
+            self._q, self._flow, self._band, *self._links, self.pressures, self._slopes,
         )  # fmt: skip
         return sets
 
@@ -166,11 +192,24 @@ class ReynoldsGrid:
         Args:
             contact: Whether the loads contain the pressure of the asperities at the nodes.
         """
-        g, facts = grid_loads.grid_loads(
-            self._speed, self.values, self._nodes, self._h, self._q, self._flow,
-            *self._links, self.fraction, contact,
+        g = np.empty(5)
+        self.write_loads(g, contact)
+        return g, self.state(g)
+
+    def write_loads(self, g: Array, contact: bool) -> None:
+        """Write the film loads of `loads` to g (5,)."""
+        grid_loads.grid_loads(
+            self._speed, self.values, self._nodes, self.pressures, self._slopes, self._flow,
+            self.fraction, contact, g,
         )  # fmt: skip
-        return g, facts
+
+    def state(self, g: Array) -> Array:
+        """Return the state (4,) of the film with the film loads g (5,), see `loads`."""
+        facts: Array = grid_loads.film_state(
+            self.values, self._h, self._q, self.pressures, self._flow, *self._links
+        )
+        facts[FRICTION_POWER] += g[DRAG] * self._speed
+        return facts
 
     def gradients(self, C: Array) -> tuple[Array, Array, Array]:
         """Return ∂f_k/∂h and ∂f_k/∂ḣ at every node, and ∂f_k/∂Ω, of f_k = Σ C_kij p_ij.
@@ -181,32 +220,67 @@ class ReynoldsGrid:
         Returns:
             ∂f/∂h (k, n, m+1), ∂f/∂ḣ (k, n, m+1) and ∂f/∂Ω (k,).
         """
-        by_gap, by_rate, by_speed = self.node_gradients(np.ascontiguousarray(C.transpose(1, 2, 0)))
-        return by_gap.transpose(2, 0, 1), by_rate.transpose(2, 0, 1), by_speed
+        k = len(C)
+        weights = np.ascontiguousarray(C.transpose(1, 2, 0))
+        by_gap, by_rate, by_speed = self._pressure_gradients(weights, contact=True)
+        return by_gap.transpose(2, 0, 1)[:k], by_rate.transpose(2, 0, 1)[:k], by_speed[:k]
 
-    def node_gradients(self, C: Array) -> tuple[Array, Array, Array]:
-        """Return the results of `gradients` for weights C (n, m+1, k), with k as the last axis."""
-        by_gap, by_rate, by_speed = self._gradients(C * self._slopes[FILM][:, :, None])
-        by_gap += C * self._slopes[ASPERITIES][:, :, None]
+    def _pressure_gradients(self, C: Array, *, contact: bool) -> tuple[Array, Array, Array]:
+        """Return the results of `gradients` for weights C (n, m+1, k), with k as the last axis.
+
+        If the drag torque depends on the pressure, this part of it is one more functional.
+        """
+        by_gap, by_rate, by_speed = self._gradients(self._functionals(C))
+        solid = self._slopes[ASPERITIES]
+        if contact and solid.any():
+            by_gap[:, :, : C.shape[2]] += C * solid[:, :, None]
         return by_gap, by_rate, by_speed
 
-    def surface_gradients(self, C: Array) -> tuple[Array, Array, Array]:
-        """Return the results of `node_gradients` for weights C (n, m+1, k), and those of the drag.
+    def _functionals(self, C: Array) -> Array:
+        """Return the derivatives of functionals with the weights C, and of the drag, by q."""
+        by_q = C * self._slopes[FILM][:, :, None]
+        if self.values[BARUS] == 0.0:
+            return np.asarray(by_q)
+        drag = grid_loads.drag_functional(
+            self._speed, self.values, self._nodes, self._q, self._flow
+        )
+        return np.dstack([by_q, drag])
 
-        The drag torque is the last of the k + 1 functionals.
+    def _drag_gradients(self, contact: bool) -> tuple[Array, float]:
+        """Return ∂T/∂h (n, m+1) and ∂T/∂Ω of the drag torque T for constant pressures of oil."""
+        by_gap = np.empty_like(self._still)
+        by_speed = grid_loads.drag_gradients(
+            self._speed, self.values, self._nodes, self._h, self.pressures, self._slopes,
+            self.fraction, contact, by_gap,
+        )  # fmt: skip
+        return by_gap, by_speed
+
+    def pattern_derivatives(
+        self, C: Array, around: Array, along: Array, *, contact: bool = True
+    ) -> tuple[Array, Array, Array]:
+        """Return the derivatives of functionals and of the drag by patterns of the gap.
+
+        Args:
+            C: Weights of the pressures in k functionals, (n, m+1, k).
+            around: Factors of the patterns around the bore, (n, A).
+            along: Factors of the patterns along the axis, (m+1, L).
+            contact: Whether functionals and drag contain the pressure of the asperities.
+
+        Returns:
+            Derivatives by the coefficients of the patterns in the gap (k+1, A L), and in its rate
+            (k+1, A L), and by the speed (k+1,).
         """
         k = C.shape[2]
-        by_q = np.zeros((*C.shape[:2], k + 1))
-        np.multiply(C, self._slopes[FILM][:, :, None], out=by_q[:, :, :k])
-        by_q[:, :, k:] = self._drag_functional()
-        by_gap, by_rate, by_speed = self._gradients(by_q)
-        solid = self._slopes[ASPERITIES]
-        if solid.any():
-            by_gap[:, :, :k] += C * solid[:, :, None]
-        by_speed[k] += grid_loads.add_drag_gradients(
-            self._speed, self.values, self._nodes, self._h, self._q, self.fraction, by_gap
-        )
-        return by_gap, by_rate, by_speed
+        by_gap, by_rate, by_speed = self._pressure_gradients(C, contact=contact)
+        drag, turn = self._drag_gradients(contact)
+        gap, rate = np.zeros((2, k + 1, around.shape[1] * along.shape[1]))
+        speed = np.zeros(k + 1)
+        for target, by in ((gap, by_gap), (rate, by_rate)):
+            target[: by.shape[2]] = grid_loads.pattern_gradients(by, around, along)
+        speed[: len(by_speed)] = by_speed
+        gap[k] += (around.T @ drag @ along).ravel()
+        speed[k] += turn
+        return gap, rate, speed
 
     def _gradients(self, C: Array) -> tuple[Array, Array, Array]:
         """Return the derivatives of functionals with the derivatives C (n, m+1, k) by q."""
@@ -216,37 +290,33 @@ class ReynoldsGrid:
         )  # fmt: skip
         return gradients
 
-    def _load_functionals(self) -> Array:
-        """Return the derivatives (n, m+1, k) of the film loads with respect to q."""
-        C = grid_loads.load_functionals(self.values, self._nodes, self._q, self._flow, self._speed)
-        return np.asarray(C)
-
-    def _drag_functional(self) -> Array | float:
-        """Return the derivative (n, m+1, 1) of the drag with respect to q, or zero."""
-        return self._load_functionals()[:, :, DRAG:] if self.values[BARUS] > 0.0 else 0.0
-
     def load_gradients(self, *, contact: bool = True) -> tuple[Array, Array, Array]:
         """Return ∂g/∂h and ∂g/∂ḣ at every node, and ∂g/∂Ω, of the film loads g.
 
         The shapes are (5, n, m+1), (5, n, m+1) and (5,). For `contact` see `loads`.
         """
-        gap, rate, speed = self._gradients(self._load_functionals())
-        gradients: tuple[Array, Array, Array] = grid_loads.add_direct_gradients(
-            self._speed, self.values, self._nodes, self._h, self._q, self.fraction, contact,
-            gap, rate, speed,
-        )  # fmt: skip
-        return gradients
+        parts = self._pressure_gradients(self._forces, contact=contact)
+        gap, rate, speed = (
+            np.zeros((5, *self._still.shape)),
+            np.zeros((5, *self._still.shape)),
+            np.zeros(5),
+        )
+        for target, part in zip((gap, rate, speed), parts, strict=True):
+            target[: part.shape[-1]] = np.moveaxis(part, -1, 0)
+        drag, turn = self._drag_gradients(contact)
+        gap[DRAG] += drag
+        speed[DRAG] += turn
+        return gap, rate, speed
 
     def load_derivatives(self, *, contact: bool = True) -> Array:
         """Return the derivatives of the film loads with respect to the journal's motion, (5, 9).
 
         For `contact` see `loads`.
         """
-        derivatives: Array = grid_loads.rigid_load_derivatives(
-            self._speed, self.values, self._nodes, self._h, self._q, self.fraction, contact,
-            *self._gradients(self._load_functionals()),
-        )  # fmt: skip
-        return derivatives
+        around, along = self._rigid
+        *parts, speed = self.pattern_derivatives(self._forces, around, along, contact=contact)
+        # the patterns are 1 and z for e_x and t_x, and then for e_y and t_y
+        return np.column_stack([*(-part[:, [0, 2, 1, 3]] for part in parts), speed])
 
     def supply_flow(self) -> float:
         """Return the flow of oil from the areas with prescribed pressure into the film, m³/s."""

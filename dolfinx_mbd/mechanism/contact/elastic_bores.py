@@ -24,9 +24,8 @@ from dolfinx_mbd.checks import instance, integer, number, reject
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.films.frames import (
     film_motion,
-    film_motion_changes,
-    film_tangents,
     film_wrenches,
+    surface_tangents,
 )
 from dolfinx_mbd.mechanism.contact.contact_laws import ContactLaw
 from dolfinx_mbd.mechanism.force_elements import ContactElement, FramePair
@@ -60,17 +59,8 @@ def elastic_tangents(pair: FramePair, g: Array, dg: Array) -> tuple[Array, Array
         dg: Derivatives of g, shape (5 + m, 9 + 2m). The columns are the first nine entries of the
             motion, then s, then ṡ.
     """
-    m = len(g) - 5
-    Y = film_motion_changes(*pair)
-    unit = np.column_stack([film_wrenches(pair.Q1, film_motion(*pair), e) for e in np.eye(5)])
-    result = []
-    for k, block in enumerate(film_tangents(*pair, g[:5].copy(), dg[:5, :9].copy())):
-        part = slice(9 + k * m, 9 + (k + 1) * m)
-        D = np.zeros((12 + m, 12 + m))
-        D[:12, :12], D[:12, 12:] = block, unit @ dg[:5, part]
-        D[12:, :12], D[12:, 12:] = dg[5:, :9] @ Y[k][:9], dg[5:, part]
-        result.append(D)
-    return result[0], result[1]
+    D, E = surface_tangents(*pair, g, dg)
+    return D, E
 
 
 @dataclass(frozen=True, eq=False)
