@@ -134,6 +134,9 @@ def _read(path: Path, parents: tuple[Path, ...]) -> Document:
             names = " -> ".join(p.name for p in (*chain, other))
             text = f"{name!r} includes itself, {names}; remove one of these entries"
             raise ModelFileError(path, [document.message(("include",), text)])
+        if not other.is_file():
+            text = document.message(("include",), f"'{other}' does not exist")
+            raise ModelFileError(path, [text])
         _merge(document, _read(other, chain))
     return document
 

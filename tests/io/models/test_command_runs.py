@@ -12,7 +12,7 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.io.cli import main
-from dolfinx_mbd.io.models import read_model
+from dolfinx_mbd.io.models import ModelFileError, read_model, schema
 
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="files of one process")
 
@@ -143,3 +143,38 @@ def test_completion_in_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[s
             command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
         )
         assert run.stdout.strip() == expected
+
+
+WRONG = {
+    "mass: 2kg": ("mass: w", 6, "expected a value in kg, not in rpm"),
+    "dt: 5ms": ("dt: 0", 12, "periodic.dt: expected a positive number; got 0"),
+    "model: 1": ("model: 1\ninclude: nothing.yaml", 2, "nothing.yaml' does not exist"),
+    "gravity: [0, -9.81, 0]": ("gravity: 9.81", 3, "gravity must be 3 finite numbers"),
+    "pin: {type: revolute": ("pin: {type: hinge", 9, "unknown type 'hinge'"),
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_lines_of_errors(tmp_path: Path, text: str) -> None:
+    path, (wrong, line, message) = tmp_path / "bob.yaml", WRONG[text]
+    path.write_text(SHAKEN.replace("w: 9", "w: 86rpm").replace(text, wrong))
+    with pytest.raises(ModelFileError) as error:
+        read_model(path)
+    assert error.value.errors[0].startswith(f"{path}, line {line}: ")
+    assert message in error.value.errors[0]
+
+
+def test_units_of_parameters_that_are_set(tmp_path: Path) -> None:
+    path = tmp_path / "bob.yaml"
+    path.write_text(SHAKEN.replace("w: 9", "w: 9, m: 2kg").replace("mass: 2kg", "mass: m"))
+    assert read_model(path, {"m": "300 g"}).system.bodies[1].mass == pytest.approx(0.3)
+    assert read_model(path, {"m": 0.3}).system.bodies[1].mass == pytest.approx(0.3)
+    with pytest.raises(ModelFileError, match="expected a value in kg, not in mm"):
+        read_model(path, {"m": "3mm"})
+
+
+def test_kinds_in_the_schema() -> None:
+    """Editors complete the field `type` by this list."""
+    rules = schema()["properties"]["bodies"]["additionalProperties"]
+    kinds = [rule["properties"]["type"]["const"] for rule in rules["oneOf"]]
+    assert rules["properties"]["type"]["enum"] == kinds and "cylinder" in kinds
