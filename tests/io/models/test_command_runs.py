@@ -178,3 +178,40 @@ def test_kinds_in_the_schema() -> None:
     rules = schema()["properties"]["bodies"]["additionalProperties"]
     kinds = [rule["properties"]["type"]["const"] for rule in rules["oneOf"]]
     assert rules["properties"]["type"]["enum"] == kinds and "cylinder" in kinds
+
+
+OTHER_FORMATS = {
+    "bob.toml": """\
+model = 1
+parameters = {w = 9}
+[bodies.ground.frames]
+pin = [0, 0, 0]
+[bodies."the bob"]
+type = "rigid"
+mass = "2mm"
+inertia = [0.01, 0.01, 0.01]
+frames.pin = [0, "30cm", 0]
+""",
+    "bob.json": """\
+{"model": 1,
+ "parameters": {"w": 9},
+ "bodies": {
+  "ground": {"frames": {"pin": [0, 0, 0]}},
+  "the bob": {"type": "rigid", "frames": {"pin": [0, "30cm", 0]},
+
+   "mass": "2mm",
+   "inertia": [0.01, 0.01, 0.01]}}}
+""",
+}
+
+
+@pytest.mark.parametrize("name", OTHER_FORMATS)
+def test_lines_in_other_formats(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(OTHER_FORMATS[name])
+    with pytest.raises(ModelFileError) as error:
+        read_model(path)
+    (text,) = error.value.errors
+    assert text.startswith(f"{path}, line 7: bodies.the bob.mass: ")
+    path.write_text(OTHER_FORMATS[name].replace("2mm", "2kg"))
+    assert read_model(path).system.bodies[1].mass == 2.0
