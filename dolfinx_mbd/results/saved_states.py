@@ -78,19 +78,22 @@ class SavedStates:
         return cls.of_arrays(system, {key: rows[key] for key in HISTORY})
 
     @classmethod
-    def of_arrays(cls, system: System, arrays: dict[str, Array]) -> SavedStates:
-        """Return the saved states in arrays by the names of the attributes of a state."""
+    def of_arrays(
+        cls, system: System, arrays: dict[str, Any], contents: Sequence[dict[str, Any]] = ()
+    ) -> SavedStates:
+        """Return the saved states in arrays by the names of the attributes of a state.
+
+        `contents` are the contents of oil films in each state; see `content_of`.
+        """
         saved = cls(system, ())
         vars(saved).update(arrays)
-        saved._contents = []
+        saved._contents = [*contents]
         return saved
 
     def part(self, times: slice) -> SavedStates:
         """Return the states at some of the times."""
         arrays = {key: getattr(self, key)[times] for key in HISTORY}
-        saved = self.of_arrays(self.system, arrays)
-        saved._contents = self._contents[times]
-        return saved
+        return self.of_arrays(self.system, arrays, self._contents[times])
 
     def states(self) -> Iterator[State]:
         """Yield the states without the memory of the integrator."""

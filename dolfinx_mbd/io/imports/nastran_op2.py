@@ -36,6 +36,9 @@ from dolfinx_mbd.io.imports.nastran_points import (
 from dolfinx_mbd.io.imports.reduced_matrices import ReducedMatrices
 
 GRID, SPOINT, DMIG = (4501, 45, 1), (5551, 49, 105), (114, 1, 120)
+FORM, TYPE, FIRST_COLUMN = 6, 7, 12  # words of a DMIG record
+SQUARE, SYMMETRIC = 1, 6  # forms
+REAL_DOUBLE = 2  # largest type that is not complex
 SYSTEMS = {(2101, 21, 8): "add_cord2r", (2001, 20, 9): "add_cord2c", (2201, 22, 10): "add_cord2s"}
 """Words that begin a record of bulk data entries; for coordinate systems with pyNastran's name."""
 
@@ -195,7 +198,7 @@ class Op2File:
             if key > 0:
                 raise ValueError(f"the data block {block.name!r} is damaged")
             is_column, data, key = False, [], self._key()
-            if records:  # (the trailer has no such number)
+            if records:  # all but the trailer state whether they are columns of a matrix
                 is_column, key = bool(self._key()), self._key()
             while key > 0:
                 data.append(self._record() if is_column else self._words(key))
@@ -213,16 +216,16 @@ class Op2File:
     def entries(self, name: str, record: bytes) -> Entries:
         """Return all values of a DMIG by (point, component) of their row and column."""
         words = np.frombuffer(record, self.integer)
-        form, kind = int(words[6]), int(words[7])
-        if kind > 2:
+        form, kind = int(words[FORM]), int(words[TYPE])
+        if kind > REAL_DOUBLE:
             raise MatrixError(f"matrix {name!r} is complex")
-        if form not in (1, 6) or kind < 1:
+        if form not in (SQUARE, SYMMETRIC) or kind < 1:
             raise MatrixError(f"matrix {name!r} is not square (form {form}, type {kind})")
-        real = self.double if kind == 2 else self.real
+        real = self.double if kind == REAL_DOUBLE else self.real
         width = max(1, real.itemsize // self.size)
         ends = np.flatnonzero((words[:-1] == -1) & (words[1:] == -1))
         values: Entries = {}
-        at = 12
+        at = FIRST_COLUMN
         while words[at] != -1:
             column, at = (int(words[at]), int(words[at + 1])), at + 2
             end = int(
@@ -232,7 +235,7 @@ class Op2File:
             numbers = np.ascontiguousarray(rows[:, 2:]).view(real)[:, 0]
             for i, j, value in zip(*rows[:, :2].T.tolist(), numbers.tolist(), strict=True):
                 values[(i, j), column] = value
-                if form == 6:
+                if form == SYMMETRIC:
                     values[column, (i, j)] = value
             at = end + 2
         if len(words) - at > 2:

@@ -282,6 +282,7 @@ class _Builder:
         return self.reader.value(declared_fields(System)["gravity"], "", value, place)
 
     def _analysis(self, entry: Any, place: Place) -> dict[str, Any]:
+        """Return the arguments of an analysis, checked by the declarations of its function."""
         maker = ANALYSES[place[0]]
 
         def arguments(**values: Any) -> dict[str, Any]:

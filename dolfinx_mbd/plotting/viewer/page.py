@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from dolfinx_mbd.analyses.linearization import LinearizedSystem
+from dolfinx_mbd.analyses.linearized_system import LinearizedSystem
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import chosen_modes
 from dolfinx_mbd.checks import choice, instance, number, reject
