@@ -66,8 +66,8 @@ def test_check_says_what_run_does(tmp_path: Path, capsys: pytest.CaptureFixture[
     ):
         path.write_text(f"{FOUR_BAR}{analysis}\nresults: [csv, picture]\n")
         assert main(["check", str(path)]) == code
-        said = capsys.readouterr()
-        text = said.err if code else said.out
+        output = capsys.readouterr()
+        text = output.err if code else output.out
         assert place in text and ("note: " in text) == (code == 0)
         assert ("redundant: drop" in text) == (code == 1)
         assert main(["run", str(path), *out]) == code
