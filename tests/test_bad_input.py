@@ -462,7 +462,7 @@ BODIES = [
     case("shape of the inertia", "symmetric 3×3", lambda b: RigidBody("b", 1.0, [1, 2])),
     case("centre of two numbers", "^body 'b': centre must be 3",
          lambda b: RigidBody("b", 1.0, [1] * 3, (0, 0))),
-    case("rotation of two numbers", "^body 'b': rotation must be a quaternion",
+    case("rotation of two numbers", "^body 'b': rotation must be a rotation vector",
          lambda b: RigidBody("b", 1.0, [1] * 3, rotation=(1, 0))),
     case("zero rotation", "quaternion .*, not zero",
          lambda b: RigidBody("b", 1.0, [1] * 3, rotation=(0, 0, 0, 0))),

@@ -49,7 +49,7 @@ SETS = {
     "*SURFACE, NAME=face, TYPE=ELEMENT\n1, S2\n2, S2\n": [2, 1, 0.5, 1],
     "*SURFACE, NAME=face\nboth, S3\n": [2, 1, 0, 0.5],
     "*SURFACE, NAME=face\n2,\n": [5, 1.6, 0.5, 0.5],
-    "*ELSET, ELSET=_f, INTERNAL\n1\n*SURFACE, NAME=face,\n TYPE=ELEMENT\n_f, S6": [1, 0, 0.5, 0.5],
+    "*ELSET, ELSET=_f, INTERNAL\n1\n*SURFACE,\n NAME=face\n_f, S6\n": [1, 0, 0.5, 0.5],
     "*NSET, NSET=n, GENERATE\n101, 104\n*SURFACE, TYPE=NODE, NAME=face\nn, 1.\n": [1, 0, 0.5, 0.5],
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.body import Skin, StressModes
 from dolfinx_mbd.dynamics import System
+from dolfinx_mbd.errors import FileWarning
 from dolfinx_mbd.mechanism import FlexibleBody
 from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.plotting import player
@@ -201,6 +203,31 @@ def test_legend_is_below_the_modes(browser: Any, tmp_path: Path) -> None:
         hits = tab.do(f"{pixels}.map(([x, y]) => player.probe(x, y) ? y : 0)")
         assert 0 < max(hits) < tab.page.locator("#legend").bounding_box()["y"]
         assert "F" not in tab.page.locator("kbd").all_inner_texts()
+
+
+def test_the_button_of_the_settings_is_beside_the_title(
+    browser: Any, run: Solution, tmp_path: Path
+) -> None:
+    player(run, tmp_path / "run.html", title="A slider-crank with a rod and a long title")
+    tab = Tab(browser, tmp_path / "run.html", 390, 700)
+    title = tab.page.locator("#titles div").bounding_box()
+    assert title["x"] + title["width"] <= tab.page.locator("#menu").bounding_box()["x"]
+    assert title["height"] > 35  # two lines
+
+
+def test_large_pages_give_a_warning(
+    run: Solution, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = player(run)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        page.save(tmp_path / "run.html")
+    size = (tmp_path / "run.html").stat().st_size
+    monkeypatch.setattr("dolfinx_mbd.plotting.viewer.page.LARGE", size - 1)
+    with pytest.warns(FileWarning, match="surfaces and their modes") as record:
+        player(run, tmp_path / "run.html")
+    (warning,) = (entry.message for entry in record)
+    assert (warning.value, warning.limit) == (size, size - 1)
 
 
 def test_scale_bar(tab: Tab) -> None:

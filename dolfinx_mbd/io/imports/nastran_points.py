@@ -39,7 +39,7 @@ def matrix_names(
 ) -> tuple[str, str, str | None]:
     """Return the names of stiffness, mass and damping; the default is the first known name.
 
-    Without the name of a damping matrix, and without a known one, there is none.
+    The name of the damping is None if it is not given and no known matrix exists.
     """
 
     def choose(name: str | None, known: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -59,7 +60,7 @@ class Document:
     Args:
         path: Path of the file.
         data: Nested dictionaries, lists and values.
-        lines: Line of each entry, for files in YAML and JSON.
+        lines: Line of each entry; entries without one have that of the entry around them.
         sources: File of each entry of a section, if it is not `path`.
     """
 
@@ -134,6 +135,9 @@ def _read(path: Path, parents: tuple[Path, ...]) -> Document:
             names = " -> ".join(p.name for p in (*chain, other))
             text = f"{name!r} includes itself, {names}; remove one of these entries"
             raise ModelFileError(path, [document.message(("include",), text)])
+        if not other.is_file():
+            text = document.message(("include",), f"'{other}' does not exist")
+            raise ModelFileError(path, [text])
         _merge(document, _read(other, chain))
     return document
 
@@ -169,9 +173,27 @@ def _merge(document: Document, other: Document) -> None:
 
 def _toml(path: Path, text: str) -> tuple[Any, dict[Place, int]]:
     try:
-        return tomllib.loads(text), {}
+        return tomllib.loads(text), _toml_lines(text)
     except tomllib.TOMLDecodeError as error:
         raise ModelFileError(path, [f"{path}: {error}"]) from None
+
+
+_NAME = r"""[\w-]+|"[^"]*"|'[^']*'"""
+_NAMES = rf"\s*(?:{_NAME})(?:\s*\.\s*(?:{_NAME}))*\s*"
+_TOML_LINE = re.compile(rf"\[({_NAMES})\]|({_NAMES})=")
+
+
+def _toml_lines(text: str) -> dict[Place, int]:
+    """Return the lines of tables and keys of a TOML file, by the places of their entries."""
+    lines: dict[Place, int] = {}
+    table: Place = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := _TOML_LINE.match(line.strip()):
+            parts = (n.strip("\"'") for n in re.findall(_NAME, match[1] or match[2]))
+            place = (*parts,) if match[1] else (*table, *parts)
+            table = place if match[1] else table
+            lines.setdefault(place, number)
+    return lines
 
 
 def _json(path: Path, text: str) -> tuple[Any, dict[Place, int]]:
@@ -189,7 +211,10 @@ def _json(path: Path, text: str) -> tuple[Any, dict[Place, int]]:
         raise ModelFileError(path, [message]) from None
     except RecursionError:
         raise ModelFileError(path, [f"{path}: the entries are nested too deeply"]) from None
-    return data, {}
+    try:
+        return data, _yaml(path, text)[1]
+    except ModelFileError:  # not every JSON file is YAML
+        return data, {}
 
 
 def _yaml(path: Path, text: str) -> tuple[Any, dict[Place, int]]:
@@ -205,7 +230,8 @@ def _yaml(path: Path, text: str) -> tuple[Any, dict[Place, int]]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = "" if mark is None else f", line {mark.line + 1}"
-        hint = "; indent with spaces" if "\\t" in str(error.problem) else ""
+        hint = "; check indentation, colons and quotes"
+        hint = "; indent with spaces" if "\\t" in str(error.problem) else hint
         raise ModelFileError(path, [f"{path}{line}: {error.problem or error}{hint}"]) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise ModelFileError(path, [f"{path}: {' '.join(str(error).split())}"]) from None

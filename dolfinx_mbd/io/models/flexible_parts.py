@@ -288,6 +288,8 @@ def mesh_of(reader: Reader, fields: dict[str, Any], place: Place, comm: Any) -> 
         size = {} if fields.get("size") is None else {"size": fields["size"]}
         return mbd.build_mesh(mbd.StepPart(reader.path(fields["step"], place), **size), comm)
     path, unit = reader.path(fields["mesh"], place), fields.get("unit", "m")
+    if not path.exists():
+        raise EntryError((*place, "mesh"), f"'{path}' does not exist")
     return mbd.read_mesh(path, comm, unit=unit)
 
 

@@ -22,7 +22,7 @@ from dolfinx_mbd.io.models.kinds import ANALYSES, SECTIONS
 from dolfinx_mbd.io.models.mesh_parts import SPECIAL
 from dolfinx_mbd.io.models.values import EntryError, Reader, place_of
 from dolfinx_mbd.mechanism import System
-from dolfinx_mbd.mechanism.expressions.unit_expressions import number
+from dolfinx_mbd.mechanism.expressions.unit_expressions import number, unit_of
 
 __all__ = ["FORMAT", "OPTIONS", "RESULTS", "Model", "read_model"]
 
@@ -39,6 +39,9 @@ RESULTS = {
     "picture": "Picture of the mechanism at the start, mechanism.png.",
 }
 """Files that a run can write."""
+
+_POSITIVE = {"dt", "t_end", "period", "tolerance"}
+"""Arguments of the analyses that are positive if they are numbers."""
 
 _OTHERS = ("model", "title", "parameters", "gravity", "results", "sweep")
 
@@ -116,7 +119,9 @@ class _Builder:
         data = self.document.data
         self._check_sections(data)
         self.parameters = self._parameters(data.get("parameters") or {})
-        self.reader = Reader(self.document, self.parameters, SPECIAL)
+        entries = {**(data.get("parameters") or {}), **self.overrides}
+        units = {name: unit for name, entry in entries.items() if (unit := unit_of(entry))}
+        self.reader = Reader(self.document, self.parameters, SPECIAL, units=units)
         self._stop()
         parts = {"bodies": self._entries("bodies", data)}
         if not self.errors:
@@ -257,6 +262,8 @@ class _Builder:
         except InputError as error:
             place = self._named_place(str(error))
             entries = {name: self.document.data.get(name) or {} for name in SECTIONS}
+            if not place and error.argument in self.document.data:
+                place = (error.argument,)
             if not place and isinstance(error.value, str):
                 place = place_of(error.value, entries)
             self.errors.append(self.document.message(place, str(error)))
@@ -285,6 +292,10 @@ class _Builder:
         result: dict[str, Any] = self.reader.made(
             _with_fields_of(maker, arguments), place[0], entry, place, **ignored
         )
+        for name in _POSITIVE & result.keys():
+            if isinstance(result[name], float) and not result[name] > 0:
+                text = f"expected a positive number; got {result[name]!r}"
+                raise EntryError((*place, name), text)
         return result
 
     def _results(self, value: Any, place: Place) -> tuple[str, ...]:

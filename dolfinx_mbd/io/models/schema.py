@@ -65,7 +65,7 @@ def schema() -> dict[str, Any]:
     Example:
         >>> from dolfinx_mbd.io.models import schema
         >>> sorted(schema()["properties"]["joints"]["additionalProperties"])
-        ['oneOf']
+        ['oneOf', 'properties']
     """
     sections = {name: _section(makers) for name, makers in SECTIONS.items() if name != "mechanism"}
     analyses = {name: _analysis(maker) for name, maker in ANALYSES.items()}
@@ -122,7 +122,10 @@ def _choice(makers: Makers, *, named: bool) -> dict[str, Any]:
         )
         for kind, maker in makers.items()
     ]
-    return objects[0] if len(objects) == 1 else {"oneOf": objects}
+    if len(objects) == 1:
+        return objects[0]
+    # Editors complete the kinds of the first property
+    return {"properties": {"type": {"enum": list(makers)}}, "oneOf": objects}
 
 
 def _object(

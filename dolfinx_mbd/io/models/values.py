@@ -21,7 +21,7 @@ from dolfinx_mbd.mechanism.expressions.functions import (
     TableMotion,
     VectorFormula,
 )
-from dolfinx_mbd.mechanism.expressions.unit_expressions import number
+from dolfinx_mbd.mechanism.expressions.unit_expressions import check_unit, number
 
 __all__ = ["EntryError", "Reader", "place_of"]
 
@@ -58,6 +58,7 @@ class Reader:
         bodies: Bodies by name, for references to their frames; None before they are known.
         loaded: Reduced bodies by the path of their file and models by their entry, so that each is
             made once.
+        units: Units of the parameters that are numbers with a unit, by name.
     """
 
     document: Document
@@ -65,6 +66,13 @@ class Reader:
     special: Mapping[str, Callable[[Reader, Any, Place], Any]]
     bodies: Mapping[str, Any] | None = None
     loaded: dict[Any, Any] = dataclasses.field(default_factory=dict)
+    units: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def number(self, value: Any, units: str) -> float:
+        """Return a number in SI units; a parameter with a unit must fit the field."""
+        if isinstance(value, str) and (name := value.strip()) in self.units:
+            check_unit(name, self.units[name], units)
+        return number(value, self.parameters, units)
 
     def made(
         self, maker: Callable[..., Any], kind: str, entry: Any, place: Place, **values: Any
@@ -169,7 +177,7 @@ class Reader:
     def _formula(self, value: Any, variables: tuple[str, ...], field: Declared) -> float | Formula:
         """Return a number, or an expression of the variables."""
         try:
-            return number(value, self.parameters, field.units)
+            return self.number(value, field.units)
         except InputError:
             if not isinstance(value, str):
                 raise
@@ -195,7 +203,7 @@ class Reader:
             return _NO
         if isinstance(value, str) and "str" in field.types:
             return _NO
-        result = number(value, self.parameters, field.units)
+        result = self.number(value, field.units)
         if name == "int":
             if result != round(result):
                 raise InputError(f"expected a whole number; got {value!r}", value=value)
@@ -216,7 +224,7 @@ class Reader:
             return [self._array(name, v, field, (*place, k)) for k, v in enumerate(value)]
         if isinstance(value, (int, float, str)) and not isinstance(value, bool):
             try:
-                return number(value, self.parameters, field.units)
+                return self.number(value, field.units)
             except InputError as error:
                 raise EntryError(place, str(error)) from None
         return _NO

@@ -228,6 +228,19 @@ def number(value: Any, parameters: Mapping[str, float], unit: str = "") -> float
     return float(result)
 
 
+def unit_of(value: Any) -> str:
+    """Return the unit of a number with a unit, or an empty text."""
+    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    return match[2] if match and parse_unit(match[2]) else ""
+
+
+def check_unit(value: str, unit: str, expected: str) -> None:
+    """Raise an error if the unit of a value has another dimension than the expected units."""
+    known = parse_unit(unit)
+    if known is not None:
+        _check_unit(value, unit, known[1], expected)
+
+
 def _check_unit(value: str, unit: str, dimension: Dimension, expected: str) -> None:
     allowed = [parse_unit(word) for word in expected.split("|") if word]
     dimensions = [entry[1] for entry in allowed if entry is not None]

@@ -1253,7 +1253,7 @@ function play(data) {
     pen.font = "10px system-ui, sans-serif";
     for (const value of ticks(low, high, 3)) {
       pen.beginPath(); pen.moveTo(0, down(value)); pen.lineTo(width, down(value)); pen.stroke();
-      pen.fillText(format(value), 2, down(value) - 2);
+      pen.fillText(format(value), 2, down(value) + (down(value) > 26 ? -2 : 10)); // (the label is above)
     }
     const [factor, symbol] = span[1] - span[0] < 1 ? [1e3, "ms"] : [1, "s"];
     for (const value of ticks(factor * span[0], factor * span[1], 8)) {

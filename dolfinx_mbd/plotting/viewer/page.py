@@ -60,6 +60,9 @@ class Player(HtmlPage):
     def save(self, path: str | Path) -> Path:
         """Write the page to a file; see `HtmlPage.save`.
 
+        Args:
+            path: File to write, with the suffix `.html`.
+
         Warns:
             FileWarning: The page is larger than 5 MB.
         """

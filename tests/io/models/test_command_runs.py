@@ -12,7 +12,7 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.io.cli import main
-from dolfinx_mbd.io.models import read_model
+from dolfinx_mbd.io.models import ModelFileError, read_model, schema
 
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="files of one process")
 
@@ -66,8 +66,8 @@ def test_check_says_what_run_does(tmp_path: Path, capsys: pytest.CaptureFixture[
     ):
         path.write_text(f"{FOUR_BAR}{analysis}\nresults: [csv, picture]\n")
         assert main(["check", str(path)]) == code
-        said = capsys.readouterr()
-        text = said.err if code else said.out
+        output = capsys.readouterr()
+        text = output.err if code else output.out
         assert place in text and ("note: " in text) == (code == 0)
         assert ("redundant: drop" in text) == (code == 1)
         assert main(["run", str(path), *out]) == code
@@ -143,3 +143,75 @@ def test_completion_in_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[s
             command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
         )
         assert run.stdout.strip() == expected
+
+
+WRONG = {
+    "mass: 2kg": ("mass: w", 6, "expected a value in kg, not in rpm"),
+    "dt: 5ms": ("dt: 0", 12, "periodic.dt: expected a positive number; got 0"),
+    "model: 1": ("model: 1\ninclude: nothing.yaml", 2, "nothing.yaml' does not exist"),
+    "gravity: [0, -9.81, 0]": ("gravity: 9.81", 3, "gravity must be 3 finite numbers"),
+    "pin: {type: revolute": ("pin: {type: hinge", 9, "unknown type 'hinge'"),
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_lines_of_errors(tmp_path: Path, text: str) -> None:
+    path, (wrong, line, message) = tmp_path / "bob.yaml", WRONG[text]
+    path.write_text(SHAKEN.replace("w: 9", "w: 86rpm").replace(text, wrong))
+    with pytest.raises(ModelFileError) as error:
+        read_model(path)
+    assert error.value.errors[0].startswith(f"{path}, line {line}: ")
+    assert message in error.value.errors[0]
+
+
+def test_units_of_parameters_that_are_set(tmp_path: Path) -> None:
+    path = tmp_path / "bob.yaml"
+    path.write_text(SHAKEN.replace("w: 9", "w: 9, m: 2kg").replace("mass: 2kg", "mass: m"))
+    assert read_model(path, {"m": "300 g"}).system.bodies[1].mass == pytest.approx(0.3)
+    assert read_model(path, {"m": 0.3}).system.bodies[1].mass == pytest.approx(0.3)
+    with pytest.raises(ModelFileError, match="expected a value in kg, not in mm"):
+        read_model(path, {"m": "3mm"})
+
+
+def test_kinds_in_the_schema() -> None:
+    """Editors complete the field `type` by this list."""
+    rules = schema()["properties"]["bodies"]["additionalProperties"]
+    kinds = [rule["properties"]["type"]["const"] for rule in rules["oneOf"]]
+    assert rules["properties"]["type"]["enum"] == kinds and "cylinder" in kinds
+
+
+OTHER_FORMATS = {
+    "bob.toml": """\
+model = 1
+parameters = {w = 9}
+[bodies.ground.frames]
+pin = [0, 0, 0]
+[bodies."the bob"]
+type = "rigid"
+mass = "2mm"
+inertia = [0.01, 0.01, 0.01]
+frames.pin = [0, "30cm", 0]
+""",
+    "bob.json": """\
+{"model": 1,
+ "parameters": {"w": 9},
+ "bodies": {
+  "ground": {"frames": {"pin": [0, 0, 0]}},
+  "the bob": {"type": "rigid", "frames": {"pin": [0, "30cm", 0]},
+
+   "mass": "2mm",
+   "inertia": [0.01, 0.01, 0.01]}}}
+""",
+}
+
+
+@pytest.mark.parametrize("name", OTHER_FORMATS)
+def test_lines_in_other_formats(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(OTHER_FORMATS[name])
+    with pytest.raises(ModelFileError) as error:
+        read_model(path)
+    (text,) = error.value.errors
+    assert text.startswith(f"{path}, line 7: bodies.the bob.mass: ")
+    path.write_text(OTHER_FORMATS[name].replace("2mm", "2kg"))
+    assert read_model(path).system.bodies[1].mass == 2.0
