@@ -23,6 +23,7 @@ from dolfinx_mbd.analyses.rotors import Rotors
 from dolfinx_mbd.analyses.shooting import (
     PeriodMap,
     closure,
+    closure_of_oil,
     difference,
     return_to,
     simulate_period,
@@ -130,7 +131,6 @@ def periodic(
     memory("dt", dt, 8.0 * (system.num_coordinates + 2 * system.num_velocities) * (period / dt))
     system.check_reduced("periodic")
     system.check_holonomic("periodic")
-    system.check_no_content("periodic")
     first = start.final_state if isinstance(start, Solution) else start
     steps = max(round(period / dt), 4)
     simulator = Simulator(
@@ -174,7 +174,11 @@ class _Cycle:
         self.states = simulate_period(self.stepper, first, self.dt, self.steps)
         self.periods += 1
         self.last = self.rotors.back(self.states[-1], self.period)
-        self.error, self.row = closure(self.rotors, self.states, self.period)
+        self.error, row = closure(self.rotors, self.states, self.period)
+        self.place = self.system.row_name(row)
+        oil, film = closure_of_oil(self.stepper.assembler, self.states)
+        if oil > self.error:
+            self.error, self.place = oil, f"the oil of {film!r}"
 
     def transient(self, count: int) -> None:
         """Simulate further periods, and improve the estimate of an unknown period meanwhile."""
@@ -198,12 +202,12 @@ class _Cycle:
 
     def close(self, closed: float, max_corrections: int) -> None:
         """Correct the start of the period until the state after it is equal."""
-        best, waits, idle = (self.error, self.row), 1, 0
+        best, waits, idle = (self.error, self.place), 1, 0
         while True:
             self.map = PeriodMap(self.stepper, self.states, self.dt, self.rotors)
             if self.error <= closed:
                 return
-            best = min(best, (self.error, self.row))
+            best = min(best, (self.error, self.place))
             if self.corrections >= max_corrections:
                 break
             # corrections that do not help are far from the cycle: let disturbances decay first
@@ -216,12 +220,12 @@ class _Cycle:
             waits = min(2 * waits, _LONGEST)
         raise PeriodicError(self._failure(*best), closure=best[0])
 
-    def _failure(self, best: float, row: int) -> str:
+    def _failure(self, best: float, place: str) -> str:
         """Return the text of an error that says how near the iteration came."""
         text = (
             f"no periodic motion after {self.corrections} corrections and {self.periods} periods: "
             f"the states at both ends of a period differ by {best:.2g} of the motion at best, most "
-            f"in {self.system.row_name(row)}"
+            f"in {place}"
         )
         if self.map.growth > _CHAOS:
             text += (

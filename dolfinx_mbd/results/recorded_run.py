@@ -25,6 +25,8 @@ from dolfinx_mbd.results.distributed_rows import Distribution
 from dolfinx_mbd.results.files.run_files import (
     HISTORY,
     check_system,
+    oil_arrays,
+    row_bytes,
     state_arrays,
     state_from,
     system_rows,
@@ -63,6 +65,7 @@ class RecordedRun:
         self._last = run.state.time
         self._rows: list[NDArray[np.void]] = []
         self._folder: RunFolder | None = None
+        self._oil = run.stepper.assembler.loads.steady_content()
         self._limit = sys.maxsize if outputs is None and folder is None else self._block_rows()
         self._block = [self._saved(run.state)]  # saved states that were not written yet
         if folder is not None:
@@ -75,8 +78,7 @@ class RecordedRun:
         self._written = time.monotonic()
 
     def _block_rows(self) -> int:
-        size = 8 * sum(np.size(getattr(self.run.state, key)) for key in HISTORY)
-        return min(_BLOCK_ROWS, 1 + _BLOCK_BYTES // size)
+        return min(_BLOCK_ROWS, 1 + _BLOCK_BYTES // row_bytes(self.run.state, self._oil))
 
     def advance(self) -> State:
         """Take one step, save the state if it is due, and return it."""
@@ -99,9 +101,10 @@ class RecordedRun:
 
     def _saved(self, state: State) -> State:
         """Return the part of a state that results need, on this rank if they are distributed."""
+        state = replace(state, memory=content_of(state) or self._oil)
         if self._limit == sys.maxsize and self._distribution:
-            return replace(state, q=self._distribution.of(state.q), memory=content_of(state))
-        return replace(state, memory=content_of(state))
+            return replace(state, q=self._distribution.of(state.q))
+        return state
 
     def _is_late(self) -> bool:
         """Return whether a checkpoint is due; ranks that share a mesh write it together."""
@@ -212,6 +215,7 @@ def _saved_rows(block: Solution, states: list[State], outputs: Outputs | None) -
     """Return the states or outputs of a block as an array with one row per time."""
     if outputs is None:
         arrays = {key: np.array([getattr(state, key) for state in states]) for key in HISTORY}
+        arrays |= oil_arrays(states)
     else:
         arrays = {"time": block.time, **outputs.arrays(block)}
     rows = np.empty(len(block), [(key, "<f8", v.shape[1:]) for key, v in arrays.items()])
