@@ -87,6 +87,7 @@ def player(
     ghost: Solution | None = None,
     scale: float = 1.0,
     title: str = "",
+    view: str | ArrayLike | None = None,
 ) -> Player:
     """Create an interactive page of a motion, a mechanism or modes.
 
@@ -117,11 +118,13 @@ def player(
             and cables are not drawn.
         scale: Initial scale factor of the elastic displacement.
         title: Title of the page; by default the name of the body or the kind of the source.
+        view: Direction from the mechanism to the eye when the page opens, shape (3,), or ``xy``,
+            ``xz``, ``yz``, ``iso``; by default obliquely onto the plane of the motion.
 
     Raises:
         InputError: The body has no skin, a mode does not exist, a signal or a field has the wrong
-            length, the ghost ends too early, or `modes`, `signals`, `field` or `ghost` are given
-            for a source without them.
+            length, the ghost ends too early, or `modes`, `signals`, `field`, `ghost` or `view` are
+            given for a source without them.
         OverwriteError: The existing file is not such a page.
         OSError: The file cannot be written.
 
@@ -144,7 +147,10 @@ def player(
     instance("ghost", ghost, (Solution, type(None)))
     if not isinstance(source, Solution):
         _check_absent(signals=signals, field=field, ghost=ghost)
-    if modes is not None and isinstance(source, Solution | System):
+    if not isinstance(source, Solution | System):
+        if view is not None:
+            reject("view", view, "None: only a simulation or a mechanism has this option")
+    elif modes is not None:
         reject("modes", modes, "None: a simulation or a mechanism at rest has no modes")
     rotating = sys.modules.get(
         "dolfinx_mbd.structures.rotating"
@@ -166,13 +172,13 @@ def player(
         name = "modes of a mechanism"
     elif isinstance(source, Solution):
         options: dict[str, Any] = {"field": field, "quantity": quantity, "ghost": ghost}
-        scene = motion_page(source, signals=signals, **options)
+        scene = motion_page(source, signals=signals, view=view, **options)
         name, comm = "mechanism", shared_mesh(source, quantity)
         if field:
             scene["field"] = list(field_name)
     else:
         run = initial_state(source)
-        scene = motion_page(run, signals={}, quantity=quantity)
+        scene = motion_page(run, signals={}, quantity=quantity, view=view)
         name, comm = "mechanism", shared_mesh(run, quantity)
     if quantity != DISPLACEMENT:
         if not any(part["stress"] for part in scene["parts"]):

@@ -176,7 +176,23 @@ def test_resumed_run(run: mbd.results.Solution) -> None:
     assert np.allclose(second.final_state.q, q, rtol=0.0, atol=1e-9)
 
 
+def test_closed_cycle(run: mbd.results.Solution) -> None:
+    """The oil of a closed cycle is that of later simulated cycles, and as much enters as leaves."""
+    dt = CYCLE / 1440
+    cycle = mbd.analyses.periodic(run.system, CYCLE, dt=dt, method=DAMPED, start=run, closed=1e-6)
+    assert cycle.closure < 1e-6
+    film = cycle.element(PIN)
+    assert film.filled_part[-1] == pytest.approx(film.filled_part[0], abs=1e-6)
+    options: Any = {"t_end": 3 * CYCLE, "dt": dt, "method": DAMPED}
+    later = mbd.simulate(run.system, **options, start=cycle.final_state).element(PIN)
+    assert np.allclose(later.filled_part, film.filled_part, atol=1e-4)
+    thickness = later.film_thickness - film.film_thickness
+    assert np.abs(thickness).max() < 1e-3 * film.film_thickness.max()
+    surplus = (film.supply_flow - film.side_flow)[1:].mean()
+    assert abs(surplus) < 0.02 * film.side_flow[1:].mean()
+
+
 def test_analyses_without_memory() -> None:
     system = engine(HOLE, "mass_conserving")
     with pytest.raises(InputError, match="content"):
-        mbd.analyses.periodic(system, CYCLE, dt=CYCLE / 360)
+        mbd.analyses.harmonic_balance(system, CYCLE, num_harmonics=4)
