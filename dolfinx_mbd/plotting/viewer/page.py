@@ -88,6 +88,7 @@ def player(
     scale: float = 1.0,
     title: str = "",
     view: str | ArrayLike | None = None,
+    opacity: Mapping[str, float] | None = None,
 ) -> Player:
     """Create an interactive page of a motion, a mechanism or modes.
 
@@ -120,11 +121,13 @@ def player(
         title: Title of the page; by default the name of the body or the kind of the source.
         view: Direction from the mechanism to the eye when the page opens, shape (3,), or ``xy``,
             ``xz``, ``yz``, ``iso``; by default obliquely onto the plane of the motion.
+        opacity: Mapping from names of bodies to their opacity when the page opens, from 0 to 1, for
+            example of a housing; by default 1 for flexible and 0.5 for rigid bodies.
 
     Raises:
         InputError: The body has no skin, a mode does not exist, a signal or a field has the wrong
-            length, the ghost ends too early, or `modes`, `signals`, `field`, `ghost` or `view` are
-            given for a source without them.
+            length, the ghost ends too early, or `modes`, `signals`, `field`, `ghost`, `view` or
+            `opacity` are given for a source without them.
         OverwriteError: The existing file is not such a page.
         OSError: The file cannot be written.
 
@@ -148,8 +151,9 @@ def player(
     if not isinstance(source, Solution):
         _check_absent(signals=signals, field=field, ghost=ghost)
     if not isinstance(source, Solution | System):
-        if view is not None:
-            reject("view", view, "None: only a simulation or a mechanism has this option")
+        for key, value in {"view": view, "opacity": opacity}.items():
+            if value is not None:
+                reject(key, value, "None: only a simulation or a mechanism has this option")
     elif modes is not None:
         reject("modes", modes, "None: a simulation or a mechanism at rest has no modes")
     rotating = sys.modules.get(
@@ -180,6 +184,7 @@ def player(
         run = initial_state(source)
         scene = motion_page(run, signals={}, quantity=quantity, view=view)
         name, comm = "mechanism", shared_mesh(run, quantity)
+    _set_opacity(scene["bodies"], opacity)
     if quantity != DISPLACEMENT:
         if not any(part["stress"] for part in scene["parts"]):
             how = (
@@ -191,6 +196,17 @@ def player(
     if path is not None:
         on_rank_zero(comm, lambda: page.save(path))
     return page
+
+
+def _set_opacity(bodies: list[dict[str, Any]], opacity: Mapping[str, float] | None) -> None:
+    """Set the opacity of bodies by name."""
+    hint = "opacities from 0 to 1 by the name of a body"
+    for name, value in instance("opacity", {} if opacity is None else opacity, Mapping, hint).items():
+        choice("name of a body with an opacity", name, [body["name"] for body in bodies])
+        part = number(f"opacity of body {name!r}", value, low=0.0, high=1.0)
+        for body in bodies:
+            if body["name"] == name and not body.get("ghost"):
+                body["opacity"] = part
 
 
 def _check_absent(**options: Any) -> None:
