@@ -76,7 +76,8 @@ def periodic(
     each correction needs one simulated period. Unstable periodic motions are found as well.
 
     The result is the motion of the time integration with the step `dt`, as the last of many
-    simulated periods would be.
+    simulated periods would be. The oil of mass-conserving films is closed as well; it is carried
+    from period to period, and the multipliers neglect that it depends on the motion.
 
     Args:
         system: The mechanism.
@@ -91,7 +92,8 @@ def periodic(
             need not make a whole number of turns in the period. They turn with the speeds that the
             bodies have at the start of the mechanism; see `equilibrium`.
         transient: Number of periods that are simulated before the first correction.
-        closed: Largest difference of the states at both ends of the period, relative to the motion.
+        closed: Largest difference of the states at both ends of the period, relative to the motion,
+            and of the thickness of the oil, relative to the clearance.
         max_corrections: Maximum number of corrections.
         method: Generalized-α method; by default with ρ∞ = 0.8.
         tolerance: Tolerance of Newton's method in the steps; see `Stepper`.
