@@ -143,7 +143,7 @@ class FiniteBearing(FilmBearing):
     def oil_thickness(self) -> Array:
         """Thickness of the oil at the last evaluation over the clearance, flat."""
         assert isinstance(self.grid, MassConservingGrid)
-        return self.grid.oil_thickness().ravel() / self.clearance
+        return np.asarray(self.grid.oil_thickness().ravel() / self.clearance)
 
     def _forget(self) -> None:
         """Delete the stored solution."""

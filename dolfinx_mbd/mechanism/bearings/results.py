@@ -24,7 +24,8 @@ def journal_motion(run: Solution, name: str) -> Array:
     A row is an argument of `FiniteBearing.pressure`, `FilmBearing.film_loads` and
     `plotting.plot_film_pressure`, which need the displacement of an elastic bore in addition.
     These functions do not know the content of a film that conserves the mass of oil; `film_fields`
-    does. Smallest film thickness, peak pressure, side flow, orbit and power are in `run.element(name)`.
+    does. Smallest film thickness, peak pressure, side flow, orbit and power are in
+    `run.element(name)`.
 
     Args:
         run: Result of a simulation.

@@ -170,7 +170,7 @@ def engine_balance(
         assert crank is not None
         rigid, *_ = np.asarray(crank.first_moments)
         (_, _, xz), (_, _, yz), _ = np.asarray(crank.second_moments)[0, 0]
-        static, moments = static + rigid[:2], moments + [xz, yz]
+        static, moments = static + rigid[:2], moments + np.array([xz, yz])
     force, arm = waves @ axes, (waves * z) @ axes  # forces, and forces times positions, (2, 2)
     for total, vector in ((force, static), (arm, moments)):
         # (x + i y) exp(iφ) has the components Re((x + i y) e^{iφ}) and Re((y − i x) e^{iφ})

@@ -149,13 +149,11 @@ def player(
     instance("field", field, (Mapping, type(None)), "values at the points of the skin by body name")
     instance("ghost", ghost, (Solution, type(None)))
     if not isinstance(source, Solution):
-        _check_absent(signals=signals, field=field, ghost=ghost)
+        _check_absent("the result of a simulation", signals=signals, field=field, ghost=ghost)
     if not isinstance(source, Solution | System):
-        for key, value in {"view": view, "opacity": opacity}.items():
-            if value is not None:
-                reject(key, value, "None: only a simulation or a mechanism has this option")
-    elif modes is not None:
-        reject("modes", modes, "None: a simulation or a mechanism at rest has no modes")
+        _check_absent("a simulation or a mechanism", view=view, opacity=opacity)
+    else:
+        _check_absent("an object with modes", modes=modes)
     rotating = sys.modules.get(
         "dolfinx_mbd.structures.rotating"
     )  # loaded if the source is one of its results
@@ -201,7 +199,8 @@ def player(
 def _set_opacity(bodies: list[dict[str, Any]], opacity: Mapping[str, float] | None) -> None:
     """Set the opacity of bodies by name."""
     hint = "opacities from 0 to 1 by the name of a body"
-    for name, value in instance("opacity", {} if opacity is None else opacity, Mapping, hint).items():
+    chosen = instance("opacity", {} if opacity is None else opacity, Mapping, hint)
+    for name, value in chosen.items():
         choice("name of a body with an opacity", name, [body["name"] for body in bodies])
         part = number(f"opacity of body {name!r}", value, low=0.0, high=1.0)
         for body in bodies:
@@ -209,11 +208,11 @@ def _set_opacity(bodies: list[dict[str, Any]], opacity: Mapping[str, float] | No
                 body["opacity"] = part
 
 
-def _check_absent(**options: Any) -> None:
-    """Raise an error if an option of simulations is used for another source."""
+def _check_absent(source: str, **options: Any) -> None:
+    """Raise an error if an option of one kind of source is used for another one."""
     for name, value in options.items():
         if value is not None:
-            reject(name, value, "None: only the result of a simulation has this option")
+            reject(name, value, f"None: only {source} has this option")
 
 
 def _rotating_page(

@@ -83,8 +83,8 @@ def motion_page(
     limit = min(FRAMES, max(FEWEST, NUMBERS // max(9 * points, 1)))
     rows = sampled_rows(run.time, curves, limit=limit)
     kinds = (*DRAWN, "joint forces") if len(run) > 1 else DRAWN
-    options: dict[str, Any] = {"values": values, "quantity": quantity, "accuracy": ACCURACY, "view": view}
-    scene = mechanism_scene(run, rows, kinds, **options)
+    options: dict[str, Any] = {"values": values, "quantity": quantity, "accuracy": ACCURACY}
+    scene = mechanism_scene(run, rows, kinds, view=view, **options)
     moving = {surface.name: surface for surface in surfaces[: len(surfaces) - len(ghosts)]}
     whole = [moving.get(surface.name, surface) for surface in scene.surfaces] + ghosts
     drawn = [surface.at(rows) if surface in surfaces else surface for surface in whole]

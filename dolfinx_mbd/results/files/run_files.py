@@ -137,7 +137,7 @@ def states_from(arrays: Mapping[str, Any]) -> list[State]:
     rows = zip(*(arrays[key] for key in HISTORY), strict=True)
     oil = {key: arrays[key] for key in OIL if key in arrays}
     return [
-        State(float(t), *row, {key: values[k] for key, values in oil.items()})
+        State(float(t), *row, memory={key: values[k] for key, values in oil.items()})
         for k, (t, *row) in enumerate(rows)
     ]
 
