@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Literal
 
-
 from dolfinx_mbd.analyses.simulator import Simulator, one_blas_thread
 from dolfinx_mbd.checks import file_path, instance, integer, memory, number
 from dolfinx_mbd.dynamics.stepping.integrators import StepError
