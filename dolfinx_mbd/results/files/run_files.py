@@ -7,6 +7,7 @@ existing file only when it is complete, so that the process may be killed at any
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,7 @@ def states_from(arrays: Mapping[str, Any]) -> list[State]:
     rows = zip(*(arrays[key] for key in HISTORY), strict=True)
     oil = {key: arrays[key] for key in OIL if key in arrays}
     return [
-        State(float(t), *row, memory={key: values[k] for key, values in oil.items()})
+        replace(State(float(t), *row), memory={key: values[k] for key, values in oil.items()})
         for k, (t, *row) in enumerate(rows)
     ]
 
