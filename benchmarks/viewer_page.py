@@ -4,9 +4,10 @@
 
 The rod of a slider-crank is a thin wavy plate of one layer of hexahedra, so that all nodes are on
 the surface. Its page has displacements and stress of a run. The plate is reduced, with 20
-fixed-interface modes, or on its mesh (`--kinds mesh`, which simulates all its nodes). Chromium
-opens the page, and draws in software if there is no graphics card; without Chromium or playwright
-the last two columns are empty. The goal is 5 MB for 50,000 nodes.
+fixed-interface modes (`--kinds reduced`), or on its mesh (`--kinds mesh`, which simulates all its
+nodes). `--kinds rod` takes a connecting rod of tetrahedra with an unstructured fine surface and a
+coarse interior. Chromium opens the page, and draws in software if there is no graphics card;
+without Chromium or playwright the last two columns are empty. The goal is 5 MB for 50,000 nodes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import json
 import re
 import shutil
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.plotting.viewer.page import asset
 
 LENGTH, WIDTH, THICKNESS = 0.3, 0.15, 0.003  # m
+ROD_AREA = 0.088  # gives about the requested number of nodes on the rod, m²
 RADIUS, SPEED, STEP = 0.1, 150.0, 2e-4  # of the crank, m and rad/s; s
 
 PICTURES = """async () => {
@@ -65,6 +68,36 @@ def plate(nodes: int) -> tuple[Any, dict[str, Any]]:
     return mbd.ElasticModel(mesh, mbd.STEEL, facet_tags=tags, degree=1), interfaces
 
 
+def fine_rod(nodes: int) -> tuple[Any, dict[str, Any]]:
+    """Return the model of a connecting rod with about that many surface nodes, and interfaces."""
+    from mpi4py import MPI
+
+    default = mbd.ConnectingRod()
+    sizes = {name: value for name, value in asdict(default).items() if isinstance(value, float)}
+    scale = LENGTH / default.length
+    shape = mbd.ConnectingRod(**{name: scale * v for name, v in sizes.items()}, order=1)
+    size = (2 * ROD_AREA / nodes / 3**0.5) ** 0.5  # of equilateral triangles, two for each node
+
+    def builder(model: Any) -> None:
+        shape(model)
+        field = model.mesh.field
+        near, fine = field.add("Distance"), field.add("Threshold")
+        field.setNumbers(near, "SurfacesList", [tag for _, tag in model.getEntities(2)])
+        values = {"SizeMin": size, "SizeMax": 0.01, "DistMin": 0.0, "DistMax": 0.01}
+        for name, value in {"InField": near, **values}.items():
+            field.setNumber(fine, name, value)
+        field.setAsBackgroundMesh(fine)
+        model.mesh.clear()
+        model.mesh.generate(3)
+
+    mesh = mbd.build_mesh(builder, MPI.COMM_SELF)
+    interfaces = {
+        "left": mbd.InterfaceSpec("big_end"),
+        "right": mbd.InterfaceSpec("small_end"),
+    }
+    return mbd.ElasticModel(mesh, mbd.STEEL, degree=1), interfaces
+
+
 def crank(rod: Any) -> mbd.System:
     """Return a slider-crank with a rod that has interfaces left and right."""
     ground = mbd.Ground({"origin": mbd.Frame(), "guide": mbd.Frame(axes=(1, 0, 0))})
@@ -85,7 +118,7 @@ def crank(rod: Any) -> mbd.System:
 
 def simulated(kind: str, nodes: int, frames: int) -> Any:
     """Return a run with a reduced body or a body on its mesh."""
-    model, interfaces = plate(nodes)
+    model, interfaces = fine_rod(nodes) if kind == "rod" else plate(nodes)
     options: dict[str, Any] = {"position": (RADIUS, 0, 0)}
     if kind == "mesh":
         rod: Any = mbd.MeshBody("plate", model, interfaces, viscosity=1e-5, **options)
@@ -123,7 +156,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--nodes", type=int, default=50_000)
     parser.add_argument("--frames", type=int, default=200)
-    parser.add_argument("--kinds", nargs="+", default=["reduced"], choices=["reduced", "mesh"])
+    parser.add_argument(
+        "--kinds", nargs="+", default=["reduced"], choices=["reduced", "mesh", "rod"]
+    )
     parser.add_argument("--folder", type=Path, default=Path("results"))
     options = parser.parse_args()
     viewer = sum(len(asset(name)) for name in ("three.min.js", "player.js", "player.css"))

@@ -82,8 +82,10 @@ def number(
     unit: str = "",
 ) -> float:
     """Return a finite number as a `float`; a `bool` is rejected."""
+    # `value - value` is zero for finite numbers only. The first test is fast, for results of user
+    # functions, which are checked at every call
     if isinstance(value, float) and value - value == 0.0 and not positive and low is high is None:
-        return float(value)  # fast path for results of user functions, checked at every call
+        return float(value)
     import numpy as np
 
     expected = _describe("finite number", positive, low, high, unit)

@@ -40,7 +40,7 @@ SCRIPTS = {
     "stepping.py": "--rounds 1 --steps 20",
     "sweep.py": "--cases 2 --steps 20 --rounds 1 --size 0.012",
     "transient.py": "--sizes 12k --rounds 1 --steps 4",
-    "viewer_page.py": "--nodes 60 --frames 5 --kinds reduced mesh",
+    "viewer_page.py": "--nodes 60 --frames 5 --kinds reduced mesh rod",
 }
 OPTIONS = [*SCRIPTS.items()] + [
     ("iterative.py", f"--sizes 12k {table}") for table in ("--solvers", "--modes")

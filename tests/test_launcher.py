@@ -12,6 +12,10 @@ from mpi4py import MPI
 
 ROOT = Path(__file__).parents[1]
 LAUNCHER = ROOT / "with-fenicsx"
+SCRIPTS = [
+    "with-fenicsx",
+    *(f".ci/{name}" for name in ("run", "actionlint", "rank-0-speaks", "install-calculix")),
+]
 
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="starts other programs")
 
@@ -27,13 +31,13 @@ def run(*command: str | Path, **settings: str) -> subprocess.CompletedProcess:
     )
 
 
-@pytest.mark.parametrize("script", ["with-fenicsx", ".ci/run", ".ci/rank-0-speaks"])
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_scripts_are_bash(script: str) -> None:
     assert os.access(ROOT / script, os.X_OK)
     assert run("bash", "-n", ROOT / script).stderr == ""
 
 
-@pytest.mark.parametrize("script", ["with-fenicsx", ".ci/run", ".ci/rank-0-speaks"])
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_shellcheck_has_no_warning(script: str) -> None:
     if not shutil.which("shellcheck"):
         pytest.skip("needs shellcheck")

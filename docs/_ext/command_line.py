@@ -23,6 +23,7 @@ COMMANDS = (
     "run",
     "check",
     "schema",
+    "completion",
 )
 
 

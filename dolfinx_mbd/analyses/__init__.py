@@ -39,11 +39,8 @@ from dolfinx_mbd.analyses.kinematic_analysis import (
     inverse_dynamics,
     kinematic_analysis,
 )
-from dolfinx_mbd.analyses.linearization import (
-    LinearizedSystem,
-    SteadyError,
-    linearize,
-)
+from dolfinx_mbd.analyses.linearization import SteadyError, linearize
+from dolfinx_mbd.analyses.linearized_system import LinearizedSystem
 from dolfinx_mbd.analyses.load_identification import (
     IdentifiedLoads,
     identify_loads,

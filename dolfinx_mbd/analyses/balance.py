@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dolfinx_mbd.analyses.linearization import grows, poles_of, unbalanced
+from dolfinx_mbd.analyses.poles import grows, poles_of
 from dolfinx_mbd.analyses.small_motions import (
     Axes,
     SmallMotions,
@@ -22,6 +22,7 @@ from dolfinx_mbd.analyses.small_motions import (
     set_steady_velocities,
     steady_rates,
 )
+from dolfinx_mbd.analyses.unbalanced_forces import unbalanced
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.dynamics.start.position_assembly import assemble
@@ -57,7 +58,7 @@ def restore_constraints(at: Assembler, t: float) -> None:
     s = at.system
     q = at.q.copy()
     try:
-        assemble(at, t, s.rigid)
+        assemble(at, t)
     except AssemblyError:
         if not len(s.elastic):
             raise

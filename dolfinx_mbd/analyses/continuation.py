@@ -27,8 +27,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.analyses.balance import check_steady, is_unstable, restore_constraints, set_forces
 from dolfinx_mbd.analyses.equilibrium import equilibrium
-from dolfinx_mbd.analyses.linearization import unbalanced
 from dolfinx_mbd.analyses.small_motions import Axes, free_directions
+from dolfinx_mbd.analyses.unbalanced_forces import unbalanced
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import function, instance, integer, number, reject, vector
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
@@ -252,8 +252,9 @@ class _Curve:
                 f"build({p:g}) returns a mechanism with {len(at.q)} coordinates, and another one "
                 f"with {len(state.q)}; all mechanisms must have the same parts"
             )
-        self._points.append((p, state, _Point(at, state, self.axes(p))))
-        return self._points[-1][2]
+        point = _Point(at, state, self.axes(p))
+        self._points.append((p, state, point))
+        return point
 
     def start(self, start: State | None) -> None:
         """Find the first point."""

@@ -31,9 +31,9 @@ from dolfinx_mbd.analyses.balance import (
     restore_constraints,
     set_forces,
 )
-from dolfinx_mbd.analyses.linearization import constraint_speed, unbalanced
 from dolfinx_mbd.analyses.mesh_equilibrium import mesh_equilibrium
 from dolfinx_mbd.analyses.small_motions import Axes, SmallMotions, free_directions
+from dolfinx_mbd.analyses.unbalanced_forces import constraint_speed, unbalanced
 from dolfinx_mbd.checks import (
     array,
     choice,

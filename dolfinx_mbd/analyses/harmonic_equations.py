@@ -27,8 +27,8 @@ from itertools import pairwise
 import numpy as np
 import scipy.linalg
 
-from dolfinx_mbd.analyses.linearization import unbalanced
 from dolfinx_mbd.analyses.small_motions import increment_between
+from dolfinx_mbd.analyses.unbalanced_forces import unbalanced
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.response.linearized import null_space
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler

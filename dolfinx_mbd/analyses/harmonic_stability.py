@@ -71,9 +71,9 @@ def _sorted(matrix: Array) -> np.typing.NDArray[np.complex128]:
 
 def _monodromy(equations: HarmonicEquations, count: int) -> Array:
     """Return the monodromy matrix from the equations at a number of instants."""
-    (A0, A1, A2), X, D, motions = equations.at_instants(count).disturbances()
+    (A0, A1, A2), X, D, num_motions = equations.at_instants(count).disturbances()
     m = X.shape[2]
-    total, free = count * m, np.tile(np.arange(m) < motions, count)
+    total, free = count * m, np.tile(np.arange(m) < num_motions, count)
     number, rates = int(free.sum()), np.flatnonzero(free)
     # The equations of z as E ẏ = G y, where y contains z and the rates s of the motions; states of
     # loads have no s
@@ -86,11 +86,11 @@ def _monodromy(equations: HarmonicEquations, count: int) -> Array:
     G[number:, :total], G[number:, total:] = -A0[rows], -A1[np.ix_(rows, rates)]
     flow = scipy.linalg.expm(equations.period * np.linalg.solve(E, G))
     values = np.linalg.pinv(X) @ X[0]  # smooth functions of the phase, 1 at the first instant
-    start, read = np.zeros((2, m + motions, total + number))
+    start, read = np.zeros((2, m + num_motions, total + number))
     start[:m, :total] = values.reshape(total, m).T
-    start[m:, total:] = start[:motions, rates]
+    start[m:, total:] = start[:num_motions, rates]
     read[:m, :m] = np.eye(m)
-    project = np.linalg.pinv(X[0])[:motions]
-    read[m:, :total] = np.einsum("an,k,knb->akb", project, D[0], X).reshape(motions, total)
-    read[m:, total : total + motions] = np.eye(motions)
+    project = np.linalg.pinv(X[0])[:num_motions]
+    read[m:, :total] = np.einsum("an,k,knb->akb", project, D[0], X).reshape(num_motions, total)
+    read[m:, total : total + num_motions] = np.eye(num_motions)
     return np.asarray(read @ flow @ start.T @ np.linalg.inv(read @ start.T))

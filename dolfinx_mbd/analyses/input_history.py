@@ -18,7 +18,7 @@ from dolfinx_mbd.errors import AccuracyWarning, warn
 
 __all__ = ["InputHistory"]
 
-# Numbers of steps in which the growth is measured, after every half of each of them
+# Growth is measured over the last 20 steps, every 10 steps, and over the last 200, every 100
 _WINDOWS = 20, 200
 _ALTERNATION = 0.8  # smallest fraction of changes of an unstable input that alternate in sign
 _GROWTH = 1.3  # growth of the changes from each quarter of a window to the next, for a warning

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.analyses.linearization import unbalanced
+from dolfinx_mbd.analyses.unbalanced_forces import unbalanced
 from dolfinx_mbd.checks import choice, entries, increasing, instance, number, reject
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.dynamics.assembly.redundancy import find_redundant, without_units
@@ -135,7 +135,7 @@ def _solve_position(at: Assembler, t: float, states: list[State]) -> float:
         at.angles[:] = last.angles
         at.move(last.q, delta)
     try:
-        limit = assemble(at, t, s.rigid)
+        limit = assemble(at, t)
     except AssemblyError as error:
         if not states:
             raise

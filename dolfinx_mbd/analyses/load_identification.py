@@ -259,7 +259,7 @@ def _sensor(body: ReducedBody, name: Any, signal: Any, count: int) -> LinearSens
 def _deviations(
     signals: Mapping[str, Any], sensors: list[LinearSensor], noise: Mapping[str, float] | None
 ) -> Array:
-    """Return the standard deviation of the noise of each grid and accelerometer, shape (ns,)."""
+    """Return the standard deviation of the noise of each gauge grid and accelerometer, (ns,)."""
     instance("noise", noise, (Mapping, type(None)))
     for name in noise or {}:
         if name not in signals:

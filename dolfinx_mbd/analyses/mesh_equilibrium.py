@@ -38,10 +38,10 @@ _TURN = 0.7  # largest correction of a rotation, rad, or relative to the size of
 
 
 class _Start(NamedTuple):
-    """Unbalanced forces and violations at the start; they vanish with 1 − p."""
+    """Unbalanced forces and violations at the start; the load fraction p removes them as 1 − p."""
 
-    rows: Array
-    values: Array
+    rows: Array  # unbalanced forces, (nv,)
+    values: Array  # violations of the constraints, (nc,)
 
 
 class _Failure(Exception):
@@ -66,7 +66,7 @@ def mesh_equilibrium(at: Assembler, t: float, spin: Array, tolerance: float) -> 
     if spin.any():
         supports_rotation(at.system, spin)
     at.lam[:] = 0.0
-    nodes = InternalUnknowns(at.system, np.zeros(4))
+    nodes = InternalUnknowns(at.system, np.zeros(4))  # without parameters of time integration
     with nodes.statics(at.q):
         try:
             start = _unbalanced(at, t, nodes)
@@ -91,7 +91,7 @@ def mesh_equilibrium(at: Assembler, t: float, spin: Array, tolerance: float) -> 
                 else:
                     done, step = target, 2.0 * step
         finally:
-            nodes.set_offset(0.0)
+            nodes.set_offset(0.0)  # the forces of the nodes are complete again
         check_rotation(at, t, nodes, spin)
     at.update_poses(t)
     return at.state(t)

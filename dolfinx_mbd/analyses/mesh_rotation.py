@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from dolfinx_mbd.analyses.linearization import unbalanced
+from dolfinx_mbd.analyses.unbalanced_forces import unbalanced
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.start.quasi_static import EquilibriumError

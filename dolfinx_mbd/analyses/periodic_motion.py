@@ -64,6 +64,7 @@ class PeriodicMotion(ClosedRun):
     period_map: PeriodMap
 
     def _later(self, state: State, count: int) -> State:
+        """Return a state some periods later; rotors have rotated by their spin."""
         later, rotors = super()._later(state, count), self.period_map.rotors
         if not rotors:
             return later

@@ -107,6 +107,8 @@ def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[flo
     relative to its angle in the period, and to its speed.
     """
     system, first = rotors.system, states[0]
+    # Group 3k + kind has the coordinates of body k of one kind: displacements, rotations or elastic
+    # coordinates; a group of its own for each state of a load follows
     groups = row_groups(system)
     chosen = [
         rotors.back(state, state.time - first.time)
@@ -117,6 +119,7 @@ def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[flo
     moves = np.maximum(moves, _WHIRL * period * np.abs(rotors.spins))
     speeds = np.maximum(speeds, _WHIRL * np.abs(rotors.spins))
     rest = difference(system, first, chosen[-1])[:2]
+    # of rotations and speeds of rotors about their axes, only the fraction _WHIRL counts
     rest = np.abs(rest - (1 - _WHIRL) * rotors.about_axes(rest))
     rest[0, system.states] = 0.0  # the integrals of the states of loads
     # the round-off of positions over a step is an error of velocities

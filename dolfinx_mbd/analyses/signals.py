@@ -2,7 +2,8 @@
 
 An input is a number of a load or a driver. The name `motor` means the torque of the joint load, the
 amplitude of the distributed load or the position of the driver `motor`. `push.x` is a component of
-a force or torque at a frame, and `spring.stiffness` is a parameter of a force element.
+a force or torque at a frame, and `spring.stiffness` is a parameter of a force element. The loads of
+a body on its mesh have the name of the body in front: `finger.air`, `rod.wind.x`.
 """
 
 from __future__ import annotations
@@ -82,8 +83,16 @@ class Inputs:
         else:
             every: tuple[Load | Driver, ...] = (*system.loads, *system.drivers)
             parts = {id(part): copy.copy(part) for part in every}
-            self.system = _with_parts(system, parts)
+            meshes = {
+                id(body): body.with_copied_loads()
+                for body in system.bodies
+                if hasattr(body, "with_copied_loads")
+            }
+            self.system = _with_parts(system, parts | meshes)
             available = {name: p for part in parts.values() for name, p in _parameters(part)}
+            for body in meshes.values():
+                entries = ((load, *entry) for load, entry in body.load_inputs())
+                available |= {name: _Parameter(load, *entry) for load, name, *entry in entries}
             if not available:
                 reject("inputs", self.names, "empty, because the system has no load and no driver")
             selected = [choice("every name of inputs", name, available) for name in self.names]
@@ -138,8 +147,10 @@ def _parameters(part: Load | Driver) -> Iterator[tuple[str, _Parameter]]:
 
 
 def _with_parts(system: System, parts: Mapping[int, Any]) -> System:
-    """Return a copy of a system with other loads and drivers."""
+    """Return a copy of a system with other loads, drivers and bodies."""
     part = copy.copy(system)
+    part.bodies = tuple(parts.get(id(body), body) for body in system.bodies)
+    part.mechanical_bodies = part.bodies[: len(system.mechanical_bodies)]
     part.loads = tuple(parts[id(load)] for load in system.loads)
     part.drivers = tuple(parts[id(driver)] for driver in system.drivers)
     return part

@@ -14,8 +14,8 @@ from dolfinx_mbd.analyses.input_history import InputHistory
 from dolfinx_mbd.analyses.signals import Inputs
 from dolfinx_mbd.checks import choice, instance, number, reject
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
-from dolfinx_mbd.dynamics.start.consistent_state import check_state, consistent_state
-from dolfinx_mbd.dynamics.start.position_assembly import fit_misfits
+from dolfinx_mbd.dynamics.start.consistent_state import start_state
+from dolfinx_mbd.dynamics.start.position_assembly import independent_system
 from dolfinx_mbd.dynamics.stepping.integrators import StepError, Stepper
 from dolfinx_mbd.dynamics.stepping.run import Run, Snapshot
 from dolfinx_mbd.dynamics.stepping.step_control import Adaptive, steps_until
@@ -132,15 +132,12 @@ class Simulator(Run):
         if t_end is not None:
             check_drivers(system, first, t_end)
         if redundant != "stop":
-            system, repeated = fit_misfits(
-                system, first, start.q if isinstance(start, State) else None
-            )
-            if repeated:
-                rows = [r.row for r in repeated]
-                system = system.without_rows(rows, least_norm=redundant == "keep")
+            equations, keep = Assembler(system), redundant == "keep"
+            q = start.q if isinstance(start, State) else None
+            system = independent_system(equations, first, q, least_norm=keep)
         stepper = Stepper(system, method, tolerance=tolerance)
         self._dt, self._t_end, self._start = dt, t_end, start
-        state = self._first_state(system, start)
+        state = self._first_state(stepper.assembler, start)
         super().__init__(system, stepper, steps_until(t_end, dt, state.time, system), state)
         self._first = self._snapshot()
         if not self._outputs.functions:
@@ -269,7 +266,8 @@ class Simulator(Run):
             if inputs is not None:
                 self._set_inputs(self._inputs.merged(inputs))
             if start is not None or inputs is not None:
-                self.state = self._first_state(self.system, self._start if start is None else start)
+                start = self._start if start is None else start
+                self.state = self._first_state(Assembler(self.system), start)
                 self.steps = steps_until(self._t_end, self._dt, self.state.time, self.system)
         return self.state
 
@@ -301,7 +299,7 @@ class Simulator(Run):
             >>> other = mbd.Simulator(pendulum, dt=1e-3)
             >>> other.restore(before)
         """
-        check_state("snapshot", instance("snapshot", snapshot, Snapshot).state, self.system)
+        self.system.check_state("snapshot", instance("snapshot", snapshot, Snapshot).state)
         if len(snapshot.inputs) != len(self._inputs.names):
             reject("snapshot", snapshot.inputs, f"one with {len(self._inputs.names)} inputs")
         if snapshot.origin is not self._origin:
@@ -339,13 +337,15 @@ class Simulator(Run):
         self._inputs.put(values)
         self.stepper.assembler.put(self.state)
 
-    def _first_state(self, system: System, start: State | Mapping[str, float] | None) -> State:
+    def _first_state(
+        self, assembler: Assembler, start: State | Mapping[str, float] | None
+    ) -> State:
         if isinstance(start, State):
             return start
-        return consistent_state(system, 0.0, elastic_start=self._elastic_start, rates=start)
+        return start_state(assembler, elastic_start=self._elastic_start, rates=start)
 
 
 def _check_start(start: State | Mapping[str, float] | None, system: System) -> None:
     instance("start", start, (State, Mapping, type(None)), "a state or rates of joints by name")
     if isinstance(start, State):
-        check_state("start", start, system)
+        system.check_state("start", start)

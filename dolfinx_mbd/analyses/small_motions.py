@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -62,21 +63,28 @@ def _frames(system: System, q: Array) -> Iterator[tuple[int, slice, slice, Array
             yield k, slice(start, start + 3), slice(start + 3, start + 6), A
 
 
+class ModeRotation(NamedTuple):
+    """Rotation of the elastic coordinates of a round body relative to the axes."""
+
+    transform: Array  # E, (n, n)
+    rate: Array  # νG, (n, n)
+
+
 @dataclass(frozen=True, eq=False)
 class Axes:
     """Axes in which the increments of each body are resolved.
 
     `turn` (bodies, 3, 3) is the rotation matrix Q from these axes to global axes. `spin` (bodies,
     3) is their angular velocity W in global components, rad/s. For round flexible bodies that
-    rotate relative to the axes, `deform` has the matrices E and νG (n, n) by index of the body.
+    rotate relative to the axes, `deform` has their `ModeRotation` by index of the body.
     `rotors` (bodies, 3) is the angular velocity of each body relative to the axes, in body
-    components, if it is not zero by definition.
+    components; None for the axes of the body frames, relative to which no body rotates.
     """
 
     turn: Array
     spin: Array
     rotors: Array | None = None
-    deform: dict[int, tuple[Array, Array]] = field(default_factory=dict)
+    deform: dict[int, ModeRotation] = field(default_factory=dict)
 
     @classmethod
     def of_bodies(cls, system: System, q: Array, v: Array) -> Axes:
@@ -113,7 +121,7 @@ class Axes:
             rotors[k] = relative
             if isinstance(body, FlexibleBody) and body.num_elastic:
                 generator = rotation_generator(body.reduced, relative / speed, _ROUND)
-                deform[k] = np.eye(body.num_elastic), speed * generator
+                deform[k] = ModeRotation(np.eye(body.num_elastic), speed * generator)
         return replace(self, deform=deform, rotors=rotors)
 
 
@@ -176,8 +184,8 @@ def small_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
         D[turn, turn] = skew(w - Q.T @ (A @ at.v[turn]))
         if k in axes.deform:
             elastic = slice(turn.stop, at.system.v_slices[k].stop)
-            P[elastic, elastic] = axes.deform[k][0]
-            W[elastic, elastic] = D[elastic, elastic] = -axes.deform[k][1]
+            P[elastic, elastic] = axes.deform[k].transform
+            W[elastic, elastic] = D[elastic, elastic] = -axes.deform[k].rate
     M, C, K = (P.T @ X @ P for X in (derivatives.M, derivatives.C, derivatives.K))
     rate, stiffness = C + M @ (W + D), K + C @ W + M @ (D @ W)
     return SmallMotions(M, rate, stiffness, derivatives.B @ P, P, W, D, at.system.states)
@@ -217,7 +225,7 @@ def steady_rates(at: Assembler, axes: Axes) -> Array:
         rates[turn] = np.cross(A.T @ axes.spin[k], at.v[turn])
         if k in axes.deform:
             elastic = slice(turn.stop, at.system.v_slices[k].stop)
-            rates[elastic] = -axes.deform[k][1] @ at.v[elastic]
+            rates[elastic] = -axes.deform[k].rate @ at.v[elastic]
     return rates
 
 
@@ -238,7 +246,7 @@ def move_steadily(at: Assembler, axes: Axes, step: float) -> Axes:
         q = at.q[s.q_slices[k]]
         if k in turns:
             E, rate = axes.deform[k]
-            later.deform[k] = turns[k] @ E, rate
+            later.deform[k] = ModeRotation(turns[k] @ E, rate)
             delta[ELASTIC] = turns[k] @ q[ETA] - q[ETA]
             elastic = slice(turn.stop, s.v_slices[k].stop)
             at.v[elastic] = turns[k] @ at.v[elastic]

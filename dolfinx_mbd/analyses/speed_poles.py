@@ -21,7 +21,8 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.analyses.equilibrium import equilibrium
-from dolfinx_mbd.analyses.linearization import LinearizedSystem, linearize
+from dolfinx_mbd.analyses.linearization import linearize
+from dolfinx_mbd.analyses.linearized_system import LinearizedSystem
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, function, instance, integer, reject
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler

@@ -93,6 +93,7 @@ def axisymmetric(body: ReducedBody, axis: ArrayLike, *, tolerance: float = 0.02)
     n = n / np.linalg.norm(n)
     number("tolerance", tolerance, positive=True, high=0.5)
     basis, generator = _modal_generator(body, n, tolerance)
+    # Eigenvalues i k of the generator of a round body: k is the number of waves around the axis
     waves, vectors = np.linalg.eigh(1j * generator)
     numbers = np.round(waves)
     generator = np.real(-1j * (vectors * numbers) @ vectors.conj().T)

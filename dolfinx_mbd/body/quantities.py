@@ -29,10 +29,11 @@ BOUND_MARGIN = 1e-9  # relative margin of bounds for round-off
 class Quantity:
     """The definition of a quantity by linear quantities.
 
-    The ingredients are the components of the linear quantities `needs`, one after the other.
-    `combine` maps the rows `matrix @ ingredients` to values. `bound` accepts rows and a sign, and
-    returns an upper bound of the sign times the values without changing the rows; cheap quantities
-    have no bound.
+    The ingredients are the components of the linear quantities `needs`, one after the other. The
+    values of the quantity are `finish(combine(matrix @ ingredients))`; `finish` increases with its
+    argument, so that the largest values can be selected before it is applied. `bound(rows, sign)`
+    returns an upper bound of the sign times the values `combine(rows)` without changing the rows;
+    cheap quantities have no bound.
     """
 
     name: str

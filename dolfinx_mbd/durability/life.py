@@ -31,9 +31,11 @@ from dolfinx_mbd.durability.recovery import Recovery, skin_stress
 from dolfinx_mbd.errors import InputError, InputTypeError, ModelRangeWarning, warn
 from dolfinx_mbd.kernels.fatigue.damage import (
     COLUMNS,
+    DAMAGE,
     DIRECTION,
     LAW,
     NORMAL,
+    RANGE_MEAN,
     STRENGTH,
     cycle_damages,
     neuber_stresses,
@@ -228,13 +230,13 @@ def _checked_damage(task: _Task, modes: Array, points: Array, comm: Any) -> Arra
     else:
         with shared_errors(comm):
             rows = point_damage(task, modes)
-    bad = np.flatnonzero(np.isnan(rows[:, 0]))
+    bad = np.flatnonzero(np.isnan(rows[:, DAMAGE]))
     if len(bad):
-        message = _mean_message(task, rows[bad[0], 3], points[bad[0]])
+        message = _mean_message(task, rows[bad[0], RANGE_MEAN], points[bad[0]])
     if comm is not None:
         raise_together(comm, message)
     elif message is not None:
-        raise InputError(message, argument="mean_stress", value=float(rows[bad[0], 3]))
+        raise InputError(message, argument="mean_stress", value=float(rows[bad[0], RANGE_MEAN]))
     _warn_of_strength(task, modes, points, comm)
     return rows
 

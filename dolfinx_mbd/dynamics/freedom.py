@@ -27,7 +27,7 @@ def freedom(system: System) -> list[str]:
     at = Assembler(system)
     at.q[:] = coordinates(system)
     try:
-        limit = assemble(at, 0.0, system.rigid)
+        limit = assemble(at, 0.0)
     except AssemblyError as error:
         return [f"{velocities} coordinates, {held} constraints; {error}"]
     large_moves = [move for move in moves(at, 0.0) if move.relative > _MOVED]

@@ -161,10 +161,11 @@ def _folded_cells(mesh: Mesh, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
         base = np.take_along_axis(x, others[:, :, None], axis=1)
         edges = np.concatenate([base[:, 1:], x[:, k : k + 1]], axis=1) - base[:, :1]
         sides[:, k] = np.sign(np.linalg.det(edges))
+    # Neighbours on both sides of a facet have the sum 0 of the signs, on the same side ±2
     wrong = np.abs(sums(sides)) > 1.5
-    inside = sums(np.ones_like(sides)) > 1.5
+    inside = sums(np.ones_like(sides)) > 1.5  # facets with two cells
     fraction = (wrong.sum(axis=1) / np.maximum(inside.sum(axis=1), 1))[:, None]
-    larger = 2.001 * fraction > sums(fraction * wrong)
+    larger = 2.001 * fraction > sums(fraction * wrong)  # at least that of the neighbour
     return np.flatnonzero((wrong & larger).any(axis=1))
 
 

@@ -147,6 +147,7 @@ def _shape(face: _Facets) -> dict[str, Any]:
     mean = face.normals.mean(axis=0)
     if np.abs(face.normals - mean).max() < FLAT:
         return {**result, "kind": "plane", "direction": mean / np.linalg.norm(mean)}
+    # The normals of a cylinder are perpendicular to its axis: one eigenvalue is much smaller
     values, vectors = np.linalg.eigh(face.normals.T @ face.normals)
     corners = np.unique(face.corners.reshape(-1, 3), axis=0)
     cylinder = fit_axis(corners, face.centre, vectors[:, 0]) if values[1] > 2 * values[0] else None

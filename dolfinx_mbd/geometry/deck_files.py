@@ -1,16 +1,16 @@
 """Meshes of decks and MED files, with their sets, as entities of a gmsh model.
 
 The package `meshlane` parses Abaqus, CalculiX, Ansys and MED files, pyNastran those of Nastran.
-Sets of cells become groups of cells, sets of nodes and of surface elements become groups of facets
-on the surface of the part. Elements with 20 nodes become elements with 27 nodes that have the same
-geometry.
+Sets of cells become groups of cells; sets of nodes and of surface elements, and surfaces of Abaqus
+decks, become groups of facets on the surface of the part. Elements with 20 nodes become elements
+with 27 nodes that have the same geometry.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.geometry import nastran_decks
+from dolfinx_mbd.geometry.abaqus_decks import FACES, Surfaces, plain_deck
 from dolfinx_mbd.optional import optional_module
 
 __all__ = ["SUFFIXES", "add_deck"]
@@ -108,8 +109,15 @@ def add_deck(model: Any, path: Path) -> tuple[list[str], dict[str, str]]:
         MeshError: The file cannot be read, or has cells that are not supported.
         ImportError: The package meshlane or pyNastran is missing.
     """
-    is_nastran = path.suffix in nastran_decks.SUFFIXES
-    mesh = nastran_decks.read_nastran(path) if is_nastran else _read(path)
+    surfaces: Surfaces = {}
+    internal: set[str] = set()
+    if path.suffix in nastran_decks.SUFFIXES:
+        mesh: Any = nastran_decks.read_nastran(path)
+    else:
+        if path.suffix == ".inp":
+            text, surfaces, internal = plain_deck(path.read_text(encoding="latin-1"))
+            path.write_text(text, encoding="latin-1")
+        mesh = _read(path)
     dim = max((b.dim for b in mesh.cells if hasattr(b, "dim")), default=0)
     names = sorted({b.type for b in mesh.cells if getattr(b, "dim", 0) == max(dim, 2)})
     if len(names) != 1 or names[0] not in _TYPES:
@@ -128,8 +136,9 @@ def add_deck(model: Any, path: Path) -> tuple[list[str], dict[str, str]]:
         points, nodes = _with_inner_nodes(points, nodes)
     sizes = np.cumsum([0, *(len(mesh.cells[k].data) for k in blocks)])
     notes = _Notes([], {})
-    groups = _groups_of_cells(mesh.cell_sets, blocks, sizes, notes)
-    facets, facet_groups = _groups_of_facets(mesh, cells, nodes, notes)
+    sets = {name: parts for name, parts in mesh.cell_sets.items() if name.upper() not in internal}
+    groups = _groups_of_cells(sets, blocks, sizes, notes)
+    facets, facet_groups = _groups_of_facets(mesh, surfaces, cells, nodes, notes)
     used = np.unique(nodes)
     model.addDiscreteEntity(cells.dim, 1)
     model.mesh.addNodes(cells.dim, 1, used + 1, points[used].ravel())
@@ -218,7 +227,7 @@ def _groups_of_cells(
 
 
 def _groups_of_facets(
-    mesh: Any, cells: _Cells, nodes: Integers, notes: _Notes
+    mesh: Any, surfaces: Surfaces, cells: _Cells, nodes: Integers, notes: _Notes
 ) -> tuple[Integers, dict[str, Integers]]:
     """Return the facets on the surface of the part, and disjoint groups of them."""
     local = np.array(cells.facets)
@@ -230,7 +239,7 @@ def _groups_of_facets(
     )
     is_surface = repeats[inverse.ravel()] == 1
     facets, corners = facets[is_surface], corners[is_surface]
-    members = _facets_of_sets(mesh, nodes, corners)
+    members = _facets_of_sets(mesh, surfaces, nodes, corners)
     owner: dict[int, str] = {}
     result: dict[str, Integers] = {}
     for name in sorted(reversed(members), key=lambda name: len(members[name])):
@@ -250,7 +259,9 @@ def _groups_of_facets(
     return facets, result
 
 
-def _facets_of_sets(mesh: Any, nodes: Integers, corners: Integers) -> dict[str, set[int]]:
+def _facets_of_sets(
+    mesh: Any, surfaces: Surfaces, nodes: Integers, corners: Integers
+) -> dict[str, set[int]]:
     """Return the rows of the facets with the given corners in each set of nodes or surfaces."""
     members: dict[str, set[int]] = {}
     used = np.unique(nodes)
@@ -269,4 +280,18 @@ def _facets_of_sets(mesh: Any, nodes: Integers, corners: Integers) -> dict[str, 
                 rows = np.sort(np.asarray(block.data)[part][:, :count], axis=1)
                 keys = [tuple(map(int, row)) for row in rows]
                 members.setdefault(name, set()).update(row_of[k] for k in keys if k in row_of)
-    return members
+    for name, faces in surfaces.items():
+        for rows in _rows_of_faces(mesh, faces):
+            keys = [tuple(map(int, row)) for row in np.sort(rows, axis=1)]
+            members.setdefault(name, set()).update(row_of[k] for k in keys if k in row_of)
+    return {name: rows for name, rows in members.items() if rows}
+
+
+def _rows_of_faces(mesh: Any, faces: list[tuple[str, str]]) -> Iterator[Integers]:
+    """Yield the corners of faces of sets of elements, shape (n, corners) each."""
+    for elements, label in faces:
+        for block, part in zip(mesh.cells, mesh.cell_sets.get(elements, ()), strict=False):
+            known = FACES.get(block.type.rstrip("0123456789"), [])
+            for k, corners in enumerate(known, 1):
+                if len(part) and label in (f"S{k}", ""):
+                    yield np.asarray(block.data, dtype=np.int64)[part][:, corners]

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from dolfinx_mbd.errors import FileError, FileWarning, MeshError, warn
-from dolfinx_mbd.geometry import deck_files
+from dolfinx_mbd.geometry import deck_files, included_files
 from dolfinx_mbd.geometry.gmsh_model import MeshArrays, gmsh_session, mesh_arrays
 from dolfinx_mbd.geometry.separate_process import environment
 
@@ -47,10 +47,19 @@ def read_msh(path: str | os.PathLike[str], gdim: int | None = None) -> MeshArray
     suffix = Path(path).suffix.lower()
     suffix = suffix if suffix in (*deck_files.SUFFIXES, ".unv") else ".msh"
     with tempfile.TemporaryDirectory(prefix="dolfinx_mbd-") as folder:
-        with open(path, "rb") as file, open(Path(folder, f"mesh{suffix}"), "wb") as copy:
-            if suffix == ".msh":
-                file.seek(_start(file.read(4096), os.fspath(path)))
-            shutil.copyfileobj(file, copy, 1 << 20)
+        copied = Path(folder, f"mesh{suffix}")
+        if suffix in included_files.DECKS:
+            try:
+                text = included_files.text_of(Path(path), suffix)
+            except MeshError as error:
+                text = f"cannot use '{os.fspath(path)}' as a mesh: {error}"
+                raise MeshError(text, argument="path", value=path) from None
+            copied.write_text(text, encoding="latin-1")
+        else:
+            with open(path, "rb") as file, open(copied, "wb") as copy:
+                if suffix == ".msh":
+                    file.seek(_start(file.read(4096), os.fspath(path)))
+                shutil.copyfileobj(file, copy, 1 << 20)
         command = [sys.executable, "-m", __name__, folder, str(gdim or 0)]
         reader = subprocess.run(
             command, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True

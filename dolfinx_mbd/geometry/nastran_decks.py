@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import MeshError
+from dolfinx_mbd.geometry.included_files import text_of
 from dolfinx_mbd.optional import optional_module
 
 __all__ = ["SUFFIXES", "Block", "DeckMesh", "read_bulk_data", "read_nastran"]
@@ -83,9 +84,7 @@ def read_bulk_data(path: Path) -> Any:
         ImportError: The package pyNastran is missing.
     """
     BDF = optional_module("pyNastran.bdf.bdf", "files of Nastran").BDF
-    text = path.read_text(encoding="latin-1")
-    if re.search(r"^\s*INCLUDE\b", text, re.MULTILINE | re.IGNORECASE):
-        raise MeshError("it includes other files; write all bulk data to one file")
+    text = text_of(path, ".bdf")
     is_bulk = re.search(r"^\s*CEND\b", text, re.MULTILINE | re.IGNORECASE) is None
     begin = re.search(r"^\s*BEGIN\s+BULK.*\n", text, re.MULTILINE | re.IGNORECASE)
     text = text[begin.end() :] if is_bulk and begin else text
@@ -114,6 +113,8 @@ def read_nastran(path: Path) -> DeckMesh:
     model = read_bulk_data(path)
     if not model.nodes:
         raise MeshError("it has no nodes (GRID)")
+    if model.grdset is not None and model.grdset.cp:
+        raise MeshError("GRDSET has a coordinate system; write the field CP in each GRID instead")
     nodes, positions = model.get_xyz_in_coord_no_xref(cid=0)  # basic coordinates
     row = {int(number): k for k, number in enumerate(nodes)}
     names: list[str] = []

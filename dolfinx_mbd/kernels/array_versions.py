@@ -52,7 +52,10 @@ def elastic_forces(
     weights: Array,
     acceleration: Vector3,
 ) -> tuple[Array, Array, Array, Array]:
-    """Return inertia, elastic and damping forces on the modes, and the inertia forces M η̈."""
+    """Return inertia, elastic and damping forces on the modes, and the inertia forces M η̈.
+
+    `X` is the result of `inertia_integrals`, and `weights` that of `elastic_weights`.
+    """
     n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
     weighted = np.outer(weights[0], X[0]) + np.outer(weights[1], X[1])
     H = matrix(data, row[H_ROWS], n + 1, 9 * n + 9)

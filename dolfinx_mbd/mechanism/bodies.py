@@ -120,8 +120,8 @@ class RigidBody(FloatingBody):
         centre: Centre of mass in the body frame, shape (3,), m.
         frames: Frames for joints and loads by name, in the body frame.
         position: Initial position of the origin of the body frame, shape (3,), m.
-        rotation: Initial orientation: quaternion (w, x, y, z) or rotation matrix from body to
-            global components.
+        rotation: Initial orientation: rotation vector (3,), rad, quaternion (w, x, y, z) or
+            rotation matrix from body to global components.
         shape: Surface for drawings (optional).
         velocity: Initial velocity of the origin of the body frame in global components, (3,), m/s;
             by default zero if `omega` is given and the joints permit it, otherwise it follows from
@@ -307,8 +307,8 @@ class FlexibleBody(FloatingBody):
         name: Name in the system and in the results.
         reduced: The reduced body, `reduce(...).body`; several flexible bodies may share it.
         position: Initial position of the origin of the body frame, shape (3,), m.
-        rotation: Initial orientation: quaternion (w, x, y, z) or rotation matrix from body to
-            global components.
+        rotation: Initial orientation: rotation vector (3,), rad, quaternion (w, x, y, z) or
+            rotation matrix from body to global components.
         damping_ratio: Damping ratio of every mode, added to the damping matrix of the reduced body;
             by default `DEFAULT_DAMPING_RATIO` if that matrix is zero, otherwise 0.
         stiffening: Whether geometric stiffening is included; by default it is if the reduced body

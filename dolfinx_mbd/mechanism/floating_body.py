@@ -15,7 +15,7 @@ from dolfinx_mbd.kernels import frames as frame_kernels
 from dolfinx_mbd.kernels.body_table import FIRST_MOMENTS, H_ROWS, MODES, table_of_one
 from dolfinx_mbd.kernels.columns import OMEGA
 from dolfinx_mbd.kernels.floating_frame_tangents import tangents
-from dolfinx_mbd.kernels.rotations import quaternion_from_matrix, tangent
+from dolfinx_mbd.kernels.rotations import exp_quaternion, quaternion_from_matrix, tangent
 from dolfinx_mbd.mechanism.joints import FrameRef
 from dolfinx_mbd.mechanism.protocol import BodyState
 from dolfinx_mbd.mechanism.run_quantities import BODY, FORCES, Quantities
@@ -27,11 +27,16 @@ Table = NDArray[np.int64]
 
 
 def checked_rotation(argument: str, rotation: ArrayLike) -> Array:
-    """Return the unit quaternion (4,) for a quaternion or a rotation matrix."""
-    expected = "a quaternion (w, x, y, z), not zero, or a 3×3 rotation matrix"
+    """Return the unit quaternion (4,) for a quaternion, a rotation vector or a rotation matrix."""
+    expected = (
+        "a rotation vector (3 numbers, rad), a quaternion (w, x, y, z), not zero, or a 3×3 "
+        "rotation matrix"
+    )
     numbers: Array = array(argument, rotation, expected=expected)
     if numbers.shape == (3, 3):
         return quaternion_from_matrix(numbers)
+    if numbers.shape == (3,):
+        return exp_quaternion(np.array(numbers))
     if numbers.shape != (4,) or not 0 < np.linalg.norm(numbers) < np.inf:
         reject(argument, rotation, expected)
     return numbers / np.linalg.norm(numbers)

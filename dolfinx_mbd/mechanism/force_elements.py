@@ -164,6 +164,7 @@ class FilmElement(PairElement):
 
     kind: ClassVar[str] = "oil film"
     has_film: ClassVar[bool] = True
+    halves_steps: ClassVar[bool] = True  # the film of a fast journal may need shorter steps
     run_quantities: ClassVar[Quantities] = {
         **LOAD,
         "film_thickness": RunQuantity("m"),

@@ -61,7 +61,7 @@ class LawElement(PairElement):
     g are the rates of the m states x; most elements have none.
     """
 
-    timed: ClassVar[bool] = True
+    timed: ClassVar[bool] = True  # the methods have time and states as further arguments
 
     @abstractmethod
     def value(self, motion: PairMotion) -> Array:

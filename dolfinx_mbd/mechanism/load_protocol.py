@@ -90,6 +90,7 @@ class Load(ABC):
     run_quantities: ClassVar[Quantities] = LOAD
     has_contacts: ClassVar[bool] = False  # whether it acts only while gaps are closed
     has_film: ClassVar[bool] = False  # whether its gap must not close in an iteration
+    halves_steps: ClassVar[bool] = False  # whether a step that fails is repeated in halves
     stores_energy: ClassVar[bool] = False  # whether its energy is part of that of a run
     is_elastic: ClassVar[bool] = False
     """Whether the forces without velocities are minus the gradient of the energy."""

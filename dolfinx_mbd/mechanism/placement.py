@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.checks import array, instance, metres, reject, rotation_matrix, vector
+from dolfinx_mbd.checks import instance, metres, reject, rotation_matrix, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels import rotations
 from dolfinx_mbd.mechanism.bodies import FlexibleBody, Ground, RigidBody
@@ -60,14 +60,14 @@ def place(
     hint = "mbd.RigidBody or mbd.FlexibleBody"
     instance("body", body, (RigidBody, FlexibleBody), hint)
     origin = _target("at", at)
-    R = _orientation(f"body {body.name!r}: rotation", body.rotation)
+    R = rotations.rotation_matrix(checked_rotation(f"body {body.name!r}: rotation", body.rotation))
     if axes is not None and rotation is not None:
         raise InputError("give axes (of the frame) or rotation (of the body), not both")
     if axes is not None:
         frame_axes = R.T @ _pose(body, by)[1]
         R = rotation_matrix("axes", axes) @ frame_axes.T
     elif rotation is not None:
-        R = _orientation("rotation", rotation)
+        R = rotations.rotation_matrix(checked_rotation("rotation", rotation))
     result: B = replace(body, rotation=R)
     if towards is not None:
         R = _rotation_towards(result, by, towards, origin) @ R
@@ -95,14 +95,6 @@ def _target(argument: str, target: Any) -> Array:
     return np.asarray(
         vector(argument, metres(target), unit="m, or a placed body and a name of its frame")
     )
-
-
-def _orientation(argument: str, rotation: Any) -> Array:
-    """Return the matrix of a rotation vector, a quaternion or a rotation matrix."""
-    numbers = array(argument, rotation)
-    if numbers.shape == (3,):
-        return rotations.exp_rotation(np.array(numbers))
-    return rotations.rotation_matrix(checked_rotation(argument, numbers))
 
 
 def _rotation_towards(body: Any, by: str, towards: Any, origin: Array) -> Array:

@@ -21,6 +21,7 @@ from dolfinx_mbd.mechanism.initial_poses import InitialPoses
 from dolfinx_mbd.mechanism.joints import Axis, Driver, FrameRef, Joint, checked_frame
 from dolfinx_mbd.mechanism.load_protocol import Load
 from dolfinx_mbd.mechanism.load_states import LoadStates, state_names
+from dolfinx_mbd.mechanism.named_points import with_named_points
 from dolfinx_mbd.mechanism.pattern_loads import PatternLoad
 from dolfinx_mbd.mechanism.protocol import Body
 from dolfinx_mbd.mechanism.system_table import table_lines
@@ -111,6 +112,7 @@ class System(HtmlView):
     ) -> None:
         hint = "for a reduced body FlexibleBody(name, reduced)"
         checked: tuple[Body, ...] = items("bodies", bodies, Body, hint)  # type: ignore[type-abstract]
+        # `bodies` of another system may contain the states of its loads, which are added below
         self.bodies = tuple(body for body in checked if not isinstance(body, LoadStates))
         self.joints: tuple[Joint, ...] = items("joints", joints, Joint, _LISTS)
         self.drivers: tuple[Driver, ...] = items("drivers", drivers, Driver, _LISTS)
@@ -122,8 +124,10 @@ class System(HtmlView):
         )
         self.gravity: Array = np.array(vector("gravity", gravity, unit="m/s²"))
         self._check_bodies_and_names()
+        self.mechanical_bodies: tuple[Body, ...] = self.bodies  # without the states of loads
         self._add_states()
-        self._add_points()
+        self.bodies = with_named_points(self.bodies, (*self.joints, *self.loads))
+        self.mechanical_bodies = self.bodies[: len(self.mechanical_bodies)]
         self._number_bodies()
         self._place()
         self._number_constraints()
@@ -151,7 +155,6 @@ class System(HtmlView):
         """Add a body for the states of each load that has states."""
         masses = [body.typical_mass for body in self.bodies if body.num_velocities]
         mass, count = float(np.mean(masses)), len(self.bodies)
-        self.mechanical_bodies = self.bodies
         self.bodies += tuple(
             LoadStates(load.name, load.initial_states, mass)
             for load in self.loads
@@ -160,40 +163,6 @@ class System(HtmlView):
         holders = [body for body in self.bodies[count:] if isinstance(body, LoadStates)]
         self.state_bodies = {body.load: (k,) for k, body in enumerate(holders, count)}
         self.initial_states: Array = np.concatenate([np.zeros(0), *(b.initial for b in holders)])
-
-    def _add_points(self) -> None:
-        """Add frames to the bodies at the named points that joints and loads use."""
-        points: dict[str, dict[str, None]] = {}
-        names = [body.name for body in self.bodies]
-        parts: tuple[Joint | Load, ...] = (*self.joints, *self.loads)
-        for part in parts:
-            for end, ref in _frame_references(part):
-                kind = getattr(part, "kind", type(part).__name__)
-                if ref[0] not in names:
-                    verb = "depends on" if end == "of" else "is attached to"
-                    raise InputError(
-                        f"{kind} {part.name!r} {verb} body {ref[0]!r}, which is not one of "
-                        f"the bodies {names}: add it to the first argument of System",
-                        argument="bodies",
-                        value=ref[0],
-                    )
-                if ref[1] not in getattr(self.body(ref[0]), "point_names", ()):
-                    continue
-                if end != "of" and not _acts_by_a_force(part, end):
-                    raise InputError(
-                        f"{kind} {part.name!r} exerts a moment on point {ref[1]!r} of body "
-                        f"{ref[0]!r}, but a named point transmits forces only: forces, spring-"
-                        "dampers, spherical and distance joints may act at it, and it may slide on "
-                        "a line or a plane. Make it an interface of the reduction",
-                        argument=end,
-                        value=ref,
-                    )
-                points.setdefault(ref[0], {})[ref[1]] = None
-        self.bodies = tuple(
-            body.with_points([*points[body.name]]) if body.name in points else body  # type: ignore[attr-defined]
-            for body in self.bodies
-        )
-        self.mechanical_bodies = self.bodies[: len(self.mechanical_bodies)]
 
     def summary(self) -> str:
         """Return a table of bodies, joints, drivers, loads and degrees of freedom.
@@ -394,6 +363,17 @@ class System(HtmlView):
             choice(f"frame of body {frame.body!r}", frame.frame, names)
         return self._frame_index[frame]
 
+    def check_state(self, argument: str, state: State) -> None:
+        """Raise an error if the value of an argument is not a state of this system."""
+        instance(argument, state, State, "as equilibrium or a solution's final_state")
+        if len(state.q) != self.num_coordinates or len(state.v) != self.num_velocities:
+            raise InputError(
+                f"{argument} has {len(state.q)} coordinates, the system {self.num_coordinates}: it "
+                "is the state of another system",
+                argument=argument,
+                value=state,
+            )
+
     def check_no_states(self, task: str) -> None:
         """Raise an error if loads have states; `task` is the analysis that cannot treat them."""
         if self.state_bodies:
@@ -490,20 +470,3 @@ class System(HtmlView):
             f"drivers, {len(self.loads)} loads; {self.num_velocities} velocities "
             f"({len(self.elastic)} elastic), {self.num_constraints} constraints>"
         )
-
-
-def _frame_references(part: Joint | Load) -> list[tuple[str, FrameRef]]:
-    """Return the arguments and frames on which a joint or load acts or depends."""
-    if isinstance(part, Joint):
-        return [("first", part.first), ("second", part.second)]
-    return [*part.ends, *(("of", ref) for ref in part.sources)]
-
-
-def _acts_by_a_force(part: Joint | Load, end: str) -> bool:
-    """Return whether a joint or load exerts a force, but no moment, on the frame at an end."""
-    if isinstance(part, Joint):
-        if part.constraint is not None:
-            return end in part.constraint.point_ends
-        slides = end == "second" and part.kind in ("point_on_line", "point_on_plane")
-        return slides or part.kind == "spherical"
-    return not part.exerts_moments

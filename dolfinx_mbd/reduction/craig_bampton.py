@@ -21,6 +21,7 @@ from dolfinx_mbd.fem.interfaces.averaged import border_rows
 from dolfinx_mbd.fem.interfaces.bores import BorePatterns, bore_patterns
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.fem.iterative.solver_choice import Solver
+from dolfinx_mbd.fem.linalg.block_lanczos import num_accurate
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.fem.linalg.eigenvalues import log_completed_group
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError
@@ -40,7 +41,7 @@ MOTION_LABELS = {3: ("ux", "uy", "uz", "rx", "ry", "rz"), 2: ("ux", "uy", "rz")}
 RIGID_TOLERANCE, LOOSE_RIGID_TOLERANCE = 1e-4, 0.1
 ROUND_OFF_RESIDUAL = 1e-13  # largest residual force / (‖K‖‖u‖) that counts as round-off (1e-15)
 BALANCE_TOLERANCE = 1e-8  # relative difference of nodal forces that are balanced, up to round-off
-EXTRA_MODES = 2  # modes computed beyond the requested modes, to find the end of the last group
+EXTRA_MODES = 2  # less accurate modes beyond the requested ones, to find the end of a group
 
 
 def craig_bampton_basis(
@@ -109,6 +110,7 @@ class CraigBampton:
         self._inertia: Array | None = None  # M times the constraint modes
         self._static_inertia: Array = np.zeros((problem.num_owned, 0))
         self._flexibility: Array = np.zeros((0, 0))
+        self._num_accurate = 0  # number of fixed-interface modes with accurate vectors
         self._values: Array = np.zeros(0)
         self._errors: Array = np.zeros(0)
         self._fixed: Array = np.zeros((problem.num_owned, 0))
@@ -191,10 +193,13 @@ class CraigBampton:
         extra, count = EXTRA_MODES, num_modes
         while num_modes:
             count = end_of_group(self._values, num_modes, self._errors)
-            if num_modes <= count < len(self._values) or len(self._values) == max_modes:
+            complete = count < len(self._values) or len(self._values) == max_modes
+            if num_modes <= count <= self._num_accurate and complete:
                 break
-            total = min(max_modes, max(num_modes, count) + extra)
-            self._values, self._fixed = self.held.modes(total)
+            strict = max(num_modes, min(count, len(self._values)))
+            total = min(max_modes, strict + extra)
+            self._values, self._fixed = self.held.modes(total, total - strict)
+            self._num_accurate = num_accurate(self._values, strict)
             self._errors = round_off(self.problem, self._fixed)
             extra *= 2
         log_completed_group(num_modes, count, self._values)

@@ -13,6 +13,7 @@ support, whose reactions are zero, holds the body, and a rigid motion R a is fou
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -72,16 +73,25 @@ class DirectSolver:
         """Return displacements (owned dofs, k), and multipliers of shape (0, k)."""
         return solve(self._factor(), f), np.zeros((0, f.shape[1]))
 
-    def modes(self, count: int) -> tuple[Array, Array]:
-        """Return ω² and the vectors of the lowest modes."""
+    def modes(self, count: int, num_loose: int = 0) -> tuple[Array, Array]:
+        """Return ω² and the vectors of the lowest modes; see `HeldStiffness.modes`."""
         M = self._problem.mass()
         constrain(M, self._held, 0.0)
         with destroying(self._problem.comm, M):
-            return self._single_modes(M, count, len(self._held)) or lowest_modes(
-                self._K, M, self._factor(), count, self._held, **self._settings
+            modes = self._single_modes(M, count, num_loose, len(self._held))
+            return modes or lowest_modes(
+                self._K,
+                M,
+                self._factor(),
+                count,
+                self._held,
+                num_loose=num_loose,
+                **self._settings,
             )
 
-    def _single_modes(self, M: PETSc.Mat, count: int, held: int) -> tuple[Array, Array] | None:
+    def _single_modes(
+        self, M: PETSc.Mat, count: int, num_loose: int, held: int
+    ) -> tuple[Array, Array] | None:
         """Return modes by a factor in single precision, or None without such a factor.
 
         `M` has zero rows at rigid interfaces; `held` is the number of constraints.
@@ -99,8 +109,9 @@ class DirectSolver:
         scale = factor.scale.copy()
         scale[self._rigid] = 0.0
         try:
+            precondition = partial(self._approximate, factor)
             return davidson_modes(
-                stiffness, M, lambda R: self._approximate(factor, R), count, scale
+                stiffness, M, precondition, count, scale=scale, num_loose=num_loose
             )
         except Breakdown as error:
             log.warning("block Davidson: %s; block Lanczos is used instead", error)
@@ -218,18 +229,18 @@ class BorderedSolver(DirectSolver):
         self._constrain(u)
         return u
 
-    def modes(self, count: int) -> tuple[Array, Array]:
+    def modes(self, count: int, num_loose: int = 0) -> tuple[Array, Array]:
         """Return ω² and the vectors of the lowest modes with C u = 0."""
         M = self._problem.mass()
         constrain(M, self._rigid, 0.0)
         held = self._border.shape[1] + self.comm.allreduce(len(self._rigid))
         with destroying(self.comm, M):
-            modes = self._single_modes(M, count, held)
+            modes = self._single_modes(M, count, num_loose, held)
             if modes is not None:
                 return modes
             if uses_block_lanczos(count, self._problem.num_dofs - held, **self._settings):
                 try:
-                    return block_modes(self.comm, lambda B: self.solve(B)[0], M, count)
+                    return block_modes(self.comm, lambda B: self.solve(B)[0], M, count, num_loose)
                 except Breakdown as error:
                     log.warning("block Lanczos: %s; SLEPc's Krylov-Schur is used instead", error)
             return self._bordered_modes(M, count)
@@ -337,11 +348,15 @@ class HeldStiffness:
             B[self.dofs, first] = motion[self.dofs]
         return self._solver.solve(B, averages)[0]
 
-    def modes(self, count: int) -> tuple[Array, Array]:
-        """Return ω² and the vectors of the lowest modes."""
+    def modes(self, count: int, num_loose: int = 0) -> tuple[Array, Array]:
+        """Return ω² and the vectors of the lowest modes.
+
+        The last `num_loose` modes may be less accurate: their eigenvalues have errors of about
+        1e-10, and their vectors of 1e-5.
+        """
         if isinstance(self._solver, IterativeSolver):
             return lowest_modes_iteratively(self._solver, self.problem, count)
-        return self._solver.modes(count)
+        return self._solver.modes(count, num_loose)
 
 
 class FreeStiffness:

@@ -9,7 +9,7 @@ stress.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from dolfinx_mbd.fem.assembly import (
 )
 from dolfinx_mbd.fem.compat import geometry_degree
 from dolfinx_mbd.fem.fields import as_function
+from dolfinx_mbd.fem.geometric_products import geometric_products, has_simplices
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.fem.linalg.blocks import column_sums, gram, multiply
 from dolfinx_mbd.forms import geometric_stiffness
@@ -148,29 +149,45 @@ def stiffening(
         vectors: Modes, shape (owned dofs, n).
         rotations: Rotation of each interface per mode, shape (interfaces, 3, n).
     """
-    V, dim = problem.space, problem.dim
-    W = scalar_space(V)
-    p, q, u0 = ufl.TrialFunction(W), ufl.TestFunction(W), fem.Function(V)
-    form = fem.form(geometric_stiffness(p, q, stress(u0), gradient_measure(V)))
-    A = fem_petsc.create_matrix(form)
-    fields = blocked(vectors, dim)
     n, thickness = vectors.shape[1], 1.0 if problem.thickness is None else problem.thickness
     reduced = np.zeros((len(cases.work), n, n))
-    for c, displacement in enumerate(cases.displacements.T):
-        as_function(V, displacement, u0)
-        A.zeroEntries()
-        fem_petsc.assemble_matrix(A, form)  # type: ignore[arg-type]
-        A.assemble()
-        K = thickness * projected(problem.comm, A, fields, dim)
+    products = _products(problem, stress, cases.displacements, vectors)
+    for c, product in enumerate(products):
+        K = thickness * product
         for virial, theta in zip(cases.virials[c], rotations, strict=True):
             K += theta.T @ (virial - np.trace(virial) * np.eye(3)) @ theta
         reduced[c] = 0.5 * (K + K.T)
-    A.destroy()
-    num_rigid, count, rows = problem.num_rigid, len(rotations), WRENCH_INDICES[dim]
+    num_rigid, count = problem.num_rigid, len(rotations)
+    rows = WRENCH_INDICES[problem.dim]
     matrices, work = np.zeros((count, 6, n, n)), np.zeros((count, 6))
     matrices[:, rows] = reduced[6:].reshape(count, num_rigid, n, n)
     work[:, rows] = cases.work[6:].reshape(count, num_rigid)
     return Stiffening(reduced[:6], matrices, np.concatenate([cases.work[:6], work.ravel()]))
+
+
+def _products(
+    problem: ElasticProblem, stress: Callable[[Any], Any], displacements: Array, vectors: Array
+) -> Iterator[Array]:
+    """Yield Ψᵀ K_σ Ψ for the stress of each displacement (collective).
+
+    On cells other than simplices, a form is assembled for each stress.
+    """
+    V, dim, measure = problem.space, problem.dim, gradient_measure(problem.space)
+    if has_simplices(V.mesh):
+        degree = measure.metadata()["quadrature_degree"]
+        yield from geometric_products(V, stress, displacements, vectors, degree)
+        return
+    W = scalar_space(V)
+    p, q, u0 = ufl.TrialFunction(W), ufl.TestFunction(W), fem.Function(V)
+    form = fem.form(geometric_stiffness(p, q, stress(u0), measure))
+    A, fields = fem_petsc.create_matrix(form), blocked(vectors, dim)
+    for displacement in displacements.T:
+        as_function(V, displacement, u0)
+        A.zeroEntries()
+        fem_petsc.assemble_matrix(A, form)  # type: ignore[arg-type]
+        A.assemble()
+        yield projected(problem.comm, A, fields, dim)
+    A.destroy()
 
 
 def choose_stiffening(

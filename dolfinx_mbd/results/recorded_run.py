@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,11 @@ from dolfinx_mbd.archive import errors_as
 from dolfinx_mbd.checks import file_path, instance, reject
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.dynamics.stepping.run import Run
-from dolfinx_mbd.dynamics.stepping.step_control import steps_from
+from dolfinx_mbd.dynamics.stepping.step_control import FixedSteps, steps_from
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.distributed_rows import Distribution
 from dolfinx_mbd.results.files.run_files import (
-    HISTORY,
     check_system,
-    oil_arrays,
     row_bytes,
     state_arrays,
     state_from,
@@ -35,9 +33,10 @@ from dolfinx_mbd.results.files.run_folder import CHECKPOINT, KIND, RunFolder, re
 from dolfinx_mbd.results.outputs import Outputs
 from dolfinx_mbd.results.run_checks import RunChecks
 from dolfinx_mbd.results.saved_outputs import SavedOutputs
-from dolfinx_mbd.results.saved_states import content_of
+from dolfinx_mbd.results.saved_states import SavedStates
 from dolfinx_mbd.results.solution import Solution, solution_of
 from dolfinx_mbd.results.solution_files import saved_rows
+from dolfinx_mbd.results.state_rows import StateRows
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 __all__ = ["RecordedRun", "read_run"]
@@ -67,7 +66,8 @@ class RecordedRun:
         self._folder: RunFolder | None = None
         self._oil = run.stepper.assembler.loads.steady_content()
         self._limit = sys.maxsize if outputs is None and folder is None else self._block_rows()
-        self._block = [self._saved(run.state)]  # saved states that were not written yet
+        self._block = self._new_block()  # saved states that were not written yet
+        self._block.append(run.state)
         if folder is not None:
             self.use(RunFolder(folder, system=run.system, comm=self._distribution.comm))
 
@@ -94,17 +94,20 @@ class RecordedRun:
     def record(self) -> None:
         """Save the present state if it is due and not saved yet; write a block if it is full."""
         if self._is_due and self._last < self.run.state.time:
-            self._block.append(self._saved(self.run.state))
+            self._block.append(self.run.state)
             self._last = self.run.state.time
         if len(self._block) >= self._limit or self._is_late():
             self.write()
 
-    def _saved(self, state: State) -> State:
-        """Return the part of a state that results need, on this rank if they are distributed."""
-        state = replace(state, memory=content_of(state) or self._oil)
-        if self._limit == sys.maxsize and self._distribution:
-            return replace(state, q=self._distribution.of(state.q))
-        return state
+    def _new_block(self) -> StateRows:
+        """Return an empty block, whose arrays have the size of the whole run if it is known."""
+        remains, steps = self._limit == sys.maxsize, self.run.steps
+        rows = self._limit
+        if remains:
+            rows = 2 + steps.total // self.stride if isinstance(steps, FixedSteps) else 0
+        return StateRows(
+            self.run.system, self._distribution, rows or None, local=remains, oil=self._oil
+        )
 
     def _is_late(self) -> bool:
         """Return whether a checkpoint is due; ranks that share a mesh write it together."""
@@ -118,14 +121,14 @@ class RecordedRun:
         if self._limit == sys.maxsize:
             return
         if self._block:
-            block = Solution(self.run.system, self._block)
+            block = solution_of(self.run.system, self._block.saved(), self.run.state)
             self.checks.inspect(block)
             rows = _saved_rows(block, self._block, self.outputs)
             if self._folder is None:
                 self._rows.append(rows)
             else:
                 self._folder.append(rows)
-            self._block = []
+            self._block.clear()
         if self._folder is not None:
             header, arrays = self._checkpoint()
             self._folder.write(header, arrays)
@@ -135,9 +138,10 @@ class RecordedRun:
         """Return the saved values, with the present state as the last state."""
         counts = {key: getattr(self.run.stepper, key) for key in ("iterations", "factorizations")}
         facts: dict[str, Any] = {"complete": self.run.steps.done, **counts}
+        saved: SavedStates | SavedOutputs
         if self._limit == sys.maxsize:
-            earlier = [state for state in self._block if state.time < self.run.state.time]
-            run = Solution(self.run.system, [*earlier, self.run.state], **facts)
+            saved = self._block.saved(self.run.state)
+            run = solution_of(self.run.system, saved, self.run.state, **facts)
             self.checks.inspect(run)
             return run
         if self._folder is None:
@@ -145,7 +149,7 @@ class RecordedRun:
                 self.write()
             assert self.outputs is not None
             names = [*self.outputs.names]
-            saved: Any = SavedOutputs(self.run.system, np.concatenate(self._rows), names)
+            saved = SavedOutputs(self.run.system, np.concatenate(self._rows), names)
         else:
             assert self._folder.rows is not None
             saved = saved_rows(self.run.system, self._folder.rows, self._requested_outputs())
@@ -206,16 +210,15 @@ def read_run(path: str | Path, system: System, outputs: Outputs | None = None) -
     if functions and (outputs is None or [*outputs.functions] != functions):
         names = ", ".join(map(repr, functions))
         reject("outputs", outputs, f"the functions {names}, as in the call of simulate")
-    recorded._block = []
     recorded.use(RunFolder(path, rows, comm=recorded._distribution.comm))
+    recorded._block = recorded._new_block()
     return recorded
 
 
-def _saved_rows(block: Solution, states: list[State], outputs: Outputs | None) -> NDArray[np.void]:
+def _saved_rows(block: Solution, states: StateRows, outputs: Outputs | None) -> NDArray[np.void]:
     """Return the states or outputs of a block as an array with one row per time."""
     if outputs is None:
-        arrays = {key: np.array([getattr(state, key) for state in states]) for key in HISTORY}
-        arrays |= oil_arrays(states)
+        arrays = states.arrays()
     else:
         arrays = {"time": block.time, **outputs.arrays(block)}
     rows = np.empty(len(block), [(key, "<f8", v.shape[1:]) for key, v in arrays.items()])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, partial
 from typing import Any
 
@@ -73,23 +73,23 @@ class SavedStates:
     @classmethod
     def of_rows(cls, system: System, rows: NDArray[np.void]) -> SavedStates:
         """Return the saved states in an array with a field for each attribute of a state."""
-        saved = cls.of_arrays(system, {key: rows[key] for key in HISTORY})
-        saved.oil = {key: rows[key] for key in OIL if key in (rows.dtype.names or ())}
-        return saved
+        return cls.of_arrays(system, {key: rows[key] for key in rows.dtype.names or ()})
 
     @classmethod
-    def of_arrays(cls, system: System, arrays: dict[str, Array]) -> SavedStates:
-        """Return the saved states in arrays by the names of the attributes of a state."""
+    def of_arrays(cls, system: System, arrays: Mapping[str, Any]) -> SavedStates:
+        """Return the saved states in arrays by the names of the attributes of a state and of `OIL`.
+
+        The arrays `OIL` may be absent.
+        """
         saved = cls(system, ())
-        vars(saved).update(arrays)
+        vars(saved).update({key: arrays[key] for key in HISTORY})
+        saved.oil = {key: arrays[key] for key in OIL if key in arrays}
         return saved
 
     def part(self, times: slice) -> SavedStates:
         """Return the states at some of the times."""
-        arrays = {key: getattr(self, key)[times] for key in HISTORY}
-        saved = self.of_arrays(self.system, arrays)
-        saved.oil = {key: values[times] for key, values in self.oil.items()}
-        return saved
+        arrays = {key: getattr(self, key) for key in HISTORY} | self.oil
+        return self.of_arrays(self.system, {key: values[times] for key, values in arrays.items()})
 
     def states(self) -> Iterator[State]:
         """Yield the states without the memory of the integrator."""
@@ -331,11 +331,6 @@ class SavedStates:
         for row, _, at in self.evaluations():
             axes[row] = at.rotation[index]
         return axes
-
-
-def content_of(state: State) -> dict[str, Any]:
-    """Return the contents of oil films in the memory of a state."""
-    return {key: state.memory[key] for key in OIL if key in state.memory}
 
 
 def _together(keys: Iterable[str], arrays: Callable[[], Iterable[Array]]) -> dict[str, Values]:

@@ -253,7 +253,8 @@ class Solution(Sensors, HtmlView):
             >>> print(flight.time[[0, -1]])
             [0.5 0.6]
         """
-        return transferred_state(self.final_state, self.system, system)
+        at = Assembler(instance("system", system, System))
+        return transferred_state(self.final_state, self.system, at)
 
     # ---- files ----------------------------------------------------------------------------------
     def _facts(self) -> dict[str, Any]:

@@ -38,7 +38,7 @@ RECORDS = {
 """Results, references, errors, warnings and base classes, which are checked in use."""
 
 INTERNAL = {
-    "adopt", "begin_step", "check_no_content", "check_reduced", "for_run", "step_in_parts",
+    "adopt", "begin_step", "check_no_content", "check_reduced", "for_run",
     "MeshBody.nodal_history", "MeshMotion.stored", "ReynoldsGrid.update",
     "advance", "after_jump", "Asperities.energy", "Asperities.flow_constants", "BearingTable.at",
     "begin", "CableBody.check",

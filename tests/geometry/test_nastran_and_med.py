@@ -180,7 +180,7 @@ CASES = {
     DECK.replace("2,3,4\n", "2,3,9\n"): "an element has the node 9",
     DECK.replace("CTETRA,1,1,1,2,3,4", "CTRIA3,1,1,1,2,3"): "no solid elements",
     "PSOLID,1,1\n": "has no nodes",
-    "CEND\nBEGIN BULK\nINCLUDE 'other.bdf'\n" + DECK: "write all bulk data to one file",
+    "CEND\nBEGIN BULK\nINCLUDE 'other.bdf'\n" + DECK: "does not exist",
     "GRID,1,,x,y,z\n": "pyNastran cannot read it",
 }
 

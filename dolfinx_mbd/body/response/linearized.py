@@ -197,6 +197,7 @@ def spin_loads(body: ReducedBody) -> Array:
     S, H = body.first_moments, body.second_moments
     matrices = spin_fields(np.eye(3))  # symmetric
     twisted = np.einsum("cab,bd->cad", matrices, H[0, 0])
+    # of the rotations about x, y and z: the skew-symmetric parts
     moments = [twisted[:, k, j] - twisted[:, j, k] for j, k in ((1, 2), (2, 0), (0, 1))]
     elastic = np.einsum("cab,kab->kc", matrices, H[1:, 0])
     return np.vstack([(matrices @ S[0]).T, moments, elastic])

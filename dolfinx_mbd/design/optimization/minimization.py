@@ -132,7 +132,7 @@ def minimize(
         warnings.warn(text, DeprecationWarning, stacklevel=2)
         method = FORMER[method]  # type: ignore[assignment]
     choice("method", method, METHODS)
-    values, box = _checked_start(start, bounds)
+    values, box = _checked_start(start, bounds)  # `box` has the two bounds of each parameter
     limits = _limits(constraints, start, method)
     functions = {"objective": function("objective", objective, "objective(values)")}
     functions |= {name: c.quantity for name, c in (constraints or {}).items()}

@@ -39,10 +39,10 @@ class Optimum:
             ``low``, ``high`` or ``equal``.
         multipliers: Derivatives of the minimum with respect to the active limits, by the same
             names. A limit with a large multiplier is expensive.
-        residual: Part of the gradient of the objective that active limits do not balance, relative
-            to the gradient at the start, with scaled parameters. If larger, it is the decrease of
-            the objective, scaled in the same way, that remains between the last point and the
-            active limits, which are reached within a tolerance. It is zero at an optimum.
+        residual: Error of the optimum, zero at an optimum: the part of the gradient of the
+            objective that active limits do not balance, with scaled parameters, relative to the
+            gradient at the start; or the decrease of the objective up to the active limits, which
+            are reached within a tolerance, in the same unit, if it is larger.
         history: Start and iterations.
         evaluations: Number of points at which the functions were evaluated.
         message: Reason for the end of the iteration: the message of SciPy or PETSc.

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.analyses.equilibrium import equilibrium
-from dolfinx_mbd.analyses.linearization import LinearizedSystem, linearize
+from dolfinx_mbd.analyses.linearization import linearize
+from dolfinx_mbd.analyses.linearized_system import LinearizedSystem
 from dolfinx_mbd.analyses.state_space import OFFSETS, derivative
 from dolfinx_mbd.checks import array, function, instance, integer
 from dolfinx_mbd.design.runs.eigenspaces import (

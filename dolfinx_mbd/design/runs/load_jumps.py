@@ -42,7 +42,8 @@ class LoadJumps:
         self._needed = bool(self._has_loads or base.system.drivers)
         self._largest: dict[str, float] = {}
         self._known: set[str] = set()
-        self._last: tuple[State, State, Array] | None = None  # two states and their increment
+        self._ends: tuple[State, State] | None = None  # the states of `_last_increment`
+        self._last_increment: Array = np.zeros(0)
 
     def check(self, states: Sequence[State]) -> None:
         """Check the steps between some states.
@@ -135,10 +136,11 @@ class LoadJumps:
 
     def _increment(self, before: State, after: State) -> Array:
         """Return the increment (nv,) between two states, which bisection needs several times."""
-        if self._last is None or self._last[0] is not before or self._last[1] is not after:
-            move = increment_between(self._at.system, before.q, after.q)
-            self._last = before, after, move
-        return self._last[2]
+        ends = before, after
+        if self._ends is None or any(a is not b for a, b in zip(self._ends, ends, strict=True)):
+            self._ends = ends
+            self._last_increment = increment_between(self._at.system, before.q, after.q)
+        return self._last_increment
 
     def _row(self, state: State) -> Array:
         """Return `_values` at a state as one array, without names."""

@@ -237,16 +237,16 @@ class MechanismChange:
         if self._drivers_change or self._frames_change or self._joints_change:
             turns, offsets = np.zeros((count, len(s.first))), np.zeros((count, s.num_constraints))
             for i, t in enumerate(states.time):
-                turns[i], offsets[i] = at.driver_positions(t)
-            bodies = at.frames.bodies
+                turns[i], offsets[i] = at.joints.driver_positions(t)
+            bodies, rows = at.frames.bodies, at.joints.motion_rows
             joint_wrenches(bodies.table, bodies.data, at.position, at.rotation, states.q, s.first,
-                           s.second, turns, s.axes_signs, at.motion_rows, offsets, states.lam,
+                           s.second, turns, s.axes_signs, rows, offsets, states.lam,
                            wrenches, values)  # fmt: skip
-            if at.relations:
+            if at.joints.relations:
                 for i, state in enumerate(states.states):
                     at.put(state)
                     at.update_poses(state.time)
-                    at.add_relations(wrenches[i], values[i])
+                    at.joints.add_relations(wrenches[i], values[i], at.rate_scale)
         return wrenches, values
 
     def _forces(self, factor: int, states: States, wrenches: Array) -> Array:

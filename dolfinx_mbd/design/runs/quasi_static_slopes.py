@@ -51,11 +51,11 @@ class QuasiStaticSlopes:
         self._still = self._elastic(base.q)
         self._still_matrix = elastic_derivative(base, first.time, {}, length)[1]
         self._time_step = min(1e-5, 1e-3 / max(1e-3, float(np.abs(base.v[self._r]).max())))
-        errors = np.linalg.solve(self._still_matrix, self._rate(base, self._still)), self._speed
+        rate_error = np.linalg.solve(self._still_matrix, self._rate(base, self._still))
         self._restore(base, first.time, self._deformed, self._speed)
         self._matrix = elastic_derivative(base, first.time, {}, length)[1]
         difference = np.abs(base.a - first.a).max() / np.abs(first.a).max()
-        same_rate = np.abs(errors[0]).max() <= _SAME_RATE * np.abs(errors[1]).max()
+        same_rate = np.abs(rate_error).max() <= _SAME_RATE * np.abs(self._speed).max()
         self.valid = bool(same_rate and difference <= _SAME)
 
     @staticmethod

@@ -14,11 +14,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.analyses.linearization import (
-    LinearizedSystem,
-    SteadyError,
-    unbalanced,
-)
+from dolfinx_mbd.analyses.linearization import SteadyError
+from dolfinx_mbd.analyses.linearized_system import LinearizedSystem
 from dolfinx_mbd.analyses.signals import Inputs
 from dolfinx_mbd.analyses.small_motions import (
     Axes,
@@ -28,9 +25,9 @@ from dolfinx_mbd.analyses.small_motions import (
     steady_rates,
 )
 from dolfinx_mbd.analyses.state_space import state_space
+from dolfinx_mbd.analyses.unbalanced_forces import unbalanced
 from dolfinx_mbd.body.response.linearized import RANK_TOLERANCE
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
-from dolfinx_mbd.dynamics.start.consistent_state import check_state
 from dolfinx_mbd.dynamics.start.position_assembly import coordinates
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.columns import QUATERNION
@@ -80,7 +77,7 @@ class SteadyMotions:
         if sizes[0] != sizes[1]:
             raise InputError("build returns mechanisms of different sizes", argument="build")
         state = self._linear.state if system is first else self._state(system)
-        check_state("state(system)", state, system)
+        system.check_state("state(system)", state)
         inputs = Inputs(system, self._linear.inputs)
         at = Assembler(inputs.system)
         motions = self._put(at, state)

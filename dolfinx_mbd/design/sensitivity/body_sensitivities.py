@@ -185,9 +185,10 @@ def _derivatives(
             matrices = matrix_derivatives(model, problem, parameter, prestress, parts.forms)
             group.enter_context(destroying(problem.comm, matrices))
             waiting.append((parameter.name, matrices, basis.loads(matrices)))
-            if number < len(parameters) and not basis.is_full([item[2] for item in waiting]):
+            loads = [item for _, _, item in waiting]
+            if number < len(parameters) and not basis.is_full(loads):
                 continue
-            changes = basis([item[2] for item in waiting])
+            changes = basis(loads)
             for (name, matrices, _), change in zip(waiting, changes, strict=True):
                 derivatives[name] = _body_derivative(
                     reduction, basis, stiffening, parts, projection, matrices, change

@@ -261,15 +261,16 @@ class BasisDerivatives:
     def _right_sides(
         self, derivatives: MatrixDerivatives, border: Array | None, stiff: Array, mass: Array
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], Array, Array | None, Array | None]:
-        """Return the first entries of `ModeLoads`.
+        """Return the first five entries of `ModeLoads`.
 
         `stiff` is K′ times the fields, and `mass` is M′ times the span of rigid motions and modes.
+        The first `count` columns are the deformed constraint modes, the others the modes Φ.
         """
         split, comm = self.split, self.problem.comm
         X, count = self._parts, len(self._factor)
         forces, averages = self.border_terms(border, X, self._reactions)
         add_combined(forces, stiff, -self._combinations)
-        of_fixed = forces[:, count:]
+        of_fixed = forces[:, count:]  # a view
         add_combined(of_fixed, mass, split.combinations * split.squares)
         size = self._force_norms(of_fixed)
         add_combined(of_fixed, self._mass_fixed, -gram(comm, split.fixed, of_fixed))

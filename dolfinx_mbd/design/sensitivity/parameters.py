@@ -148,7 +148,7 @@ class MatrixDerivatives:
     """
 
     stiffness: PETSc.Mat | CellMatrices | None
-    scalar_mass: PETSc.Mat | None
+    scalar_mass: PETSc.Mat | None  # of M_s, the mass matrix of one component of the displacement
     of_form: Callable[[ufl.Form], ufl.Form]
     stress: Callable[[Expr], Expr] | None
     velocity: Array | None = None  # of the owned blocks, shape (owned blocks, dim), m

@@ -143,10 +143,11 @@ def _mesh_section(
     result = np.zeros((len(motion.time), 2, 3))
     for row, u, w in zip(result, motion.displacement, motion.velocity, strict=True):
         forces.set_state(u, w)
-        pull, x = step[:, None] * forces.internal(), X + u
+        # the forces of the cells on one side of the plane, on the nodes at x
+        part, x = step[:, None] * forces.internal(), X + u
         R = mean_rotation(X[near], x[near])
-        place = x[near].mean(axis=0) + R @ (p - X[near].mean(axis=0))
-        row[:] = np.stack([pull.sum(axis=0), np.cross(x - place, pull).sum(axis=0)]) @ R
+        point = x[near].mean(axis=0) + R @ (p - X[near].mean(axis=0))  # of the deformed body
+        row[:] = np.stack([part.sum(axis=0), np.cross(x - point, part).sum(axis=0)]) @ R
     return SectionForces(motion.time, p, axes, result[:, 0], result[:, 1])
 
 

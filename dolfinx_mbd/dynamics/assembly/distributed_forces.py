@@ -59,27 +59,26 @@ class DistributedForces:
     def forces(self, t: float) -> Iterator[tuple[PatternLoad, int, float, Array]]:
         """Yield each distributed load, its body, its amplitude and its `pattern_rows`."""
         for item in self.items:
-            rows = pattern_rows(item.pattern, self._frames.views[item.body][1][0])
+            rows = pattern_rows(item.pattern, self._frames.views[item.body].q)
             yield item.load, item.body, item.load.size(t, *self._source_motion(item)), rows
 
     def subtract_forces(self, t: float) -> None:
         """Subtract the loads from the residual."""
         for _, k, size, direction in self.forces(t):
-            _, _, rows, scale, _, _ = self._frames.views[k]
             force = size * direction
-            rows -= force
-            scale += np.abs(force)
+            self._frames.views[k].rows[:] -= force
+            self._frames.views[k].scale[:] += np.abs(force)
 
     def power(self, t: float) -> float:
         """Return the power of the loads, W."""
         loads = self.forces(t)
-        return sum(x * float(rows @ self._frames.views[k][1][1]) for _, k, x, rows in loads)
+        return sum(x * float(rows @ self._frames.views[k].v) for _, k, x, rows in loads)
 
     def add_derivatives(self, t: float, target: LoadDerivatives) -> None:
         """Add the derivatives of the distributed loads."""
         for item in self.items:
-            load, k, pattern = item[:3]
-            q = self._frames.views[k][1][0]
+            load, k, pattern = item.load, item.body, item.pattern
+            q = self._frames.views[k].q
             size = load.size(t, *self._source_motion(item))
             target.K.add(k, k, -size * pattern_tangent(pattern, q))
             if callable(load.value) and load.of is not None:

@@ -56,8 +56,8 @@ class ForcesBetweenFrames:
             return pair, self._frames.time, self._states.values(element.name)
         if element.surface is None:
             return (pair,)
-        q, v = self._frames.views[int(self._frames.system.frame_body[first])][1][:2]
-        return pair, np.array([element.surface @ q[ETA], element.surface @ v[ELASTIC]])
+        view = self._frames.views[int(self._frames.system.frame_body[first])]
+        return pair, np.array([element.surface @ view.q[ETA], element.surface @ view.v[ELASTIC]])
 
     def wrenches(self, t: float) -> Iterator[tuple[PairElement, tuple[int, ...], Array]]:
         """Yield each load with its frames and the wrenches on the frames, (12,)."""
@@ -74,14 +74,14 @@ class ForcesBetweenFrames:
     def subtract_surface_forces(self) -> None:
         """Subtract the forces on elastic surfaces from the residual."""
         for k, force in self.surface_forces.values():
-            _, _, rows, scale, _, _ = self._frames.views[k]
-            rows[ELASTIC] -= force
-            scale[ELASTIC] += np.abs(force)
+            view = self._frames.views[k]
+            view.rows[ELASTIC] -= force
+            view.scale[ELASTIC] += np.abs(force)
 
     def power_of_surface(self, load: str) -> float:
         """Return the power of a load on elastic coordinates, W."""
         k, force = self.surface_forces[load]
-        return float(force @ self._frames.views[k][1][1][ELASTIC])
+        return float(force @ self._frames.views[k].v[ELASTIC])
 
     def energy(self, *, elastic: bool) -> float:
         """Return the stored energy, J; if `elastic`, only that of elastic elements."""

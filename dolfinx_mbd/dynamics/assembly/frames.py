@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
@@ -11,10 +13,29 @@ from dolfinx_mbd.kernels import joints as kernels
 from dolfinx_mbd.kernels.columns import ON_FIRST, ON_SECOND
 from dolfinx_mbd.mechanism.force_elements import FramePair
 from dolfinx_mbd.mechanism.loads import FrameMotion, JointCoordinate
+from dolfinx_mbd.mechanism.protocol import Body, BodyState
 from dolfinx_mbd.mechanism.system import System
 
 Axis = tuple[int, int]
 """Index of a joint, and 0 for its rotation or 1 for its displacement."""
+
+
+class BodyView(NamedTuple):
+    """A body with views of its parts of the arrays of a `Frames`."""
+
+    body: Body
+    q: Array  # coordinates
+    v: Array  # velocities
+    a: Array  # rates of the velocities
+    wrenches: Array  # on its frames, (F, 6)
+    rows: Array  # residual
+    scale: Array  # magnitudes of the terms of the residual
+    position: Array  # of its frames, (F, 3)
+    rotation: Array  # of its frames, (F, 3, 3)
+
+    def state(self, t: float, gravity: Array) -> BodyState:
+        """Return the state of the body with the forces that act on it."""
+        return BodyState(t, self.q, self.v, self.a, gravity, self.wrenches)
 
 
 class Frames:
@@ -24,7 +45,7 @@ class Frames:
     `time`, `q`, `v` and `a` are the point of evaluation. `angles` are the joint rotations from
     which full turns are counted. `rows` and `scale` (nv,) are the residual and the magnitudes of
     its terms. `position` (nf, 3), `rotation` (nf, 3, 3), `velocities` and `wrenches` (nf, 6) belong
-    to the frames.
+    to the frames. `views` has the parts of these arrays for each body.
     """
 
     def __init__(self, system: System) -> None:
@@ -49,17 +70,20 @@ class Frames:
         self.tangent_table = np.zeros_like(self.jacobian_table)
         self.bodies = FloatingBodies(system)
         self.others = [k for k in self.moving if k not in self.bodies.members]
-        self.views = []
-        for body, qs, vs, fs in zip(
+        parts = zip(
             system.bodies, system.q_slices, system.v_slices, system.frame_slices, strict=True
-        ):
-            view = (self.q[qs], self.v[vs], self.a[vs], self.wrenches[fs])
-            self.views.append(
-                (body, view, self.rows[vs], self.scale[vs], self.position[fs], self.rotation[fs])
+        )
+        by_velocity, by_frame = (self.rows, self.scale), (self.position, self.rotation)
+        self.views = [
+            BodyView(
+                body, self.q[q], self.v[v], self.a[v], self.wrenches[frames],
+                *(x[v] for x in by_velocity), *(x[frames] for x in by_frame),
             )
-        for body, (q, *_), _, _, position, rotation in self.views:
-            if not body.num_velocities:
-                body.poses(q, position, rotation)
+            for body, q, v, frames in parts
+        ]  # fmt: skip
+        for view in self.views:
+            if not view.body.num_velocities:
+                view.body.poses(view.q, view.position, view.rotation)
         joints = len(system.joints)
         self.joint_ends = system.first[:joints], system.second[:joints]
         self.entry_frames = np.column_stack([system.first, system.second])
@@ -78,16 +102,17 @@ class Frames:
         """Compute the velocities of the frames of some floating bodies and of all others."""
         floating.velocities(self.q, self.v, self.velocities)
         for k in self.others:
-            body, (q, v, *_), *_ = self.views[k]
-            body.frame_velocities(q, v, self.velocities[self.system.frame_slices[k]])
+            view = self.views[k]
+            velocities = self.velocities[self.system.frame_slices[k]]
+            view.body.frame_velocities(view.q, view.v, velocities)
 
     def update_jacobians(self) -> None:
         """Compute the Jacobians of all frames at the current poses."""
         self.bodies.jacobians(self.q, self.jacobian_table)
         for k in self.others:
-            body, (q, *_), *_ = self.views[k]
-            frames, width = self.system.frame_slices[k], body.num_velocities
-            self.jacobian_table[frames, :, :width] = body.frame_jacobians(q)
+            body, frames = self.views[k].body, self.system.frame_slices[k]
+            jacobians = body.frame_jacobians(self.views[k].q)
+            self.jacobian_table[frames, :, : body.num_velocities] = jacobians
 
     def jacobians(self) -> list[Array]:
         """Return the Jacobians (F, 6, nv) of the frames of every body at the current poses."""
@@ -203,9 +228,9 @@ class Frames:
         """Compute the derivatives of all frame velocities with respect to q."""
         self.bodies.velocity_tangents(self.q, self.v, self.tangent_table)
         for k in self.others:
-            body, (q, v, *_), *_ = self.views[k]
-            frames, width = self.system.frame_slices[k], body.num_velocities
-            self.tangent_table[frames, :, :width] = body.frame_velocity_tangents(q, v)
+            view, frames = self.views[k], self.system.frame_slices[k]
+            tangents = view.body.frame_velocity_tangents(view.q, view.v)
+            self.tangent_table[frames, :, : view.body.num_velocities] = tangents
 
     def axis_seconds(self, axes: Index) -> Array:
         """Return second derivatives (N, 12, 12) of joint coordinates with respect to poses.

@@ -46,7 +46,7 @@ class StatesOfLoads:
     def values(self, load: str) -> Array:
         """Return the states of a load, shape (m,)."""
         for k in self.body(load):
-            return self._frames.views[k][1][1]
+            return self._frames.views[k].v
         return np.zeros(0)
 
     def mass(self, body: int) -> float:
@@ -61,9 +61,8 @@ class StatesOfLoads:
     def subtract_forces(self) -> None:
         """Subtract the forces on the bodies of the states from the residual."""
         for k, force in self.forces.values():
-            _, _, rows, scale, _, _ = self._frames.views[k]
-            rows -= force
-            scale += np.abs(force)
+            self._frames.views[k].rows[:] -= force
+            self._frames.views[k].scale[:] += np.abs(force)
 
 
 def add_outer(

@@ -128,11 +128,11 @@ class Loads:
                 values = {"wrench": wrench, "power": power, "energy": 0.0}
                 yield load, values | load.record(*arguments)
         for load, body, size, rows in self._distributed.forces(t):
-            _, (q, v, *_), *_ = frames.views[body]
+            view = frames.views[body]
             wrench = size * np.concatenate(
-                [rows[FORCE], rotation_matrix(q[QUATERNION]) @ rows[MOMENT]]
+                [rows[FORCE], rotation_matrix(view.q[QUATERNION]) @ rows[MOMENT]]
             )
-            values = {"wrench": wrench, "power": size * float(rows @ v), "energy": 0.0}
+            values = {"wrench": wrench, "power": size * float(rows @ view.v), "energy": 0.0}
             yield load, values | load.record(size)
 
     def stored_energy(self, *, elastic: bool = False) -> float:

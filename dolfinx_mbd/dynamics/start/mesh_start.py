@@ -1,54 +1,31 @@
 """Start of mechanisms with bodies on their whole mesh: undeformed, with the motion of rigid bodies.
 
-The mechanism with rigid bodies in their place is assembled first. Joints that are redundant for
-rigid bodies are then satisfied because the bodies fit.
+Joints that are redundant for rigid bodies are satisfied because the bodies fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.dynamics.assembly.rates import accelerations, velocities
-from dolfinx_mbd.dynamics.start.position_assembly import coordinates, fit_misfits
+from dolfinx_mbd.dynamics.start.position_assembly import coordinates
 from dolfinx_mbd.mechanism.system import State, System
 
-__all__ = ["mesh_state"]
+__all__ = ["embedded_motion", "undeformed_state"]
 
 _MISFIT = 1e-9  # largest violation of a constraint, relative to the size of the mechanism
 
 
-def mesh_state(
-    system: System,
-    t: float,
-    elastic_start: str,
-    start: tuple[Any, Any, Any],
-    consistent_state: Callable[..., State],
-) -> State:
-    """Return a consistent state of a system with bodies on their mesh.
+def undeformed_state(eqs: Assembler, t: float, q: ArrayLike, v: Array) -> State:
+    """Return the state with coordinates q (nq,) that satisfy the constraints.
 
-    Args:
-        system: The mechanism.
-        t: Time, s.
-        elastic_start: Start of the reduced bodies; see `consistent_state`.
-        start: Coordinates, velocities and rates of joints at the start, or None; coordinates and
-            velocities of the whole mechanism are arrays.
-        consistent_state: The function for the mechanism with rigid bodies.
+    The velocities are as close as possible to v (nv,).
     """
-    q, v, rates = start
-    eqs, free = Assembler(system), np.arange(system.num_velocities)
-    if isinstance(q, np.ndarray) and isinstance(v, np.ndarray):
-        eqs.q[:], speeds = coordinates(system, q), v
-    else:
-        rigid, redundant = fit_misfits(system.with_rigid_bodies, t)
-        if redundant:
-            rigid = rigid.without_rows([item.row for item in redundant])
-        state = consistent_state(rigid, t, elastic_start=elastic_start, q=q, v=v, rates=rates)
-        eqs.q[:], speeds = _transferred(system, rigid, state)
+    system, free = eqs.system, np.arange(eqs.system.num_velocities)
+    eqs.q[:] = coordinates(system, q)
     eqs.update_poses(t)
     values = eqs.constraints(t)
     if np.abs(values).max(initial=0.0) > _MISFIT * system.size:
@@ -61,14 +38,20 @@ def mesh_state(
             joint=joint.name,
             misfit=float(abs(values[row])),
         )
-    velocities(eqs, t, speeds, free)
+    velocities(eqs, t, v, free)
     accelerations(eqs, t, free)
     eqs.update_poses(t)
     return eqs.state(t)
 
 
-def _transferred(system: System, rigid: System, state: State) -> tuple[Array, Array]:
-    """Return coordinates and velocities with the motion of a mechanism with rigid bodies."""
+def embedded_motion(system: System, rigid: System, state: State) -> tuple[Array, Array]:
+    """Return coordinates (nq,) and velocities (nv,) of a system that moves as rigid bodies.
+
+    Args:
+        system: The mechanism with bodies on their mesh.
+        rigid: The same mechanism with rigid bodies in their place.
+        state: State of the rigid bodies.
+    """
     q, v = np.zeros(system.num_coordinates), np.zeros(system.num_velocities)
     parts = zip(
         system.bodies, system.q_slices, system.v_slices, rigid.q_slices, rigid.v_slices, strict=True

@@ -50,34 +50,35 @@ class Move(NamedTuple):
         )
 
 
-def assemble(eqs: Assembler, t: float, rigid: Index) -> float:
+def assemble(eqs: Assembler, t: float, columns: Index | None = None) -> float:
     """Satisfy the constraints by Newton's method with minimum-norm corrections.
 
-    Corrections change only the coordinates whose velocities have the indices `rigid`. Dependent
-    constraints are ignored. The joints of a real mechanism do not fit exactly: four parallel hinges
-    whose planes differ by 1e-9 m cannot close in any position, and their constraints are dependent
-    to about 1e-8. Nearly dependent constraints are therefore treated as redundant if only a large
-    motion could satisfy them; their misfit may be up to `_MAX_MISFIT`. Return the limit with which
-    `find_redundant` must be called at this position.
+    Corrections move rigid bodies, or the coordinates whose velocities have the indices `columns`.
+    Dependent constraints are ignored. The joints of a real mechanism do not fit exactly: four
+    parallel hinges whose planes differ by 1e-9 m cannot close in any position, and their
+    constraints are dependent to about 1e-8. Nearly dependent constraints are therefore treated as
+    redundant if only a large motion could satisfy them; their misfit may be up to `_MAX_MISFIT`.
+    Return the limit with which `find_redundant` must be called at this position.
     """
     if eqs.system.num_constraints == 0:
         return DEPENDENT
     initial = eqs.q.copy()
+    columns = eqs.system.rigid if columns is None else columns
     try:
-        return _assemble(eqs, t, rigid)
+        return _assemble(eqs, t, columns)
     except AssemblyError:
         # Some constraints may be dependent only at the initial positions: use all constraints
         eqs.q[:], reached = initial, eqs.q.copy()
         try:
-            _newton(eqs, t, rigid, 0.0)
+            _newton(eqs, t, columns, 0.0)
             return DEPENDENT
         except AssemblyError:
             eqs.q[:] = reached
         raise
 
 
-def _assemble(eqs: Assembler, t: float, rigid: Index) -> float:
-    values, remainders, redundant = _newton(eqs, t, rigid, NEARLY_DEPENDENT)
+def _assemble(eqs: Assembler, t: float, columns: Index) -> float:
+    values, remainders, redundant = _newton(eqs, t, columns, NEARLY_DEPENDENT)
     misfits = np.abs(values[redundant])
     if misfits.max(initial=0.0) <= _ROUND_OFF_MISFIT:
         return DEPENDENT
@@ -89,7 +90,7 @@ def _assemble(eqs: Assembler, t: float, rigid: Index) -> float:
             nearly_dependent, _MAX_CLOSING_MOTION * remainders[redundant], _ROUND_OFF_MISFIT
         )
     ):
-        values, _, redundant = _newton(eqs, t, rigid, DEPENDENT)
+        values, _, redundant = _newton(eqs, t, columns, DEPENDENT)
         limit = DEPENDENT
     row = max(redundant, key=lambda k: abs(values[k]), default=-1)
     if row >= 0 and abs(values[row]) > _MAX_MISFIT:
@@ -97,7 +98,9 @@ def _assemble(eqs: Assembler, t: float, rigid: Index) -> float:
     return limit
 
 
-def _newton(eqs: Assembler, t: float, rigid: Index, limit: float) -> tuple[Array, Array, list[int]]:
+def _newton(
+    eqs: Assembler, t: float, columns: Index, limit: float
+) -> tuple[Array, Array, list[int]]:
     """Satisfy the independent constraints; return all values, remainders and redundant rows.
 
     Lengths are relative to the size of the mechanism. With limit 0 no constraint is redundant.
@@ -110,8 +113,8 @@ def _newton(eqs: Assembler, t: float, rigid: Index, limit: float) -> tuple[Array
         values = eqs.constraints(t)
         B = eqs.constraint_matrix()
         B[s.velocity_rows] = 0.0
-        matrix, row_factors, columns = without_units(s, B)
-        values, matrix = row_factors * values, matrix[:, rigid]
+        matrix, row_factors, factors = without_units(s, B)
+        values, matrix = row_factors * values, matrix[:, columns]
         independent: list[int] = list(rows)
         remainders: Array = np.ones(len(rows))
         if limit:
@@ -122,8 +125,8 @@ def _newton(eqs: Assembler, t: float, rigid: Index, limit: float) -> tuple[Array
         best = min(best, size)
         step = np.linalg.lstsq(matrix[independent], -values[independent], rcond=1e-10)[0]
         change = np.zeros(s.num_velocities)
-        change[rigid] = step * min(1.0, 0.5 / max(float(np.abs(step).max()), 1e-300))
-        eqs.move(eqs.q.copy(), columns * change)
+        change[columns] = step * min(1.0, 0.5 / max(float(np.abs(step).max()), 1e-300))
+        eqs.move(eqs.q.copy(), factors * change)
     raise _error(
         eqs, t, values, int(np.argmax(np.abs(values))), f"after {_MAX_ITERATIONS} iterations"
     )
@@ -146,17 +149,18 @@ def _error(eqs: Assembler, t: float, values: Array, row: int, reason: str) -> As
 
 def moves(eqs: Assembler, t: float) -> list[Move]:
     """Return how far `assemble` has moved each body with frames from its initial position."""
-    s = eqs.system
-    initial = Assembler(s)
-    initial.q[:] = coordinates(s)
-    initial.update_poses(t)
+    s, q = eqs.system, eqs.q.copy()
+    eqs.q[:] = coordinates(s)
+    eqs.update_poses(t)
+    position, rotation = eqs.position.copy(), eqs.rotation.copy()
+    eqs.q[:] = q
     eqs.update_poses(t)
     result = []
     for body, frames in zip(s.bodies, s.frame_slices, strict=True):
         if body.num_velocities and frames.start < frames.stop:
-            change = eqs.position[frames] - initial.position[frames]
+            change = eqs.position[frames] - position[frames]
             distance = float(np.linalg.norm(change, axis=1).max())
-            turns = zip(initial.rotation[frames], eqs.rotation[frames], strict=True)
+            turns = zip(rotation[frames], eqs.rotation[frames], strict=True)
             angle = max(float(np.linalg.norm(rotation_vector(a.T @ b))) for a, b in turns)
             result.append(Move(body.name, distance, angle, max(distance / s.size, angle)))
     return result
@@ -198,10 +202,16 @@ def redundant_rows(eqs: Assembler, limit: float, free: Index | None = None) -> l
     return find_redundant(eqs.system, B, free, limit)
 
 
-def restore(eqs: Assembler, t: float, v: Array, rates: Mapping[str, float], free: Index) -> None:
-    """Satisfy the constraints, then their time derivatives by changing the velocities `free`."""
+def restore(
+    eqs: Assembler, t: float, v: Array, rates: Mapping[str, float], free: Index | None = None
+) -> None:
+    """Satisfy the constraints, then their time derivatives by changing velocities.
+
+    `free` are the indices of the velocities that may change, by default of all.
+    """
     s = eqs.system
-    limit = assemble(eqs, t, s.rigid)
+    free = np.arange(s.num_velocities) if free is None else free
+    limit = assemble(eqs, t)
     redundant = redundant_rows(eqs, limit, free)
     if redundant:
         raise AssemblyError(
@@ -237,23 +247,30 @@ def redundancies(system: System, t: float = 0.0, q: ArrayLike | None = None) -> 
         revolute joint 'hinge', displacement along z (held by 'second' already)
     """
     instance("system", system, System)
-    return fit_misfits(system, number("t", t, unit="s"), q)[1]
+    return _assembled_redundancies(Assembler(system), number("t", t, unit="s"), q)[1]
 
 
-def fit_misfits(
-    system: System, t: float = 0.0, q: ArrayLike | None = None
-) -> tuple[System, list[Redundancy]]:
-    """Return a system whose constraint offsets equal the misfit, and its redundant constraints.
-
-    The misfit is the violation of redundant constraints after the assembly, at most `_MAX_MISFIT`.
-    """
-    if system.num_constraints == 0:
-        return system, []
-    eqs = Assembler(system)
-    eqs.q[:] = coordinates(system, q)
-    limit = assemble(eqs, t, system.rigid)
+def _assembled_redundancies(
+    eqs: Assembler, t: float, q: ArrayLike | None
+) -> tuple[float, list[Redundancy]]:
+    """Assemble the mechanism; return the limit of `assemble` and the redundant constraints."""
+    eqs.q[:] = coordinates(eqs.system, q)
+    limit = assemble(eqs, t)
     eqs.update_poses(t)
-    redundant = redundant_rows(eqs, limit)
-    if limit == DEPENDENT:
-        return system, redundant
-    return system.with_misfit(system.misfit + eqs.constraints(t)), redundant
+    return limit, redundant_rows(eqs, limit)
+
+
+def independent_system(
+    eqs: Assembler, t: float, q: ArrayLike | None = None, *, least_norm: bool = False
+) -> System:
+    """Return the system without redundant constraints; see `System.without_rows`.
+
+    The offsets of its constraints equal their misfit, which is the violation of redundant
+    constraints after the assembly, at most `_MAX_MISFIT`.
+    """
+    system = eqs.system
+    limit, redundant = _assembled_redundancies(eqs, t, q)
+    if limit != DEPENDENT:
+        system = system.with_misfit(system.misfit + eqs.constraints(t))
+    rows = [r.row for r in redundant]
+    return system.without_rows(rows, least_norm=least_norm) if rows else system

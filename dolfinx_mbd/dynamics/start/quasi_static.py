@@ -70,8 +70,9 @@ class Balance:
         s = eqs.system
         self._measure = Measure(s)
         self._length = extent(eqs)
+        # Each elastic body with views of its coordinates and of the scale of its elastic equations
         self._bodies = [
-            (body, eqs.q[q], eqs.scale[v][-body.num_elastic :])  # views
+            (body, eqs.q[q], eqs.scale[v][-body.num_elastic :])
             for body, q, v in zip(s.bodies, s.q_slices, s.v_slices, strict=True)
             if body.num_elastic
         ]
@@ -314,10 +315,10 @@ def elastic_derivative(
     eqs.residual(t)
     tangent = eqs.tangent(t)
     K, C, M, B = tangent.K, tangent.C, tangent.M, tangent.B
-    X = np.zeros((3, s.num_velocities, n))  # derivatives of q, v, a
-    X[0, e] = np.eye(n)
+    X_q, X_v, X_a = np.zeros((3, s.num_velocities, n))
+    X_q[e] = np.eye(n)
     if len(B):
-        X[0, r] = -np.linalg.lstsq(B[:, r], B[:, e], rcond=1e-10)[0]
+        X_q[r] = -np.linalg.lstsq(B[:, r], B[:, e], rcond=1e-10)[0]
     inertia, zero = M[np.ix_(r, r)], np.zeros((len(r), n))
     eqs.frames.update_velocities()
     rows = np.concatenate([B, rate_rows(eqs, rates)])
@@ -328,15 +329,17 @@ def elastic_derivative(
         derivative = np.concatenate(
             [eqs.constraint_derivatives(eqs.v, t), *(row[None] for row in rate_derivatives)]
         )
-        X[1, r] = saddle(inertia, rows[:, r], zero, -derivative @ X[0])[0]
-    bias, X[2, e] = _differences(eqs, t, X, length)
-    lower = -(bias + eqs.constraint_derivatives(eqs.a) @ X[0] + B[:, e] @ X[2, e])
-    upper = (K @ X[0] + C @ X[1] + M @ X[2])[r]
-    X[2, r], forces = saddle(inertia, B[:, r], -upper, lower)
-    return X[0], (K @ X[0] + C @ X[1] + M @ X[2] + B.T @ forces)[e]
+        X_v[r] = saddle(inertia, rows[:, r], zero, -derivative @ X_q)[0]
+    bias, X_a[e] = _differences(eqs, t, X_q, X_v, length)
+    lower = -(bias + eqs.constraint_derivatives(eqs.a) @ X_q + B[:, e] @ X_a[e])
+    upper = (K @ X_q + C @ X_v + M @ X_a)[r]
+    X_a[r], forces = saddle(inertia, B[:, r], -upper, lower)
+    return X_q, (K @ X_q + C @ X_v + M @ X_a + B.T @ forces)[e]
 
 
-def _differences(eqs: Assembler, t: float, X: Array, length: float) -> tuple[Array, Array]:
+def _differences(
+    eqs: Assembler, t: float, X_q: Array, X_v: Array, length: float
+) -> tuple[Array, Array]:
     """Differentiate Φ̈ for zero accelerations (nc, n) and steady elastic accelerations (n, n).
 
     Central differences with small displacements along the columns of X_q and X_v are used.
@@ -345,13 +348,13 @@ def _differences(eqs: Assembler, t: float, X: Array, length: float) -> tuple[Arr
     nearby = Assembler(s)
     nearby.angles[:] = eqs.angles
     lengths = Measure(s).lengths[:, None]
-    values = np.zeros((2, s.num_constraints + len(s.elastic), X.shape[2]))
-    size = np.maximum(np.abs(lengths * X[0]).max(axis=0), 1e-300)
+    values = np.zeros((2, s.num_constraints + len(s.elastic), X_q.shape[1]))
+    size = np.maximum(np.abs(lengths * X_q).max(axis=0), 1e-300)
     steps = _DIFFERENCE_STEP * length / size
     for j, h in enumerate(steps):
         for side, sign in enumerate((1.0, -1.0)):
-            nearby.move(eqs.q, sign * h * X[0, :, j])
-            nearby.v[:] = eqs.v + sign * h * X[1, :, j]
+            nearby.move(eqs.q, sign * h * X_q[:, j])
+            nearby.v[:] = eqs.v + sign * h * X_v[:, j]
             nearby.update_poses(t)
             steady = steady_accelerations(nearby, s.rigid)[s.elastic]
             bias = nearby.constraint_rates(t)[1] if s.num_constraints else np.zeros(0)

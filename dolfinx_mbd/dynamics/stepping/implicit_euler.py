@@ -7,11 +7,28 @@ from dataclasses import replace
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.stepping.convergence import Monitor
-from dolfinx_mbd.dynamics.stepping.integrators import Derivatives, Stepper
+from dolfinx_mbd.dynamics.stepping.corrections import Step
+from dolfinx_mbd.dynamics.stepping.formulas import AlphaFormulas, Derivatives
+from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["ImplicitEuler"]
+
+
+class _EulerFormulas(AlphaFormulas):
+    """Formulas of the implicit Euler method, which has no algorithmic accelerations."""
+
+    def derivatives(self, dt: float) -> Derivatives:
+        return Derivatives(1 / (dt * dt), 1 / dt, 0.0)
+
+    def predict(
+        self, eqs: Assembler, state: State, dt: float, lengths: Array | None, *, from_rest: bool
+    ) -> tuple[Array, Array]:
+        eqs.a[:], eqs.lam[:] = 0.0 if from_rest else state.a, state.lam
+        eqs.v[:] = state.v + dt * eqs.a
+        return dt * eqs.v, np.zeros(len(eqs.v))
 
 
 class ImplicitEuler(Stepper):
@@ -36,20 +53,11 @@ class ImplicitEuler(Stepper):
 
     def __init__(self, system: System, *, tolerance: float = 1e-8) -> None:
         super().__init__(system, tolerance=tolerance)
-        self._smooth = False
+        self._formulas, self._smooth = _EulerFormulas(self.method), False
 
     def begin(self, state: State, dt: float) -> State:
         """Return the state itself, because the method has no memory."""
         return state
 
-    def _step_derivatives(self, dt: float) -> Derivatives:
-        return 1 / (dt * dt), 1 / dt, 0.0
-
-    def _predict(self, state: State, dt: float, from_rest: bool) -> tuple[Array, Array]:
-        eqs = self.assembler
-        eqs.a[:], eqs.lam[:] = 0.0 if from_rest else state.a, state.lam
-        eqs.v[:] = state.v + dt * eqs.a
-        return dt * eqs.v, np.zeros(len(eqs.v))  # there are no algorithmic accelerations
-
-    def _accept(self, state: State, t: float, algorithmic: Array, monitor: Monitor) -> State:
-        return replace(super()._accept(state, t, algorithmic, monitor), memory={})
+    def _accept(self, step: Step, monitor: Monitor) -> State:
+        return replace(super()._accept(step, monitor), memory={})

@@ -16,6 +16,8 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.dynamics.stepping.step_errors import StepError
+from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["InternalUnknowns"]
@@ -44,17 +46,40 @@ class InternalUnknowns:
         return bool(self._parts)
 
     @contextmanager
-    def step(self, state: State, dt: float, derivatives: Sequence[float]) -> Iterator[None]:
-        """Predict the unknowns; within the block, the bodies condense them."""
-        memory = self._split(state)
+    def step(
+        self, eqs: Assembler, state: State, dt: float, derivatives: Sequence[float]
+    ) -> Iterator[None]:
+        """Predict the unknowns; within the block, the bodies condense them.
+
+        Args:
+            eqs: Assembler of the step.
+            state: State before the step.
+            dt: Time step, s.
+            derivatives: See `dolfinx_mbd.dynamics.stepping.formulas.Derivatives`.
+
+        Raises:
+            StepError: A matrix is not positive definite, or a cell is inverted after the step.
+        """
+        memory, t = self._split(state), state.time + dt
         try:
             for (part, q, _), values in zip(self._parts, memory, strict=True):
                 part.predict(state.q[q], values, self._parameters, dt, derivatives)
                 part.enter()
             yield
+        except StepError:
+            raise
+        except SolverError as error:
+            raise StepError(
+                f"the step from t = {state.time:.6g} s to {t:.6g} s (dt = {dt:g} s) fails: {error}"
+                f"{self.inverted(eqs)}. A body on its mesh is compressed too strongly, or dt is "
+                "too large",
+                t,
+            ) from error
         finally:
             for part, *_ in self._parts:
                 part.leave()
+        if text := self.inverted(eqs):
+            raise StepError(f"the step to t = {t:.6g} s (dt = {dt:g} s) fails{text}", t)
 
     def put(self, eqs: Assembler) -> None:
         """Write the unknowns into the coordinates of an assembler, after its frames moved."""

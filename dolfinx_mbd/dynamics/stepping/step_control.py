@@ -13,6 +13,7 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import number
 from dolfinx_mbd.dynamics.stepping.contact_events import ContactEvents
+from dolfinx_mbd.dynamics.stepping.halved_steps import step_or_halves
 from dolfinx_mbd.dynamics.stepping.integrators import StepError, Stepper
 from dolfinx_mbd.kernels.columns import ELASTIC, ETA, OMEGA, ORIGIN
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
@@ -80,7 +81,7 @@ class FixedSteps:
 
     def advance(self, stepper: Stepper, state: State) -> State:
         """Return the state after one more step."""
-        state = stepper.step_in_parts(stepper.begin(state, self.dt), self.dt)
+        state = step_or_halves(stepper, stepper.begin(state, self.dt), self.dt)
         self.taken += 1
         return state
 

@@ -30,6 +30,8 @@ BLOCK_SIZE = 8
 Larger blocks cost less time per vector, but the iteration needs more vectors.
 """
 
+LOOSE_TOLERANCE = 1e-5  # of pairs that are needed for their eigenvalue only: error about 1e-10
+CLOSE = 1e-3  # relative distance of eigenvalues whose pairs have the same accuracy
 GUARD_TOLERANCE = 1e-2  # largest relative residual of the first pair beyond the requested pairs
 MAX_SOLVES = 400  # largest number of blocks
 
@@ -49,6 +51,24 @@ def largest_space(num_modes: int) -> int:
     return num_modes + max(num_modes, 16 * BLOCK_SIZE)
 
 
+def num_accurate(values: Array, num_strict: int) -> int:
+    """Return `num_strict` plus the number of further values that are close to the last of these.
+
+    The values are λ in ascending or 1/λ in descending order. Pairs of a multiple eigenvalue must
+    have the same accuracy.
+    """
+    if not 0 < num_strict <= len(values):
+        return num_strict
+    ratio = np.abs(values) / np.abs(values[num_strict - 1])
+    return int(np.sum(np.maximum(ratio, 1 / ratio)[num_strict:] <= 1 + CLOSE)) + num_strict
+
+
+def tolerances(values: Array, num_modes: int, num_loose: int, tolerance: float) -> Array:
+    """Return the largest residual of each pair, shape (num_modes,); see `block_lanczos`."""
+    loose = np.arange(num_modes) >= num_accurate(values, num_modes - num_loose)
+    return np.where(loose, max(tolerance, LOOSE_TOLERANCE), tolerance)
+
+
 def block_lanczos(
     comm: MPI.Comm,
     solve: Callable[[Array], Array],
@@ -57,6 +77,7 @@ def block_lanczos(
     num_modes: int,
     *,
     tolerance: float,
+    num_loose: int = 0,
 ) -> tuple[Array, Array]:
     """Return the eigenpairs with the smallest |λ|, M-normalized.
 
@@ -66,15 +87,18 @@ def block_lanczos(
     `GUARD_TOLERANCE`.
 
     `solve` returns K⁻¹B and `mass` returns M X for blocks of shape (owned rows, k). The start
-    vectors are zero in the zero rows of M. The tolerance limits the residuals relative to λ.
+    vectors are zero in the zero rows of M. The tolerance limits the residuals relative to λ; for
+    the last `num_loose` pairs, the limit is `LOOSE_TOLERANCE`, except for those whose eigenvalue is
+    close to that of another pair (see `num_accurate`).
     """
     space = _Space(comm, mass, start, largest_space(num_modes))
     for count in range(1, MAX_SOLVES + 1):
         space.extend(solve(space.image))
         theta, S, residual = space.ritz()
         error = residual / np.abs(theta)
+        limits = tolerances(theta[:num_modes], num_modes, num_loose, tolerance)
         guarded = len(theta) > num_modes and error[num_modes] <= GUARD_TOLERANCE
-        if guarded and (error[:num_modes] <= tolerance).all():
+        if guarded and (error[:num_modes] <= limits).all():
             _log.info("block Lanczos: %d solves of %d right-hand sides", count, start.shape[1])
             return np.reciprocal(theta[:num_modes]), space.combined(S[:, :num_modes])
         space.restart_if_full(theta, S, num_modes)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy
@@ -24,7 +25,7 @@ from mpi4py import MPI
 from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.fem.linalg.block_lanczos import GUARD_TOLERANCE, Breakdown
+from dolfinx_mbd.fem.linalg.block_lanczos import GUARD_TOLERANCE, Breakdown, tolerances
 from dolfinx_mbd.fem.linalg.blocks import add_combined, column_sums, combined, gram, multiply
 from dolfinx_mbd.fem.linalg.solver_convergence import round_off_level
 
@@ -54,12 +55,14 @@ def davidson(
     *,
     tolerance: float,
     scale: Array,
+    num_loose: int = 0,
 ) -> tuple[Array, Array]:
     """Return the lowest eigenpairs, M-normalized.
 
     A pair has converged if the relative error of its vector in the energy norm, √(rᵀT r / λ), is
-    below the tolerance, or if the residual is round-off. The residual of the next higher mode must
-    be below `GUARD_TOLERANCE`.
+    below the tolerance, or if the residual is round-off. For the last `num_loose` pairs, the limit
+    is `LOOSE_TOLERANCE` (see `block_lanczos`); the residual of the next higher mode must be below
+    `GUARD_TOLERANCE`.
 
     The operators accept blocks of shape (owned rows, k); `precondition` applies T and may subtract
     forces of constraints from its argument in place. The start vectors are loads. `scale` holds the
@@ -68,10 +71,11 @@ def davidson(
     space = _Space(comm, stiffness, mass, num_modes + SPACE)
     space.extend(precondition(start))
     values, S = space.ritz()
-    limits = np.append(np.full(num_modes, tolerance), GUARD_TOLERANCE)
     error = np.full(num_modes + 1, np.inf)
     max_steps = MAX_STEPS + num_modes
     for count in range(1, max_steps + 1):
+        limits = tolerances(values[:num_modes], num_modes, num_loose, tolerance)
+        limits = np.append(limits, GUARD_TOLERANCE)
         targets = np.flatnonzero(error > limits)[:BLOCK_SIZE]
         if not len(targets):
             _log.info("block Davidson: %d steps, %d vectors", count, space.size)
@@ -99,7 +103,13 @@ def davidson(
 
 
 def davidson_modes(
-    stiffness: Operator, M: PETSc.Mat, precondition: Operator, num_modes: int, scale: Array
+    stiffness: Operator,
+    M: PETSc.Mat,
+    precondition: Operator,
+    num_modes: int,
+    *,
+    scale: Array,
+    num_loose: int = 0,
 ) -> tuple[Array, Array]:
     """Return the result of `davidson` for a mass matrix with zeros in held rows.
 
@@ -109,7 +119,8 @@ def davidson_modes(
     random = np.random.default_rng(comm.rank).standard_normal((BLOCK_SIZE, rows)).T
     start, mass = multiply(M, random), partial(multiply, M)
     operators = stiffness, mass, precondition
-    return davidson(comm, *operators, start, num_modes, tolerance=TOLERANCE, scale=scale)
+    options: dict[str, Any] = {"tolerance": TOLERANCE, "scale": scale, "num_loose": num_loose}
+    return davidson(comm, *operators, start, num_modes, **options)
 
 
 class _Space:

@@ -73,13 +73,14 @@ def solve_on_first_rank(
     values, pieces = None, None
     with shared_errors(comm):
         if parts is not None:
+            by_matrix = zip(*(rows for rows, _, _ in parts), strict=True)
             dense = [
-                None if A is None else scipy.sparse.vstack([p[0][i] for p in parts]).toarray()
-                for i, A in enumerate(matrices)
+                None if A is None else scipy.sparse.vstack(rows).toarray()
+                for A, rows in zip(matrices, by_matrix, strict=True)
             ]
-            free = np.setdiff1d(np.arange(size), np.concatenate([p[1] for p in parts]))
+            free = np.setdiff1d(np.arange(size), np.concatenate([held for _, held, _ in parts]))
             values, vectors = solve(free, *dense)
-            pieces = np.split(vectors, np.cumsum([p[2] for p in parts])[:-1])
+            pieces = np.split(vectors, np.cumsum([count for _, _, count in parts])[:-1])
     local = comm.scatter(pieces, root=0)
     return comm.bcast(values, root=0), np.asfortranarray(local)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy
@@ -146,14 +147,16 @@ def lowest_modes(
     held: NDArray[np.int32],
     *,
     num_border: int = 0,
+    num_loose: int = 0,
     prefix: str,
     options: Options = None,
 ) -> tuple[Array, Array]:
     """Return the eigenvalues of smallest |λ|, and owned rows of their M-normalized eigenvectors.
 
     At the owned `held` degrees of freedom (local indices), K has unit rows and M has zero rows. The
-    last `num_border` rows of K may be constraints; M is zero in these rows. Options that begin with
-    "eps_" or "st_" select SLEPc's solver. The eigenvalues are bitwise equal on all ranks.
+    last `num_border` rows of K may be constraints; M is zero in these rows. The last `num_loose`
+    pairs may have the residual `LOOSE_TOLERANCE`. Options that begin with "eps_" or "st_" select
+    SLEPc's solver. The eigenvalues are bitwise equal on all ranks.
     """
     comm, rows = K.comm.tompi4py(), K.getLocalSize()[0]
     if num_modes == 0:
@@ -165,7 +168,7 @@ def lowest_modes(
         return solve_on_first_rank((K, M), held, dense)
     if uses_block_lanczos(num_modes, free, prefix=prefix, options=options):
         try:
-            return block_modes(comm, partial(solve, ksp), M, num_modes)
+            return block_modes(comm, partial(solve, ksp), M, num_modes, num_loose)
         except Breakdown as error:
             _log.warning("block Lanczos: %s; SLEPc's Krylov-Schur is used instead", error)
     eps = eigensolver(K, M, ksp, num_modes, prefix=prefix, options=options)
@@ -188,7 +191,11 @@ def uses_block_lanczos(num_modes: int, free: int, *, prefix: str, options: Optio
 
 
 def block_modes(
-    comm: MPI.Comm, inverse: Callable[[Array], Array], M: PETSc.Mat, num_modes: int
+    comm: MPI.Comm,
+    inverse: Callable[[Array], Array],
+    M: PETSc.Mat,
+    num_modes: int,
+    num_loose: int = 0,
 ) -> tuple[Array, Array]:
     """Return the result of `lowest_modes` by block Lanczos; `inverse` returns K⁻¹B for blocks B.
 
@@ -196,7 +203,8 @@ def block_modes(
     """
     random = np.random.default_rng(comm.rank).standard_normal((BLOCK_SIZE, M.getLocalSize()[0])).T
     start, mass = multiply(M, random), partial(multiply, M)
-    return block_lanczos(comm, inverse, mass, start, num_modes, tolerance=TOLERANCE)
+    options: dict[str, Any] = {"tolerance": TOLERANCE, "num_loose": num_loose}
+    return block_lanczos(comm, inverse, mass, start, num_modes, **options)
 
 
 def _dense_modes(

@@ -92,7 +92,8 @@ def lobpcg(
             converged = refreshed and bool((level[:num_modes] <= ROUND_OFF).all())
             if not converged:
                 basis.refresh()
-                values, refreshed = basis.rayleigh_ritz(values[:0]), True
+                # after a refresh no vector is known to be a Ritz vector
+                values, refreshed = basis.rayleigh_ritz(np.zeros(0)), True
                 continue
         if converged:
             _log.info("LOBPCG: %d iterations of %d vectors", count, size)

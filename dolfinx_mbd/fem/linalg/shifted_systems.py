@@ -70,7 +70,8 @@ class ShiftedSystems:
         self._M: Array = np.zeros((0, 0))  # (V T)ᵀM V T
         self._updates = UPDATES
         # norms are exact for smooth forces such as M Φ, whose norms are one
-        images = weighted(fixed[1])
+        _, inertia = fixed
+        images = weighted(inertia)
         self._scale = float(np.sqrt(column_sums(comm, images, images)).min(initial=np.inf))
 
     def __call__(self, static: Array) -> Array:
@@ -99,7 +100,7 @@ class ShiftedSystems:
             products = gram(comm, images, images)
             del images
             errors = np.sqrt(np.diag(products)) / (self._scale * gaps * size[active])
-            better = ~(errors >= best[active])
+            better = ~(errors >= best[active])  # also true for NaN
             coefficients = np.pad(coefficients, ((0, len(c) - len(coefficients)), (0, 0)))
             coefficients[:, active[better]] = c[:, better]
             slow = (errors > best[active] / 2) & (best[active] <= ROUND_OFF)
@@ -173,7 +174,8 @@ class ShiftedSystems:
         """
         comm, old = self._comm, self._change
         X = self._inverse(forces)
-        self._remove(X, self._fixed[1], self._fixed[0])
+        vectors, inertia = self._fixed
+        self._remove(X, inertia, vectors)
         begin, end = len(old), len(old) + X.shape[1]
         V, stiff, inertia = (
             self._appended(number, block, begin)

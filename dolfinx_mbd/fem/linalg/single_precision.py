@@ -123,7 +123,10 @@ def single_cholesky(A: PETSc.Mat, *, prefix: str, options: Options = None) -> PE
     """
     keys = (*(options or {}), *database_options(prefix))
     chosen = any(key.startswith(("pc_", "ksp_", "mat_", "eps_", "st_")) for key in keys)
-    if chosen or not is_large(A.getSize()[0], A.comm.size):
+    rows = A.getSize()[0]
+    if chosen or not is_large(rows, A.comm.size):
+        if not chosen and rows >= MIN_ROWS:
+            _log.info("no factor in single precision, which needs one rank and CHOLMOD 5")
         return None
     try:
         preconditioner = _SinglePreconditioner(A)
@@ -135,7 +138,7 @@ def single_cholesky(A: PETSc.Mat, *, prefix: str, options: Options = None) -> PE
     pc = ksp.getPC()
     pc.setType(PETSc.PC.Type.PYTHON)
     pc.setPythonContext(preconditioner)
-    _log.info("%d rows: cholesky by cholmod in single precision", A.getSize()[0])
+    _log.info("%d rows: cholesky by cholmod in single precision", rows)
     return set_up(ksp, {"ksp_type": "preonly"}, prefix, options)
 
 

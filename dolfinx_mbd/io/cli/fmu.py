@@ -23,7 +23,7 @@ def add_to(commands: Any) -> None:
     text = (
         "export the mbd.LinearizedSystem that the function linearization() of the script returns "
     )
-    text += "as C code with a step of DT seconds, which needs no Python (FMI 2)"
+    text += "as C code with a step of DT seconds, which needs no Python"
     parser.add_argument("--linear", type=float, metavar="DT", help=text)
     text = "export the simulator as C code, which needs no Python"
     parser.add_argument("--compiled", action="store_true", help=text)
@@ -48,11 +48,15 @@ def _export_fmu(options: argparse.Namespace) -> int:
         print(f"wrote {path}")
         return 0
     if options.linear is not None:
-        if options.fmi != 2 or options.files:
-            raise InputError("--linear writes FMI 2 and needs no files: omit --fmi and --with")
+        if options.files:
+            raise InputError("--linear needs no files: omit --with")
         linearized = value_in_script(options.script, "linearization", LinearizedSystem)
         path = export_linear_fmu(
-            linearized, options.output, dt=options.linear, overwrite=options.force
+            linearized,
+            options.output,
+            dt=options.linear,
+            fmi=options.fmi,
+            overwrite=options.force,
         )
         print(f"wrote {path}")
         return 0

@@ -19,7 +19,16 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import dolfinx_mbd
-from dolfinx_mbd.io.cli import body_commands, fatigue, fmu, mesh, reduce, run_commands, strength
+from dolfinx_mbd.io.cli import (
+    body_commands,
+    completion,
+    fatigue,
+    fmu,
+    mesh,
+    reduce,
+    run_commands,
+    strength,
+)
 
 _EXIT_CODES = """\
 exit codes:
@@ -76,7 +85,7 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("--version", action="version", version=dolfinx_mbd.__version__)
     commands = result.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (mesh, reduce, body_commands, run_commands, strength, fatigue, fmu):
+    for module in (mesh, reduce, body_commands, run_commands, strength, fatigue, fmu, completion):
         module.add_to(commands)
     return result
 
@@ -201,7 +210,13 @@ def _raised_everywhere(comm: Any) -> bool:
 
 
 def _message(error: BaseException) -> str:
-    """Return the message of an error on one line, with the path if it concerns a file."""
+    """Return the message of an error on one line, with the path if it concerns a file.
+
+    Several errors of a model file have a line each.
+    """
+    errors = getattr(error, "errors", [])
+    if len(errors) > 1:
+        return "\n".join([f"{len(errors)} errors", *errors])
     text = str(error) or type(error).__name__
     if isinstance(error, MemoryError):
         text = f"not enough memory ({text})"

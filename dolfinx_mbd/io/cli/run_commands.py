@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,11 @@ from dolfinx_mbd.io.cli.option_values import add_force, assignments, output_path
 
 if TYPE_CHECKING:
     from dolfinx_mbd.io.models import Model
+    from dolfinx_mbd.results.solution import Solution
 
 _DESCRIPTION = """\
-Compute what a model file describes: a simulation, an equilibrium, a linearization or a study over
-parameters. The files are written to a folder.
+Compute what a model file describes: a simulation, an equilibrium, a linearization, a periodic
+motion or a study over parameters. The files are written to a folder.
 
   dolfinx-mbd run crank.yaml
   dolfinx-mbd run crank.yaml --set speed=900rpm --out results/fast
@@ -65,14 +67,56 @@ def _check(options: argparse.Namespace) -> int:
     try:
         model = _model(options)
     except ModelFileError as error:
-        for line in error.errors:
-            print(line, file=sys.stderr)
-        count = len(error.errors)
-        print(f"dolfinx-mbd: {count} {'error' if count == 1 else 'errors'}", file=sys.stderr)
-        return 1
+        return _print_errors(error.errors)
     print(model.system)
-    print(f"\n{options.file}: no errors")
+    print()
+    if errors := _assembly(options.file, model):
+        return _print_errors(errors)
+    print(f"{options.file}: no errors")
     return 0
+
+
+def _print_errors(errors: list[str]) -> int:
+    for line in errors:
+        print(line, file=sys.stderr)
+    count = len(errors)
+    print(f"dolfinx-mbd: {count} {'error' if count == 1 else 'errors'}", file=sys.stderr)
+    return 1
+
+
+def _assembly(path: str, model: Model) -> list[str]:
+    """Return the errors with which the analyses would begin; print what they accept as notes."""
+    from dolfinx_mbd.dynamics import AssemblyError, redundancies
+    from dolfinx_mbd.io.models.documents import read_document
+
+    document, system = read_document(path), model.system
+    try:
+        redundant = redundancies(system)
+    except AssemblyError as error:
+        return [document.message((), str(error))]
+    # Equilibria and linearizations accept redundant constraints
+    stopped = [name for name in ("simulate", "periodic") if name in model.analyses]
+    stopped = [n for n in stopped if model.analyses[n].get("redundant", "stop") == "stop"]
+    places: dict[tuple[str, ...], list[str]] = {}
+    for each in redundant:
+        entry, joints = int(system.row_entry[each.row]), len(system.joints)
+        place: tuple[str, ...] = ("mechanism",)
+        if "mechanism" not in document.data:
+            is_joint = entry < joints
+            part = system.joints[entry] if is_joint else system.drivers[entry - joints]
+            place = "joints" if is_joint else "drivers", part.name
+        places.setdefault(place, []).append(str(each))
+    texts = [
+        document.message(place, f"redundant in this position: {'; '.join(names)}")
+        for place, names in places.items()
+    ]
+    if stopped:
+        cure = "Use a joint with fewer constraints (in a planar mechanism one revolute, otherwise "
+        cure += "cylindrical and spherical joints) or the entry 'redundant: drop' in "
+        return [f"{text}. {cure}{' and '.join(map(repr, stopped))}" for text in texts]
+    for text in texts:
+        print(f"note: {text}")
+    return []
 
 
 def _schema(options: argparse.Namespace) -> int:
@@ -107,6 +151,8 @@ def _run(options: argparse.Namespace) -> int:
         _simulate(model, folder, progress=not options.quiet)
     if "equilibrium" in model.analyses or "linearize" in model.analyses:
         _steady(model, folder)
+    if "periodic" in model.analyses:
+        _cycle(model, folder)
     return 0
 
 
@@ -124,23 +170,46 @@ def _simulate(model: Model, folder: Path, *, progress: bool) -> None:
     print(f"simulated {run.time[-1]:.6g} s, {len(run.time)} saved instants")
     if _rank() > 0:
         return
-    if "csv" in model.results:
-        print(f"wrote {run.to_csv(folder / 'run.csv')}")
-    if "netcdf" in model.results:
-        path = folder / "run.nc"
-        folder.mkdir(parents=True, exist_ok=True)
-        run.to_xarray().to_netcdf(path)
-        print(f"wrote {path}")
-    if "page" in model.results:
-        from dolfinx_mbd.plotting import player
-
-        player(run, folder / "run.html", title=model.title)
-        print(f"wrote {folder / 'run.html'}")
+    _histories(model, run, folder / "run")
     if "picture" in model.results:
         from dolfinx_mbd.plotting import plot_system
 
         plot_system(model.system, path=folder / "mechanism.png")
         print(f"wrote {folder / 'mechanism.png'}")
+
+
+def _histories(model: Model, run: Solution, path: Path) -> None:
+    """Write the table, the dataset and the page of a run on request; `path` has no suffix."""
+    if "csv" in model.results:
+        print(f"wrote {run.to_csv(path.with_suffix('.csv'))}")
+    if "netcdf" in model.results:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        run.to_xarray().to_netcdf(path.with_suffix(".nc"))
+        print(f"wrote {path.with_suffix('.nc')}")
+    if "page" in model.results:
+        from dolfinx_mbd.plotting import player
+
+        player(run, path.with_suffix(".html"), title=model.title)
+        print(f"wrote {path.with_suffix('.html')}")
+
+
+def _cycle(model: Model, folder: Path) -> None:
+    """Find the periodic motion, print its stability, and write its files."""
+    from dolfinx_mbd.analyses import periodic
+
+    cycle = periodic(model.system, **model.analyses["periodic"])
+    print(f"periodic motion: {cycle.stability}, period {cycle.period:.9g} s")
+    if _rank() == 0:
+        _histories(model, cycle, folder / "cycle")
+        _write_table(folder / "multipliers.csv", "real,imag", cycle.multipliers)
+
+
+def _write_table(path: Path, header: str, values: Iterable[complex]) -> None:
+    """Write complex numbers to a table."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = (f"{value.real:.12g},{value.imag:.12g}\n" for value in values)
+    path.write_text("".join([f"{header}\n", *rows]))
+    print(f"wrote {path}")
 
 
 def _steady(model: Model, folder: Path) -> None:
@@ -163,9 +232,7 @@ def _steady(model: Model, folder: Path) -> None:
         linear = linearize(model.system, state, **model.analyses["linearize"])
         print(linear.summary())
         if _rank() == 0:
-            lines = [f"{p.real:.12g},{p.imag:.12g}\n" for p in linear.poles]
-            (folder / "poles.csv").write_text("real [1/s],imag [1/s]\n" + "".join(lines))
-            print(f"wrote {folder / 'poles.csv'}")
+            _write_table(folder / "poles.csv", "real [1/s],imag [1/s]", linear.poles)
 
 
 def _case(model: str, **parameters: float) -> Any:

@@ -13,18 +13,17 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from dolfinx_mbd.analyses.simulator import Simulator
-from dolfinx_mbd.checks import choice, file_path, flag, instance, items, reject
+from dolfinx_mbd.checks import choice, flag, instance, items, reject
 from dolfinx_mbd.dynamics.stepping.step_control import FixedSteps
 from dolfinx_mbd.errors import InputError, MissingFileError
-from dolfinx_mbd.files import write_atomically
+from dolfinx_mbd.io.export.fmi.names import check_names, checked_path, write_unit
 from dolfinx_mbd.optional import optional_module
 
 __all__ = ["export_fmu"]
 
-_IDENTIFIER = r"[A-Za-z_]\w*"
 _SCRIPT = """\
 import ctypes
 
@@ -88,30 +87,6 @@ def value_in_script(script: str | Path, function: str, kind: type) -> Any:
         text = f"{path} must define a function {function}() that returns mbd.{kind.__name__}"
         raise InputError(text)
     return instance(f"value of {function}()", definition(), kind)
-
-
-def check_names(*names: str) -> None:
-    """Raise an error unless the names of inputs and outputs consist of identifiers and dots."""
-    for name in names:
-        if not re.fullmatch(rf"{_IDENTIFIER}(\.{_IDENTIFIER})*", name, re.ASCII):
-            reject("name of an input or output", name, "letters, digits and underscores, with dots")
-
-
-def checked_path(path: str | Path) -> Path:
-    """Return the path of an FMU; its stem is the identifier of the model."""
-    path = file_path("path", path)
-    if path.suffix != ".fmu" or not re.fullmatch(_IDENTIFIER, path.stem, re.ASCII):
-        reject("path", str(path), "a name of letters, digits and underscores that ends with .fmu")
-    return path
-
-
-def write_unit(path: Path, content: bytes, overwrite: bool) -> Path:
-    """Write an FMU completely or not at all."""
-
-    def write(file: BinaryIO) -> None:
-        file.write(content)
-
-    return write_atomically(path, write, "FMU", replaces=lambda path: overwrite)
 
 
 def export_fmu(

@@ -15,7 +15,6 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.io.imports.full_matrices import FullMatrices, MatrixError, MatrixFileError, in_file
 from dolfinx_mbd.io.imports.matrix_files import existing_file
 from dolfinx_mbd.io.imports.nastran_points import (
-    DAMPING,
     Entries,
     matrices_of_entries,
     matrices_of_points,
@@ -50,10 +49,9 @@ def read_op4(
         bulk: In place of `points`, the punch file (`.pch`) that Nastran writes for the same
             superelement (`EXTSEOUT` with `EXTBULK` and `MATOP4`): its grids, their displacement
             coordinate systems and the analysis set.
-        stiffness: Name of the stiffness matrix; by default the first of `KAAX`, `KAA` and `KXX`
-            that the file has.
-        mass: Name of the mass matrix; by default `MAAX`, `MAA` or `MXX`.
-        damping: Name of the damping matrix; by default `BAAX`, `BAA` or `BXX` if the file has it.
+        stiffness: Name of the stiffness matrix; see `read_dmig`.
+        mass: Name of the mass matrix; see `read_dmig`.
+        damping: Name of the damping matrix; see `read_dmig`.
         names: Names of the interfaces of a superelement, with `bulk` in ascending order of their
             grids.
 
@@ -76,11 +74,11 @@ def read_op4(
         _check_op4_text(path)
         entries = read(str(path), debug=None)  # objects, or pairs of form and matrix
         matrices = {k: e.data if hasattr(e, "data") else e[1] for k, e in entries.items()}
-    K, M = (matrices[name] for name in matrix_names(path, list(matrices), stiffness, mass))
-    if damping is not None:
-        C = _matrix_named(path, matrices, damping)
-    else:  # (Nastran writes a matrix without coordinates with one row)
-        C = next((matrices[n] for n in DAMPING if n in matrices and _size(n, matrices, K)), None)
+    chosen = matrix_names(path, list(matrices), stiffness, mass, damping)
+    K, M = matrices[chosen[0]], matrices[chosen[1]]
+    C = None if chosen[2] is None else matrices[chosen[2]]
+    if damping is None and C is not None and C.shape != K.shape:
+        C = None  # (Nastran writes a matrix without coordinates with one row)
     if bulk is not None:
         return _with_bulk_data(path, existing_file("bulk", bulk), [K, M, C], names)
     if nodes is not None:
@@ -95,10 +93,6 @@ def read_op4(
         points = _dense_array(matrices["XYZ"]).T
     dense = None if C is None else _dense_array(C)
     return ReducedMatrices(_dense_array(K), _dense_array(M), array("points", points), names, dense)
-
-
-def _size(name: str, matrices: dict[str, Any], K: Any) -> bool:
-    return matrices[name].shape == K.shape
 
 
 def _with_bulk_data(
@@ -131,10 +125,11 @@ def read_dmig(
     Args:
         path: The file, with or without executive and case control, or the punch file of one
             external superelement.
-        stiffness: Name of the stiffness matrix; by default the first of `KAAX`, `KAA` and `KXX`
-            that the file has.
-        mass: Name of the mass matrix; by default `MAAX`, `MAA` or `MXX`.
-        damping: Name of the damping matrix; by default `BAAX`, `BAA` or `BXX` if the file has it.
+        stiffness: Name of the stiffness matrix; by default the first of `KAAX`, `KAA`, `KXX` and
+            `MATK` that the file has.
+        mass: Name of the mass matrix; by default `MAAX`, `MAA`, `MXX` or `MATM`.
+        damping: Name of the damping matrix; by default `BAAX`, `BAA`, `BXX` or `MATB` if the file
+            has it.
         names: Names of the interfaces of a superelement, in ascending order of their grids.
 
     Raises:
@@ -149,10 +144,9 @@ def read_dmig(
     """
     path = checked_path(path, stiffness, mass, damping)
     model = read_bulk_data(path)
-    K, M = (_dmig(path, model, n) for n in matrix_names(path, list(model.dmig), stiffness, mass))
-    name = damping or next((n for n in DAMPING if n in model.dmig), None)
-    C = None if name is None else _dmig(path, model, name)
-    return matrices_of_entries(path, [K, M, C], model, names)
+    chosen = matrix_names(path, list(model.dmig), stiffness, mass, damping)
+    matrices = [None if name is None else _dmig(path, model, name) for name in chosen]
+    return matrices_of_entries(path, matrices, model, names)
 
 
 def checked_path(
@@ -199,16 +193,9 @@ def _dense_array(A: Any) -> Array:
     return np.asarray(A.toarray() if hasattr(A, "toarray") else A, dtype=float)
 
 
-def _matrix_named(path: Path, matrices: dict[str, Any], name: str) -> Any:
-    if name not in matrices:
-        names = ", ".join(map(repr, matrices)) or "none"
-        raise MatrixFileError(f"{path}: no matrix {name!r}; the file has {names}", path=path)
-    return matrices[name]
-
-
 def _dmig(path: Path, model: Any, name: str) -> Entries:
     """Return all entries of a symmetric DMIG by (point, component) of their row and column."""
-    card = _matrix_named(path, dict(model.dmig), name)
+    card = model.dmig[name]
     if card.is_complex:
         raise MatrixError(f"{path}: matrix {name!r} is complex")
     entries: Entries = {}

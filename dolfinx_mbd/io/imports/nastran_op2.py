@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from dolfinx_mbd.io.imports.full_matrices import FullMatrices, MatrixError, MatrixFileError, in_file
 from dolfinx_mbd.io.imports.nastran import checked_path
 from dolfinx_mbd.io.imports.nastran_points import (
-    DAMPING,
     Entries,
     matrices_of_entries,
     matrix_names,
@@ -37,6 +36,9 @@ from dolfinx_mbd.io.imports.nastran_points import (
 from dolfinx_mbd.io.imports.reduced_matrices import ReducedMatrices
 
 GRID, SPOINT, DMIG = (4501, 45, 1), (5551, 49, 105), (114, 1, 120)
+FORM, TYPE, FIRST_COLUMN = 6, 7, 12  # words of a DMIG record
+SQUARE, SYMMETRIC = 1, 6  # forms
+REAL_DOUBLE = 2  # largest type that is not complex
 SYSTEMS = {(2101, 21, 8): "add_cord2r", (2001, 20, 9): "add_cord2c", (2201, 22, 10): "add_cord2s"}
 """Words that begin a record of bulk data entries; for coordinate systems with pyNastran's name."""
 
@@ -53,11 +55,9 @@ def read_op2(
 
     Args:
         path: The file.
-        stiffness: Name of the stiffness matrix; by default the first of `KAAX`, `KAA`, `KXX` and
-            `MATK` that the file has.
-        mass: Name of the mass matrix; by default `MAAX`, `MAA`, `MXX` or `MATM`.
-        damping: Name of the damping matrix; by default `BAAX`, `BAA`, `BXX` or `MATB` if the file
-            has it.
+        stiffness: Name of the stiffness matrix; see `read_dmig`.
+        mass: Name of the mass matrix; see `read_dmig`.
+        damping: Name of the damping matrix; see `read_dmig`.
         names: Names of the interfaces, in ascending order of their grids.
 
     Raises:
@@ -96,13 +96,9 @@ def read_op2(
             f"blocks are {text}",
             path=path,
         )
-    chosen = matrix_names(path, list(matrices), stiffness, mass)
-    third = damping or next((name for name in DAMPING if name in matrices), None)
-    if third is not None and third not in matrices:
-        matrix_names(path, list(matrices), third, third)
+    chosen = matrix_names(path, list(matrices), stiffness, mass, damping)
     with in_file(path, "an OUTPUT2 file of a superelement"):
-        K, M = (file.entries(name, matrices[name]) for name in chosen)
-        C = None if third is None else file.entries(third, matrices[third])
+        K, M, C = (None if n is None else file.entries(n, matrices[n]) for n in chosen)
         for block in blocks:
             for record in block.records:
                 file.add_points(model, record)
@@ -202,7 +198,7 @@ class Op2File:
             if key > 0:
                 raise ValueError(f"the data block {block.name!r} is damaged")
             is_column, data, key = False, [], self._key()
-            if records:  # (the trailer has no such number)
+            if records:  # all but the trailer state whether they are columns of a matrix
                 is_column, key = bool(self._key()), self._key()
             while key > 0:
                 data.append(self._record() if is_column else self._words(key))
@@ -220,16 +216,16 @@ class Op2File:
     def entries(self, name: str, record: bytes) -> Entries:
         """Return all values of a DMIG by (point, component) of their row and column."""
         words = np.frombuffer(record, self.integer)
-        form, kind = int(words[6]), int(words[7])
-        if kind > 2:
+        form, kind = int(words[FORM]), int(words[TYPE])
+        if kind > REAL_DOUBLE:
             raise MatrixError(f"matrix {name!r} is complex")
-        if form not in (1, 6) or kind < 1:
+        if form not in (SQUARE, SYMMETRIC) or kind < 1:
             raise MatrixError(f"matrix {name!r} is not square (form {form}, type {kind})")
-        real = self.double if kind == 2 else self.real
+        real = self.double if kind == REAL_DOUBLE else self.real
         width = max(1, real.itemsize // self.size)
         ends = np.flatnonzero((words[:-1] == -1) & (words[1:] == -1))
         values: Entries = {}
-        at = 12
+        at = FIRST_COLUMN
         while words[at] != -1:
             column, at = (int(words[at]), int(words[at + 1])), at + 2
             end = int(
@@ -239,7 +235,7 @@ class Op2File:
             numbers = np.ascontiguousarray(rows[:, 2:]).view(real)[:, 0]
             for i, j, value in zip(*rows[:, :2].T.tolist(), numbers.tolist(), strict=True):
                 values[(i, j), column] = value
-                if form == 6:
+                if form == SYMMETRIC:
                     values[column, (i, j)] = value
             at = end + 2
         if len(words) - at > 2:

@@ -31,17 +31,27 @@ _SUPER = re.compile(r"^[ \t]*BEGIN[ \t]+SUPER[ \t=]*(\d+)[^\n]*$", re.MULTILINE 
 
 
 def matrix_names(
-    path: Path, available: Sequence[str], stiffness: str | None, mass: str | None
-) -> tuple[str, str]:
-    """Return the names of the stiffness and the mass matrix; the default is a known name."""
-    chosen = []
-    for name, known in ((stiffness, STIFFNESS), (mass, MASS)):
+    path: Path,
+    available: Sequence[str],
+    stiffness: str | None,
+    mass: str | None,
+    damping: str | None,
+) -> tuple[str, str, str | None]:
+    """Return the names of stiffness, mass and damping; the default is the first known name.
+
+    Without the name of a damping matrix, and without a known one, there is none.
+    """
+
+    def choose(name: str | None, known: Sequence[str]) -> str:
         choice = name or next((n for n in known if n in available), known[0])
         if choice not in available:
             names = ", ".join(map(repr, available)) or "none"
             raise MatrixFileError(f"{path}: no matrix {choice!r}; the file has {names}", path=path)
-        chosen.append(choice)
-    return chosen[0], chosen[1]
+        return choice
+
+    is_damped = damping is not None or any(name in available for name in DAMPING)
+    third = choose(damping, DAMPING) if is_damped else None
+    return choose(stiffness, STIFFNESS), choose(mass, MASS), third
 
 
 def new_model() -> Any:

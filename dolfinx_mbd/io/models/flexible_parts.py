@@ -177,11 +177,11 @@ def material(reader: Reader, entry: Any, place: Place) -> Any:
     Raises:
         EntryError: The entry is invalid.
     """
-    from dolfinx_mbd.forms.materials import material
+    from dolfinx_mbd.forms.materials import material as material_of
 
     if isinstance(entry, str):
         try:
-            return material(entry)
+            return material_of(entry)
         except Error as error:
             raise EntryError(place, str(error)) from None
     if not isinstance(entry, dict):

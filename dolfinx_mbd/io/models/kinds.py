@@ -6,7 +6,7 @@ import inspect
 from typing import Any, NamedTuple
 
 import dolfinx_mbd.mechanism as mechanism
-from dolfinx_mbd.analyses import equilibrium, linearize, simulate
+from dolfinx_mbd.analyses import equilibrium, linearize, periodic, simulate
 from dolfinx_mbd.dynamics import Adaptive, GeneralizedAlpha
 from dolfinx_mbd.io.models.makers import Maker, Makers
 from dolfinx_mbd.mechanism import bearings, mechanisms
@@ -157,6 +157,7 @@ ANALYSES: dict[str, Maker] = {
     "simulate": simulate,
     "equilibrium": equilibrium,
     "linearize": linearize,
+    "periodic": periodic,
 }
 """Analyses by the name of their section."""
 

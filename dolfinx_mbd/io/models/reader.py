@@ -33,9 +33,9 @@ OPTIONS = ("system", "progress", "path", "state")
 """Arguments of the analyses that a model file does not contain."""
 
 RESULTS = {
-    "csv": "Table of the histories, run.csv.",
-    "netcdf": "Dataset of the histories, run.nc.",
-    "page": "Interactive page, run.html.",
+    "csv": "Table of the histories, run.csv or cycle.csv.",
+    "netcdf": "Dataset of the histories, run.nc or cycle.nc.",
+    "page": "Interactive page, run.html or cycle.html.",
     "picture": "Picture of the mechanism at the start, mechanism.png.",
 }
 """Files that a run can write."""
@@ -51,7 +51,8 @@ class Model:
         title: Title.
         parameters: Values of the parameters by name, in SI units.
         system: The mechanism.
-        analyses: Arguments of the analyses by name: ``simulate``, ``equilibrium``, ``linearize``.
+        analyses: Arguments of the analyses by name: ``simulate``, ``equilibrium``, ``linearize``,
+            ``periodic``.
         results: Names of the files that a run writes; see `RESULTS`.
         sweep: Lists of values by the name of a parameter, for a study; empty without one.
     """
@@ -274,6 +275,7 @@ class _Builder:
         return self.reader.value(declared_fields(System)["gravity"], "", value, place)
 
     def _analysis(self, entry: Any, place: Place) -> dict[str, Any]:
+        """Return the arguments of an analysis, checked by the declarations of its function."""
         maker = ANALYSES[place[0]]
 
         def arguments(**values: Any) -> dict[str, Any]:

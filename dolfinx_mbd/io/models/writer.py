@@ -81,6 +81,7 @@ def write_model(
         "bodies": system.mechanical_bodies,
         "joints": system.joints,
         "drivers": system.drivers,
+        # the contacts of joints with clearance are the last loads; the entries of joints have them
         "loads": system.loads[: len(system.loads) - _clearances(system)],
     }
     entries = {

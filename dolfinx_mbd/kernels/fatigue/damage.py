@@ -21,7 +21,10 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
 from dolfinx_mbd.kernels.fatigue.planes import (
+    ANGLE,
+    CHORD,
     STRAIGHT,
+    WIDTH,
     along,
     dot,
     longest_chord,
@@ -316,10 +319,10 @@ def shear_search(
         base = 0.0
         if k >= planes:  # the direction of the worst plane, turned into this plane
             base = math.atan2(dot(frame[1], origin[1]), dot(frame[0], origin[1])) - step
-        if chord[2] <= STRAIGHT * chord[0]:
+        if chord[WIDTH] <= STRAIGHT * chord[CHORD]:
             tries = 0
         for j in range(-1, tries):
-            angle = chord[1] if j < 0 else base + j * step
+            angle = chord[ANGLE] if j < 0 else base + j * step
             along(path, angle, history)
             extent = history_damage(
                 history, normal, offsets, weights, law, closed, out[DAMAGE], buffers, result
@@ -327,7 +330,7 @@ def shear_search(
             for i in range(3):
                 t[i] = math.cos(angle) * frame[0, i] + math.sin(angle) * frame[1, i]
             widest = keep_worst(result, extent, n, t, widest, start, out)
-            if out[DAMAGE] != out[DAMAGE]:
+            if out[DAMAGE] != out[DAMAGE]:  # NaN
                 return
 
 

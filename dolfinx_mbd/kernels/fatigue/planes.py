@@ -103,9 +103,13 @@ def along(path: Array, angle: float, history: Array) -> None:
         history[k] = c * path[0, k] + s * path[1, k]
 
 
+#: Entries of `longest_chord`
+CHORD, ANGLE, WIDTH = range(3)
+
+
 @inner_kernel
 def longest_chord(path: Array, offsets: Integers, chord: Array) -> None:
-    """Put length and angle of a long chord of a path, and the width across it, into `chord`.
+    """Put CHORD and ANGLE of a long chord of a path, and the WIDTH across it, into `chord`.
 
     A chord connects two points of the same run. The ends of a chord are the extreme points in the
     direction of the previous chord; the first directions are those of the axes. The chord of a
@@ -129,12 +133,12 @@ def longest_chord(path: Array, offsets: Integers, chord: Array) -> None:
                 if x == 0.0 and y == 0.0:
                     break
                 angle = math.atan2(y, x)
-                if math.hypot(x, y) > chord[0]:
-                    chord[0], chord[1] = math.hypot(x, y), angle
-    c, s = math.cos(chord[1]), math.sin(chord[1])
+                if math.hypot(x, y) > chord[CHORD]:
+                    chord[CHORD], chord[ANGLE] = math.hypot(x, y), angle
+    c, s = math.cos(chord[ANGLE]), math.sin(chord[ANGLE])
     for r in range(offsets.shape[0] - 1):
         least = most = c * path[1, offsets[r]] - s * path[0, offsets[r]]
         for k in range(offsets[r] + 1, offsets[r + 1]):
             value = c * path[1, k] - s * path[0, k]
             least, most = min(least, value), max(most, value)
-        chord[2] = max(chord[2], most - least)
+        chord[WIDTH] = max(chord[WIDTH], most - least)

@@ -29,9 +29,20 @@ from dolfinx_mbd.kernels.joints import (
 )
 from dolfinx_mbd.kernels.matrices import add_bodies, add_gradients, add_products
 from dolfinx_mbd.kernels.mechanism_steps.model import (
+    DRIVEN_JOINT,
+    DRIVER_MOTION,
     DRIVER_NUMBERS,
+    ENTRY,
+    FIRST_FRAME,
+    FRAME,
     FRAME_NUMBERS,
+    IN_AXES,
+    IS_TORQUE,
+    JOINT,
     JOINT_NUMBERS,
+    KIND,
+    MOTION,
+    SECOND_FRAME,
     SPRING,
     SPRING_NUMBERS,
     Model,
@@ -47,9 +58,9 @@ def update_poses(m: Model, t: float) -> None:
     for k in range(m.drivers.shape[0]):
         first = DRIVER_NUMBERS * k
         value = m.parameters[first] + m.parameters[first + 1] * t + m.parameters[first + 2]
-        if m.drivers[k, 1] == 0:
-            m.turns[m.drivers[k, 0]] = value
-            m.angles[m.drivers[k, 2]] = value
+        if m.drivers[k, DRIVER_MOTION] == 0:
+            m.turns[m.drivers[k, ENTRY]] = value
+            m.angles[m.drivers[k, DRIVEN_JOINT]] = value
         else:
             for c in range(m.row_drivers.shape[0]):
                 if m.row_drivers[c] == k:
@@ -78,7 +89,7 @@ def first_number(m: Model, kind: int, k: int) -> int:
 def joint_load(m: Model, k: int, s: float, rate: float) -> float:
     """Return a torque about or a force along the axis of a joint."""
     p = first_number(m, 0, k)
-    if m.joint_loads[k, 0] == SPRING:
+    if m.joint_loads[k, KIND] == SPRING:
         stiffness, damping = m.parameters[p + 1], m.parameters[p + 2]
         return -(stiffness * (s - m.parameters[p + 3]) + damping * rate)
     return m.parameters[p]
@@ -87,8 +98,8 @@ def joint_load(m: Model, k: int, s: float, rate: float) -> float:
 @inner_kernel
 def frame_load(m: Model, k: int) -> tuple[float, float, float]:
     """Return a force or torque at a frame in global components."""
-    frame, value = m.frame_loads[k, 0], vector3(m.parameters, first_number(m, 1, k))
-    if m.frame_loads[k, 2] == 0:
+    frame, value = m.frame_loads[k, FRAME], vector3(m.parameters, first_number(m, 1, k))
+    if m.frame_loads[k, IN_AXES] == 0:
         return value
     Q, x, y, z = m.rotation[frame], value[0], value[1], value[2]
     return (
@@ -101,7 +112,7 @@ def frame_load(m: Model, k: int) -> tuple[float, float, float]:
 @inner_kernel
 def spring_line(m: Model, k: int, n: Array, speed: Array) -> tuple[float, float, float]:
     """Return length, rate and tension of a spring; write its direction and relative velocity."""
-    one, two = m.springs[k, 0], m.springs[k, 1]
+    one, two = m.springs[k, FIRST_FRAME], m.springs[k, SECOND_FRAME]
     square = 0.0
     for i in range(3):
         n[i] = m.position[two, i] - m.position[one, i]
@@ -128,21 +139,21 @@ def _apply_loads(m: Model) -> None:
     """Add the wrenches of all loads."""
     frame_velocities(m.table, m.data, m.q, m.v, m.velocities)
     for k in range(m.frame_loads.shape[0]):
-        value, column = frame_load(m, k), 3 * m.frame_loads[k, 1]
+        value, column = frame_load(m, k), 3 * m.frame_loads[k, IS_TORQUE]
         for i in range(3):
-            m.wrenches[m.frame_loads[k, 0], column + i] += value[i]
+            m.wrenches[m.frame_loads[k, FRAME], column + i] += value[i]
     n, speed = np.zeros(3), np.zeros(3)
     for k in range(m.springs.shape[0]):
         tension = spring_line(m, k, n, speed)[2]
         for i in range(3):
-            m.wrenches[m.springs[k, 0], i] += tension * n[i]
-            m.wrenches[m.springs[k, 1], i] -= tension * n[i]
+            m.wrenches[m.springs[k, FIRST_FRAME], i] += tension * n[i]
+            m.wrenches[m.springs[k, SECOND_FRAME], i] -= tension * n[i]
     L = m.joint_loads.shape[0]
     if L > 0:
         values, rates, gradients = coordinates(m)
         sizes, axes, frames = np.zeros(L), np.zeros((L, 2), np.int64), np.zeros((L, 2), np.int64)
         for k in range(L):
-            j, motion = m.joint_loads[k, 1], m.joint_loads[k, 2]
+            j, motion = m.joint_loads[k, JOINT], m.joint_loads[k, MOTION]
             axes[k, 0], axes[k, 1] = j, motion
             frames[k, 0], frames[k, 1] = m.ends[j, 0], m.ends[j, 1]
             sizes[k] = joint_load(m, k, values[j, motion], rates[j, motion])
@@ -211,10 +222,10 @@ def _add_pair(m: Model, one: int, two: int, D: Array, E: Array, rates: bool) -> 
 def _add_frame_loads(m: Model) -> None:
     """Add the derivatives of loads with components in the axes of frames."""
     for k in range(m.frame_loads.shape[0]):
-        if m.frame_loads[k, 2] == 1:
-            D, row = np.zeros((1, 12, 12)), 3 * m.frame_loads[k, 1]
+        if m.frame_loads[k, IN_AXES] == 1:
+            D, row = np.zeros((1, 12, 12)), 3 * m.frame_loads[k, IS_TORQUE]
             add33(D[0], row, 3, 1.0, skew3(frame_load(m, k)))
-            _add_pair(m, m.frame_loads[k, 0], m.frame_loads[k, 0], D, D, False)
+            _add_pair(m, m.frame_loads[k, FRAME], m.frame_loads[k, FRAME], D, D, False)
 
 
 @inner_kernel
@@ -238,7 +249,7 @@ def _add_springs(m: Model) -> None:
                     for c in (0, 6):
                         sign = 1.0 if r == c else -1.0
                         D[0, r + i, c + j], E[0, r + i, c + j] = sign * by_d, sign * by_u
-        _add_pair(m, m.springs[k, 0], m.springs[k, 1], D, E, damping != 0.0)
+        _add_pair(m, m.springs[k, FIRST_FRAME], m.springs[k, SECOND_FRAME], D, E, damping != 0.0)
 
 
 @inner_kernel
@@ -249,7 +260,7 @@ def _add_joint_loads(m: Model, multipliers: Array) -> None:
         return
     values, rates, gradients = coordinates(m)
     for k in range(L):
-        j, motion = m.joint_loads[k, 1], m.joint_loads[k, 2]
+        j, motion = m.joint_loads[k, JOINT], m.joint_loads[k, MOTION]
         one, two = m.ends[j, 0], m.ends[j, 1]
         size = joint_load(m, k, values[j, motion], rates[j, motion])
         Q1, Q2 = m.rotation[one : one + 1], m.rotation[two : two + 1]
@@ -266,7 +277,7 @@ def _add_joint_loads(m: Model, multipliers: Array) -> None:
             for c in range(12):
                 D[0, i, c] = -size * H[0, i, c]
         damping = 0.0
-        if m.joint_loads[k, 0] == SPRING:
+        if m.joint_loads[k, KIND] == SPRING:
             p, g = first_number(m, 0, k), gradients[j, motion]
             stiffness, damping = m.parameters[p + 1], m.parameters[p + 2]
             for c in range(12):

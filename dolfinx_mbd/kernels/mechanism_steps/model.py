@@ -24,6 +24,13 @@ DT, TOLERANCE, MASS, RADIUS, ALPHA_M, ALPHA_F, BETA, GAMMA, SMOOTH = range(9)
 EARLIER, VELOCITY, FACTOR, NOISE = range(4)
 #: Kinds of loads on joints
 CONSTANT, SPRING = range(2)
+#: Columns of `Model.drivers`, `joint_loads`, `frame_loads` and `springs`. MOTION is 0 for a
+#: rotation or torque and 1 for a displacement or force; the components of a frame load are global,
+#: or IN_AXES of the frame
+ENTRY, DRIVER_MOTION, DRIVEN_JOINT = range(3)
+KIND, JOINT, MOTION = range(3)
+FRAME, IS_TORQUE, IN_AXES = range(3)
+FIRST_FRAME, SECOND_FRAME = range(2)
 #: Kinds of outputs
 Q, V, A, MULTIPLIER, ROTATION, ROTATION_RATE, DISPLACEMENT, DISPLACEMENT_RATE = range(8)
 #: Numbers of `Model.parameters` for each driver (angle, speed, offset), load on a joint (value,
@@ -35,7 +42,9 @@ class Model(NamedTuple):
     """All arrays of a mechanism; `BUFFER_OF` has the buffer of each.
 
     E are joints and drivers, J joints, D drivers, L loads on joints, P loads at frames, R springs,
-    N unknowns. The names of the arrays are those of `Assembler`, `Frames` and `Measure`.
+    N unknowns. The names of the arrays are those of `Assembler`, `Frames` and `FloatingBodies`;
+    groups, parts, pairs, rotations, signs, lengths and sizes are those of `Measure`, and columns
+    are those of `IterationMatrix`.
     """
 
     # indices
@@ -57,11 +66,11 @@ class Model(NamedTuple):
     pairs: Indices
     rotations: NDArray[np.bool_]  # stored as integers
     columns: Indices
-    drivers: Indices  # (D, 3): entry, 0 for a rotation or 1, driven joint
+    drivers: Indices  # (D, 3): ENTRY, DRIVER_MOTION, DRIVEN_JOINT
     row_drivers: Indices  # (nc,), driver of each displacement that is driven, or -1
-    joint_loads: Indices  # (L, 3): kind, joint, 0 for a torque or 1
-    frame_loads: Indices  # (P, 3): frame, 0 for a force or 1, 1 for components in the frame
-    springs: Indices  # (R, 2): frames
+    joint_loads: Indices  # (L, 3): KIND, JOINT, MOTION
+    frame_loads: Indices  # (P, 3): FRAME, IS_TORQUE, IN_AXES
+    springs: Indices  # (R, 2): FIRST_FRAME, SECOND_FRAME
     places: Indices  # (inputs,), places of the inputs in `parameters`
     reported: Indices  # (outputs, 3): kind, index, component
     # constants
@@ -104,7 +113,7 @@ class Model(NamedTuple):
     wrenches: Array
     turns: Array
     offsets: Array
-    spread: Array
+    spread: Array  # multipliers by joint or driver and motion, (E, 6)
     jacobians: Array
     tangents: Array
     blocks: Array

@@ -34,6 +34,8 @@ from dolfinx_mbd.mechanism.law_elements import LawElement, PairMotion
 __all__ = ["GearPair"]
 
 _PARALLEL = 1e-3  # largest sine of the angle between the axes of the wheels
+# Parts of `_coordinates` in the plane of the first wheel: line of centres, x axis of the second one
+_CENTRE, _MARK = slice(0, 2), slice(3, 5)
 
 
 class _Mesh(NamedTuple):
@@ -152,7 +154,8 @@ class GearPair(LawElement, ContactElement):
         axes = pair.Q1[:, 2] @ pair.Q2[:, 2]
         if 1.0 - abs(axes) > 0.5 * _PARALLEL**2:
             raise InputError(f"gear pair {self.name!r}: the z axes of its frames are not parallel")
-        a, reference = math.hypot(y[0], y[1]), 0.5 * self.module * abs(sum(self.teeth))
+        centre, _ = _in_plane(y)
+        a, reference = math.hypot(*centre), 0.5 * self.module * abs(sum(self.teeth))
         if abs(a - reference) >= 2.0 * self.module:  # twice the height of a tooth above the pitch
             raise InputError(
                 f"gear pair {self.name!r}: the axes are {a:.6g} m apart, but wheels of the module "
@@ -169,14 +172,16 @@ class GearPair(LawElement, ContactElement):
     def _rotation(self, y: Array) -> float:
         """Return −B ψ + r₂ β, m."""
         one, two = self._base
-        psi, beta = math.atan2(y[1], y[0]), math.atan2(y[4], y[3])
+        (cx, cy), (ax, ay) = _in_plane(y)
+        psi, beta = math.atan2(cy, cx), math.atan2(ay, ax)
         return -(one + two) * psi + two * beta
 
     def _mesh(self, y: Array) -> _Mesh:
         """Return the overlaps at coordinates y (6,)."""
         one, two = self._base
         total = one + two
-        a, size = math.hypot(y[0], y[1]), math.hypot(y[3], y[4])
+        (cx, cy), (ax, ay) = _in_plane(y)
+        a, size = math.hypot(cx, cy), math.hypot(ax, ay)
         if a <= abs(total):
             raise InputError(
                 f"gear pair {self.name!r}: the axes are {a:.6g} m apart, not more than the sum of "
@@ -189,18 +194,18 @@ class GearPair(LawElement, ContactElement):
         bend = math.copysign(math.cos(alpha) ** 2 / (a * math.sin(alpha)), total)
         u = self._rotation(y) - (self.offset or 0.0)
         u -= self._pitch * round(u / self._pitch)
-        c, t = np.array([y[0], y[1]]) / a, np.array([-y[1], y[0]]) / a
-        x, n = np.array([y[3], y[4]]) / size, np.array([-y[4], y[3]]) / size
+        c, t = np.array([cx, cy]) / a, np.array([-cy, cx]) / a
+        x, n = np.array([ax, ay]) / size, np.array([-ay, ax]) / size
         turn, turns = np.zeros(6), np.zeros((6, 6))  # derivatives of u
-        turn[:2], turn[3:5] = -total * t / a, two * n / size
+        turn[_CENTRE], turn[_MARK] = -total * t / a, two * n / size
         mixed = (np.outer(t, c) + np.outer(c, t)) / a**2
-        turns[:2, :2] = total * mixed
-        turns[3:5, 3:5] = -two * (np.outer(n, x) + np.outer(x, n)) / size**2
+        turns[_CENTRE, _CENTRE] = total * mixed
+        turns[_MARK, _MARK] = -two * (np.outer(n, x) + np.outer(x, n)) / size**2
         open_gradient, open_hessian = np.zeros(6), np.zeros((6, 6))
-        open_gradient[:2] = slope * c
-        open_hessian[:2, :2] = bend * np.outer(c, c) + slope / a * np.outer(t, t)
+        open_gradient[_CENTRE] = slope * c
+        open_hessian[_CENTRE, _CENTRE] = bend * np.outer(c, c) + slope / a * np.outer(t, t)
         phase_gradient = np.zeros(6)
-        phase_gradient[:2] = -one * t / (a * self._pitch)
+        phase_gradient[_CENTRE] = -one * t / (a * self._pitch)
         gap = 0.5 * self.backlash + opening
         return _Mesh(
             (u - gap, -u - gap),
@@ -285,3 +290,8 @@ class GearPair(LawElement, ContactElement):
 def _coordinates(motion: PairMotion) -> Array:
     """Return the line of centres and the x axis of the second frame in the first frame, (6,)."""
     return np.concatenate([motion.displacement, motion.rotation[:, 0]])
+
+
+def _in_plane(y: Array) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the line of centres, and the x axis of the second wheel, in the plane of the first."""
+    return tuple(y[_CENTRE]), tuple(y[_MARK])

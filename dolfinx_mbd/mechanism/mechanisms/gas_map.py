@@ -88,18 +88,18 @@ class PressureMap:
         k = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 1)
         x = x - knots[k]
         c = (1 - share) * self._pieces[:, k, row] + share * self._pieces[:, k, row + 1]
-        return np.asarray(((c[0] * x + c[1]) * x + c[2]) * x + c[3])
+        return np.asarray(_cubic(c, x))
 
     def at(self, angle: float, speed: float) -> float:
         """Return the pressure (Pa) at one crank angle (rad) and speed, faster than `__call__`."""
         x, c, _ = self._piece(angle, speed)
-        return float(((c[0] * x + c[1]) * x + c[2]) * x + c[3])
+        return float(_cubic(c, x))
 
     def slopes_at(self, angle: float, speed: float) -> tuple[float, float]:
         """Return the derivatives with respect to the angle (Pa/rad) and the speed (Pa s/rad)."""
         x, c, slope = self._piece(angle, speed)
-        by_speed = ((slope[0] * x + slope[1]) * x + slope[2]) * x + slope[3]
-        return float((3 * c[0] * x + 2 * c[1]) * x + c[2]), float(by_speed)
+        cube, square, linear, _ = c
+        return float((3 * cube * x + 2 * square) * x + linear), float(_cubic(slope, x))
 
     def _piece(self, angle: float, speed: float) -> tuple[float, Array, Array]:
         """Return the distance from the last knot, the cubic, and its derivative by the speed."""
@@ -150,3 +150,9 @@ def check_pressure(argument: str, pressure: Any) -> bool:
         )
         raise InputError(text + " with period=", argument=argument, value=pressure)
     return on_speed
+
+
+def _cubic(coefficients: Array, x: Any) -> Any:
+    """Return a cubic polynomial, whose coefficients begin with that of x³."""
+    cube, square, linear, constant = coefficients
+    return ((cube * x + square) * x + linear) * x + constant

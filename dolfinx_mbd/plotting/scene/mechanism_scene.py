@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import Skin
+from dolfinx_mbd.dynamics.assembly.assembler import AssemblyError
 from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
-from dolfinx_mbd.dynamics.start.position_assembly import coordinates
+from dolfinx_mbd.dynamics.start.position_assembly import coordinates, fit_misfits
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.plotting.scene.arrows import (
     frame_histories,
@@ -129,9 +130,19 @@ def _fixed_frames(system: System) -> NDArray[np.bool_]:
 
 
 def initial_state(system: System, t: float = 0.0, *, assembled: bool = True) -> Solution:
-    """Return the initial state of a mechanism, or the bodies at their given positions."""
+    """Return the initial state of a mechanism, or the bodies at their given positions.
+
+    The forces of redundant constraints are zero.
+    """
     if assembled:
-        return Solution(system, [consistent_state(system, t)])
+        try:
+            return Solution(system, [consistent_state(system, t)])
+        except AssemblyError:
+            system, redundant = fit_misfits(system, t)
+            if not redundant:
+                raise
+            system = system.without_rows([each.row for each in redundant])
+            return Solution(system, [consistent_state(system, t)])
     v, lam = np.zeros(system.num_velocities), np.zeros(system.num_constraints)
     state = State(t, coordinates(system), v, v, lam, np.zeros(len(system.joints)))
     return Solution(system, [state])

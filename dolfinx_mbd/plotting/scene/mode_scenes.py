@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dolfinx_mbd.analyses.linearization import LinearizedSystem
+from dolfinx_mbd.analyses.linearized_system import LinearizedSystem
 from dolfinx_mbd.body import ReducedBody, Skin, StressModes
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.columns import ELASTIC, OMEGA, ORIGIN, RIGID

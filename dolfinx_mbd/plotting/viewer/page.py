@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from dolfinx_mbd.analyses.linearization import LinearizedSystem
+from dolfinx_mbd.analyses.linearized_system import LinearizedSystem
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.parts import chosen_modes
 from dolfinx_mbd.checks import choice, instance, number, reject
+from dolfinx_mbd.errors import FileWarning, warn
 from dolfinx_mbd.mechanism.system import System
 from dolfinx_mbd.parallel import on_rank_zero
 from dolfinx_mbd.plotting.scene.mechanism_scene import initial_state
@@ -32,7 +33,10 @@ from dolfinx_mbd.results.solution import Solution
 if TYPE_CHECKING:
     from dolfinx_mbd.structures.rotating import CriticalSpeed, RotatingModes
 
-__all__ = ["Player", "player"]
+__all__ = ["LARGE", "Player", "player"]
+
+LARGE = 5_000_000
+"""Size of a page above which a warning is given, bytes."""
 
 
 class Player(HtmlPage):
@@ -53,13 +57,35 @@ class Player(HtmlPage):
     def __init__(self, scene: dict[str, Any]) -> None:
         self._scene = scene
 
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file; see `HtmlPage.save`.
+
+        Warns:
+            FileWarning: The page is larger than 5 MB.
+        """
+        path = super().save(path)
+        if (size := path.stat().st_size) > LARGE:
+            shapes = len(_text_of(self._scene["parts"]))
+            motion = len(_text_of(self._scene)) - shapes
+            warn(
+                FileWarning(
+                    f"{path} has {size / 1e6:.1f} MB: {shapes / 1e6:.1f} MB for surfaces and their "
+                    f"modes, {motion / 1e6:.1f} MB for the motion. Smaller pages: coarser meshes, "
+                    "fewer modes, no stress, or a shorter run",
+                    quantity="size of the page",
+                    value=size,
+                    limit=LARGE,
+                )
+            )
+        return path
+
     @property
     def html(self) -> str:
         """The page as text."""
         parts = {
             "TITLE": html.escape(self._scene["title"]),
             "STYLE": asset("player.css"),
-            "SCENE": json.dumps(self._scene, separators=(",", ":")).replace("<", "\\u003c"),
+            "SCENE": _text_of(self._scene),
             "THREE": asset("three.min.js"),
             "PLAYER": asset("player.js"),
         }
@@ -68,6 +94,11 @@ class Player(HtmlPage):
 
     def __repr__(self) -> str:
         return f"<Player {self._scene['title']!r}: {len(self.html) / 1e6:.1f} MB>"
+
+
+def _text_of(scene: Any) -> str:
+    """Return a JSON object as text inside a page."""
+    return json.dumps(scene, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _hash(script: str) -> str:
@@ -123,6 +154,9 @@ def player(
             ``xz``, ``yz``, ``iso``; by default obliquely onto the plane of the motion.
         opacity: Mapping from names of bodies to their opacity when the page opens, from 0 to 1, for
             example of a housing; by default 1 for flexible and 0.5 for rigid bodies.
+
+    Warns:
+        FileWarning: The written page is larger than 5 MB.
 
     Raises:
         InputError: The body has no skin, a mode does not exist, a signal or a field has the wrong

@@ -94,7 +94,9 @@ class BeamProblem:
         s = model.chain @ model.direction
         size = (s[-1] - s[0]) / 2
         xi = (self.positions @ model.direction - (s[-1] + s[0]) / 2) / size
-        local = np.zeros((len(xi), 2, 3, 4))  # quadratic d and θ in the axes of the beam
+        # Displacement and rotation (index 1) in the axes of the beam, x along it, of four motions
+        # (last index): quadratic extension, two quadratic bending motions, and linear torsion
+        local = np.zeros((len(xi), 2, 3, 4))
         local[:, 0, [0, 1, 2], [0, 1, 2]] = size * xi[:, None] ** 2
         local[:, 1, 2, 1], local[:, 1, 1, 2], local[:, 1, 0, 3] = 2 * xi, -2 * xi, xi
         Q = np.einsum("ab,npbk->npak", np.asarray(model.axes), local).reshape(-1, 4)
@@ -178,6 +180,7 @@ def moments(F: Array, P: Array, C: Array) -> tuple[float, Array, Array]:
     n = C.shape[1]
     S, H = np.zeros((n + 1, 3)), np.zeros((n + 1, n + 1, 3, 3))
     S[0], S[1:] = P[0, :, 0], F[6:]
+    # The y component of the unit rotation about z (motion 5) is x, and so on: ∫ρ X X of positions X
     H[0, 0] = np.stack([P[5, :, 1], P[3, :, 2], P[4, :, 0]], axis=1)
     H[0, 1:] = P[6:]
     H[1:, 0] = H[0, 1:].transpose(0, 2, 1)

@@ -70,7 +70,8 @@ class LineForms:
         if self.damped:
             viscous = c.damping_forces(self._q, self._v, w)
             rates = (ufl.derivative(viscous, u, d) for u in (self._q, self._v))
-            self._damping = [self._form(form) for form in (viscous, *rates)]
+            self._damping_forces = self._form(viscous)
+            self._damping_matrices = [self._form(rate) for rate in rates]  # by u and by u̇
         self._values = np.zeros(6 * count)
         self._store = fem.create_matrix(self._matrix)
         pattern = self._store.indptr, self._store.indices
@@ -113,7 +114,7 @@ class LineForms:
         """Return the elastic and the damping forces, (6 nodes,) each."""
         self._set_state(u, rate)
         elastic = self._array(self._vector)
-        return elastic, self._array(self._damping[0]) if self.damped else np.zeros_like(elastic)
+        return elastic, self._array(self._damping_forces) if self.damped else np.zeros_like(elastic)
 
     def tangents(self, u: Array, rate: Array) -> tuple[Array, Array]:
         """Return the derivatives of the forces with respect to u and u̇, (6 nodes, 6 nodes) each."""
@@ -121,7 +122,8 @@ class LineForms:
         K = self._dense_matrix(self._matrix)
         if not self.damped:
             return K, np.zeros_like(K)
-        return K + self._dense_matrix(self._damping[1]), self._dense_matrix(self._damping[2])
+        by_u, by_rate = map(self._dense_matrix, self._damping_matrices)
+        return K + by_u, by_rate
 
 
 class AbsoluteBody:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import copy
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from dolfinx.mesh import Mesh
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 from ufl.core.expr import Expr
 
 from dolfinx_mbd import checks
-from dolfinx_mbd.analyses.linearization import LinearizedSystem
+from dolfinx_mbd.analyses.linearized_system import LinearizedSystem
 from dolfinx_mbd.analyses.signals import Inputs
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Skin
@@ -28,6 +29,7 @@ from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.mechanism.bodies import RigidBody
 from dolfinx_mbd.mechanism.floating_body import checked_rotation
 from dolfinx_mbd.mechanism.joints import FrameRef
+from dolfinx_mbd.mechanism.load_protocol import LoadInput
 from dolfinx_mbd.mechanism.protocol import Frame
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.outputs import Outputs
@@ -90,7 +92,9 @@ class MeshBody(MeshEquations):
         mass_damping: Coefficient of damping forces proportional to the velocity and the density,
             1/s. They also resist rigid motions.
         loads: Loads by name: `Pressure`, `Traction`, `BodyForce` and `PointForce` of
-            `mbd.structures.mesh_bodies`.
+            `mbd.structures.mesh_bodies`. Their values can be inputs of `Simulator` and
+            `linearize`: ``"rod.gas"`` is the pressure `gas` of the body `rod`, and
+            ``"rod.wind.x"`` a component of a traction.
         quadrature_degree: Degree of the quadrature of energy and viscosity; by default 2 p for
             simplices and 2 p + 1 for hexahedra and quadrilaterals of degree p.
         petsc_options: Options of the linear solver, for example ``{"ksp_type": "cg",
@@ -98,7 +102,8 @@ class MeshBody(MeshEquations):
             memory; by default a factorization. PETSc's options with the prefix
             ``dolfinx_mbd_mesh_body_`` have the same effect.
         position: Initial position of the origin of the mesh, shape (3,), m.
-        rotation: Initial orientation: quaternion (w, x, y, z) or rotation matrix.
+        rotation: Initial orientation: rotation vector (3,), rad, quaternion (w, x, y, z) or
+            rotation matrix.
         velocity: Initial velocity of the origin of the mesh in global components, (3,), m/s; by
             default as for `FlexibleBody`.
         omega: Initial angular velocity in body components, (3,), rad/s.
@@ -122,6 +127,7 @@ class MeshBody(MeshEquations):
         ('left',)
     """
 
+    halves_steps: ClassVar[bool] = True  # a step of large deformations may need shorter steps
     name: str
     model: ElasticModel | TaggedMesh | Mesh
     interfaces: Interfaces = ()
@@ -297,6 +303,19 @@ class MeshBody(MeshEquations):
     def interface_frames(self) -> tuple[Any, ...]:
         """The interfaces with `name`, `point` (3,), m, and `axes` (3, 3) in the undeformed body."""
         return self._interfaces
+
+    def load_inputs(self) -> Iterator[tuple[MeshLoad, LoadInput]]:
+        """Yield the loads of the body and their numbers that can be inputs of an analysis."""
+        for name, load in self.loads.items():
+            yield from ((load, entry) for entry in load.inputs(f"{self.name}.{name}"))
+
+    def with_copied_loads(self) -> MeshBody:
+        """Return a body with copies of the loads, which shares everything else."""
+        loads, forces = self.forces.loads.copied()
+        body, part = copy.copy(self), copy.copy(self.forces)
+        part.loads = forces
+        assign(body, loads=loads, forces=part)
+        return body
 
     def step_solver(self) -> Any:
         """Return a solver of the free nodes for the time steps of one run."""

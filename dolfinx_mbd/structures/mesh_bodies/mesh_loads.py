@@ -11,9 +11,10 @@ where J F⁻ᵀN dA is the deformed area vector (Nanson).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import copy
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import ufl
@@ -32,10 +33,22 @@ from dolfinx_mbd.fem.fields import locate
 from dolfinx_mbd.forms.arguments import nonzero
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.expressions.functions import expression, expressions
+from dolfinx_mbd.mechanism.load_protocol import LoadInput
 from dolfinx_mbd.structures.mesh_bodies.embedding import Embedding
 from dolfinx_mbd.structures.mesh_bodies.nodal_vectors import NodalVectors
 
 __all__ = ["BodyForce", "MeshLoad", "MeshLoads", "PointForce", "Pressure", "Traction"]
+
+
+class _Vector:
+    """A load whose value has three components."""
+
+    unit: ClassVar[str]
+
+    def inputs(self, label: str) -> Iterator[LoadInput]:
+        """Yield the components of the value, with names that begin with a label."""
+        for k, x in enumerate("xyz"):
+            yield LoadInput(f"{label}.{x}", "value", k, self.unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +77,13 @@ class Pressure:
         assign(self, facets=checked_key("facets", self.facets), value=_checked(self.value, ()))
         assign(self, distribution=nonzero("distribution", self.distribution))
 
+    def inputs(self, label: str) -> Iterator[LoadInput]:
+        """Yield the value, with a label as its name."""
+        yield LoadInput(label, "value", unit="Pa")
+
 
 @dataclass(frozen=True, eq=False)
-class Traction:
+class Traction(_Vector):
     """A force per undeformed area that keeps its direction in the inertial frame.
 
     Attributes:
@@ -86,6 +103,7 @@ class Traction:
     value: ArrayLike | Callable[[float], ArrayLike]
     distribution: float | Expr = 1.0
 
+    unit = "Pa"
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
@@ -94,7 +112,7 @@ class Traction:
 
 
 @dataclass(frozen=True, eq=False)
-class BodyForce:
+class BodyForce(_Vector):
     """A force per undeformed volume that keeps its direction in the inertial frame.
 
     Attributes:
@@ -112,6 +130,7 @@ class BodyForce:
     value: ArrayLike | Callable[[float], ArrayLike]
     distribution: float | Expr = 1.0
 
+    unit = "N/m³"
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
@@ -120,7 +139,7 @@ class BodyForce:
 
 
 @dataclass(frozen=True, eq=False)
-class PointForce:
+class PointForce(_Vector):
     """A force at a material point that keeps its direction in the inertial frame.
 
     Attributes:
@@ -138,6 +157,7 @@ class PointForce:
     point: ArrayLike
     value: ArrayLike | Callable[[float], ArrayLike]
 
+    unit = "N"
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
@@ -180,25 +200,26 @@ class MeshLoads:
         self._nodes, self._u = nodes, u
         depth = fem.Constant(u.function_space.mesh, default_scalar_type(embedding.depth))
         self._test = ufl.TestFunction(u.function_space)
-        self._dead: list[tuple[str, Any, Array]] = []
-        self._pressures: list[tuple[str, Any, fem.Constant]] = []
+        self._loads = dict(checks.instance("loads", loads, Mapping))
+        self._dead: list[tuple[str, Array]] = []
+        self._pressures: list[tuple[str, fem.Constant]] = []
         work: Any = None
         kinds = (Pressure, Traction, BodyForce, PointForce)
-        for name, load in checks.instance("loads", loads, Mapping).items():
+        for name, load in self._loads.items():
             checks.name("every name in loads", name)
             checks.instance(f"load {name!r}", load, kinds)
             if isinstance(load, PointForce):
-                self._dead.append((name, load.value, self._point_weights(name, load)))
+                self._dead.append((name, self._point_weights(name, load)))
                 continue
             measure = ufl.dx if isinstance(load, BodyForce) else self._surface(name, load)
             weights = self._weights(name, depth * load.distribution * self._test[0] * measure)
             if isinstance(load, Pressure):
                 factor = fem.Constant(u.function_space.mesh, default_scalar_type(0.0))
-                self._pressures.append((name, load.value, factor))
+                self._pressures.append((name, factor))
                 part = -factor * depth * load.distribution * self._area_work() * measure
                 work = part if work is None else work + part
             else:
-                self._dead.append((name, load.value, weights))
+                self._dead.append((name, weights))
         self._work = self._stiffness = None
         if work is not None:
             trial = ufl.TrialFunction(u.function_space)
@@ -209,15 +230,24 @@ class MeshLoads:
     def __bool__(self) -> bool:
         return bool(self._dead or self._pressures)
 
+    def copied(self) -> tuple[dict[str, Any], MeshLoads]:
+        """Return copies of the loads by name, and the nodal forces of these copies."""
+        result = copy.copy(self)
+        result._loads = {name: copy.copy(load) for name, load in self._loads.items()}
+        return result._loads, result
+
+    def _value(self, name: str, t: float, shape: tuple[int, ...]) -> Array:
+        return _value(name, self._loads[name].value, t, shape)
+
     def forces(self, t: float) -> Array:
         """Return the forces (N, 3) at the nodes at a time and the present displacement, N."""
         total = np.zeros((len(self._nodes), 3))
-        for name, value, weights in self._dead:
-            force = _value(name, value, t, (3,))
+        for name, weights in self._dead:
+            force = self._value(name, t, (3,))
             self._embedding.check_vector(f"load {name!r}", force)
             total += weights[:, None] * force
         if self._work is not None:
-            self.pressures = np.array([_value(n, p, t, ()) for n, p, _ in self._pressures])
+            self.pressures = np.array([self._value(name, t, ()) for name, _ in self._pressures])
             b = fem.assemble_vector(self._work)
             b.scatter_reverse(la.InsertMode.add)
             count = self._embedding.dim * len(self._nodes.owned)
@@ -227,11 +257,11 @@ class MeshLoads:
     @property
     def pressures(self) -> Array:
         """The present values of the pressures, Pa, which `forces` sets."""
-        return np.array([float(factor.value) for *_, factor in self._pressures])
+        return np.array([float(factor.value) for _, factor in self._pressures])
 
     @pressures.setter
     def pressures(self, values: Array) -> None:
-        for (*_, factor), value in zip(self._pressures, values, strict=True):
+        for (_, factor), value in zip(self._pressures, values, strict=True):
             factor.value = value
 
     def add_stiffness(self, A: PETSc.Mat) -> None:

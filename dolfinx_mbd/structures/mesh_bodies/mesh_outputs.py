@@ -3,12 +3,13 @@
 In a basis V of motions y = V z of all nodes, frames and other bodies, with inputs u,
 
     M z̈ + C ż + K z = Vᵀ F u,
-    Bᵀ δλ = F u + Yᵀ g_u − S s − g_s,    g = M V z̈ + C V ż − b M V z,
+    Bᵀ δλ = Yᵀ g_u − S s − g_s,    g = M V z̈ + C V ż − b M V z − F u,
 
-where −F is the derivative of the residual with respect to u. The second line is the condensed
-balance of the frames with the increments s of `small_vibrations`: g_u are forces at free nodes and
-g_s those at the frames. V contains the static responses to the inputs, so that the truncated modes
-do not change the response at low frequencies.
+where −F is the derivative of the residual with respect to u: at frames and, for loads of the
+bodies, at all nodes. The second line is the condensed balance of the frames with the increments s
+of `small_vibrations`: g_u are forces at free nodes and g_s those at the frames. V contains the
+static responses to the inputs, so that the truncated modes do not change the response at low
+frequencies.
 
 Outputs depend on the motion and on λ. Their derivatives along each column of V are central
 differences of sixth order, as in `state_space`. In axes that rotate with Ω, a motion y changes the
@@ -29,13 +30,14 @@ from dolfinx_mbd.analyses.signals import Inputs
 from dolfinx_mbd.analyses.state_space import OFFSETS, StateSpace, derivative, input_slopes
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.fem.linalg.blocks import gram
 from dolfinx_mbd.kernels.rotations import exp_quaternion, multiply_quaternions, rotation_matrix
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.outputs import Outputs
 from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.structures.mesh_bodies.small_vibrations import SmallVibrations
 
-__all__ = ["ModalMotions", "mesh_state_space"]
+__all__ = ["ModalMotions", "input_forces", "mesh_state_space"]
 
 _STEP = 1e-3  # displacement or rotation in a difference, relative to the size or in rad
 _ANGLE = 0.3  # rotation after which the matrices are compared, rad
@@ -60,7 +62,11 @@ class ModalMotions:
 
     @classmethod
     def of(
-        cls, small: SmallVibrations, products: tuple[Array, Array, Array], matrices: Any, F: Array
+        cls,
+        small: SmallVibrations,
+        products: tuple[Array, Array, Array],
+        matrices: Any,
+        load: Array,
     ) -> ModalMotions:
         """Return the motions of a basis within the context of `small`.
 
@@ -68,16 +74,42 @@ class ModalMotions:
             small: Operators.
             products: V, M V and C V.
             matrices: M, C and K in the basis.
-            F: Forces for unit inputs, (nv, nu).
+            load: Forces for unit inputs, a block with nu columns.
         """
         V, MV, CV = products
         m, c, k = matrices
         nodal, s = small.unpacked(V)
         count = len(m)
-        z, dz, u = np.split(np.eye(2 * count + F.shape[1]), [count, 2 * count])
-        ddz = np.linalg.solve(m, s.T @ F @ u - c @ dz - k @ z)
-        inertia = MV @ ddz + CV @ dz - small.shift * (MV @ z)
-        return cls(nodal, s, ddz, small.reactions(inertia, s @ z, F @ u))
+        z, dz, u = np.split(np.eye(2 * count + load.shape[1]), [count, 2 * count])
+        ddz = np.linalg.solve(m, gram(small.comm, V, load) @ u - c @ dz - k @ z)
+        inertia = MV @ ddz + CV @ dz - small.shift * (MV @ z) - load @ u
+        return cls(nodal, s, ddz, small.reactions(inertia, s @ z))
+
+
+def input_forces(
+    at: Assembler, state: State, inputs: Inputs, outputs: Outputs
+) -> tuple[list[Array], Array, Array]:
+    """Return the derivatives of forces and outputs with respect to inputs (collective).
+
+    Returns:
+        Forces at the nodes of each body on its mesh, (N, 3, nu) each; forces at frames and other
+        bodies, (nv, nu); outputs, (ny, nu).
+    """
+    force, through = input_slopes(at, state, inputs, outputs)
+    values: Array = np.array(inputs.values)
+    nodal = []
+    for body, q in _mesh_bodies(at.system):
+        loads, columns = body.forces.loads, np.zeros((*body.nodes.shape, len(values)))
+        body.forces.set_state(*body.nodal_of(state.q[q])[:2])
+        base = loads.forces(state.time)
+        for k, value in enumerate(values):  # the forces are linear in the values of loads
+            step = abs(value) or 1.0
+            inputs.put([*map(float, values + step * np.eye(len(values))[k])])
+            columns[:, :, k] = body.embedding.flat(loads.forces(state.time) - base) / step
+        inputs.put([*map(float, values)])
+        force[:, columns.any(axis=(0, 1))] = 0.0  # these loads act at the nodes alone
+        nodal.append(columns)
+    return nodal, force, through
 
 
 def mesh_state_space(
@@ -125,13 +157,16 @@ def _slopes(
     """Return VᵀF (n, nu) and the derivatives of the outputs (ny, 2n + nu)."""
     at = Assembler(system)
     at.put(state)
-    force, through = input_slopes(at, state, inputs, outputs)
+    nodal, force, through = input_forces(at, state, inputs, outputs)
     s, count = motions.increments, motions.increments.shape[1]
+    forces = s.T @ force
+    for motion, columns in zip(motions.nodal, nodal, strict=True):
+        forces = forces + np.einsum("nik,nij->kj", motion, columns)
     z, dz, u = np.split(np.eye(2 * count + len(inputs.names)), [count, 2 * count])
     slopes = _output_slopes(at, state, spin, motions, outputs)
     values = z, dz, motions.accelerations, motions.multipliers
     C = sum((one @ two for one, two in zip(slopes, values, strict=True)), through @ u)
-    return s.T @ force, C
+    return forces, C
 
 
 def _output_slopes(

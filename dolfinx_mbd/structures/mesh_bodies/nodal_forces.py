@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import ufl
@@ -38,6 +38,14 @@ SIMPLICES = ("tetrahedron", "triangle")
 """Cells whose shape functions of degree p are all polynomials up to this degree."""
 
 Energy = Callable[[Any], Any]
+
+
+class _ViscousForms(NamedTuple):
+    """Forces of the viscosity, and the derivatives by displacements and velocities."""
+
+    force: fem.Form
+    by_displacement: fem.Form
+    by_velocity: fem.Form
 
 
 class NodalForces:
@@ -86,6 +94,7 @@ class NodalForces:
         dx = ufl.dx(metadata={"quadrature_degree": quadrature_degree})
         self._terms: list[tuple[Energy, ufl.Measure]] = [(lambda u: depth * energy(u), dx)]
         if volumetric is not None:
+            # A lower degree of quadrature avoids locking of nearly incompressible materials
             element = V.ufl_element()
             low = 2 * element.degree - (2 if element.cell_type.name in SIMPLICES else 1)
             reduced = ufl.dx(metadata={"quadrature_degree": low})
@@ -95,7 +104,7 @@ class NodalForces:
         self._energy = fem.form(total)
         self._force = fem.form(internal)
         self._stiffness = fem.form(ufl.derivative(internal, self._u, trial))
-        self._viscous: tuple[fem.Form, fem.Form, fem.Form] | None = None
+        self._viscous: _ViscousForms | None = None
         if viscosity:
             assert model.materials is not None
             tau = depth * fem.Constant(V.mesh, default_scalar_type(viscosity))
@@ -103,15 +112,15 @@ class NodalForces:
             damping = tau * _viscous_work(self._u, self._w, test, law) * dx
             by_u, by_w = (ufl.derivative(damping, f, trial) for f in (self._u, self._w))
             by_u = 0.5 * (by_u + ufl.adjoint(by_u))  # the solver needs a symmetric matrix
-            self._viscous = tuple(map(fem.form, (damping, by_u, by_w)))  # type: ignore[assignment]
+            self._viscous = _ViscousForms(*map(fem.form, (damping, by_u, by_w)))
         cells = fem.functionspace(V.mesh, ("DG", 0))
         volume = ufl.det(ufl.Identity(V.mesh.geometry.dim) + ufl.grad(self._u))
-        part = ufl.conditional(ufl.lt(volume, 0.0), -volume, 0.0)
+        inverted = ufl.conditional(ufl.lt(volume, 0.0), -volume, 0.0)
         self._spin = fem.Constant(V.mesh, np.zeros(3, dtype=default_scalar_type))
-        rho, flat = depth * model.mass_density, embedding.vector
-        arm = ufl.cross(self._spin, ufl.cross(self._spin, flat(trial)))
-        self._centrifugal = fem.form(rho * ufl.inner(arm, flat(test)) * ufl.dx)
-        self._inversion = fem.form(part * ufl.TestFunction(cells) * dx)
+        rho, in_space = depth * model.mass_density, embedding.vector
+        arm = ufl.cross(self._spin, ufl.cross(self._spin, in_space(trial)))
+        self._centrifugal = fem.form(rho * ufl.inner(arm, in_space(test)) * ufl.dx)
+        self._inversion = fem.form(inverted * ufl.TestFunction(cells) * dx)
         self.loads = MeshLoads(embedding, self._u, self.nodes, loads)
         W = scalar_space(V)
         p, r = ufl.TrialFunction(W), ufl.TestFunction(W)
@@ -160,11 +169,11 @@ class NodalForces:
     def internal(self) -> Array:
         """Return the forces (N, 3) of the stress, with that of the viscosity, N (collective)."""
         total = self.elastic()
-        return total if self._viscous is None else total + self._vector(self._viscous[0])
+        return total if self._viscous is None else total + self._vector(self._viscous.force)
 
     def damping(self, w: Array) -> Array | None:
         """Return the damping forces (N, 3), N, at the velocities w, or None without damping."""
-        total = None if self._viscous is None else self._vector(self._viscous[0])
+        total = None if self._viscous is None else self._vector(self._viscous.force)
         if self._mass_damping:
             part = self._mass_damping * self.apply_mass(w)
             total = part if total is None else total + part
@@ -203,7 +212,8 @@ class NodalForces:
         A = fem_petsc.assemble_matrix(self._stiffness)
         A.assemble()
         if self._viscous is not None:
-            for form, factor in zip(self._viscous[1:], (1.0, rate), strict=True):
+            by_u, by_w = self._viscous.by_displacement, self._viscous.by_velocity
+            for form, factor in ((by_u, 1.0), (by_w, rate)):
                 if factor:
                     D = fem_petsc.assemble_matrix(form)
                     D.assemble()

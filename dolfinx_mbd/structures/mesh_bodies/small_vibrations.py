@@ -16,13 +16,14 @@ import numpy as np
 import scipy.linalg
 from mpi4py import MPI
 
-from dolfinx_mbd.analyses.linearization import SteadyError, unbalanced
+from dolfinx_mbd.analyses.linearization import SteadyError
 from dolfinx_mbd.analyses.mesh_rotation import (
     rates_of_rotation,
     set_rotation,
     spin_of,
     steady_stiffness,
 )
+from dolfinx_mbd.analyses.unbalanced_forces import unbalanced
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.errors import InputError, SolverError
@@ -341,22 +342,19 @@ class SmallVibrations:
         nodal, s = self._free(X)
         return self.packed([np.zeros_like(part) for part in nodal], self._rest @ s)
 
-    def loads(self, forces: Array) -> Array:
-        """Return a block of forces (nv, k) at frames and other bodies."""
-        count = forces.shape[1]
-        nodal = [np.zeros((*part.body.nodes.shape, count)) for part in self._parts]
-        return self.packed(nodal, forces)
+    def loads(self, nodal: list[Array], forces: Array) -> Array:
+        """Return a block of forces (N, 3, k) at the nodes of each body and (nv, k) at frames."""
+        return self._assembled(nodal, forces)
 
-    def reactions(self, inertia: Array, s: Array, forces: Array) -> Array:
+    def reactions(self, inertia: Array, s: Array) -> Array:
         """Return the multipliers (nc, k) of the constraints of motions.
 
         Args:
-            inertia: M ÿ + C ẏ − b M y, a block.
+            inertia: M ÿ + C ẏ − b M y − F u with the forces of inputs u, a block.
             s: Increments of frames and other bodies, (nv, k).
-            forces: Forces at them, (nv, k).
         """
         nodal, at_frames = self._free(inertia)
-        rest = forces - self._condensed @ s - at_frames
+        rest = -self._condensed @ s - at_frames
         for part, values in zip(self._parts, nodal, strict=True):
             if part.T.shape[2]:
                 gaps, solver = np.zeros(part.body.constraints.size), part.unknowns.solver

@@ -27,19 +27,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd import checks
-from dolfinx_mbd.analyses.linearization import LinearizedSystem, poles_of
+from dolfinx_mbd.analyses.linearized_system import LinearizedSystem
+from dolfinx_mbd.analyses.poles import poles_of
 from dolfinx_mbd.analyses.signals import Inputs
-from dolfinx_mbd.analyses.state_space import input_slopes
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
-from dolfinx_mbd.dynamics.start.consistent_state import check_state
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.linalg.block_lanczos import BLOCK_SIZE, Breakdown, block_lanczos
 from dolfinx_mbd.fem.linalg.blocks import column_sums, gram
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.outputs import Outputs
-from dolfinx_mbd.structures.mesh_bodies.mesh_outputs import ModalMotions, mesh_state_space
+from dolfinx_mbd.structures.mesh_bodies.mesh_outputs import (
+    ModalMotions,
+    input_forces,
+    mesh_state_space,
+)
 from dolfinx_mbd.structures.mesh_bodies.small_vibrations import SmallVibrations
 
 __all__ = ["VibrationModes", "mesh_linearization", "vibration_modes"]
@@ -137,7 +140,7 @@ def vibration_modes(system: System, state: State, num_modes: int = 6) -> Vibrati
         [174. 176. 815.] Hz
     """
     checks.instance("system", system, System)
-    check_state("state", state, system)
+    system.check_state("state", state)
     num_modes = checks.integer("num_modes", num_modes, low=1)
     with SmallVibrations(system, state) as small:
         poles, vectors, space = _lowest(small, num_modes)
@@ -154,17 +157,16 @@ def mesh_linearization(
     With inputs, the last coordinates are the static responses to them. The other arguments are
     those of `vibration_modes`; its errors are raised. Collective.
     """
-    forces = np.zeros((system.num_velocities, 0))
-    if inputs.names:
-        forces, _ = input_slopes(Assembler(system), state, inputs, Outputs(None))
+    *forces, _ = input_forces(Assembler(system), state, inputs, Outputs(None))
     with SmallVibrations(system, state) as small:
         poles, vectors, space = _lowest(small, num_modes)
         shapes, increments = _shapes(small, vectors, space.V)
         dominant = small.dominant_bodies(shapes, increments)
+        load = small.loads(*forces)
         if inputs.names:
-            space.add_responses(forces)
+            space.add_responses(load)
         matrices = space.matrices()
-        motions = ModalMotions.of(small, (space.V, space.MV, space.CV), matrices, forces)
+        motions = ModalMotions.of(small, (space.V, space.MV, space.CV), matrices, load)
         state, spin = small.state, small.spin
     return LinearizedSystem.from_matrices(
         system,
@@ -224,16 +226,18 @@ class _Subspace:
         names = "V", "MV", "CV", "NV", "KV"
         vars(self).update({name: vars(self)[name][:, :count] for name in names})
 
-    def add_responses(self, forces: Array) -> None:
-        """Add the static responses to forces (nv, k) at frames of the modes that V lacks."""
-        small, load = self.small, self.small.loads(forces)
+    def add_responses(self, load: Array) -> None:
+        """Add the static responses to a block of forces of the modes that V lacks."""
+        small = self.small
         modes, products = self.V[:, : self._count], self.MV[:, : self._count]
         G = W = load
         for count in range(_RESPONSES):  # the difference of K + b M and K vanishes
             G = load + small.shift * small.mass(W) if count else load
             G = np.asfortranarray(G - products @ gram(small.comm, modes, G))
             W = small.solve(G)
-        self.add(W, G)
+        sizes = np.sqrt(column_sums(small.comm, W, small.mass(W)))  # inputs may have any unit
+        sizes = np.where(sizes > 0.0, sizes, 1.0)
+        self.add(W / sizes, np.asfortranarray(G / sizes))
 
 
 def _lowest(small: SmallVibrations, num_modes: int) -> tuple[Complex, Complex, _Subspace]:

@@ -43,9 +43,9 @@ def interface_rows(problem: ElasticProblem, interface: MeshInterface) -> Array:
 class SupportedMatrix:
     """Factorized symmetric matrix on the motions that the interfaces allow.
 
-    If `floating` is True, the supports allow rigid motions and the matrix vanishes for them: the
-    solution for balanced loads is determined up to a rigid motion. `free` states whether the matrix
-    vanishes for rigid motions; a matrix that includes mass does not. `constraint` contains the
+    `free` states whether the matrix vanishes for rigid motions, as a stiffness does; a matrix that
+    includes mass does not. If `floating` is True, the supports also allow rigid motions, and the
+    solution for balanced loads is determined up to a rigid motion. `constraint` contains the
     constraint modes of all interfaces.
     """
 

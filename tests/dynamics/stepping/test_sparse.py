@@ -85,7 +85,7 @@ def test_the_sparse_matrix_is_the_dense_one(flexible: bool, loads: bool) -> None
         at = stepper.assembler
         at.q[:], at.v[:], at.a[:], at.lam[:] = state.q, 0.3, 0.1, 5.0
         at.residual(0.2)
-        matrices.append(stepper._matrix.evaluate(at, 0.2, move, 4e6, 2e3))
+        matrices.append(stepper.corrector.matrix.evaluate(at, 0.2, move, 4e6, 2e3))
     for one, other in zip(*matrices, strict=True):
         assert scipy.sparse.issparse(other)
         np.testing.assert_allclose(other.toarray(), one, rtol=0, atol=1e-13 * np.abs(one).max())
@@ -100,7 +100,7 @@ def test_size_grows_with_the_links() -> None:
         assert stepper.sparse
         start = consistent_state(system)
         stepper.step(stepper.begin(start, 1e-3), 1e-3)
-        factor = stepper._factor
+        factor = stepper.corrector.factor
         assert factor is not None
         entries.append(factor.matrix.nnz)  # type: ignore[union-attr]
         fill.append(factor.lu.L.nnz + factor.lu.U.nnz)  # type: ignore[union-attr]

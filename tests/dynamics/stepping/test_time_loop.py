@@ -17,6 +17,7 @@ from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import Stepper, System, consistent_state
 from dolfinx_mbd.dynamics.assembly.floating_bodies import FloatingBodies
 from dolfinx_mbd.dynamics.stepping.convergence import Monitor
+from dolfinx_mbd.dynamics.stepping.formulas import Derivatives
 from dolfinx_mbd.kernels.compilation import COMPILED
 from dolfinx_mbd.mechanism import (
     BodyState,
@@ -93,17 +94,21 @@ def errors(
     method = stepper.method
     ratio = (1 - method.alpha_f) / (1 - method.alpha_m)
     by_rate = 1 / (dt * dt * method.beta * ratio)
-    derivatives = by_rate, method.gamma / (dt * method.beta), ratio
+    derivatives = Derivatives(by_rate, method.gamma / (dt * method.beta), ratio)
     evaluated: list[float] = []
-    measure, error = stepper._measure, stepper._measure.residual
-    joint_error = stepper._joint_error
+    corrector = stepper.corrector
+    measure, error, joint_error = (
+        corrector.measure,
+        corrector.measure.residual,
+        corrector.joint_error,
+    )
     measure.residual = lambda *args: evaluated.append(error(*args)) or evaluated[-1]  # type: ignore
 
     def of_joints(*args: float) -> float:
         evaluated[-1] = max(evaluated[-1], joint_error(*args))  # type: ignore
         return evaluated[-1]
 
-    stepper._joint_error = of_joints  # type: ignore
+    corrector.joint_error = of_joints  # type: ignore
     largest, not_evaluated = [], 0
     state = stepper.begin(state, dt)
     for _ in range(steps):
@@ -112,11 +117,13 @@ def errors(
         at = other.assembler
         at.put(state)
         at.residual(state.time)
-        residual = other._measure.residual(at, other.tolerance, by_rate)
-        other._factor = stepper._factor
-        if other._factor is None:
-            other._refactor(state.time, dt, np.zeros(len(at.v)), derivatives)
-        largest.append(max(residual, other._joint_error(other._correction(by_rate), by_rate, True)))
+        check = other.corrector
+        residual = check.measure.residual(at, other.tolerance, by_rate)
+        check.factor = corrector.factor
+        if check.factor is None:
+            check.refactor(state.time, dt, np.zeros(len(at.v)), derivatives)
+        correction = check.correction(by_rate)
+        largest.append(max(residual, check.joint_error(correction, by_rate, True)))
     return largest, not_evaluated
 
 

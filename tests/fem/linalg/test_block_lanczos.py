@@ -14,7 +14,13 @@ from dolfinx_mbd import ElasticModel, InterfaceSpec
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.fem.linalg import eigenvalues as eigen
-from dolfinx_mbd.fem.linalg.block_lanczos import BLOCK_SIZE, Breakdown, block_lanczos, largest_space
+from dolfinx_mbd.fem.linalg.block_lanczos import (
+    BLOCK_SIZE,
+    Breakdown,
+    block_lanczos,
+    largest_space,
+    num_accurate,
+)
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.fem.linalg.eigenvalues import lowest_modes
 from dolfinx_mbd.fem.linalg.factorization import cholesky, count_below
@@ -77,6 +83,20 @@ def test_bending_modes_are_found_in_pairs(comm: MPI.Intracomm) -> None:
     values, _ = lowest_modes(K, M, ksp, 4, held, prefix="lanczos_")
     assert np.allclose(values[[0, 2]], values[[1, 3]], rtol=1e-9)
     assert values[2] > 2 * values[1]
+
+
+@pytest.mark.parametrize("count", [6, 7, 13])
+def test_less_accurate_pairs(comm: MPI.Intracomm, count: int) -> None:
+    """The last three pairs need accurate eigenvalues only, but not those of a multiple one."""
+    K, M, held = held_bar(comm)
+    ksp = cholesky(K, prefix="lanczos_")
+    settings = {"prefix": "lanczos_"}
+    exact, _ = lowest_modes(K, M, ksp, count + 3, held, **settings)
+    values, vectors = lowest_modes(K, M, ksp, count + 3, held, num_loose=3, **settings)
+    assert np.abs(values / exact - 1).max() < 1e-8
+    accurate = num_accurate(values, count)
+    assert accurate == np.sum(exact < 1.001 * exact[count - 1]) >= count
+    assert errors(M, ksp, values, vectors)[:accurate].max() < 1e-8
 
 
 @pytest.mark.parametrize("copies", [2, BLOCK_SIZE])

@@ -205,6 +205,7 @@ def test_double_precision_otherwise(
     messages = {
         "pivot": "no factor in single precision: pivot",
         "iterations": "too inaccurate; double is used instead",
+        "library": "no factor in single precision, which needs one rank and CHOLMOD 5",
         "steps": "no convergence in 2 steps; block Lanczos is used instead",
     }
     text = messages.get(cause, "cholesky by cholmod\n")
@@ -220,9 +221,14 @@ def test_restarted_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Body(bar(8, (24, 4, 4)), AVERAGED).compare(30) < 1
 
 
-def test_reductions_agree(comm: MPI.Intracomm) -> None:
-    """On any number of ranks; several ranks use double precision."""
+def test_reductions_agree(comm: MPI.Intracomm, caplog: pytest.LogCaptureFixture) -> None:
+    """On any number of ranks; several ranks use double precision, and the log says so."""
     mesh = box(comm, (0.2, 0.02, 0.02), (16, 3, 3))
     both: dict[str, Any] = {"interfaces": InterfaceSpec.each(("left", "right"), "averaged")}
-    bodies = [reduce(mesh, STEEL, num_modes=8, solver=s, **both).body for s in ("direct", "double")]
+    with caplog.at_level("INFO", "dolfinx_mbd"):
+        bodies = [
+            reduce(mesh, STEEL, num_modes=8, solver=s, **both).body for s in ("direct", "double")
+        ]
+    if comm.size > 1:
+        assert caplog.text.count("no factor in single precision, which needs one rank") == 1
     assert bodies[0].frequencies == pytest.approx(bodies[1].frequencies, rel=1e-9)

@@ -66,6 +66,15 @@ def unit(script: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def unit3(script: Path) -> Path:
+    """The same unit with FMI 3.0."""
+    path = script.with_name("arm3.fmu")
+    arguments = ["export-fmu", str(script), "-o", str(path), "--linear", str(DT), "--fmi", "3"]
+    assert main(arguments) == 0
+    return path
+
+
 def linearized(script: Path) -> mbd.LinearizedSystem:
     names: dict = {"__file__": str(script)}
     exec(script.read_text(), names)
@@ -76,9 +85,9 @@ def inputs(steps: np.ndarray) -> np.ndarray:
     return np.column_stack([np.sin(0.1 * steps), 3.0 * (steps > 50)])
 
 
-def test_fmpy_validates_the_unit(unit: Path) -> None:
+def test_fmpy_validates_the_units(unit: Path, unit3: Path) -> None:
     code = "from fmpy.validation import validate_fmu\nresult = list(validate_fmu(unit))"
-    assert run(code, unit) == []
+    assert run(code, unit) == [] and run(code, unit3) == []
 
 
 SLAVE = """
@@ -113,7 +122,11 @@ def test_the_response_equals_scipy(unit: Path, script: Path, stride: int) -> Non
     assert (np.abs(rows - expected) <= 1e-9 * np.abs(expected).max(axis=0)).all()
 
 
-def test_fmpy_simulates_a_constant_input(unit: Path, script: Path) -> None:
+@pytest.mark.parametrize("name", ["unit", "unit3"])
+def test_fmpy_simulates_a_constant_input(
+    name: str, script: Path, request: pytest.FixtureRequest
+) -> None:
+    unit = request.getfixturevalue(name)
     code = f"""
 import fmpy
 rows = fmpy.simulate_fmu(unit, stop_time={STEPS * DT}, step_size={DT}, output_interval={DT},
@@ -146,18 +159,18 @@ result.append(fmu.getReal([0, 1, 2, 3]))
 """
     first, second, third, status, values = run(code, unit)
     assert first == second == third and max(map(max, first)) > 0
-    assert status == 3 and values == [0.0] * 4
+    assert status == 2 and values == [0.0] * 4  # the step is discarded
 
 
-def test_the_source_compiles_without_warnings(unit: Path, tmp_path: Path) -> None:
-    with zipfile.ZipFile(unit) as archive:
-        archive.extractall(tmp_path / "unit")
-    sources = tmp_path / "unit" / "sources"
+def test_the_source_compiles_without_warnings(unit: Path, unit3: Path, tmp_path: Path) -> None:
     options = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-c"]
-    for prefix in ([], ["-DFMI2_FUNCTION_PREFIX=arm_"]):
-        subprocess.run(["cc", *options, *prefix, "state_space.c"], cwd=sources, check=True)
-    symbols = (sources / "state_space.o").read_bytes()
-    assert b"arm_fmi2DoStep" in symbols
+    for file, fmi in ((unit, 2), (unit3, 3)):
+        with zipfile.ZipFile(file) as archive:
+            archive.extractall(tmp_path / file.stem)
+        sources = tmp_path / file.stem / "sources"
+        for prefix in ([], [f"-DFMI{fmi}_FUNCTION_PREFIX=arm_"]):
+            subprocess.run(["cc", *options, *prefix, f"fmi{fmi}.c"], cwd=sources, check=True)
+        assert f"arm_fmi{fmi}DoStep".encode() in (sources / f"fmi{fmi}.o").read_bytes()
 
 
 def test_without_a_binary_and_wrong_arguments(
@@ -179,5 +192,14 @@ def test_without_a_binary_and_wrong_arguments(
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(MissingFileError, match="binary=False"):
         export_linear_fmu(system, path, dt=DT)
-    arguments = ["export-fmu", str(script), "-o", str(path), "--linear", "1e-3", "--fmi", "3"]
+    arguments = [
+        "export-fmu",
+        str(script),
+        "-o",
+        str(path),
+        "--linear",
+        "1e-3",
+        "--with",
+        "rod.npz",
+    ]
     assert main(arguments) == 1

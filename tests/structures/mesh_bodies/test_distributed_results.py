@@ -20,13 +20,15 @@ from tests.structures.mesh_bodies.models import RUBBER, box, ends
 COMM = MPI.COMM_WORLD
 
 
-def swinging(cells: tuple[int, int, int]) -> tuple[mbd.System, list[MeshBody]]:
+def swinging(cells: tuple[int, int, int], **options: Any) -> tuple[mbd.System, list[MeshBody]]:
     """Return a double pendulum of two rubber bars, with a rigid body and a spring."""
     bodies = []
     for name, shift in (("upper", 0.0), ("lower", 0.5)):
         mesh, tags = box((0, -0.05, -0.05), (0.5, 0.05, 0.05), cells)
         model = ElasticModel(mesh, RUBBER, facet_tags=tags)
-        body = MeshBody(name, model, ends(0.0, 0.5), position=(shift, 0, 0), viscosity=1e-3)
+        body = MeshBody(
+            name, model, ends(0.0, 0.5), position=(shift, 0, 0), viscosity=1e-3, **options
+        )
         bodies.append(body)
     ground = mbd.Ground({"origin": mbd.Frame()})
     weight = mbd.RigidBody(
@@ -103,13 +105,20 @@ def shared(path: Path) -> Path:
     return Path(COMM.bcast(str(path), root=0))
 
 
-@pytest.mark.parametrize("stop", [3, 7])
-def test_folder_of_several_ranks(tmp_path: Path, stop: int) -> None:
-    """One file has the rows of all ranks; an interrupted run continues bitwise."""
-    system, (body, _) = swinging((3, 1, 1))
+ITERATIVE = {"ksp_type": "cg", "ksp_rtol": 1e-10, "pc_type": "bjacobi"}
+REDUNDANT = {"pc_type": "redundant"}  # every rank factorizes the whole matrix
+
+
+@pytest.mark.parametrize(("stop", "solver"), [(3, None), (7, None), (4, ITERATIVE), (5, REDUNDANT)])
+def test_folder_of_several_ranks(tmp_path: Path, stop: int, solver: Any) -> None:
+    """One file has the rows of all ranks; an interrupted run continues bitwise.
+
+    MUMPS on several ranks adds in another order in every run. It is the only part of a step that
+    does: with other solvers, repeated and continued runs are bitwise equal on any number of ranks.
+    """
+    system, (body, _) = swinging((3, 1, 1), petsc_options=solver)
     whole = np.asarray(mbd.simulate(system, t_end=0.02, dt=2e-3).q)
-    # the sums of a factorization on several ranks may have another order in every run
-    tolerance = 1e-9 * np.abs(whole).max() * (COMM.size > 1)
+    tolerance = 1e-9 * np.abs(whole).max() * (COMM.size > 1 and solver is None)
     folder = shared(tmp_path) / "run"
 
     recorded = RecordedRun(mbd.Simulator(system, dt=2e-3, t_end=0.02), 1, folder=folder)

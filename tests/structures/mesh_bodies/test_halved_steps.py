@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.dynamics.stepping import integrators
+from dolfinx_mbd.dynamics.stepping import halved_steps
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem import ElasticModel
 from dolfinx_mbd.forms import Material
@@ -38,7 +38,7 @@ def test_a_step_that_fails_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
     """A long step under a sudden strong load fails; two or more halves reach its end."""
     body, system = hit(energy="neo-hookean", loads=press(2e4))
     with monkeypatch.context() as change:
-        change.setattr(integrators, "_STEP_HALVINGS", 0)
+        change.setattr(halved_steps, "_STEP_HALVINGS", 0)
         with pytest.raises(mbd.dynamics.StepError) as error:
             mbd.simulate(system, t_end=0.06, dt=0.01)
     run = mbd.simulate(system, t_end=0.06, dt=0.01)

@@ -133,7 +133,7 @@ def _system_arrays(eqs: Assembler) -> dict[str, Any]:
         "end_starts": at.columns.start[at.entry_frames],
         "widths": at.columns.width,
         "starts": at.columns.start,
-        "rows_of": eqs.motion_rows,
+        "rows_of": eqs.joints.motion_rows,
         "drivers": np.array(drivers).reshape(-1, 3),
         "row_drivers": owner,
         "gravity": s.gravity,

@@ -10,23 +10,16 @@ from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
-from xml.etree.ElementTree import Element, SubElement, tostring
 
 import numpy as np
 
 from dolfinx_mbd.analyses.simulator import Simulator
-from dolfinx_mbd.checks import choice, flag, instance, reject
-from dolfinx_mbd.io.export.c_units import (
-    archive,
-    c_compiler,
-    compiled_library,
-    identifier_of,
-    platform_folder,
-)
+from dolfinx_mbd.checks import choice, flag, instance
 from dolfinx_mbd.io.export.compiled.lowering import steps_code
 from dolfinx_mbd.io.export.compiled.tables import model_of
-from dolfinx_mbd.io.export.fmu import check_names, checked_path, write_unit
-from dolfinx_mbd.io.export.fmu_slave import _add_units
+from dolfinx_mbd.io.export.fmi.c_unit import CUnit, Variables
+from dolfinx_mbd.io.export.fmi.compilation import c_compiler, platform_folder
+from dolfinx_mbd.io.export.fmi.names import checked_path
 from dolfinx_mbd.kernels.mechanism_steps.model import BUFFER_OF, BUFFERS, Model
 
 __all__ = ["export_compiled_fmu"]
@@ -84,33 +77,24 @@ def export_compiled_fmu(
     if flag("binary", binary):
         platform_folder(fmi)
         c_compiler()
-    names = _variables(simulator)
-    check_names(*names)
-    for k, name in enumerate(names):
-        if name == "time" or name in names[:k]:
-            reject("name of an input or output", name, "names that differ, and not 'time'")
-    model, folder = model_of(simulator), files("dolfinx_mbd.io.export.compiled")
-    main = f"fmi{fmi}.c"
-    sources = {name: (folder / name).read_text(encoding="utf-8") for name in ("mechanism.c", main)}
-    sources["steps.c"] = steps_code()
-    data = _data(simulator, model)
-    identifier = identifier_of(*sources.values(), data, path.stem, *names)
-    sources["data.h"] = f'#define IDENTIFIER "{identifier}"\n{data}'
-    description = _Description(simulator, path.stem, identifier, fmi)
-    contents = {f"sources/{name}": text.encode() for name, text in sources.items()}
-    contents["modelDescription.xml"] = description.text()
-    if fmi == 3:
-        contents["sources/buildDescription.xml"] = _build_description(path.stem, main)
-    if binary:
-        place, suffix = platform_folder(fmi)
-        library = compiled_library(main, sources)
-        contents[f"binaries/{place}/{path.stem}{suffix}"] = library
-    return write_unit(path, archive(contents), overwrite)
+    variables = Variables(
+        {_name(name): start for name, start in simulator.inputs.items()},
+        [_name(name) for name in simulator.outputs],
+        {_name(name): unit for name, unit in simulator.units.items()},
+    )
+    source = files("dolfinx_mbd.io.export.compiled") / "mechanism.c"
+    sources = {
+        "model.c": source.read_text(encoding="utf-8"),
+        "data.h": _data(simulator, model_of(simulator)),
+        "steps.c": steps_code(),
+    }
+    dt: float = simulator.steps.dt  # type: ignore[union-attr]
+    return CUnit(path, sources, variables, dt, fmi).write(binary=binary, overwrite=overwrite)
 
 
-def _variables(simulator: Simulator) -> list[str]:
-    """Return the names of the inputs and outputs in the unit: without spaces."""
-    return [name.replace(" ", "_") for name in (*simulator.inputs, *simulator.outputs)]
+def _name(name: str) -> str:
+    """Return the name of an input or output in the unit: without spaces."""
+    return name.replace(" ", "_")
 
 
 # ---- arrays -------------------------------------------------------------------------------------
@@ -138,7 +122,6 @@ def _data(simulator: Simulator, model: Model) -> str:
         "TIME_PLACE": starts["now"],
     }
     lines = [f"#define {name} {number}" for name, number in numbers.items()]
-    lines.append(f"#define DT {simulator.steps.dt!r}")  # type: ignore[union-attr]
     buffers = [BUFFERS.index(BUFFER_OF[name]) for name in Model._fields]
     lines += [
         _integers("BUFFERS", buffers),
@@ -164,73 +147,3 @@ def _integers(name: str, values: Iterable[int]) -> str:
 def _doubles(name: str, values: Iterable[float]) -> str:
     text = ", ".join(repr(float(x)) for x in values) or "0.0"
     return f"static const double {name}[] = {{{text}}};"
-
-
-# ---- description --------------------------------------------------------------------------------
-class _Description:
-    """The file `modelDescription.xml`."""
-
-    def __init__(self, simulator: Simulator, name: str, identifier: str, fmi: int) -> None:
-        self._simulator, self._name, self._fmi = simulator, name, fmi
-        attributes = {"guid" if fmi == 2 else "instantiationToken": identifier}
-        attributes |= {"fmiVersion": f"{fmi}.0", "modelName": name, "generationTool": "dolfinx_mbd"}
-        self._root = Element(
-            "fmiModelDescription", attributes, variableNamingConvention="structured"
-        )
-
-    def text(self) -> bytes:
-        """Return the contents of the file."""
-        simulator, root, fmi = self._simulator, self._root, self._fmi
-        unit = SubElement(root, "CoSimulation", modelIdentifier=self._name)
-        state = "FMUstate" if fmi == 2 else "FMUState"
-        options = "canHandleVariableCommunicationStepSize", f"canGetAndSet{state}"
-        for option in (*options, f"canSerialize{state}"):
-            unit.set(option, "true")
-        dt = repr(simulator.steps.dt)  # type: ignore[union-attr]
-        if fmi == 2:
-            unit.set("canNotUseMemoryManagementFunctions", "true")
-            SubElement(SubElement(unit, "SourceFiles"), "File", name="fmi2.c")
-        else:
-            unit.set("fixedInternalStepSize", dt)
-        SubElement(root, "DefaultExperiment", stepSize=dt)
-        variables, structure = SubElement(root, "ModelVariables"), Element("ModelStructure")
-        outputs = SubElement(structure, "Outputs") if fmi == 2 else structure
-        names, starts = _variables(simulator), [*simulator.inputs.values()]
-        for k, name in enumerate(names):
-            start = starts[k] if k < len(starts) else None
-            self._variable(variables, name, k, "output" if start is None else "input", start)
-            if start is None and fmi == 2:
-                SubElement(outputs, "Unknown", index=str(k + 1))
-            elif start is None:
-                SubElement(outputs, "Output", valueReference=str(k))
-        self._variable(variables, "time", len(names), "independent", None)
-        unknowns = range(len(simulator.inputs), len(names))
-        if fmi == 2 and len(unknowns):
-            initial = SubElement(structure, "InitialUnknowns")
-            for k in unknowns:
-                SubElement(initial, "Unknown", index=str(k + 1))
-        for k in unknowns if fmi == 3 else ():
-            SubElement(structure, "InitialUnknown", valueReference=str(k))
-        root.append(structure)
-        units = {name.replace(" ", "_"): unit for name, unit in simulator.units.items()}
-        _add_units(root, units | {"time": "s"})
-        return b'<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root)
-
-    def _variable(
-        self, variables: Element, name: str, place: int, causality: str, start: float | None
-    ) -> None:
-        attributes = {"name": name, "valueReference": str(place), "causality": causality}
-        attributes["variability"] = "continuous"
-        number = {} if start is None else {"start": repr(start)}
-        if self._fmi == 2:
-            SubElement(SubElement(variables, "ScalarVariable", attributes), "Real", number)
-        else:
-            SubElement(variables, "Float64", attributes | number)
-
-
-def _build_description(name: str, main: str) -> bytes:
-    """Return the file `buildDescription.xml` of FMI 3.0."""
-    root = Element("fmiBuildDescription", fmiVersion="3.0")
-    build = SubElement(root, "BuildConfiguration", modelIdentifier=name)
-    SubElement(SubElement(build, "SourceFileSet", language="C99"), "SourceFile", name=main)
-    return b'<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root)

@@ -1,4 +1,4 @@
-"""What functional mock-up units in C share: compilation, identifiers and archives."""
+"""Compilation of units in C, their identifiers and archives."""
 
 from __future__ import annotations
 

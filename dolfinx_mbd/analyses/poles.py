@@ -1,0 +1,76 @@
+"""Poles and modes of linear equations of motion M z̈ + (C + G) ż + K z = 0."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+__all__ = ["GROWTH", "grows", "poles_of"]
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+#: Real parts below this fraction of the largest pole count as zero.
+GROWTH = 1e-9
+
+# Poles below this fraction of the largest may be zero; double zeros have errors of √(round-off)
+_ZERO = 1e-7
+_SINGULAR = 1e-11  # singular values of the stiffness below this fraction of the largest may be zero
+
+
+def grows(poles: Complex) -> bool:
+    """Return whether the real part of a pole is positive, beyond round-off."""
+    return bool((poles.real > GROWTH * np.abs(poles).max(initial=0.0)).any())
+
+
+def poles_of(M: Array, rate: Array, K: Array, states: int = 0) -> tuple[Complex, Complex]:
+    """Return the poles with Im λ ≥ 0 by increasing |λ|, and their eigenvectors (m, p).
+
+    The last coordinates are the integrals of `states` states of loads. Nothing depends on them;
+    the eigenvectors contain the states instead.
+    """
+    m, free = len(M), len(M) - states
+    size = float(np.abs(K).max())
+    scale = max(np.sqrt(size), float(np.abs(rate).max()), 1e-300)
+    symmetric = np.abs(K - K.T).max() <= 1e-9 * size
+    if symmetric and not states and np.abs(rate).max() <= 1e-13 * scale:
+        squares, real = scipy.linalg.eigh(0.5 * (K + K.T), M)
+        squares[np.abs(squares) <= _ZERO**2 * max(np.abs(squares).max(), 1e-300)] = 0.0
+        roots = np.sqrt((-squares).astype(complex))  # iω, or the growth rate of an instability
+        twice = np.flatnonzero(squares < 0)  # real poles occur in ± pairs
+        values = np.concatenate([roots, -roots[twice]])
+        vectors = np.concatenate([real, real[:, twice]], axis=1).astype(complex)
+    else:
+        inverse, zero = np.linalg.inv(M), np.zeros((m, m))
+        A = np.block([[zero, scale * np.eye(m)], [-inverse @ K / scale, -inverse @ rate]])
+        unknowns = np.r_[:free, m : 2 * m]
+        values, whole = np.linalg.eig(A[np.ix_(unknowns, unknowns)])
+        values, statics = values.astype(complex), K.copy()
+        statics[:, free:] = rate[:, free:]
+        values[_zero_poles(values, inverse @ statics)] = 0.0
+        upper = values.imag >= 0
+        whole[free + free :] *= scale
+        vectors = whole[np.r_[:free, free + free : free + m], :][:, upper].astype(complex)
+        values = values[upper]
+        zeros = np.flatnonzero(values == 0)
+        if len(zeros):  # the eigenvectors of a double zero are equal
+            unit = vectors[:, zeros] / np.maximum(np.linalg.norm(vectors[:, zeros], axis=0), 1e-300)
+            _, R, pivots = scipy.linalg.qr(unit, mode="economic", pivoting=True)
+            same = zeros[pivots[int(np.sum(np.abs(np.diag(R)) > 1e-4)) :]]
+            values, vectors = np.delete(values, same), np.delete(vectors, same, axis=1)
+    order = np.argsort(np.abs(values), kind="stable")
+    return values[order], vectors[:, order]
+
+
+def _zero_poles(values: Complex, stiffness: Array) -> NDArray[np.int64]:
+    """Return the indices of the poles that are zero, for the stiffness M⁻¹K.
+
+    Each zero of the stiffness has one zero pole, or two without damping. If the stiffness is
+    regular, no pole is zero, however small it is compared with the pole of a strong damper.
+    """
+    singular = np.linalg.svd(stiffness, compute_uv=False)
+    nullity = int(np.sum(singular <= _SINGULAR * singular.max(initial=0.0)))
+    sizes = np.abs(values)
+    order = np.argsort(sizes, kind="stable")[: 2 * nullity]
+    return order[sizes[order] <= _ZERO * sizes.max(initial=0.0)]

@@ -1,0 +1,224 @@
+"""Newton's method in a step: residual, iteration matrix, and the correction of the unknowns.
+
+References:
+    C. L. Bottasso, D. Dopico, L. Trainelli, On the optimal scaling of index three DAEs in multibody
+    dynamics, Multibody System Dynamics 19 (2008) (scaling of equations and multipliers).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.dynamics.stepping.convergence import Measure
+from dolfinx_mbd.dynamics.stepping.formulas import Derivatives
+from dolfinx_mbd.dynamics.stepping.internal_unknowns import InternalUnknowns
+from dolfinx_mbd.dynamics.stepping.iteration_matrix import (
+    DenseFactor,
+    Factor,
+    IterationMatrix,
+    SingularMatrix,
+    SparseFactor,
+)
+from dolfinx_mbd.dynamics.stepping.open_films import OpenFilms
+from dolfinx_mbd.dynamics.stepping.step_errors import StepError
+from dolfinx_mbd.kernels.time_steps import correct, right_hand_side
+from dolfinx_mbd.mechanism.system import State
+
+__all__ = ["Corrector", "Step"]
+
+_HALVINGS = 8  # largest number of halvings of a correction that increases the residual
+
+
+@dataclass(slots=True)
+class Step:
+    """A time step during its iterations; the assembler contains its v, a and λ.
+
+    Attributes:
+        state: State before the step.
+        dt: Time step, s.
+        time: Time after the step, s.
+        derivatives: Derivatives of the unknowns.
+        move: Increments since the state, (nv,).
+        algorithmic: Algorithmic accelerations after the step, (nv,).
+    """
+
+    state: State
+    dt: float
+    time: float
+    derivatives: Derivatives
+    move: Array
+    algorithmic: Array
+
+
+class Corrector:
+    """Iteration matrix and corrections of the steps of a system.
+
+    Args:
+        eqs: Assembler of the system.
+        tolerance: Largest residual of a converged step; see `Stepper`.
+        sparse: Whether the iteration matrix is sparse.
+        internal: Unknowns that bodies condense.
+
+    Attributes:
+        factor: The factorized iteration matrix, or None.
+        matrix: Evaluation of iteration matrices.
+        measure: Measure of the errors.
+        films: Oil films that corrections keep open.
+        iterations: Number of corrections.
+        factorizations: Number of factorizations.
+    """
+
+    def __init__(
+        self, eqs: Assembler, tolerance: float, sparse: bool, internal: InternalUnknowns
+    ) -> None:
+        system = eqs.system
+        self.eqs, self.tolerance, self.sparse, self._internal = eqs, tolerance, sparse, internal
+        self._condenses = bool(internal)  # whether bodies condense unknowns
+        self.iterations = self.factorizations = 0
+        self.factor: Factor | None = None
+        self._mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
+        self.matrix = IterationMatrix(system, self._mass, sparse)
+        self.measure, self._no_noise = Measure(system), np.zeros(system.num_constraints)
+        self._rhs = np.zeros(system.num_velocities + system.num_constraints)
+        self.films = OpenFilms(eqs, self.measure.lengths)
+        self._has_films = bool(self.films)
+
+    # ---- residual and matrix --------------------------------------------------------------------
+    def residual_error(self, step: Step) -> float:
+        """Evaluate the residual; return its largest ratio to the tolerance, without constraints."""
+        eqs, tolerance = self.eqs, self.tolerance
+        if self._condenses:
+            self._internal.put(eqs)
+        eqs.residual(step.time)
+        error = self.measure.residual(eqs, tolerance, step.derivatives.by_rate)
+        if self._condenses and math.isfinite(error):
+            error = max(error, self._internal.error(tolerance))
+            if self._internal.refactorized(eqs):
+                eqs.residual(step.time)
+                self.factor = None
+        return error
+
+    def refactor(self, t: float, dt: float, move: Array, derivatives: Derivatives) -> Factor:
+        """Factorize the iteration matrix after a residual at the same point, and return it.
+
+        Args:
+            t: Time of the point, s.
+            dt: Time step, s.
+            move: Increments since the last step, (nv,).
+            derivatives: Derivatives of the step.
+        """
+        by_rate, by_speed, _ = derivatives
+        matrix, mass = self.matrix.evaluate(self.eqs, t, move, by_rate, by_speed)
+        factorize = SparseFactor if self.sparse else DenseFactor.of
+        try:
+            self.factor = factorize(matrix, dt, mass)
+        except SingularMatrix as error:
+            s, row = self.eqs.system, int(error.args[0])
+            n = s.num_velocities
+            name = s.row_name(row) if row < n else s.constraint_name(row - n)
+            raise StepError(
+                f"the iteration matrix is singular at t = {t:g} s ({name}); the mechanism may be "
+                "in a singular position or have redundant constraints",
+                t,
+            ) from None
+        self.factorizations += 1
+        return self.factor
+
+    def has_factor_for(self, dt: float) -> bool:
+        """Return whether the factor is that of steps of length dt (s)."""
+        return self.factor is not None and self.factor.dt == dt
+
+    # ---- corrections ----------------------------------------------------------------------------
+    def correction(self, by_rate: float) -> Array:
+        """Return the next correction: increments (nv,), and multipliers divided by a factor."""
+        assert self.factor is not None
+        right_hand_side(self.eqs.rows, self.eqs.values, by_rate, self._mass, self._rhs)
+        return self.factor.solve(self._rhs)
+
+    def joint_error(self, correction: Array, by_rate: float, last: bool) -> float:
+        """Return the largest ratio of an error of a joint to its tolerance; see `Measure`.
+
+        `last` states that only the joints may require another correction. The round-off of the
+        multipliers is then included; it is computed once for each matrix.
+        """
+        factor, measure, scale = self.factor, self.measure, by_rate * self._mass
+        assert factor is not None
+        noise = factor.noise if len(factor.noise) else self._no_noise
+        error = measure.forces(self.eqs, correction, scale, noise, self.tolerance)
+        if last and error > 1.0 and not len(factor.noise):
+            samples = factor.solve(measure.round_off(self.eqs, by_rate, self._mass))
+            samples = samples[self.eqs.system.num_velocities :]
+            factor.noise = scale * np.sqrt((samples * samples).mean(axis=1))
+            error = measure.forces(self.eqs, correction, scale, factor.noise, self.tolerance)
+        return error
+
+    def apply(self, step: Step, solution: Array) -> bool:
+        """Correct increments, v, a, algorithmic a and λ; return whether the change is round-off."""
+        eqs, move, (by_rate, by_speed, ratio) = self.eqs, step.move, step.derivatives
+        if self._has_films:
+            solution = self.films.limited(step.state, step.time, move, solution)
+        correct(
+            solution, by_speed, by_rate, ratio, self._mass,
+            move, eqs.v, eqs.a, step.algorithmic, eqs.lam,
+        )  # fmt: skip
+        increments = solution[: len(move)]
+        nodal = self._internal.correct(increments) if self._condenses else 0.0
+        self.iterations += 1
+        return self.measure.is_round_off(increments, self.measure.length, nodal)
+
+    def search(self, step: Step, solution: Array) -> bool:
+        """Apply a correction as `apply`, halved until the residual decreases."""
+        eqs, by_rate = self.eqs, step.derivatives.by_rate
+        solution, size = solution.copy(), self._residual_size(by_rate)
+        arrays = step.move, eqs.v, eqs.a, step.algorithmic, eqs.lam
+        before = [values.copy() for values in arrays]
+        for halvings in range(_HALVINGS + 1):
+            small = self.apply(step, 0.5**halvings * solution)
+            eqs.move(step.state.q, step.move)
+            eqs.residual(step.time)
+            if small or self._residual_size(by_rate) < (1 - 0.25 * 0.5**halvings) * size:
+                break
+            if halvings < _HALVINGS:
+                self.iterations -= 1
+                for values, old in zip(arrays, before, strict=True):
+                    values[:] = old
+        return small
+
+    def apply_to_accelerations(self, rows: Array) -> None:
+        """Correct only accelerations and multipliers for a residual (nv,)."""
+        assert self.factor is not None
+        n, rhs = len(rows), np.zeros(len(self._rhs))
+        np.negative(rows, out=rhs[:n])
+        solution = self.factor.solve(rhs)
+        self.eqs.a += solution[:n]
+        self.eqs.lam += self._mass * solution[n:]
+
+    def local_error(
+        self, state: State, dt: float, derivatives: Derivatives, change: Array
+    ) -> tuple[Array, Array]:
+        """Return the local error of the increments of a step, (nv,), and the mass matrix.
+
+        Args:
+            state: State after the step.
+            dt: Time step, s.
+            derivatives: Derivatives of the step.
+            change: Local error of Newmark's formula without constraints and stiffness, (nv,).
+        """
+        n, factor = len(change), self.factor
+        if factor is None or factor.dt != dt:
+            self.eqs.put(state)
+            self.eqs.residual(state.time)
+            factor = self.refactor(state.time, dt, np.zeros(n), derivatives)
+        rhs = np.zeros(len(self._rhs))
+        rhs[:n] = factor.mass @ change
+        return factor.solve(rhs)[:n], factor.mass
+
+    def _residual_size(self, by_rate: float) -> float:
+        """Return the norm of the right-hand side of a correction."""
+        right_hand_side(self.eqs.rows, self.eqs.values, by_rate, self._mass, self._rhs)
+        return float(np.linalg.norm(self._rhs))

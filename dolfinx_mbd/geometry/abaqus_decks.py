@@ -1,0 +1,222 @@
+"""Sets and surfaces of Abaqus and CalculiX decks in the form that meshlane reads.
+
+meshlane reads nodes, elements, parts and instances. Of sets it reads lists of numbers only;
+therefore `plain_deck` replaces ranges (GENERATE) and names of other sets by numbers, and merges the
+blocks of a set. Surfaces become sets of elements with the label of a face.
+
+A set belongs to the deck, to a part, to an instance, or to the assembly, where the parameter
+INSTANCE names the instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dolfinx_mbd.errors import MeshError
+
+__all__ = ["FACES", "Surfaces", "plain_deck"]
+
+Surfaces = dict[str, list[tuple[str, str]]]
+"""Names of sets of elements and labels of faces, such as `S1`, by the name of a surface."""
+
+FACES: dict[str, list[tuple[int, ...]]] = {
+    "tetra": [(0, 1, 2), (0, 1, 3), (1, 2, 3), (0, 2, 3)],
+    "hexahedron": [
+        *[(0, 1, 2, 3), (4, 5, 6, 7), (0, 1, 4, 5), (1, 2, 5, 6), (2, 3, 6, 7), (0, 3, 4, 7)],
+    ],
+    "triangle": [(0, 1), (1, 2), (0, 2)],
+    "quad": [(0, 1), (1, 2), (2, 3), (0, 3)],
+}
+"""Corners of the faces S1, S2 ... (edges of plane elements) by the type of the element."""
+
+_REFUSED = {
+    "SYSTEM": "positions in another coordinate system (*SYSTEM)",
+    **dict.fromkeys(("NGEN", "NFILL", "NCOPY", "NMAP"), "generated nodes (*NGEN, *NFILL, *NCOPY)"),
+    **dict.fromkeys(("ELGEN", "ELCOPY"), "generated elements (*ELGEN, *ELCOPY)"),
+}
+_SCOPES = ("PART", "INSTANCE", "ASSEMBLY")
+
+
+@dataclass
+class _Scope:
+    """Sets of the deck, a part, an instance or the assembly, by kind and name in capitals."""
+
+    kind: str
+    name: str = ""
+    part: str = ""
+    sets: dict[tuple[str, str], dict[str, list[int]]] = field(default_factory=dict)
+    names: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def add(self, kind: str, name: str, numbers: list[int], instance: str = "") -> None:
+        """Add numbers to a set, for an instance in the assembly."""
+        key = kind, name.upper()
+        self.names.setdefault(key, name)
+        self.sets.setdefault(key, {}).setdefault(instance, []).extend(numbers)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines that define the sets."""
+        for (kind, upper), parts in self.sets.items():
+            name = self.names[kind, upper]
+            for instance, numbers in parts.items():
+                if numbers:
+                    where = f", INSTANCE={instance}" if instance else ""
+                    yield f"*{kind}, {kind}={name}{where}\n"
+                    for k in range(0, len(numbers), 16):
+                        yield ", ".join(map(str, numbers[k : k + 16])) + "\n"
+
+
+class _Deck:
+    """The state of the reading of a deck."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.surfaces: Surfaces = {}
+        self.internal: set[str] = set()  # in capitals
+        self.behind: set[str] = set()  # internal sets of surfaces, in capitals
+        self.scopes = [_Scope("DECK")]
+        self.closed: dict[tuple[str, str], _Scope] = {}
+
+    def begin(self, keyword: str, options: dict[str, str]) -> None:
+        name, part = options.get("NAME", ""), options.get("PART", "")
+        self.scopes.append(_Scope(keyword, name.upper(), part.upper()))
+
+    def end(self) -> None:
+        """Write the sets of the innermost scope."""
+        scope = self.scopes.pop()
+        self.lines.extend(scope.lines())
+        self.closed[scope.kind, scope.name] = scope
+
+    def add_set(self, keyword: str, options: dict[str, str], rows: list[list[str]]) -> None:
+        """Add a block of a set of nodes or elements."""
+        name, instance = options.get(keyword, ""), options.get("INSTANCE", "")
+        scope = self.scopes[-1]
+        if not name:
+            raise MeshError(f"*{keyword} without the parameter {keyword}=")
+        if "INTERNAL" in options and keyword == "ELSET":
+            self.internal.add(name.upper())
+        scope.add(keyword, name, [], instance)
+        for row in rows:
+            if "GENERATE" in options:
+                first, last, step = [*map(int, row), 1][:3]
+                scope.add(keyword, name, [*range(first, last + 1, step)], instance)
+                continue
+            for word in row:
+                for place, numbers in self._members(keyword, word, instance).items():
+                    scope.add(keyword, name, numbers, place)
+
+    def _members(self, keyword: str, word: str, instance: str) -> dict[str, list[int]]:
+        """Return the numbers of a word by instance: a number, or the name of a set."""
+        if word.isdecimal():
+            return {instance: [int(word)]}
+        before, dot, after = word.upper().rpartition(".")
+        if dot and after.isdecimal():
+            return {before: [int(after)]}
+        if dot and ("INSTANCE", before) in self.closed:
+            scope = self.closed["INSTANCE", before]
+            part = self.closed.get(("PART", scope.part), scope)
+            sets = {**part.sets, **scope.sets}.get((keyword, after), {})
+            return {before: [n for numbers in sets.values() for n in numbers]}
+        for scope in reversed(self.scopes):
+            if (keyword, word.upper()) in scope.sets:
+                return {k: list(v) for k, v in scope.sets[keyword, word.upper()].items()}
+        return {}  # for example a set of elements without a mesh, such as springs
+
+    def add_surface(self, options: dict[str, str], rows: list[list[str]]) -> None:
+        """Add a surface of faces of elements, or of nodes."""
+        name = options.get("NAME", "")
+        if options.get("TYPE", "ELEMENT").upper() == "NODE":
+            self.add_set("NSET", {"NSET": name}, [row[:1] for row in rows])
+            return
+        for row in rows:
+            label = row[1].upper() if len(row) > 1 else ""
+            elements = f"{name}@{label or 'all'}"
+            self.behind |= {elements.upper(), row[0].upper()} & {*self.internal, elements.upper()}
+            for place, numbers in self._members("ELSET", row[0], "").items():
+                self.scopes[-1].add("ELSET", elements, numbers, place)
+            if (elements, label) not in self.surfaces.setdefault(name, []):
+                self.surfaces[name].append((elements, label))
+
+
+def plain_deck(text: str) -> tuple[str, Surfaces, set[str]]:
+    """Return a deck with sets of numbers, its surfaces, and the sets that only surfaces need.
+
+    The names of the latter are in capitals.
+
+    Args:
+        text: The deck, without `INCLUDE`.
+
+    Raises:
+        MeshError: The deck has nodes in other coordinates, or generates nodes or elements.
+    """
+    deck = _Deck()
+    for keyword, line, data in _blocks(text):
+        options = _options(line)
+        if keyword in _REFUSED or (keyword == "NODE" and options.get("SYSTEM", "R").upper() != "R"):
+            what = _REFUSED.get(keyword, "nodes in cylindrical or spherical coordinates")
+            text = f"it has {what}; write a deck with all nodes and elements in global rectangular"
+            raise MeshError(f"{text} coordinates")
+        if keyword.startswith("END ") and keyword[4:] in _SCOPES and len(deck.scopes) > 1:
+            deck.end()
+        if keyword in ("NSET", "ELSET"):
+            deck.add_set(keyword, options, _rows(data))
+            continue
+        if keyword == "SURFACE":
+            deck.add_surface(options, _rows(data))
+            continue
+        if keyword == "ELEMENT" and "ELSET" in options:
+            deck.scopes[-1].add("ELSET", options.pop("ELSET"), list(_first_numbers(data)))
+            line = "*ELEMENT, TYPE=" + options.get("TYPE", "") + "\n"
+        if keyword == "NODE" and "NSET" in options:
+            deck.scopes[-1].add("NSET", options["NSET"], list(_first_numbers(data)))
+        if keyword in _SCOPES:
+            deck.begin(keyword, options)
+        deck.lines += [line, *data]
+    while deck.scopes:
+        deck.end()
+    return "".join(deck.lines), deck.surfaces, deck.behind
+
+
+def _blocks(text: str) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield keyword, keyword line and data lines of each block, without comments."""
+    line, data = "", list[str]()
+    for row in text.splitlines(keepends=True):
+        if row.startswith("**") or not row.strip():
+            continue
+        if row.lstrip().startswith("*"):
+            if line.rstrip().endswith(","):  # a keyword line continues after a comma
+                line = line.rstrip() + " " + row
+                continue
+            if line:
+                yield _keyword(line), line, data
+            line, data = row.lstrip(), []
+        elif line.rstrip().endswith(",") and not data:
+            line = line.rstrip() + " " + row
+        else:
+            data.append(row)
+    if line:
+        yield _keyword(line), line if line.endswith("\n") else line + "\n", data
+
+
+def _keyword(line: str) -> str:
+    return " ".join(line.partition(",")[0].strip().lstrip("*").upper().split())
+
+
+def _options(line: str) -> dict[str, str]:
+    words = (word.partition("=") for word in line.strip().split(",")[1:])
+    return {name.strip().upper(): value.strip().strip('"') for name, _, value in words}
+
+
+def _rows(data: list[str]) -> list[list[str]]:
+    """Return the words of each data line."""
+    rows = ([word.strip().strip('"') for word in line.split(",")] for line in data)
+    return [[word for word in row if word] for row in rows]
+
+
+def _first_numbers(data: list[str]) -> Iterator[int]:
+    """Yield the numbers of elements; the nodes continue on the next line after a comma."""
+    continues = False
+    for line in data:
+        if not continues:
+            yield int(line.partition(",")[0])
+        continues = line.rstrip().endswith(",")
