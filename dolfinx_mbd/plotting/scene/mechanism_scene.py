@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.body import Skin
-from dolfinx_mbd.dynamics.assembly.assembler import AssemblyError
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
-from dolfinx_mbd.dynamics.start.position_assembly import coordinates, fit_misfits
+from dolfinx_mbd.dynamics.start.position_assembly import coordinates, independent_system
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.plotting.scene.arrows import (
     frame_histories,
@@ -138,11 +138,10 @@ def initial_state(system: System, t: float = 0.0, *, assembled: bool = True) -> 
         try:
             return Solution(system, [consistent_state(system, t)])
         except AssemblyError:
-            system, redundant = fit_misfits(system, t)
-            if not redundant:
+            independent = independent_system(Assembler(system), t)
+            if independent.num_constraints == system.num_constraints:
                 raise
-            system = system.without_rows([each.row for each in redundant])
-            return Solution(system, [consistent_state(system, t)])
+            return Solution(independent, [consistent_state(independent, t)])
     v, lam = np.zeros(system.num_velocities), np.zeros(system.num_constraints)
     state = State(t, coordinates(system), v, v, lam, np.zeros(len(system.joints)))
     return Solution(system, [state])
