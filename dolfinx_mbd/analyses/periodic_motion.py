@@ -39,7 +39,7 @@ class PeriodicMotion(ClosedRun):
         period: Period, s.
         multipliers: Floquet multipliers μ by decreasing |μ|, shape (c,): a small disturbance grows
             by the factor μ in each period. Disturbances decay if all |μ| are below 1.
-        closure: Largest relative difference of the states at both ends.
+        closure: Largest relative difference of the states at both ends, and of the oil in films.
         corrections: Number of corrections of the state.
         periods: Number of simulated periods.
         autonomous: Whether the period was unknown; one multiplier is then 1.

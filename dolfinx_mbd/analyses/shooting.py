@@ -32,11 +32,12 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.response.linearized import null_space
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.stepping.convergence import count_groups, row_groups
+from dolfinx_mbd.dynamics.stepping.halved_steps import step_or_halves
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.dynamics.stepping.step_equations import StepEquations
 from dolfinx_mbd.mechanism.system import State, System
 
-__all__ = ["PeriodMap", "closure", "difference", "return_to", "simulate_period"]
+__all__ = ["PeriodMap", "closure", "closure_of_oil", "difference", "return_to", "simulate_period"]
 
 _DECAY = 1e-10  # decay of the other differences in the steps that prepare the columns
 _FEWEST, _MOST = 60, 400  # limits of the number of these steps
@@ -51,7 +52,7 @@ def simulate_period(stepper: Stepper, first: State, dt: float, steps: int) -> li
     """Return the states of one period, (steps + 1,), from a state that `begin` prepared."""
     states = [first]
     for _ in range(steps):
-        states.append(stepper.step(states[-1], dt))
+        states.append(step_or_halves(stepper, states[-1], dt))
     # the sum of the steps has round-off
     states[-1] = replace(states[-1], time=first.time + steps * dt)
     return states
@@ -143,6 +144,21 @@ def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[flo
         errors = np.maximum(errors, rest[k] / sizes[groups])
     row = int(np.argmax(errors))
     return float(errors[row]), row
+
+
+def closure_of_oil(at: Assembler, states: Sequence[State]) -> tuple[float, str]:
+    """Return the largest difference of the oil at both ends over the clearance, and its film."""
+    if not at.loads.has_content:
+        return 0.0, ""
+    thickness = []
+    for state in (states[0], states[-1]):
+        at.put(state)
+        at.residual(state.time)
+        thickness.append(at.loads.oil_thickness())
+    first, last = thickness
+    errors = {name: float(np.abs(last[name] - oil).max()) for name, oil in first.items()}
+    worst = max(errors, key=lambda name: errors[name])
+    return errors[worst], worst
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 from dolfinx_mbd.analyses.simulator import Simulator, one_blas_thread
 from dolfinx_mbd.checks import file_path, instance, integer, memory, number
 from dolfinx_mbd.dynamics.stepping.integrators import StepError
@@ -18,7 +16,7 @@ from dolfinx_mbd.errors import MbdWarning, warn
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.progress import Progress, is_shown, progress_bar
 from dolfinx_mbd.results.distributed_rows import Distribution
-from dolfinx_mbd.results.files.run_files import HISTORY
+from dolfinx_mbd.results.files.run_files import row_bytes
 from dolfinx_mbd.results.files.run_folder import check_disk
 from dolfinx_mbd.results.outputs import Output, Outputs, Requests
 from dolfinx_mbd.results.recorded_run import RecordedRun, read_run
@@ -114,7 +112,7 @@ def simulate(
         redundant=redundant,
     )
     state = simulator.state
-    size = 8 * sum(np.size(getattr(state, key)) for key in HISTORY)
+    size = row_bytes(state, simulator.stepper.assembler.loads.steady_content())
     if requests is not None:
         first = requests.arrays(Solution(simulator.system, [state]))
         size = 8 * (1 + sum(values.size for values in first.values()))

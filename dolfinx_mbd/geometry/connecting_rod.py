@@ -229,7 +229,8 @@ class ConnectingRod:
         result, _ = occ.cut(body, [big_bore, small_bore])
         if len(result) != 1:
             raise SolverError(f"the rod consists of {len(result)} pieces instead of one")
-        return self._cut(occ, result) if self.split_big_end else {"rod": int(result[0][1])}
+        ((_, volume),) = result
+        return self._cut(occ, result) if self.split_big_end else {"rod": int(volume)}
 
     def _cut(self, occ: Any, body: list[tuple[int, int]]) -> dict[str, int]:
         """Cut the big end at x = 0, and return both volumes; they share the faces of the cut."""
@@ -240,8 +241,9 @@ class ConnectingRod:
         parts, _ = occ.fragment(rod, cap)
         if len(parts) != 2:
             raise SolverError(f"rod and cap consist of {len(parts)} pieces instead of two")
-        tags = sorted((int(tag) for _, tag in parts), key=lambda tag: occ.getCenterOfMass(3, tag))
-        return {"rod": tags[1], "cap": tags[0]}
+        volumes = (int(tag) for _, tag in parts)
+        at_cap, at_rod = sorted(volumes, key=lambda tag: occ.getCenterOfMass(3, tag))
+        return {"rod": at_rod, "cap": at_cap}
 
     def _add_shank(self, occ: Any) -> tuple[int, int]:
         """Return the shank, a plate as wide as the flanges that ends inside the rings."""
@@ -254,20 +256,25 @@ class ConnectingRod:
         corners = [inner_big, big.contact, big.tangent, small.tangent, small.contact, inner_small]
         sides, ends = [], []
         for sign in (1, -1):
-            tags = [occ.addPoint(p.real, sign * p.imag, z) for p in corners]
-            arcs = [occ.addPoint(p.real, sign * p.imag, z) for p in (big.centre, small.centre)]
+            start, out, flank, flank_end, back, stop = (
+                occ.addPoint(p.real, sign * p.imag, z) for p in corners
+            )
+            at_big, at_small = (
+                occ.addPoint(p.real, sign * p.imag, z) for p in (big.centre, small.centre)
+            )
             side = [
-                occ.addLine(tags[0], tags[1]),
-                occ.addCircleArc(tags[1], arcs[0], tags[2]),
-                occ.addLine(tags[2], tags[3]),
-                occ.addCircleArc(tags[3], arcs[1], tags[4]),
-                occ.addLine(tags[4], tags[5]),
+                occ.addLine(start, out),
+                occ.addCircleArc(out, at_big, flank),
+                occ.addLine(flank, flank_end),
+                occ.addCircleArc(flank_end, at_small, back),
+                occ.addLine(back, stop),
             ]
             sides.append(side)
-            ends.append((tags[0], tags[-1]))
+            ends.append((start, stop))
         (start, stop), (other_start, other_stop) = ends
-        cross_lines = occ.addLine(stop, other_stop), occ.addLine(other_start, start)
-        loop = occ.addCurveLoop([*sides[0], cross_lines[0], *sides[1][::-1], cross_lines[1]])
+        upper, lower = sides
+        across = occ.addLine(stop, other_stop)
+        loop = occ.addCurveLoop([*upper, across, *lower[::-1], occ.addLine(other_start, start)])
         return extrude(occ, occ.addPlaneSurface([loop]), self.flange_width)
 
     def _add_pocket(self, occ: Any, side: int) -> tuple[int, int]:
@@ -279,15 +286,17 @@ class ConnectingRod:
         rotation = cmath.exp(1j * math.acos((r0 - r1) / (x1 - x0)))
         p0, p1 = x0 + r0 * rotation, x1 + r1 * rotation
         outline = [p0, x0 - r0, p0.conjugate(), p1.conjugate(), x1 + r1, p1]
-        p = [occ.addPoint(complex(q).real, complex(q).imag, z) for q in outline]
-        centres = [occ.addPoint(x, 0, z) for x in (x0, x1)]
+        top, back, bottom, far_bottom, front, far_top = (
+            occ.addPoint(complex(q).real, complex(q).imag, z) for q in outline
+        )
+        near, far = (occ.addPoint(x, 0, z) for x in (x0, x1))
         curves = [
-            occ.addCircleArc(p[0], centres[0], p[1]),
-            occ.addCircleArc(p[1], centres[0], p[2]),
-            occ.addLine(p[2], p[3]),
-            occ.addCircleArc(p[3], centres[1], p[4]),
-            occ.addCircleArc(p[4], centres[1], p[5]),
-            occ.addLine(p[5], p[0]),
+            occ.addCircleArc(top, near, back),
+            occ.addCircleArc(back, near, bottom),
+            occ.addLine(bottom, far_bottom),
+            occ.addCircleArc(far_bottom, far, front),
+            occ.addCircleArc(front, far, far_top),
+            occ.addLine(far_top, top),
         ]
         surface = occ.addPlaneSurface([occ.addCurveLoop(curves)])
         # Twice the depth avoids faces that coincide with the side of the shank.

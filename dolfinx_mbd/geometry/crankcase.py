@@ -174,7 +174,8 @@ class Crankcase:
         result, _ = occ.cut(body, tools)
         if len(result) != 1:
             raise SolverError(f"the crankcase consists of {len(result)} pieces; use thicker walls")
-        return int(result[0][1])
+        ((_, volume),) = result
+        return int(volume)
 
     def _named_surfaces(self, model: Any, surfaces: list[int]) -> dict[str, list[int]]:
         """Return the surfaces of bores, decks, ends and pan by name."""

@@ -224,6 +224,11 @@ class Crankshaft:
 
         return self.spacing * (np.arange(self.throws + 1) - 0.5 * self.throws)
 
+    @property
+    def journal_radii(self) -> dict[str, float]:
+        """Radius of the journals of the bearings ``main`` and ``big_end``, m, for `EngineCrank`."""
+        return {"main": 0.5 * float(self.main_diameter), "big_end": 0.5 * float(self.pin_diameter)}
+
     def __call__(self, model: Any) -> None:
         """Add the crankshaft to a gmsh model, mesh it and name its groups.
 
@@ -292,7 +297,7 @@ class Crankshaft:
                 s
                 for s in surfaces
                 if is_bore(model, s, x, diameter / 2, y)
-                and abs(model.occ.getCenterOfMass(2, s)[2] - z) < 0.5 * length
+                and abs(_height(model, s) - z) < 0.5 * length
             ]
 
         groups = {
@@ -308,9 +313,7 @@ class Crankshaft:
         first, last = self._ends()
         flat = [s for s in surfaces if model.getType(2, s) == "Plane"]
         for name, z in (("nose", first), ("flange", last)):
-            groups[name] = [
-                s for s in flat if abs(model.occ.getCenterOfMass(2, s)[2] - z) < 1e-6 * self.spacing
-            ]
+            groups[name] = [s for s in flat if abs(_height(model, s) - z) < 1e-6 * self.spacing]
         if self.fillet:
             groups["fillets"] = [s for s in surfaces if model.getType(2, s) == "Torus"]
         if self.oil_holes:
@@ -326,12 +329,12 @@ class Crankshaft:
             model.getNormal(surface, [u0 + part * (u1 - u0), 0.5 * (v0 + v1)])
             for part in (0.0, 0.3, 0.7)
         ]
-        return bool(max(abs(float(normal[2])) for normal in normals) > 1e-6)
+        return bool(max(abs(float(along)) for _, _, along in normals) > 1e-6)
 
     def _ends(self) -> tuple[float, float]:
         """Return the z coordinates of the end faces of nose and flange."""
         half = 0.5 * float(self.main_length)
-        first, last = float(self.main_positions[0]), float(self.main_positions[-1])
+        first, *_, last = map(float, self.main_positions)
         return first - half - float(self.nose_length), last + half + float(self.flange_thickness)
 
     def _tangent_angle(self) -> float:
@@ -358,12 +361,14 @@ class Crankshaft:
             solids.append((3, occ.addCylinder(0, 0, first, 0, 0, length, radius)))
         thick, radius = float(self.flange_thickness), 0.5 * float(self.flange_diameter)
         solids.append((3, occ.addCylinder(0, 0, end - thick, 0, 0, thick, radius)))
-        result, _ = occ.fuse(solids[:1], solids[1:])
+        first_solid, *others = solids
+        result, _ = occ.fuse([first_solid], others)
         if self.oil_holes:
             result, _ = occ.cut(result, self._add_holes(occ))
         if len(result) != 1:
             raise SolverError(f"the crankshaft consists of {len(result)} pieces instead of one")
-        return int(result[0][1])
+        ((_, volume),) = result
+        return int(volume)
 
     def _add_holes(self, occ: Any) -> list[tuple[int, int]]:
         """Return the cylinders of the oil holes, which project from the journals."""
@@ -395,11 +400,11 @@ class Crankshaft:
             corner = point(radius, side * (half - f if has_fillet else half))
             outer = point(radius + f, side * half) if has_fillet else corner
             centre = point(radius + f, side * (half - f)) if has_fillet else 0
-            ends = (outer, corner) if side < 0 else (corner, outer)
-            curves.append(occ.addLine(last, ends[0]))
+            low, high = (outer, corner) if side < 0 else (corner, outer)
+            curves.append(occ.addLine(last, low))
             if has_fillet:
-                curves.append(occ.addCircleArc(ends[0], centre, ends[1]))
-            last = ends[1]
+                curves.append(occ.addCircleArc(low, centre, high))
+            last = high
         curves += [occ.addLine(last, stop), occ.addLine(stop, start)]
         surface = occ.addPlaneSurface([occ.addCurveLoop(curves)])
         parts = occ.revolve([(2, surface)], x, y, z, 0, 0, 1, 2 * math.pi)
@@ -426,15 +431,18 @@ class Crankshaft:
         curves.append(occ.addLine(high, first))
         radius, gamma = float(self.counterweight_radius), self.counterweight_angle
         if radius:
-            corners = [on(0j, main, math.pi - gamma), on(0j, radius, math.pi - gamma)]
-            corners += [on(0j, radius, math.pi), on(0j, radius, math.pi + gamma)]
-            corners += [on(0j, main, math.pi + gamma)]
-            curves.append(occ.addCircleArc(first, middle, corners[0]))
-            curves.append(occ.addLine(corners[0], corners[1]))
-            curves.append(occ.addCircleArc(corners[1], middle, corners[2]))
-            curves.append(occ.addCircleArc(corners[2], middle, corners[3]))
-            curves.append(occ.addLine(corners[3], corners[4]))
-            curves.append(occ.addCircleArc(corners[4], middle, last))
+            start, stop = math.pi - gamma, math.pi + gamma
+            start_inside, start_outside = on(0j, main, start), on(0j, radius, start)
+            opposite = on(0j, radius, math.pi)
+            stop_outside, stop_inside = on(0j, radius, stop), on(0j, main, stop)
+            curves += [
+                occ.addCircleArc(first, middle, start_inside),
+                occ.addLine(start_inside, start_outside),
+                occ.addCircleArc(start_outside, middle, opposite),
+                occ.addCircleArc(opposite, middle, stop_outside),
+                occ.addLine(stop_outside, stop_inside),
+                occ.addCircleArc(stop_inside, middle, last),
+            ]
         else:
             back = on(0j, main, math.pi)
             curves.append(occ.addCircleArc(first, middle, back))
@@ -442,3 +450,9 @@ class Crankshaft:
         curves.append(occ.addLine(last, low))
         surface = occ.addPlaneSurface([occ.addCurveLoop(curves)])
         return extrude(occ, surface, float(self.web_thickness))
+
+
+def _height(model: Any, surface: int) -> float:
+    """Return the coordinate z of the centre of a surface, m."""
+    _, _, z = model.occ.getCenterOfMass(2, surface)
+    return float(z)

@@ -172,6 +172,7 @@ class FilmElement(PairElement):
         "side_flow": RunQuantity("m³/s"),
         "supply_flow": RunQuantity("m³/s"),
         "content_rate": RunQuantity("m³/s"),
+        "filled_part": RunQuantity(""),
         "friction_power": RunQuantity("W"),
     }
     clearance: float
@@ -192,6 +193,11 @@ class FilmElement(PairElement):
     @property
     def content(self) -> Array:
         """Thickness of the oil at the nodes of the grid at the last evaluation, flat, m."""
+        return np.zeros(0)
+
+    @property
+    def oil_thickness(self) -> Array:
+        """Thickness of the oil at the nodes of the grid over the clearance, also in full gaps."""
         return np.zeros(0)
 
     @property

@@ -296,7 +296,7 @@ def plot_waterfall(
     if axes is not None:
         of_unit = f" ({unit})" if unit else ""
         last.set(ylabel="level (dB)" if reference else f"amplitude{of_unit}")
-        last.legend(loc="best", frameon=False)
+        last.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=6, frameon=False)
     return saved(figure, path)
 
 

@@ -23,8 +23,8 @@ from dolfinx_mbd.dynamics.stepping.step_control import FixedSteps, steps_from
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.distributed_rows import Distribution
 from dolfinx_mbd.results.files.run_files import (
-    HISTORY,
     check_system,
+    row_bytes,
     state_arrays,
     state_from,
     system_rows,
@@ -64,6 +64,7 @@ class RecordedRun:
         self._last = run.state.time
         self._rows: list[NDArray[np.void]] = []
         self._folder: RunFolder | None = None
+        self._oil = run.stepper.assembler.loads.steady_content()
         self._limit = sys.maxsize if outputs is None and folder is None else self._block_rows()
         self._block = self._new_block()  # saved states that were not written yet
         self._block.append(run.state)
@@ -77,8 +78,7 @@ class RecordedRun:
         self._written = time.monotonic()
 
     def _block_rows(self) -> int:
-        size = 8 * sum(np.size(getattr(self.run.state, key)) for key in HISTORY)
-        return min(_BLOCK_ROWS, 1 + _BLOCK_BYTES // size)
+        return min(_BLOCK_ROWS, 1 + _BLOCK_BYTES // row_bytes(self.run.state, self._oil))
 
     def advance(self) -> State:
         """Take one step, save the state if it is due, and return it."""
@@ -105,7 +105,9 @@ class RecordedRun:
         rows = self._limit
         if remains:
             rows = 2 + steps.total // self.stride if isinstance(steps, FixedSteps) else 0
-        return StateRows(self.run.system, self._distribution, rows or None, local=remains)
+        return StateRows(
+            self.run.system, self._distribution, rows or None, local=remains, oil=self._oil
+        )
 
     def _is_late(self) -> bool:
         """Return whether a checkpoint is due; ranks that share a mesh write it together."""

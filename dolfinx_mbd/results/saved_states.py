@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, partial
 from typing import Any
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from dolfinx_mbd.body import StrainGauge
 from dolfinx_mbd.checks import choice
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, extent
-from dolfinx_mbd.dynamics.assembly.loads import CONTENT_MEMORY
 from dolfinx_mbd.dynamics.assembly.redundancy import least_norm_multipliers
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.columns import QUATERNION
@@ -28,7 +27,7 @@ from dolfinx_mbd.mechanism.run_quantities import (
 )
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.distributed_rows import Distribution, local_row
-from dolfinx_mbd.results.files.run_files import HISTORY
+from dolfinx_mbd.results.files.run_files import HISTORY, OIL, oil_arrays
 from dolfinx_mbd.results.histories import rotation_matrices
 from dolfinx_mbd.results.series import INTEGRALS, PartData, Values
 
@@ -53,14 +52,13 @@ class SavedStates:
     a: Array
     lam: Array
     angles: Array
+    oil: dict[str, Array]  # contents of films in the steps to the states, where they are known
 
     def __init__(
         self, system: System, states: Sequence[State], assembler: Assembler | None = None
     ) -> None:
         self.system, self._assembler = system, assembler
-        # contents of oil films in the steps that led to the states, where they are known
-        contents = [content_of(state) for state in states]
-        self._contents = contents if any(contents) else []
+        self.oil = oil_arrays(states)
         distribution = Distribution(system) if len(states) > 1 else None
         for key in HISTORY:
             if key == "q" and distribution:
@@ -75,25 +73,23 @@ class SavedStates:
     @classmethod
     def of_rows(cls, system: System, rows: NDArray[np.void]) -> SavedStates:
         """Return the saved states in an array with a field for each attribute of a state."""
-        return cls.of_arrays(system, {key: rows[key] for key in HISTORY})
+        return cls.of_arrays(system, {key: rows[key] for key in rows.dtype.names or ()})
 
     @classmethod
-    def of_arrays(
-        cls, system: System, arrays: dict[str, Any], contents: Sequence[dict[str, Any]] = ()
-    ) -> SavedStates:
-        """Return the saved states in arrays by the names of the attributes of a state.
+    def of_arrays(cls, system: System, arrays: Mapping[str, Any]) -> SavedStates:
+        """Return the saved states in arrays by the names of the attributes of a state and of `OIL`.
 
-        `contents` are the contents of oil films in each state; see `content_of`.
+        The arrays `OIL` may be absent.
         """
         saved = cls(system, ())
-        vars(saved).update(arrays)
-        saved._contents = [*contents]
+        vars(saved).update({key: arrays[key] for key in HISTORY})
+        saved.oil = {key: arrays[key] for key in OIL if key in arrays}
         return saved
 
     def part(self, times: slice) -> SavedStates:
         """Return the states at some of the times."""
-        arrays = {key: getattr(self, key)[times] for key in HISTORY}
-        return self.of_arrays(self.system, arrays, self._contents[times])
+        arrays = {key: getattr(self, key) for key in HISTORY} | self.oil
+        return self.of_arrays(self.system, {key: values[times] for key, values in arrays.items()})
 
     def states(self) -> Iterator[State]:
         """Yield the states without the memory of the integrator."""
@@ -109,7 +105,7 @@ class SavedStates:
         for row, t in enumerate(map(float, self.time)):
             q = self.q[row] if nodes else local_row(self.q, row)
             state = q, self.v[row], self.a[row], multipliers[row], self.angles[row]
-            at.put(State(t, *state, self._contents[row] if self._contents else {}))
+            at.put(State(t, *state, {key: values[row] for key, values in self.oil.items()}))
             at.update_poses(t)
             at.frames.update_velocities()
             yield row, t, at
@@ -146,15 +142,14 @@ class SavedStates:
             return self.element(name, "global")
         return self._body(s.body_index(name))
 
-    def _check_contents(self) -> None:
+    def check_oil(self) -> None:
         """Raise an error if forces depend on contents of oil films that were not saved."""
         names = [load.name for load in self.system.loads if load.has_content]
-        later = self._contents[1:] or [{}] * (len(self.time) > 1)
-        if names and not all(later):
+        if names and len(self.time) > 1 and not self.oil:
             raise InputError(
                 "the forces of this run depend on the oil in its films "
-                f"({', '.join(map(repr, names))}), which files do not contain: use the run that "
-                "simulate returns, or save the quantities with simulate(outputs=[...])",
+                f"({', '.join(map(repr, names))}), which these states do not contain: use the run "
+                "of simulate, periodic or resume, or a file of it by this version",
                 argument="run",
             )
 
@@ -209,7 +204,7 @@ class SavedStates:
     @cached_property
     def _frame_wrenches(self) -> Array:
         """Forces and moments on all frames in global components, (nt, nf, 6)."""
-        self._check_contents()
+        self.check_oil()
         wrenches = np.zeros((len(self.time), self.system.num_frames, 6))
         for row, t, at in self.evaluations(nodes=True):
             at.residual(t)
@@ -225,7 +220,7 @@ class SavedStates:
     @cached_property
     def entries(self) -> dict[str, Array]:
         """Motion, power and violation of all joints and drivers, (nt, entries, ...)."""
-        self._check_contents()
+        self.check_oil()
         s, nt = self.system.whole, len(self.time)
         joints, entries = len(s.joints), len(s.first)
         wrench, power = np.zeros((nt, entries, 12)), np.zeros((nt, entries))
@@ -285,7 +280,7 @@ class SavedStates:
     @cached_property
     def _loads(self) -> dict[str, dict[str, Array]]:
         """Wrench, motion, power and energy of all loads over time, by name."""
-        self._check_contents()
+        self.check_oil()
         rows: dict[str, dict[str, list[Any]]] = {load.name: {} for load in self.system.loads}
         for _, t, at in self.evaluations():
             for load, values in at.loads.records(t):
@@ -336,11 +331,6 @@ class SavedStates:
         for row, _, at in self.evaluations():
             axes[row] = at.rotation[index]
         return axes
-
-
-def content_of(state: State) -> dict[str, Any]:
-    """Return the contents of oil films in the memory of a state."""
-    return {key: state.memory[key] for key in CONTENT_MEMORY if key in state.memory}
 
 
 def _together(keys: Iterable[str], arrays: Callable[[], Iterable[Array]]) -> dict[str, Values]:

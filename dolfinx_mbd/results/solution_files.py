@@ -44,7 +44,7 @@ def write_solution(
         arrays = {f"output_{k}": values for k, values in enumerate(saved.values.values())}
         arrays["time"] = saved.time
     else:
-        arrays = {key: whole(getattr(saved, key)) for key in HISTORY}
+        arrays = {key: whole(getattr(saved, key)) for key in HISTORY} | saved.oil
     return write_run(path, _KIND, header, arrays | state_arrays("final", final))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.distributed_rows import DistributedRows, Distribution
-from dolfinx_mbd.results.files.run_files import HISTORY
-from dolfinx_mbd.results.saved_states import SavedStates, content_of
+from dolfinx_mbd.results.files.run_files import HISTORY, OIL
+from dolfinx_mbd.results.saved_states import SavedStates
 
 __all__ = ["StateRows"]
 
@@ -28,15 +29,22 @@ class StateRows:
         distribution: Coordinates that this rank stores.
         count: Expected number of rows; the arrays grow if there are more.
         local: Whether to store only the coordinates of this rank, and not all of them.
+        oil: Content of oil films in states whose memory has none, by the names in `OIL`; empty
+            without such films.
     """
 
     def __init__(
-        self, system: System, distribution: Distribution, count: int | None, *, local: bool
+        self,
+        system: System,
+        distribution: Distribution,
+        count: int | None,
+        *,
+        local: bool,
+        oil: Mapping[str, NDArray[np.float64]],
     ) -> None:
         self._system, self._distribution = system, distribution
         self._local = local and bool(distribution)
-        self._has_contents = any(load.has_content for load in system.loads)
-        self._contents: list[dict[str, Any]] = []
+        self._oil = oil
         self._capacity = _FIRST_CAPACITY if count is None else count
         self._arrays: dict[str, NDArray[np.float64]] = {}
         self._count = 0
@@ -51,7 +59,7 @@ class StateRows:
 
     def clear(self) -> None:
         """Delete all rows; arrays that were returned do not change."""
-        self._arrays, self._contents, self._count = {}, [], 0
+        self._arrays, self._count = {}, 0
 
     def arrays(self, last: State | None = None) -> dict[str, NDArray[np.float64]]:
         """Return the rows by attribute, and the state `last` as last row if it is later."""
@@ -67,8 +75,7 @@ class StateRows:
         if self._distribution:
             q = arrays["q"] if self._local else arrays["q"][:, self._distribution.columns]
             arrays["q"] = DistributedRows(self._distribution, q)
-        contents = self._contents[: len(arrays["time"])]
-        return SavedStates.of_arrays(self._system, arrays, contents if any(contents) else [])
+        return SavedStates.of_arrays(self._system, arrays)
 
     def _write(self, state: State) -> None:
         """Write a state into the row after the last one."""
@@ -80,15 +87,17 @@ class StateRows:
         arrays["time"][k] = state.time
         arrays["q"][k], arrays["v"][k], arrays["a"][k] = q, state.v, state.a
         arrays["lam"][k], arrays["angles"][k] = state.lam, state.angles
-        if self._has_contents:
-            self._contents[k:] = [content_of(state)]
+        if self._oil:
+            oil = {**self._oil, **state.memory}
+            for key in OIL:
+                arrays[key][k] = oil[key]
 
     def _grow(self, state: State, q: NDArray[np.float64]) -> None:
         """Create the arrays, or larger ones with the same rows."""
         if self._arrays:
             self._capacity = 2 * self._capacity
-        for key in HISTORY:
-            like = q if key == "q" else np.asarray(getattr(state, key))
+        like_of = {key: np.asarray(getattr(state, key)) for key in HISTORY} | {"q": q, **self._oil}
+        for key, like in like_of.items():
             values = np.empty((self._capacity, *like.shape))
             if self._count:
                 values[: self._count] = self._arrays[key][: self._count]

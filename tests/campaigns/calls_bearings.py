@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,11 @@ def _finite(b: Bench) -> bearings.FiniteBearing:
     return bearings.FiniteBearing("film", **b.ends, **_SIZES, oil=0.01, shape=(24, 6))
 
 
-def _run(b: Bench) -> mbd.results.Solution:
+def _run(b: Bench, bearing: Callable[[Bench], Any] = _short) -> mbd.results.Solution:
     ground = mbd.Ground({"bore": mbd.Frame()})
     rotor = mbd.RigidBody("rotor", 1.0, [0.01] * 3, frames={"journal": mbd.Frame()})
-    ends = ground.frame("bore"), rotor.frame("journal")
-    film = bearings.ShortBearing("film", *ends, **_SIZES, viscosity=0.01)
+    ends = {"first": ground.frame("bore"), "second": rotor.frame("journal")}
+    film = replace(bearing(b), **ends)
     return mbd.simulate(mbd.System([ground, rotor], loads=[film]), t_end=1e-3, dt=5e-4)
 
 
@@ -100,6 +101,10 @@ BEARINGS: dict[str, Call] = {
     "bearing_coefficients": lambda b: (
         bearings.bearing_coefficients,
         {"bearing": _short(b), **_LOAD},
+    ),
+    "film_fields": lambda b: (
+        bearings.film_fields,
+        {"run": _run(b, _finite), "name": "film"},
     ),
     "journal_motion": lambda b: (bearings.journal_motion, {"run": _run(b), "name": "film"}),
     "plot_film_pressure": lambda b: (

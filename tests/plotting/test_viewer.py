@@ -623,3 +623,16 @@ def test_pictures_of_the_documentation(browser: Any, tmp_path: Path) -> None:
         tab.page.screenshot(path=path)
         assert 20_000 < path.stat().st_size < 300_000
         assert tab.image().std() > 5
+
+
+def test_view_and_opacity(run: Solution) -> None:
+    """A page opens in a direction and with opacities of its user."""
+    scene = player(run, view=(0.0, 0.0, -2.0), opacity={"crank": 0.2})._scene
+    assert np.allclose(scene["towards"], (0.0, 0.0, -1.0))
+    assert [body["opacity"] for body in scene["bodies"] if "opacity" in body] == [0.2]
+    with pytest.raises(errors.InputError, match="'crankshaft'"):
+        player(run, opacity={"crankshaft": 0.2})
+    with pytest.raises(errors.InputError, match="opacity"):
+        player(run, opacity={"crank": 2.0})
+    with pytest.raises(errors.InputError, match="view"):
+        player(bar(), view="xy")

@@ -205,7 +205,9 @@ def spin_loads(body: ReducedBody) -> Array:
 
 def null_space(rows: Array, mass: Array) -> Array:
     """Return a basis, scaled by the masses, of the motions z with rows @ z = 0, shape (6+n, m)."""
-    scale = 1 / np.sqrt(np.diag(mass))
+    sizes = np.diag(mass)
+    # a thin rod has no moment of inertia about its axis
+    scale = 1 / np.sqrt(np.where(sizes > 0, sizes, sizes[sizes > 0].min(initial=1.0)))
     scaled = rows * scale
     size = np.linalg.norm(scaled, axis=1, keepdims=True)
     _, values, vectors = np.linalg.svd(scaled / np.where(size > 0, size, 1.0))

@@ -123,9 +123,18 @@ class ForcesBetweenFrames:
         """Whether the oil in a gap before a step affects a film."""
         return bool(self._contents)
 
+    @property
+    def content_size(self) -> int:
+        """Number of nodes of all films with a content."""
+        return sum(film.content.size for film in self._contents)
+
     def content(self) -> Array:
         """Return the contents of the films at the last `wrenches`, one after the other, m."""
         return np.concatenate([np.zeros(0), *(film.content for film in self._contents)])
+
+    def oil_thickness(self) -> dict[str, Array]:
+        """Return the thickness of the oil over the clearance at the last `wrenches`, by film."""
+        return {film.name: film.oil_thickness for film in self._contents}
 
     def begin_step(self, content: Array, dt: float) -> None:
         """Set the contents before a step of length `dt` (s), or steady contents if dt = 0."""

@@ -177,6 +177,11 @@ class Loads:
         """Return the oil films in the order of `film_gaps`."""
         return [load for load, *_ in self._pairs.films]
 
+    def film_arguments(self, name: str) -> tuple[FilmElement, tuple[Any, ...]]:
+        """Return an oil film, with its content, and the arguments of its methods."""
+        film, *ends = next(item for item in self._pairs.films if item[0].name == name)
+        return film, self._pairs.arguments(film, *ends)
+
     def film_gaps(self) -> Array:
         """Return smallest gap and clearance of all oil films at the current poses, (F, 2), m."""
         return self._pairs.film_gaps()
@@ -195,15 +200,26 @@ class Loads:
         names = CONTENT_MEMORY
         return dict(zip(names, (before, self._pairs.content(), np.array(dt)), strict=True))
 
+    def oil_thickness(self) -> dict[str, Array]:
+        """Return the thickness of the oil over the clearance at the last `wrenches`, by film."""
+        return self._pairs.oil_thickness()
+
     def put_content(self, memory: Mapping[str, Any]) -> None:
         """Set the contents before the step that led to a state with this memory."""
-        if not self.has_content:
-            return
+        if self.has_content:
+            before, _, dt = CONTENT_MEMORY
+            values = memory if before in memory else self.steady_content()
+            self.begin_step(values[before], float(values[dt]))
+
+    def steady_content(self) -> dict[str, Array]:
+        """Return entries of the memory of a state with films of a steady motion, if there are any.
+
+        The content before the step is −1 m, which stands for a full gap, and the step has no
+        length.
+        """
         before, _, dt = CONTENT_MEMORY
-        if before in memory:
-            self.begin_step(memory[before], float(memory[dt]))
-        else:
-            self.begin_step(-np.ones_like(self._pairs.content()), 0.0)
+        size = self._pairs.content_size
+        return {before: -np.ones(size), dt: np.zeros(())} if self.has_content else {}
 
     def contact_spin(self, v: Array) -> float:
         """Return the largest angular speed of the bodies in contacts at velocities v, rad/s."""

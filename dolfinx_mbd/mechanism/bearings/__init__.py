@@ -22,7 +22,7 @@ from dolfinx_mbd.mechanism.bearings.elastic_bearing import ElasticBearing
 from dolfinx_mbd.mechanism.bearings.film_bearing import FilmBearing
 from dolfinx_mbd.mechanism.bearings.finite_bearing import FiniteBearing
 from dolfinx_mbd.mechanism.bearings.oil_film import OilFilm
-from dolfinx_mbd.mechanism.bearings.results import journal_motion
+from dolfinx_mbd.mechanism.bearings.results import FilmFields, film_fields, journal_motion
 from dolfinx_mbd.mechanism.bearings.reynolds_grid import ReynoldsGrid
 from dolfinx_mbd.mechanism.bearings.short_bearing import ShortBearing
 from dolfinx_mbd.mechanism.bearings.supply import Oil, OilSupply, vogel
@@ -32,6 +32,7 @@ __all__ = [
     "BearingCoefficients",
     "ElasticBearing",
     "FilmBearing",
+    "FilmFields",
     "FiniteBearing",
     "Oil",
     "OilFilm",
@@ -39,6 +40,7 @@ __all__ = [
     "ReynoldsGrid",
     "ShortBearing",
     "bearing_coefficients",
+    "film_fields",
     "journal_motion",
     "vogel",
     "whirl_threshold",

@@ -139,6 +139,12 @@ class FiniteBearing(FilmBearing):
         assert isinstance(self.grid, MassConservingGrid)
         return self.grid.content().ravel()
 
+    @property
+    def oil_thickness(self) -> Array:
+        """Thickness of the oil at the last evaluation over the clearance, flat."""
+        assert isinstance(self.grid, MassConservingGrid)
+        return np.asarray(self.grid.oil_thickness().ravel() / self.clearance)
+
     def _forget(self) -> None:
         """Delete the stored solution."""
         self._motion[:] = np.nan
@@ -201,6 +207,7 @@ class FiniteBearing(FilmBearing):
         facts = super().motion(pair, *arguments) | {"supply_flow": self.grid.supply_flow()}
         if isinstance(self.grid, MassConservingGrid):
             facts["content_rate"] = self.grid.content_rate()
+            facts["filled_part"] = self.grid.filled_part()
         return facts
 
     def _solve(self, motion: Array) -> None:

@@ -68,7 +68,11 @@ class MassConservingGrid(ReynoldsGrid):
 
     def content(self) -> Array:
         """Return the thickness of the oil at the last solution, (n, m+1), m; −1 in full gaps."""
-        return np.where(self.fraction < 1.0, self.fraction * self._flow[ENTRAINED], -1.0)
+        return np.where(self.fraction < 1.0, self.oil_thickness(), -1.0)
+
+    def oil_thickness(self) -> Array:
+        """Return the thickness of the oil at the last solution, (n, m+1), m."""
+        return np.asarray(self.fraction * self._flow[ENTRAINED])
 
     def state(self, g: Array) -> Array:
         """Return the state of the film; see `ReynoldsGrid`."""
@@ -127,6 +131,12 @@ class MassConservingGrid(ReynoldsGrid):
     def _stored(self) -> Array:
         """Return 12 μ₀ times the rate of the content of each cell, (n, m+1)."""
         return np.asarray(self._squeeze - self._hold * (1.0 - self.fraction) * self._face)
+
+    def filled_part(self) -> float:
+        """Return the volume of oil over that of the gap at the last solution."""
+        gap = self._flow[ENTRAINED].copy()
+        gap[:, [0, -1]] *= 0.5
+        return float((self.fraction * gap).sum() / gap.sum())
 
     def content_rate(self) -> float:
         """Return the rate of the volume of oil in the gap, m³/s."""

@@ -116,6 +116,11 @@ class ReynoldsGrid:
         self.fraction: Array = np.ones((n, m + 1))
         self._h, self._rate, self._speed = self._still, self._still, 0.0
 
+    @property
+    def last_gap(self) -> Array:
+        """Gap of the last solution, (n, m+1), m."""
+        return self._h
+
     def gap(
         self, motion: Array, w: Array | None = None, w_rate: Array | None = None
     ) -> tuple[Array, Array]:

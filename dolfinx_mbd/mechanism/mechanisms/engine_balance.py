@@ -103,6 +103,7 @@ def engine_balance(
     design: EngineDesign,
     rod: ReducedBody,
     *,
+    crank: ReducedBody | None = None,
     pin_mass: float = 0.0,
     unbalance: ArrayLike = (0.0, 0.0),
     couple: ArrayLike = (0.0, 0.0),
@@ -114,8 +115,10 @@ def engine_balance(
     forces of a rod whose centre of mass is on the line between its ends.
 
     Args:
-        design: Dimensions of the engine; its crank is balanced.
+        design: Dimensions of the engine; its crank is balanced, unless `crank` is given.
         rod: The rod of all cylinders; its deformation does not matter.
+        crank: A reduced crankshaft along z, whose unbalance and couple are added, for example that
+            of `mbd.geometry.Crankshaft` with its pins, webs and counterweights.
         pin_mass: Unbalanced mass at the pin of each cylinder, kg: the pin and the unbalanced part
             of the webs. Cylinders with the same pin share its mass.
         unbalance: Unbalance of the crank without pins, such as that of counterweights: mass times
@@ -152,9 +155,9 @@ def engine_balance(
         raise InputError(f"rod {rod.name!r}: its centre of mass is not between its ends")
     rotating = pin_mass + (1 - share) * rod.total_mass
     oscillating = design.piston_mass + share * rod.total_mass
-    crank = SliderCrank(design.crank_radius, length, design.pin_offset)
+    kinematics = SliderCrank(design.crank_radius, length, design.pin_offset)
     angle = 2 * np.pi * np.arange(_SAMPLES) / _SAMPLES
-    lines = 2 * np.fft.rfft(crank.motion(angle).slider_acceleration)[list(_ORDERS)] / _SAMPLES
+    lines = 2 * np.fft.rfft(kinematics.motion(angle).slider_acceleration)[list(_ORDERS)] / _SAMPLES
     throws, banks = np.asarray(design.throw_angles), np.asarray(design.bank_angles)
     z, orders = design.positions, np.array(_ORDERS)[:, None]
     axes = np.stack([np.cos(banks), np.sin(banks)], axis=1)
@@ -163,6 +166,11 @@ def engine_balance(
     static = rotating * design.crank_radius * pins.sum(axis=0)
     static = static + array("unbalance", unbalance, (2,))
     moments = rotating * design.crank_radius * (z @ pins) + array("couple", couple, (2,))
+    if instance("crank", crank, (ReducedBody, type(None)), "reduce(...).body") is not None:
+        assert crank is not None
+        rigid, *_ = np.asarray(crank.first_moments)
+        (_, _, xz), (_, _, yz), _ = np.asarray(crank.second_moments)[0, 0]
+        static, moments = static + rigid[:2], moments + np.array([xz, yz])
     force, arm = waves @ axes, (waves * z) @ axes  # forces, and forces times positions, (2, 2)
     for total, vector in ((force, static), (arm, moments)):
         # (x + i y) exp(iφ) has the components Re((x + i y) e^{iφ}) and Re((y − i x) e^{iφ})

@@ -36,7 +36,8 @@ class EngineCrank:
             belongs to one cylinder, or to two successive cylinders.
         flange: Name of the interface to which the flywheel is fixed.
         journal_radii: Radius of the journals of the bearings ``main`` and ``big_end``, m, which
-            must fit the bores of films and clearances; by default they are not checked.
+            must fit the bores of films and clearances, for example those of
+            `mbd.geometry.Crankshaft.journal_radii`; by default they are not checked.
 
     Raises:
         InputError: The body has no such interfaces, or their axes are not along z.

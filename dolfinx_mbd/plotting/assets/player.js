@@ -222,7 +222,7 @@ function play(data) {
       this.geometry.setAttribute("position", this.positions);
       this.geometry.setAttribute("color", this.colours);
       this.plain = new THREE.Color(PALETTE[k % PALETTE.length]);
-      this.solid = this.flexible || data.bodies[k].bars ? 1 : 0.5; // opacity by default
+      this.solid = data.bodies[k].opacity ?? (this.flexible || data.bodies[k].bars ? 1 : 0.5); // opacity by default
       this.material = new THREE.MeshStandardMaterial({ color: this.plain, metalness: 0.15, roughness: 0.55, side: THREE.DoubleSide });
       this.mesh = new THREE.Mesh(this.geometry, this.material);
       this.mesh.frustumCulled = false;

@@ -121,6 +121,8 @@ def player(
     ghost: Solution | None = None,
     scale: float = 1.0,
     title: str = "",
+    view: str | ArrayLike | None = None,
+    opacity: Mapping[str, float] | None = None,
 ) -> Player:
     """Create an interactive page of a motion, a mechanism or modes.
 
@@ -151,14 +153,18 @@ def player(
             and cables are not drawn.
         scale: Initial scale factor of the elastic displacement.
         title: Title of the page; by default the name of the body or the kind of the source.
+        view: Direction from the mechanism to the eye when the page opens, shape (3,), or ``xy``,
+            ``xz``, ``yz``, ``iso``; by default obliquely onto the plane of the motion.
+        opacity: Mapping from names of bodies to their opacity when the page opens, from 0 to 1, for
+            example of a housing; by default 1 for flexible and 0.5 for rigid bodies.
 
     Warns:
         FileWarning: The written page is larger than 5 MB.
 
     Raises:
         InputError: The body has no skin, a mode does not exist, a signal or a field has the wrong
-            length, the ghost ends too early, or `modes`, `signals`, `field` or `ghost` are given
-            for a source without them.
+            length, the ghost ends too early, or `modes`, `signals`, `field`, `ghost`, `view` or
+            `opacity` are given for a source without them.
         OverwriteError: The existing file is not such a page.
         OSError: The file cannot be written.
 
@@ -180,9 +186,11 @@ def player(
     instance("field", field, (Mapping, type(None)), "values at the points of the skin by body name")
     instance("ghost", ghost, (Solution, type(None)))
     if not isinstance(source, Solution):
-        _check_absent(signals=signals, field=field, ghost=ghost)
-    if modes is not None and isinstance(source, Solution | System):
-        reject("modes", modes, "None: a simulation or a mechanism at rest has no modes")
+        _check_absent("the result of a simulation", signals=signals, field=field, ghost=ghost)
+    if not isinstance(source, Solution | System):
+        _check_absent("a simulation or a mechanism", view=view, opacity=opacity)
+    else:
+        _check_absent("an object with modes", modes=modes)
     rotating = sys.modules.get(
         "dolfinx_mbd.structures.rotating"
     )  # loaded if the source is one of its results
@@ -203,14 +211,15 @@ def player(
         name = "modes of a mechanism"
     elif isinstance(source, Solution):
         options: dict[str, Any] = {"field": field, "quantity": quantity, "ghost": ghost}
-        scene = motion_page(source, signals=signals, **options)
+        scene = motion_page(source, signals=signals, view=view, **options)
         name, comm = "mechanism", shared_mesh(source, quantity)
         if field:
             scene["field"] = list(field_name)
     else:
         run = initial_state(source)
-        scene = motion_page(run, signals={}, quantity=quantity)
+        scene = motion_page(run, signals={}, quantity=quantity, view=view)
         name, comm = "mechanism", shared_mesh(run, quantity)
+    _set_opacity(scene["bodies"], opacity)
     if quantity != DISPLACEMENT:
         if not any(part["stress"] for part in scene["parts"]):
             how = (
@@ -224,11 +233,23 @@ def player(
     return page
 
 
-def _check_absent(**options: Any) -> None:
-    """Raise an error if an option of simulations is used for another source."""
+def _set_opacity(bodies: list[dict[str, Any]], opacity: Mapping[str, float] | None) -> None:
+    """Set the opacity of bodies by name."""
+    hint = "opacities from 0 to 1 by the name of a body"
+    chosen = instance("opacity", {} if opacity is None else opacity, Mapping, hint)
+    for name, value in chosen.items():
+        choice("name of a body with an opacity", name, [body["name"] for body in bodies])
+        part = number(f"opacity of body {name!r}", value, low=0.0, high=1.0)
+        for body in bodies:
+            if body["name"] == name and not body.get("ghost"):
+                body["opacity"] = part
+
+
+def _check_absent(source: str, **options: Any) -> None:
+    """Raise an error if an option of one kind of source is used for another one."""
     for name, value in options.items():
         if value is not None:
-            reject(name, value, "None: only the result of a simulation has this option")
+            reject(name, value, f"None: only {source} has this option")
 
 
 def _rotating_page(

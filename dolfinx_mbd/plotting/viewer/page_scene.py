@@ -60,6 +60,7 @@ def motion_page(
     field: Mapping[str, ArrayLike] | None = None,
     quantity: str = DISPLACEMENT,
     ghost: Solution | None = None,
+    view: str | ArrayLike | None = None,
 ) -> dict[str, Any]:
     """Return the page of a simulated motion.
 
@@ -69,6 +70,7 @@ def motion_page(
         field: Constant values at the points of the skin of flexible bodies, by name of the body.
         quantity: Quantity that determines the colours; see `mesh_surfaces`.
         ghost: A second run, whose bodies are drawn transparent at the same times.
+        view: Direction from which the scene is seen at first; see `camera_of`.
     """
     length = system_length(run.system, local_row(run.q, 0))
     values = _checked_field(run.system, field or {})
@@ -82,7 +84,7 @@ def motion_page(
     rows = sampled_rows(run.time, curves, limit=limit)
     kinds = (*DRAWN, "joint forces") if len(run) > 1 else DRAWN
     options: dict[str, Any] = {"values": values, "quantity": quantity, "accuracy": ACCURACY}
-    scene = mechanism_scene(run, rows, kinds, **options)
+    scene = mechanism_scene(run, rows, kinds, view=view, **options)
     moving = {surface.name: surface for surface in surfaces[: len(surfaces) - len(ghosts)]}
     whole = [moving.get(surface.name, surface) for surface in scene.surfaces] + ghosts
     drawn = [surface.at(rows) if surface in surfaces else surface for surface in whole]

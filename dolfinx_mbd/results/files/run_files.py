@@ -6,7 +6,8 @@ existing file only when it is complete, so that the process may be killed at any
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ VERSION = 3
 
 HISTORY = ("time", "q", "v", "a", "lam", "angles")
 """Attributes of a state that are saved at each time."""
+
+OIL = ("content_before", "content_step")
+"""Content of oil films before the step to a state (m), and the length of this step (s)."""
 
 # Arrays in `State.memory`; its other entry, `earlier`, is a list of pairs
 _MEMORY = ("algorithmic", "velocity", "nodes", *CONTENT_MEMORY)
@@ -132,4 +136,28 @@ def state_from(prefix: str, arrays: Mapping[str, Any]) -> State:
 def states_from(arrays: Mapping[str, Any]) -> list[State]:
     """Return the states whose attributes are given as arrays over time."""
     rows = zip(*(arrays[key] for key in HISTORY), strict=True)
-    return [State(float(t), *row) for t, *row in rows]
+    oil = {key: arrays[key] for key in OIL if key in arrays}
+    return [
+        replace(State(float(t), *row), memory={key: values[k] for key, values in oil.items()})
+        for k, (t, *row) in enumerate(rows)
+    ]
+
+
+def oil_arrays(states: Sequence[State]) -> dict[str, Array]:
+    """Return the arrays `OIL` over time, (nt, N) and (nt,), or nothing if they are unknown.
+
+    The first state of a run may have the content of a steady motion: −1 m and a step of 0 s.
+    """
+    before, step = OIL
+    known = [state.memory for state in states if before in state.memory]
+    if not known or len(known) < len(states) - (before not in states[0].memory):
+        return {}
+    steady = {before: -np.ones_like(known[0][before]), step: 0.0}
+    memories = [state.memory if before in state.memory else steady for state in states]
+    return {key: np.array([memory[key] for memory in memories]) for key in OIL}
+
+
+def row_bytes(state: State, oil: Mapping[str, Array]) -> int:
+    """Return the number of bytes of a state and of the content of oil films in a file."""
+    parts = [*(getattr(state, key) for key in HISTORY), *oil.values()]
+    return 8 * sum(np.size(part) for part in parts)

@@ -133,11 +133,85 @@ def test_v8_with_a_cross_plane_crank() -> None:
     assert np.abs(better.moment[0]).max() < 0.4 * np.abs(report.moment[0]).max()
 
 
+def vee_six(half: float, **arguments: Any) -> dict[str, Any]:
+    """Return a V6 with a pin for each cylinder and its bank angle to both sides of x, rad."""
+    places = np.repeat([-0.1, 0.0, 0.1], 2) + np.tile([-0.012, 0.012], 3)
+    firing = {"firing_order": [1, 2, 3, 4, 5, 6]} | arguments
+    return {
+        "cylinders": 6,
+        "bank_angles": np.tile([-half, half], 3),
+        "cylinder_positions": places,
+        **firing,
+    }
+
+
+BOXER = {
+    "cylinders": 4,
+    "bank_angles": np.array([0.0, np.pi, 0.0, np.pi]),
+    "cylinder_positions": [-0.07, -0.03, 0.03, 0.07],
+    "firing_order": [1, 4, 2, 3],
+}
+
+
+@pytest.mark.parametrize("bank", [60.0, 90.0])
+def test_offset_pins_of_a_v6(bank: float) -> None:
+    """Even firing of a V6 splits the pins of a throw by 120° minus the bank; no force is free."""
+    design = EngineDesign(**vee_six(np.radians(0.5 * bank)))
+    throws = np.degrees(np.asarray(design.throw_angles)).reshape(3, 2)
+    apart = np.mod(throws[:, 0] - throws[:, 1] + 180.0, 360.0) - 180.0
+    assert np.allclose(apart, 120.0 - bank)
+    report = engine_balance(design, a_rod())
+    assert np.abs(report.force).max() < 1e-12 * OSCILLATING * RADIUS
+
+
+def test_boxer() -> None:
+    """Opposite throws of both banks cancel all forces and order 1; the offset leaves a moment."""
+    report, scale = balance(**BOXER), OSCILLATING * RADIUS
+    assert np.abs(report.force).max() < 1e-12 * scale
+    assert np.abs(report.moment[0]).max() < 1e-12 * scale
+    # order 2 has the same phase in all cylinders; the series of SECOND has an error of 3e-6
+    arm = abs(-0.07 - -0.03 + 0.03 - 0.07)
+    assert np.abs(report.moment[1, 1]) == pytest.approx(scale * SECOND * arm, rel=1e-5)
+
+
+def test_unbalanced_crank() -> None:
+    """A reduced crank with masses at its pins is that of `pin_mass`; counterweights are added."""
+    design, masses = EngineDesign(cylinders=3), np.array([0.4, 0.4, 0.4, 0.7])
+    throws = np.asarray(design.throw_angles)
+    pins = [np.cos(throws) * RADIUS, np.sin(throws) * RADIUS, design.positions]
+    points = np.vstack([np.transpose(pins), [-0.03, 0.01, 0.05]])
+    crank = mbd.ReducedBody.from_arrays(
+        name="crank",
+        total_mass=masses.sum(),
+        first_moments=(masses @ points)[None],
+        second_moments=np.einsum("k,ki,kj->ij", masses, points, points)[None, None],
+        stiffness=np.zeros((0, 0)),
+        reference="rigid",
+    )
+    weight = 0.7 * points[-1]
+    one = engine_balance(design, a_rod(), crank=crank)
+    two = engine_balance(
+        design, a_rod(), pin_mass=0.4, unbalance=weight[:2], couple=weight[:2] * 0.05
+    )
+    for key in ("static", "couple", "force", "moment"):
+        a, b = getattr(one, key), getattr(two, key)
+        assert np.allclose(a, b, rtol=0, atol=1e-14), key
+    assert one.rotating_mass == pytest.approx(two.rotating_mass - 0.4)
+
+
 CASES = {
     "one": {"cylinders": 1, "pin_offset": 0.003},
     "three": {"cylinders": 3, "spacing": SPACING},
     "four": {"cylinders": 4, "spacing": 0.09, "pin_offset": -0.002},
     "vee": {"cylinders": 2, "spacing": 0.02, "bank_angles": np.radians([-36.0, 40.0])},
+    "five": {"cylinders": 5, "spacing": SPACING, "firing_order": [1, 3, 5, 4, 2]},
+    "vee six": vee_six(np.pi / 6),
+    "vee six, odd": vee_six(
+        np.pi / 4,
+        firing_order=None,
+        firing_angles=np.radians([0.0, 90.0, 240.0, 330.0, 480.0, 570.0]),
+    ),
+    "boxer": BOXER,
 }
 
 

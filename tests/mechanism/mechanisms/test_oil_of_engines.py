@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, MbdWarning
 from dolfinx_mbd.mechanism.bearings import FiniteBearing, OilFilm, OilSupply
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine, rigid_rod
 
@@ -95,17 +95,76 @@ def test_flooded_film() -> None:
 
 
 def test_results_of_files(run: mbd.results.Solution, tmp_path: Path) -> None:
-    """Files do not contain the oil, but outputs that a run saves are those of the run."""
+    """Quantities from a file, from a part of a run and from saved outputs are those of the run."""
     run.save(tmp_path / "run.npz")
     again = mbd.results.Solution.load(tmp_path / "run.npz", run.system)
-    assert np.array_equal(again.body("crank").omega, run.body("crank").omega)
-    with pytest.raises(InputError, match="outputs"):
-        again.element(PIN)
+    film = run.element(PIN)
+    for key in ("side_flow", "filled_part", "content_rate", "force"):
+        assert np.array_equal(getattr(again.element(PIN), key), getattr(film, key)), key
+    assert 0.2 < film.filled_part.min() < 0.9 and film.filled_part.max() <= 1.0
     options = {"t_end": 100 * CYCLE / 1440, "dt": CYCLE / 1440, "method": DAMPED}
     saved = mbd.simulate(run.system, **options, outputs=[PIN], path=tmp_path / "folder")
     assert np.array_equal(saved.element(PIN).side_flow, run.element(PIN).side_flow[:101])
     part = run[100:200].element(PIN).side_flow
     assert np.array_equal(part, run.element(PIN).side_flow[100:200])
+
+
+def test_film_fields(run: mbd.results.Solution) -> None:
+    """The fields have the peak pressure, and the oil of the filled part of the gap."""
+    part = run[::97]
+    fields, film = mbd.bearings.film_fields(part, PIN), part.element(PIN)
+    peaks = fields.pressure.max(axis=(1, 2))
+    apart = fields.gap.min(axis=(1, 2)) > 2e-6  # asperities do not touch
+    assert apart.sum() > 5
+    assert np.allclose(peaks[apart], film.peak_pressure[apart], rtol=1e-12)
+    weights = np.ones(7)
+    weights[[0, -1]] = 0.5
+    oil, gap = ((x * weights).sum(axis=(1, 2)) for x in (fields.fraction * fields.gap, fields.gap))
+    assert np.allclose(oil / gap, film.filled_part, rtol=1e-12)
+    full = fields.pressure > 1e-9 * peaks[:, None, None]
+    assert (fields.fraction[full] == 1.0).all()
+
+
+def test_folder(run: mbd.results.Solution, tmp_path: Path) -> None:
+    """A folder and a dataset have the oil of a run."""
+    dt = CYCLE / 1440
+    options: Any = {"t_end": 40 * dt, "dt": dt, "method": DAMPED, "stride": 2}
+    mbd.simulate(run.system, **options, path=tmp_path / "run")
+    again = mbd.results.Solution.load(tmp_path / "run", run.system)
+    film = mbd.simulate(run.system, **options).element(PIN)
+    for key in ("side_flow", "filled_part"):
+        assert np.array_equal(getattr(again.element(PIN), key), getattr(film, key)), key
+    dataset = again.to_xarray([PIN])
+    assert np.array_equal(dataset[f"{PIN}.filled_part"], film.filled_part)
+
+
+class Brake:
+    """A torque that can interrupt the run once, as Ctrl-C does."""
+
+    def __init__(self) -> None:
+        self.torque, self._stop_at = 0.0, np.inf
+
+    def __call__(self, t: float, angle: float, speed: float) -> float:
+        if t > self._stop_at:
+            raise KeyboardInterrupt
+        return self.torque
+
+
+def test_interrupted_run(run: mbd.results.Solution, tmp_path: Path) -> None:
+    """A run that stops continues with the oil of its films."""
+    dt, brake, parts = CYCLE / 1440, Brake(), run.system
+    loads = [load for load in parts.loads if load.name != PIN]  # a part of its joint
+    loads.append(mbd.JointLoad("brake", "main", "rotation", brake))
+    system = mbd.System(parts.bodies, parts.joints, drivers=parts.drivers, loads=loads)
+    options: Any = {"t_end": 40 * dt, "dt": dt, "method": DAMPED}
+    brake._stop_at = 25.5 * dt
+    with pytest.warns(MbdWarning, match="interrupted"):
+        mbd.simulate(system, **options, path=tmp_path / "run")
+    brake._stop_at = np.inf
+    again = mbd.resume(tmp_path / "run", system)
+    whole = mbd.simulate(system, **options)
+    assert np.array_equal(again.q, whole.q)
+    assert np.array_equal(again.element(PIN).filled_part, whole.element(PIN).filled_part)
 
 
 def test_resumed_run(run: mbd.results.Solution) -> None:
@@ -117,7 +176,23 @@ def test_resumed_run(run: mbd.results.Solution) -> None:
     assert np.allclose(second.final_state.q, q, rtol=0.0, atol=1e-9)
 
 
+def test_closed_cycle(run: mbd.results.Solution) -> None:
+    """The oil of a closed cycle is that of later simulated cycles, and as much enters as leaves."""
+    dt = CYCLE / 1440
+    cycle = mbd.analyses.periodic(run.system, CYCLE, dt=dt, method=DAMPED, start=run, closed=1e-6)
+    assert cycle.closure < 1e-6
+    film = cycle.element(PIN)
+    assert film.filled_part[-1] == pytest.approx(film.filled_part[0], abs=1e-6)
+    options: Any = {"t_end": 3 * CYCLE, "dt": dt, "method": DAMPED}
+    later = mbd.simulate(run.system, **options, start=cycle.final_state).element(PIN)
+    assert np.allclose(later.filled_part, film.filled_part, atol=1e-4)
+    thickness = later.film_thickness - film.film_thickness
+    assert np.abs(thickness).max() < 1e-3 * film.film_thickness.max()
+    surplus = (film.supply_flow - film.side_flow)[1:].mean()
+    assert abs(surplus) < 0.02 * film.side_flow[1:].mean()
+
+
 def test_analyses_without_memory() -> None:
     system = engine(HOLE, "mass_conserving")
     with pytest.raises(InputError, match="content"):
-        mbd.analyses.periodic(system, CYCLE, dt=CYCLE / 360)
+        mbd.analyses.harmonic_balance(system, CYCLE, num_harmonics=4)
