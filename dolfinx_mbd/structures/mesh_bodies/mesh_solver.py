@@ -249,7 +249,8 @@ class MeshSolver:
 
     def gap_forces(self, gaps: Array) -> Array:
         """Return the multipliers that close gaps (m,), N."""
-        return self._unbordered(np.linalg.solve(self._border.H, self._bordered(gaps)))
+        multipliers = np.asarray(np.linalg.solve(self._border.H, self._bordered(gaps)), dtype=float)
+        return self._unbordered(multipliers)
 
     def _bordered(self, gaps: Array) -> Array:
         """Return gaps turned to the factorized body, with zeros for the springs."""
