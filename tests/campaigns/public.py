@@ -38,6 +38,8 @@ RECORDS = {
 """Results, references, errors, warnings and base classes, which are checked in use."""
 
 INTERNAL = {
+    "System.check_state", "Stepper.without_history", "ImplicitEuler.without_history",
+    "Stepper.put", "ImplicitEuler.put",
     "adopt", "begin_step", "check_no_content", "check_reduced", "for_run",
     "MeshBody.nodal_history", "MeshMotion.stored", "ReynoldsGrid.update",
     "advance", "after_jump", "Asperities.energy", "Asperities.flow_constants", "BearingTable.at",

@@ -31,7 +31,7 @@ def test_rows_are_the_states(capacity: int | None, count: int) -> None:
     """The arrays grow if there are more states than expected."""
     system = stone()
     rows, every = (
-        StateRows(system, Distribution(system), capacity, local=True),
+        StateRows(system, Distribution(system), capacity, local=True, oil={}),
         states(system, count),
     )
     for state in every:
@@ -44,7 +44,7 @@ def test_rows_are_the_states(capacity: int | None, count: int) -> None:
 def test_a_later_state_is_the_last_row() -> None:
     """It is not stored again, and rows that follow replace it."""
     system = stone()
-    rows, every = StateRows(system, Distribution(system), 2, local=True), states(system, 5)
+    rows, every = StateRows(system, Distribution(system), 2, local=True, oil={}), states(system, 5)
     for state in every[:3]:
         rows.append(state)
     assert len(rows.saved(every[2]).time) == 3

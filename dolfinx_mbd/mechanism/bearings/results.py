@@ -59,6 +59,12 @@ class FilmFields:
         gap: Gap between the surfaces, (nt, n, m+1), m.
         fraction: Part of the gap that is filled with oil, (nt, n, m+1); one unless the film
             conserves the mass of oil.
+
+    Example:
+        >>> bore = mbd.bearings.FiniteBearing("film", *ends, 0.02, 0.01, 2e-5, 0.01, (24, 4))
+        >>> system = mbd.System([ground, rotor], loads=[bore], gravity=(0, -9.81, 0))
+        >>> mbd.bearings.film_fields(mbd.simulate(system, t_end=1e-3, dt=1e-4), "film").gap.shape
+        (11, 24, 5)
     """
 
     time: Array
