@@ -25,6 +25,7 @@ import numpy as np
 
 from dolfinx_mbd.errors import FileError, FileWarning, MeshError, warn
 from dolfinx_mbd.geometry import deck_files, included_files
+from dolfinx_mbd.geometry.deck_materials import as_json, from_json
 from dolfinx_mbd.geometry.gmsh_model import MeshArrays, gmsh_session, mesh_arrays
 from dolfinx_mbd.geometry.separate_process import environment
 
@@ -101,6 +102,7 @@ def _load(path: Path) -> MeshArrays:
         values: dict[str, Any] = {name: file[name] for name in file.files}
     groups = json.loads(str(values["groups"]))
     values["groups"] = {name: (dim, tag) for name, (dim, tag) in groups.items()}
+    values["materials"] = from_json(json.loads(str(values["materials"])))
     for name in ("cell_type", "gdim"):
         values[name] = int(values[name])
     return MeshArrays(**values)
@@ -130,11 +132,10 @@ def _read(folder: Path, gdim: int) -> None:
     try:
         file = next(folder.glob("mesh.*"))
         declared = _num_elements(file) if file.suffix == ".msh" else None
-        remarks: list[str] = []
-        equal: dict[str, str] = {}
+        notes = deck_files.Notes()
         with gmsh_session() as gmsh:
             if file.suffix in deck_files.SUFFIXES:
-                remarks, equal = deck_files.add_deck(gmsh.model, file)
+                notes = deck_files.add_deck(gmsh.model, file)
             else:
                 gmsh.merge(str(file))
             mesh = mesh_arrays(gmsh.model, gdim or None)
@@ -147,11 +148,12 @@ def _read(folder: Path, gdim: int) -> None:
     except Exception as error:
         (folder / "error.json").write_text(json.dumps(str(error)), encoding="utf-8")
         return
-    groups = {**mesh.groups, **{name: mesh.groups[other] for name, other in equal.items()}}
+    groups = {**mesh.groups, **{name: mesh.groups[other] for name, other in notes.equal.items()}}
     mesh = replace(mesh, groups=groups)
-    (folder / "remarks.json").write_text(json.dumps(remarks), encoding="utf-8")
+    (folder / "remarks.json").write_text(json.dumps(notes.remarks), encoding="utf-8")
     arrays = {f.name: getattr(mesh, f.name) for f in fields(mesh)}
     arrays["groups"] = np.array(json.dumps(dict(mesh.groups)))
+    arrays["materials"] = np.array(json.dumps(as_json(notes.materials)))
     np.savez(folder / "mesh.npz", **arrays)
 
 

@@ -767,10 +767,6 @@ BODIES: dict[str, Call] = {
             "stiffness": b.file("K.mtx"), "mass": b.file("M.mtx"), "nodes": b.matrices.nodes,
         },
     ),
-    "read_nastran_materials": lambda b: (
-        imports.read_nastran_materials,
-        {"path": _deck(b.folder / "steel.bdf"), "length": 1e-3, "mass": 1e3},
-    ),
     "NodalModes": lambda b: (
         imports.NodalModes,
         {
