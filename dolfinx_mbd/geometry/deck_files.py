@@ -173,8 +173,8 @@ def add_deck(model: Any, path: Path) -> Notes:
         _add(model, cells.dim, tag, name, cells.kind, nodes[rows])
     for tag, (name, rows) in enumerate(facet_groups.items(), 1):
         _add(model, cells.dim - 1, tag, name, cells.facet_kind, facets[rows])
-    known = {*groups, *facet_groups}
-    notes.equal = {k: v for k, v in notes.equal.items() if k not in known}
+    named = {*groups, *facet_groups}
+    notes.equal = {k: v for k, v in notes.equal.items() if k not in named}
     return notes
 
 

@@ -12,6 +12,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import FileError, FileWarning, InputError, UnitsWarning
+from dolfinx_mbd.fem.surface_integrals import volume_integral
 
 pytest.importorskip("meshlane")
 comm = MPI.COMM_WORLD
@@ -132,7 +133,7 @@ def test_materials_of_parts_and_instances(read: Any) -> None:
         f"0., 50., 0.\n*End Instance\n*End Assembly\n{steel}{alu}"
     )
     model = mbd.ElasticModel(mesh)
-    mass = mbd.reduce(model, interfaces=[], num_modes=1, stiffening=False).body.total_mass
+    mass = volume_integral(mesh.mesh, model.mass_density)
     assert mass == pytest.approx(2 * VOLUME * (7850 + 2700), rel=1e-12)
 
 
@@ -160,7 +161,7 @@ def test_systems_of_units(read: Any, unit: str, density: str, young: str) -> Non
 def test_a_unit_of_length_is_not_enough(read: Any) -> None:
     """The mesh is read, and can be used with other materials."""
     mesh = read(abaqus(STEEL, ALUMINIUM), unit="mm")
-    with pytest.raises(FileError, match="unit='mm' gives only the length.*unit='mm-t-s'"):
+    with pytest.raises(FileError, match=r"unit='mm' gives only the length.*unit='mm-t-s'"):
         mbd.ElasticModel(mesh)
     assert mbd.ElasticModel(mesh, mbd.STEEL).material is mbd.STEEL
     with pytest.raises(InputError, match="mm-t-s"):
@@ -270,6 +271,15 @@ def test_orientations_that_are_not_read(read: Any, old: str, new: str, message: 
         mesh.materials["front"]
 
 
+def test_the_mass_by_calculix() -> None:
+    """The deck of which CalculiX computed the matrices."""
+    folder = Path(__file__).parents[1] / "io" / "imports" / "calculix"
+    body = mbd.reduce(mbd.read_mesh(folder / "bar.inp", comm), interfaces=[], num_modes=1).body
+    matrices = mbd.imports.read_calculix(folder / "bar")
+    along_x = np.tile([1.0, 0.0, 0.0], len(matrices.nodes))
+    assert body.total_mass == pytest.approx(along_x @ matrices.mass @ along_x, rel=1e-6)
+
+
 # Nastran
 
 
@@ -286,7 +296,7 @@ FIELDS = {
     "small": "MAT1    11      2.1+5           .3      7.85-9  1.2-5",
     "large": "MAT1*   11              210000.                         .3\n"
     "*       7.85E-9         1.2D-5",
-    "E and G": "MAT1,11,2.1+5,80769.2,,7.85-9,1.2-5",
+    "E and G": "MAT1,11,2.1+5,80769.2308,,7.85-9,1.2-5",
 }
 SECTIONS = "PSOLID,1,11\nPSOLID,2,12\nMAT1,12,7.+4,,.33,2.7-9\n"
 
@@ -331,6 +341,13 @@ def test_nastran_materials_that_cannot_be_used(read: Any, old: str, new: str, me
     with pytest.raises(FileError, match=message):
         mesh.materials["psolid_1"]
     assert mesh.materials["psolid_2"].density == pytest.approx(2700)
+
+
+def test_a_property_that_is_missing(read: Any) -> None:
+    pytest.importorskip("pyNastran")
+    mesh = read(nastran(FIELDS["free"], SECTIONS.replace("PSOLID,1", "PSOLID,3")), "part.bdf")
+    with pytest.raises(FileError, match=r"property 1.*is missing"):
+        mesh.materials["psolid_1"]
 
 
 # Ansys
@@ -381,7 +398,7 @@ def test_ansys(read: Any, compact: bool) -> None:
     body = mbd.reduce(mesh, interfaces=["LEFT"], num_modes=1, stiffening=False).body
     assert body.total_mass == pytest.approx(VOLUME * (7850 + 2700), rel=1e-12)
     centre = (0.05 * 7850 + 0.15 * 2700) / (7850 + 2700)  # the materials are at their places
-    assert body.mass_centre[0] == pytest.approx(centre, rel=1e-9)
+    assert body.centre[0] == pytest.approx(centre, rel=1e-9)
 
 
 @pytest.mark.parametrize(
