@@ -239,11 +239,11 @@ def read_mesh(
 ) -> TaggedMesh:
     """Read a mesh from a file and distribute it.
 
-    The file is a Gmsh file (`.msh`, format 2 or 4) or a universal file (`.unv`), whose cells are in
-    physical groups; a mesh of Salome (`.med`); or a deck of Abaqus, CalculiX (`.inp`), Ansys
-    (`.cdb`) or Nastran (`.bdf`, `.nas`). Sets of nodes or of surface elements of a deck become
-    groups of facets, sets of cells or properties become groups of cells, and cells with 20 nodes
-    become cells with 27 nodes of the same shape. Names of groups are optional; `groups` holds the
+    The file is a Gmsh file (`.msh`, format 2 or 4), whose cells are in physical groups; a universal
+    file (`.unv`); a mesh of Salome (`.med`); or a deck of Abaqus, CalculiX (`.inp`), Ansys (`.cdb`)
+    or Nastran (`.bdf`, `.nas`). Sets of nodes or of surface elements become groups of facets, sets
+    of cells or properties become groups of cells, and cells with 20 nodes become cells with 27
+    nodes of the same shape. Names of groups are optional; `groups` holds the
     named groups. The file is read in a separate process, and the mesh is checked before it is
     distributed.
 
@@ -269,7 +269,8 @@ def read_mesh(
 
     Warns:
         UnitsWarning: The part is shorter than 1 mm or longer than 1 km.
-        FileWarning: Sets of a deck overlap; the message names those that are not groups.
+        FileWarning: Sets of a deck overlap; the message names those that are not groups. Or the
+            file declares another unit of length.
 
     Note: Collective over `comm`. Every error is raised on all ranks.
 
@@ -287,7 +288,7 @@ def read_mesh(
     def work() -> MeshArrays:
         if not file.is_file():
             raise MissingFileError(f"no mesh file '{file}'")
-        return read_msh(file, gdim)
+        return read_msh(file, gdim, factor)
 
     tagged, materials = _distribute(comm, work, f"cannot use '{file}' as a mesh: ")
     tagged = replace(tagged, materials=FileMaterials(file, materials, units))

@@ -1,4 +1,4 @@
-"""Meshes of decks and MED files, with their sets, as entities of a gmsh model.
+"""Meshes of decks, MED and universal files, with their sets, as entities of a gmsh model.
 
 The package `meshlane` parses Abaqus, CalculiX, Ansys and MED files, pyNastran those of Nastran.
 Sets of cells become groups of cells; sets of nodes and of surface elements, and surfaces of Abaqus
@@ -22,11 +22,12 @@ from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.geometry import nastran_decks
 from dolfinx_mbd.geometry.abaqus_decks import FACES, Surfaces, plain_deck
 from dolfinx_mbd.geometry.deck_materials import DeckMaterial, ansys_materials, with_material_sets
+from dolfinx_mbd.geometry.universal_meshes import read_universal_mesh
 from dolfinx_mbd.optional import optional_module
 
 __all__ = ["SUFFIXES", "Notes", "add_deck"]
 
-SUFFIXES = (".inp", ".cdb", ".med", *nastran_decks.SUFFIXES)
+SUFFIXES = (".inp", ".cdb", ".med", ".unv", *nastran_decks.SUFFIXES)
 """Suffixes of the files."""
 
 Integers = NDArray[np.int64]
@@ -105,11 +106,13 @@ class Notes:
         remarks: Texts on sets that overlap, for warnings.
         equal: Groups by the names of equal sets.
         materials: Materials by the name of a group of cells.
+        unit: Unit of length that the file declares, m, or None.
     """
 
     remarks: list[str] = field(default_factory=list)
     equal: dict[str, str] = field(default_factory=dict)
     materials: dict[str, DeckMaterial] = field(default_factory=dict)
+    unit: float | None = None
 
 
 def add_deck(model: Any, path: Path) -> Notes:
@@ -129,6 +132,8 @@ def add_deck(model: Any, path: Path) -> Notes:
     if path.suffix in nastran_decks.SUFFIXES:
         mesh: Any = nastran_decks.read_nastran(path)
         sections = mesh.sections
+    elif path.suffix == ".unv":
+        mesh = read_universal_mesh(path)
     else:
         if path.suffix == ".inp":
             text, surfaces, internal, sections = plain_deck(path.read_text(encoding="latin-1"))
@@ -157,7 +162,7 @@ def add_deck(model: Any, path: Path) -> Notes:
     elif cell_type == "hexahedron20":
         points, nodes = _with_inner_nodes(points, nodes)
     sizes = np.cumsum([0, *(len(mesh.cells[k].data) for k in blocks)])
-    notes = Notes()
+    notes = Notes(unit=getattr(mesh, "unit", None))
     members = _members(mesh.cell_sets, blocks, sizes)
     used_materials, material_of = _materials_of_cells(members, sections, int(sizes[-1]))
     sets = {name: rows for name, rows in members.items() if name.upper() not in internal}

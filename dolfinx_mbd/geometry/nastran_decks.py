@@ -11,22 +11,20 @@ from __future__ import annotations
 import re
 import tempfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.geometry.deck_materials import DeckMaterial, shear_error
+from dolfinx_mbd.geometry.deck_mesh import Block, DeckMesh
 from dolfinx_mbd.geometry.included_files import text_of
 from dolfinx_mbd.optional import optional_module
 
-__all__ = ["SUFFIXES", "Block", "DeckMesh", "read_bulk_data", "read_nastran"]
+__all__ = ["SUFFIXES", "read_bulk_data", "read_nastran"]
 
 SUFFIXES = (".bdf", ".nas")
 """Suffixes of the files."""
-
-Integers = NDArray[np.int64]
 
 SOLIDS = {
     ("CTETRA", 4): "tetra",
@@ -46,32 +44,6 @@ SHELLS = {
 
 ORDER = {"hexahedron20": [*range(12), 16, 17, 18, 19, 12, 13, 14, 15]}
 """Nodes of Nastran's elements in the order of VTK, where they differ."""
-
-
-class Block(NamedTuple):
-    """Elements of one type and one property: type, nodes (n, nodes per element), dimension."""
-
-    type: str
-    data: Integers
-    dim: int
-
-
-class DeckMesh(NamedTuple):
-    """A mesh with its sets, with the attributes of a mesh of meshlane that `add_deck` uses.
-
-    Attributes:
-        points: Positions of the nodes, shape (n, 3), in the units of the file.
-        cells: Blocks of elements.
-        cell_sets: Rows of the elements of each block, by the name of a set.
-        point_sets: Rows of `points` by the name of a set.
-        sections: Materials by the name of a set of cells.
-    """
-
-    points: NDArray[np.float64]
-    cells: list[Block]
-    cell_sets: dict[str, list[Any]]
-    point_sets: dict[str, Integers]
-    sections: dict[str, DeckMaterial]
 
 
 def read_bulk_data(path: Path) -> Any:
