@@ -313,6 +313,9 @@ def _groups_of_facets(
             count = len(members[name]) - len(free)
             text = f"{count} facets of '{name}' belong to '{', '.join(others)}' only"
             notes.remarks.append(text)
+        elif others:
+            text = f"all facets of '{name}' belong to '{', '.join(others)}', and it is not a group"
+            notes.remarks.append(text)
         if free:
             result[name] = np.array(sorted(free))
             owner.update(dict.fromkeys(free, name))

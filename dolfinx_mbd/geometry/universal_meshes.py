@@ -104,19 +104,19 @@ def read_universal_mesh(path: Path) -> DeckMesh:
 
 
 def _datasets(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield number and lines of each dataset."""
-    number, rows = None, list[str]()
+    """Yield number and lines of each dataset, which is between two lines with −1."""
+    is_inside, rows = False, list[str]()
     with path.open(encoding="latin-1") as file:
         for line in file:
-            if line.strip() != "-1":
-                rows.append(line.rstrip("\n"))
-            elif number is None and not rows:
-                number = 0  # a dataset begins
-            else:
+            if line.strip() == "-1":
                 head = rows[0].split() if rows else []
-                if number is not None and head and head[0].isdecimal():
+                if head and head[0].isdecimal():
                     yield int(head[0]), rows[1:]
-                number, rows = (None, []) if number is not None else (0, [])
+                is_inside, rows = not is_inside, []
+            elif is_inside:
+                rows.append(line.rstrip("\n"))
+    if is_inside:
+        raise MeshError("it is incomplete: its last dataset has no end")
 
 
 def _elements(rows: list[str], size: int) -> Iterator[tuple[str, int, list[int]]]:
