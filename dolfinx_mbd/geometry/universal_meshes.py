@@ -67,7 +67,10 @@ def read_universal_mesh(path: Path) -> DeckMesh:
         try:
             if number in _NODES:
                 step = _NODES[number]
-                labels += [int(row.split()[0]) for row in rows[::step]]
+                heads = [row.split()[:2] for row in rows[::step]]
+                if number != 2411 and any(int(system) not in (0, 1) for _, system in heads):
+                    raise MeshError(f"dataset {number} has nodes in other coordinate systems")
+                labels += [int(label) for label, _ in heads]
                 for row in rows[step - 1 :: step]:
                     points += row.split()[-3:]
             elif number in _ELEMENTS:
