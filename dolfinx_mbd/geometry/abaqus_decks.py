@@ -117,9 +117,9 @@ class _Deck:
             name = f"section@{len(self.section_options)}"
             self.section_options[name] = options
             orientation = options.get("ORIENTATION", "").upper()
-            found = [s.axes[orientation] for s in self.scopes if orientation in s.axes]
-            missing = f"its orientation {orientation!r} is missing" if orientation else None
-            self.axes[name] = found[-1] if found else missing
+            self.axes[name] = f"its orientation {orientation!r} is missing" if orientation else None
+            for scope in self.scopes:
+                self.axes[name] = scope.axes.get(orientation, self.axes[name])
             for place, numbers in self._members("ELSET", options.get("ELSET", ""), "").items():
                 self.scopes[-1].add("ELSET", name, numbers, place)
         scope = self.scopes.pop()

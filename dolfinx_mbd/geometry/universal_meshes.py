@@ -7,18 +7,22 @@ of nodes, are in one of several datasets. Materials of universal files are not r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from dolfinx_mbd.errors import MeshError
+from dolfinx_mbd.geometry.deck_materials import number as number_in
 from dolfinx_mbd.geometry.deck_mesh import Block, DeckMesh, Integers
 
 __all__ = ["read_universal_mesh"]
 
 _NODES = {15: 1, 781: 2, 2411: 2}
 """Lines of a node by the number of the dataset."""
-_ELEMENTS = (780, 2412)
+_GLOBAL = 2411  # its positions are in global coordinates
+_ELEMENTS = {780: 8, 2412: 6}
+"""Integers in the first line of an element by the number of the dataset."""
 _GROUPS = {
     **dict.fromkeys((2417, 2429, 2430, 2432), 2),
     **dict.fromkeys((2435, 2452, 2467, 2477), 4),
@@ -50,6 +54,36 @@ _ORDER = {
 """Places of VTK's nodes in the order of the file, in which corners and mid-side nodes alternate."""
 
 
+@dataclass
+class _Contents:
+    """Contents of a universal file: elements by type, and members of groups by name."""
+
+    labels: list[int] = field(default_factory=list)
+    points: list[list[float]] = field(default_factory=list)
+    elements: dict[str, list[tuple[int, list[int]]]] = field(default_factory=dict)
+    groups: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    unit: float | None = None  # m
+
+    def add(self, number: int, rows: list[str]) -> None:
+        """Add a dataset; raise a ValueError or an IndexError if it is damaged."""
+        if number in _NODES:
+            step = _NODES[number]
+            for head, row in zip(rows[::step], rows[step - 1 :: step], strict=True):
+                label, system = map(int, head.split()[:2])
+                if number != _GLOBAL and system not in (0, 1):
+                    raise ValueError(f"node {label} is in another coordinate system")
+                self.labels.append(label)
+                self.points.append([number_in(word) for word in row.split()[-3:]])
+        elif number in _ELEMENTS:
+            for kind, label, nodes in _elements(rows, _ELEMENTS[number]):
+                self.elements.setdefault(kind, []).append((label, nodes))
+        elif number in _GROUPS:
+            for name, members in _groups(rows, _GROUPS[number]):
+                self.groups.setdefault(name, []).extend(members)
+        elif number == _UNITS:
+            self.unit = 1.0 / number_in(rows[1].split()[0])
+
+
 def read_universal_mesh(path: Path) -> DeckMesh:
     """Return the mesh of a universal file with its groups.
 
@@ -59,51 +93,30 @@ def read_universal_mesh(path: Path) -> DeckMesh:
     Raises:
         MeshError: The file is damaged, or has no mesh.
     """
-    labels, points = list[int](), list[str]()
-    elements: dict[str, list[tuple[int, list[int]]]] = {}
-    groups: dict[str, list[tuple[int, int]]] = {}
-    unit = None
+    contents = _Contents()
     for number, rows in _datasets(path):
         try:
-            if number in _NODES:
-                step = _NODES[number]
-                heads = [row.split()[:2] for row in rows[::step]]
-                if number != 2411 and any(int(system) not in (0, 1) for _, system in heads):
-                    raise MeshError(f"dataset {number} has nodes in other coordinate systems")
-                labels += [int(label) for label, _ in heads]
-                for row in rows[step - 1 :: step]:
-                    points += row.split()[-3:]
-            elif number in _ELEMENTS:
-                for kind, label, nodes in _elements(rows, 6 if number == 2412 else 8):
-                    elements.setdefault(kind, []).append((label, nodes))
-            elif number in _GROUPS:
-                for name, members in _groups(rows, _GROUPS[number]):
-                    groups.setdefault(name, []).extend(members)
-            elif number == _UNITS:
-                unit = 1.0 / float(rows[1].split()[0].upper().replace("D", "E"))
+            contents.add(number, rows)
         except (ValueError, IndexError, ZeroDivisionError) as error:
-            raise MeshError(f"its dataset {number} is damaged: {error}") from None
-    if not labels or not elements:
+            raise MeshError(f"its dataset {number} cannot be read: {error}") from None
+    if not contents.labels or not contents.elements:
         raise MeshError("it has no nodes (dataset 2411) or no elements (dataset 2412)")
-    try:
-        x = np.array([p.upper().replace("D", "E") for p in points], dtype=float).reshape(-1, 3)
-    except ValueError as error:
-        raise MeshError(f"its nodes are damaged: {error}") from None
-    row_of = {label: k for k, label in enumerate(labels)}
-    blocks = [_block(kind, entries, row_of) for kind, entries in elements.items()]
-    numbers = [{label: k for k, (label, _) in enumerate(entries)} for entries in elements.values()]
+    row_of = {label: k for k, label in enumerate(contents.labels)}
+    blocks = [_block(kind, entries, row_of) for kind, entries in contents.elements.items()]
+    numbers = [
+        {label: k for k, (label, _) in enumerate(entries)} for entries in contents.elements.values()
+    ]
     cell_sets, point_sets = dict[str, list[Integers]](), dict[str, Integers]()
-    for name, members in groups.items():
+    for name, members in contents.groups.items():
         cells = [label for kind, label in members if kind == _ELEMENT]
         nodes = [row_of[label] for kind, label in members if kind == _NODE and label in row_of]
         if cells:
-            cell_sets[name] = [
-                np.array([of[label] for label in cells if label in of], dtype=np.int64)
-                for of in numbers
-            ]
+            parts = ([of[label] for label in cells if label in of] for of in numbers)
+            cell_sets[name] = [np.array(part, dtype=np.int64) for part in parts]
         if nodes:
             point_sets[name] = np.unique(nodes)
-    return DeckMesh(x, blocks, cell_sets, point_sets, {}, unit)
+    points = np.array(contents.points)
+    return DeckMesh(points, blocks, cell_sets, point_sets, {}, contents.unit)
 
 
 def _datasets(path: Path) -> Iterator[tuple[int, list[str]]]:
