@@ -22,7 +22,7 @@ import re
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from dolfinx_mbd.errors import InputError, InputTypeError
 
@@ -126,6 +126,61 @@ def length(argument: str, value: Any) -> float:
     if not 0.0 < real < float("inf"):
         reject(argument, value, expected)
     return real
+
+
+MASSES = {
+    "kg": 1.0,
+    "g": 1e-3,
+    "t": 1e3,
+    "lb": 0.45359237,
+    "slug": 0.45359237 * 9.80665 / 0.3048,  # lbf s²/ft
+    "slinch": 0.45359237 * 9.80665 / 0.0254,  # lbf s²/in
+}
+"""Units of mass by name, kg."""
+
+TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+"""Units of time by name, s."""
+
+
+class UnitFactors(NamedTuple):
+    """Units of a file in SI units; mass and time are None if only the length is known."""
+
+    name: str
+    length: float
+    mass: float | None = None
+    time: float | None = None
+
+    @property
+    def stress(self) -> float:
+        """Unit of stress, Pa."""
+        assert self.mass is not None and self.time is not None
+        return self.mass / (self.length * self.time**2)
+
+    @property
+    def density(self) -> float:
+        """Unit of mass density, kg/m³."""
+        assert self.mass is not None
+        return self.mass / self.length**3
+
+
+def file_units(argument: str, value: Any) -> UnitFactors:
+    """Return the units of a file: its length, or a system of units such as `mm-t-s`.
+
+    The unit of length 1 m alone means SI units.
+    """
+    words = value.strip().split("-") if isinstance(value, str) else []
+    if len(words) == 3 and words[0] in LENGTHS:
+        if words[1] not in MASSES or words[2] not in TIMES:
+            expected = "a system of units LENGTH-MASS-TIME, such as 'mm-t-s', with a mass of "
+            reject(
+                argument, value, f"{expected}{', '.join(MASSES)} and a time of {', '.join(TIMES)}"
+            )
+        return UnitFactors(value.strip(), LENGTHS[words[0]], MASSES[words[1]], TIMES[words[2]])
+    size = length(argument, value)
+    if size == 1.0:
+        return UnitFactors("m-kg-s", 1.0, 1.0, 1.0)
+    name = next((key for key, factor in LENGTHS.items() if factor == size), f"{size:g} m")
+    return UnitFactors(name, size)
 
 
 _DEPTH = 32

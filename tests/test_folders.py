@@ -225,7 +225,7 @@ SHARED = {
 READERS = {
     "BearingTable.read", "PressureTable.read", "ReducedBody.load", "Solution.load", "StepPart",
     "read_ansys", "read_dmig", "read_fatigue_materials", "read_mesh", "read_model",
-    "read_nastran_materials", "read_op2", "read_op4", "read_universal", "resume", "step_surfaces",
+    "read_op2", "read_op4", "read_universal", "resume", "step_surfaces",
 }  # fmt: skip
 """Functions whose argument `path` is an input."""
 

@@ -17,7 +17,12 @@ from dolfinx_mbd.checks import choice, instance, integer, number, reject
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.linalg.options import require_real
-from dolfinx_mbd.fem.material_fields import BodyMaterials, Materials, body_materials
+from dolfinx_mbd.fem.material_fields import (
+    BodyMaterials,
+    Materials,
+    body_materials,
+    file_materials,
+)
 from dolfinx_mbd.fem.mesh_checks import check_cells, warn_of_elements, warn_of_materials
 from dolfinx_mbd.fem.meshing import TaggedMesh, plain_mesh
 from dolfinx_mbd.forms import PLANES, GradedMaterial, Material, Orthotropic, Plane, Temperature
@@ -37,8 +42,8 @@ class ElasticModel:
         mesh: A `TaggedMesh`, whose groups of cells and facets have names, or a plain DOLFINx mesh.
             Its cells are volumes in space, or faces in the plane.
         material: A `Material`, `GradedMaterial` or `Orthotropic`; or a mapping from groups of
-            cells, by name or tag, to their materials. Without a material, give `stiffness` and
-            `density`.
+            cells, by name or tag, to their materials. By default the `materials` of the mesh, which
+            `read_mesh` takes from some files; otherwise give `stiffness` and `density`.
         space: Vector Lagrange space of the displacement, by default of degree `degree`.
         degree: Polynomial degree of the default space; at least the geometric order of the mesh.
         stiffness: Bilinear form on `space`, the stiffness of the body without supports. The form of
@@ -93,6 +98,8 @@ class ElasticModel:
     def __post_init__(self) -> None:
         require_real()
         mesh = self.plain_mesh
+        if self.material is None and self.stiffness is None and isinstance(mesh, Mesh):
+            assign(self, material=file_materials(self.mesh))
         _check_types(mesh, self.material)
         for argument in ("cell_tags", "facet_tags"):
             instance(argument, getattr(self, argument), (MeshTags, type(None)))

@@ -148,6 +148,18 @@ def body_materials(
     return BodyMaterials(by_group, density, law, thermal_tensor, normal, cells)
 
 
+def file_materials(mesh: TaggedMesh | Mesh) -> Materials | None:
+    """Return the materials of the file of a mesh, or one if all cells have the same (collective).
+
+    Return None if the mesh has no materials.
+    """
+    materials = dict(mesh.materials) if isinstance(mesh, TaggedMesh) else {}
+    if len({id(material) for material in materials.values()}) == 1:
+        _material_cells(mesh, materials, None)  # each cell has the material
+        return next(iter(materials.values()))
+    return materials or None
+
+
 class _Field:
     """Coefficients made from the constants of each material: numbers, arrays or expressions."""
 

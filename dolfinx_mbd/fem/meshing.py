@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -19,11 +19,23 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import assign
-from dolfinx_mbd.checks import file_path, flag, function, instance, integer, length, name, reject
+from dolfinx_mbd.checks import (
+    file_path,
+    file_units,
+    flag,
+    function,
+    instance,
+    integer,
+    name,
+    reject,
+)
 from dolfinx_mbd.errors import InputError, MeshError, MissingFileError, UnitsWarning, warn
 from dolfinx_mbd.fem import compat
+from dolfinx_mbd.fem.file_materials import FileMaterials
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.files import check_directory, write_atomically
+from dolfinx_mbd.forms import AnyMaterial
+from dolfinx_mbd.geometry.deck_materials import DeckMaterial
 from dolfinx_mbd.geometry.gmsh_model import MeshArrays, gmsh_session, mesh_arrays
 from dolfinx_mbd.geometry.mesh_files import read_msh
 from dolfinx_mbd.html import HtmlView
@@ -45,6 +57,9 @@ class TaggedMesh(HtmlView):
         cell_tags: Tags of cells; by default no cell has a tag.
         facet_tags: Tags of facets; by default no facet has a tag.
         groups: `name -> (dimension, tag)` of every named group of cells or facets.
+        materials: Materials by the name of a group of cells; `ElasticModel` uses them if it gets
+            no material. `read_mesh` takes them from the file, and reading an entry that cannot be
+            used raises an error.
 
     Raises:
         InputError: Tags have the wrong dimension, or a group is not a pair of integers.
@@ -64,6 +79,7 @@ class TaggedMesh(HtmlView):
     cell_tags: MeshTags | None = None
     facet_tags: MeshTags | None = None
     groups: Mapping[str, tuple[int, int]] = MappingProxyType({})
+    materials: Mapping[str, AnyMaterial] = MappingProxyType({})
 
     def __post_init__(self) -> None:
         instance("mesh", self.mesh, Mesh)
@@ -85,6 +101,8 @@ class TaggedMesh(HtmlView):
             dim, tag = (integer(f"group {key!r}", entry, low=0) for entry in group)
             groups[name("the name of a group", key)] = dim, tag
         assign(self, groups=MappingProxyType(groups))
+        for key in instance("materials", self.materials, Mapping):
+            self._tag(key, tdim, "region")
 
     def _html_rows(self) -> list[tuple[str, str]]:
         mesh, tdim = self.mesh, self.mesh.topology.dim
@@ -100,6 +118,8 @@ class TaggedMesh(HtmlView):
         for dim, title in ((tdim, "groups of cells"), (tdim - 1, "groups of facets")):
             names = sorted(name for name, (group_dim, _) in self.groups.items() if group_dim == dim)
             rows.append((title, ", ".join(names) or "none"))
+        if self.materials:
+            rows.append(("materials of", ", ".join(self.materials)))
         return rows
 
     def facets(self, name: str) -> NDArray[np.int32]:
@@ -207,7 +227,7 @@ def build_mesh(builder: Builder, comm: MPI.Comm, *, gdim: int | None = None) -> 
             builder(gmsh.model)
             return mesh_arrays(gmsh.model, gdim)
 
-    return _distribute(comm, work)
+    return _distribute(comm, work)[0]
 
 
 def read_mesh(
@@ -219,19 +239,24 @@ def read_mesh(
 ) -> TaggedMesh:
     """Read a mesh from a file and distribute it.
 
-    The file is a Gmsh file (`.msh`, format 2 or 4) or a universal file (`.unv`), whose cells are in
-    physical groups; a mesh of Salome (`.med`); or a deck of Abaqus, CalculiX (`.inp`), Ansys
-    (`.cdb`) or Nastran (`.bdf`, `.nas`). Sets of nodes or of surface elements of a deck become
-    groups of facets, sets of cells or properties become groups of cells, and cells with 20 nodes
-    become cells with 27 nodes of the same shape. Names of groups are optional; `groups` holds the
+    The file is a Gmsh file (`.msh`, format 2 or 4), whose cells are in physical groups; a universal
+    file (`.unv`); a mesh of Salome (`.med`); or a deck of Abaqus, CalculiX (`.inp`), Ansys (`.cdb`)
+    or Nastran (`.bdf`, `.nas`). Sets of nodes or of surface elements become groups of facets, sets
+    of cells or properties become groups of cells, and cells with 20 nodes become cells with 27
+    nodes of the same shape. Names of groups are optional; `groups` holds the
     named groups. The file is read in a separate process, and the mesh is checked before it is
     distributed.
+
+    Decks of Abaqus, CalculiX, Ansys and Nastran may contain linear elastic materials. They are in
+    `materials` of the result, by groups of cells, and a model without a material uses them. Decks
+    have no units: their materials are in SI units unless `unit` is a system of units.
 
     Args:
         path: Path of the file; it is read on rank 0 only.
         comm: Communicator of the mesh.
         gdim: Number of coordinates; by default 2 for faces in the plane z = 0, otherwise 3.
         unit: Length unit of the file: its name, such as `mm`, or its length, m. By default 1 m.
+            Or its system of units, such as `mm-t-s`, which its materials need.
 
     Returns:
         The mesh with its tags and the names of its physical groups.
@@ -244,7 +269,8 @@ def read_mesh(
 
     Warns:
         UnitsWarning: The part is shorter than 1 mm or longer than 1 km.
-        FileWarning: Sets of a deck overlap; the message names those that are not groups.
+        FileWarning: Sets of a deck overlap; the message names those that are not groups. Or the
+            file declares another unit of length.
 
     Note: Collective over `comm`. Every error is raised on all ranks.
 
@@ -255,15 +281,17 @@ def read_mesh(
         True
     """
     gdim = _check_communicator(comm, gdim)
-    factor = length("unit", unit)
+    units = file_units("unit", unit)
+    factor = units.length
     file = file_path("path", path)
 
     def work() -> MeshArrays:
         if not file.is_file():
             raise MissingFileError(f"no mesh file '{file}'")
-        return read_msh(file, gdim)
+        return read_msh(file, gdim, factor)
 
-    tagged = _distribute(comm, work, f"cannot use '{file}' as a mesh: ")
+    tagged, materials = _distribute(comm, work, f"cannot use '{file}' as a mesh: ")
+    tagged = replace(tagged, materials=FileMaterials(file, materials, units))
     if factor != 1:
         tagged.mesh.geometry.x[:] *= factor
     _warn_of_size(tagged.mesh, file, factor)
@@ -329,8 +357,13 @@ def _check_communicator(comm: Any, gdim: Any) -> int | None:
     return None if gdim is None else integer("gdim", gdim, low=1, high=3)
 
 
-def _distribute(comm: MPI.Comm, work: Callable[[], MeshArrays], prefix: str = "") -> TaggedMesh:
-    """Distribute the mesh that `work()` returns on rank 0, and check that it is complete."""
+def _distribute(
+    comm: MPI.Comm, work: Callable[[], MeshArrays], prefix: str = ""
+) -> tuple[TaggedMesh, Mapping[str, DeckMaterial]]:
+    """Distribute the mesh that `work()` returns on rank 0, and check that it is complete.
+
+    The second result contains the materials of the file by groups of cells, in its units.
+    """
     mesh: list[MeshArrays] = []
 
     def describe() -> tuple[MeshArrays, tuple[int, int], dict[int, int]]:
@@ -344,7 +377,7 @@ def _distribute(comm: MPI.Comm, work: Callable[[], MeshArrays], prefix: str = ""
     tagged = TaggedMesh(*tags, groups=arrays.groups)
     if message := _losses(tagged, size, facets):
         raise MeshError(prefix + message)
-    return tagged
+    return tagged, arrays.materials
 
 
 def _losses(tagged: TaggedMesh, size: tuple[int, int], facets: dict[int, int]) -> str:

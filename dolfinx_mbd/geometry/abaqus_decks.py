@@ -2,7 +2,8 @@
 
 meshlane reads nodes, elements, parts and instances. Of sets it reads lists of numbers only;
 therefore `plain_deck` replaces ranges (GENERATE) and names of other sets by numbers, and merges the
-blocks of a set. Surfaces become sets of elements with the label of a face.
+blocks of a set. Surfaces become sets of elements with the label of a face, and sections
+(`*SOLID SECTION`) sets of elements with a material.
 
 A set belongs to the deck, to a part, to an instance, or to the assembly, where the parameter
 INSTANCE names the instance.
@@ -12,10 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from dolfinx_mbd.errors import MeshError
+from dolfinx_mbd.geometry.deck_materials import (
+    AbaqusMaterials,
+    DeckMaterial,
+    axes_of_points,
+    number,
+)
 
-__all__ = ["FACES", "Surfaces", "plain_deck"]
+__all__ = ["FACES", "PlainDeck", "Surfaces", "plain_deck"]
 
 Surfaces = dict[str, list[tuple[str, str]]]
 """Names of sets of elements and labels of faces, such as `S1`, by the name of a surface."""
@@ -38,6 +46,22 @@ _REFUSED = {
 _SCOPES = ("PART", "INSTANCE", "ASSEMBLY")
 
 
+class PlainDeck(NamedTuple):
+    """A deck with sets of numbers.
+
+    Attributes:
+        text: The deck.
+        surfaces: Sets of elements and labels of faces by the name of a surface.
+        internal: Names in capitals of the sets that only surfaces and sections need.
+        sections: Materials by the name of a set of elements.
+    """
+
+    text: str
+    surfaces: Surfaces
+    internal: set[str]
+    sections: dict[str, DeckMaterial]
+
+
 @dataclass
 class _Scope:
     """Sets of the deck, a part, an instance or the assembly, by kind and name in capitals."""
@@ -47,6 +71,8 @@ class _Scope:
     part: str = ""
     sets: dict[tuple[str, str], dict[str, list[int]]] = field(default_factory=dict)
     names: dict[tuple[str, str], str] = field(default_factory=dict)
+    sections: list[dict[str, str]] = field(default_factory=list)
+    axes: dict[str, Any] = field(default_factory=dict)
 
     def add(self, kind: str, name: str, numbers: list[int], instance: str = "") -> None:
         """Add numbers to a set, for an instance in the assembly."""
@@ -76,16 +102,43 @@ class _Deck:
         self.behind: set[str] = set()  # internal sets of surfaces, in capitals
         self.scopes = [_Scope("DECK")]
         self.closed: dict[tuple[str, str], _Scope] = {}
+        self.materials = AbaqusMaterials()
+        self.section_options: dict[str, dict[str, str]] = {}
+        self.axes: dict[str, Any] = {}  # of the sections, by their sets
+        self.is_turned = False
 
     def begin(self, keyword: str, options: dict[str, str]) -> None:
         name, part = options.get("NAME", ""), options.get("PART", "")
         self.scopes.append(_Scope(keyword, name.upper(), part.upper()))
 
     def end(self) -> None:
-        """Write the sets of the innermost scope."""
+        """Write the sets of the innermost scope, also those of its sections."""
+        for options in self.scopes[-1].sections:
+            name = f"section@{len(self.section_options)}"
+            self.section_options[name] = options
+            orientation = options.get("ORIENTATION", "").upper()
+            self.axes[name] = f"its orientation {orientation!r} is missing" if orientation else None
+            for scope in self.scopes:
+                self.axes[name] = scope.axes.get(orientation, self.axes[name])
+            for place, numbers in self._members("ELSET", options.get("ELSET", ""), "").items():
+                self.scopes[-1].add("ELSET", name, numbers, place)
         scope = self.scopes.pop()
         self.lines.extend(scope.lines())
         self.closed[scope.kind, scope.name] = scope
+
+    def sections(self) -> dict[str, DeckMaterial]:
+        """Return the materials of the sections, by the names of their sets of elements."""
+        result = {}
+        for name, options in self.section_options.items():
+            label, axes = options.get("MATERIAL", ""), self.axes[name]
+            if self.is_turned:
+                axes = "it is orthotropic, and an instance of the assembly is rotated"
+            material = self.materials.get(label, axes)
+            if not label or "COMPOSITE" in options:
+                text = "it is the composite section" if "COMPOSITE" in options else "it is missing"
+                material = DeckMaterial(label, error=f"{text} of {options.get('ELSET', '')!r}")
+            result[name] = material
+        return result
 
     def add_set(self, keyword: str, options: dict[str, str], rows: list[list[str]]) -> None:
         """Add a block of a set of nodes or elements."""
@@ -138,10 +191,8 @@ class _Deck:
                 self.surfaces[name].append((elements, label))
 
 
-def plain_deck(text: str) -> tuple[str, Surfaces, set[str]]:
-    """Return a deck with sets of numbers, its surfaces, and the sets that only surfaces need.
-
-    The names of the latter are in capitals.
+def plain_deck(text: str) -> PlainDeck:
+    """Return a deck with sets of numbers, its surfaces and its materials.
 
     Args:
         text: The deck, without `INCLUDE`.
@@ -158,6 +209,12 @@ def plain_deck(text: str) -> tuple[str, Surfaces, set[str]]:
             raise MeshError(f"{text} coordinates")
         if keyword.startswith("END ") and keyword[4:] in _SCOPES and len(deck.scopes) > 1:
             deck.end()
+        deck.materials.add(keyword, options, data)
+        if keyword == "SOLID SECTION":
+            deck.scopes[-1].sections.append(options)
+        if keyword == "ORIENTATION":
+            deck.scopes[-1].axes[options.get("NAME", "").upper()] = _axes(options, data)
+        deck.is_turned |= keyword == "INSTANCE" and len(data) > 1
         if keyword in ("NSET", "ELSET"):
             deck.add_set(keyword, options, _rows(data))
             continue
@@ -174,7 +231,30 @@ def plain_deck(text: str) -> tuple[str, Surfaces, set[str]]:
         deck.lines += [line, *data]
     while deck.scopes:
         deck.end()
-    return "".join(deck.lines), deck.surfaces, deck.behind
+    internal = deck.behind | {name.upper() for name in deck.section_options}
+    return PlainDeck("".join(deck.lines), deck.surfaces, internal, deck.sections())
+
+
+def _axes(options: dict[str, str], data: list[str]) -> Any:
+    """Return the axes of an orientation (`axes_of_points`), or the reason why they are not read."""
+    system = options.get("SYSTEM", "RECTANGULAR").upper()
+    definition = options.get("DEFINITION", "COORDINATES").upper()
+    if not "RECTANGULAR".startswith(system) or definition != "COORDINATES":
+        return f"*ORIENTATION, SYSTEM={system}, DEFINITION={definition} is not read"
+    try:
+        rows = [[number(word) for word in line.split(",") if word.strip()] for line in data]
+        turn = (int(rows[1][0]), rows[1][1]) if len(rows) > 1 and len(rows[1]) > 1 else ()
+        if any(rows[0][6:]):  # the origin
+            a, b = (
+                [x - c for x, c in zip(rows[0][k : k + 3], rows[0][6:], strict=True)]
+                for k in (0, 3)
+            )
+        else:
+            a, b = rows[0][:3], rows[0][3:6]
+        axes = axes_of_points(a, b, *turn)
+    except (ValueError, IndexError, ZeroDivisionError) as error:
+        return f"its *ORIENTATION is not a list of numbers ({error})"
+    return axes if all(x == x for row in axes for x in row) else "its *ORIENTATION has no axes"
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str, list[str]]]:

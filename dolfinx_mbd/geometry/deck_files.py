@@ -1,9 +1,9 @@
-"""Meshes of decks and MED files, with their sets, as entities of a gmsh model.
+"""Meshes of decks, MED and universal files, with their sets, as entities of a gmsh model.
 
 The package `meshlane` parses Abaqus, CalculiX, Ansys and MED files, pyNastran those of Nastran.
 Sets of cells become groups of cells; sets of nodes and of surface elements, and surfaces of Abaqus
 decks, become groups of facets on the surface of the part. Elements with 20 nodes become elements
-with 27 nodes that have the same geometry.
+with 27 nodes that have the same geometry. All cells of a group have the same material.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,11 +21,13 @@ from numpy.typing import NDArray
 from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.geometry import nastran_decks
 from dolfinx_mbd.geometry.abaqus_decks import FACES, Surfaces, plain_deck
+from dolfinx_mbd.geometry.deck_materials import DeckMaterial, ansys_materials, with_material_sets
+from dolfinx_mbd.geometry.universal_meshes import read_universal_mesh
 from dolfinx_mbd.optional import optional_module
 
-__all__ = ["SUFFIXES", "add_deck"]
+__all__ = ["SUFFIXES", "Notes", "add_deck"]
 
-SUFFIXES = (".inp", ".cdb", ".med", *nastran_decks.SUFFIXES)
+SUFFIXES = (".inp", ".cdb", ".med", ".unv", *nastran_decks.SUFFIXES)
 """Suffixes of the files."""
 
 Integers = NDArray[np.int64]
@@ -95,15 +98,29 @@ _SURFACES = {
 """Numbers of corners of surface elements."""
 
 
-def add_deck(model: Any, path: Path) -> tuple[list[str], dict[str, str]]:
+@dataclass
+class Notes:
+    """What a deck contains besides its mesh.
+
+    Attributes:
+        remarks: Texts on sets that overlap, for warnings.
+        equal: Groups by the names of equal sets.
+        materials: Materials by the name of a group of cells.
+        unit: Unit of length that the file declares, m, or None.
+    """
+
+    remarks: list[str] = field(default_factory=list)
+    equal: dict[str, str] = field(default_factory=dict)
+    materials: dict[str, DeckMaterial] = field(default_factory=dict)
+    unit: float | None = None
+
+
+def add_deck(model: Any, path: Path) -> Notes:
     """Add the mesh of a file to a gmsh model, with its sets as physical groups.
 
     Args:
         model: The model, `gmsh.model`.
         path: The file.
-
-    Returns:
-        Remarks on sets that overlap, for warnings, and groups by the names of equal sets.
 
     Raises:
         MeshError: The file cannot be read, or has cells that are not supported.
@@ -111,12 +128,22 @@ def add_deck(model: Any, path: Path) -> tuple[list[str], dict[str, str]]:
     """
     surfaces: Surfaces = {}
     internal: set[str] = set()
+    sections: dict[str, DeckMaterial] = {}
     if path.suffix in nastran_decks.SUFFIXES:
         mesh: Any = nastran_decks.read_nastran(path)
+        sections = mesh.sections
+    elif path.suffix == ".unv":
+        mesh = read_universal_mesh(path)
     else:
         if path.suffix == ".inp":
-            text, surfaces, internal = plain_deck(path.read_text(encoding="latin-1"))
+            text, surfaces, internal, sections = plain_deck(path.read_text(encoding="latin-1"))
             path.write_text(text, encoding="latin-1")
+        elif path.suffix == ".cdb":
+            text, numbers = with_material_sets(path.read_text(encoding="latin-1"))
+            path.write_text(text, encoding="latin-1")
+            materials = ansys_materials(text)
+            sections = {name: materials[k] for name, k in numbers.items() if k in materials}
+            internal = {name.upper() for name in numbers}
         mesh = _read(path)
     dim = max((b.dim for b in mesh.cells if hasattr(b, "dim")), default=0)
     names = sorted({b.type for b in mesh.cells if getattr(b, "dim", 0) == max(dim, 2)})
@@ -135,9 +162,14 @@ def add_deck(model: Any, path: Path) -> tuple[list[str], dict[str, str]]:
     elif cell_type == "hexahedron20":
         points, nodes = _with_inner_nodes(points, nodes)
     sizes = np.cumsum([0, *(len(mesh.cells[k].data) for k in blocks)])
-    notes = _Notes([], {})
-    sets = {name: parts for name, parts in mesh.cell_sets.items() if name.upper() not in internal}
-    groups = _groups_of_cells(sets, blocks, sizes, notes)
+    notes = Notes(unit=getattr(mesh, "unit", None))
+    members = _members(mesh.cell_sets, blocks, sizes)
+    used_materials, material_of = _materials_of_cells(members, sections, int(sizes[-1]))
+    sets = {name: rows for name, rows in members.items() if name.upper() not in internal}
+    groups = _groups_of_cells(sets, material_of, used_materials, notes)
+    for name, rows in groups.items():
+        if material_of[rows[0]] >= 0:
+            notes.materials[name] = used_materials[material_of[rows[0]]]
     facets, facet_groups = _groups_of_facets(mesh, surfaces, cells, nodes, notes)
     used = np.unique(nodes)
     model.addDiscreteEntity(cells.dim, 1)
@@ -146,16 +178,9 @@ def add_deck(model: Any, path: Path) -> tuple[list[str], dict[str, str]]:
         _add(model, cells.dim, tag, name, cells.kind, nodes[rows])
     for tag, (name, rows) in enumerate(facet_groups.items(), 1):
         _add(model, cells.dim - 1, tag, name, cells.facet_kind, facets[rows])
-    return notes.remarks, {
-        k: v for k, v in notes.equal.items() if k not in {*groups, *facet_groups}
-    }
-
-
-class _Notes(NamedTuple):
-    """Remarks on sets that overlap, and groups by the names of equal sets."""
-
-    remarks: list[str]
-    equal: dict[str, str]
+    named = {*groups, *facet_groups}
+    notes.equal = {k: v for k, v in notes.equal.items() if k not in named}
+    return notes
 
 
 def _add(model: Any, dim: int, tag: int, name: str, kind: int, nodes: Integers) -> None:
@@ -199,35 +224,70 @@ def _with_inner_nodes(points: Any, nodes: Integers) -> tuple[Any, Integers]:
     return points, np.hstack([result, on_faces, inside[:, None]])
 
 
-def _groups_of_cells(
-    sets: Mapping[str, Any], blocks: list[int], sizes: Any, notes: _Notes
-) -> dict[str, Integers]:
-    """Return disjoint groups of all cells, from the sets that do not overlap smaller ones."""
-    members = {}
+def _members(sets: Mapping[str, Any], blocks: list[int], sizes: Any) -> dict[str, Integers]:
+    """Return the numbers of the cells in each set, ascending; without empty sets."""
+    result = {}
     for name, parts in sets.items():
         rows = [sizes[i] + np.asarray(parts[k], dtype=np.int64) for i, k in enumerate(blocks)]
         if parts and sum(map(len, rows)):
-            members[name] = np.concatenate(rows)
-    owner = np.full(sizes[-1], -1)
+            result[name] = np.unique(np.concatenate(rows))
+    return result
+
+
+def _materials_of_cells(
+    members: Mapping[str, Integers], sections: Mapping[str, DeckMaterial], count: int
+) -> tuple[list[DeckMaterial], Integers]:
+    """Return the materials that are used, and the number of that of each cell, or −1."""
+    materials: list[DeckMaterial] = []
+    result = np.full(count, -1)
+    for name, material in sections.items():
+        if name not in members:
+            continue
+        rows = members[name]
+        if others := {int(k) for k in result[rows]} - {-1}:
+            names = ", ".join(sorted({materials[k].name for k in others} | {material.name}))
+            if {materials[k] for k in others} != {material}:
+                material = DeckMaterial(names, error="some cells have several materials")
+        if material not in materials:
+            materials.append(material)
+        result[rows] = materials.index(material)
+    return materials, result
+
+
+def _groups_of_cells(
+    sets: Mapping[str, Integers], material_of: Integers, materials: list[DeckMaterial], notes: Notes
+) -> dict[str, Integers]:
+    """Return disjoint groups of all cells, from the sets that do not overlap smaller ones.
+
+    All cells of a group have the same material.
+    """
+    owner = np.full(len(material_of), -1)
     result: dict[str, Integers] = {}
-    for name in sorted(reversed(members), key=lambda name: len(members[name])):
-        rows = np.unique(members[name])
+    for name in sorted(reversed(list(sets)), key=lambda name: len(sets[name])):
+        rows = sets[name]
         equal = [other for other, group in result.items() if np.array_equal(group, rows)]
-        if (owner[rows] < 0).all():
+        several = len(np.unique(material_of[rows])) > 1
+        if (owner[rows] < 0).all() and not several:
             owner[rows] = len(result)
             result[name] = rows
         elif equal:
             notes.equal[name] = equal[0]
-        elif (owner[rows] < 0).any() or len(rows) < sizes[-1]:
-            notes.remarks.append(f"the set of cells '{name}' overlaps others and is not a group")
-    if (owner < 0).any():
+        elif len(rows) < len(owner) or ((owner[rows] < 0).any() and not several):
+            reason = "overlaps others" if (owner[rows] >= 0).any() else "has several materials"
+            notes.remarks.append(f"the set of cells '{name}' {reason} and is not a group")
+    rest = np.unique(material_of[owner < 0])
+    for k in rest:
         name = "other cells" if result else "part"
-        result[name] = np.flatnonzero(owner < 0)
+        if len(rest) > 1:
+            name = f"cells of {materials[k].name}" if k >= 0 else "cells without a material"
+        while name in result:
+            name = f"{name} (2)"
+        result[name] = np.flatnonzero((owner < 0) & (material_of == k))
     return result
 
 
 def _groups_of_facets(
-    mesh: Any, surfaces: Surfaces, cells: _Cells, nodes: Integers, notes: _Notes
+    mesh: Any, surfaces: Surfaces, cells: _Cells, nodes: Integers, notes: Notes
 ) -> tuple[Integers, dict[str, Integers]]:
     """Return the facets on the surface of the part, and disjoint groups of them."""
     local = np.array(cells.facets)
@@ -252,6 +312,9 @@ def _groups_of_facets(
         if others and free:
             count = len(members[name]) - len(free)
             text = f"{count} facets of '{name}' belong to '{', '.join(others)}' only"
+            notes.remarks.append(text)
+        elif others:
+            text = f"all facets of '{name}' belong to '{', '.join(others)}', and it is not a group"
             notes.remarks.append(text)
         if free:
             result[name] = np.array(sorted(free))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import memory, reject
 from dolfinx_mbd.errors import MeshError, MeshWarning, SolverError, warn
+from dolfinx_mbd.geometry.deck_materials import DeckMaterial
 from dolfinx_mbd.geometry.mesh_topology import check_facets, check_topology
 from dolfinx_mbd.optional import optional_module
 
@@ -61,6 +62,7 @@ class MeshArrays:
     facet_tags: NDArray[np.int32]  # physical tag of each tagged facet
     groups: Mapping[str, tuple[int, int]]  # dimension and tag of every named group
     gdim: int  # number of coordinates of a node that DOLFINx uses, 2 or 3
+    materials: Mapping[str, DeckMaterial] = field(default_factory=dict)  # by group of cells
 
     def without_rows(self) -> MeshArrays:
         """Return a copy without nodes, cells and facets, for all ranks except 0."""

@@ -25,27 +25,32 @@ import numpy as np
 
 from dolfinx_mbd.errors import FileError, FileWarning, MeshError, warn
 from dolfinx_mbd.geometry import deck_files, included_files
+from dolfinx_mbd.geometry.deck_materials import as_json, from_json
 from dolfinx_mbd.geometry.gmsh_model import MeshArrays, gmsh_session, mesh_arrays
 from dolfinx_mbd.geometry.separate_process import environment
 
 _SUPPORTED = (
     "Supported are Gmsh's .msh files of format 2 and 4, in ASCII or binary, and "
-    + ", ".join([*deck_files.SUFFIXES, ".unv"])
+    + ", ".join(deck_files.SUFFIXES)
 )
 _CONVERSIONS = {
     ".geo": "A .geo file is a script; mesh it with 'gmsh -3 part.geo -format msh41 -o part.msh'",
     ".step": "Mesh a STEP file with 'dolfinx-mbd mesh step' or StepPart",
 }
 _CONVERSIONS |= {".stp": _CONVERSIONS[".step"]}
+_SAME_UNIT = 1e-3  # relative difference of units of length that are equal
 
 
-def read_msh(path: str | os.PathLike[str], gdim: int | None = None) -> MeshArrays:
+def read_msh(
+    path: str | os.PathLike[str], gdim: int | None = None, unit: float = 1.0
+) -> MeshArrays:
     """Return the mesh of a file as arrays; call this on one rank only.
 
-    The file is a `.msh` file of format 2 or 4, a universal file, or a deck; see `deck_files`.
+    The file is a `.msh` file of format 2 or 4, a universal file, or a deck; see `deck_files`. A
+    warning says if the file declares another unit of length than `unit`, m.
     """
     suffix = Path(path).suffix.lower()
-    suffix = suffix if suffix in (*deck_files.SUFFIXES, ".unv") else ".msh"
+    suffix = suffix if suffix in deck_files.SUFFIXES else ".msh"
     with tempfile.TemporaryDirectory(prefix="dolfinx_mbd-") as folder:
         copied = Path(folder, f"mesh{suffix}")
         if suffix in included_files.DECKS:
@@ -65,7 +70,12 @@ def read_msh(path: str | os.PathLike[str], gdim: int | None = None) -> MeshArray
             command, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True
         )
         if Path(folder, "mesh.npz").is_file() and not reader.returncode:
-            for remark in json.loads(Path(folder, "remarks.json").read_text(encoding="utf-8")):
+            notes = json.loads(Path(folder, "notes.json").read_text(encoding="utf-8"))
+            declared = notes["unit"]
+            if declared is not None and abs(declared / unit - 1) > _SAME_UNIT:
+                text = f"it declares the unit of length {declared:g} m (dataset 164), and is read"
+                notes["remarks"].append(f"{text} with {unit:g} m; use the argument unit")
+            for remark in notes["remarks"]:
                 warn(FileWarning(f"'{os.fspath(path)}': {remark}"))
             return _load(Path(folder, "mesh.npz"))
         report = Path(folder, "error.json")
@@ -101,6 +111,7 @@ def _load(path: Path) -> MeshArrays:
         values: dict[str, Any] = {name: file[name] for name in file.files}
     groups = json.loads(str(values["groups"]))
     values["groups"] = {name: (dim, tag) for name, (dim, tag) in groups.items()}
+    values["materials"] = from_json(json.loads(str(values["materials"])))
     for name in ("cell_type", "gdim"):
         values[name] = int(values[name])
     return MeshArrays(**values)
@@ -130,11 +141,10 @@ def _read(folder: Path, gdim: int) -> None:
     try:
         file = next(folder.glob("mesh.*"))
         declared = _num_elements(file) if file.suffix == ".msh" else None
-        remarks: list[str] = []
-        equal: dict[str, str] = {}
+        notes = deck_files.Notes()
         with gmsh_session() as gmsh:
             if file.suffix in deck_files.SUFFIXES:
-                remarks, equal = deck_files.add_deck(gmsh.model, file)
+                notes = deck_files.add_deck(gmsh.model, file)
             else:
                 gmsh.merge(str(file))
             mesh = mesh_arrays(gmsh.model, gdim or None)
@@ -147,11 +157,13 @@ def _read(folder: Path, gdim: int) -> None:
     except Exception as error:
         (folder / "error.json").write_text(json.dumps(str(error)), encoding="utf-8")
         return
-    groups = {**mesh.groups, **{name: mesh.groups[other] for name, other in equal.items()}}
+    groups = {**mesh.groups, **{name: mesh.groups[other] for name, other in notes.equal.items()}}
     mesh = replace(mesh, groups=groups)
-    (folder / "remarks.json").write_text(json.dumps(remarks), encoding="utf-8")
+    others = {"remarks": notes.remarks, "unit": notes.unit}
+    (folder / "notes.json").write_text(json.dumps(others), encoding="utf-8")
     arrays = {f.name: getattr(mesh, f.name) for f in fields(mesh)}
     arrays["groups"] = np.array(json.dumps(dict(mesh.groups)))
+    arrays["materials"] = np.array(json.dumps(as_json(notes.materials)))
     np.savez(folder / "mesh.npz", **arrays)
 
 

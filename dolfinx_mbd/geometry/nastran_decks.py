@@ -2,7 +2,8 @@
 
 Solids of each property become a set of cells. Sets of nodes are those of the cards SET1, SPC1 and
 ASET1, and the dependent nodes of RBE2 and RBE3 elements, whose reference nodes are usually those of
-interfaces. Shells on the surface of solids are sets of surface elements.
+interfaces. Shells on the surface of solids are sets of surface elements. The materials of solids
+are those of MAT1 cards.
 """
 
 from __future__ import annotations
@@ -10,21 +11,20 @@ from __future__ import annotations
 import re
 import tempfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import MeshError
+from dolfinx_mbd.geometry.deck_materials import DeckMaterial, shear_error
+from dolfinx_mbd.geometry.deck_mesh import Block, DeckMesh
 from dolfinx_mbd.geometry.included_files import text_of
 from dolfinx_mbd.optional import optional_module
 
-__all__ = ["SUFFIXES", "Block", "DeckMesh", "read_bulk_data", "read_nastran"]
+__all__ = ["SUFFIXES", "read_bulk_data", "read_nastran"]
 
 SUFFIXES = (".bdf", ".nas")
 """Suffixes of the files."""
-
-Integers = NDArray[np.int64]
 
 SOLIDS = {
     ("CTETRA", 4): "tetra",
@@ -44,30 +44,6 @@ SHELLS = {
 
 ORDER = {"hexahedron20": [*range(12), 16, 17, 18, 19, 12, 13, 14, 15]}
 """Nodes of Nastran's elements in the order of VTK, where they differ."""
-
-
-class Block(NamedTuple):
-    """Elements of one type and one property: type, nodes (n, nodes per element), dimension."""
-
-    type: str
-    data: Integers
-    dim: int
-
-
-class DeckMesh(NamedTuple):
-    """A mesh with its sets, with the attributes of a mesh of meshlane that `add_deck` uses.
-
-    Attributes:
-        points: Positions of the nodes, shape (n, 3), in the units of the file.
-        cells: Blocks of elements.
-        cell_sets: Rows of the elements of each block, by the name of a set.
-        point_sets: Rows of `points` by the name of a set.
-    """
-
-    points: NDArray[np.float64]
-    cells: list[Block]
-    cell_sets: dict[str, list[Any]]
-    point_sets: dict[str, Integers]
 
 
 def read_bulk_data(path: Path) -> Any:
@@ -139,7 +115,45 @@ def read_nastran(path: Path) -> DeckMesh:
         name: np.array(sorted(row[n] for n in members if n in row), dtype=np.int64)
         for name, members in _node_sets(model).items()
     }
-    return DeckMesh(np.asarray(positions, dtype=float), blocks, cell_sets, point_sets)
+    pids = {pid for pid, kind in _elements(model) if kind not in ("triangle", "quad")}
+    sections = {f"psolid_{pid}": _material(model, pid) for pid in pids}
+    return DeckMesh(np.asarray(positions, dtype=float), blocks, cell_sets, point_sets, sections)
+
+
+def _material(model: Any, pid: int) -> DeckMaterial:
+    """Return the material of a property of solids."""
+    section = model.properties.get(pid)
+    if section is None or section.type != "PSOLID":
+        kind = "is missing" if section is None else f"is a {section.type}"
+        return DeckMaterial(f"of property {pid}", error=f"the property {kind}, not a PSOLID")
+    card = model.materials.get(section.mid)
+    kind = getattr(card, "type", "MAT1")
+    name = f"{kind} {section.mid}"
+    constants = [getattr(card, key, None) for key in ("e", "nu", "g")]
+    young, poisson, shear = (None if value is None else float(value) for value in constants)
+    error = ""
+    if card is None:
+        error = "the deck does not contain it"
+    elif kind != "MAT1":
+        error = "it is not isotropic"
+    elif section.mid in model.MATT1:
+        error = "it depends on the temperature (MATT1)"
+    elif not young or poisson is None or shear is None:
+        error = "it lacks two of the constants E, G, NU"
+    elif not card.rho:
+        error = "it has no density (field RHO)"
+    else:
+        error = shear_error(young, poisson, shear) if shear else "its shear modulus is zero"
+    if error:
+        return DeckMaterial(name, error=error)
+    assert young is not None and poisson is not None
+    remarks: tuple[str, ...] = (f"its damping GE = {card.ge:g} is left out",) if card.ge else ()
+    if section.mid in model.MATS1:
+        remarks += ("the nonlinear stress of MATS1 is left out",)
+    wtmass = model.params["WTMASS"].values[0] if "WTMASS" in model.params else 1.0
+    density = float(card.rho) * float(wtmass)
+    alpha = float(card.a) if card.a else None
+    return DeckMaterial(name, young, poisson, None, density, alpha, remarks=remarks)
 
 
 def _elements(model: Any) -> dict[tuple[int, str], list[list[int]]]:

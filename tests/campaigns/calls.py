@@ -44,12 +44,6 @@ def _square(state: Any) -> tuple[float, dict[str, float]]:
     return state["a"] ** 2, {"a": 2 * state["a"]}
 
 
-def _deck(path: Path) -> Path:
-    """Write the material of a Nastran deck."""
-    path.write_text("PSOLID,1,7\nMAT1,7,2.1+5,,.3,7.85-9\n")
-    return path
-
-
 def _compiled_fmu(b: Bench) -> tuple[Callable[..., Any], dict[str, Any]]:
     """Return the call after the compilation, so that no case takes so long."""
     steps_code()
@@ -766,10 +760,6 @@ BODIES: dict[str, Call] = {
         {
             "stiffness": b.file("K.mtx"), "mass": b.file("M.mtx"), "nodes": b.matrices.nodes,
         },
-    ),
-    "read_nastran_materials": lambda b: (
-        imports.read_nastran_materials,
-        {"path": _deck(b.folder / "steel.bdf"), "length": 1e-3, "mass": 1e3},
     ),
     "NodalModes": lambda b: (
         imports.NodalModes,

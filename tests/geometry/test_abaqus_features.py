@@ -8,7 +8,6 @@ import dolfinx.fem
 import numpy as np
 import pytest
 import ufl
-from dolfinx_mbd.imports import read_nastran_materials
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
@@ -133,7 +132,7 @@ def test_nastran_decks_that_include_others(tmp_path: Path) -> None:
     mesh = read(tmp_path, head + rest, "part.bdf")
     assert integral(mesh) == pytest.approx(2.0)
     assert place(mesh, "spc_4") == pytest.approx([1, 0, 0.5, 0.5])
-    (material,) = read_nastran_materials(tmp_path / "part.bdf").values()
+    (material,) = mesh.materials.values()
     assert np.isclose(material.young, 2.1e11)
     system = "CORD2R,4,,1.,0.,0.,1.,0.,1.\n,2.,0.,0.\nGRDSET,,4\n"
     with pytest.raises(MeshError, match="GRDSET"):

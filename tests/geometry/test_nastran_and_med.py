@@ -12,8 +12,7 @@ import ufl
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd import imports
-from dolfinx_mbd.errors import FileError, MeshError
+from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.geometry.gmsh_model import gmsh_session
 
 meshlane = pytest.importorskip("meshlane")
@@ -150,17 +149,14 @@ def written_by_pynastran(path: Path, kind: str = "CHEXA") -> Path:
 def test_properties_materials_and_sets(tmp_path: Path) -> None:
     """Two bricks of 10 × 2 × 4 mm: mass, areas of the sets, and coordinate systems."""
     path = written_by_pynastran(tmp_path / "two.bdf")
-    mesh = mbd.read_mesh(path, MPI.COMM_SELF, unit="mm")
+    mesh = mbd.read_mesh(path, MPI.COMM_SELF, unit="mm-t-s")
     assert set(mesh.groups) == {"psolid_1", "psolid_2", "set_9", "spc_3", "rbe2_77"}
     areas = {"set_9": 20 * 2, "spc_3": 2 * 4, "rbe2_77": 2 * 4}
     for name, area in areas.items():
         assert integral(mesh, name) == pytest.approx(1e-6 * area, rel=1e-9)
-    materials = imports.read_nastran_materials(path, length=1e-3, mass=1e3)
-    assert materials["psolid_1"].young == pytest.approx(2.1e11)
-    assert materials["psolid_2"].thermal_expansion == pytest.approx(2.3e-5)
-    body = mbd.reduce(
-        mbd.ElasticModel(mesh, materials), interfaces=["spc_3", "rbe2_77"], num_modes=1
-    ).body
+    assert mesh.materials["psolid_1"].young == pytest.approx(2.1e11)
+    assert mesh.materials["psolid_2"].thermal_expansion == pytest.approx(2.3e-5)
+    body = mbd.reduce(mesh, interfaces=["spc_3", "rbe2_77"], num_modes=1).body
     assert body.total_mass == pytest.approx(80e-9 * (7850 + 2700), rel=1e-9)
     np.testing.assert_allclose(body.interface("rbe2_77").point, [0.02, 1e-3, 2e-3], atol=1e-12)
 
@@ -206,19 +202,3 @@ def test_headers_of_decks(tmp_path: Path) -> None:
 def test_wedges_are_named(tmp_path: Path) -> None:
     with pytest.raises(MeshError, match="its cells are wedge; all cells must be of one of"):
         mbd.read_mesh(written_by_pynastran(tmp_path / "w.bdf", "CPENTA"), MPI.COMM_SELF)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "text"),
-    [
-        ("MAT1,1", "MAT1,2", "MAT1 1 is missing"),
-        (".3,1.", ".3", "has no density"),
-        ("PSOLID,1,1\n", "", "no card PSOLID"),
-        ("MAT1,1,1.,,.3,1.", "MAT9,1,1.", "is a MAT9, not isotropic"),
-    ],
-)
-def test_materials_that_cannot_be_used(tmp_path: Path, old: str, new: str, text: str) -> None:
-    path = tmp_path / "part.bdf"
-    path.write_text(DECK.replace(old, new))
-    with pytest.raises(FileError, match=text):
-        imports.read_nastran_materials(path)

@@ -14,7 +14,7 @@ import numpy as np
 from dolfinx_mbd.body import ReducedBody, compare
 from dolfinx_mbd.body.summary import warn_of_units
 from dolfinx_mbd.checks import integer, number
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import FileError, InputError
 from dolfinx_mbd.forms import STEEL
 from dolfinx_mbd.io.cli.option_values import (
     add_force,
@@ -74,7 +74,7 @@ def _info(options: argparse.Namespace) -> int:
     return 0
 
 
-def _describe_mesh(file: str, unit: float) -> None:
+def _describe_mesh(file: str, unit: str) -> None:
     from dolfinx import fem
     from mpi4py import MPI
 
@@ -96,6 +96,11 @@ def _describe_mesh(file: str, unit: float) -> None:
         assert tags is not None
         owned = int((tags.find(tag) < topology.index_map(dim).size_local).sum())
         print(f"{name:<18} {'cells' if cells else 'facets':<6} {tag:4d}  {comm.allreduce(owned)}")
+    for name in tagged.materials:
+        try:
+            print(f"material of {name}: {tagged.materials[name]}")
+        except FileError as error:
+            print(error)
     if topology.dim == 3:  # the mass of a plane mesh depends on its thickness
         mass = volume_integral(mesh, fem.Constant(mesh, np.float64(STEEL.density)))
         warn_of_units(mass, body_size(mesh), "would, in steel, weigh")

@@ -30,9 +30,12 @@ def known_materials(file: str | None) -> dict[str, Material]:
 def chosen_materials(words: Iterable[str], file: str | None) -> Any:
     """Return one material, or materials by group, for values of the option --material.
 
-    Valid values are, for example, `steel`, or `shank=steel` and `bush=bronze`.
+    Valid values are, for example, `steel`, or `shank=steel` and `bush=bronze`. Without a value the
+    result is None.
     """
     words, materials = list(words), _file_materials(file)
+    if not words:
+        return None
     if len(words) == 1 and "=" not in words[0]:
         return _material(words[0], materials)
     for word in words:

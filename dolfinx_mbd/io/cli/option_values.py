@@ -21,12 +21,16 @@ _FREQUENCIES = {"": 1.0, "hz": 1.0, "khz": 1e3, "mhz": 1e6}
 MANY = 100_000  # largest size of a range of numbers; a larger range is considered a mistake
 
 
-def length_unit(text: str) -> float:
-    """Return the length of a unit such as `mm` or `in`, m."""
-    if text not in LENGTHS:
+def file_units(text: str) -> str:
+    """Return a known unit of length such as `mm`, or system of units such as `mm-t-s`."""
+    if text not in LENGTHS and text.count("-") != 2:
         units = ", ".join(LENGTHS)
         raise argparse.ArgumentTypeError(f"unknown unit of length {text!r}; known are {units}")
-    return LENGTHS[text]
+    try:
+        checks.file_units("the unit", text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def length(text: str) -> float:
@@ -133,9 +137,10 @@ def add_force(parser: argparse.ArgumentParser) -> None:
 
 
 def add_unit(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the unit of length of a mesh."""
-    text = "unit of length of the mesh, for example mm (default m)"
-    parser.add_argument("--unit", type=length_unit, default=1.0, metavar="U", help=text)
+    """Add the option for the units of a mesh."""
+    text = "unit of length of the mesh, for example mm (default m), or system of units of a deck"
+    text += " with materials, for example mm-t-s"
+    parser.add_argument("--unit", type=file_units, default="m", metavar="U", help=text)
 
 
 def output_path(

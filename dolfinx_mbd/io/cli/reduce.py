@@ -65,8 +65,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
     add("file", help="mesh, for example of Gmsh with named physical groups (.msh)")
     text = "name of a material; repeat the option for each group of cells, for example"
-    text += " --material shank=steel --material bush=bronze"
-    add_list("--material", "[GROUP=]NAME", text, required=True)
+    text += " --material shank=steel --material bush=bronze (default: the materials of the file)"
+    add_list("--material", "[GROUP=]NAME", text)
     add("--materials", metavar="FILE", help="TOML file with materials of your own")
     text = "group of facets at which a joint is attached, rigid (default) or averaged"
     add_list("--interface", "NAME[=GROUP][:KIND]", text)
@@ -139,6 +139,7 @@ def _reduce(options: argparse.Namespace) -> int:
     if options.write_modes is not None:
         file_path("--write-modes", options.write_modes, SUFFIXES)
     mesh = read_mesh(options.file, MPI.COMM_WORLD, unit=options.unit)
+    _check_material(materials, mesh, options.file)
     interfaces = _with_facets(mesh, interfaces, picks)
     groups = facet_groups(mesh, {name: spec.facets for name, spec in interfaces.items()}, None)
     words = (word.partition("=") for word in options.pressure)
@@ -177,6 +178,13 @@ def _reduce(options: argparse.Namespace) -> int:
         reduction.write_modes(options.write_modes)
         print(f"wrote {options.write_modes}")
     return 0
+
+
+def _check_material(materials: Any, mesh: Any, file: str) -> None:
+    """Raise an error if neither the options nor the mesh have a material."""
+    if materials is None and not mesh.materials:
+        text = f"--material is missing, and '{file}' contains no materials"
+        raise InputError(text, argument="--material")
 
 
 def _materials(options: argparse.Namespace) -> int:

@@ -34,7 +34,6 @@ from dolfinx_mbd.io.imports.calculix import read_calculix
 from dolfinx_mbd.io.imports.full_matrices import FullMatrices, MatrixError, MatrixFileError
 from dolfinx_mbd.io.imports.matrix_files import read_matrices
 from dolfinx_mbd.io.imports.nastran import read_dmig, read_op4
-from dolfinx_mbd.io.imports.nastran_materials import read_nastran_materials
 from dolfinx_mbd.io.imports.nastran_op2 import read_op2
 from dolfinx_mbd.io.imports.nodal_modes import NodalModes, read_universal
 from dolfinx_mbd.io.imports.reduced_matrices import (
@@ -57,7 +56,6 @@ __all__ = [
     "read_calculix",
     "read_dmig",
     "read_matrices",
-    "read_nastran_materials",
     "read_op2",
     "read_op4",
     "read_universal",

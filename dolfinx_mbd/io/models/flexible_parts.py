@@ -9,12 +9,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dolfinx_mbd
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import Error
+from dolfinx_mbd.geometry import included_files
 from dolfinx_mbd.io.models.beam_entries import checked_beam, checked_places, reduced_beam
 from dolfinx_mbd.io.models.declarations import REQUIRED, Declared
 from dolfinx_mbd.io.models.documents import Place, unknown
@@ -44,8 +46,16 @@ FIELDS = {
         Declared("rod", ("Any",), None, "Dimensions of a `ConnectingRod`.", "m"),
         Declared("beam", ("Any",), None, "Length, elements and section of a beam.", "m"),
         Declared("size", ("float",), None, "Size of the cells of a STEP part.", "m"),
-        Declared("unit", ("str",), "m", "Unit of length of the mesh file, such as mm.", ""),
-        Declared("material", ("str", "Any"), REQUIRED, "Name of a material, or its constants.", ""),
+        Declared(
+            "unit", ("str",), "m", "Unit of length of the mesh file, or its units: mm-t-s.", ""
+        ),
+        Declared(
+            "material",
+            ("str", "Any"),
+            None,
+            "Name of a material, or its constants; by default those of the mesh file.",
+            "",
+        ),
         Declared(
             "interfaces",
             ("list[str]", "Any"),
@@ -115,7 +125,8 @@ def reduced_body(reader: Reader, entry: Any, place: Place) -> ReducedBody:
 def _checked(reader: Reader, entry: dict[str, Any], place: Place) -> dict[str, Any]:
     """Return the fields of a reduction, with the sources of the mesh."""
     result = sources(reader, entry, place, FIELDS, ("mesh", "step", "rod", "beam"))
-    result["material"] = material(reader, entry["material"], (*place, "material"))
+    if "material" in entry:
+        result["material"] = material(reader, entry["material"], (*place, "material"))
     at = (*place, "interfaces")
     if "beam" in entry:
         beam = checked_beam(reader, entry["beam"], (*place, "beam"))
@@ -151,6 +162,7 @@ def sources(
         names = f"{', '.join(kinds[:-1])} and {kinds[-1]}"
         raise EntryError(place, f"expected one of the fields {names}")
     missing = [name for name, field in fields.items() if field.is_required and name not in entry]
+    missing += [] if "mesh" in entry or "material" in entry else ["material"]
     if missing:
         raise EntryError(place, f"the field {missing[0]!r} is missing")
     result: dict[str, Any] = {}
@@ -238,7 +250,7 @@ def _reduced(reader: Reader, fields: dict[str, Any], place: Place) -> ReducedBod
     digest.update(dolfinx_mbd.__version__.encode())
     for key in ("mesh", "step"):
         if key in fields:
-            digest.update(on_rank_zero(comm, reader.path(fields[key], place).read_bytes))
+            digest.update(on_rank_zero(comm, partial(_contents, reader.path(fields[key], place))))
     path = cache_folder() / f"{digest.hexdigest()[:32]}.npz"
     if on_rank_zero(comm, path.exists):
         log.info("reduced body from %s", path)
@@ -246,6 +258,14 @@ def _reduced(reader: Reader, fields: dict[str, Any], place: Place) -> ReducedBod
     body = _reduction(reader, fields, place, comm)
     body.save(path, comm=comm)
     return body
+
+
+def _contents(path: Path) -> bytes:
+    """Return the contents of a file, with those of the files that a deck includes."""
+    suffix = path.suffix.lower()
+    if suffix in included_files.DECKS:
+        return included_files.text_of(path, suffix).encode("latin-1")
+    return path.read_bytes()
 
 
 def _loaded(reader: Reader, path: Path) -> ReducedBody:
@@ -263,7 +283,7 @@ def _reduction(reader: Reader, fields: dict[str, Any], place: Place, comm: Any) 
         return reduced_beam(fields, comm)  # type: ignore[no-any-return]
     mesh = mesh_of(reader, fields, place, comm)
     return mbd.reduce(
-        mbd.ElasticModel(mesh, fields["material"], degree=fields.get("degree", 2)),
+        mbd.ElasticModel(mesh, fields.get("material"), degree=fields.get("degree", 2)),
         interfaces=facets(mesh, fields["interfaces"], (*place, "interfaces")),
         num_modes=fields.get("num_modes", 20),
         stiffening=fields.get("stiffening"),
@@ -279,6 +299,9 @@ def mesh_of(reader: Reader, fields: dict[str, Any], place: Place, comm: Any) -> 
         fields: Fields with a source of the mesh, see `sources`.
         place: Their place in the document.
         comm: Communicator.
+
+    Raises:
+        EntryError: The file does not exist, or neither it nor the entry has a material.
     """
     import dolfinx_mbd as mbd
 
@@ -290,7 +313,10 @@ def mesh_of(reader: Reader, fields: dict[str, Any], place: Place, comm: Any) -> 
     path, unit = reader.path(fields["mesh"], place), fields.get("unit", "m")
     if not path.exists():
         raise EntryError((*place, "mesh"), f"'{path}' does not exist")
-    return mbd.read_mesh(path, comm, unit=unit)
+    mesh = mbd.read_mesh(path, comm, unit=unit)
+    if "material" not in fields and not mesh.materials:
+        raise EntryError(place, f"the field 'material' is missing, and '{path}' has no materials")
+    return mesh
 
 
 def facets(mesh: Any, interfaces: Mapping[str, tuple[Any, Any]], place: Place) -> dict[str, Any]:

@@ -44,7 +44,9 @@ def _elastic_model(reader: Reader, entry: Any, place: Place) -> Any:
     key = "ElasticModel", str(reader.document.folder_of(place)), json.dumps(entry, default=str)
     if key not in reader.loaded:
         fields = sources(reader, entry, place, MODEL, ("mesh", "step", "rod"))
-        values = _materials(reader, entry["material"], (*place, "material"))
+        values = None
+        if "material" in entry:
+            values = _materials(reader, entry["material"], (*place, "material"))
         prestress = fields.get("prestress")
         if isinstance(prestress, dict):
             prestress = reader.value(MODEL["prestress"], "", prestress, (*place, "prestress"))

@@ -241,8 +241,13 @@ def _reduction() -> dict[str, Any]:
         "type": "object",
         "properties": properties,
         "required": required,
+        "anyOf": _MATERIAL,
         "additionalProperties": False,
     }
+
+
+_MATERIAL = [{"required": ["mesh"]}, {"required": ["material"]}]
+"""A mesh file may contain the material."""
 
 
 def _model() -> dict[str, Any]:
@@ -252,7 +257,7 @@ def _model() -> dict[str, Any]:
     return {
         "type": "object",
         "properties": properties,
-        "required": ["material"],
+        "anyOf": _MATERIAL,
         "additionalProperties": False,
     }
 

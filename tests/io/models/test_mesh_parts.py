@@ -146,7 +146,7 @@ def test_command_runs_a_file_with_mesh_bodies_and_cables(tmp_path: Path) -> None
 
 
 CASES = {
-    "mesh: bar.msh": ("mesh: bär.msh", "line 9: bodies.flap.model.mesh"),
+    "mesh: bar.msh": ("mesh: bär.msh", "line 9: bodies.flap.model.mesh: "),
     "young: stiff, ": (
         "",
         "line 10: bodies.flap.model.material: the field 'young'",

@@ -1,0 +1,42 @@
+"""A mesh with its sets, as the readers of this package return it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dolfinx_mbd.geometry.deck_materials import DeckMaterial
+
+__all__ = ["Block", "DeckMesh", "Integers"]
+
+Integers = NDArray[np.int64]
+
+
+class Block(NamedTuple):
+    """Elements of one type: type, nodes (n, nodes per element) in the order of VTK, dimension."""
+
+    type: str
+    data: Integers
+    dim: int
+
+
+class DeckMesh(NamedTuple):
+    """A mesh with its sets, with the attributes of a mesh of meshlane that `add_deck` uses.
+
+    Attributes:
+        points: Positions of the nodes, shape (n, 3), in the units of the file.
+        cells: Blocks of elements.
+        cell_sets: Rows of the elements of each block, by the name of a set.
+        point_sets: Rows of `points` by the name of a set.
+        sections: Materials by the name of a set of cells.
+        unit: Unit of length that the file declares, m, or None.
+    """
+
+    points: NDArray[np.float64]
+    cells: list[Block]
+    cell_sets: dict[str, list[Any]]
+    point_sets: dict[str, Integers]
+    sections: dict[str, DeckMaterial]
+    unit: float | None = None
