@@ -60,7 +60,9 @@ def test_bearing_and_bore() -> None:
     design = EngineDesign(cylinders=1)
     with pytest.raises(InputError, match=r"length of 0\.02 m does not fit into the bore of 0\.019"):
         engine(rod, design, speed=1.0, bearings={"big_end": film()})
-    with pytest.raises(InputError, match=r"small end of cylinder 1.*bearing has a radius of 0\.021"):
+    with pytest.raises(
+        InputError, match=r"small end of cylinder 1.*bearing has a radius of 0\.021"
+    ):
         engine(rod, design, speed=1.0, bearings={"small_end": film()})
     with pytest.raises(InputError, match=r"big end of cylinder 1.*0\.024 m.*only 0\.018"):
         engine(rod, design, speed=1.0, bearings={"big_end": film(0.018, length=0.01)})
@@ -75,7 +77,9 @@ def test_block_and_journal(bore: float, fits: bool) -> None:
     if fits:
         engine(ROD, DESIGN, speed=1.0, **parts)
         return
-    with pytest.raises(InputError, match=r"main bearing 1 .*main_1.*journal has a radius of 0\.025"):
+    with pytest.raises(
+        InputError, match=r"main bearing 1 .*main_1.*journal has a radius of 0\.025"
+    ):
         engine(ROD, DESIGN, speed=1.0, **parts)
 
 
