@@ -1,4 +1,4 @@
-"""Parts of engines that do not fit each other: bores, journals, bearings, throws and firing orders."""
+"""Parts of engines that do not fit each other: bores, bearings, throws, firing orders, tables."""
 
 from __future__ import annotations
 
