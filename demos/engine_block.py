@@ -95,7 +95,7 @@ for name in ("stiff", "tuned"):
     rate = run.body("hub").omega[:, 2] - run.body("flywheel").omega[:, 2]
     twist = 1e3 * scipy.integrate.cumulative_trapezoid(rate, run.time, initial=0.0)
     data = run.time, scipy.signal.detrend(twist), run.joint("output").rotation
-    orders = mbd.analyses.waterfall(*data, axis="order", length=4, up_to=14)
+    orders = mbd.analyses.waterfall(*data, axis="order", length=4, overlap=0.5, up_to=14)
     style: Any = {"orders": [4, 6, 8, 10], "unit": "mrad", "title": f"twist, {name} damper"}
     tutorials.show(mbd.plotting.plot_waterfall, orders, results / f"{name}.png", **style)
     lines = mbd.analyses.waterfall(*data, length=0.08, up_to=800)
