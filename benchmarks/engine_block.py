@@ -5,8 +5,8 @@
 The four-cylinder engine has a flexible crankshaft (11 interfaces), a flexible block (11 interfaces)
 on mounts, and flexible rods; the three-cylinder engine has a rigid crank and the same rods. Both
 take 2000 steps per working cycle. The oil films are short bearings in the mains; the elastic films
-are solutions of Reynolds' equation (64×12 intervals) in the elastic bores of all mains and big ends.
-The first table shows medians of the processor time of a step, divided by the number of cylinders;
+solve Reynolds' equation on 64×12 intervals in the elastic bores of all mains and big ends. The
+first table shows medians of the processor time of a step, divided by the number of cylinders;
 the first 100 steps from a crank angle of 100° are not timed. `--steps 2000` is a cycle. The second
 table compares the reduction of the block with that of a rod of about as many displacements and as
 many fixed-interface modes. The last line is the peak memory of all this in one process.

@@ -82,8 +82,8 @@ rubber = [2e6] * 3 + [2e4] * 3, [400.0] * 3 + [4.0] * 3
 
 # ## Run-ups
 #
-# The brake lets the engine run up from 1000 to 2600 rpm; the twist is the rotation of the hub
-# relative to the flywheel. A ring at 3000 Hz is nearly rigid; the damper is tuned to the twist.
+# The brake lets the engine run up from 1000 to 2600 rpm; the twist is that of the hub relative to
+# the flywheel. A ring at 3000 Hz is nearly rigid. At low speed films get thin, with a warning.
 
 # +
 duration, step = (1.5, 5e-5) if full else (0.5, 1e-4)
