@@ -35,7 +35,6 @@ from dolfinx_mbd.kernels.films.fields import (
     POINT,
     RADIUS,
     SIDE_FLOW,
-    SMALLEST_GAP,
     SOURCE,
     STRESS,
     SUPPLY,

@@ -1,4 +1,7 @@
-"""Grid of oil films: the default grid against one with half the intervals, over a working cycle.
+"""Grid of oil films against one with half the intervals, over a working cycle.
+
+Films in rigid bores have the default grid, 64×12. Elastic bores have 128×12: with 64×12 their
+smallest thickness changes by up to 2.8 %, in proportion to the interval around the bore.
 
     ./with-fenicsx python3 -m pytest -n 0 -m "slow or not slow" -s \
         tests/mechanism/mechanisms/test_film_grid.py
@@ -41,28 +44,24 @@ def results(rod: mbd.ReducedBody, place: str, film: OilFilm) -> np.ndarray:
     return np.array([history.film_thickness.min(), np.mean(history.friction_power), flow.mean()])
 
 
+HOLE = OilSupply(4e5, angle=np.pi, arc=0.3, length=0.006, round=True)
 CASES: dict[str, Any] = {
-    "main": (FiniteBearing, "main", {}),
-    "big end": (FiniteBearing, "big_end", {}),
-    "elastic big end": (ElasticBearing, "big_end", {}),
-    "elastic big end with a hole": (
-        ElasticBearing,
-        "big_end",
-        {"supply": [OilSupply(4e5, angle=np.pi, arc=0.3, length=0.006, round=True)]},
-    ),
+    "main": (FiniteBearing, "main", (64, 12), {}),
+    "big end": (FiniteBearing, "big_end", (64, 12), {}),
+    "elastic big end": (ElasticBearing, "big_end", (128, 12), {}),
+    "elastic big end with a hole": (ElasticBearing, "big_end", (128, 12), {"supply": [HOLE]}),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_half_the_intervals(rod: mbd.ReducedBody, name: str) -> None:
-    bearing, place, options = CASES[name]
+    bearing, place, shape, options = CASES[name]
     bore = rod.bore("big_end")
     size: dict[str, Any] = {"radius": bore.radius, "length": bore.length, "clearance": 30e-6}
     size |= options | {"oil": 0.01} | ({"bore": bore} if bearing is ElasticBearing else {})
-    values = [
-        results(rod, place, OilFilm(bearing, **size, **grid)) for grid in ({}, {"shape": (128, 24)})
-    ]
+    grids = shape, (2 * shape[0], 2 * shape[1])
+    values = [results(rod, place, OilFilm(bearing, **size, shape=grid)) for grid in grids]
     change = values[1] / values[0] - 1.0
     print(f"\n{name}: {1e6 * values[0][0]:.2f} µm, {values[0][1]:.1f} W, "
           f"{1e6 * values[0][2]:.2f} cm³/s; changes {(100 * change).round(2)} %")  # fmt: skip
