@@ -28,7 +28,7 @@ INTERFACES = {
 def surfaces(path: Path, name: str) -> dict[str, list[int]]:
     """Return the numbers of the surfaces of the interfaces, from their radius and position."""
 
-    def found(kind: str, x: float | None, z: float, radius: float | None = None) -> list[int]:
+    def matching(kind: str, x: float | None, z: float, radius: float | None = None) -> list[int]:
         numbers = [
             s.number
             for s in step_surfaces(path)
@@ -41,14 +41,14 @@ def surfaces(path: Path, name: str) -> dict[str, list[int]]:
         return numbers
 
     z = SHAFT.main_positions
-    result = {f"main_{k + 1}": found("Cylinder", 0.0, z[k], 0.025) for k in range(2)}
+    result = {f"main_{k + 1}": matching("Cylinder", 0.0, z[k], 0.025) for k in range(2)}
     if name == "crank":
         end = z[-1] + 0.5 * float(SHAFT.main_length) + float(SHAFT.flange_thickness)
-        result["pin_1"] = found("Cylinder", 0.04, 0.0, 0.021)
-        return result | {"flange": found("Plane", 0.0, end)}
+        result["pin_1"] = matching("Cylinder", 0.04, 0.0, 0.021)
+        return result | {"flange": matching("Plane", 0.0, end)}
     half = 0.5 * (float(CASE.spacing) + float(CASE.bulkhead))
-    ends = {"front": found("Plane", None, -half), "rear": found("Plane", None, half)}
-    return result | {"cylinder_1": found("Cylinder", None, 0.0, 0.035)} | ends
+    ends = {"front": matching("Plane", None, -half), "rear": matching("Plane", None, half)}
+    return result | {"cylinder_1": matching("Cylinder", None, 0.0, 0.035)} | ends
 
 
 def reduced(geometry: Any, name: str) -> ReducedBody:
