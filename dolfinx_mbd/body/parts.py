@@ -66,6 +66,10 @@ class Interface:
         axes: Axes of the frame as columns, shape (3, 3); the third is the axis of a bore.
         motion: Displacement of the origin (rows 0 to 2, m) and rotation vector (rows 3 to 5, rad)
             per unit of each elastic coordinate, shape (6, n).
+        radius: Radius of a bore or a journal, m; 0 if the surface is not a cylinder around the z
+            axis, or if its size is unknown.
+        length: Length of the bore or journal along z, m: twice the distance from the origin to the
+            nearer end.
 
     Example:
         >>> tip = mbd.body.Interface("tip", "rigid", (1.0, 0.0, 0.0), np.eye(3), np.zeros((6, 2)))
@@ -78,6 +82,8 @@ class Interface:
     point: Array = field(metadata=array_of("3", "m"))
     axes: Array = field(metadata=array_of("33", "1"))
     motion: Array = field(metadata=array_of("wn", "m"))
+    radius: float = field(default=0.0, metadata=number_of("m"))
+    length: float = field(default=0.0, metadata=number_of("m"))
     summary_titles: ClassVar[str] = (
         "interface        kind      point (mm)                         axis z"
     )
@@ -87,6 +93,9 @@ class Interface:
     def __post_init__(self) -> None:
         label = f"interface {checked_name('name', self.name)!r}"
         choice(f"{label}: kind", self.kind, ("rigid", "averaged"))
+        for key in ("radius", "length"):
+            value = number(f"{label}: {key}", getattr(self, key), low=0.0, unit="m")
+            assign(self, **{key: value})
         freeze_arrays(self, label)
         rotation_matrix(f"{label}: axes", self.axes)
 

@@ -76,6 +76,31 @@ def fit_axis(corners: Array, centroid: Array, z: Array) -> tuple[Array, Array] |
     return point + (0.5 * (low + high) if plane else (centroid - point) @ z) * z, z
 
 
+def cylinder_size(corners: Array, point: Array, axes: Array) -> tuple[float, float]:
+    """Return radius and length (m) of the cylinder through the corners of facets.
+
+    Its axis is the z axis of a frame, and the length is twice the distance from the origin of the
+    frame to the nearer end. Both are zero if the corners are not on such a cylinder.
+
+    Args:
+        corners: Corners, shape (n, 3), m.
+        point: Origin of the frame, shape (3,), m.
+        axes: Axes of the frame as columns, shape (3, 3).
+    """
+    if len(corners) < 6:
+        return 0.0, 0.0
+    x, y, z = axes.T @ (corners - point).T
+    distance, angles = np.hypot(x, y), np.sort(np.arctan2(y, x))
+    radius, length = float(distance.mean()), 2 * float(min(-z.min(), z.max()))
+    gap = np.diff(angles, append=angles[0] + 2 * np.pi).max()
+    is_cylinder = (
+        np.abs(distance - radius).max() <= CORNER_TOLERANCE * radius
+        and length > CORNER_TOLERANCE * radius
+        and gap < np.pi
+    )
+    return (radius, length) if is_cylinder else (0.0, 0.0)
+
+
 def _normal_vectors(z: Array) -> Array:
     """Return two unit vectors normal to z and to each other, as columns, shape (3, 2)."""
     x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])

@@ -224,11 +224,6 @@ class Crankshaft:
 
         return self.spacing * (np.arange(self.throws + 1) - 0.5 * self.throws)
 
-    @property
-    def journal_radii(self) -> dict[str, float]:
-        """Radius of the journals of the bearings ``main`` and ``big_end``, m, for `EngineCrank`."""
-        return {"main": 0.5 * float(self.main_diameter), "big_end": 0.5 * float(self.pin_diameter)}
-
     def __call__(self, model: Any) -> None:
         """Add the crankshaft to a gmsh model, mesh it and name its groups.
 

@@ -100,6 +100,11 @@ class JointClearance(ABC):
     `Clearance` and `GuideClearance` are contacts. A subclass may also be an oil film.
     """
 
+    @property
+    def size(self) -> tuple[float, float, float]:
+        """Radius, length and radial clearance of the bearing, m; 0 if unknown."""
+        return 0.0, 0.0, 0.0
+
     @abstractmethod
     def rows(self, joint: Joint) -> tuple[int, ...]:
         """Return the motions that the joint constrains in spite of its clearance.

@@ -148,5 +148,5 @@ def _frames(
     for i, rates in zip(interfaces, np.split(modes.motions, max(len(interfaces), 1)), strict=False):
         motion = np.zeros((6, modes.vectors.shape[1]))
         motion[rows] = rates
-        frames.append(Interface(i.name, i.kind, i.point, i.axes, motion))
+        frames.append(Interface(i.name, i.kind, i.point, i.axes, motion, *i.size))
     return tuple(frames)

@@ -202,7 +202,7 @@ def interfaces_at(
     matrices: MatrixDerivatives,
     step: float,
 ) -> tuple[MeshInterface, ...]:
-    """Return the interfaces at a step; only their points move."""
+    """Return the interfaces at a step; only their points move, and their sizes are constant."""
     if matrices.velocity is None:
         return interfaces
     rates = [in_space(point_velocity(problem, i, matrices)) for i in interfaces]

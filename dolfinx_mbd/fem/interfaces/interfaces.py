@@ -19,7 +19,7 @@ from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array, assign, axes_along
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.assembly import in_space
-from dolfinx_mbd.fem.cylinders import facet_corners, fit_axis
+from dolfinx_mbd.fem.cylinders import cylinder_size, facet_corners, fit_axis
 from dolfinx_mbd.fem.facets import checked_key, facet_groups
 from dolfinx_mbd.fem.interfaces.averaged import averaged_rows
 from dolfinx_mbd.fem.meshing import TaggedMesh
@@ -136,6 +136,7 @@ class MeshInterface:
     facets: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     rows: Array | None = None  # Cᵀ if averaged, (len(dofs), 6), in the plane (len(dofs), 3)
     pressure_modes: float | None = None  # tolerance of the pressure modes
+    size: tuple[float, float] = (0.0, 0.0)  # radius and length of a bore or a journal, m
 
     @property
     def dofs(self) -> NDArray[np.int32]:
@@ -169,7 +170,10 @@ def mesh_interfaces(
         blocks = fem.locate_dofs_topological(space, dim - 1, facets)
         blocks = blocks[blocks < space.dofmap.index_map.size_local].astype(np.int32)
         interface = MeshInterface(name, point, axes, blocks, dim, spec.kind, facets)
-        result.append(replace(interface, pressure_modes=spec.pressure_modes))
+        size = 0.0, 0.0
+        if dim == 3:
+            size = cylinder_size(facet_corners(space.mesh, facets), point, axes)
+        result.append(replace(interface, pressure_modes=spec.pressure_modes, size=size))
     _check_disjoint(space, result)
     for k, i in enumerate(result):
         if i.kind == "averaged":

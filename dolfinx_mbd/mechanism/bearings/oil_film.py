@@ -52,6 +52,12 @@ class OilFilm(JointClearance):
             text = f"arguments of {self.bearing.__name__}: {error}"
             raise InputTypeError(text, argument="arguments", value=self.arguments) from error
 
+    @property
+    def size(self) -> tuple[float, float, float]:
+        """Radius, length and radial clearance of the bearing, m; 0 if unknown."""
+        radius, length, clearance = map(self.arguments.get, ("radius", "length", "clearance"))
+        return radius or 0.0, length or 0.0, clearance or 0.0
+
     def rows(self, joint: Joint) -> tuple[int, ...]:
         """Return the motions that the joint constrains in spite of its clearance."""
         return _ROWS[choice(f"kind of joint {joint.name!r} with an OilFilm", joint.kind, _ROWS)]

@@ -81,6 +81,11 @@ class Clearance(JointClearance):
                 value=self.radius,
             )
 
+    @property
+    def size(self) -> tuple[float, float, float]:
+        """Radius, length and radial clearance of the bearing, m; 0 if unknown."""
+        return self.radius, self.length or 0.0, self.radial
+
     def rows(self, joint: Joint) -> tuple[int, ...]:
         """Return the motions that the joint constrains in spite of its clearance."""
         tilt = () if self.length is not None else (3, 4)

@@ -23,6 +23,7 @@ from dolfinx_mbd.mechanism.joints import (
     revolute,
 )
 from dolfinx_mbd.mechanism.load_protocol import Load
+from dolfinx_mbd.mechanism.mechanisms.bearing_fits import check_fits
 from dolfinx_mbd.mechanism.mechanisms.crank_parts import (
     ENDS,
     CylinderParts,
@@ -110,10 +111,10 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
             one, and ``main 1``, ``main 2``, ...
 
     Raises:
-        InputError: An argument is invalid, the bores of the rod do not fit, pins or journals of the
-            crank or bearings and guides of the block are not where the design has them, a block has
-            no mounts, a list of bearings has a wrong length, or not exactly one of speed and torque
-            is given.
+        InputError: An argument is invalid, bearings or bores do not fit the journals, pins or
+            journals of the crank or bearings and guides of the block are not where the design has
+            them, a block has no mounts, a list of bearings has a wrong length, or not exactly one
+            of speed and torque is given.
 
     Example:
         >>> design = mbd.mechanisms.EngineDesign(
@@ -137,8 +138,8 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
     films = _bearings(bearings, design.cylinders, mains)
     if shaft is not None:
         shaft.check_places(design)
-        shaft.check_bores(films)
     ground, carrier, places, mount_loads = _carrier(design, shaft, case, mounts, damping_ratio)
+    check_fits(design, shaft, case, rods, ends, films)
     flexible = damping_ratio, stiffening
     if shaft is None:
         bodies, joints, crank_loads = _rigid_crank(places, design, case, angle, films["main"])

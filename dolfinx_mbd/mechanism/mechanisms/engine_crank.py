@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.checks import instance, names, number, reject
+from dolfinx_mbd.checks import instance, names, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.mechanism.joints import JointClearance
 from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign
 
 MISFIT = 1e-3  # largest distance of a pin or journal from its place, relative to the crank radius
@@ -35,9 +33,6 @@ class EngineCrank:
         pins: Names of the interfaces at the pins; by default ``pin_1``, ``pin_2``, ... Each pin
             belongs to one cylinder, or to two successive cylinders.
         flange: Name of the interface to which the flywheel is fixed.
-        journal_radii: Radius of the journals of the bearings ``main`` and ``big_end``, m, which
-            must fit the bores of films and clearances, for example those of
-            `mbd.geometry.Crankshaft.journal_radii`; by default they are not checked.
 
     Raises:
         InputError: The body has no such interfaces, or their axes are not along z.
@@ -65,7 +60,6 @@ class EngineCrank:
     mains: Sequence[str] = ()
     pins: Sequence[str] = ()
     flange: str = "flange"
-    journal_radii: Mapping[str, float] = field(default_factory=dict)
 
     __repr__ = short_repr
 
@@ -85,9 +79,6 @@ class EngineCrank:
                     text = f"the axis z of interface {name!r} must be along the shaft; it is {axis}"
                     hint = "reduce the body with InterfaceSpec(axes=(0, 0, 1))"
                     raise InputError(f"{text}; {hint}")
-        for place, radius in instance("journal_radii", self.journal_radii, Mapping).items():
-            checks.choice("name of a journal", place, ("main", "big_end"))
-            number(f"radius of journal {place!r}", radius, positive=True, unit="m")
 
     def check_places(self, design: EngineDesign) -> None:
         """Raise an error if pins or journals are not where the throws and the mains must be."""
@@ -115,21 +106,6 @@ class EngineCrank:
             x, y, _ = self.body.interface(name).point
             if np.hypot(x, y) > limit:
                 raise InputError(f"main journal {name!r} of the crank is not on the z axis")
-
-    def check_bores(self, bearings: Mapping[str, Sequence[JointClearance | None]]) -> None:
-        """Raise an error if the bore of a bearing does not fit its journal."""
-        for place, journal in self.journal_radii.items():
-            for bearing in bearings[place]:
-                sizes: Mapping[str, Any] = getattr(bearing, "arguments", {})
-                radius = sizes.get("radius", getattr(bearing, "radius", 0.0))
-                clearance = sizes.get("clearance", getattr(bearing, "radial", 0.0))
-                if radius and abs(radius - journal) > clearance:
-                    raise InputError(
-                        f"the bearing {place!r} has a radius of {radius:g} m and a clearance of "
-                        f"{clearance:g} m; it does not fit the journal of {journal:g} m",
-                        argument="bearings",
-                        value=bearing,
-                    )
 
 
 def numbered_interfaces(body: ReducedBody, prefix: str) -> tuple[str, ...]:

@@ -337,3 +337,13 @@ def test_runs_repeat_bitwise() -> None:
         for _ in range(20):
             state = simulator.step()
         assert np.array_equal(state.q, final)
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.3, 0.5])
+def test_smallest_gap_between_nodes(turn: float) -> None:
+    """The smallest gap of a round bore is c − e, wherever the nodes are."""
+    film = bearing(R, (64, 12))
+    angle = 2 * np.pi * turn / 64
+    e = 0.95 * C * np.array([np.cos(angle), np.sin(angle)])
+    facts = film.film_loads(film.motion_vector(e, speed=SPEED), False)[2]
+    assert facts[0] == pytest.approx(0.05 * C, rel=2e-4)
