@@ -125,7 +125,6 @@ class NodalForces:
         self._mass_rows = self.nodes.matrix_rows(self.scalar_mass)
         self._sums = la.vector(V.dofmap.index_map, V.dofmap.bs, dtype=default_scalar_type)
         self._mass_form = fem.form(rho * ufl.inner(trial, test) * ufl.dx)
-        self.mass = reproducible_matrix(self._mass_form)
         self.lumped = self.apply_mass(np.ones((len(self.nodes), 1)))[:, 0]
 
     # ---- inertia --------------------------------------------------------------------------------
@@ -239,7 +238,9 @@ class NodalForces:
             A.scale(stiffness)
         factor = mass + stiffness * rate * self._mass_damping
         if factor:
-            A.axpy(factor, self.mass, structure=PETSc.Mat.Structure.SAME_NONZERO_PATTERN)
+            M = reproducible_matrix(self._mass_form)  # not stored: as large as the stiffness
+            A.axpy(factor, M, structure=PETSc.Mat.Structure.SAME_NONZERO_PATTERN)
+            M.destroy()
         if spin is not None and spin.any():
             self._spin.value[:] = self.embedding.axes.T @ spin
             Z = reproducible_matrix(self._centrifugal)
