@@ -225,7 +225,7 @@ def reproducible_matrix(form: ufl.Form | fem.Form) -> PETSc.Mat:
     """Assemble a symmetric form with the same digits in each run; the caller destroys the matrix.
 
     A matrix of PETSc adds the entries of other ranks in the order of their arrival, which changes
-    from run to run if more than two ranks share a node. DOLFINx adds them in the order of the ranks.
+    from run to run if more than two ranks share a node. DOLFINx adds them in the order of ranks.
     Collective.
     """
     compiled = fem.form(form)
