@@ -3,6 +3,8 @@
     ./with-fenicsx python3 benchmarks/mesh_bodies.py [--cells 2 3] [--steps 50] [--rounds 3]
     ./with-fenicsx python3 benchmarks/mesh_bodies.py --peers [--programs package plain]
     ./with-fenicsx python3 benchmarks/mesh_bodies.py --ranks [--cells 3 5] [--steps 20]
+    ./with-fenicsx python3 benchmarks/mesh_bodies.py --rubber --rounds 1 --steps 360 [--cells 2 4 8]
+    ./with-fenicsx python3 benchmarks/mesh_bodies.py --large --rounds 1 --steps 1 [--cells 10]
 
 The slender rod of case W1, 8×8×300 mm of steel, has n×n quadratic hexahedra in its section and 36 n
 along it. The crank turns at 150 rad/s with a step of 0.1 ms. A solve is an application of the
@@ -16,6 +18,13 @@ the package, a plain DOLFINx script, and Exudyn's full-order body in a floating 
 `raw_mesh_bodies.py`). The deflections of the tip at the end must agree to 1e-5 between the first
 two, and to 1 % with Exudyn after 20 steps or more. Its strains are linear: its rod is not stiffened
 by its rotation, which changes the square of its lowest frequency by 1.5 %.
+
+With `--rubber`, the rod is of rubber (neo-Hooke, 5 MPa), 37.5×37.5×300 mm with 8 n×n×n quadratic
+hexahedra, and the crank turns at 30 rad/s with a step of one degree, on two ranks: the time of all
+steps with the start, and the processor time of the busiest rank with the parts of it.
+
+With `--large`, the rod of case W1 has quadratic tetrahedra, six in each hexahedron, and a factor
+whatever the free memory is: the first steps on two ranks, which contain the factorization.
 """
 
 from __future__ import annotations
@@ -37,6 +46,7 @@ CASES = {"one": ("mesh", 1), "two": ("mesh", 2), "reduced": ("reduced", 1)}
 PEERS = {"package": 1e-5, "plain": 1e-5, "exudyn": 1e-2}  # allowed difference of the deflections
 NAMES = {"package": "package", "plain": "DOLFINx script", "exudyn": "Exudyn, `ObjectFFRF`"}
 STEP = 1e-4
+RUBBER_SPEED = 30.0  # of the crank, rad/s
 HEAD = (
     "| dofs | solves a step | assemblies a step | factorizations a step | step, ms "
     "| of a reduced body, ms | on two ranks, ms | one over two ranks | processor, ms "
@@ -51,10 +61,112 @@ RANKS_HEAD = (
     "| processor, ms | on two ranks, ms | one over two | of the fastest "
     "| peak of one rank, GB | of each of two, GB |"
 )
+RUBBER_HEAD = (
+    "| dofs | steps | s | processor, s | assemblies: a step, s | solves: a step, s "
+    "| factorizations: in all, s | largest deflections, mm | peak of each rank, GB |"
+)
+LARGE_HEAD = "| dofs | steps | s | processor, s | peak of each rank, GB |"
+
+
+def large(cells: int, steps: int) -> dict[str, Any]:
+    """Return times and the peak memory of the first steps of a large rod."""
+    from mpi4py import MPI
+
+    import dolfinx_mbd as mbd
+    from dolfinx_mbd.structures.mesh_bodies import mesh_solver
+    from tests.structures.mesh_bodies.models import STEEL, box, ends, slider_crank
+
+    mesh_solver.factor_fits = lambda *arguments, **options: True  # type: ignore[assignment]
+    comm, start = MPI.COMM_WORLD, time.perf_counter()
+    corners = (0, -0.004, -0.004), (0.3, 0.004, 0.004)
+    mesh, tags = box(*corners, (36 * cells, cells, cells), "tetrahedron")
+    model = mbd.ElasticModel(mesh, STEEL, facet_tags=tags)
+    rod = mbd.MeshBody("rod", model, ends(0.0, 0.3), position=(0.15, 0, 0))
+    simulator = mbd.Simulator(slider_crank(rod), dt=STEP, t_end=STEP * steps)
+    for _ in range(steps):
+        simulator.advance()
+    dofmap = model.displacements.dofmap
+    return {
+        "dofs": dofmap.index_map.size_global * dofmap.index_map_bs,
+        "steps": steps,
+        "time": time.perf_counter() - start,
+        "processor": comm.allreduce(time.process_time(), MPI.MAX),
+        "memory": comm.allreduce(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, MPI.MAX),
+    }
+
+
+def large_row(runs: dict[str, list[dict[str, Any]]]) -> None:
+    """Print a line of the table of the large rod."""
+    first = runs["two"][0]
+    text = f"| {first['dofs']:,} | {first['steps']} | {first['time']:.0f} "
+    print(f"{text}| {first['processor']:.0f} | **{first['memory'] / 1024**2:.2f}** |", flush=True)
+
+
+def rubber(cells: int, steps: int) -> dict[str, Any]:
+    """Return numbers and times of a run with the rod of rubber."""
+    from mpi4py import MPI
+
+    import dolfinx_mbd as mbd
+    from dolfinx_mbd.structures.mesh_bodies.mesh_solver import MeshSolver
+    from dolfinx_mbd.structures.mesh_bodies.nodal_forces import NodalForces
+    from tests.structures.mesh_bodies.models import box, ends, slider_crank
+    from tests.structures.mesh_bodies.test_mesh_bodies import deflection
+
+    comm, start, processor = MPI.COMM_WORLD, time.perf_counter(), time.process_time()
+    parts = {"solution": [0, 0.0], "elastic_rows": [0, 0.0], "factorize": [0, 0.0]}
+    for owner, name in (
+        (MeshSolver, "solution"), (MeshSolver, "factorize"), (NodalForces, "elastic_rows"),
+    ):  # fmt: skip
+        _time_calls(owner, name, parts[name])
+    mesh, tags = box((0, -0.01875, -0.01875), (0.3, 0.01875, 0.01875), (8 * cells, cells, cells))
+    model = mbd.ElasticModel(mesh, mbd.forms.Material(5e6, 0.45, 1100.0), facet_tags=tags)
+    rod = mbd.MeshBody("rod", model, ends(0.0, 0.3), energy="neo-hookean", position=(0.15, 0, 0))
+    dt = float(np.radians(1.0)) / RUBBER_SPEED
+    system = slider_crank(rod, speed=RUBBER_SPEED)
+    run = mbd.simulate(system, dt=dt, t_end=dt * steps, stride=10)
+    dofmap = model.displacements.dofmap
+    result: dict[str, Any] = {
+        "dofs": dofmap.index_map.size_global * dofmap.index_map_bs,
+        "time": time.perf_counter() - start,
+        "processor": comm.allreduce(time.process_time() - processor, MPI.MAX),
+        "memory": comm.allreduce(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, MPI.MAX),
+    }
+    result |= {name: (n, comm.allreduce(t, MPI.MAX)) for name, (n, t) in parts.items()}
+    w = 1e3 * deflection(rod, run)
+    return result | {"steps": steps, "deflection": [float(w.max()), float(w.min())]}
+
+
+def _time_calls(owner: Any, name: str, sums: list[Any]) -> None:
+    """Count the calls of a method, and add up their processor time."""
+    function = getattr(owner, name)
+
+    def call(*arguments: Any) -> Any:
+        before = time.process_time()
+        result = function(*arguments)
+        sums[0] += 1
+        sums[1] += time.process_time() - before
+        return result
+
+    setattr(owner, name, call)
+
+
+def rubber_row(runs: dict[str, list[dict[str, Any]]]) -> None:
+    """Print a line of the table of the rod of rubber."""
+    samples = runs["two"]
+    first = samples[0]
+    text = f"| {first['dofs']:,} | {first['steps']} "
+    text += f"| **{median(samples, 'time'):.0f}** | {median(samples, 'processor'):.0f} "
+    for name in ("elastic_rows", "solution"):
+        text += f"| {first[name][0] / first['steps']:.1f}, {first[name][1]:.0f} "
+    text += f"| {first['factorize'][0]}, {first['factorize'][1]:.0f} "
+    most, least = first["deflection"]
+    print(f"{text}| {most:.2f}, {least:.2f} | {first['memory'] / 1024**2:.2f} |", flush=True)
 
 
 def measure(cells: int, steps: int, kind: str) -> dict[str, Any]:
     """Return numbers and times of the steps after the first tenth."""
+    if kind in ("rubber", "large"):
+        return (rubber if kind == "rubber" else large)(cells, steps)
     import raw_mesh_bodies
     from mpi4py import MPI
 
@@ -135,6 +247,8 @@ def main() -> None:
     parser.add_argument("--peers", action="store_true", help="measure other programs")
     parser.add_argument("--programs", nargs="+", choices=PEERS, default=[*PEERS], help="of --peers")
     parser.add_argument("--ranks", action="store_true", help="measure one and two ranks alone")
+    parser.add_argument("--large", action="store_true", help="measure the memory on two ranks")
+    parser.add_argument("--rubber", action="store_true", help="measure a soft rod on two ranks")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
@@ -151,6 +265,10 @@ def main() -> None:
         cases, head, line = {k: (k, 1) for k in arguments.programs}, PEERS_HEAD, peers_rows
     elif arguments.ranks:
         cases, head, line = {k: CASES[k] for k in ("one", "two")}, RANKS_HEAD, ranks_row
+    elif arguments.large:
+        cases, head, line = {"two": ("large", 2)}, LARGE_HEAD, large_row
+    elif arguments.rubber:
+        cases, head, line = {"two": ("rubber", 2)}, RUBBER_HEAD, rubber_row
     print(head + "\n" + "|---" * (head.count("|") - 1) + "|")
     for cells in arguments.cells:
         runs: dict[str, list[dict[str, Any]]] = {name: [] for name in cases}

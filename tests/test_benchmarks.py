@@ -47,7 +47,7 @@ OPTIONS = [*SCRIPTS.items()] + [
 ]
 OPTIONS += [
     ("mesh_bodies.py", f"--cells 1 --steps 20 --rounds 1 {table}")
-    for table in ("--peers", "--ranks")
+    for table in ("--peers", "--ranks", "--rubber", "--large")
 ]
 HELPERS = {"children.py", "raw_mesh_bodies.py", "raw_reduction.py"}
 MPI_VARIABLES = ("OMPI_", "PMIX_", "PMI_", "PRTE_")

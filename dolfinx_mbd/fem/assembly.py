@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy
 import ufl
-from dolfinx import default_scalar_type, fem
+from dolfinx import default_scalar_type, fem, la
 from dolfinx.fem import petsc as fem_petsc
 from numpy.typing import NDArray
 from petsc4py import PETSc
@@ -218,6 +219,34 @@ def assembled_matrix(form: ufl.Form | fem.Form) -> PETSc.Mat:
     A = fem_petsc.assemble_matrix(fem.form(form))
     A.assemble()
     return A
+
+
+def reproducible_matrix(form: ufl.Form | fem.Form) -> PETSc.Mat:
+    """Assemble a symmetric form with the same digits in each run; the caller destroys the matrix.
+
+    A matrix of PETSc adds the entries of other ranks in the order of their arrival, which changes
+    from run to run if more than two ranks share a node. DOLFINx adds them in the order of ranks.
+    Collective.
+    """
+    compiled = fem.form(form)
+    if compiled.mesh.comm.size < 3:
+        return assembled_matrix(compiled)
+    A = fem.create_matrix(compiled, la.BlockMode.expanded)
+    fem.assemble_matrix(A, compiled)
+    A.scatter_reverse()
+    unknowns = A.index_map(0)
+    size, whole = unknowns.size_local, unknowns.size_global
+    indptr = A.indptr[: size + 1]
+    columns = A.index_map(1).local_to_global(A.indices[: indptr[-1]])
+    rows = scipy.sparse.csr_matrix((A.data[: indptr[-1]], columns, indptr), shape=(size, whole))
+    rows.sort_indices()
+    indptr, columns = (a.astype(PETSc.IntType) for a in (rows.indptr, rows.indices))
+    return PETSc.Mat().createAIJ(
+        ((size, whole), (size, whole)),
+        bsize=compiled.function_spaces[0].dofmap.bs,
+        csr=(indptr, columns, rows.data),
+        comm=compiled.mesh.comm,
+    )
 
 
 def _check_diagonal(A: PETSc.Mat, message: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Literal
 
+from mpi4py import MPI
+
 from dolfinx_mbd.fem.assembly import ElasticProblem
 from dolfinx_mbd.fem.linalg.memory import factorization_memory, free_memory
 from dolfinx_mbd.fem.linalg.single_precision import is_large
@@ -26,12 +28,19 @@ def choose_solver(
     """
     if solver != "auto" or problem.dim == 2:
         return "direct" if solver == "auto" else solver
-    ranks = problem.comm.size
-    single = is_large(problem.num_dofs, ranks)
-    free = free_memory(problem.comm)
-    needed = factorization_memory(problem.num_dofs, single=single, num_ranks=ranks)
-    if needed <= MAX_SHARE * free:
-        return "direct"
-    gigabytes = needed / 1e9, free / 1e9
-    _log.info("a factorization needs %.0f GB, %.0f GB are free: iterative solver", *gigabytes)
-    return "iterative"
+    single = is_large(problem.num_dofs, problem.comm.size)
+    fits = factor_fits(problem.comm, problem.num_dofs, single=single, other="iterative solver")
+    return "direct" if fits else "iterative"
+
+
+def factor_fits(comm: MPI.Comm, num_dofs: int, *, single: bool = False, other: str) -> bool:
+    """Return whether a factorization should fit into the free memory (collective).
+
+    If not, a line of the log names the `other` solver.
+    """
+    free = free_memory(comm)
+    needed = factorization_memory(num_dofs, single=single, num_ranks=comm.size)
+    if needed > MAX_SHARE * free:
+        gigabytes = needed / 1e9, free / 1e9
+        _log.info(f"a factorization needs %.0f GB, %.0f GB are free: {other}", *gigabytes)
+    return needed <= MAX_SHARE * free

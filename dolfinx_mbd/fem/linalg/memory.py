@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from pathlib import Path
 
 from mpi4py import MPI
 
@@ -47,6 +49,15 @@ def free_memory(comm: MPI.Comm) -> float:
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)
     free = 0.0
     if node.rank == 0:
-        free = float(os.sysconf("SC_AVPHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+        free = _available()
     node.Free()
     return float(comm.bcast(comm.reduce(free, root=0), root=0))
+
+
+def _available() -> float:
+    """Return the memory of this node without that of programs, bytes; files' cache is free."""
+    with suppress(OSError):
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024.0 * int(line.split()[1])
+    return float(os.sysconf("SC_AVPHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")

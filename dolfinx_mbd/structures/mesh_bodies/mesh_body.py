@@ -98,8 +98,8 @@ class MeshBody(MeshEquations):
         quadrature_degree: Degree of the quadrature of energy and viscosity; by default 2 p for
             simplices and 2 p + 1 for hexahedra and quadrilaterals of degree p.
         petsc_options: Options of the linear solver, for example ``{"ksp_type": "cg",
-            "ksp_rtol": 1e-8, "pc_type": "gamg"}`` for multigrid if a factor does not fit into the
-            memory; by default a factorization. PETSc's options with the prefix
+            "ksp_rtol": 1e-8, "pc_type": "gamg"}``; by default a factorization, and multigrid if the
+            factor of a body in space does not fit into the memory. PETSc's options with the prefix
             ``dolfinx_mbd_mesh_body_`` have the same effect.
         position: Initial position of the origin of the mesh, shape (3,), m.
         rotation: Initial orientation: rotation vector (3,), rad, quaternion (w, x, y, z) or

@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 import numpy as np
 import ufl
 from dolfinx import default_scalar_type, fem, la
-from dolfinx.fem import petsc as fem_petsc
 from dolfinx.mesh import meshtags
 from numpy.typing import ArrayLike, NDArray
 from petsc4py import PETSc
@@ -28,6 +27,7 @@ from ufl.core.expr import Expr
 from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem.assembly import reproducible_matrix
 from dolfinx_mbd.fem.facets import checked_key, facet_groups
 from dolfinx_mbd.fem.fields import locate
 from dolfinx_mbd.forms.arguments import nonzero
@@ -272,8 +272,7 @@ class MeshLoads:
         """
         if self._stiffness is None or not self.pressures.any():
             return
-        K = fem_petsc.assemble_matrix(self._stiffness)
-        K.assemble()
+        K = reproducible_matrix(self._stiffness)
         A.axpy(1.0, K, structure=PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN)
         K.destroy()
 

@@ -26,9 +26,11 @@ import numpy as np
 from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.fem.iterative.solver_choice import factor_fits
 from dolfinx_mbd.fem.linalg.blocks import multiply, solve
 from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky
-from dolfinx_mbd.fem.linalg.options import database_options
+from dolfinx_mbd.fem.linalg.multigrid import GAMG
+from dolfinx_mbd.fem.linalg.options import Options, database_options
 from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 from dolfinx_mbd.fem.linalg.substructures import Substructures
 from dolfinx_mbd.parallel import summed
@@ -42,6 +44,9 @@ __all__ = ["PREFIX", "FactorState", "MeshSolver"]
 
 PREFIX = "dolfinx_mbd_mesh_body_"
 """Prefix of PETSc's options for the solver of a body."""
+
+MULTIGRID = {**GAMG, "ksp_type": "cg", "ksp_rtol": 1e-8}
+"""Options of the solver of a body in space whose factor does not fit into the memory."""
 
 
 class FactorState(NamedTuple):
@@ -83,6 +88,7 @@ class MeshSolver:
         self._nodes = nodes = body.forces.nodes
         self._held = np.flatnonzero(np.isin(nodes.owned, body.held))  # among the owned nodes
         self._turns = np.zeros((0, 2, 3, 3))
+        self._multigrid: bool | None = None  # whether a factor does not fit; None if unknown
 
     def factorize(
         self,
@@ -116,7 +122,7 @@ class MeshSolver:
         self.destroy()
         self._matrix, self.coefficients = A, None
         self.factorizations += 1
-        options = body.petsc_options
+        options = self._options()
         if options or database_options(PREFIX):
             self._set_rigid_motions(A, at)
         self._ksp = cholesky(A, prefix=PREFIX, options=options, parts=self._parts)
@@ -134,6 +140,22 @@ class MeshSolver:
         self._rotation = self._rotations.at(state.u, self._frames)
         self._set_turns(self._frames)
         self._turn = self._force_turn = np.broadcast_to(np.eye(3), self._rotation.shape)
+
+    def _options(self) -> Options:
+        """Return the user's options, or those of multigrid if a factor does not fit.
+
+        The first factorization decides, so that the memory does not change the digits of a run.
+        """
+        body = self._body
+        chosen = body.petsc_options or database_options(PREFIX)
+        if self._multigrid is None:
+            size = self._matrix.getSize()[0]
+            self._multigrid = not (
+                chosen
+                or body.embedding.is_plane
+                or factor_fits(self._matrix.comm.tompi4py(), size, other=f"multigrid, {body.name}")
+            )
+        return MULTIGRID if self._multigrid else body.petsc_options
 
     def _set_rigid_motions(self, A: PETSc.Mat, at: Motion) -> None:
         """Tell multigrid the rigid motions at the present positions."""

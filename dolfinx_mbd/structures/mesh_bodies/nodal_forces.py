@@ -17,14 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import ufl
 from dolfinx import default_scalar_type, fem, la
-from dolfinx.fem import petsc as fem_petsc
 from mpi4py import MPI
 from petsc4py import PETSc
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.fem.assembly import assembled_matrix, scalar_space
+from dolfinx_mbd.fem.assembly import reproducible_matrix, scalar_space
 from dolfinx_mbd.fem.compat import geometry_dofmap
 from dolfinx_mbd.fem.linalg.blocks import multiply
 from dolfinx_mbd.structures.mesh_bodies.discrete_gradients import DiscreteGradient
@@ -122,12 +121,10 @@ class NodalForces:
         self.loads = MeshLoads(embedding, self._u, self.nodes, loads)
         W = scalar_space(V)
         p, r = ufl.TrialFunction(W), ufl.TestFunction(W)
-        self.scalar_mass = assembled_matrix(rho * p * r * ufl.dx)
+        self.scalar_mass = reproducible_matrix(rho * p * r * ufl.dx)
         self._mass_rows = self.nodes.matrix_rows(self.scalar_mass)
         self._sums = la.vector(V.dofmap.index_map, V.dofmap.bs, dtype=default_scalar_type)
         self._mass_form = fem.form(rho * ufl.inner(trial, test) * ufl.dx)
-        self.mass = fem_petsc.assemble_matrix(self._mass_form)
-        self.mass.assemble()
         self.lumped = self.apply_mass(np.ones((len(self.nodes), 1)))[:, 0]
 
     # ---- inertia --------------------------------------------------------------------------------
@@ -228,14 +225,12 @@ class NodalForces:
         of the viscous forces with respect to the displacements. In a steady rotation with the
         angular velocity `spin` (3,), M Ω̃² is added.
         """
-        A = fem_petsc.assemble_matrix(self._stiffness)
-        A.assemble()
+        A = reproducible_matrix(self._stiffness)
         if self._viscous is not None:
             by_u, by_w = self._viscous.by_displacement, self._viscous.by_velocity
             for form, factor in ((by_u, 1.0), (by_w, rate)):
                 if factor:
-                    D = fem_petsc.assemble_matrix(form)
-                    D.assemble()
+                    D = reproducible_matrix(form)
                     A.axpy(factor, D, structure=PETSc.Mat.Structure.SAME_NONZERO_PATTERN)
                     D.destroy()
         self.loads.add_stiffness(A)
@@ -243,11 +238,12 @@ class NodalForces:
             A.scale(stiffness)
         factor = mass + stiffness * rate * self._mass_damping
         if factor:
-            A.axpy(factor, self.mass, structure=PETSc.Mat.Structure.SAME_NONZERO_PATTERN)
+            M = reproducible_matrix(self._mass_form)  # not stored: as large as the stiffness
+            A.axpy(factor, M, structure=PETSc.Mat.Structure.SAME_NONZERO_PATTERN)
+            M.destroy()
         if spin is not None and spin.any():
             self._spin.value[:] = self.embedding.axes.T @ spin
-            Z = fem_petsc.assemble_matrix(self._centrifugal)
-            Z.assemble()
+            Z = reproducible_matrix(self._centrifugal)
             A.axpy(1.0, Z, structure=PETSc.Mat.Structure.SAME_NONZERO_PATTERN)
             Z.destroy()
         return A

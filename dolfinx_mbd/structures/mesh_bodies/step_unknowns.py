@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StepUnknowns"]
 
-_COSTLY = 7.0  # further iterations of a step from which this step uses a new factorization
-# Iterations beyond the least of a step, summed since the last factorization, from which the next
-# step uses a new one. It costs as much as 18 iterations with 11,000 displacements of quadratic
-# hexahedra, and as 36 with 131,000.
-_RENEWAL = 25
+_COSTLY = 7.0  # number of further iterations that cost more than a new factorization
 
 
 class StepUnknowns:
@@ -50,9 +46,6 @@ class StepUnknowns:
         self._gaps: Array = np.zeros_like(self.multipliers)
         self.offset_factor = 0.0
         self.spin: Array = np.zeros(3)  # of a steady rotation in statics, rad/s
-        # iterations of a step since the last factorization: the least, the sum beyond it, and
-        # whether the step of the factorization has not ended
-        self._counts: Array = np.zeros(3)
 
     # ---- calls of the stepper -------------------------------------------------------------------
     def enter(self) -> None:
@@ -110,8 +103,6 @@ class StepUnknowns:
         coefficients = by_rate, by_speed, 0.5 if self.conserves else 1.0
         if self.solver.coefficients != coefficients:
             self.factorize_at(q, coefficients)
-        elif self._counts[1] >= _RENEWAL:
-            self.factorize_at(q)
         self._is_turned = False
 
     def put(self, q: Array, v: Array, a: Array) -> None:
@@ -162,15 +153,13 @@ class StepUnknowns:
             return False
         two, one, last = self._errors[-3:]
         # the first errors of a step are nearly equal: forces of the prediction are all unbalanced
-        if len(self._errors) < 4 and last < one:
-            return False
         ratio = min(last / one, (last / two) ** 0.5)
         if ratio < 1.0 and np.log(error) < -_COSTLY * np.log(ratio):
             return False
         assert self.solver.coefficients is not None
         self.factorize_at(q)
         self._turn_solver(self._body.nodal_of(q)[0], self._body.frames_of(q))
-        self._errors, self._counts[2] = [], 1.0
+        self._errors = []
         return True
 
     def factorize_at(
@@ -186,7 +175,6 @@ class StepUnknowns:
         rates = np.zeros_like(w) if self.spin.any() or is_first else w.copy()
         state = FactorState(u.copy(), rates, frames.copy(), pressures, self.multipliers.copy())
         self.solver.factorize(coefficients, state, self.spin)
-        self._counts = np.zeros(3)
 
     def _free(self) -> Array:
         """Return the forces at the free nodes, zero at the interfaces, (N, 3)."""
@@ -219,16 +207,7 @@ class StepUnknowns:
         return f"; body {name!r}: its cell at ({place}) m of the undeformed mesh is inverted"
 
     def memory(self) -> Array:
-        """Return the memory for the next step, and count the iterations of the last one.
-
-        See `initial_memory`.
-        """
-        least, excess, is_renewed = self._counts
-        if not is_renewed:
-            count = len(self._errors)
-            least = min(least, count) if least else count
-            excess += count - least
-        self._counts = np.array([least, excess, 0.0])
+        """Return the memory for the next step; see `initial_memory`."""
         nodal = np.array([self._algorithmic, *self._last]).reshape(3, -1)
         return np.hstack([nodal, np.array([self.multipliers, *self._last_multipliers])])
 
@@ -303,20 +282,18 @@ class StepUnknowns:
         if self.solver.coefficients is None:
             return {}
         coefficients = np.array(self.solver.coefficients)
-        state = self.solver.state._asdict()
-        return {**state, "coefficients": coefficients, "counts": self._counts}
+        return {**self.solver.state._asdict(), "coefficients": coefficients}
 
     def restore(self, memory: dict[str, Array]) -> None:
         """Compute the factor that `factor_memory` describes."""
         if not memory:
-            self.solver, self._counts = MeshSolver(self._body), np.zeros(3)
+            self.solver = MeshSolver(self._body)
             return
         b, c, k = (float(number) for number in memory["coefficients"])
         state = FactorState(*(memory[name] for name in FactorState._fields))
         same = self.solver.coefficients == (b, c, k)
         if not same or not np.array_equal(self.solver.state.u, state.u):
             self.solver.factorize((b, c, k), state)
-        self._counts = np.array(memory.get("counts", np.zeros(3)))
 
     # ---- calls of the body ----------------------------------------------------------------------
     def evaluated(

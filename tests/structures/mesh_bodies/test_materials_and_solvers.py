@@ -15,6 +15,7 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import InputError, MeshWarning
 from dolfinx_mbd.fem import ElasticModel
+from dolfinx_mbd.fem.iterative import solver_choice
 from dolfinx_mbd.forms import Material
 from dolfinx_mbd.structures.mesh_bodies import MeshBody
 from tests.structures.mesh_bodies.models import RUBBER, STEEL, box, ends, slider_crank
@@ -113,6 +114,23 @@ def test_multigrid_gives_the_results_of_a_factor() -> None:
     with pytest.raises(InputError) as error:
         MeshBody("rod", model, petsc_options={"pc_type": object()})
     assert "petsc_options" in str(error.value.argument)
+
+
+def test_multigrid_is_chosen_if_the_factor_does_not_fit(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A line of the log says so; the user's options are kept."""
+    tips = []
+    for free in (1e12, 1e6):
+        monkeypatch.setattr(solver_choice, "free_memory", lambda comm, free=free: free)
+        caplog.clear()
+        with caplog.at_level("INFO", logger="dolfinx_mbd"):
+            body, system = hanging()
+            run = mbd.simulate(system, t_end=0.02, dt=5e-3)
+        tips.append(body.motion(run).position([(0.5, 0, 0)])[-1, 0])
+        assert ("multigrid, bar" in caplog.text) == (free < 1e9)
+        assert ("cg with gamg" in caplog.text) == (free < 1e9)
+    assert np.abs(tips[0] - tips[1]).max() < 1e-9
 
 
 def hanging() -> tuple[MeshBody, mbd.System]:

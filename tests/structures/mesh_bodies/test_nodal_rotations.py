@@ -10,7 +10,7 @@ import pytest
 import dolfinx_mbd as mbd
 from dolfinx_mbd.fem import ElasticModel
 from dolfinx_mbd.kernels.rotations import exp_rotation
-from dolfinx_mbd.structures.mesh_bodies import MeshBody, step_unknowns
+from dolfinx_mbd.structures.mesh_bodies import MeshBody
 from dolfinx_mbd.structures.mesh_bodies.mesh_solver import MeshSolver
 from dolfinx_mbd.structures.mesh_bodies.nodal_rotations import NodalRotations
 from tests.structures.mesh_bodies.models import STEEL, box, ends, slider_crank
@@ -52,28 +52,3 @@ def test_a_bent_rod_needs_few_solutions(monkeypatch: pytest.MonkeyPatch) -> None
     while not simulator.steps.done:
         simulator.advance()
     assert calls[0] <= 6 * 60
-
-
-def test_factors_are_renewed_when_further_iterations_have_cost_as_much(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The bending rod of case W1: fewer iterations with more factors, and the same motion."""
-    mesh, tags = box((0, -0.004, -0.004), (0.3, 0.004, 0.004), (30, 1, 1))
-    model, iterations, places, factors = ElasticModel(mesh, STEEL, facet_tags=tags), [], [], [0]
-    factorize = MeshSolver.factorize
-
-    def counted(self: MeshSolver, *arguments: Any) -> None:
-        factors[-1] += 1
-        factorize(self, *arguments)
-
-    monkeypatch.setattr(MeshSolver, "factorize", counted)
-    for limit in (np.inf, 12):
-        monkeypatch.setattr(step_unknowns, "_RENEWAL", limit)
-        factors.append(0)
-        rod = MeshBody("rod", model, ends(0.0, 0.3), position=(0.15, 0, 0))
-        run = mbd.simulate(slider_crank(rod), dt=1e-4, t_end=6e-3)
-        iterations.append(run.iterations)
-        places.append(rod.motion(run).displacement[-1])
-    assert factors[1] < factors[2] <= factors[1] + iterations[0] // 12
-    assert iterations[1] < iterations[0]
-    assert np.allclose(*places, rtol=0.0, atol=1e-9 * np.abs(places).max())
