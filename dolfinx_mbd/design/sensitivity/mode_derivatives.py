@@ -208,9 +208,7 @@ class BasisDerivatives:
             changes.append(ModeChanges(Y, motions, item.stiff, item.inertia))
         return changes
 
-    def moments(
-        self, derivatives: MatrixDerivatives, change: ModeChanges, modes: Array
-    ) -> Inertia:
+    def moments(self, derivatives: MatrixDerivatives, change: ModeChanges, modes: Array) -> Inertia:
         """Return the derivatives of the moments of mass of the body, with Ψ′ = `modes`."""
         problem, dim, count = self.problem, self.problem.dim, len(self.scalar_fields)
         columns = slice(0, 1 + dim + dim * modes.shape[1])
