@@ -80,9 +80,44 @@ def inertia(problem: ElasticProblem, modes: Array) -> Inertia:
     G = (G + G.T) / 2
     inner, last = slice(1, 1 + dim * (n + 1)), slice(1 + dim * (n + 1), None)
     overlap = np.einsum("kaa->k", G[inner, last].reshape(n + 1, dim, dim))[1:]
-    first = in_space(G[0, inner].reshape(n + 1, dim))
-    blocks = G[inner, inner].reshape(n + 1, dim, n + 1, dim).transpose(0, 2, 1, 3)
-    second = in_space(in_space(blocks), axis=-2)
+    first, second = _moments(G, n, dim)
     if problem.thickness is not None:
         second[0, 0, 2, 2] = G[0, 0] * problem.thickness**2 / 12
     return Inertia(float(G[0, 0]), first, second, np.where(overlap < 0, -1.0, 1.0))
+
+
+def inertia_derivative(
+    problem: ElasticProblem,
+    fields: tuple[Array, Array],
+    images: tuple[Array, Array],
+    thickness: float,
+) -> Inertia:
+    """Return the derivatives of the moments of x and of the modes, by the product rule.
+
+    Args:
+        problem: Matrices of the body.
+        fields: 1, the positions and the components of the modes (see `blocked`), and their
+            derivatives, shape (owned blocks, 1 + dim + dim n).
+        images: M_s and M_s′ times the fields.
+        thickness: Derivative of the thickness of a plane body.
+
+    Note: Collective.
+    """
+    comm, dim, t = problem.comm, problem.dim, problem.thickness
+    (F, rates), (image, changed) = fields, images
+    n = (F.shape[1] - 1 - dim) // dim
+    G = gram(comm, rates, image)
+    G += G.T + gram(comm, F, changed)
+    first, second = _moments((G + G.T) / 2, n, dim)
+    if t is not None:
+        total = float(comm.allreduce(image[:, 0].sum()))
+        second[0, 0, 2, 2] = G[0, 0] * t**2 / 12 + total * t * thickness / 6
+    return Inertia(float(G[0, 0]), first, second, np.ones(n))
+
+
+def _moments(G: Array, n: int, dim: int) -> tuple[Array, Array]:
+    """Return S and H from the products of 1, x and the modes; the moments in z are zero."""
+    inner = slice(1, 1 + dim * (n + 1))
+    first = in_space(G[0, inner].reshape(n + 1, dim))
+    blocks = G[inner, inner].reshape(n + 1, dim, n + 1, dim).transpose(0, 2, 1, 3)
+    return first, in_space(in_space(blocks), axis=-2)

@@ -258,10 +258,13 @@ def _body_derivative(
         energies += 2 * column_sums(comm, changes, stiff)
     stiffness = (stiffness + stiffness.T) / 2
     of_modes = unblocked(derivative.inertia[:, 1 + dim : 1 + dim + dim * n], dim)
-    inertia = problem.apply_mass(changes) + 2 * of_modes
+    inertia = problem.apply_mass(changes)
+    largest = column_sums(comm, changes, inertia).max(initial=0.0) ** 0.5
+    inertia += 2 * of_modes
     in_body = np.zeros((len(interfaces), 6, n))
     in_body[:, WRENCH_INDICES[dim]] = motions.reshape(-1, problem.num_rigid, n)
-    solved = SolvedDerivatives(changes, motions, stiffness, parts.force_changes(matrices))
+    forces, moments = parts.force_changes(matrices), basis.moments(matrices, derivative, changes)
+    solved = SolvedDerivatives(changes, motions, stiffness, forces, moments, float(largest))
     arrays = projection(matrices, solved)
     if stiffening is not None:
         rotations = np.array([i.motion[3:] for i in body.interfaces])

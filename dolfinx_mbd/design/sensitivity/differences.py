@@ -26,9 +26,9 @@ from dolfinx_mbd.durability.recovery.skin_stress import skin_averages
 from dolfinx_mbd.durability.recovery.stress import six_components
 from dolfinx_mbd.fem.assembly import ElasticProblem, in_space
 from dolfinx_mbd.fem.fields import material_points
+from dolfinx_mbd.fem.inertia import Inertia
 from dolfinx_mbd.fem.interfaces.bores import BorePatterns
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
-from dolfinx_mbd.fem.linalg.blocks import column_sums
 from dolfinx_mbd.fem.surface_integrals import body_size
 from dolfinx_mbd.parallel import destroying
 from dolfinx_mbd.reduction.projection import (
@@ -56,6 +56,8 @@ class SolvedDerivatives:
     motions: Array  # derivative of the motion of the interfaces, (coordinates, n)
     stiffness: Array  # derivative of ΨᵀKΨ, (n, n)
     forces: Array | None  # derivative of the nodal forces of the loads, None: zero
+    moments: Inertia  # derivatives of the moments of mass
+    largest: float  # largest norm of a column of Ψ′ by the mass matrix
 
 
 def differenced(tree_at: Callable[[float], T], step: float, order: Literal[2, 4] = 4) -> T:
@@ -109,9 +111,7 @@ class ProjectionDerivatives:
     def __call__(self, matrices: MatrixDerivatives, solved: SolvedDerivatives) -> ReducedBody:
         """Return the derivatives of the arrays of a body, without gauges and effective masses."""
         points, problem = self._point_rates(matrices), self._problem
-        squares = column_sums(problem.comm, solved.modes, problem.apply_mass(solved.modes))
-        largest = float(np.sqrt(np.max(squares, initial=0.0)))
-        step = step_of(problem, matrices, largest)
+        step = step_of(problem, matrices, solved.largest)
 
         def body_at(step: float) -> ReducedBody:
             contents = self._contents_at(matrices, solved, points, step)
@@ -124,17 +124,27 @@ class ProjectionDerivatives:
             with problem_at(problem, matrices, step) as moved:
                 return self._stress(moved, solved, step)
 
-        stress = differenced(stress_at, FINE * step, order=2).stress
+        stress = None
+        if self._reduction.body.stress is not None:
+            stress = differenced(stress_at, FINE * step, order=2).stress
         return with_values(differenced(body_at, step), stress=stress)
 
     def _solutions(self, solved: SolvedDerivatives, step: float) -> Solutions:
-        """Return modes, motions of interfaces and stiffness at a step."""
+        """Return modes, and motions of interfaces, stiffness and moments to first order."""
         base, rows = self._reduction.body, WRENCH_INDICES[self._problem.dim]
+        rates = solved.moments
+        moments = Inertia(
+            base.total_mass + step * rates.total_mass,
+            base.first_moments + step * rates.first_moments,
+            base.second_moments + step * rates.second_moments,
+            rates.signs,
+        )
         motions = [np.zeros((0, base.num_modes)), *(i.motion[rows] for i in base.interfaces)]
         return Solutions(
             np.asfortranarray(self._reduction.modes + step * solved.modes),
             np.vstack(motions) + step * solved.motions,
             base.stiffness + step * solved.stiffness,
+            moments=moments,
         )
 
     def _stress(

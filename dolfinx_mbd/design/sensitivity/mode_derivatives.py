@@ -31,6 +31,7 @@ from dolfinx_mbd.fem.assembly import (
     rigid_motions,
     unblocked,
 )
+from dolfinx_mbd.fem.inertia import Inertia, inertia_derivative
 from dolfinx_mbd.fem.interfaces.averaged import InterfaceMoments, border_rows
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.fem.linalg.blocks import (
@@ -206,6 +207,17 @@ class BasisDerivatives:
             motions = item.carried + all_motions @ coefficients
             changes.append(ModeChanges(Y, motions, item.stiff, item.inertia))
         return changes
+
+    def moments(self, derivatives: MatrixDerivatives, change: ModeChanges, modes: Array) -> Inertia:
+        """Return the derivatives of the moments of mass of the body, with Ψ′ = `modes`."""
+        problem, dim, count = self.problem, self.problem.dim, len(self.scalar_fields)
+        columns = slice(0, 1 + dim + dim * modes.shape[1])
+        velocity = derivatives.velocity
+        positions = np.zeros((count, dim)) if velocity is None else velocity
+        rates = np.hstack([np.zeros((count, 1)), positions, blocked(modes, dim)])
+        fields = self.scalar_fields[:, columns], np.asfortranarray(rates)
+        images = self.scalar_inertia[:, columns], change.inertia[:, columns]
+        return inertia_derivative(problem, fields, images, derivatives.thickness)
 
     def _static_solutions(self, loads: Sequence[ModeLoads]) -> tuple[Array, Array]:
         """Return derivatives of the deformed constraint modes, and the static parts of Φ′.

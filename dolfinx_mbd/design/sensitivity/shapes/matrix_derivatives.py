@@ -36,6 +36,9 @@ BLOCK = 256
 """Number of cells that are computed at once; their fields fit into the cache."""
 SIMPLICES = ("triangle", "tetrahedron")
 
+_Sums = tuple[slice, Any, scipy.sparse.csr_matrix]
+"""Some cells, their nodes, and the matrix that sums values of cells at the nodes."""
+
 
 def shape_matrices(
     model: ElasticModel, problem: ElasticProblem, forms: tuple[ufl.Form, ufl.Form], velocity: Any
@@ -56,7 +59,7 @@ def shape_matrices(
     if law is None or model.prestress is not None:
         K = _by_form(forms[0], constants.degrees[0], velocity)
     else:
-        K = _stiffness(problem, law, cells[0], velocity)
+        K = _stiffness(problem, constants, law, velocity)
     if density is None:
         return K, _by_form(forms[1], constants.degrees[1], velocity)
     divergence = cells[1].divergence(velocity)
@@ -93,6 +96,7 @@ def value_matrices(
             values, cells = factor * _cell_values(problem, law), constants.cells[0]
             K = CellMatrices(
                 problem.space,
+                constants.sums,
                 lambda part: _cell_matrices(cells, part, values[part], 0.5 * cells.inverse[part]),
             )
     if mass.empty():
@@ -130,6 +134,7 @@ class _Constants:
         if _is_constant(density):
             self.density = factor * _cell_values(problem, density)[:, 0]
         self.cells = [_Cells(problem, degree) for degree in self.degrees]
+        self.sums = _sums(problem)
 
 
 _CONSTANTS: WeakKeyDictionary[ElasticProblem, _Constants] = WeakKeyDictionary()
@@ -275,15 +280,15 @@ class CellMatrices:
 
     Args:
         space: Space of the displacements.
+        sums: Sums over the owned cells in blocks.
         block: Function that returns K_c for a slice of the owned cells, shape (cells, dofs of a
             cell, dofs of a cell).
     """
 
-    def __init__(self, space: fem.FunctionSpace, block: Callable[[slice], Array]) -> None:
-        self._space, self._block = space, block
-        topology = space.mesh.topology
-        count = int(topology.index_map(topology.dim).size_local)
-        self._slices = [slice(k, min(k + BLOCK, count)) for k in range(0, count, BLOCK)]
+    def __init__(
+        self, space: fem.FunctionSpace, sums: list[_Sums], block: Callable[[slice], Array]
+    ) -> None:
+        self._space, self._sums, self._block = space, sums, block
         self._diagonal: Array | None = None
 
     def multiply(self, X: Array) -> Array:
@@ -291,12 +296,12 @@ class CellMatrices:
         space, d, columns = self._space, self._space.dofmap.bs, X.shape[1]
         U = _with_ghosts(space, X).reshape(_num_local(space), d * columns)
         F = np.zeros((len(U), d * (columns + 1)))  # the last column is the diagonal
-        for cells in self._slices:
+        for cells, distinct, sums in self._sums:
             K, dofs = self._block(cells), space.dofmap.list[cells]
             forces = np.empty((*K.shape[:2], columns + 1))
             np.matmul(K, U[dofs].reshape(len(K), -1, columns), out=forces[..., :columns])
             forces[..., columns] = np.diagonal(K, axis1=1, axis2=2)
-            _scatter(F, dofs, forces.reshape(*dofs.shape, -1))
+            F[distinct] += sums @ forces.reshape(dofs.size, -1)
         sums = _owned_sums(space, F.reshape(-1, columns + 1))
         self._diagonal = sums[:, columns].copy()
         return sums[:, :columns]
@@ -314,8 +319,11 @@ class CellMatrices:
         del self._block
 
 
-def _stiffness(problem: ElasticProblem, law: Array, cells: _Cells, velocity: Any) -> CellMatrices:
+def _stiffness(
+    problem: ElasticProblem, constants: _Constants, law: Array, velocity: Any
+) -> CellMatrices:
     """Return K′ for a law (cells, dim⁴) in the order of `_constant_law`, on a moving mesh."""
+    cells = constants.cells[0]
     gradients = cells.velocity_gradients(velocity)
 
     def block(part: slice) -> Array:
@@ -323,7 +331,7 @@ def _stiffness(problem: ElasticProblem, law: Array, cells: _Cells, velocity: Any
         half = 0.5 * np.trace(gradient, axis1=2, axis2=3)[..., None, None] * np.eye(problem.dim)
         return _cell_matrices(cells, part, law[part], inverse @ (half - gradient))
 
-    return CellMatrices(problem.space, block)
+    return CellMatrices(problem.space, constants.sums, block)
 
 
 def _cell_matrices(cells: _Cells, part: slice, law: Array, changed: Array) -> Array:
@@ -337,8 +345,10 @@ def _cell_matrices(cells: _Cells, part: slice, law: Array, changed: Array) -> Ar
     S = np.swapaxes(changed, 1, 2) @ g
     S = (S + np.swapaxes(S, 1, 2)).reshape(size, count, d, count, d)
     S = np.ascontiguousarray(S.swapaxes(2, 3)).reshape(size, count * count, d * d)
-    K = (S @ law.reshape(-1, d * d, d * d)).reshape(size, count, count, d, d).swapaxes(2, 3)
-    return np.asarray(K.reshape(size, count * d, count * d))
+    K: Array = np.empty((size, count, d, count * d))
+    for a, part_of_law in enumerate(np.moveaxis(law.reshape(-1, d * d, d, d), 2, 0)):
+        K[:, :, a] = (S @ part_of_law).reshape(size, count, count * d)
+    return K.reshape(size, count * d, count * d)
 
 
 def _num_local(space: fem.FunctionSpace) -> int:
@@ -371,14 +381,17 @@ def _owned_sums(space: fem.FunctionSpace, values: Array) -> Array:
     return np.asfortranarray(values[:owned])
 
 
-def _scatter(total: Array, rows: Any, values: Array) -> None:
-    """Add values of shape (cells, functions, k) to rows of a matrix (·, k)."""
-    flat = rows.ravel()
-    order = np.argsort(flat, kind="stable")
-    distinct, first = np.unique(flat[order], return_index=True)
-    ends = np.append(first, len(flat))
-    S = scipy.sparse.csr_matrix((np.ones(len(flat)), order, ends), (len(distinct), len(flat)))
-    total[distinct] += S @ values.reshape(len(flat), -1)
+def _sums(problem: ElasticProblem) -> list[_Sums]:
+    """Return the sums over the owned cells in blocks."""
+    count, sums = _num_cells(problem), []
+    for cells in (slice(k, min(k + BLOCK, count)) for k in range(0, count, BLOCK)):
+        flat = problem.space.dofmap.list[cells].ravel()
+        order = np.argsort(flat, kind="stable")
+        distinct, first = np.unique(flat[order], return_index=True)
+        entries = np.ones(len(flat)), order, np.append(first, len(flat))
+        S = scipy.sparse.csr_matrix(entries, (len(distinct), len(flat)))
+        sums.append((cells, distinct, S))
+    return sums
 
 
 def _mass(problem: ElasticProblem, factors: Array, cells: _Cells) -> PETSc.Mat:
