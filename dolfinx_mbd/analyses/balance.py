@@ -122,14 +122,14 @@ def _damped(
 ) -> SmallMotions | None:
     """Move by a fraction of a correction that is followed by a smaller one; None if none is."""
     start = at.state(t)
-    whole = basis @ step
-    delta = bounded(at, whole)
-    fraction = float(np.linalg.norm(delta)) / max(float(np.linalg.norm(whole)), 1e-300)
+    step_v = basis @ step
+    delta = bounded(at, step_v)
+    fraction = float(np.linalg.norm(delta)) / max(float(np.linalg.norm(step_v)), 1e-300)
     size = float(np.linalg.norm(step))
     for _ in range(_HALVINGS):
         at.put(start)
         try:
-            trial = small_step(at, t, axes, motions.resolve @ (fraction * whole))
+            trial = small_step(at, t, axes, motions.resolve @ (fraction * step_v))
         except AssemblyError:
             trial = None
         if trial is not None and np.isfinite(at.rows).all():
@@ -162,11 +162,11 @@ def check_steady(at: Assembler, t: float, axes: Axes) -> None:
     later = move_steadily(at, axes, step)
     at.a[:] = steady_rates(at, later)
     balanced_motions(at, t + step, later)
-    row, share = unbalanced(at, t + step)
+    row, ratio = unbalanced(at, t + step)
     force = abs(at.rows[row])
     at.put(state)
     at.update_poses(t)
-    if share > _STEADY:
+    if ratio > _STEADY:
         raise EquilibriumError(
             f"no steady rotation at t = {t:g} s: the forces change while the mechanism rotates; "
             f"after {_ROTATION:g} rad, {at.system.row_name(row)} is left with {force:.3g} (N or "

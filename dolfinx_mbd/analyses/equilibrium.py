@@ -211,8 +211,8 @@ def _downhill(at: Assembler, t: float, axes: Axes, tolerance: float, max_iterati
     system = at.system
     for _ in range(max_iterations):
         motions = set_forces(at, t, axes)
-        row, share = unbalanced(at, t)
-        if share <= tolerance:
+        row, ratio = unbalanced(at, t)
+        if ratio <= tolerance:
             _check_spin(at, t, axes.spin[0])
             return at.state(t)
         basis = free_directions(motions)
@@ -295,12 +295,14 @@ def _step_with_states(K: Array, force: Array, count: int) -> Array:
     if singular[-1] <= _FLOOR * max(singular[0], np.abs(K[count:]).max()):
         return np.asarray(np.linalg.lstsq(K, -force, rcond=_FLOOR)[0], dtype=float)
     follow = np.linalg.solve(by_states, K[count:, :count])
-    rest = np.linalg.solve(by_states, force[count:])
+    state_changes = np.linalg.solve(by_states, force[count:])
     motion: Array = np.zeros(0)
     if count:
         part = K[:count, count:]
-        motion = _newton_step(K[:count, :count] - part @ follow, force[:count] - part @ rest)
-    return np.concatenate([motion, -rest - follow @ motion])
+        motion = _newton_step(
+            K[:count, :count] - part @ follow, force[:count] - part @ state_changes
+        )
+    return np.concatenate([motion, -state_changes - follow @ motion])
 
 
 def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: Array) -> None:

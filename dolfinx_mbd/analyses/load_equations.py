@@ -142,9 +142,9 @@ def _shares(H: Any, b: Any, scale: float) -> tuple[Array, Array]:
     sizes = np.sum(np.abs(b @ U.conj()) ** 2, axis=1)
     outside = max(0.0, float(np.sum(np.abs(b) ** 2) - np.sum(sizes)))
     squares = (scale * REGULARIZATIONS[:, None, None]) ** 2
-    shares = 1 / (1 + squares / np.maximum(s**2, 1e-300))
-    remains = np.sum((1 - shares) ** 2 * sizes, axis=(1, 2)) + outside
-    return remains, np.asarray(shares.sum(axis=(1, 2)))
+    filter_factors = 1 / (1 + squares / np.maximum(s**2, 1e-300))
+    remains = np.sum((1 - filter_factors) ** 2 * sizes, axis=(1, 2)) + outside
+    return remains, np.asarray(filter_factors.sum(axis=(1, 2)))
 
 
 def _damped_inverse(H: Any, damp: float) -> Any:

@@ -312,8 +312,8 @@ def _loads(body: ReducedBody, loads: Any) -> tuple[tuple[str, ...], Array, Array
         names += groups.get(name, [name])
     if not names or len(set(names)) < len(names):
         reject("loads", loads, "one or more different loads")
-    inputs = np.stack([columns[name][0] for name in names], axis=1)
-    return tuple(names), inputs, np.array([columns[name][1] for name in names])
+    rows, units = zip(*(columns[name] for name in names), strict=True)
+    return tuple(names), np.stack(rows, axis=1), np.array(units)
 
 
 def _combinations(names: tuple[str, ...], right: Array, filters: Array) -> tuple[str, ...]:

@@ -197,9 +197,9 @@ class _Cycle:
     def _delay(self) -> float:
         """Return the time since the motion was nearest to its start, near the end of the period."""
         M = self.stepper.assembler.inertia(self.states[-1].time)[0]
-        v, rest = self._rate()[0], difference(self.system, self.states[0], self.last)[0]
+        v, error = self._rate()[0], difference(self.system, self.states[0], self.last)[0]
         v[self.system.states] = 0.0
-        late = float(rest @ M @ v) / max(float(v @ M @ v), 1e-300)
+        late = float(error @ M @ v) / max(float(v @ M @ v), 1e-300)
         return late if abs(late) < _LATE * self.period else 0.0
 
     def close(self, closed: float, max_corrections: int) -> None:
@@ -306,7 +306,7 @@ class _Cycle:
         if values[-1] > _FREE * min(max(1.0, float(values[0])), _GREAT):
             return
         motion = np.abs(self.map.start @ vectors[-1, : len(self.map.matrix)])
-        rates, moves = motion[1] * self.period / (2 * np.pi), motion[0]
+        moves, rates = motion[0], motion[1] * self.period / (2 * np.pi)
         row = int(np.argmax(np.maximum(rates, moves)))
         raise PeriodicError(
             f"the cycle is not unique: a Floquet multiplier is 1, because the motion of "

@@ -73,9 +73,9 @@ class Rotors:
         assert axes.rotors is not None
         for part, omega in zip(system.v_slices, axes.rotors, strict=True):
             if omega.any():
-                turn = slice(part.start + 3, part.start + 6)
-                rotors.spins[turn] = omega
-                rotors.rate[turn, turn] = np.cross(omega, np.eye(3)).T
+                rotations = slice(part.start + 3, part.start + 6)
+                rotors.spins[rotations] = omega
+                rotors.rate[rotations, rotations] = np.cross(omega, np.eye(3)).T
         for k, (_, rate) in axes.deform.items():
             elastic = slice(system.v_slices[k].start + 6, system.v_slices[k].stop)
             rotors.rate[elastic, elastic] = rate

@@ -80,8 +80,8 @@ def return_to(at: Assembler, first: State, last: State, change: Array | None = N
     Full turns of joints are subtracted from their rotations. `change` (4, nv) is added to the
     state; its coordinates then satisfy the constraints.
     """
-    turns = 2 * np.pi * np.round((last.angles - first.angles) / (2 * np.pi))
-    state = replace(last, time=first.time, angles=last.angles - turns)
+    full_rotations = 2 * np.pi * np.round((last.angles - first.angles) / (2 * np.pi))
+    state = replace(last, time=first.time, angles=last.angles - full_rotations)
     if change is None:
         return state
     at.put(state)
@@ -136,10 +136,10 @@ def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[flo
         kinds = np.arange(len(sizes)) % 3
         bodies = np.arange(len(sizes)) < 3 * len(system.bodies)
         for kind in range(3):
-            same = bodies & (kinds == kind)
+            of_kind = bodies & (kinds == kind)
             floor = floors[kind] * (2 * np.pi / period if k else 1.0)
-            least = max(_SMALL * float(sizes[same].max(initial=0.0)), floor)
-            sizes[same] = np.maximum(sizes[same], least)
+            least = max(_SMALL * float(sizes[of_kind].max(initial=0.0)), floor)
+            sizes[of_kind] = np.maximum(sizes[of_kind], least)
         sizes[~bodies] = np.maximum(sizes[~bodies], 1e-12)
         errors = np.maximum(errors, rest[k] / sizes[groups])
     row = int(np.argmax(errors))
@@ -182,9 +182,9 @@ class _Coordinates:
         if basis.shape[1]:
             factor = np.linalg.cholesky(basis.T @ M[:count, :count] @ basis)
             basis = np.linalg.solve(factor, basis.T).T
-        whole = np.zeros((len(M), basis.shape[1]))
-        whole[:count] = basis
-        return cls(whole, whole.T @ M, s.states, scale)
+        rates = np.zeros((len(M), basis.shape[1]))
+        rates[:count] = basis
+        return cls(rates, rates.T @ M, s.states, scale)
 
     def of(self, increments: Array) -> Array:
         """Return c (2m + states, ...) of increments (4, nv, ...)."""

@@ -193,11 +193,11 @@ def _warn_of_missing_energy(body: ReducedBody, wrenches: Mapping[str, Array], et
     missing = 0.5 * np.min(bounds, axis=0) ** 2
     modal = 0.5 * np.einsum("ti,ij,tj->t", eta, body.stiffness, eta)
     total = missing + modal
-    share = float((missing / np.where(total > 0, total, 1.0)).max())
-    if share > MISSING_ENERGY:
+    fraction = float((missing / np.where(total > 0, total, 1.0)).max())
+    if fraction > MISSING_ENERGY:
         text = (
-            f"the modes of body {body.name!r} leave out up to {100 * share:.3g} % of the strain "
+            f"the modes of body {body.name!r} leave out up to {100 * fraction:.3g} % of the strain "
             "energy of a load case: use more modes, or a reduction with static_correction=True"
         )
         limit = MISSING_ENERGY
-        warn(AccuracyWarning(text, quantity="missing strain energy", value=share, limit=limit))
+        warn(AccuracyWarning(text, quantity="missing strain energy", value=fraction, limit=limit))

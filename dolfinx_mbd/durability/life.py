@@ -244,13 +244,13 @@ def _checked_damage(task: _Task, modes: Array, points: Array, comm: Any) -> Arra
 def _mean_message(task: _Task, mean: float, point: Array) -> str:
     """Return the message for a mean that reaches the tensile strength at a point."""
     at = ", ".join(f"{1e3 * x:.4g}" for x in point)
-    what, cause = "the mean stress of a cycle", "the part breaks statically"
+    quantity, cause = "the mean stress of a cycle", "the part breaks statically"
     cure = "see mbd.strength"
     if task.criterion == "shear":  # the part need not break: the mean is twice the normal stress
-        what, cause = "twice the mean normal stress of a cycle", "the correction does not hold"
+        quantity, cause = "twice the mean normal stress of a cycle", "the correction does not hold"
         cure = "use 'Smith-Watson-Topper' or 'FKM', or another criterion"
     return (
-        f"{what}, {1e-6 * mean:.4g} MPa at ({at}) mm, reaches the tensile strength, "
+        f"{quantity}, {1e-6 * mean:.4g} MPa at ({at}) mm, reaches the tensile strength, "
         f"{1e-6 * task.law[STRENGTH]:.4g} MPa: {cause}, or the point is a singularity of the model "
         f"({cure})"
     )

@@ -127,9 +127,10 @@ def add_gradients(
     frames of the pairs, and `starts` (nc, 2) the first columns of the products for both frames.
     """
     for c in range(rows.shape[0]):
-        gradient, target = G[rows[c, 0], rows[c, 1]], out[c]
+        pair, motion, target = rows[c, 0], rows[c, 1], out[c]
+        gradient = G[pair, motion]
         for k in range(frames.shape[1]):
-            frame, column = frames[rows[c, 0], k], starts[c, k]
+            frame, column = frames[pair, k], starts[c, k]
             for m in range(jacobians.shape[1]):
                 factor = gradient[6 * k + m]
                 if factor != 0.0:

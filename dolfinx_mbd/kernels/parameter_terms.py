@@ -63,9 +63,9 @@ def inertia_forces(
             w = skew3(omega)
             W = plus3(skew3(alpha), mm3(w, w))
             m = data[row[MASS]]
-            force, turn = frame_forces(m, A, acceleration, omega, W, moments, Q)
+            force, moment = frame_forces(m, A, acceleration, omega, W, moments, Q)
             put3(out[s], j, add3(vector3(out[s], j), force))
-            put3(out[s], j + 3, add3(vector3(out[s], j + 3), turn))
+            put3(out[s], j + 3, add3(vector3(out[s], j + 3), moment))
             if row[MODES] > 0:
                 weights = elastic_weights(W, w)
                 inertia, elastic, damping, _ = elastic_forces(

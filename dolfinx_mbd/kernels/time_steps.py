@@ -77,13 +77,14 @@ def relative_forces(
     violations, and the largest coordinate.
     """
     error, c, count = 0.0, 0, lam.shape[0]
+    scale, largest = lengths[0], lengths[1]
     n = solution.shape[0] - count
     while c < count:
         first, change, force, round_off = c, 0.0, 0.0, 0.0
         while c < count and parts[c] == parts[first]:
             violation_allowed = tolerance + _ROUND_OFF
             if not rotations[c]:
-                violation_allowed = tolerance * lengths[0] + _ROUND_OFF * lengths[1]
+                violation_allowed = tolerance * scale + _ROUND_OFF * largest
             error = max(error, abs(values[c]) / violation_allowed)
             change += (factor * solution[n + c]) ** 2
             force += lam[c] ** 2

@@ -37,8 +37,8 @@ class RackAndPinion(JointRelation):
 
     def values(self, d: Array, R: Array) -> Array:
         """Return x − x₀ + r φ; full turns of φ are those for which it is smallest."""
-        turn = (d[0] - (self.offset or 0.0)) / self.radius
-        return np.array([self.radius * nearest_turn(turn + angle_about_z(R))])
+        angle = (d[0] - (self.offset or 0.0)) / self.radius
+        return np.array([self.radius * nearest_turn(angle + angle_about_z(R))])
 
     def slopes(self, d: Array, R: Array) -> Array:
         """Return the derivatives of x + r φ."""

@@ -42,8 +42,8 @@ class RollingBall(JointRelation):
 
     def slopes(self, d: Array, R: Array) -> Array:
         """Return e_i and ρ×e_i for i = x, y, then e_z."""
-        turns = np.cross([0.0, 0.0, -self.radius], np.eye(3))
-        return np.hstack([np.eye(3), turns])
+        slip_rates = np.cross([0.0, 0.0, -self.radius], np.eye(3))
+        return np.hstack([np.eye(3), slip_rates])
 
     def second(self, d: Array, R: Array) -> Array:
         """Return zero."""
@@ -77,13 +77,13 @@ class RollingDisc(JointRelation):
     def second(self, d: Array, R: Array) -> Array:
         """Return the derivatives of ρ×e_i, and of r (c/s) f_z×n."""
         (c, s), (f, n), r = self._tilt(R), (R[:, 2], np.eye(3)[2]), self.radius
-        turn = np.cross(f, n)  # δc = turn·θ
-        contact = np.outer(f, turn) / s - c * skew(f) / s
-        contact -= c / s**3 * np.outer(n - c * f, turn)
+        direction = np.cross(f, n)  # δc = direction·θ
+        contact = np.outer(f, direction) / s - c * skew(f) / s
+        contact -= c / s**3 * np.outer(n - c * f, direction)
         out = np.zeros((3, 6, 6))
         for i in range(2):
             out[i, 3:, 3:] = -r * skew(np.eye(3)[i]) @ contact
-        out[2, 3:, 3:] = r * np.outer(turn, turn) / s**3
+        out[2, 3:, 3:] = r * np.outer(direction, direction) / s**3
         out[2, 3:, 3:] += r * c / s * (np.outer(f, n) - c * np.eye(3))
         return out
 

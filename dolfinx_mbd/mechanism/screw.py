@@ -44,8 +44,8 @@ class Screw(JointRelation):
     def values(self, d: Array, R: Array) -> Array:
         """Return z − z₀ − p φ/2π; full turns of φ are those for which it is smallest."""
         per_radian = self.pitch / (2 * np.pi)
-        turn = (d[2] - (self.offset or 0.0)) / per_radian
-        return np.array([per_radian * nearest_turn(turn - angle_about_z(R))])
+        angle = (d[2] - (self.offset or 0.0)) / per_radian
+        return np.array([per_radian * nearest_turn(angle - angle_about_z(R))])
 
     def slopes(self, d: Array, R: Array) -> Array:
         """Return the derivatives of z − p φ/2π."""

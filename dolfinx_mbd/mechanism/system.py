@@ -430,12 +430,12 @@ class System(HtmlView):
         """
         t, dt = number("t", t), number("dt", dt)
         for driver in (driver for driver in self.drivers if driver.along == "rotation"):
-            turn = abs(driver.at(t + dt)[0] - driver.at(t)[0])
-            if turn >= np.pi:
+            rotation = abs(driver.at(t + dt)[0] - driver.at(t)[0])
+            if rotation >= np.pi:
                 raise InputError(
-                    f"driver {driver.name!r} turns by {turn:.3g} rad in the step from t = {t:g} s "
-                    f"(dt = {dt:g} s), half a turn or more; choose a dt below "
-                    f"{np.pi * dt / turn:.2g} s, preferably a fiftieth of it",
+                    f"driver {driver.name!r} turns by {rotation:.3g} rad in the step from "
+                    f"t = {t:g} s (dt = {dt:g} s), half a turn or more; choose a dt below "
+                    f"{np.pi * dt / rotation:.2g} s, preferably a fiftieth of it",
                     argument="dt",
                     value=dt,
                 )

@@ -252,14 +252,14 @@ class RunChecks:
         held = block.system.held
         for n in range(0, len(block), max(1, len(block) // 50)):
             at.q[:], at.angles[:] = local_row(block.q, n), block.angles[n]
-            share = np.abs(at.constraints(float(block.time[n]))) / size
+            ratios = np.abs(at.constraints(float(block.time[n]))) / size
             for rows, kind in ((held, AccuracyWarning), (~held, ModelRangeWarning)):
                 if rows.any():
-                    row = int(np.argmax(np.where(rows, share, -1.0)))
+                    row = int(np.argmax(np.where(rows, ratios, -1.0)))
                     unit = "of the size of the mechanism" if whole.row_motion[row] < 3 else "rad"
-                    place = f"{whole.constraint_name(row)} is violated by {share[row]:.3g} {unit}"
+                    place = f"{whole.constraint_name(row)} is violated by {ratios[row]:.3g} {unit}"
                     text = f"{place} at t = {block.time[n]:g} s"
-                    self._record(kind.__name__, share[row], text)
+                    self._record(kind.__name__, ratios[row], text)
 
     def _warn_of_constraints(self, kind: type[MbdWarning]) -> None:
         value, text = self._worst.get(kind.__name__, (0.0, ""))

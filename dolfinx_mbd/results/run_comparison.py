@@ -46,16 +46,17 @@ def compare(
     """Return the differences of two runs by name; see `Solution.compare`."""
     first, second = times
     tolerance = _SAME_TIME * float(np.ptp(first))
-    near = np.minimum(np.searchsorted(second, first - tolerance), len(second) - 1)
-    same = np.abs(first - second[near]) <= tolerance
-    if same.sum() < min(2, len(first), len(second)):  # the start alone says nothing about the rest
-        count = "only one saved time" if same.any() else "no saved times"
+    nearest = np.minimum(np.searchsorted(second, first - tolerance), len(second) - 1)
+    matched = np.abs(first - second[nearest]) <= tolerance
+    # One common time, the start, does not show whether the runs agree
+    if matched.sum() < min(2, len(first), len(second)):
+        count = "only one saved time" if matched.any() else "no saved times"
         raise InputError(
             f"the runs have {count} in common; simulate both with steps of equal length, or "
             "interpolate: run.to_xarray().interp(time=other.time)",
             argument="other",
         )
-    rows, others = np.flatnonzero(same), near[same]
+    rows, others = np.flatnonzero(matched), nearest[matched]
     one, two = ({series.name: series for series in part} for part in data)
     table = {}
     for name in dict.fromkeys([*one, *two]):

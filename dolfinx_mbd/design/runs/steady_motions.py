@@ -89,8 +89,8 @@ class SteadyMotions:
             at.move(at.q.copy(), motions.resolve @ y)
             at.v += motions.resolve @ (motions.carry @ y)
             motions = self._coefficients(at, state.time)
-        row, share = unbalanced(at, state.time)
-        if not share <= _BALANCE:
+        row, ratio = unbalanced(at, state.time)
+        if not ratio <= _BALANCE:
             raise SteadyError(f"{system.row_name(row)} is not in balance for a changed parameter")
         basis = self._free(motions)
         parts = state_space(at, state.time, motions, basis, inputs, self._outputs)

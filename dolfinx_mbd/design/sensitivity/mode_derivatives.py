@@ -178,8 +178,8 @@ class BasisDerivatives:
             rotation = split.rigid_factor @ self._rigid_parts
             add_combined(moved, turned, rotation)
             carried = self._moved_points(derivatives) @ rotation
-            turns = gram(comm, turned, self._mass_span[:, count:])
-            coefficients[:count] -= split.rigid_factor.T @ turns
+            rotations = gram(comm, turned, self._mass_span[:, count:])
+            coefficients[:count] -= split.rigid_factor.T @ rotations
         stiff = np.asfortranarray(stiff[:, count:num_span])
         return ModeLoads(*right, moved, carried, coefficients, stiff, inertia)
 

@@ -226,7 +226,7 @@ def transferred_state(state: State, source: System, eqs: Assembler) -> State:
             )
         q[system.q_slices[k]], v[system.v_slices[k]] = q_part, v_part
     start = start_state(eqs, state.time, elastic_start="undeformed", q=q, v=v)
-    turns = dict(zip((joint.name for joint in source.joints), state.angles, strict=True))
-    angles = np.array([turns.get(joint.name, 0.0) for joint in system.joints])
+    joint_angles = dict(zip((joint.name for joint in source.joints), state.angles, strict=True))
+    angles = np.array([joint_angles.get(joint.name, 0.0) for joint in system.joints])
     full = 2 * np.pi * np.round((angles - start.angles) / (2 * np.pi))
     return replace(start, angles=start.angles + full)

@@ -160,8 +160,8 @@ def moves(eqs: Assembler, t: float) -> list[Move]:
         if body.num_velocities and frames.start < frames.stop:
             change = eqs.position[frames] - position[frames]
             distance = float(np.linalg.norm(change, axis=1).max())
-            turns = zip(rotation[frames], eqs.rotation[frames], strict=True)
-            angle = max(float(np.linalg.norm(rotation_vector(a.T @ b))) for a, b in turns)
+            rotations = zip(rotation[frames], eqs.rotation[frames], strict=True)
+            angle = max(float(np.linalg.norm(rotation_vector(a.T @ b))) for a, b in rotations)
             result.append(Move(body.name, distance, angle, max(distance / s.size, angle)))
     return result
 

@@ -85,11 +85,11 @@ def start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float], speed
             f"other at t = {t:g} s; specify fewer velocities, and the others follow"
         )
     free = null_space(rows, rcond=_RANK_TOLERANCE)
-    rest = np.isin(s.rigid, _unknown_of_known_bodies(s, speeds))
-    weights = Measure(s).lengths[s.rigid][rest]
-    left, sizes, modes = np.linalg.svd(weights[:, None] * free[rest])
+    unknown = np.isin(s.rigid, _unknown_of_known_bodies(s, speeds))
+    weights = Measure(s).lengths[s.rigid][unknown]
+    left, sizes, modes = np.linalg.svd(weights[:, None] * free[unknown])
     rank = int(np.sum(sizes > _RANK_TOLERANCE * weights.max(initial=0.0)))
-    u -= free @ modes[:rank].T @ (left[:, :rank].T @ (weights * u[rest]) / sizes[:rank])
+    u -= free @ modes[:rank].T @ (left[:, :rank].T @ (weights * u[unknown]) / sizes[:rank])
     free = free @ modes[rank:].T
     u -= free @ np.linalg.lstsq(free.T @ mass @ free, free.T @ mass @ u, rcond=_RANK_TOLERANCE)[0]
     v[s.rigid] = u

@@ -298,18 +298,18 @@ class FourStrokePressure(_Curve):
         largest = 50.0 * self.peak_pressure * self.displacement
         compression, most = (self._closed_cycle(closed, heat) for heat in (0.0, largest))
 
-        def pressure(share: float) -> Array:  # the equation is linear in the heat
-            return compression + share * (most - compression)
+        def pressure(fraction: float) -> Array:  # the equation is linear in the heat
+            return compression + fraction * (most - compression)
 
-        def excess(share: float) -> float:
-            return float(pressure(share).max()) - self.peak_pressure
+        def excess(fraction: float) -> float:
+            return float(pressure(fraction).max()) - self.peak_pressure
 
         if not excess(0.0) <= 0 <= excess(1.0):
             peak, reached = self.peak_pressure / 1e5, compression.max() / 1e5
             text = f"no heat release gives a peak of {peak:.4g} bar"
             raise InputError(f"{text}; compression alone reaches {reached:.4g} bar")
-        share = float(scipy.optimize.brentq(excess, 0.0, 1.0, xtol=1e-12))
-        self._set_curve(*self._whole_cycle(closed, pressure(share)))
+        fraction = float(scipy.optimize.brentq(excess, 0.0, 1.0, xtol=1e-12))
+        self._set_curve(*self._whole_cycle(closed, pressure(fraction)))
 
     @property
     def area(self) -> float:

@@ -68,8 +68,8 @@ def shapes_scene(
         if waves:
             eta[m + k] = 1j * eta[k]
         modes.append(head._replace(rigid=[np.zeros(6)], eta=[eta]))
-    rest = np.zeros((1, 3)), np.array([[1.0, 0.0, 0.0, 0.0]]), np.zeros((1, len(parts)))
-    surface = Surface(name, Skin(skin.points, skin.triangles, parts), *rest, stress=stress)
+    pose = np.zeros((1, 3)), np.array([[1.0, 0.0, 0.0, 0.0]]), np.zeros((1, len(parts)))
+    surface = Surface(name, Skin(skin.points, skin.triangles, parts), *pose, stress=stress)
     camera = camera_of(skin.points, None)
     return Scene(np.zeros(1), [surface], camera, skin.points, modes=modes)
 
