@@ -55,9 +55,9 @@ class EquilibriumCurve:
     """Equilibria over a parameter, in the order of the curve; see `continuation`.
 
     Attributes:
-        parameter: Values of the parameter, shape (np,).
+        parameter: Values of the parameter, shape (points,).
         states: The equilibria.
-        stable: Whether small disturbances remain small, shape (np,).
+        stable: Whether small disturbances remain small, shape (points,).
         folds: Indices of the points at which the curve turns back in the parameter.
         system: Function that returns the mechanism for a value of the parameter.
 
@@ -80,7 +80,7 @@ class EquilibriumCurve:
     __repr__ = short_repr
 
     def values(self, output: Callable[[System, State], ArrayLike]) -> Array:
-        """Return a quantity along the curve, shape (np, ...).
+        """Return a quantity along the curve, shape (points, ...).
 
         Args:
             output: Function of the mechanism and the state, for example

@@ -49,6 +49,7 @@ from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from dolfinx_mbd.dynamics.start.position_assembly import coordinates
 from dolfinx_mbd.dynamics.start.quasi_static import EquilibriumError
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.kernels.columns import GAP, GAP_RATE
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.deformation_checks import check_deformation
@@ -341,7 +342,7 @@ def _fraction_to_contact(at: Assembler, delta: Array) -> float:
     states = at.loads.contact_states()
     at.v[:] = v
     at.frames.update_velocities()
-    gaps, rates = states[:, 0], states[:, 1]
+    gaps, rates = states[:, GAP], states[:, GAP_RATE]
     closing = (gaps >= 0.0) & (gaps + rates < 0.0)
     ways = gaps[closing] + _CLOSED * at.system.size
     return min(1.0, float((ways / -rates[closing]).min(initial=1.0)))

@@ -54,7 +54,7 @@ class HarmonicCurve:
     """Periodic motions over a parameter, in the order of the curve; see `harmonic_curve`.
 
     Attributes:
-        parameter: Values of the parameter, shape (np,).
+        parameter: Values of the parameter, shape (points,).
         motions: The motions.
         folds: Indices of the points at which the curve turns back in the parameter.
 
@@ -81,14 +81,14 @@ class HarmonicCurve:
 
     @cached_property
     def stable(self) -> NDArray[np.bool_]:
-        """Whether small disturbances of each motion decay, shape (np,), computed when first used.
+        """Whether small disturbances of each motion decay, shape (points,); computed at first use.
 
         A motion with a multiplier of the absolute value 1 is not stable.
         """
         return np.array([motion.stability == "stable" for motion in self.motions])
 
     def values(self, output: Callable[[HarmonicMotion], ArrayLike]) -> Array:
-        """Return a quantity along the curve, shape (np, ...).
+        """Return a quantity along the curve, shape (points, ...).
 
         Args:
             output: Function of a motion, for example

@@ -293,17 +293,24 @@ def _warn_of_small_signal(name: str, size: float, value: float) -> None:
 
 def _loads(body: ReducedBody, loads: Any) -> tuple[tuple[str, ...], Array, Array]:
     """Return names, inputs (6 + n, nf) and scales (nf,) of the unknown loads."""
-    points: Any = [i.point for i in body.interfaces] if body.skin is None else body.skin.points
+    points: Any = (
+        [interface.point for interface in body.interfaces]
+        if body.skin is None
+        else body.skin.points
+    )
     size = float(np.linalg.norm(np.ptp(points, axis=0))) or 1.0
     columns: dict[str, tuple[Array, float]] = {}
-    for i in body.interfaces:
-        for force, row in zip(FORCES, interface_map(body, i.name), strict=True):
-            columns[f"{i.name} {force}"] = row, 1.0 if force.startswith("f") else size
+    for interface in body.interfaces:
+        for force, row in zip(FORCES, interface_map(body, interface.name), strict=True):
+            columns[f"{interface.name} {force}"] = row, 1.0 if force.startswith("f") else size
     for p in body.loads:
         scale = max(float(np.linalg.norm(p.force)), float(np.linalg.norm(p.moment)) / size)
         work = np.concatenate([p.force, p.moment, p.modes])
         columns[p.name] = work, 1 / scale if scale > 0 else 1.0
-    groups = {i.name: [f"{i.name} {force}" for force in FORCES] for i in body.interfaces}
+    groups = {
+        interface.name: [f"{interface.name} {force}" for force in FORCES]
+        for interface in body.interfaces
+    }
     requested = list(groups) if loads is None else name_list("loads", loads)
     names: list[str] = []
     for name in requested:

@@ -76,8 +76,9 @@ def periodic(
     each correction needs one simulated period. Unstable periodic motions are found as well.
 
     The result is the motion of the time integration with the step `dt`, as the last of many
-    simulated periods would be. The oil of mass-conserving films is closed as well; it is carried
-    from period to period, and the multipliers neglect that it depends on the motion.
+    simulated periods would be. In mass-conserving films, the oil at the end of the period is also
+    that at its start: it is taken over from each simulated period to the next one, instead of being
+    corrected by Newton's method. The multipliers neglect that the oil depends on the motion.
 
     Args:
         system: The mechanism.

@@ -162,6 +162,6 @@ def warn_of_stretch(energies: Iterable[tuple[ReducedBody, tuple[float, float, fl
             f"the {inaccurate.num_modes} modes of body {inaccurate.name!r} leave out "
             f"{100 * fraction:.3g} % of the strain energy of its deformation: its rotation does "
             "not lengthen it as much as it should. Use more modes, until one of them is axial, or "
-            "give the load in `loads` with load_modes=True; body.summary() lists all such unit loads"
+            "give the load in `loads` with load_modes=True; body.summary() lists such unit loads"
         )
         warn(AccuracyWarning(text, quantity="missing stretch", value=fraction, limit=STRETCH_LIMIT))

@@ -16,6 +16,7 @@ from dolfinx_mbd.checks import choice, flag, instance, integer, items, number, v
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import HtmlView, short_repr, supplied
+from dolfinx_mbd.kernels.columns import ABOUT_Z, ALONG_Z
 from dolfinx_mbd.mechanism.bodies import Ground
 from dolfinx_mbd.mechanism.initial_poses import InitialPoses
 from dolfinx_mbd.mechanism.joints import Axis, Driver, FrameRef, Joint, checked_frame
@@ -232,7 +233,7 @@ class System(HtmlView):
         """Number the constraints, first of the joints, then of the drivers."""
         entries = [(joint, joint.rows) for joint in self.joints]
         entries += [
-            (self.joint(driver.joint), (5,) if driver.along == "rotation" else (2,))
+            (self.joint(driver.joint), (ABOUT_Z if driver.along == "rotation" else ALONG_Z,))
             for driver in self.drivers
         ]
         rows = [(k, motion) for k, (_, motions) in enumerate(entries) for motion in motions]

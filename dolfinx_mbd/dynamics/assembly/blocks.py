@@ -83,7 +83,8 @@ class DenseBlocks:
 
         `rows` (nc, 2) contains the pair of frames and the motion of each row of the matrix.
         """
-        starts = frames.start[ends[rows[:, 0]]]
+        pairs, _ = rows.T
+        starts = frames.start[ends[pairs]]
         add_gradients(gradients, rows, ends, jacobians, frames.width, starts, self.array)
 
 
@@ -128,11 +129,12 @@ class SparseBlocks(dict[tuple[int, int], NDArray]):
         out = np.zeros((len(rows), 2 * width))
         starts = np.tile([0, width], (len(rows), 1))
         add_gradients(gradients, rows, ends, jacobians, frames.width, starts, out)
-        for entry in map(int, np.unique(rows[:, 0])):
-            part = out[rows[:, 0] == entry].reshape(-1, 2, width)
-            for k, body in enumerate(map(int, frames.body[ends[entry]])):
+        pairs, _ = rows.T
+        for pair in map(int, np.unique(pairs)):
+            part = out[pairs == pair].reshape(-1, 2, width)
+            for k, body in enumerate(map(int, frames.body[ends[pair]])):
                 if self._sizes[body]:
-                    self.add(entry, body, part[:, k, : self._sizes[body]])
+                    self.add(pair, body, part[:, k, : self._sizes[body]])
 
 
 Blocks = DenseBlocks | SparseBlocks

@@ -11,7 +11,8 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.blocks import Index
 from dolfinx_mbd.dynamics.assembly.frames import Axis, Frames
 from dolfinx_mbd.dynamics.assembly.load_terms import LoadDerivatives, StatesOfLoads, add_outer
-from dolfinx_mbd.kernels.joints import add_axis_forces
+from dolfinx_mbd.kernels.columns import ALONG_Z
+from dolfinx_mbd.kernels.joints import ABOUT, ALONG, add_axis_forces
 from dolfinx_mbd.mechanism.loads import JointForce
 
 
@@ -48,8 +49,9 @@ class ForcesOnJoints:
         table = np.array(pairs, dtype=np.int64).reshape(-1, 2, 2).transpose(1, 0, 2)
         axes, arguments = np.ascontiguousarray(table)
         ends = np.column_stack(self._frames.joint_ends)
-        frames = ends[axes[:, 0]], ends[arguments[:, 0]]
-        return _LoadAxes(axes, arguments, *frames, np.flatnonzero(axes[:, 1] == 0))
+        (joints, motions), (argument_joints, _) = axes.T, arguments.T
+        torques = np.flatnonzero(motions == ABOUT)
+        return _LoadAxes(axes, arguments, ends[joints], ends[argument_joints], torques)
 
     def groups(self) -> list[set[int]]:
         """Return, for each load, the bodies on whose motion or states it depends or acts."""
@@ -126,8 +128,9 @@ class ForcesOnJoints:
                 rows.append(self._add_states(load, point, axes, target))
             else:
                 rows.append((load.magnitude(*point), *load.derivatives(*point)))
-            if motion == 1:
-                target.multipliers[joint, 2] -= rows[-1][0]
+            if motion == ALONG:
+                size, *_ = rows[-1]
+                target.multipliers[joint, ALONG_Z] -= size
         size, by_value, by_rate = np.array(rows).T[:, :, None]
         if len(loads.torques):
             frames = loads.frames[loads.torques]

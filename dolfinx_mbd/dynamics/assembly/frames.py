@@ -10,7 +10,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.blocks import FrameColumns, Index
 from dolfinx_mbd.dynamics.assembly.floating_bodies import FloatingBodies
 from dolfinx_mbd.kernels import joints as kernels
-from dolfinx_mbd.kernels.columns import ON_FIRST, ON_SECOND
+from dolfinx_mbd.kernels.columns import ALONG_Z, ON_FIRST, ON_SECOND
 from dolfinx_mbd.mechanism.force_elements import FramePair
 from dolfinx_mbd.mechanism.loads import FrameMotion, JointCoordinate
 from dolfinx_mbd.mechanism.protocol import Body, BodyState
@@ -208,7 +208,8 @@ class Frames:
     def axis_gradient(self, joint: str, motion: str) -> Array:
         """Return the derivative (nv,) of the rate of a joint coordinate with respect to v."""
         axis = self.axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
-        gradient = self.axis_coordinates()[2][axis]
+        _, _, gradients = self.axis_coordinates()
+        gradient = gradients[axis]
         return self.transform(gradient, self.ends_of(axis), self.jacobians())
 
     def axis_rate_derivative(self, joint: str, motion: str) -> Array:
@@ -237,14 +238,15 @@ class Frames:
 
         `axes` (N, 2) contains the `Axis` of each coordinate.
         """
-        D, along = np.empty((len(axes), 12, 12)), axes[:, 1] == 1
+        (joints, motions), D = axes.T, np.empty((len(axes), 12, 12))
+        along = motions == kernels.ALONG
         for selection, displacement in ((along, True), (~along, False)):
             if selection.any():
-                first, second = (ends[axes[selection, 0]] for ends in self.joint_ends)
+                first, second = (ends[joints[selection]] for ends in self.joint_ends)
                 one, two = self.rotation[first], self.rotation[second]
                 if displacement:
                     motion = np.zeros((len(first), 6))
-                    motion[:, 2] = 1.0
+                    motion[:, ALONG_Z] = 1.0
                     points = self.position[first], self.position[second]
                     D[selection] = kernels.joint_second(points[0], one, points[1], two, motion)
                 else:
@@ -259,7 +261,8 @@ class Frames:
         Without `tangents`, the derivative of the rate is not computed and zero.
         """
         ends = self.ends_of(axis)
-        gradient = self.axis_coordinates()[2][axis]
+        _, _, gradients = self.axis_coordinates()
+        gradient = gradients[axis]
         derivative = self.transform(gradient, ends, jacobians)
         if tangents is None:
             return derivative, np.zeros_like(derivative)

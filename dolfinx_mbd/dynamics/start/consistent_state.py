@@ -29,6 +29,7 @@ from dolfinx_mbd.dynamics.start.start_velocities import (
     start_velocities,
 )
 from dolfinx_mbd.errors import InputError, PlacementWarning
+from dolfinx_mbd.kernels.columns import GAP
 from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["consistent_state", "start_state", "transferred_state"]
@@ -169,7 +170,7 @@ def _ideal_state(
     assemble(eqs, t)
     eqs.update_poses(t)
     eqs.frames.update_velocities()
-    fits = not len(system.elastic) and not (eqs.loads.contact_states()[:, 0] < 0.0).any()
+    fits = not len(system.elastic) and not (eqs.loads.contact_states()[:, GAP] < 0.0).any()
     try:
         with warnings.catch_warnings():
             if fits:

@@ -111,7 +111,7 @@ class Corrector:
             t: Time of the point, s.
             dt: Time step, s.
             move: Increments since the last step, (nv,).
-            derivatives: Derivatives of the step.
+            derivatives: Derivatives of a, v and algorithmic a with respect to the increments.
         """
         by_rate, by_speed, _ = derivatives
         matrix, mass = self.matrix.evaluate(self.eqs, t, move, by_rate, by_speed)
@@ -136,7 +136,10 @@ class Corrector:
 
     # ---- corrections ----------------------------------------------------------------------------
     def correction(self, by_rate: float) -> Array:
-        """Return the next correction: increments (nv,), and multipliers divided by a factor."""
+        """Return the next correction: increments (nv,), and multipliers divided by a factor.
+
+        `by_rate` is the derivative of accelerations with respect to increments, 1/s².
+        """
         assert self.factor is not None
         right_hand_side(self.eqs.rows, self.eqs.values, by_rate, self.mass, self._rhs)
         return self.factor.solve(self._rhs)
@@ -207,7 +210,7 @@ class Corrector:
         Args:
             state: State after the step.
             dt: Time step, s.
-            derivatives: Derivatives of the step.
+            derivatives: Derivatives of a, v and algorithmic a with respect to the increments.
             change: Local error of Newmark's formula without constraints and stiffness, (nv,).
         """
         n, factor = len(change), self.factor

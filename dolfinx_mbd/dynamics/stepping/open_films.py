@@ -8,6 +8,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.stepping.formulas import Derivatives
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.kernels.columns import GAP
 from dolfinx_mbd.kernels.time_steps import correct
 from dolfinx_mbd.mechanism.system import State
 
@@ -39,7 +40,7 @@ class OpenFilms:
         if not self._films:
             return
         self._eqs.angles[:] = state.angles
-        gaps = self._gaps_at(state)[:, 0]
+        gaps = self._gaps_at(state)[:, GAP]
         k = int(np.argmin(gaps))
         if gaps[k] <= 0.0:
             raise InputError(
@@ -105,12 +106,12 @@ class OpenFilms:
     def accepted_gaps(self) -> Array:
         """Smallest gaps of the films at the last accepted state, (F,), m."""
         gaps = self._eqs.loads.film_gaps() if self._accepted is None else self._accepted[1]
-        return gaps[:, 0]
+        return gaps[:, GAP]
 
     @property
     def are_open(self) -> bool:
         """Whether all gaps are positive after the last correction."""
-        return bool(self._gaps[:, 0].min() >= 0.0)
+        return bool(self._gaps[:, GAP].min() >= 0.0)
 
     def overload(self, limit: float) -> str:
         """Return a text about the films whose surfaces overlap by more than `limit` clearances."""
@@ -141,5 +142,5 @@ def _is_closing(before: Array, after: Array) -> bool:
     """Return whether a gap decreases too much; rows (F, 2) are gap and clearance of each film."""
     return any(
         old - new > _LARGEST_CLOSURE * max(old, 0.02 * clearance)
-        for old, clearance, new in zip(*map(list, (*before.T, after[:, 0])), strict=True)
+        for old, clearance, new in zip(*map(list, (*before.T, after[:, GAP])), strict=True)
     )

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from dolfinx_mbd.kernels.columns import ALONG_Z
 from dolfinx_mbd.kernels.compilation import inner_kernel
 from dolfinx_mbd.kernels.floating_frame import increment, residual
 from dolfinx_mbd.kernels.floating_frame_tangents import tangents
@@ -19,6 +20,8 @@ from dolfinx_mbd.kernels.frames import (
     frame_velocity_tangents,
 )
 from dolfinx_mbd.kernels.joints import (
+    ABOUT,
+    ALONG,
     add_axis_forces,
     axis_coordinates,
     constraint_rows,
@@ -278,16 +281,16 @@ def _add_joint_loads(m: Model, multipliers: Array) -> None:
         one, two = m.ends[j, FIRST_FRAME], m.ends[j, SECOND_FRAME]
         size = joint_load(m, k, values[j, motion], rates[j, motion])
         Q1, Q2 = m.rotation[one : one + 1], m.rotation[two : two + 1]
-        if motion == 1:
-            multipliers[j, 2] -= size
+        if motion == ALONG:
+            multipliers[j, ALONG_Z] -= size
             unit = np.zeros((1, 6))
-            unit[0, 2] = 1.0
+            unit[0, ALONG_Z] = 1.0
             p1, p2 = m.position[one : one + 1], m.position[two : two + 1]
             H = joint_second(p1, Q1, p2, Q2, unit)
         else:
             H = rotation_second(Q1, Q2)
         D, E = np.zeros((1, 12, 12)), np.zeros((1, 12, 12))
-        for i in range(12 if motion == 0 else 0):
+        for i in range(12 if motion == ABOUT else 0):
             for c in range(12):
                 D[0, i, c] = -size * H[0, i, c]
         damping = 0.0

@@ -157,7 +157,7 @@ def system_length(system: System, q: Array) -> float:
 def mechanism_camera(
     system: System, frames: Frames, points: Array, view: str | ArrayLike | None
 ) -> Camera:
-    """Return a camera that shows points (np, 3), by default obliquely to the joints' plane."""
+    """Return a camera that shows points (points, 3), by default obliquely to the joints' plane."""
     turning = [system.frame_index(j.first) for j in system.joints if j.mark == "pin"]
     normal = None
     if turning:

@@ -129,7 +129,7 @@ def linearized_modes(linearized: LinearizedSystem, numbers: list[int]) -> Scene:
 
 
 def _line_increments(system: System, state: State, vector: Any) -> list[Any]:
-    """Return the complex displacements (nl, np, 3) of all lines for an increment (nv,)."""
+    """Return the complex displacements (nl, points, 3) of all lines for an increment (nv,)."""
     states = []
     for change in (0.0 * vector.real, vector.real, vector.imag):
         q = state.q.copy()

@@ -116,8 +116,8 @@ class FrameCoordinates:
         """
         frames, X, place = np.zeros((self.num_frames, 7)), self.nodes, self.embedding
         frames[:, 3:] = place.quaternion
-        for row, i in zip(frames, self._interfaces, strict=False):
-            row[:3] = place.origin + place.axes @ i.point
+        for row, interface in zip(frames, self._interfaces, strict=False):
+            row[:3] = place.origin + place.axes @ interface.point
         u = place.displacements(X, np.zeros((len(X), place.dim)))
         return u, np.zeros_like(X), frames
 
@@ -166,8 +166,10 @@ class FrameCoordinates:
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
         """Set positions (F, 3) and orientations (F, 3, 3) of the interfaces."""
         frames = self.frames_of(q)
-        for k, (i, R) in enumerate(zip(self._interfaces, rotation_matrices(frames), strict=False)):
-            position[k], rotation[k] = frames[k, :3], R @ i.axes
+        for k, (interface, R) in enumerate(
+            zip(self._interfaces, rotation_matrices(frames), strict=False)
+        ):
+            position[k], rotation[k] = frames[k, :3], R @ interface.axes
 
     def frame_jacobians(self, q: Array) -> Array:
         """Return the derivatives of the velocities of the interfaces, shape (F, 6, nv)."""
