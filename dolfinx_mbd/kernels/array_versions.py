@@ -132,7 +132,10 @@ def fill(
     mass: float,
     S: Array,
 ) -> None:
-    """Write the iteration matrix into S, which must be zero; K and B are overwritten."""
+    """Write the iteration matrix into S, which must be zero; K and B are overwritten.
+
+    See `fill` of `dolfinx_mbd.kernels.matrices` for the arguments.
+    """
     n = M.shape[0]
     S[:n, n:] = mass * B.T
     for column, turn in zip(columns, turns, strict=True):

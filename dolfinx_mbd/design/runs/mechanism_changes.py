@@ -215,7 +215,7 @@ class MechanismChange:
         bodies = self._base.frames.bodies
         data = bodies.data.copy()
         for row in bodies.table:
-            sizes = dict(zip(range(MASS, MASS + 12), array_sizes(row), strict=True))
+            sizes = dict(enumerate(array_sizes(row), start=MASS))
             for column in _MATRICES:
                 data[row[column] : row[column] + sizes[column]] = 0.0
         zero = np.zeros_like(states.v)

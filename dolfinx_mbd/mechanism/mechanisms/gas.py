@@ -126,10 +126,11 @@ class PressureTable(_Curve):
 
     def _check_unit(self, peak: float) -> None:
         """Warn if the largest pressure is not that of an engine, because its unit is wrong."""
-        if not _PEAKS[0] <= peak <= _PEAKS[1]:
+        lowest, highest = _PEAKS
+        if not lowest <= peak <= highest:
             text = f"the largest gas pressure is {peak:.3g} Pa; give absolute pressures in Pa"
             text += ", or their unit: PressureTable.read(path, pressure_unit=...)"
-            limit = _PEAKS[0] if peak < _PEAKS[0] else _PEAKS[1]
+            limit = lowest if peak < lowest else highest
             warn(UnitsWarning(text, quantity="gas pressure", value=peak, limit=limit))
 
     def _check_smoothness(self, degrees: Array, p: Array) -> None:

@@ -193,10 +193,10 @@ def _kept_modes(surfaces: Sequence[Surface]) -> list[Index]:
         if surface.stress is not None:
             magnitudes.append(amplitudes * np.abs(surface.stress.stress).max(axis=(0, 1)))
         significant = [size > NEGLIGIBLE * size.max(initial=0.0) for size in magnitudes]
-        kept = np.flatnonzero(np.any(significant, axis=0))
+        selected = np.flatnonzero(np.any(significant, axis=0))
         if len(surface.eta) == 1:  # scenes of modes animate amplitudes that one state does not have
-            kept = np.arange(len(modes))
-        union[key] = np.union1d(union.get(key, kept), kept).astype(np.int64)
+            selected = np.arange(len(modes))
+        union[key] = np.union1d(union.get(key, selected), selected).astype(np.int64)
     return [union[id(surface.skin)] for surface in surfaces]
 
 

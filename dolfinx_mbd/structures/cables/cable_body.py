@@ -34,7 +34,7 @@ class CableFrame(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CableMotion:
-    """Motion of a cable at np places and nt times of a run; see `CableBody.motion`.
+    """Motion of a cable at several points and nt times of a run; see `CableBody.motion`.
 
     Attributes:
         time: Times, shape (nt,), s.

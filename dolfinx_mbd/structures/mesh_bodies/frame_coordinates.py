@@ -211,16 +211,17 @@ class FrameCoordinates:
         spin = velocity[3:]
         frames[:, 3:] = pose[3:]
         v[:, 3:] = spin if self._interfaces else 0.0
-        centre = self._moments[0]
+        centre, _ = self._moments
         points = [i.point for i in self._interfaces] or [centre]
         for frame, rate, point in zip(frames, v, points, strict=True):
             frame[:3] = pose[:3] + R @ point
             rate[:3] = velocity[:3] + R @ np.cross(spin, point)
-        nodal[0] = pose[:3] + self.nodes @ R.T - self.nodes
-        nodal[1] = velocity[:3] + (np.cross(spin, self.nodes) + self._relative) @ R.T
+        u, w, a = nodal
+        u[:] = pose[:3] + self.nodes @ R.T - self.nodes
+        w[:] = velocity[:3] + (np.cross(spin, self.nodes) + self._relative) @ R.T
         if not self._interfaces:
             v[:, :3] += R @ (self.forces.lumped @ self._relative) / self.forces.lumped.sum()
-        nodal[2] = 0.0
+        a[:] = 0.0
         return q, v.ravel()
 
 

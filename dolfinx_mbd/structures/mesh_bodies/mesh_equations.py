@@ -79,7 +79,8 @@ class MeshEquations(FrameCoordinates):
         """Return the second time derivatives of the constraints of averaged interfaces, (m,)."""
         nodal = self.nodal_of(state.q).copy()
         self.hold(nodal, at.frames, state.v, state.a)
-        return self.constraints.rates(at, state.v, state.a, nodal[1], nodal[2])
+        _, velocities, accelerations = nodal
+        return self.constraints.rates(at, state.v, state.a, velocities, accelerations)
 
     def _nodal_forces(self, state: BodyState) -> list[Array]:
         """Return the forces of inertia, elasticity, loads and damping at all nodes, (N, 3) each.
@@ -91,8 +92,8 @@ class MeshEquations(FrameCoordinates):
         u, w, a = nodal
         forces, t, start = self.forces, state.t, None
         if self._solver is not None and self._solver.conserves:  # forces at the middle of the step
-            start, after = self.nodal_of(self._solver.start)[0], u
-            u, w = 0.5 * (start + u), 0.5 * (self.nodal_of(self._solver.start)[1] + w)
+            (start, w0, _), after = self.nodal_of(self._solver.start), u
+            u, w = 0.5 * (start + u), 0.5 * (w0 + w)
             t -= 0.5 * self._solver.dt
         self.embedding.check_vector("gravity", state.gravity)
         forces.set_state(u, w)
@@ -169,9 +170,9 @@ class MeshEquations(FrameCoordinates):
         """Set the accelerations of the nodes in q so that their forces are in equilibrium."""
         terms = self._nodal_forces(state)
         free = np.sum(terms, axis=0)
-        nodal = self.nodal_of(q)
-        at = self.motion_at(self.frames_of(q), nodal[0])
-        nodal[2] -= self._inertia.settled(at, free, self._gap_rates(at, state))
+        u, _, accelerations = nodal = self.nodal_of(q)
+        at = self.motion_at(self.frames_of(q), u)
+        accelerations -= self._inertia.settled(at, free, self._gap_rates(at, state))
         self.hold(nodal, self.frames_of(q), state.v, state.a)
 
     def energies(self, q: Array, v: Array, gravity: Array) -> Array:

@@ -21,6 +21,7 @@ _COSTLY = 7.0  # further iterations of a step from which this step uses a new fa
 # step uses a new one. It costs as much as 18 iterations with 11,000 displacements of quadratic
 # hexahedra, and as 36 with 131,000.
 _RENEWAL = 25
+_EXCESS, _IS_RENEWED = 1, 2  # indices in `StepUnknowns._counts`
 
 
 class StepUnknowns:
@@ -50,8 +51,8 @@ class StepUnknowns:
         self._gaps: Array = np.zeros_like(self.multipliers)
         self.offset_factor = 0.0
         self.spin: Array = np.zeros(3)  # of a steady rotation in statics, rad/s
-        # iterations of a step since the last factorization: the least, the sum beyond it, and
-        # whether the step of the factorization has not ended
+        # iterations of a step since the last factorization: the least, the sum beyond it (_EXCESS),
+        # and whether the step of the factorization has not ended (_IS_RENEWED)
         self._counts: Array = np.zeros(3)
 
     # ---- calls of the stepper -------------------------------------------------------------------
@@ -69,7 +70,8 @@ class StepUnknowns:
         It contains algorithmic and two earlier accelerations, then the multipliers of the averaged
         interfaces of the last three steps.
         """
-        a = self._body.nodal_of(q)[2].ravel()
+        _, _, accelerations = self._body.nodal_of(q)
+        a = accelerations.ravel()
         memory = np.full((3, a.size + len(self.multipliers)), np.nan)
         memory[0, : a.size] = a
         return memory
@@ -110,27 +112,27 @@ class StepUnknowns:
         coefficients = by_rate, by_speed, 0.5 if self.conserves else 1.0
         if self.solver.coefficients != coefficients:
             self.factorize_at(q, coefficients)
-        elif self._counts[1] >= _RENEWAL:
+        elif self._counts[_EXCESS] >= _RENEWAL:
             self.factorize_at(q)
         self._is_turned = False
 
     def put(self, q: Array, v: Array, a: Array) -> None:
         """Write the motion of the nodes into the coordinates q of the body."""
-        nodal = self._body.nodal_of(q)
-        nodal[0] = self._body.nodal_of(self.start)[0] + self._move
-        nodal[1], nodal[2] = self._velocities, self._accelerations
+        u, w, accelerations = nodal = self._body.nodal_of(q)  # views of q
+        start, _, _ = self._body.nodal_of(self.start)
+        u[:], w[:], accelerations[:] = start + self._move, self._velocities, self._accelerations
         if self.spin.any():
-            nodal[1] = np.cross(self.spin, self._body.nodes + nodal[0])
-            nodal[2] = np.cross(self.spin, nodal[1])
+            w[:] = np.cross(self.spin, self._body.nodes + u)
+            accelerations[:] = np.cross(self.spin, w)
         frames = self._body.frames_of(q)
         self._body.hold(nodal, frames, v, a)
         if not self._is_turned:  # with the predicted rotation, which is almost that of the step
-            self._turn_solver(nodal[0], frames)
+            self._turn_solver(u, frames)
             self._is_turned = True
 
     def _turn_solver(self, u: Array, frames: Array) -> None:
         """Turn the factor to displacements u (N, 3) and frames (F, 7)."""
-        before = self._body.nodal_of(self.start)[0]
+        before, _, _ = self._body.nodal_of(self.start)
         self.solver.turn_to(u, frames, 0.5 * (before + u) if self.conserves else None)
 
     def error(self, tolerance: float) -> float:
@@ -169,8 +171,9 @@ class StepUnknowns:
             return False
         assert self.solver.coefficients is not None
         self.factorize_at(q)
-        self._turn_solver(self._body.nodal_of(q)[0], self._body.frames_of(q))
-        self._errors, self._counts[2] = [], 1.0
+        u, _, _ = self._body.nodal_of(q)
+        self._turn_solver(u, self._body.frames_of(q))
+        self._errors, self._counts[_IS_RENEWED] = [], 1.0
         return True
 
     def factorize_at(
@@ -256,7 +259,7 @@ class StepUnknowns:
 
     def rotate(self, R: Array) -> None:
         """Rotate the body by a rotation matrix (3, 3) about the global origin."""
-        start = self._body.nodal_of(self.start)[0]
+        start, _, _ = self._body.nodal_of(self.start)
         x = (self._body.nodes + start + self._move) @ R.T
         self._move = x - self._body.nodes - start
         self.multipliers = (self.multipliers.reshape(-1, 3) @ R.T).ravel()
@@ -273,7 +276,7 @@ class StepUnknowns:
     def rescaled(self, q: Array, memory: Array, ratio: float) -> Array:
         """Return the memory for a step that is longer by a ratio; see `Stepper.rescaled`."""
         (old, *_), multipliers = self._split(memory)
-        a, now = self._body.nodal_of(q)[2], multipliers[0]
+        (_, _, a), (now, *_) = self._body.nodal_of(q), multipliers
         algorithmic = np.concatenate([(a + ratio * (old - a)).ravel(), now])
         a = np.concatenate([a.ravel(), now])
         _, one, two = memory
@@ -291,7 +294,8 @@ class StepUnknowns:
             factor: Error of Newmark's formula divided by the change of the accelerations, s².
         """
         body = self._body
-        change = factor * (body.nodal_of(after)[2] - body.nodal_of(before)[2])
+        (_, _, a0), (_, _, a1) = body.nodal_of(before), body.nodal_of(after)
+        change = factor * (a1 - a0)
         force = body.forces.apply_mass(change)
         force[body.held] = 0.0
         error = self._derivatives[0] * self.solver.solution(force, np.zeros_like(self._gaps))[0]
