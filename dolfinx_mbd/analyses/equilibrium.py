@@ -134,7 +134,7 @@ def equilibrium(
             reject("spin", spin, "None with axes='global', where the bodies have their own spins")
         return _rotor_equilibrium(at, t, tolerance, max_iterations)
     state = _search(at, t, omega, tolerance, max_iterations)
-    if omega.any() and system.with_rigid_bodies is system:
+    if omega.any() and system.with_rigid_bodies is system:  # no bodies on their mesh
         check_steady(at, t, Axes.common(system, omega))
     check_deformation(system, [state])
     return state
@@ -182,7 +182,7 @@ def _search(
 ) -> State:
     """Return the equilibrium that is reached from the point of evaluation."""
     system = at.system
-    if system.with_rigid_bodies is not system:
+    if system.with_rigid_bodies is not system:  # bodies on their mesh
         state = mesh_equilibrium(at, t, omega, tolerance)
         _check_spin(at, t, omega)
         return state

@@ -198,30 +198,31 @@ class _Cycle:
     def _delay(self) -> float:
         """Return the time since the motion was nearest to its start, near the end of the period."""
         M = self.stepper.assembler.inertia(self.states[-1].time)[0]
-        v, error = self._rate()[0], difference(self.system, self.states[0], self.last)[0]
+        v, *_ = self._rate()
+        error, *_ = difference(self.system, self.states[0], self.last)  # of q
         v[self.system.states] = 0.0
         late = float(error @ M @ v) / max(float(v @ M @ v), 1e-300)
         return late if abs(late) < _LATE * self.period else 0.0
 
     def close(self, closed: float, max_corrections: int) -> None:
         """Correct the start of the period until the state after it is equal."""
-        best, waits, idle = (self.error, self.place), 1, 0
+        best, place, waits, idle = self.error, self.place, 1, 0
         while True:
             self.map = PeriodMap(self.stepper, self.states, self.dt, self.rotors)
             if self.error <= closed:
                 return
-            best = min(best, (self.error, self.place))
+            best, place = min((best, place), (self.error, self.place))
             if self.corrections >= max_corrections:
                 break
             # corrections that do not help are far from the cycle: let disturbances decay first
             if self._correct():
-                idle = 0 if self.error < best[0] else idle + 1
+                idle = 0 if self.error < best else idle + 1
                 if idle < _IDLE:
                     continue
             idle = 0
             self.transient(waits)
             waits = min(2 * waits, _LONGEST)
-        raise PeriodicError(self._failure(*best), closure=best[0])
+        raise PeriodicError(self._failure(best, place), closure=best)
 
     def _failure(self, best: float, place: str) -> str:
         """Return the text of an error that says how near the iteration came."""

@@ -85,16 +85,17 @@ def return_to(at: Assembler, first: State, last: State, change: Array | None = N
     if change is None:
         return state
     at.put(state)
-    at.move(state.q, change[0])
+    dq, dv, da, dw = change
+    at.move(state.q, dq)
     if at.system.num_constraints:
         restore_constraints(at, first.time)
     at.update_poses(first.time)
-    memory = {**state.memory, "algorithmic": _algorithmic(state) + change[3]}
+    memory = {**state.memory, "algorithmic": _algorithmic(state) + dw}
     return replace(
         state,
         q=at.q.copy(),
-        v=state.v + change[1],
-        a=state.a + change[2],
+        v=state.v + dv,
+        a=state.a + da,
         angles=at.frames.joint_rotations(),
         memory=memory,
     )
@@ -119,14 +120,14 @@ def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[flo
     speeds = np.abs([state.v - rotors.spins for state in chosen]).max(axis=0)
     moves = np.maximum(moves, _WHIRL * period * np.abs(rotors.spins))
     speeds = np.maximum(speeds, _WHIRL * np.abs(rotors.spins))
-    rest = difference(system, first, chosen[-1])[:2]
+    ends = difference(system, first, chosen[-1])[:2]  # of q and v
     # of rotations and speeds of rotors about their axes, only the fraction _WHIRL counts
-    rest = np.abs(rest - (1 - _WHIRL) * rotors.about_axes(rest))
-    rest[0, system.states] = 0.0  # the integrals of the states of loads
+    displacements, velocities = ends = np.abs(ends - (1 - _WHIRL) * rotors.about_axes(ends))
+    displacements[system.states] = 0.0  # the integrals of the states of loads
     # the round-off of positions over a step is an error of velocities
     noise = _ROUND_OFF * (len(states) - 1) / period * np.array([max(system.size, 1e-3), 1.0, 0.0])
-    rest[1] = np.maximum(
-        rest[1] - np.where(groups < 3 * len(system.bodies), noise[groups % 3], 0), 0
+    velocities[:] = np.maximum(
+        velocities - np.where(groups < 3 * len(system.bodies), noise[groups % 3], 0), 0
     )
     errors = np.zeros(len(groups))
     floors = np.array([_FLOOR * max(system.size, 1.0), _FLOOR, _FLOOR * max(system.size, 1.0)])
@@ -141,7 +142,7 @@ def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[flo
             least = max(_SMALL * float(sizes[of_kind].max(initial=0.0)), floor)
             sizes[of_kind] = np.maximum(sizes[of_kind], least)
         sizes[~bodies] = np.maximum(sizes[~bodies], 1e-12)
-        errors = np.maximum(errors, rest[k] / sizes[groups])
+        errors = np.maximum(errors, ends[k] / sizes[groups])
     row = int(np.argmax(errors))
     return float(errors[row]), row
 
@@ -188,8 +189,8 @@ class _Coordinates:
 
     def of(self, increments: Array) -> Array:
         """Return c (2m + states, ...) of increments (4, nv, ...)."""
-        parts = [self.test @ increments[0], self.scale * (self.test @ increments[1])]
-        return np.concatenate([*parts, increments[1][self.states]])
+        q, v, *_ = increments
+        return np.concatenate([self.test @ q, self.scale * (self.test @ v), v[self.states]])
 
     def columns(self) -> Array:
         """Return increments (4, nv, 2m + states) of q and v alone, one for each coordinate."""

@@ -60,7 +60,9 @@ class StepEquations:
         size = self._system.num_velocities + self._system.num_constraints
         self._matrix = np.zeros((size, size), order="F")
         self._tangent = self._at.zero_tangent()
-        self._turns = np.zeros((len(columns), 3, 3))  # tangent operators of the rotations
+        # For the rotation vector θ of each body in the step: the tangent operator T(θ), and
+        # T(−θ)⁻¹, which maps an increment of the rotation before the step to one of θ
+        self._turns = np.zeros((len(columns), 3, 3))
         self._carried = np.zeros((len(columns), 3, 3))
 
     def linearize(self, before: State, after: State) -> None:

@@ -76,11 +76,11 @@ def mechanism_scene(
     surfaces += mesh_surfaces(system, q, quantity, values, accuracy)
     frames = Frames(*frame_histories(system, q), _fixed_frames(system))
     lines = body_lines(system, q, 0.0)
-    some = np.unique(np.linspace(0, len(rows) - 1, SEEN).round().astype(int))
+    instants = np.unique(np.linspace(0, len(rows) - 1, SEEN).round().astype(int))
     visible = [frames.position[0]]
     for surface in map(_seen, surfaces):
-        visible += [surface.points(k, scale) for k in some]
-    visible += [line.points[some].reshape(-1, 3) for line in lines]
+        visible += [surface.points(k, scale) for k in instants]
+    visible += [line.points[instants].reshape(-1, 3) for line in lines]
     points = np.vstack(visible)
     camera = mechanism_camera(system, frames, points, view)
     length, r = camera.depth, 0.014 * camera.depth

@@ -250,7 +250,7 @@ class SmallVibrations:
 
     def _set_matrices(self, at: Assembler, t: float) -> None:
         tangent = at.tangent(t)
-        rate = rates_of_rotation(at, self.spin)[1]
+        _, rate, _ = rates_of_rotation(at, self.spin)
         self._mass, self._damping = tangent.M, tangent.C + tangent.M @ rate
         self._constraints = tangent.B
         self._condensed = S = steady_stiffness(at, tangent, self.spin) + self.shift * tangent.M
