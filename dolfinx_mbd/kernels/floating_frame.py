@@ -158,7 +158,7 @@ def residual(
 ) -> None:
     """Compute the residual (nv,): inertia, gravity and elastic forces minus wrenches.
 
-    `wrenches` (nf, 6) contains force and moment at each frame's point in global components.
+    `wrenches` (frames, 6) contains force and moment at each frame's point in global components.
     `scale` (nv,) receives the sum of the magnitudes of the terms, for relative tolerances. The sum
     includes forces on the material points and at the frames even if they cancel.
     """

@@ -245,7 +245,7 @@ def add_axis_forces(
     frames: NDArray[np.int64],
     wrenches: Array,
 ) -> None:
-    """Add forces along joint axes and torques about them, (L,), to the wrenches (nf, 6).
+    """Add forces along joint axes and torques about them, (L,), to the wrenches (frames, 6).
 
     `axes` (L, 2) contains joint and motion, 0 about and 1 along the axis, `frames` (L, 2) the
     frames of the joint, and `gradients` (J, 2, 12) those of `axis_coordinates`.
@@ -273,7 +273,7 @@ def constraint_rows(
     wrenches: Array,
     values: Array,
 ) -> None:
-    """Compute the constraints minus offsets (nc,); subtract Gᵀλ from the wrenches (nf, 6).
+    """Compute the constraints minus offsets (nc,); subtract Gᵀλ from the wrenches (frames, 6).
 
     `rows` (nc, 2) contains joint and motion of each constraint. Rows with a negative motion belong
     to relations and are left out. See `joint_frames` for `turns` and `signs`. `spread` (J, 6)

@@ -285,7 +285,7 @@ def apply_constraints(
     lam: Array,
     wrenches: Array,
 ) -> None:
-    """Subtract the gradients of constraints times their multipliers from the wrenches (nf, 6).
+    """Subtract the gradients of constraints times their multipliers from the wrenches (frames, 6).
 
     `frames` (N, 2) are the frames of the pairs, `rows` (n,) the indices of the constraints in
     `lam` (nc,); see `constraint_gradients` for the other arguments.

@@ -108,7 +108,7 @@ def round_off(
     rotations: NDArray[np.bool_],
     signs: Array,
     length: float,
-    by_rate: float,
+    a_by_move: float,
     mass: float,
     out: Array,
 ) -> None:
@@ -116,7 +116,7 @@ def round_off(
     n = scale.shape[0]
     for j in range(signs.shape[1]):
         for i in range(n):
-            out[i, j] = signs[i, j] * _EQUATIONS * scale[i] / by_rate
+            out[i, j] = signs[i, j] * _EQUATIONS * scale[i] / a_by_move
         for c in range(rotations.shape[0]):
             size = 1.0 if rotations[c] else length
             out[n + c, j] = signs[n + c, j] * mass * _ROUND_OFF * size
@@ -157,11 +157,11 @@ def largest_product(x: Array, factors: Array) -> float:
 
 @without_numba(array_versions.right_hand_side)
 @kernel
-def right_hand_side(rows: Array, values: Array, by_rate: float, mass: float, out: Array) -> None:
+def right_hand_side(rows: Array, values: Array, a_by_move: float, mass: float, out: Array) -> None:
     """Write the right-hand side of a correction: scaled negative residual and constraints."""
     n = rows.shape[0]
     for i in range(n):
-        out[i] = -rows[i] / by_rate
+        out[i] = -rows[i] / a_by_move
     for c in range(values.shape[0]):
         out[n + c] = -mass * values[c]
 
@@ -170,8 +170,8 @@ def right_hand_side(rows: Array, values: Array, by_rate: float, mass: float, out
 @kernel
 def correct(
     solution: Array,
-    by_speed: float,
-    by_rate: float,
+    v_by_move: float,
+    a_by_move: float,
     ratio: float,
     mass: float,
     move: Array,
@@ -187,11 +187,11 @@ def correct(
     n = move.shape[0]
     for i in range(n):
         move[i] += solution[i]
-        v[i] += by_speed * solution[i]
-        a[i] += by_rate * solution[i]
-        new[i] += ratio * by_rate * solution[i]
+        v[i] += v_by_move * solution[i]
+        a[i] += a_by_move * solution[i]
+        new[i] += ratio * a_by_move * solution[i]
     for c in range(lam.shape[0]):
-        lam[c] += by_rate * mass * solution[n + c]
+        lam[c] += a_by_move * mass * solution[n + c]
 
 
 @without_numba(array_versions.predict)

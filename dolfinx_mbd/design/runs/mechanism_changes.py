@@ -252,7 +252,7 @@ class MechanismChange:
         return wrenches, values
 
     def _forces(self, factor: int, states: States, wrenches: Array) -> Array:
-        """Return the forces of wrenches (S, nf, 6) in the residual, with the changed frames."""
+        """Return the forces of wrenches (S, frames, 6) in the residual, with the changed frames."""
         bodies, rows = self.assemblers[factor].frames.bodies, np.zeros(states.v.shape)
         wrench_forces(bodies.table, bodies.data, states.q, wrenches, rows)
         return rows

@@ -121,12 +121,12 @@ class BodyDerivative:
 
     @property
     def skin_positions(self) -> Array | None:
-        """Derivatives of the positions of the skin, shape (ns, 3), or None."""
+        """Derivatives of the positions of the skin, shape (nodes, 3), or None."""
         return None if self.arrays.skin is None else self.arrays.skin.points
 
     @property
     def skin_modes(self) -> Array | None:
-        """Derivatives of the modes at the skin, shape (n, ns, 3), or None."""
+        """Derivatives of the modes at the skin, shape (n, nodes, 3), or None."""
         return None if self.arrays.skin is None else self.arrays.skin.modes
 
     @property
@@ -141,7 +141,7 @@ class BodyDerivative:
 
     @property
     def stress(self) -> Array | None:
-        """Derivative of `StressModes.stress`, shape (6, ns, n), or None."""
+        """Derivative of `StressModes.stress`, shape (6, nodes, n), or None."""
         return None if self.arrays.stress is None else self.arrays.stress.stress
 
     @property

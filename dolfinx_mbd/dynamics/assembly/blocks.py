@@ -20,7 +20,7 @@ Index = NDArray[np.int64]
 
 
 class FrameColumns(NamedTuple):
-    """Bodies of all frames, their first velocities and numbers of velocities, (nf,) each."""
+    """Bodies of all frames, their first velocities and numbers of velocities, (frames,) each."""
 
     body: Index
     start: Index
@@ -41,7 +41,7 @@ class FrameTerms:
         self._parts.append((matrices, rows, columns))
 
     def add_to(self, target: Blocks, left: Array, right: Array, frames: FrameColumns) -> None:
-        """Add the products with the Jacobians of rows and columns, (nf, 6, w) each, to a matrix."""
+        """Add products with the Jacobians of rows and columns, (frames, 6, w) each, to a matrix."""
         if len(self._parts) == 1:
             target.add_products(*self._parts[0], left, right, frames)
         elif self._parts:

@@ -44,8 +44,8 @@ class Frames:
     `bodies` is the table of the bodies that are evaluated by the kernels for floating frames.
     `time`, `q`, `v` and `a` are the point of evaluation. `angles` are the joint rotations from
     which full turns are counted. `rows` and `scale` (nv,) are the residual and the magnitudes of
-    its terms. `position` (nf, 3), `rotation` (nf, 3, 3), `velocities` and `wrenches` (nf, 6) belong
-    to the frames. `views` has the parts of these arrays for each body.
+    its terms. `position` (frames, 3), `rotation` (frames, 3, 3), `velocities` and `wrenches`
+    (frames, 6) belong to the frames. `views` has the parts of these arrays for each body.
     """
 
     def __init__(self, system: System) -> None:
@@ -94,7 +94,7 @@ class Frames:
         return bool(self.others)
 
     def update_velocities(self) -> Array:
-        """Compute and return velocities (nf, 6) of all frames in global components."""
+        """Compute and return velocities (frames, 6) of all frames in global components."""
         self.update_velocities_of(self.bodies)
         return self.velocities
 
@@ -128,7 +128,7 @@ class Frames:
         return self.parts(self.jacobian_table), self.velocity_tangents()
 
     def parts(self, matrices: Array) -> list[Array]:
-        """Return the views (F, 6, nv) of matrices (nf, 6, ·) for the frames of every body."""
+        """Return the views (F, 6, nv) of matrices (frames, 6, ·) for the frames of every body."""
         return [
             matrices[frames, :, : body.num_velocities]
             for body, frames in zip(self.system.bodies, self.system.frame_slices, strict=True)
@@ -163,7 +163,7 @@ class Frames:
         return out
 
     def frame_biases(self) -> Array:
-        """Return the accelerations (nf, 6) of all frames for v̇ = 0."""
+        """Return the accelerations (frames, 6) of all frames for v̇ = 0."""
         self.bodies.velocity_tangents(self.q, self.v, self.tangent_table)
         bias: Array = np.einsum("fij,fj->fi", self.tangent_table, self.v[self._velocity_index])
         for k in self.others:

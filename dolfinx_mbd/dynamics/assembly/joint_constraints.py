@@ -248,7 +248,7 @@ class JointConstraints:
             self.add_relations(at.wrenches, self.values, rate_scale)
 
     def add_relations(self, wrenches: Array, values: Array, rate_scale: float = 1.0) -> None:
-        """Add the forces of relations to wrenches (nf, 6), and set their values in (nc,)."""
+        """Add the forces of relations to wrenches (frames, 6), and set their values in (nc,)."""
         relations = self.relations
         relations.update(self._frames.position, self._frames.rotation)
         relations.subtract_forces(self.lam, wrenches)

@@ -63,7 +63,7 @@ class OpenFilms:
             algorithmic: Predicted algorithmic accelerations, (nv,), which may change.
             derivatives: Derivatives of the step.
         """
-        eqs, t, (by_rate, by_speed, ratio) = self._eqs, state.time + dt, derivatives
+        eqs, t, (a_by_move, v_by_move, ratio) = self._eqs, state.time + dt, derivatives
         if self._accepted is not None and self._accepted[0] is state.q:
             self._gaps = self._accepted[1]
         else:
@@ -71,7 +71,9 @@ class OpenFilms:
         if _is_closing(self._gaps, self._gaps_after(state, move, t)):
             change = np.zeros(len(move) + len(eqs.lam))
             change[: len(move)] = dt * state.v - move
-            correct(change, by_speed, by_rate, ratio, 1.0, move, eqs.v, eqs.a, algorithmic, eqs.lam)
+            correct(
+                change, v_by_move, a_by_move, ratio, 1.0, move, eqs.v, eqs.a, algorithmic, eqs.lam
+            )
             self._gaps = self._gaps_after(state, move, t)
 
     def limited(self, state: State, t: float, move: Array, solution: Array) -> Array:

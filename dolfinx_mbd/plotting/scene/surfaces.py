@@ -4,7 +4,7 @@ A body with a floating frame declares its surface as `drawing`: a `Skin` with mo
 None if its shape is unknown; bars from its `centre` to its frames then represent it. A body
 without a floating frame declares `line(q)`, which returns points (nt, points, 3) on its centre line
 for coordinates q (nt, nq), or, beside a `drawing` without modes, `surface(q)`, which returns the
-positions (nt, ns, 3) of its points (see `mesh_surfaces`). Other bodies are not drawn.
+positions (nt, nodes, 3) of its points (see `mesh_surfaces`). Other bodies are not drawn.
 """
 
 from __future__ import annotations

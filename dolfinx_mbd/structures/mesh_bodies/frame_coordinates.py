@@ -100,7 +100,7 @@ class FrameCoordinates:
         return q[:, start : start + self.nodes.size].reshape(len(q), *shape)
 
     def surface(self, q: Array | DistributedRows) -> Array:
-        """Return the positions of the points of `drawing`, (nt, ns, 3), m, for q (nt, nq).
+        """Return the positions of the points of `drawing`, (nt, nodes, 3), m, for q (nt, nq).
 
         Collective if q is distributed.
         """

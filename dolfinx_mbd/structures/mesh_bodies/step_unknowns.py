@@ -108,8 +108,8 @@ class StepUnknowns:
             self._algorithmic.ravel(), self._move.ravel(), self._velocities.ravel(),
         )  # fmt: skip
         self._errors = []
-        by_rate, by_speed, _ = derivatives
-        coefficients = by_rate, by_speed, 0.5 if self.conserves else 1.0
+        a_by_move, v_by_move, _ = derivatives
+        coefficients = a_by_move, v_by_move, 0.5 if self.conserves else 1.0
         if self.solver.coefficients != coefficients:
             self.factorize_at(q, coefficients)
         elif self._counts[_EXCESS] >= _RENEWAL:
@@ -199,15 +199,15 @@ class StepUnknowns:
 
     def correct(self, delta: Array) -> float:
         """Correct the free nodes after increments δs (nv,) of the frames; return the largest, m."""
-        by_rate, by_speed, ratio = self._derivatives
+        a_by_move, v_by_move, ratio = self._derivatives
         frames = delta if len(self._body.frame_names) else None
         solution = self.solver.solution(self._free(), self._gaps, frames)
         change, forces = (-part for part in solution)
         self.multipliers = self.multipliers + forces
         self._move = self._move + change
-        self._velocities += by_speed * change
-        self._accelerations += by_rate * change
-        self._algorithmic += ratio * by_rate * change
+        self._velocities += v_by_move * change
+        self._accelerations += a_by_move * change
+        self._algorithmic += ratio * a_by_move * change
         return float(np.abs(change).max())
 
     def inverted(self, q: Array) -> str:
