@@ -57,15 +57,15 @@ def compare(
             argument="other",
         )
     rows, others = np.flatnonzero(matched), nearest[matched]
-    one, two = ({series.name: series for series in part} for part in data)
+    first_series, second_series = ({series.name: series for series in part} for part in data)
     table = {}
-    for name in dict.fromkeys([*one, *two]):
-        mine, other = _series(one, name), _series(two, name)
-        if mine is None or other is None or other.values.shape[1:] != mine.values.shape[1:]:
+    for name in dict.fromkeys([*first_series, *second_series]):
+        series, other = _series(first_series, name), _series(second_series, name)
+        if series is None or other is None or other.values.shape[1:] != series.values.shape[1:]:
             continue
-        first_values, second_values = mine.values[rows], other.values[others]
+        first_values, second_values = series.values[rows], other.values[others]
         change = _norm(first_values - second_values)
-        if mine.quantity.components == "wxyz":  # ±p are the same rotation
+        if series.quantity.components == "wxyz":  # ±p are the same rotation
             change = np.minimum(change, _norm(first_values + second_values))
         n = int(np.argmax(change))
         table[name] = Difference(
@@ -73,20 +73,20 @@ def compare(
             rms=float(np.sqrt(np.mean(change**2))),
             time=float(first[rows[n]]),
             scale=float(_norm(first_values).max()),
-            unit=mine.unit,
+            unit=series.unit,
         )
     if not table:
         text = "the runs have no quantity in common"
-        raise InputError(text, argument="other", value=sorted(two))
+        raise InputError(text, argument="other", value=sorted(second_series))
     return table
 
 
 def _series(data: dict[str, Series], name: str) -> Series | None:
     """Return a quantity, or a component of a quantity that a run has, or None."""
-    whole, _, component = name.rpartition(".")
-    if name in data or whole not in data:
+    quantity, _, component = name.rpartition(".")
+    if name in data or quantity not in data:
         return data.get(name)
-    return data[whole].component(component)
+    return data[quantity].component(component)
 
 
 def _norm(values: Array) -> Array:

@@ -121,7 +121,7 @@ def find_redundant(
 
     `columns` are the indices of the free velocities, by default of all columns of B (nc, nv).
     """
-    matrix = without_units(system, B)[0]
+    matrix, _, _ = without_units(system, B)
     if columns is not None:
         matrix = matrix[:, columns]
     independent, _ = independent_rows(system, matrix, limit)

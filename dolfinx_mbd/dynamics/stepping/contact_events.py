@@ -99,8 +99,9 @@ class ContactEvents:
         inside = closings(np.column_stack([gaps, rates]), states, dt, limits, _SWERVE)
         fractions = [float(value) for value in inside if np.isfinite(value)]
         for k in map(int, np.flatnonzero(changes)):
-            values, slopes = (gaps[k], states[k, 0]), (dt * rates[k], dt * states[k, 1])
-            target = 0.5 * np.copysign(limits[k], states[k, 0])  # slightly behind the change
+            new_gap, new_rate, *_ = states[k]
+            values, slopes = (gaps[k], new_gap), (dt * rates[k], dt * new_rate)
+            target = 0.5 * np.copysign(limits[k], new_gap)  # slightly behind the change
             roots = scipy.interpolate.CubicHermiteSpline([0.0, 1.0], values, slopes).solve(
                 target, extrapolate=False
             )

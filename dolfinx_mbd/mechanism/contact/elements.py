@@ -98,9 +98,9 @@ class Contact(ContactElement):
     law: ContactLaw
     surfaces: tuple[Surface, ...]
     shared: bool = False
-    _points: Array = field(init=False, repr=False)
-    _surfaces: Array = field(init=False, repr=False)
-    _law: Array = field(init=False, repr=False)
+    _points: Array = field(init=False, repr=False)  # in the second frame, (P, 3), m
+    _surfaces: Array = field(init=False, repr=False)  # rows of `kernels.contacts`, (P, 7)
+    _law: Array = field(init=False, repr=False)  # constants of the contact law
 
     __repr__ = short_repr
 

@@ -110,7 +110,9 @@ class PressureTable(_Curve):
     angle: ArrayLike
     pressure: ArrayLike
     period: float = 4 * math.pi
+    # Pressure over the angle in degrees
     _curve: scipy.interpolate.CubicSpline = field(init=False, repr=False)
+    # Period, knots and coefficients of `_curve` as plain numbers
     _pieces: tuple[float, list[float], list[list[float]]] = field(init=False, repr=False)
 
     __repr__ = short_repr

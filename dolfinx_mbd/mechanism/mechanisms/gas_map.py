@@ -52,8 +52,8 @@ class PressureMap:
     pressure: ArrayLike
     period: float = 4 * math.pi
     interpolation: Literal["cubic", "linear"] = "cubic"
-    _speeds: list[float] = field(init=False, repr=False)
-    _knots: list[float] = field(init=False, repr=False)
+    _speeds: list[float] = field(init=False, repr=False)  # of the rows, rad/s
+    _knots: list[float] = field(init=False, repr=False)  # angles at which pieces begin, rad
     _pieces: Array = field(init=False, repr=False)  # coefficients of cubics, (4, n − 1, m), Pa
 
     __repr__ = short_repr
