@@ -90,7 +90,8 @@ def newton_balance(at: Assembler, t: float, axes: Axes, tolerance: float) -> boo
     try:
         motions = set_forces(at, t, axes)
         for _ in range(_ITERATIONS):
-            if unbalanced(at, t)[1] <= tolerance:
+            _, ratio = unbalanced(at, t)
+            if ratio <= tolerance:
                 return True
             basis = free_directions(motions)
             K = basis.T @ motions.statics @ basis
@@ -133,10 +134,11 @@ def _damped(
         except AssemblyError:
             trial = None
         if trial is not None and np.isfinite(at.rows).all():
-            rest = _solve(K, basis.T @ (trial.resolve.T @ at.rows))
-            if np.linalg.norm(rest) <= (1 - 0.25 * fraction) * size:
+            next_step = _solve(K, basis.T @ (trial.resolve.T @ at.rows))
+            if np.linalg.norm(next_step) <= (1 - 0.25 * fraction) * size:
                 return trial
-            if unbalanced(at, t)[1] <= 1e-12:
+            _, ratio = unbalanced(at, t)
+            if ratio <= 1e-12:
                 return trial
         fraction *= 0.5
     return None
@@ -148,7 +150,8 @@ def is_unstable(at: Assembler, t: float, axes: Axes) -> bool:
     basis = free_directions(motions)
     if not basis.shape[1]:
         return False
-    return grows(poles_of(*motions.reduced(basis), len(at.system.states))[0])
+    poles, _ = poles_of(*motions.reduced(basis), len(at.system.states))
+    return grows(poles)
 
 
 def check_steady(at: Assembler, t: float, axes: Axes) -> None:

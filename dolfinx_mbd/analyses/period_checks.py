@@ -75,11 +75,12 @@ def check_turned(
     for state in states[:: max(1, len(states) // _SAMPLES)]:
         at.put(state)
         at.update_poses(state.time)
-        mass = at.inertia(state.time)[0]
+        mass, _ = at.inertia(state.time)
         at.put(rotors.back(state, -shift))
         at.residual(state.time + shift)
         values = np.maximum(values, np.abs(at.values))
-        change = np.abs(L.T @ at.inertia(state.time + shift)[0] @ L - mass)
+        later_mass, _ = at.inertia(state.time + shift)
+        change = np.abs(L.T @ later_mass @ L - mass)
         change /= np.sqrt(np.outer(np.diag(mass), np.diag(mass)))
         if name is None and change.max() > _FORCES:
             name = system.row_name(int(np.argmax(change.max(axis=1))))

@@ -197,7 +197,7 @@ class _Cycle:
 
     def _delay(self) -> float:
         """Return the time since the motion was nearest to its start, near the end of the period."""
-        M = self.stepper.assembler.inertia(self.states[-1].time)[0]
+        M, _ = self.stepper.assembler.inertia(self.states[-1].time)
         v, *_ = self._rate()
         error, *_ = difference(self.system, self.states[0], self.last)  # of q
         v[self.system.states] = 0.0

@@ -28,6 +28,7 @@ from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.columns import ELASTIC, ETA
+from dolfinx_mbd.kernels.joints import ABOUT
 from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["Rotors"]
@@ -116,7 +117,8 @@ class Rotors:
         at.v[:] = self.spins
         at.update_poses(state.time)
         at.frames.update_velocities()
-        at.angles[:] = state.angles - time * at.frames.axis_coordinates()[1][:, 0]
+        _, speeds, _ = at.frames.axis_coordinates()
+        at.angles[:] = state.angles - time * speeds[:, ABOUT]
         rates = {k: L @ state.memory[k] for k in ("algorithmic", "velocity") if k in state.memory}
         return replace(
             state,

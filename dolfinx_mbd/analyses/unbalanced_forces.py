@@ -69,6 +69,7 @@ def _spring_noise(at: Assembler, t: float, groups: NDArray[np.int64]) -> Array:
 
 def constraint_speed(at: Assembler, t: float) -> tuple[int, float]:
     """Return the index of the constraint with the largest rate, and this rate, m/s or rad/s."""
-    rates = at.constraint_matrix() @ at.v + at.constraint_rates(t)[0]
+    explicit, _ = at.constraint_rates(t)
+    rates = at.constraint_matrix() @ at.v + explicit
     row = int(np.argmax(np.abs(rates)))
     return row, float(np.abs(rates[row]))

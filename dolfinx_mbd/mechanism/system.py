@@ -431,7 +431,8 @@ class System(HtmlView):
         """
         t, dt = number("t", t), number("dt", dt)
         for driver in (driver for driver in self.drivers if driver.along == "rotation"):
-            rotation = abs(driver.at(t + dt)[0] - driver.at(t)[0])
+            (before, *_), (after, *_) = driver.at(t), driver.at(t + dt)
+            rotation = abs(after - before)
             if rotation >= np.pi:
                 raise InputError(
                     f"driver {driver.name!r} turns by {rotation:.3g} rad in the step from "

@@ -49,11 +49,11 @@ class QuasiStaticSlopes:
         balance = Balance(base, first.time, {})
         balance.settle(v)
         self._still = self._elastic(base.q)
-        self._still_matrix = elastic_derivative(base, first.time, {}, length)[1]
+        _, self._still_matrix = elastic_derivative(base, first.time, {}, length)
         self._time_step = min(1e-5, 1e-3 / max(1e-3, float(np.abs(base.v[self._r]).max())))
         rate_error = np.linalg.solve(self._still_matrix, self._rate(base, self._still))
         self._restore(base, first.time, self._deformed, self._speed)
-        self._matrix = elastic_derivative(base, first.time, {}, length)[1]
+        _, self._matrix = elastic_derivative(base, first.time, {}, length)
         difference = np.abs(base.a - first.a).max() / np.abs(first.a).max()
         same_rate = np.abs(rate_error).max() <= _SAME_RATE * np.abs(self._speed).max()
         self.valid = bool(same_rate and difference <= _SAME)
@@ -125,9 +125,11 @@ class QuasiStaticSlopes:
         at.update_poses(t)
         B = at.constraint_matrix()
         at.v[:] = v
-        at.v[r] -= _solved(B[:, r], at.constraint_rates(t)[0] + B @ v)
+        rates, _ = at.constraint_rates(t)
+        at.v[r] -= _solved(B[:, r], rates + B @ v)
         at.a[:], at.lam[:] = steady_accelerations(at, r), 0.0
-        at.a[r] -= _solved(B[:, r], at.constraint_rates(t)[1] + B @ at.a)
+        _, bias = at.constraint_rates(t)
+        at.a[r] -= _solved(B[:, r], bias + B @ at.a)
         at.residual(t)
         at.lam[:] = _solved(B[:, r].T, -at.rows[r])
 

@@ -64,7 +64,7 @@ class SteadyMotions:
         at = Assembler(linear.system)
         motions = self._put(at, linear.state)
         basis = free_directions(motions)
-        K = motions.reduced(basis)[2]
+        _, _, K = motions.reduced(basis)
         squares, shapes = np.linalg.eigh(0.5 * (K + K.T))
         order = np.argsort(np.abs(squares))  # neutral motions first
         self._basis = basis @ shapes[:, order]
@@ -85,7 +85,8 @@ class SteadyMotions:
             N = self._free(motions)[:, self._neutral :]
             y = _least_move(motions, at.values)
             force = motions.resolve.T @ at.rows + motions.stiffness @ y
-            y -= N @ np.linalg.solve(motions.reduced(N)[2], N.T @ force)
+            _, _, K = motions.reduced(N)
+            y -= N @ np.linalg.solve(K, N.T @ force)
             at.move(at.q.copy(), motions.resolve @ y)
             at.v += motions.resolve @ (motions.carry @ y)
             motions = self._coefficients(at, state.time)

@@ -85,7 +85,7 @@ def mesh_skin_stress(body: MeshBody, q: Array) -> Array:
     parts = []
     for start in range(0, len(q), _INSTANTS):
         block = [fields.evaluate(k) for k in range(start, min(start + _INSTANTS, len(q)))]
-        averages = _averages(mesh, cells, np.stack(block, axis=2))[1]
+        _, averages = _averages(mesh, cells, np.stack(block, axis=2))
         parts.append(np.moveaxis(averages, 2, 0))
     return np.concatenate(parts)
 
@@ -178,7 +178,8 @@ def skin_values(function: fem.Function) -> Array:
     corners = np.asarray(basix.geometry(mesh.basix_cell()), dtype=float)
     cells = np.arange(mesh.topology.index_map(mesh.topology.dim).size_local, dtype=np.int32)
     values = np.reshape(fem.Expression(function, corners).eval(mesh, cells), (1, -1, 1))
-    return _averages(mesh, cells, values)[1][0, :, 0]
+    _, averages = _averages(mesh, cells, values)
+    return averages[0, :, 0]  # one component, one mode
 
 
 def _averages(mesh: Mesh, cells: NDArray[np.int32], values: Array) -> tuple[Array, Array]:

@@ -98,7 +98,9 @@ class ForcesOnJoints:
     def energy(self) -> float:
         """Return the stored energy, J."""
         items = [item for item in self.items if item[0].stores_energy]
-        values = self._frames.axis_coordinates()[0] if items else np.zeros(0)
+        if not items:
+            return 0.0
+        values, _, _ = self._frames.axis_coordinates()
         return sum(load.energy(float(values[axis])) for load, axis, _ in items)
 
     def power(self, t: float) -> tuple[float, float]:
@@ -161,13 +163,14 @@ class ForcesOnJoints:
         rate.
         """
         (k,), (on, of) = self._states.body(load.name), axes
-        value = load.evaluate(*point, self._states.values(load.name))[0]
+        value, *_ = load.evaluate(*point, self._states.values(load.name))
         slopes = load.slopes(*point, self._states.values(load.name))
         rows = self._states.mass(k) * slopes[1:]
         at = self._frames
         jacobians, tangents = at.last_derivatives()
         gradient, rate_change = at.coordinate_derivatives(of, jacobians, tangents)
-        direction = at.transform(at.axis_coordinates()[2][on], at.ends_of(on), jacobians)
+        _, _, gradients = at.axis_coordinates()
+        direction = at.transform(gradients[on], at.ends_of(on), jacobians)
         loaded, bodies = (at.bodies_of(at.ends_of(axis)) for axis in (on, of))
         unit = np.zeros((len(rows), at.system.num_velocities))
         unit[:, at.system.v_slices[k]] = np.eye(len(rows))

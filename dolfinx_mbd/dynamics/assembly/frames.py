@@ -218,7 +218,9 @@ class Frames:
         Call `update_velocities` first.
         """
         axis = self.axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
-        return self.coordinate_derivatives(axis, self.jacobians(), self.velocity_tangents())[1]
+        derivatives = self.jacobians(), self.velocity_tangents()
+        _, of_rate = self.coordinate_derivatives(axis, *derivatives)
+        return of_rate
 
     def velocity_tangents(self) -> list[Array]:
         """Return the derivatives (F, 6, nv) of the frame velocities with respect to q."""

@@ -76,7 +76,8 @@ def start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float], speed
     eqs.residual(t)
     tangent = eqs.tangent(t)
     rows = np.vstack([tangent.B, rate_rows(eqs, rates), np.eye(len(v))[preset]])[:, s.rigid]
-    right = [-eqs.constraint_rates(t)[0], np.array([*rates.values()], dtype=float), speeds[preset]]
+    explicit, _ = eqs.constraint_rates(t)
+    right = [-explicit, np.array([*rates.values()], dtype=float), speeds[preset]]
     values, mass = np.concatenate(right), tangent.M[np.ix_(s.rigid, s.rigid)]
     u = np.linalg.lstsq(rows, values, rcond=_RANK_TOLERANCE)[0]
     if np.abs(rows @ u - values).max() > _RATE_TOLERANCE * max(float(np.abs(values).max()), 1e-3):

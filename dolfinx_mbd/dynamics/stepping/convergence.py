@@ -214,4 +214,5 @@ def _states(system: System) -> tuple[NDArray[np.int64], Array]:
 def _mass_diagonal(body: Body, gravity: Array) -> Array:
     q, v = body.initial_coordinates(), np.zeros(body.num_velocities)
     wrenches = np.zeros((len(body.frame_names), 6))
-    return np.diag(body.tangent(BodyState(0.0, q, v, v, gravity, wrenches))[2])
+    _, _, M = body.tangent(BodyState(0.0, q, v, v, gravity, wrenches))
+    return np.diag(M)

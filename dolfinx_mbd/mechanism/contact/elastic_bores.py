@@ -113,7 +113,8 @@ class ElasticContact(ContactElement):
             reject(f"{label}: friction of the law", self.law.friction, "0 in an elastic bore")
         nodes, weights = np.polynomial.legendre.leggauss(2)
         z = 0.5 * bore.length * (np.add.outer(2 * np.arange(count) + 1, nodes) / count - 1)
-        along = bore.patterns([0.0], z.ravel())[1].reshape(count, 2, -1)
+        _, along = bore.patterns([0.0], z.ravel())
+        along = along.reshape(count, 2, -1)
         orders = (np.arange(2 * bore.harmonics + 1) + 1) // 2
         means = 2.5 * np.cos(orders * np.pi / 3) / (2.25 - orders**2)
         surface = bore.displacement.reshape(-1, bore.displacement.shape[2])
@@ -136,7 +137,8 @@ class ElasticContact(ContactElement):
         r = np.maximum(np.hypot(*e.T), 1e-9 * self.clearance)[:, None]
         n = e / r
         t = np.column_stack([-n[:, 1], n[:, 0]])
-        around = self.bore.patterns(np.arctan2(e[:, 1], e[:, 0]), [0.0])[0] * self._means
+        around, _ = self.bore.patterns(np.arctan2(e[:, 1], e[:, 0]), [0.0])
+        around = around * self._means
         derivative = np.zeros_like(around)
         derivative[:, 1::2], derivative[:, 2::2] = -around[:, 2::2], around[:, 1::2]
         orders = self._orders
@@ -144,7 +146,8 @@ class ElasticContact(ContactElement):
             np.einsum("ia,il->ial", part, self._along).reshape(len(z), -1)
             for part in (around, orders * derivative, -(orders**2) * around)
         )
-        return z, e, rate, n, t, B, B1, B2, (B1 @ s[0])[:, None] * t / r - n
+        coefficients, _ = s
+        return z, e, rate, n, t, B, B1, B2, (B1 @ coefficients)[:, None] * t / r - n
 
     @property
     def size(self) -> float:

@@ -96,7 +96,7 @@ def motion_page(
             continue
         surface = exact.get(surface.name, surface)
         if page["parts"][item["part"]]["stress"] is not None:
-            item["ranges"]["stress"] = surface.limits("von Mises")[1]
+            _, item["ranges"]["stress"] = surface.limits("von Mises")
             item["peak"] = surface.peak("von Mises")
     return {**page, "signals": curves_of(run, signals, FRAMES)}
 
@@ -176,7 +176,7 @@ def _body(surface: Surface, modes: Index, parts: _Parts, at_rest: bool) -> dict[
     if surface.values is not None:
         item["ranges"]["field"] = float(surface.values.max())
     if len(modes) and not at_rest:
-        item["ranges"]["displacement"] = surface.limits(DISPLACEMENT)[1]
+        _, item["ranges"]["displacement"] = surface.limits(DISPLACEMENT)
     return item
 
 

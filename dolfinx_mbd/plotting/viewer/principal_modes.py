@@ -80,11 +80,11 @@ def rounding_steps(surfaces: Sequence[Surface], accuracy: float) -> dict[int, li
         if not eta.any() or len(eta) == len(members):  # at rest
             continue
         first = max(members, key=lambda surface: surface.stress is not None)
-        some = eta[np.unique(np.linspace(0, len(eta) - 1, _INSTANTS).round().astype(int))]
+        samples = eta[np.unique(np.linspace(0, len(eta) - 1, _INSTANTS).round().astype(int))]
         amplitudes = np.abs(eta).max(axis=0)
         factor = np.zeros(len(amplitudes))
         np.divide(accuracy / np.sqrt(len(factor)), amplitudes, out=factor, where=amplitudes > 0.0)
-        sizes = [np.abs(some @ field).max(initial=0.0) for field in _fields(first)]
+        sizes = [np.abs(samples @ field).max(initial=0.0) for field in _fields(first)]
         steps[key] = [size * factor for size in sizes]
     return steps
 

@@ -35,7 +35,8 @@ class MeshEquations(FrameCoordinates):
         total = np.sum(terms, axis=0)
         if self._solver is not None:
             total -= self._solver.offset()
-        at = self.motion_at(frames, self.nodal_of(state.q)[0])
+        u, _, _ = self.nodal_of(state.q)
+        at = self.motion_at(frames, u)
         out[:], scale[:] = 0.0, _MIN_SCALE * self._stiffness * self._size
         spring = self._normal_spring()
         if self._solver is not None and self.constraints.size:
@@ -110,7 +111,8 @@ class MeshEquations(FrameCoordinates):
 
     def _round_off(self, q: Array) -> float:
         """Return the round-off of positions, m."""
-        return _ROUND_OFF * float(np.abs(self.nodal_of(q)[0]).max() + self._size)
+        u, _, _ = self.nodal_of(q)
+        return _ROUND_OFF * float(np.abs(u).max() + self._size)
 
     def _follow_centre(
         self, state: BodyState, terms: list[Array], out: Array, scale: Array
@@ -135,7 +137,8 @@ class MeshEquations(FrameCoordinates):
         if not self._interfaces:
             mass = np.diag(self.typical_mass * np.array([1.0] * 3 + [self._size**2] * 3))
             return zero, zero, mass
-        at = self.motion_at(self.frames_of(state.q), self.nodal_of(state.q)[0])
+        u, _, _ = self.nodal_of(state.q)
+        at = self.motion_at(self.frames_of(state.q), u)
         springs = np.kron(np.eye(len(self._interfaces)), self._normal_spring())
         if self._solver is None:
             return zero, zero, self._flat_frames(self._inertia.mass(at)) + springs

@@ -82,7 +82,7 @@ class _Part:
     def factorize(self, at: Assembler, shift: float) -> None:
         """Factorize K + b M."""
         body = self.body
-        u = body.nodal_of(at.q[self.q])[0]
+        u, _, _ = body.nodal_of(at.q[self.q])
         frames, pressures = body.frames_of(at.q[self.q]), body.forces.loads.pressures
         state = FactorState(
             u.copy(), np.zeros_like(u), frames.copy(), pressures, self.unknowns.multipliers.copy()
