@@ -76,7 +76,8 @@ def beam_derivatives(
                     derivatives = without_omitted_modes(problem, split, forces, *derivatives)
                 entries[name] = _entries(reduction, problem, *derivatives, matrices)
                 if stiffening is not None:
-                    spin, wrenches = stiffening(matrices, derivatives[0])
+                    mode_changes, _ = derivatives
+                    spin, wrenches = stiffening(matrices, mode_changes)
                     entries[name] |= {"spin_stiffening": spin, "interface_stiffening": wrenches}
         if stiffening is not None:
             stiffening.destroy()

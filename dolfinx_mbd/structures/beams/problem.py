@@ -204,7 +204,8 @@ def beam_problem(model: BeamModel) -> Any:
     Raises an error if the stiffness or the density is not positive everywhere.
     """
     matrices = beam_matrices(model, lambda form_of: form_of(model.beam))
-    for matrix, property_name in ((matrices[0], "stiffness"), (matrices[1], "density")):
+    stiffness, mass, *_ = matrices
+    for matrix, property_name in ((stiffness, "stiffness"), (mass, "density")):
         diagonal = matrix.getDiagonal()
         _, smallest = diagonal.min()
         diagonal.destroy()
