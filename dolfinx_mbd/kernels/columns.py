@@ -22,5 +22,6 @@ states. Columns for the motion of both frames, then for elastic coordinates or s
 #: Columns of the states of contact points; the first one is also the smallest gap of an oil film
 GAP, GAP_RATE, NORMAL_FORCE = range(3)
 
-#: Indices of the six motions of a second frame relative to a first one
+#: Indices of the six motions of a second frame relative to a first one; those below ABOUT_X are
+#: displacements, the others rotations
 ALONG_X, ALONG_Y, ALONG_Z, ABOUT_X, ABOUT_Y, ABOUT_Z = range(6)

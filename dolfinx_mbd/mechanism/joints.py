@@ -237,7 +237,9 @@ class Joint:
             return self.constraint.rows[motion]
         if self.kind == "universal" and motion == ABOUT_Z:
             return "angle between its pins"
-        return f"{'rotation about' if motion > 2 else 'displacement along'} {'xyz'[motion % 3]}"
+        return (
+            f"{'rotation about' if motion >= ABOUT_X else 'displacement along'} {'xyz'[motion % 3]}"
+        )
 
     @property
     def axis_by_default(self) -> Axis:

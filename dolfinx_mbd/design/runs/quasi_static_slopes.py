@@ -16,6 +16,7 @@ from dolfinx_mbd.design.runs.mechanism_changes import central_difference
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError, extent
 from dolfinx_mbd.dynamics.assembly.rates import steady_accelerations
 from dolfinx_mbd.dynamics.start.quasi_static import Balance, elastic_derivative
+from dolfinx_mbd.kernels.columns import ABOUT_X
 from dolfinx_mbd.mechanism.system import State, System
 
 _SAME = 1e-8  # largest difference of accelerations from those of the start, relative to them
@@ -112,7 +113,7 @@ class QuasiStaticSlopes:
         `AssemblyError` if it is singular or the constraints cannot be satisfied.
         """
         s, r = at.system, self._r
-        lengths, change = np.where(s.row_motion < 3, s.size, 1.0), np.zeros(s.num_velocities)
+        lengths, change = np.where(s.row_motion < ABOUT_X, s.size, 1.0), np.zeros(s.num_velocities)
         for _ in range(_MAX_ITERATIONS):
             values = at.constraints(t)
             error = float(np.abs(values / lengths).max())
