@@ -90,12 +90,17 @@ class CondensedInertia:
         return u - border.correction(border.multipliers(u, rates))
 
     def frame_forces(self, at: Motion, forces: Array, rates: Array) -> Array:
-        """Return Yᵀf + Eᵀh for forces (N, 3) at the free nodes and gap rates (m,), (6 F,)."""
+        """Return the forces (6 F,) on the frames for forces and gap rates as in `settled`.
+
+        They are Yᵀf + Eᵀh, with the motion Y of the free nodes and the multipliers E for unit
+        motions of the frames.
+        """
         out = np.zeros((len(at.rotations), 6))
         sums = (self._motions.T @ forces).reshape(-1, 4, 3)
         for k, (R, moments) in enumerate(zip(at.rotations, sums, strict=False)):
-            out[k, :3] = moments[0]
-            local = moments[1:] @ R  # Σ D ⊗ Rᵀf; moments[0] is Σ f
+            force, *by_levers = moments  # Σ f, and Σ D ⊗ f
+            out[k, :3] = force
+            local = np.array(by_levers) @ R
             out[k, 3:] = np.einsum("akb,ab->k", _UNITS, local)
         result = out.ravel()
         if self._constraints.size:
